@@ -1,0 +1,56 @@
+// The plain stack of test/reference: the named packages alone. Bundled before it is started, as one would ship it: types
+// that Node strips at the start would cost it memory.
+
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { checkoutFolder, runFolder } from '../../test/real/support/folder.ts';
+import { API_KEY, PAGE_PATH } from '../page-server.ts';
+import { type Contender, stopProcess } from './contender.ts';
+
+export const plainStack: Contender = {
+  name: 'plain-stack',
+  title: 'plain stack',
+  isRounded: false,
+  prepare: () => Promise.resolve({ version: `Node ${process.version}` }),
+  start: async task => {
+    const folder = await runFolder('bench-plain');
+    const options = join(folder, 'task.json');
+    await writeFile(
+      options,
+      JSON.stringify({
+        urls: task.origins.map(origin => `${origin}${PAGE_PATH}`),
+        key: API_KEY,
+        otlp: task.sinkUrl,
+        intervalMs: task.intervalMs,
+      }),
+    );
+    const file = join(folder, 'plain.mjs');
+    await bundle(file);
+    const log = openSync(join(folder, 'plain.log'), 'a');
+    const child = spawn(process.execPath, ['--max-old-space-size=8192', file, options], {
+      stdio: ['ignore', log, log],
+      env: task.caFile === null ? {} : { NODE_EXTRA_CA_CERTS: task.caFile },
+    });
+    closeSync(log);
+    process.once('exit', () => child.kill('SIGKILL'));
+    return { pid: child.pid ?? 0, stop: () => stopProcess(child, 'SIGKILL') };
+  },
+};
+
+async function bundle(file: string): Promise<void> {
+  const built = await rolldown({
+    input: join(checkoutFolder, 'bench/contenders/plain-main.ts'),
+    platform: 'node',
+    // In one file the plain stack would take itself for the program.
+    transform: { define: { 'import.meta.main': 'false' } },
+    logLevel: 'silent',
+  });
+  const banner =
+    "import { createRequire as createRequireOfBundle } from 'node:module';\n" +
+    'const require = createRequireOfBundle(import.meta.url);';
+  await built.write({ file, format: 'esm', banner, codeSplitting: false });
+  await built.close();
+}

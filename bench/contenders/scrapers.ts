@@ -1,0 +1,95 @@
+// The programs that others use for the same: vmagent and a Prometheus agent, which send remote write, and the official
+// Collector with its Prometheus receiver, which sends OTLP. Each with its defaults, but that timestamps of pages count.
+
+import { join } from 'node:path';
+import { collector } from '../../test/real/parts/collector.ts';
+import { prometheus } from '../../test/real/parts/prometheus.ts';
+import { vmagent } from '../../test/real/parts/vmagent.ts';
+import { exclusively, runFolder } from '../../test/real/support/folder.ts';
+import type { Preparable } from '../../test/real/support/part.ts';
+import { API_KEY } from '../page-server.ts';
+import { type Contender, scrapeJobs, type Task } from './contender.ts';
+
+/** The collector and the agent are given as much garbage as Go's default allows; vmagent's own default is 30. */
+const GOGC_DEFAULT = { GOGC: '100' };
+
+export function vmagentContender(isDefaultGc: boolean): Contender {
+  const env = isDefaultGc ? {} : { env: GOGC_DEFAULT };
+  return {
+    name: isDefaultGc ? 'vmagent' : 'vmagent-gogc100',
+    title: isDefaultGc ? 'vmagent' : 'vmagent, GOGC=100',
+    isRounded: true,
+    prepare: () => prepare(vmagent),
+    start: task =>
+      vmagent.start({
+        scrapeConfig: `scrape_configs:${scrapeJobs(task, `    headers: ["X-API-Key: ${API_KEY}"]`)}`,
+        remoteWriteUrl: `${task.sinkUrl}/api/v1/write`,
+        // A page of a fleet is larger than the 16 MiB that it takes at most.
+        flags: ['-promscrape.maxScrapeSize=1GiB'],
+        ...env,
+      }),
+  };
+}
+
+export function prometheusAgent(isDefaultGc: boolean): Contender {
+  const env = isDefaultGc ? {} : { env: GOGC_DEFAULT };
+  return {
+    name: isDefaultGc ? 'prometheus-agent' : 'prometheus-agent-gogc100',
+    title: isDefaultGc ? 'Prometheus agent' : 'Prometheus agent, GOGC=100',
+    isRounded: false,
+    prepare: () => prepare(prometheus),
+    start: task => prometheus.start({ isAgent: true, config: agentConfig(task), ...env }),
+  };
+}
+
+export const collectorContender: Contender = {
+  name: 'collector',
+  title: 'OpenTelemetry Collector',
+  isRounded: false,
+  prepare: () => prepare(collector),
+  start: async task => {
+    const folder = await runFolder('bench-collector');
+    return collector.start({
+      config: ports => `
+receivers:
+  prometheus:
+    config:
+      scrape_configs:${indented(scrapeJobs(task, prometheusHeaders()), 6)}
+  otlp:
+    protocols:
+      http: {endpoint: "127.0.0.1:${ports.http}"}
+      grpc: {endpoint: "127.0.0.1:${ports.grpc}"}
+exporters:
+  otlphttp: {endpoint: "${task.sinkUrl}", timeout: 30s}
+  file: {path: ${JSON.stringify(join(folder, 'unused'))}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines:
+    metrics: {receivers: [prometheus], exporters: [otlphttp]}
+    logs: {receivers: [otlp], exporters: [file]}
+`,
+    });
+  },
+};
+
+function agentConfig(task: Task): string {
+  return `scrape_configs:${scrapeJobs(task, prometheusHeaders())}
+remote_write:
+  - url: ${task.sinkUrl}/api/v1/write
+`;
+}
+
+function prometheusHeaders(): string {
+  return `    http_headers: {X-API-Key: {values: [${API_KEY}]}}`;
+}
+
+function indented(text: string, spaces: number): string {
+  return text.replaceAll('\n', `\n${' '.repeat(spaces)}`);
+}
+
+async function prepare(
+  part: Preparable,
+): Promise<{ readonly version: string } | { readonly absent: string }> {
+  const prepared = await exclusively(() => part.prepare());
+  return 'absent' in prepared ? prepared : { version: prepared.version };
+}

@@ -1,0 +1,153 @@
+// What the pages of a bench are made of, as lines. The engine corpus is the service's own page form: names, TYPE and HELP
+// habits and the five common labels come from the simulator, every line has a timestamp, and every value moves. The
+// others are variations of it, and a page as a real exporter writes it.
+
+import { readFileSync } from 'node:fs';
+import { hashText } from '../../src/simulator/load.ts';
+import { layoutPage } from '../../src/simulator/page.ts';
+import { seriesOf } from '../../src/simulator/series.ts';
+import { corpusServices } from '../../src/simulator/topology.ts';
+import {
+  bucketLine,
+  type CorpusLine,
+  risingLine,
+  steadyLine,
+  swayingLine,
+  uptimeLine,
+} from './line.ts';
+
+export const CORPORA = ['engine', 'histograms', 'churning', 'captured'] as const;
+export type CorpusName = (typeof CORPORA)[number];
+
+/** The pages of one bench: `addresses` of them, each with so many services and series. */
+export interface CorpusSpec {
+  readonly corpus: CorpusName;
+  readonly addresses: number;
+  readonly services: number;
+  readonly series: number;
+}
+
+export interface CorpusPage {
+  readonly lines: readonly CorpusLine[];
+  /** Whether lines end in a timestamp. */
+  readonly isTimed: boolean;
+  /** Of its samples, how many make up one OTLP point each: the sizes of its histograms. */
+  readonly histograms: readonly number[];
+}
+
+const SEED = 7;
+
+/** Ids of the services on one address, as they stand in the `namespace` label; unique over all addresses. */
+export function serviceIds(spec: CorpusSpec, address: number): readonly string[] {
+  return servicesOf(spec, address).map(({ id }) => id);
+}
+
+export function pageOf(spec: CorpusSpec, address: number): CorpusPage {
+  if (spec.corpus === 'captured') return capturedPage();
+  const lines = engineLines(spec, address);
+  if (spec.corpus === 'churning')
+    return { lines: lines.map(churning), isTimed: true, histograms: [] };
+  if (spec.corpus === 'engine') return { lines, isTimed: true, histograms: [] };
+  return withHistograms(spec, address, lines);
+}
+
+function servicesOf({ addresses, services, series }: CorpusSpec, address: number) {
+  const first = address * services;
+  return corpusServices({ services: addresses * services, seriesPerService: series }).slice(
+    first,
+    first + services,
+  );
+}
+
+const FOLLOWED = 'engine_global_status_questions';
+
+function engineLines(spec: CorpusSpec, address: number): readonly CorpusLine[] {
+  const services = servicesOf(spec, address);
+  const { series, prefixes, ends } = layoutPage(
+    services.flatMap(service => seriesOf(service, SEED)),
+    {},
+  );
+  return series.map(({ name, shape, hash, service }, index) => {
+    // Without the one TYPE line that lacks its blank: the plain stack would give the page up for it.
+    const text = prefixes.toString('utf8', ends[index - 1] ?? 0, ends[index]);
+    const before = text.replace(/^#TYPE /m, '# TYPE ');
+    if (shape.kind === 'uptime') return uptimeLine(before);
+    if (shape.kind !== 'counter') return swayingLine(before, hash);
+    const line = risingLine(before, hash);
+    return name === FOLLOWED ? { ...line, followedAs: service.id } : line;
+  });
+}
+
+/** One in five of the tables is a passing one. */
+function churning(line: CorpusLine): CorpusLine {
+  const at = line.before.lastIndexOf('table="table_');
+  if (at < 0) return line;
+  const churnAt = at + 'table="table_'.length;
+  const table = Number(line.before.slice(churnAt, churnAt + 5));
+  return table % 5 === 0 ? { ...line, churnAt } : line;
+}
+
+const BOUNDS = ['0.001', '0.005', '0.01', '0.05', '0.1', '0.25', '0.5', '1', '2.5', '5', '+Inf'];
+const HISTOGRAM_LINES = BOUNDS.length + 2;
+
+/** A third of each service's series as they are, and histograms of statements in the place of the others. */
+function withHistograms(
+  spec: CorpusSpec,
+  address: number,
+  lines: readonly CorpusLine[],
+): CorpusPage {
+  const kept = lines.slice(0, Math.floor(lines.length / 3));
+  const services = serviceIds(spec, address);
+  const count = Math.floor((lines.length - kept.length) / HISTOGRAM_LINES);
+  const name = 'engine_statement_duration_seconds';
+  const added = Array.from({ length: count }, (_, index) => {
+    const id = services[index % services.length] ?? '';
+    const common = `namespace="${id}",server_name="${id}-0",server_type="engine",service_name="${id}",statement="s${index}",topology_type="single"`;
+    const head = index === 0 ? `# HELP ${name} Time.\n# TYPE ${name} histogram\n` : '';
+    return [
+      ...BOUNDS.map((bound, at) =>
+        bucketLine(`${at === 0 ? head : ''}${name}_bucket{le="${bound}",${common}} `, at),
+      ),
+      risingLine(`${name}_sum{${common}} `, 4 + 9 * (index + 1)),
+      bucketLine(`${name}_count{${common}} `, BOUNDS.length - 1),
+    ];
+  });
+  return {
+    lines: [...kept, ...added.flat()],
+    isTimed: true,
+    histograms: added.map(group => group.length),
+  };
+}
+
+/** A real exporter's page: no timestamps, no common labels, types as they are; its values are made to move. */
+function capturedPage(): CorpusPage {
+  const file = new URL('../../test/fixtures/captures/engine.prom', import.meta.url);
+  const types = new Map<string, string>();
+  const lines: CorpusLine[] = [];
+  let before = '';
+  for (const line of readFileSync(file, 'utf8').trimEnd().split('\n')) {
+    const [, typed, type] = /^# TYPE (\S+) (\S+)/.exec(line) ?? [];
+    if (typed !== undefined && type !== undefined) types.set(typed, type);
+    if (line.startsWith('#')) {
+      before += `${line}\n`;
+      continue;
+    }
+    const text = `${before}${line.slice(0, line.lastIndexOf(' ') + 1)}`;
+    const name = /^[^{ ]+/.exec(line)?.[0] ?? '';
+    lines.push(capturedLine(text, name, types));
+    before = '';
+  }
+  return { lines, isTimed: false, histograms: [] };
+}
+
+function capturedLine(
+  before: string,
+  name: string,
+  types: ReadonlyMap<string, string>,
+): CorpusLine {
+  const hash = hashText(before, SEED);
+  const type = types.get(name) ?? 'part';
+  if (name.endsWith('_status_uptime')) return uptimeLine(before);
+  if (type === 'part' || name.endsWith('_time_seconds')) return steadyLine(before);
+  return type === 'counter' ? risingLine(before, hash) : swayingLine(before, hash);
+}

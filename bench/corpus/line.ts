@@ -1,0 +1,99 @@
+// One sample line of a generated page: the text before its value, and how the value is written and moves. A value is
+// written at fixed width, so that a page is laid out once and each poll only patches digits:
+//
+//   mantissa of poll n   first + (n * step) % span
+//   text                 mantissa, with a dot before the last `places` digits, then `e+NN` where there is an exponent
+
+export interface CorpusLine {
+  /** HELP and TYPE where they stand here, name, labels and the blank. */
+  readonly before: string;
+  /** The first mantissa; as many digits as it has are written, at every poll. */
+  readonly first: number;
+  readonly step: number;
+  /** Infinity for what only rises. */
+  readonly span: number;
+  readonly places: number;
+  readonly exponent: number | null;
+  /** Seconds since the server's start instead of a mantissa that moves by itself. */
+  readonly isUptime: boolean;
+  /** Where in `before` five digits stand that make another series of it, or -1. */
+  readonly churnAt: number;
+  /** A few series are followed one by one: under this name, or null. */
+  readonly followedAs: string | null;
+}
+
+const FIXED = { isUptime: false, churnAt: -1, followedAs: null } as const;
+
+/** Mantissas of so many digits are exact in a double. */
+const DIGITS_MAX = 16;
+
+/** What only rises: a count, small as it stands or, from a million on, with an exponent. */
+export function risingLine(before: string, hash: number): CorpusLine {
+  const digits = 3 + (hash % 9);
+  const first = firstOf(digits, hash);
+  const step = 1 + Math.floor((first / 1000) * fraction(hash >>> 3));
+  const line = { ...FIXED, before, first, step, span: Infinity, places: 0, exponent: null };
+  return digits <= 6
+    ? line
+    : { ...line, ...withLastDigit(first, step), places: digits - 1, exponent: digits - 1 };
+}
+
+/** What goes up and down: whole numbers, sizes with an exponent, decimals, doubles with all their digits. */
+export function swayingLine(before: string, hash: number): CorpusLine {
+  const share = (hash >>> 4) % 100;
+  const shape = share < 35 ? WHOLE : share < 65 ? SIZE : share < 85 ? DECIMAL : FULL;
+  const { digits, places, exponent } = shape(hash >>> 11);
+  const first = firstOf(digits, hash);
+  const step = 1 + Math.floor((first / 500) * fraction(hash >>> 5));
+  const moving = places === 0 ? { first, step } : withLastDigit(first, step);
+  const span = Math.max(2, Math.floor(first / 2));
+  return { ...FIXED, before, ...moving, span, places, exponent };
+}
+
+/** A value that is what it is; only its time moves. */
+export function steadyLine(before: string): CorpusLine {
+  return { ...FIXED, before, first: 1, step: 0, span: Infinity, places: 0, exponent: null };
+}
+
+export function uptimeLine(before: string): CorpusLine {
+  return { ...steadyLine(before), first: 100_000, isUptime: true };
+}
+
+/** Part of a histogram: cumulative counts that rise evenly, so that they stay in order. */
+export function bucketLine(before: string, index: number): CorpusLine {
+  const first = 100_000 + 20_000 * index;
+  return { ...steadyLine(before), first, step: 1 + index, span: Infinity };
+}
+
+interface Shape {
+  readonly digits: number;
+  readonly places: number;
+  readonly exponent: number | null;
+}
+
+const WHOLE = (hash: number): Shape => ({ digits: 1 + (hash % 6), places: 0, exponent: null });
+const SIZE = (hash: number): Shape => {
+  const digits = 7 + (hash % 5);
+  return { digits, places: digits - 1, exponent: digits - 1 };
+};
+const DECIMAL = (hash: number): Shape => {
+  const places = 2 + (hash % 5);
+  return { digits: places + 1 + (hash % 3), places, exponent: null };
+};
+const FULL = (): Shape => ({ digits: DIGITS_MAX, places: DIGITS_MAX - 1, exponent: null });
+
+/** A number with so many digits that has room to rise by more than half. */
+function firstOf(digits: number, hash: number): number {
+  if (digits === 1) return 2 + (hash % 3);
+  return Math.floor(10 ** (digits - 1) * (1 + 3 * fraction(hash)));
+}
+
+/** Exporters cut trailing zeros off: the last digit is another one, and stays. */
+function withLastDigit(first: number, step: number): { first: number; step: number } {
+  return { first: first - (first % 10) + 1 + (first % 9), step: Math.max(10, step - (step % 10)) };
+}
+
+/** In [0, 1), from a hash. */
+function fraction(hash: number): number {
+  return ((Math.imul(hash, 0x9e3779b1) >>> 8) & 0xffff) / 0x1_0000;
+}

@@ -1,0 +1,191 @@
+// Serves generated pages from a process of its own, several addresses at one port: 127.1.0.1, 127.1.0.2 and so on, each
+// with one page. Every answer is a new page; what stood on it is kept until the bench asks. Commands come from the
+// parent; see child.ts.
+
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { answerParent } from './child.ts';
+import type { Tally } from './corpus/checksum.ts';
+import { type CorpusSpec, pageOf } from './corpus/corpora.ts';
+import { PageSource, type RenderedPage } from './corpus/page-source.ts';
+
+export interface PageServerOptions extends CorpusSpec {
+  /** Pages over TLS, for `localhost` and one address only, and compressed. */
+  readonly isRemote: boolean;
+}
+
+export interface PageServerAddress {
+  readonly port: number;
+  /** Origins, one for each address. */
+  readonly origins: readonly string[];
+  readonly samplesPerPage: number;
+}
+
+/** One answer that was sent to its end. */
+export interface Poll {
+  readonly address: number;
+  /** The timestamp of all its samples where they have one. */
+  readonly timeMs: number;
+  readonly tally: Tally;
+  readonly followed: readonly (readonly [string, number])[];
+}
+
+export interface Served {
+  readonly polls: readonly Poll[];
+  readonly wireBytes: number;
+  /** Requests that were refused: those without the key, and all of them while paused. */
+  readonly refused: number;
+}
+
+export const API_KEY = 'bench-key';
+export const PAGE_PATH = '/observability/v2/metrics';
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+const gzipAsync = promisify(gzip);
+
+/** What one address is doing: its page is patched in place, so that one answer follows the other. */
+interface Address {
+  readonly source: PageSource;
+  tail: Promise<void>;
+  lastTimeMs: number;
+}
+
+class PageServer {
+  readonly #options: PageServerOptions;
+  readonly #addresses: readonly Address[];
+  readonly #servers: Server[] = [];
+  readonly #polls: Poll[] = [];
+  #wireBytes = 0;
+  #refused = 0;
+  #isPaused = false;
+
+  constructor(options: PageServerOptions) {
+    this.#options = options;
+    this.#addresses = Array.from({ length: options.addresses }, (_, address) => ({
+      source: new PageSource(pageOf(options, address)),
+      tail: Promise.resolve(),
+      lastTimeMs: 0,
+    }));
+  }
+
+  async listen(): Promise<PageServerAddress> {
+    const { isRemote } = this.#options;
+    let port = 0;
+    const origins: string[] = [];
+    for (const index of this.#addresses.keys()) {
+      const host = isRemote ? 'localhost' : `127.1.${index >> 8}.${(index & 0xff) + 1}`;
+      const server = this.#createServer(index);
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject).listen(port, host, resolve);
+      });
+      ({ port } = server.address() as AddressInfo);
+      origins.push(`${isRemote ? 'https' : 'http'}://${host}:${port}`);
+      this.#servers.push(server);
+    }
+    return { port, origins, samplesPerPage: this.#addresses[0]?.source.sampleCount ?? 0 };
+  }
+
+  /** What was served since it was asked the last time. */
+  takeServed(): Served {
+    const served = {
+      polls: this.#polls.splice(0),
+      wireBytes: this.#wireBytes,
+      refused: this.#refused,
+    };
+    this.#wireBytes = 0;
+    this.#refused = 0;
+    return served;
+  }
+
+  /** From now on every request is refused, or served again. Resolves when what was begun has been served. */
+  async pause(isPaused: boolean): Promise<void> {
+    this.#isPaused = isPaused;
+    await Promise.all(this.#addresses.map(({ tail }) => tail));
+  }
+
+  #createServer(index: number): Server {
+    const handle = (request: IncomingMessage, response: ServerResponse): void => {
+      const address = this.#addresses[index];
+      if (address === undefined) return;
+      address.tail = address.tail.then(() => this.#answer(index, address, { request, response }));
+    };
+    const options = { keepAliveTimeout: 120_000 };
+    if (!this.#options.isRemote) return createServer(options, handle);
+    const tls = (name: string): Buffer =>
+      readFileSync(new URL(`../test/support/tls/${name}`, import.meta.url));
+    return createTlsServer(
+      { ...options, cert: tls('localhost.pem'), key: tls('localhost.key') },
+      handle,
+    );
+  }
+
+  async #answer(
+    index: number,
+    address: Address,
+    { request, response }: { request: IncomingMessage; response: ServerResponse },
+  ): Promise<void> {
+    const isPage = request.url === PAGE_PATH && request.headers['x-api-key'] === API_KEY;
+    if (!isPage || this.#isPaused) {
+      this.#refused++;
+      response.writeHead(isPage ? 503 : 404, { 'content-length': 0 }).end();
+      return;
+    }
+    const timeMs = Math.max(Date.now(), address.lastTimeMs + 1);
+    address.lastTimeMs = timeMs;
+    const page = address.source.render(timeMs);
+    // The bridge asks this machine for plain pages; here it stands for another one.
+    const isPacked = this.#options.isRemote && request.headers['accept-encoding'] !== undefined;
+    const body = isPacked ? await gzipAsync(page.bytes, { level: 6 }) : page.bytes;
+    response.writeHead(200, {
+      'content-type': CONTENT_TYPE,
+      'content-length': body.length,
+      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+    });
+    await this.#send(index, page, { response, body });
+  }
+
+  /** Counts the page once it is out; one that the client gave up is none. */
+  #send(
+    address: number,
+    page: RenderedPage,
+    { response, body }: { response: ServerResponse; body: Buffer },
+  ): Promise<void> {
+    return new Promise(resolve => {
+      response.on('close', () => {
+        if (response.writableFinished) {
+          const { timeMs, tally, followed } = page;
+          this.#polls.push({ address, timeMs, tally, followed });
+          this.#wireBytes += body.length;
+        }
+        resolve();
+      });
+      response.end(body);
+    });
+  }
+}
+
+let server: PageServer | null = null;
+
+export type PageServerCalls = {
+  readonly start: (options: PageServerOptions) => Promise<PageServerAddress>;
+  readonly take: () => Served;
+  readonly pause: (isPaused: boolean) => Promise<void>;
+};
+
+function started(): PageServer {
+  if (server === null) throw new Error('the page server has not been started');
+  return server;
+}
+
+if (import.meta.main)
+  answerParent({
+    start: (options: PageServerOptions) => {
+      server = new PageServer(options);
+      return server.listen();
+    },
+    take: () => started().takeServed(),
+    pause: (isPaused: boolean) => started().pause(isPaused),
+  } satisfies PageServerCalls);

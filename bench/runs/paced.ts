@@ -1,0 +1,118 @@
+// One contender in one scenario, paced as in production: it warms up, then a window of whole intervals is measured, then
+// pages stop and everything that was served must arrive.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Contender, RunningContender } from '../contenders/contender.ts';
+import { load } from '../measure/machine.ts';
+import { cpuMsBetween, processUsage, type ProcessUsage } from '../measure/process-usage.ts';
+import type { Scenario } from '../scenarios.ts';
+import type { SinkCounts } from '../sink.ts';
+import { Stage, withContender } from '../stage.ts';
+import { sumPolls } from '../verify.ts';
+
+export interface PacedResult {
+  readonly scenario: string;
+  readonly contender: string;
+  readonly round: number;
+  /** Of the pages served within the window; all of them arrived, or the result does not count. */
+  readonly samples: number;
+  readonly windowMs: number;
+  readonly cpuMs: number;
+  readonly nsPerSample: number;
+  /** Share of one core. */
+  readonly cpuPercent: number;
+  /** Mean within the window, and the highest of its life. */
+  readonly residentBytes: number;
+  readonly peakBytes: number;
+  readonly wireBytesPerSample: number;
+  readonly rawBytesPerSample: number;
+  /** What gzip at level 1 would have made of the same requests; null where not asked. */
+  readonly gzip1BytesPerSample: number | null;
+  readonly requests: number;
+  /** Load average of the machine at the end. */
+  readonly load: number;
+  /** What did not arrive; the result counts only without any. */
+  readonly losses: readonly string[];
+}
+
+/** Full pages that pass before a contender does what it does from then on. */
+const WARM_POLLS = 3;
+/** A window begins in the middle between two polls of a single page, so that it holds whole ones. */
+const PHASE = 0.6;
+
+export async function runPaced(
+  scenario: Scenario,
+  contender: Contender,
+  round: number,
+): Promise<PacedResult> {
+  const { intervalMs, polls } = scenario;
+  await using stage = await Stage.open(scenario, intervalMs);
+  const isComparing = contender.name === 'prom2otlp' && round === 0;
+  await stage.setSink({ isOpen: true, isComparing });
+  return await withContender(contender, stage.task, async running => {
+    await stage.polled(WARM_POLLS, (WARM_POLLS + 3) * intervalMs + 30_000);
+    const lastPollMs = stage.polls.at(-1)?.timeMs ?? Date.now();
+    if (stage.task.origins.length === 1)
+      await sleep(Math.max(0, lastPollMs + PHASE * intervalMs - Date.now()));
+    const window = await measureWindow(stage, running, polls * intervalMs);
+    const losses = await stage.settle(contender);
+    return { scenario: scenario.name, contender: contender.name, round, ...window, losses };
+  });
+}
+
+type Window = Omit<PacedResult, 'scenario' | 'contender' | 'round' | 'losses'>;
+
+export async function measureWindow(
+  stage: Stage,
+  { pid }: RunningContender,
+  windowMs: number,
+): Promise<Window> {
+  await stage.look();
+  const pollsBefore = stage.polls.length;
+  const countsBefore = await stage.counts();
+  const startMs = Date.now();
+  const before = processUsage(pid);
+  const resident: number[] = [];
+  while (Date.now() < startMs + windowMs) {
+    await sleep(Math.min(1000, startMs + windowMs - Date.now()));
+    resident.push(processUsage(pid).residentBytes);
+  }
+  const after = processUsage(pid);
+  const elapsedMs = Date.now() - startMs;
+  await stage.look();
+  const counts = await stage.counts();
+  const { samples } = sumPolls(stage.polls.slice(pollsBefore));
+  return {
+    samples,
+    windowMs: elapsedMs,
+    ...cpuOf(before, after, { samples, elapsedMs }),
+    residentBytes: resident.reduce((sum, bytes) => sum + bytes, 0) / Math.max(resident.length, 1),
+    peakBytes: after.peakBytes,
+    ...bytesOf(countsBefore, counts),
+    requests: counts.requests - countsBefore.requests,
+    load: load(),
+  };
+}
+
+function cpuOf(
+  before: ProcessUsage,
+  after: ProcessUsage,
+  { samples, elapsedMs }: { samples: number; elapsedMs: number },
+): Pick<Window, 'cpuMs' | 'nsPerSample' | 'cpuPercent'> {
+  const cpuMs = cpuMsBetween(before, after);
+  return { cpuMs, nsPerSample: (cpuMs * 1e6) / samples, cpuPercent: (cpuMs / elapsedMs) * 100 };
+}
+
+/** Of what arrived within the window, which may have been served a little before it. */
+function bytesOf(
+  before: SinkCounts,
+  after: SinkCounts,
+): Pick<Window, 'wireBytesPerSample' | 'rawBytesPerSample' | 'gzip1BytesPerSample'> {
+  const samples = after.samples - before.samples;
+  const gzip1Bytes = after.gzip1Bytes - before.gzip1Bytes;
+  return {
+    wireBytesPerSample: (after.bodyBytes - before.bodyBytes) / samples,
+    rawBytesPerSample: (after.rawBytes - before.rawBytes) / samples,
+    gzip1BytesPerSample: gzip1Bytes === 0 ? null : gzip1Bytes / samples,
+  };
+}

@@ -1,0 +1,129 @@
+// The back end of a bench, in a process of its own: takes OTLP over HTTP and remote write, unpacks and reads every
+// request, and keeps what verify.ts needs to say whether everything arrived. Commands come from the parent; see child.ts.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gunzipSync, gzipSync, zstdDecompressSync } from 'node:zlib';
+import { answerParent } from './child.ts';
+import { readOtlpJson } from './sink/otlp-json.ts';
+import { readOtlpProtobuf } from './sink/otlp-protobuf.ts';
+import { Received, type ReceivedReport } from './sink/received.ts';
+import { readRemoteWrite } from './sink/remote-write.ts';
+import { unpackSnappy } from './sink/snappy.ts';
+
+export interface SinkCounts {
+  readonly samples: number;
+  readonly requests: number;
+  readonly bodyBytes: number;
+  readonly rawBytes: number;
+  /** What gzip at level 1 makes of the same requests; 0 unless asked for. */
+  readonly gzip1Bytes: number;
+  /** When the first request was answered, by the wall clock; 0 before. */
+  readonly firstAtMs: number;
+  readonly lastAtMs: number;
+  /** Requests that could not be read. */
+  readonly failures: readonly string[];
+}
+
+export interface SinkMode {
+  /** Whether requests are taken; otherwise the answer is 503. */
+  readonly isOpen: boolean;
+  /** Whether the same bytes are packed with gzip, too, for comparison. */
+  readonly isComparing: boolean;
+}
+
+const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
+const FAILURES_MAX = 10;
+
+class Sink {
+  readonly server: Server = createServer((request, response) => void this.#take(request, response));
+  readonly received = new Received();
+  mode: SinkMode = { isOpen: true, isComparing: false };
+  #requests = 0;
+  #bodyBytes = 0;
+  #rawBytes = 0;
+  #gzip1Bytes = 0;
+  #firstAtMs = 0;
+  #lastAtMs = 0;
+  readonly #failures: string[] = [];
+
+  async listen(): Promise<string> {
+    this.server.keepAliveTimeout = 120_000;
+    await new Promise<void>(resolve => this.server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  counts(): SinkCounts {
+    return {
+      samples: this.received.samples,
+      requests: this.#requests,
+      bodyBytes: this.#bodyBytes,
+      rawBytes: this.#rawBytes,
+      gzip1Bytes: this.#gzip1Bytes,
+      firstAtMs: this.#firstAtMs,
+      lastAtMs: this.#lastAtMs,
+      failures: this.#failures,
+    };
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    if (!this.mode.isOpen) {
+      response.writeHead(503, { 'content-length': 0 }).end();
+      return;
+    }
+    try {
+      this.#read(request, body);
+      const type = request.headers['content-type'] ?? '';
+      if (type.includes('json')) response.writeHead(200, { 'content-type': type }).end('{}');
+      else response.writeHead(200, { 'content-length': 0, 'content-type': type }).end();
+    } catch (error) {
+      if (this.#failures.length < FAILURES_MAX) this.#failures.push(String(error));
+      response.writeHead(400, { 'content-length': 0 }).end();
+    }
+  }
+
+  #read(request: IncomingMessage, body: Buffer): void {
+    const { url = '', headers } = request;
+    const raw = unpack(body, headers['content-encoding'] ?? '');
+    if (url.startsWith('/api/v1/write')) readRemoteWrite(raw, this.received);
+    else if (url !== '/v1/metrics') return;
+    else if (String(headers['content-type']).includes('json')) readOtlpJson(raw, this.received);
+    else readOtlpProtobuf(raw, this.received);
+    this.#requests++;
+    this.#bodyBytes += body.length;
+    this.#rawBytes += raw.length;
+    if (this.mode.isComparing) this.#gzip1Bytes += gzipSync(raw, { level: 1 }).length;
+    this.#lastAtMs = Date.now();
+    this.#firstAtMs ||= this.#lastAtMs;
+  }
+}
+
+function unpack(body: Buffer, encoding: string): Buffer {
+  const options = { maxOutputLength: REQUEST_BYTES_MAX };
+  if (encoding === 'gzip') return gunzipSync(body, options);
+  if (encoding === 'zstd') return zstdDecompressSync(body, options);
+  if (encoding === 'snappy') return unpackSnappy(body, REQUEST_BYTES_MAX);
+  return body;
+}
+
+const sink = new Sink();
+
+export type SinkCalls = {
+  readonly listen: () => Promise<string>;
+  readonly setMode: (mode: SinkMode) => void;
+  readonly counts: () => SinkCounts;
+  readonly report: () => ReceivedReport;
+};
+
+if (import.meta.main)
+  answerParent({
+    listen: () => sink.listen(),
+    setMode: (mode: SinkMode) => {
+      sink.mode = mode;
+    },
+    counts: () => sink.counts(),
+    report: () => sink.received.report(),
+  } satisfies SinkCalls);

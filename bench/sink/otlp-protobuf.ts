@@ -1,0 +1,199 @@
+// Reads a metrics request in protobuf into Received, by the field numbers of opentelemetry/proto/metrics/v1. It shares
+// nothing with src/: what it finds is what counts.
+
+import { Fields } from './protobuf.ts';
+import { FOLLOWED_METRIC, type Received, SeriesHash } from './received.ts';
+
+const NO_RECORDED_VALUE = 1;
+
+/** Fields of a metric that hold its data points, and what these are. */
+const DATA: Readonly<Record<number, 'number' | 'histogram' | 'summary'>> = {
+  5: 'number',
+  7: 'number',
+  9: 'histogram',
+  11: 'summary',
+};
+
+export function readOtlpProtobuf(body: Buffer, received: Received): void {
+  new Reader(body, received).request();
+}
+
+class Reader {
+  readonly #received: Received;
+  readonly #levels: readonly [Fields, Fields, Fields, Fields, Fields, Fields];
+  readonly #inner: Fields;
+  readonly #hash = new SeriesHash();
+  readonly #resource = new SeriesHash();
+  readonly #metric = new SeriesHash();
+  #service = '';
+  #isFollowed = false;
+
+  constructor(body: Buffer, received: Received) {
+    this.#received = received;
+    const level = (): Fields => new Fields(body);
+    this.#levels = [level(), level(), level(), level(), level(), level()];
+    this.#inner = level();
+  }
+
+  request(): void {
+    const [request, resourceMetrics, scopeMetrics] = this.#levels;
+    request.enter(0, request.bytes.length);
+    while (request.next()) {
+      if (request.number !== 1) continue;
+      this.#enterResource(resourceMetrics.enter(request.start, request.end));
+      resourceMetrics.enter(request.start, request.end);
+      while (resourceMetrics.next()) {
+        if (resourceMetrics.number !== 2) continue;
+        scopeMetrics.enter(resourceMetrics.start, resourceMetrics.end);
+        while (scopeMetrics.next()) if (scopeMetrics.number === 2) this.#readMetric(scopeMetrics);
+      }
+    }
+  }
+
+  /** Fields may come in any order: what stands around the points is looked for first. */
+  #enterResource(resourceMetrics: Fields): void {
+    this.#resource.reset();
+    this.#service = '';
+    while (resourceMetrics.next()) {
+      const { number, view, start, end } = resourceMetrics;
+      if (number !== 1) continue;
+      this.#resource.add(view, start, end);
+      const fields = this.#inner.enter(start, end);
+      while (fields.next()) {
+        const [key, value] = fields.number === 1 ? this.#attribute(fields) : ['', ''];
+        if (key === 'service.instance.id') this.#service = value;
+      }
+    }
+  }
+
+  #readMetric({ start, end }: Fields): void {
+    const [, , , metric, data] = this.#levels;
+    if (!this.#enterMetric(metric.enter(start, end))) return;
+    metric.enter(start, end);
+    while (metric.next()) {
+      const kind = DATA[metric.number];
+      if (kind === undefined) continue;
+      data.enter(metric.start, metric.end);
+      while (data.next()) if (data.number === 1) this.#readPoint(data, kind);
+    }
+  }
+
+  /** False for a metric that the contender has added. */
+  #enterMetric(metric: Fields): boolean {
+    while (metric.next()) {
+      if (metric.number !== 1) continue;
+      const name = metric.text();
+      this.#isFollowed = name === FOLLOWED_METRIC;
+      this.#metric.reset().add(metric.view, metric.start, metric.end);
+      this.#metric.merge(this.#resource.low, this.#resource.high);
+      return !this.#received.isAdded(name);
+    }
+    return true;
+  }
+
+  #readPoint(parent: Fields, kind: 'number' | 'histogram' | 'summary'): void {
+    if (kind === 'number') return this.#readNumber(parent);
+    if (kind === 'histogram') return this.#readHistogram(parent);
+    return this.#readSummary(parent);
+  }
+
+  #readNumber(parent: Fields): void {
+    const point = this.#levels[5].enter(parent.start, parent.end);
+    const { view } = point;
+    const hash = this.#startPoint();
+    let [timeMs, value, flags, service] = [0, 0, 0, this.#service];
+    while (point.next()) {
+      const { number } = point;
+      if (number === 3) timeMs = toMs(point.fixed64());
+      else if (number === 4) value = point.double();
+      else if (number === 6) value = Number(view.getBigInt64(point.start, true));
+      else if (number === 8) flags = point.value;
+      else if (number === 7) {
+        hash.add(view, point.start, point.end);
+        if (this.#isFollowed) service = this.#namespace(point) ?? service;
+      }
+    }
+    if ((flags & NO_RECORDED_VALUE) !== 0) return;
+    this.#received.sample(timeMs, value);
+    this.#received.point(hash.value);
+    if (this.#isFollowed) this.#received.follow(timeMs, service, value);
+  }
+
+  /** As the samples of the text: cumulative buckets, then count and sum. */
+  #readHistogram(parent: Fields): void {
+    const point = this.#levels[5].enter(parent.start, parent.end);
+    const { view } = point;
+    const hash = this.#startPoint();
+    const counts: number[] = [];
+    let [timeMs, total, sum, flags] = [0, 0, 0, 0];
+    while (point.next()) {
+      const { number } = point;
+      if (number === 3) timeMs = toMs(point.fixed64());
+      else if (number === 4) total = point.fixed64();
+      else if (number === 5) sum = point.double();
+      else if (number === 6)
+        for (let at = point.start; at < point.end; at += 8)
+          counts.push(Number(view.getBigUint64(at, true)));
+      else if (number === 9) hash.add(view, point.start, point.end);
+      else if (number === 10) flags = point.value;
+    }
+    if ((flags & NO_RECORDED_VALUE) !== 0) return;
+    let cumulative = 0;
+    for (const count of counts) this.#received.sample(timeMs, (cumulative += count));
+    this.#received.sample(timeMs, total);
+    this.#received.sample(timeMs, sum);
+    this.#received.point(hash.value);
+  }
+
+  #readSummary(parent: Fields): void {
+    const point = this.#levels[5].enter(parent.start, parent.end);
+    const hash = this.#startPoint();
+    const values: number[] = [];
+    let [timeMs, flags] = [0, 0];
+    while (point.next()) {
+      const { number, start, end } = point;
+      if (number === 3) timeMs = toMs(point.fixed64());
+      else if (number === 4) values.push(point.fixed64());
+      else if (number === 5) values.push(point.double());
+      else if (number === 6) values.push(this.#quantile(start, end));
+      else if (number === 7) hash.add(point.view, start, end);
+      else if (number === 8) flags = point.value;
+    }
+    if ((flags & NO_RECORDED_VALUE) !== 0) return;
+    for (const value of values) this.#received.sample(timeMs, value);
+    this.#received.point(hash.value);
+  }
+
+  #startPoint(): SeriesHash {
+    return this.#hash.reset().merge(this.#metric.low, this.#metric.high);
+  }
+
+  #quantile(start: number, end: number): number {
+    const fields = this.#inner.enter(start, end);
+    let value = 0;
+    while (fields.next()) if (fields.number === 2) value = fields.double();
+    return value;
+  }
+
+  #namespace(attribute: Fields): string | undefined {
+    const [key, value] = this.#attribute(attribute);
+    return key === 'namespace' ? value : undefined;
+  }
+
+  /** KeyValue: key 1, value 2; AnyValue: string 1. */
+  #attribute({ bytes, start, end }: Fields): [key: string, value: string] {
+    const fields = new Fields(bytes).enter(start, end);
+    let [key, value] = ['', ''];
+    while (fields.next()) {
+      if (fields.number === 1) key = fields.text();
+      const inner = new Fields(bytes).enter(fields.start, fields.end);
+      if (fields.number === 2 && inner.next() && inner.number === 1) value = inner.text();
+    }
+    return [key, value];
+  }
+}
+
+/** From nanoseconds as a double, which is off by at most some hundreds of them. */
+function toMs(nanoseconds: number): number {
+  return Math.round(nanoseconds / 1e6);
+}

@@ -1,0 +1,95 @@
+// Whether everything that was served arrived, once and with its value: by timestamp, by series, and value by value for the
+// series that are followed. No result counts before that.
+
+import { addTally, isSameTally, newTally, type Tally } from './corpus/checksum.ts';
+import type { CorpusName } from './corpus/corpora.ts';
+import type { Poll } from './page-server.ts';
+import type { ReceivedReport } from './sink/received.ts';
+
+export interface Delivery {
+  readonly polls: readonly Poll[];
+  readonly received: ReceivedReport;
+  readonly corpus: CorpusName;
+  /** Whether the last bits of values may differ. */
+  readonly isRounded: boolean;
+}
+
+/** What is wrong, in words; [] when everything arrived. At most a few lines. */
+export function findLosses(delivery: Delivery): readonly string[] {
+  const { corpus } = delivery;
+  const byWhole = corpus === 'captured' ? wholeLosses(delivery) : timeLosses(delivery);
+  const bySeries = corpus === 'engine' ? seriesLosses(delivery) : [];
+  return [...byWhole, ...bySeries, ...followedLosses(delivery)].slice(0, PROBLEMS_MAX);
+}
+
+const PROBLEMS_MAX = 5;
+const ROUNDING = 1e-12;
+
+export function sumPolls(polls: readonly Poll[]): Tally {
+  const total = newTally();
+  for (const { tally } of polls) addTally(total, tally);
+  return total;
+}
+
+/** Pages without timestamps: all values of all pages together. */
+function wholeLosses({ polls, received, isRounded }: Delivery): string[] {
+  const served = sumPolls(polls);
+  return isSameTally(served, received.total, isRounded) ? [] : [difference(served, received.total)];
+}
+
+function timeLosses({ polls, received, isRounded }: Delivery): string[] {
+  const byTime = new Map<number, Tally>();
+  for (const { timeMs, tally } of polls) {
+    const sum = byTime.get(timeMs) ?? newTally();
+    addTally(sum, tally);
+    byTime.set(timeMs, sum);
+  }
+  const losses: string[] = [];
+  for (const [timeMs, served] of byTime) {
+    const arrived = received.byTime.get(timeMs) ?? newTally();
+    if (!isSameTally(served, arrived, isRounded))
+      losses.push(`at ${timeMs}: ${difference(served, arrived)}`);
+  }
+  for (const [timeMs, { samples }] of received.byTime)
+    if (!byTime.has(timeMs)) losses.push(`at ${timeMs}: ${samples} samples that were not served`);
+  return losses;
+}
+
+function difference(served: Tally, arrived: Tally): string {
+  return served.samples === arrived.samples
+    ? `${served.samples} samples with other values`
+    : `${arrived.samples} of ${served.samples} samples`;
+}
+
+/** Every series of an address came as often as its page. */
+function seriesLosses({ polls, received }: Delivery): string[] {
+  const pages = new Map<number, { count: number; samples: number }>();
+  for (const { address, tally } of polls) {
+    const page = pages.get(address) ?? { count: 0, samples: tally.samples };
+    page.count++;
+    pages.set(address, page);
+  }
+  const wanted = new Map<number, number>();
+  for (const { count, samples } of pages.values())
+    wanted.set(count, (wanted.get(count) ?? 0) + samples);
+  const isSame =
+    wanted.size === received.seriesByCount.size &&
+    [...wanted].every(([count, series]) => received.seriesByCount.get(count) === series);
+  return isSame ? [] : [`series by count: ${show(received.seriesByCount)}, not ${show(wanted)}`];
+}
+
+function show(counts: ReadonlyMap<number, number>): string {
+  return [...counts].map(([count, series]) => `${series} came ${count} times`).join(', ');
+}
+
+function followedLosses({ polls, received, isRounded }: Delivery): string[] {
+  const losses: string[] = [];
+  for (const { timeMs, followed } of polls)
+    for (const [name, value] of followed) {
+      const arrived = received.followed.get(`${timeMs} ${name}`);
+      const tolerance = isRounded ? Math.abs(value) * ROUNDING : 0;
+      if (arrived === undefined || Math.abs(arrived - value) > tolerance)
+        losses.push(`${name} at ${timeMs}: ${arrived ?? 'nothing'} instead of ${value}`);
+    }
+  return losses;
+}

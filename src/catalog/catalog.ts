@@ -1,0 +1,25 @@
+// What the service's series mean: one entry per series of the specification, as data per family. The facts
+// are types, units, uptime series; the descriptions are ours. lookup.ts finds an entry by a series' full name.
+
+import type { Family } from '../model.ts';
+
+export type CatalogType = 'counter' | 'updowncounter' | 'gauge' | 'info' | 'stateset';
+
+export interface CatalogEntry {
+  /** Name with the catalog's own prefix (`engine_…`), as in the specification. */
+  readonly name: string;
+  readonly family: Family;
+  readonly type: CatalogType;
+  /** True when the non-monotonic Sum's attributes partition a whole, so that summing over them has a meaning. */
+  readonly isAdditive: boolean;
+  /** UCUM; `1` is never sent. */
+  readonly unit: string;
+  /** Own labels, beside the five common ones. */
+  readonly labels: readonly string[];
+  readonly description: string;
+  /** Name of the series that dates this counter's start, or null. */
+  readonly uptimeSeries: string | null;
+  readonly confidence: 'certain' | 'likely' | 'guess';
+  /** The type that the service's page has been seen to declare; `unknown` where nobody has seen it. */
+  readonly declared: 'counter' | 'gauge' | 'untyped' | 'unknown';
+}

@@ -1,0 +1,85 @@
+// What a page's names and types say against the catalog: series that came, went, changed their declared type
+// or arrived under a damaged name. In: the names of one service's good page. Out: lists for a report; nothing
+// here changes how a sample is treated.
+
+import type { DeclaredType, Family } from '../model.ts';
+import { CATALOG_TABLES } from './all.ts';
+import type { CatalogEntry } from './catalog.ts';
+import type { CatalogLookup } from './lookup.ts';
+
+/** Items of one kind: how many there are, and the first DRIFT_ITEMS_MAX of them in the page's order. */
+export interface DriftList<Item> {
+  count: number;
+  readonly items: Item[];
+}
+
+export interface FamilyDrift {
+  /** Names of this family that the catalog does not know. */
+  readonly appeared: DriftList<string>;
+  /** Catalog names that are missing although others of their table are there, in the catalog's spelling. */
+  readonly vanished: DriftList<string>;
+  /** Series whose declared type denies what the catalog knows; a known misdeclaration is none. */
+  readonly contradicted: DriftList<{ readonly name: string; readonly declared: DeclaredType }>;
+  /** Names damaged on their way, with the catalog's name for each. */
+  readonly mangled: DriftList<{ readonly name: string; readonly original: string }>;
+}
+
+export const DRIFT_ITEMS_MAX = 100;
+
+/**
+ * Compares one service's page with the catalog. A family is in the answer only if at least one of its
+ * series is on the page; within it, a table of the catalog counts as vanished only in parts, since a
+ * server that is no replica has no replica status.
+ */
+export function driftOf(
+  lookup: CatalogLookup,
+  seenNames: Iterable<string>,
+  declaredTypes: ReadonlyMap<string, DeclaredType>,
+): ReadonlyMap<Family, FamilyDrift> {
+  const drifts = new Map<Family, FamilyDrift>();
+  const seenEntries = new Set<string>();
+  for (const name of seenNames) {
+    const drift = driftIn(drifts, lookup.familyOf(name));
+    const entry = lookup.find(name)?.entry;
+    const original = entry === undefined ? lookup.originalOf(name) : null;
+    const declared = declaredTypes.get(name) ?? 'unknown';
+    if (original !== null) add(drift.mangled, { name, original });
+    else if (entry === undefined) add(drift.appeared, name);
+    else if (isContradiction(entry, declared)) add(drift.contradicted, { name, declared });
+    seenEntries.add(entry?.name ?? original ?? name);
+  }
+  for (const { entries } of CATALOG_TABLES) {
+    if (!entries.some(entry => seenEntries.has(entry.name))) continue;
+    for (const { name, family } of entries) {
+      if (!seenEntries.has(name)) add(driftIn(drifts, family).vanished, name);
+    }
+  }
+  return drifts;
+}
+
+function driftIn(drifts: Map<Family, FamilyDrift>, family: Family): FamilyDrift {
+  let drift = drifts.get(family);
+  if (drift === undefined) {
+    drift = {
+      appeared: { count: 0, items: [] },
+      vanished: { count: 0, items: [] },
+      contradicted: { count: 0, items: [] },
+      mangled: { count: 0, items: [] },
+    };
+    drifts.set(family, drift);
+  }
+  return drift;
+}
+
+function add<Item>(list: DriftList<Item>, item: Item): void {
+  list.count++;
+  if (list.items.length < DRIFT_ITEMS_MAX) list.items.push(item);
+}
+
+// gauge, untyped and no type at all are what the service says of almost everything: they deny nothing,
+// unless the service has been seen to say counter of this very series.
+function isContradiction(entry: CatalogEntry, declared: DeclaredType): boolean {
+  if (declared === 'unknown') return false;
+  if (declared === 'gauge') return entry.declared === 'counter';
+  return entry.type !== declared;
+}

@@ -1,0 +1,104 @@
+// From a name on the page to its catalog entry. `metrics.prefixes` says which prefixes belong to which family;
+// the longest that matches wins, and what follows it is looked up behind the catalog's own prefix, so that
+// `engine: [engine_, mysql_]` gives `mysql_global_status_uptime` the entry of `engine_global_status_uptime`.
+
+import type { Family } from '../model.ts';
+import { CATALOG } from './all.ts';
+import type { CatalogEntry } from './catalog.ts';
+
+/** As `metrics.prefixes` of the configuration. A family without a prefix has no series. */
+export type FamilyPrefixes = Readonly<Record<PrefixedFamily, readonly string[]>>;
+
+type PrefixedFamily = Exclude<Family, 'process' | 'other'>;
+
+export interface CatalogMatch {
+  readonly entry: CatalogEntry;
+  /** The series that dates this counter, spelled with the prefix of the name looked up; or null. */
+  readonly uptimeName: string | null;
+}
+
+export interface CatalogLookup {
+  /** The entry for a full sample name, or null where the catalog says nothing about it. */
+  find(name: string): CatalogMatch | null;
+  /** The family of any name: by prefix alone, whether the catalog knows it or not. */
+  familyOf(name: string): Family;
+  /** True for a name that the service's relabelling has damaged (see `originalOf`). */
+  isMangled(name: string): boolean;
+  /** The catalog's name that a damaged name stands for, or null. For reports, never for types. */
+  originalOf(name: string): string | null;
+}
+
+/** The prefixes that the catalog's own names have. */
+const OWN_PREFIXES: Readonly<Record<Exclude<Family, 'other'>, string>> = {
+  engine: 'engine_',
+  multimaster: 'engine_multimaster_',
+  dist: 'engine_dist_',
+  proxy: 'proxy_',
+  process: 'process_',
+};
+
+const ENTRIES: ReadonlyMap<string, CatalogEntry> = new Map(
+  CATALOG.map(entry => [entry.name, entry]),
+);
+
+interface PrefixRule {
+  readonly family: Exclude<Family, 'other'>;
+  readonly prefix: string;
+}
+
+/** Holds the prefixes sorted once; a look-up costs a few string comparisons and one Map access. */
+export function createCatalogLookup(prefixes: FamilyPrefixes): CatalogLookup {
+  const rules = prefixRules(prefixes);
+  const ruleOf = (name: string): PrefixRule | undefined =>
+    rules.find(rule => name.startsWith(rule.prefix));
+  const find = (name: string): CatalogMatch | null => {
+    const rule = ruleOf(name);
+    if (rule === undefined) return null;
+    const own = OWN_PREFIXES[rule.family];
+    const entry = ENTRIES.get(own + name.slice(rule.prefix.length));
+    // A mapped prefix must not reach into another family: `mysql_dist_x` is not `engine_dist_x`.
+    if (entry === undefined || entry.family !== rule.family) return null;
+    const uptime = entry.uptimeSeries;
+    return { entry, uptimeName: uptime === null ? null : rule.prefix + uptime.slice(own.length) };
+  };
+  const originalOf = (name: string): string | null => {
+    const rule = ruleOf(name);
+    if (rule?.family !== 'dist' || find(name) !== null) return null;
+    return unmangle(name.slice(rule.prefix.length), rules);
+  };
+  return {
+    find,
+    familyOf: name => ruleOf(name)?.family ?? 'other',
+    isMangled: name => originalOf(name) !== null,
+    originalOf,
+  };
+}
+
+function prefixRules(prefixes: FamilyPrefixes): readonly PrefixRule[] {
+  const families = Object.keys(prefixes) as PrefixedFamily[];
+  const rules: PrefixRule[] = families.flatMap(family =>
+    prefixes[family].map(prefix => ({ family, prefix })),
+  );
+  rules.push({ family: 'process', prefix: OWN_PREFIXES.process });
+  return rules.sort((a, b) => b.prefix.length - a.prefix.length);
+}
+
+const MANGLED_HEAD = 'sta';
+const STATS_HEAD = `${OWN_PREFIXES.dist}stats_`;
+const STATS_TAILS: readonly string[] = CATALOG.filter(entry =>
+  entry.name.startsWith(STATS_HEAD),
+).map(entry => entry.name.slice(STATS_HEAD.length));
+
+// The service renames by an expression without an anchor, which also hits the inner `ts_` of `stats_`:
+// `stats_Com_select` arrives as `sta` + something + `Com_select`. What is put in is not known, so it may be
+// anything before the unmistakable `Com_`, but only nothing or a family's prefix before a common word.
+function unmangle(tail: string, rules: readonly PrefixRule[]): string | null {
+  if (!tail.startsWith(MANGLED_HEAD)) return null;
+  for (const end of STATS_TAILS) {
+    if (!tail.endsWith(end) || tail.length < MANGLED_HEAD.length + end.length) continue;
+    const inserted = tail.slice(MANGLED_HEAD.length, -end.length);
+    const isKnown = inserted === '' || rules.some(rule => rule.prefix === inserted);
+    if (isKnown || end.startsWith('Com_')) return STATS_HEAD + end;
+  }
+  return null;
+}

@@ -1,0 +1,84 @@
+// The notation of the catalog's tables: one call per series, with what a whole table has in common stated
+// once above it. `additive` and `updown` are both up-down counters; only the first may be summed over its
+// attributes, the server among them, and so becomes a non-monotonic Sum (otherwise it is sent as a Gauge).
+
+import type { CatalogEntry } from './catalog.ts';
+
+/** What the rows of one table share; a row may differ in what RowDetail lists. */
+export interface TableDefaults {
+  readonly family: CatalogEntry['family'];
+  /** The beginning of every name in the table, up to where the rows' names go on. */
+  readonly prefix: string;
+  readonly declared: CatalogEntry['declared'];
+  readonly confidence: CatalogEntry['confidence'];
+  /** The series that dates the table's counters; required where the table has any. */
+  readonly uptimeSeries?: string;
+  readonly labels?: readonly string[];
+}
+
+/** Series that appear on a page together: where none of them is present, none of them is missed. */
+export interface CatalogTable {
+  readonly title: string;
+  readonly entries: readonly CatalogEntry[];
+}
+
+/** One series as the tables write it. */
+export interface Row extends RowDetail {
+  readonly suffix: string;
+  readonly type: CatalogEntry['type'];
+  readonly isAdditive: boolean;
+  readonly unit: string;
+  readonly description: string;
+}
+
+/** Where a row differs from its table. */
+export interface RowDetail {
+  readonly labels?: readonly string[];
+  readonly declared?: CatalogEntry['declared'];
+  readonly confidence?: CatalogEntry['confidence'];
+}
+
+type RowConstructor = (
+  suffix: string,
+  unit: string,
+  description: string,
+  detail?: RowDetail,
+) => Row;
+
+export const counter: RowConstructor = rowConstructor('counter', false);
+export const additive: RowConstructor = rowConstructor('updowncounter', true);
+export const updown: RowConstructor = rowConstructor('updowncounter', false);
+export const gauge: RowConstructor = rowConstructor('gauge', false);
+export const info: RowConstructor = rowConstructor('info', false);
+export const stateset: RowConstructor = rowConstructor('stateset', false);
+
+function rowConstructor(type: CatalogEntry['type'], isAdditive: boolean): RowConstructor {
+  return (suffix, unit, description, detail = {}) => ({
+    suffix,
+    type,
+    isAdditive,
+    unit,
+    description,
+    ...detail,
+  });
+}
+
+/** Fills the rows up with what their table has in common. */
+export function table(title: string, defaults: TableDefaults, rows: readonly Row[]): CatalogTable {
+  return { title, entries: rows.map(row => entryOf(defaults, row)) };
+}
+
+function entryOf(defaults: TableDefaults, row: Row): CatalogEntry {
+  return {
+    name: defaults.prefix + row.suffix,
+    family: defaults.family,
+    type: row.type,
+    isAdditive: row.isAdditive,
+    unit: row.unit,
+    labels: row.labels ?? defaults.labels ?? [],
+    description: row.description,
+    uptimeSeries: row.type === 'counter' ? (defaults.uptimeSeries ?? null) : null,
+    confidence: row.confidence ?? defaults.confidence,
+    declared: row.declared ?? defaults.declared,
+  };
+}

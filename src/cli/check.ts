@@ -1,0 +1,49 @@
+// `check`: is the configuration right? With --probe: do both ends answer, and what is on the page?
+
+import { loadConfig } from '../config/load.ts';
+import { notBuiltYet } from '../config/not-built-yet.ts';
+import { planTargets } from '../pipeline/collect/targets.ts';
+import { readArgs, refuseWords, usageError, type Verb } from './verb.ts';
+
+const VERB = 'check';
+
+export const verb: Verb = {
+  summary: 'validates a configuration; --probe asks both ends',
+  help: `
+Usage: prom2otlp check --config FILE [--probe]
+
+Reads the configuration and shows every mistake in it, each with its place. With --probe it also scrapes each
+service once and sends an empty request to the back end, and prints what it found. No data is sent.
+
+  --config FILE   the configuration
+  --probe         asks the service and the back end once
+
+Exit: 0 right, 2 a mistake in the configuration, 1 when the probe fails.
+
+Example:
+  prom2otlp check --config /etc/prom2otlp.yaml --probe`,
+  run: async context => {
+    const { values, words } = readArgs(VERB, context.args, {
+      config: { type: 'string' },
+      probe: { type: 'boolean' },
+    });
+    refuseWords(VERB, words);
+    if (values.config === undefined || values.config === '')
+      throw usageError(VERB, 'expected --config FILE');
+    const config = loadConfig({ file: values.config, environment: context.environment });
+    const targets = planTargets(config);
+    const { services: own, elsewhere, shard } = config;
+    const share = elsewhere.length === 0 ? '' : ` of ${own.length + elsewhere.length}`;
+    const services = `${own.length}${share} ${own.length === 1 ? 'service' : 'services'}`;
+    const place = shard.count === 1 ? '' : `, shard ${shard.index} of ${shard.count}`;
+    const polls = `${targets.length} ${targets.length === 1 ? 'poll' : 'polls'}`;
+    context.out.line(
+      `${values.config}: right; ${services} in ${polls} every ${config.metrics.intervalMs / 1000} s${place}`,
+    );
+    for (const key of notBuiltYet(config))
+      context.err.line(`${values.config}: ${key} is accepted but not built yet: it has no effect`);
+    if (values.probe !== true) return 0;
+    const { probe } = await import('./probe.ts');
+    return (await probe(config, context)) ? 0 : 1;
+  },
+};

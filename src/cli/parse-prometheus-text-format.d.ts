@@ -1,0 +1,29 @@
+// The package brings no types. What it returns is prom2json's shape: all numbers are text, as they stood on the page.
+declare module 'parse-prometheus-text-format' {
+  namespace parse {
+    interface Family {
+      name: string;
+      help: string;
+      /** In capitals; UNTYPED where the page says nothing. */
+      type: string;
+      metrics: Metric[];
+    }
+
+    /** A value, or what belongs to one histogram or summary. */
+    interface Metric {
+      labels?: Record<string, string>;
+      timestamp_ms?: string;
+      value?: string;
+      /** Cumulative counts by `le`. */
+      buckets?: Record<string, string>;
+      /** Values by `quantile`. */
+      quantiles?: Record<string, string>;
+      count?: string;
+      sum?: string;
+    }
+  }
+
+  /** Throws an InvalidLineError at the first line whose labels or metadata it cannot read. */
+  function parse(page: string): parse.Family[];
+  export = parse;
+}

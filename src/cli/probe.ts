@@ -1,0 +1,156 @@
+// What `check --probe` does: one scrape of each target, translated but not sent, and one empty request to each
+// endpoint of the back end.
+
+import { driftOf } from '../catalog/drift.ts';
+import { createCatalogLookup } from '../catalog/lookup.ts';
+import type { Config, OtlpSignalConfig } from '../config/config.ts';
+import { BodyBufferPool } from '../lib/body-buffer.ts';
+import { Counters } from '../lib/counters.ts';
+import { programVersion } from '../lib/version.ts';
+import { FATE, type Signal } from '../model.ts';
+import { Scraper } from '../pipeline/collect/scrape.ts';
+import { planTargets } from '../pipeline/collect/targets.ts';
+import { WireWriter } from '../pipeline/encode/wire.ts';
+import { openTransport } from '../pipeline/send/open-senders.ts';
+import { translate, type Translation } from '../pipeline.ts';
+import { ServiceClients } from '../service/clients.ts';
+import { translationOf } from '../daemon.ts';
+import { probeLogs } from './probe-logs.ts';
+import { renderTable } from './table.ts';
+import type { VerbContext } from './verb.ts';
+
+/** True when every service is on a good page and every endpoint accepts. */
+export async function probe(config: Config, context: VerbContext): Promise<boolean> {
+  const { clock } = context;
+  const counters = new Counters();
+  const clients = new ServiceClients({
+    clock,
+    counters,
+    userAgent: `prom2otlp/${programVersion()}`,
+  });
+  let isGood = true;
+  for (const target of config.metrics.isEnabled ? planTargets(config) : []) {
+    const client = clients.get(target.api);
+    const bodyBytesMax = config.metrics.limits.bodyBytes;
+    const buffers = new BodyBufferPool();
+    const scraper = new Scraper({ target, client, bodyBytesMax, buffers, clock, counters });
+    const result = await scraper.scrape();
+    if (result.kind !== 'page') {
+      context.out.line(
+        `service  ${target.name}: cannot scrape (${result.reason}): ${result.message}; ${result.hint}`,
+      );
+      isGood = false;
+      continue;
+    }
+    const translation = translationOf(target, config);
+    const steps = translate(translation, result, new WireWriter());
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    const { page, derived } = step.value;
+    const { bytes, durationMs } = result.page;
+    context.out.line(
+      `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes.length} bytes in ${Math.round(durationMs)} ms`,
+    );
+    for (const { line, column, reason } of page?.problems.slice(0, 5) ?? [])
+      context.out.line(`  line ${line}, column ${column}: ${reason}`);
+    context.out.line(indent(serviceTable(translation, derived.services)));
+    for (const line of unconfiguredLines(translation)) context.out.line(`  ${line}`);
+    for (const line of driftLines(translation, config)) context.out.line(`  ${line}`);
+    if (derived.services.some(service => !service.isUp)) isGood = false;
+  }
+  if (config.logs.isEnabled && !(await probeLogs(config, clients, context))) isGood = false;
+  await clients.close();
+  const isBackEndGood = await probeBackEnd(config, context);
+  return isGood && isBackEndGood;
+}
+
+function serviceTable(
+  { table }: Translation,
+  services: readonly {
+    readonly id: string;
+    readonly isUp: boolean;
+    readonly reason: string;
+    readonly samples: number;
+  }[],
+): string {
+  const head = [
+    'SERVICE',
+    'UP',
+    'SAMPLES',
+    'COUNTER',
+    'UP-DOWN',
+    'GAUGE',
+    'OTHER',
+    'DROPPED',
+    'REASON',
+  ];
+  const rows = services.map(({ id, isUp, samples, reason }) => {
+    const index = table.serviceById.get(id) ?? -1;
+    const counts = { sum: 0, updown: 0, gauge: 0, other: 0, dropped: 0 };
+    for (let row = 0; row < table.count; row++) {
+      if (table.blocks[table.block[row] ?? 0]?.service !== index) continue;
+      const kind = table.metrics[table.metric[row] ?? 0]?.kind ?? 'gauge';
+      const fate = table.fate[row] ?? 0;
+      if (fate === FATE.point)
+        counts[kind === 'histogram' || kind === 'summary' ? 'other' : kind]++;
+      else if (fate > FATE.consumed) counts.dropped++;
+    }
+    const { sum, updown, gauge, other, dropped } = counts;
+    const numbers = [samples, sum, updown, gauge, other, dropped].map(String);
+    return [id, isUp ? 'yes' : 'no', ...numbers, reason];
+  });
+  return renderTable([head, ...rows]);
+}
+
+function unconfiguredLines({ table }: Translation): readonly string[] {
+  const ids = table.services
+    .filter(({ configIndex, isElsewhere }) => configIndex < 0 && !isElsewhere)
+    .map(({ id }) => id);
+  if (ids.length === 0) return [];
+  const shown = ids.slice(0, 10).map(id => (id === '' ? '(no namespace)' : id));
+  return [`on the page but not configured: ${shown.join(', ')}${ids.length > 10 ? ', …' : ''}`];
+}
+
+function driftLines({ table }: Translation, config: Config): readonly string[] {
+  const names = table.metrics.filter(({ familyName }) => !familyName.startsWith('\u0001'));
+  const drift = driftOf(
+    createCatalogLookup(config.metrics.prefixes),
+    names.map(({ name }) => name),
+    new Map(names.map(({ name, declared }) => [name, declared])),
+  );
+  return [...drift].flatMap(([family, { appeared, vanished, contradicted, mangled }]) => {
+    const parts = [
+      [appeared.count, 'not in the catalog'],
+      [vanished.count, 'of the catalog missing'],
+      [contradicted.count, 'declared otherwise than the catalog knows'],
+      [mangled.count, 'under a damaged name'],
+    ] as const;
+    const told = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+    return told.length === 0 ? [] : [`${family}: ${told.join(', ')}`];
+  });
+}
+
+/** An empty request is valid OTLP: it shows whether address, key and protocol are right, and leaves no data. */
+async function probeBackEnd(config: Config, context: VerbContext): Promise<boolean> {
+  const { otlp } = config;
+  const ends: [Signal, string, OtlpSignalConfig][] = [
+    ['metrics', otlp.metricsEndpoint, otlp.metrics],
+  ];
+  if (config.logs.isEnabled) ends.push(['logs', otlp.logsEndpoint, otlp.logs]);
+  let isGood = true;
+  for (const [signal, endpoint, settings] of ends) {
+    const transport = await openTransport(endpoint, settings, 1, context.clock);
+    const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
+    const result = await transport.send(request, new AbortController().signal);
+    await transport.close();
+    const isAccepted = result.kind === 'accepted';
+    const told = isAccepted ? 'accepts' : `does not accept (${result.kind}): ${result.reason}`;
+    context.out.line(`back end ${signal} ${new URL(endpoint).origin}: ${told}`);
+    isGood &&= isAccepted;
+  }
+  return isGood;
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^/gm, '  ');
+}

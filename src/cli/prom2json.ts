@@ -1,0 +1,111 @@
+// Families in the JSON that the prom2json tool prints, for `show decode --output prom2json`: one object per family that
+// has samples, the type in upper case, every number a string; buckets, quantiles, count and sum of one label
+// set folded into one metric. What that tool has no word for (info, stateset) keeps its own, in upper case.
+
+import type { ShownFamily, ShownSample, ShownValue } from './show-families.ts';
+
+export interface Prom2JsonMetric {
+  labels?: Record<string, string>;
+  timestamp_ms?: string;
+  value?: string;
+  quantiles?: Record<string, string>;
+  buckets?: Record<string, string>;
+  count?: string;
+  sum?: string;
+}
+
+export interface Prom2JsonFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly metrics: readonly Prom2JsonMetric[];
+}
+
+const TYPE_WORDS: Partial<Record<ShownFamily['type'], string>> = {
+  unknown: 'UNTYPED',
+  gaugehistogram: 'GAUGE_HISTOGRAM',
+};
+
+/** The families in prom2json's shape; those without samples are left out, as that tool does. */
+export function toProm2Json(families: readonly ShownFamily[]): Prom2JsonFamily[] {
+  return families
+    .filter(({ samples }) => samples.length > 0)
+    .map(family => ({
+      name: family.name,
+      help: family.help,
+      type: TYPE_WORDS[family.type] ?? family.type.toUpperCase(),
+      metrics: metricsOf(family),
+    }));
+}
+
+function metricsOf({ name, type, samples }: ShownFamily): Prom2JsonMetric[] {
+  if (type === 'summary') return folded(name, samples, 'quantile', 'quantiles');
+  if (type === 'histogram' || type === 'gaugehistogram')
+    return folded(name, samples, 'le', 'buckets');
+  return samples.map(({ labels, value, timestampMs }) => ({
+    ...shownLabels(labels),
+    ...shownTime(timestampMs),
+    value: goFloat(value),
+  }));
+}
+
+/** One metric per label set (without `bound`); as in the tool, the last timestamp of the set wins. */
+function folded(
+  name: string,
+  samples: readonly ShownSample[],
+  bound: 'le' | 'quantile',
+  bounds: 'buckets' | 'quantiles',
+): Prom2JsonMetric[] {
+  const metrics = new Map<string, Prom2JsonMetric>();
+  for (const sample of samples) {
+    const { [bound]: limit, ...labels } = sample.labels;
+    const key = JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
+    let metric = metrics.get(key);
+    if (metric === undefined) {
+      metric = { ...shownLabels(labels), count: '0', sum: '0' };
+      metrics.set(key, metric);
+    }
+    Object.assign(metric, shownTime(sample.timestampMs));
+    const suffix = sample.name.slice(name.length);
+    if (suffix === '_count' || suffix === '_gcount') metric.count = goCount(sample.value);
+    else if (suffix === '_sum' || suffix === '_gsum') metric.sum = goFloat(sample.value);
+    else if (limit !== undefined)
+      (metric[bounds] ??= {})[goFloat(toNumber(limit))] =
+        bounds === 'buckets' ? goCount(sample.value) : goFloat(sample.value);
+  }
+  return [...metrics.values()];
+}
+
+function shownLabels(labels: Readonly<Record<string, string>>): {
+  labels?: Record<string, string>;
+} {
+  return Object.keys(labels).length === 0 ? {} : { labels: { ...labels } };
+}
+
+function shownTime(timestampMs: number | undefined): { timestamp_ms?: string } {
+  return timestampMs === undefined ? {} : { timestamp_ms: String(timestampMs) };
+}
+
+function toNumber(bound: string): ShownValue {
+  const infinity = /^([+-]?)inf(?:inity)?$/i.exec(bound);
+  if (infinity !== null) return infinity[1] === '-' ? '-Inf' : '+Inf';
+  const value = Number(bound);
+  return Number.isNaN(value) ? 'NaN' : value;
+}
+
+/** A float as the tool prints it: the shortest that reads back, with an exponent below 1e-4 and from 1e6. */
+function goFloat(value: ShownValue): string {
+  if (typeof value === 'string') return value;
+  if (Object.is(value, -0)) return '-0';
+  const size = Math.abs(value);
+  const hasExponent = size !== 0 && (size < 1e-4 || size >= 1e6);
+  const text = hasExponent ? value.toExponential() : String(value);
+  return text.replace(/e([+-])(\d)$/, 'e$10$2');
+}
+
+/** A count as the tool prints it: an integer in full; a histogram of floats has counts like other numbers. */
+function goCount(value: ShownValue): string {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0
+    ? BigInt(value).toString()
+    : goFloat(value);
+}

@@ -1,0 +1,87 @@
+// How the verbs for the service reach it: by a configuration file, or by an address with the key from a file or a
+// variable. A key is never an argument: those are shown to every user of the machine.
+
+import type { Config } from '../config/config.ts';
+import { loadConfig, parseConfig } from '../config/load.ts';
+import { OperatorError } from '../errors.ts';
+import { planTargets, type Target } from '../pipeline/collect/targets.ts';
+import { usageError, type VerbContext } from './verb.ts';
+
+/** To be spread into the options of a verb. */
+export const ACCESS_OPTIONS = {
+  config: { type: 'string' },
+  'base-url': { type: 'string' },
+  'key-file': { type: 'string' },
+  'service-id': { type: 'string' },
+} as const;
+
+/** For the help of a verb. */
+export const ACCESS_HELP: string = `
+  --config FILE      the API and its key as configured, or:
+  --base-url URL     the API's address, with the key from
+  --key-file FILE    a file; without it from PROM2OTLP_API_KEY
+  --service-id ID    the database service that is meant`.trim();
+
+export const KEY_VARIABLE = 'PROM2OTLP_API_KEY';
+
+export interface AccessValues {
+  readonly config?: string | undefined;
+  readonly 'base-url'?: string | undefined;
+  readonly 'key-file'?: string | undefined;
+  readonly 'service-id'?: string | undefined;
+}
+
+export interface ServiceAccess {
+  /** With --base-url: the defaults of everything else. */
+  readonly config: Config;
+  /** The APIs to ask; with --service-id that of this service alone. */
+  readonly targets: readonly Target[];
+}
+
+/** Throws an OperatorError where it is not clear which API, key or service is meant. */
+export function readAccess(
+  verb: string,
+  values: AccessValues,
+  context: Pick<VerbContext, 'environment'>,
+): ServiceAccess {
+  const { config: file, 'base-url': baseUrl, 'service-id': serviceId } = values;
+  if ((file === undefined) === (baseUrl === undefined))
+    throw usageError(verb, 'expected either --config FILE or --base-url URL');
+  if (file !== undefined && values['key-file'] !== undefined)
+    throw usageError(verb, '--key-file goes with --base-url, not with --config');
+  const { environment } = context;
+  const config =
+    file === undefined
+      ? configOfAddress(verb, values, environment)
+      : loadConfig({ file, environment });
+  const targets = planTargets(config);
+  if (serviceId === undefined) return { config, targets };
+  const own = targets.filter(({ configured }) => configured.has(serviceId));
+  if (own.length > 0) return { config, targets: own };
+  const ids = config.services.map(({ id }) => id).join(', ');
+  const message = `cannot run ${verb}: there is no service ${JSON.stringify(serviceId)} in the configuration`;
+  throw new OperatorError([
+    { code: 'E_SERVICE_ACCESS', message, hint: `name one of ${ids}, or add it` },
+  ]);
+}
+
+/** The same judgement as for a file: an address over plain http is refused here, too. */
+function configOfAddress(
+  verb: string,
+  values: AccessValues,
+  environment: VerbContext['environment'],
+): Config {
+  const keyFile = values['key-file'];
+  if (keyFile === undefined && (environment[KEY_VARIABLE] ?? '') === '') {
+    const message = `cannot run ${verb}: there is no key`;
+    const hint = `name a file with --key-file, or set ${KEY_VARIABLE}`;
+    throw new OperatorError([{ code: 'E_SERVICE_ACCESS', message, hint }]);
+  }
+  const key = keyFile === undefined ? `\${env:${KEY_VARIABLE}}` : `\${file:${keyFile}}`;
+  const text = JSON.stringify({
+    api: { base_url: values['base-url'], key },
+    services: [{ id: values['service-id'] ?? 'any' }],
+    queue: { directory: null },
+  });
+  return parseConfig(text, { file: '--base-url', environment });
+}

@@ -1,0 +1,117 @@
+// Tables for terminals: columns of plain text, numbers to the right, cut to the width there is. Cells may come from
+// the service or the back end, so control characters never reach the terminal.
+
+/** How a column is set; `auto` sets it to the right when all its cells are numbers. */
+export type Alignment = 'left' | 'right' | 'auto';
+
+export interface TableOptions {
+  /** Per column; `auto` where it says nothing. */
+  readonly align?: readonly Alignment[];
+  /** The most columns of the terminal that a line may take; unlimited when absent. */
+  readonly width?: number;
+}
+
+interface Column {
+  readonly isRight: boolean;
+  readonly headWidth: number;
+  width: number;
+}
+
+const GAP = '  ';
+/** Texts are not cut shorter than this: a line that is still too long wraps. */
+const CUT_WIDTH_MIN = 8;
+
+/** A number, with or without a unit: `1,234`, `-0.5`, `98%`, `1.5 KiB`, `2 min 5 s`. */
+const NUMBER = /^[-+]?\d[\d,.]*(?:%| [A-Za-z]{1,3}(?: \d+ [a-z]{1,3})?)?$/;
+/** What stands in a column of numbers for none. */
+const NO_NUMBER: ReadonlySet<string> = new Set(['', '-']);
+
+const WIDE =
+  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\uFF01-\uFF60]/u;
+const PRINTABLE_ASCII = /^[ -~]*$/;
+const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/** The rows as lines, without a line break at the end. The first row is the head. */
+export function renderTable(
+  rows: readonly (readonly string[])[],
+  options: TableOptions = {},
+): string {
+  const cells = rows.map(row => row.map(printable));
+  const columns = measure(cells, options);
+  if (options.width !== undefined) shrink(columns, options.width);
+  return cells
+    .map(row => columns.map((column, i) => setCell(row[i] ?? '', column)).join(GAP))
+    .map(line => line.trimEnd())
+    .join('\n');
+}
+
+/** Columns that a text takes on a terminal. */
+export function textWidth(text: string): number {
+  if (PRINTABLE_ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of GRAPHEMES.segment(text)) width += WIDE.test(segment) ? 2 : 1;
+  return width;
+}
+
+/** The text in one line, without the characters that make a terminal do something or turn its line around. */
+function printable(text: string): string {
+  return text.replace(/\s+/g, ' ').replace(/[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu, '?');
+}
+
+function measure(
+  rows: readonly (readonly string[])[],
+  { align = [] }: TableOptions,
+): readonly Column[] {
+  const count = rows.reduce((most, row) => Math.max(most, row.length), 0);
+  const [head = [], ...body] = rows;
+  return Array.from({ length: count }, (_, i) => {
+    const texts = body.map(row => row[i] ?? '');
+    const alignment = align[i] ?? 'auto';
+    const headWidth = textWidth(head[i] ?? '');
+    return {
+      isRight: alignment === 'right' || (alignment === 'auto' && areNumbers(texts)),
+      headWidth,
+      width: texts.reduce((widest, text) => Math.max(widest, textWidth(text)), headWidth),
+    };
+  });
+}
+
+function areNumbers(texts: readonly string[]): boolean {
+  const filled = texts.filter(text => !NO_NUMBER.has(text));
+  return filled.length > 0 && filled.every(text => NUMBER.test(text));
+}
+
+/** Takes from the widest text column, again and again, until the line fits or no text can be shortened. */
+function shrink(columns: readonly Column[], widthMax: number): void {
+  const gaps = GAP.length * Math.max(0, columns.length - 1);
+  let excess = columns.reduce((sum, { width }) => sum + width, gaps) - widthMax;
+  for (; excess > 0; excess--) {
+    const widest = columns
+      .filter(column => !column.isRight && column.width > minWidth(column))
+      .reduce<Column | null>((a, b) => (a === null || b.width > a.width ? b : a), null);
+    if (widest === null) return;
+    widest.width--;
+  }
+}
+
+function minWidth({ headWidth }: Column): number {
+  return Math.max(headWidth, CUT_WIDTH_MIN);
+}
+
+function setCell(text: string, { width, isRight }: Column): string {
+  const cut = cutText(text, width);
+  const blanks = ' '.repeat(Math.max(0, width - textWidth(cut)));
+  return isRight ? blanks + cut : cut + blanks;
+}
+
+function cutText(text: string, widthMax: number): string {
+  if (textWidth(text) <= widthMax) return text;
+  let cut = '';
+  let width = 1;
+  for (const { segment } of GRAPHEMES.segment(text)) {
+    width += textWidth(segment);
+    if (width > widthMax) break;
+    cut += segment;
+  }
+  return `${cut}…`;
+}

@@ -1,0 +1,67 @@
+// What a verb of the command line is made of. Data goes to `out`, messages to `err`; a verb returns its exit code
+// and throws OperatorError for mistakes of the operator (exit 2, printed by main).
+
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { OperatorError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+
+export interface VerbContext {
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly out: TextSink;
+  readonly err: TextSink;
+  /** Aborted by the first SIGTERM or SIGINT: stop taking in, finish what is begun. */
+  readonly stop: AbortSignal;
+  /** Aborted by the second: stop now. */
+  readonly stopNow: AbortSignal;
+}
+
+/** Where lines go; a reader that has gone away is no error. */
+export interface TextSink {
+  line(text: string): void;
+  /** Resolves when what was given so far is no longer in memory; false when nobody takes lines any more. */
+  taken(): Promise<boolean>;
+  readonly isTerminal: boolean;
+  readonly columns: number;
+}
+
+export interface Verb {
+  /** One line for the list of verbs. */
+  readonly summary: string;
+  /** What `--help` prints: usage, options, examples, exit codes. */
+  readonly help: string;
+  /** True: the verb ends on `stop`. Otherwise signals end the process at once, as they do anywhere. */
+  readonly isStoppable?: boolean;
+  run(context: VerbContext): Promise<number>;
+}
+
+type Options = NonNullable<ParseArgsConfig['options']>;
+
+/** The values of `options` and the words beside them; a mistake names the verb's help. */
+export function readArgs<const T extends Options>(
+  verb: string,
+  args: readonly string[],
+  options: T,
+): { values: ReturnType<typeof parseArgs<{ options: T }>>['values']; words: string[] } {
+  try {
+    const parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    return { values: parsed.values, words: parsed.positionals };
+  } catch (error) {
+    const cause = error instanceof Error ? (error.message.split(/\.\s/)[0] ?? '') : String(error);
+    throw usageError(verb, cause.charAt(0).toLowerCase() + cause.slice(1));
+  }
+}
+
+/** For verbs that take options alone: a word beside them is a mistake. */
+export function refuseWords(verb: string, words: readonly string[]): void {
+  if (words.length > 0) throw usageError(verb, `unexpected ${JSON.stringify(words[0])}`);
+}
+
+/** A mistake on the command line. */
+export function usageError(verb: string, cause: string): OperatorError {
+  const message = `cannot run ${verb}: ${cause.replace(/\.$/, '')}`;
+  return new OperatorError([
+    { code: 'E_CLI_USAGE', message, hint: `see prom2otlp ${verb} --help` },
+  ]);
+}

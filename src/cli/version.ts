@@ -1,0 +1,22 @@
+// `version`: which program, on which Node, from which commit.
+
+import { programCommit, programVersion } from '../lib/version.ts';
+import { readArgs, refuseWords, type Verb } from './verb.ts';
+
+const VERB = 'version';
+
+export const verb: Verb = {
+  summary: 'version, Node, commit',
+  help: `
+Usage: prom2otlp version
+
+Prints the program's version, the Node.js it runs on and the commit it was made from.`,
+  run: context => {
+    refuseWords(VERB, readArgs(VERB, context.args, {}).words);
+    const commit = programCommit();
+    const node = `node ${process.version}`;
+    const origin = commit === '' ? 'commit unknown' : `commit ${commit.slice(0, 12)}`;
+    context.out.line(`prom2otlp ${programVersion()} (${node}, ${origin})`);
+    return Promise.resolve(0);
+  },
+};

@@ -1,0 +1,85 @@
+// Where each key of the YAML stands, by its path, so that every message can name line and column.
+
+/** A path into the configuration: keys and list indexes. */
+export type KeyPath = readonly PropertyKey[];
+
+/** Line and column, both from 1; columns count UTF-16 units. */
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Offsets into the text of one node: of its key (none in a list) and of its value. */
+export interface NodeOffsets {
+  readonly key?: number;
+  readonly value: number;
+}
+
+/** The path as a user writes it: `services[0].api.key`. */
+export function pathText(path: KeyPath): string {
+  return path.map(partText).join('').replace(/^\./, '');
+}
+
+function partText(part: PropertyKey): string {
+  if (typeof part === 'number') return `[${String(part)}]`;
+  const name = String(part);
+  return /^[\w-]+$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+}
+
+/** The value at a path of plain data; undefined where there is none. */
+export function valueAt(root: unknown, path: KeyPath): unknown {
+  let value = root;
+  for (const part of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part))
+      return undefined;
+    value = (value as Record<PropertyKey, unknown>)[part];
+  }
+  return value;
+}
+
+/** True for a map of the YAML; false for lists, scalars and what stands for a scalar. */
+export function isPlainMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  const isObject = typeof value === 'object' && value !== null;
+  return isObject && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** Filled by the reader of the YAML. What is not there itself is looked up at the nearest node around it. */
+export class Places {
+  readonly #nodes = new Map<string, NodeOffsets>();
+  readonly #placeOf: (offset: number) => Place;
+
+  constructor(placeOf: (offset: number) => Place) {
+    this.#placeOf = placeOf;
+  }
+
+  set(path: KeyPath, offsets: NodeOffsets): void {
+    this.#nodes.set(nodeKey(path), offsets);
+  }
+
+  at(offset: number): Place {
+    return this.#placeOf(offset);
+  }
+
+  ofValue(path: KeyPath): Place {
+    return this.#find(path, node => node.value);
+  }
+
+  /** The key's place, or the value's where it has no key: in a list and at the root. */
+  ofKey(path: KeyPath): Place {
+    return this.#find(path, node => node.key ?? node.value);
+  }
+
+  #find(path: KeyPath, pick: (node: NodeOffsets) => number): Place {
+    for (let length = path.length; length >= 0; length--) {
+      const node = this.#nodes.get(nodeKey(path.slice(0, length)));
+      if (node === undefined) continue;
+      // Of a node around the missing one, the key says more than where its value begins.
+      return this.at(length === path.length ? pick(node) : (node.key ?? node.value));
+    }
+    return { line: 1, column: 1 };
+  }
+}
+
+function nodeKey(path: KeyPath): string {
+  return path.map(String).join('\u0000');
+}

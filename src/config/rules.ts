@@ -1,0 +1,250 @@
+// What concerns several keys at once. A rule looks at the values by their paths and reads each by its own
+// leaf, so that it speaks up even while other keys of the same block are wrong; a value that cannot be read
+// is somebody else's mistake, and the rule then holds its tongue.
+
+import type * as z from 'zod';
+import { isLoopbackHost } from '../lib/loopback.ts';
+import type { Signal } from '../model.ts';
+import { DEFAULTS } from './defaults.ts';
+import { valueAt, type KeyPath } from './places.ts';
+import type { Violation } from './problems.ts';
+import { baseUrl, fullUrl, listenAddress } from './schema/addresses.ts';
+import { showValue } from './schema/leaf.ts';
+import { duration, flag, integer } from './schema/scalars.ts';
+import { formatDuration } from './units.ts';
+
+/** Everything that the rules find in the YAML with the variables of metrics. */
+export function ruleViolations(root: unknown): Violation[] {
+  return [
+    ...RULES.flatMap(rule => rule(root)),
+    ...OTLP_RULES.flatMap(rule => rule(root, 'metrics')),
+  ];
+}
+
+/** What they find in the block `otlp` with the variables of logs. */
+export function otlpRuleViolations(root: unknown): Violation[] {
+  return OTLP_RULES.flatMap(rule => rule(root, 'logs'));
+}
+
+type Rule = (root: unknown) => Violation[];
+type OtlpRule = (root: unknown, signal: Signal) => Violation[];
+
+const RULES: readonly Rule[] = [
+  servicesAreThere,
+  idsAreUnique,
+  keyIsThere,
+  keyTravelsSafely,
+  timeoutFitsInterval,
+  prefixesAreApart,
+  overridesChangeSomething,
+  apiHeadersAreUnique,
+  windowIsOrdered,
+  statusIsGuarded,
+  shardExists,
+];
+
+const OTLP_RULES: readonly OtlpRule[] = [
+  otlpHeadersAreUnique,
+  certificateHasKey,
+  compressionSuitsGrpc,
+  endpointSuitsGrpc,
+];
+
+/** The value at a path as its leaf reads it, the default where there is none; undefined when it is wrong. */
+function read<T>(root: unknown, path: KeyPath, leaf: z.ZodType<T>): T | undefined {
+  const value = valueAt(root, path) ?? valueAt(DEFAULTS, path);
+  const result = leaf.safeParse(value);
+  return result.success ? result.data : undefined;
+}
+
+/** The paths of the entries of `services`. */
+function entryPaths(root: unknown): KeyPath[] {
+  const services = valueAt(root, ['services']);
+  return Array.isArray(services) ? services.map((_, index) => ['services', index]) : [];
+}
+
+function servicesAreThere(root: unknown): Violation[] {
+  const services = valueAt(root, ['services']) ?? undefined;
+  const hint = 'add one entry per database service, as `services: [{id: dbpgf12345678}]`';
+  if (services === undefined) {
+    return [{ path: ['services'], problem: 'missing', hint, at: 'parent', code: 'E_CONFIG_KEY' }];
+  }
+  const isEmpty = Array.isArray(services) && services.length === 0;
+  return isEmpty ? [{ path: ['services'], problem: 'the list is empty', hint }] : [];
+}
+
+function idsAreUnique(root: unknown): Violation[] {
+  const seen = new Map<string, number>();
+  return entryPaths(root).flatMap((entry, index) => {
+    const path = [...entry, 'id'];
+    const id = valueAt(root, path);
+    if (typeof id !== 'string') return [];
+    const first = seen.get(id);
+    if (first === undefined) {
+      seen.set(id, index);
+      return [];
+    }
+    const problem = `the id ${showValue(id)} is that of services[${String(first)}] already`;
+    return [{ path, problem, hint: 'remove one of the two entries' }];
+  });
+}
+
+/** A key for every service: the global one, or one of its own. */
+function keyIsThere(root: unknown): Violation[] {
+  if (valueAt(root, ['api', 'key']) !== undefined) return [];
+  const entries = entryPaths(root);
+  const hasOwn = (entry: KeyPath): boolean => valueAt(root, [...entry, 'api', 'key']) !== undefined;
+  if (entries.length > 0 && entries.every(hasOwn)) return [];
+  const hint = 'add `key: ${file:/path}`, or give every entry of services an `api.key` of its own';
+  const path = ['api', 'key'];
+  return [{ path, problem: 'missing', hint, at: 'parent', code: 'E_CONFIG_KEY' }];
+}
+
+/** Over plain http, a key is readable on its way; on this machine nobody is on that way. */
+function keyTravelsSafely(root: unknown): Violation[] {
+  const entries = entryPaths(root);
+  const apis = entries.length === 0 ? [['api']] : entries.map(entry => [...entry, 'api']);
+  return apis.flatMap(api => {
+    const owner = (key: string): KeyPath =>
+      valueAt(root, [...api, key]) === undefined ? ['api', key] : [...api, key];
+    const path = owner('base_url');
+    const url = read(root, path, baseUrl());
+    if (url === undefined || read(root, owner('insecure'), flag()) !== false) return [];
+    const { protocol, hostname } = new URL(url);
+    if (protocol === 'https:' || isLoopbackHost(hostname)) return [];
+    const problem = 'over plain http the key would travel readable for everybody on the way';
+    return [{ path, problem, hint: 'use https, or set `insecure: true` if that is meant' }];
+  });
+}
+
+/** A scrape must be over before the next begins. The default timeout gives way by itself (resolve.ts). */
+function timeoutFitsInterval(root: unknown): Violation[] {
+  if (read(root, ['metrics', 'enabled'], flag()) === false) return [];
+  const intervalMs = read(root, ['metrics', 'interval'], duration());
+  const paths = [['api', 'timeout'], ...entryPaths(root).map(path => [...path, 'api', 'timeout'])];
+  return paths.flatMap(path => {
+    if (valueAt(root, path) === undefined) return [];
+    const timeoutMs = read(root, path, duration());
+    if (intervalMs === undefined || timeoutMs === undefined || timeoutMs <= intervalMs) return [];
+    const [timeout, interval] = [formatDuration(timeoutMs), formatDuration(intervalMs)];
+    const problem = `metrics scrape timeout ${timeout} is longer than metrics.interval ${interval}`;
+    return [{ path, problem, hint: 'shorten the one or lengthen the other' }];
+  });
+}
+
+function prefixesAreApart(root: unknown): Violation[] {
+  const owners = new Map<unknown, string>();
+  return Object.keys(DEFAULTS.metrics.prefixes).flatMap(family => {
+    const path = ['metrics', 'prefixes', family];
+    const list = valueAt(root, path) ?? valueAt(DEFAULTS, path);
+    if (!Array.isArray(list)) return [];
+    if (list.length === 0) {
+      return [{ path, problem: 'the list is empty', hint: 'name at least one prefix' }];
+    }
+    return list.flatMap((prefix: unknown, index): Violation[] => {
+      const owner = owners.get(prefix);
+      if (typeof prefix !== 'string' || owner === undefined) {
+        owners.set(prefix, family);
+        return [];
+      }
+      const problem = `the prefix ${showValue(prefix)} belongs to ${owner} already`;
+      return [{ path: [...path, index], problem, hint: 'each prefix stands for one family' }];
+    });
+  });
+}
+
+function overridesChangeSomething(root: unknown): Violation[] {
+  const overrides = valueAt(root, ['metrics', 'overrides']);
+  if (!Array.isArray(overrides)) return [];
+  return overrides.flatMap((override: unknown, index): Violation[] => {
+    if (typeof override !== 'object' || override === null) return [];
+    const isEmpty = Object.entries(override).every(
+      ([key, value]) => key === 'match' || value === null,
+    );
+    if (!isEmpty) return [];
+    const hint = 'add `type`, `unit`, `description` or `uptime_series`';
+    return [{ path: ['metrics', 'overrides', index], problem: 'nothing is overridden', hint }];
+  });
+}
+
+function apiHeadersAreUnique(root: unknown): Violation[] {
+  const apis = [['api'], ...entryPaths(root).map(entry => [...entry, 'api'])];
+  return apis.flatMap(api => repeatedNames(root, [...api, 'headers']));
+}
+
+function otlpHeadersAreUnique(root: unknown): Violation[] {
+  return repeatedNames(root, ['otlp', 'headers']);
+}
+
+/** Names of headers do not depend on case, so two that differ in nothing else are one. */
+function repeatedNames(root: unknown, path: KeyPath): Violation[] {
+  const seen = new Set<string>();
+  return Object.keys(valueAt(root, path) ?? {}).flatMap((name): Violation[] => {
+    const word = name.toLowerCase();
+    if (!seen.has(word)) {
+      seen.add(word);
+      return [];
+    }
+    const problem = 'the header stands here for the second time, in another case';
+    return [{ path: [...path, name], problem, hint: 'remove one of them', at: 'key' }];
+  });
+}
+
+function windowIsOrdered(root: unknown): Violation[] {
+  const path = ['logs', 'window', 'min'];
+  const minMs = read(root, path, duration());
+  const maxMs = read(root, ['logs', 'window', 'max'], duration());
+  if (minMs === undefined || maxMs === undefined || minMs <= maxMs) return [];
+  const [min, max] = [formatDuration(minMs), formatDuration(maxMs)];
+  return [{ path, problem: `window.min ${min} is longer than window.max ${max}` }];
+}
+
+function certificateHasKey(root: unknown): Violation[] {
+  const isSet = (key: string): boolean => (valueAt(root, ['otlp', 'tls', key]) ?? null) !== null;
+  if (isSet('cert') === isSet('key')) return [];
+  const [set, other] = isSet('cert') ? ['cert', 'key'] : ['key', 'cert'];
+  const problem = `\`${set}\` is of no use without \`${other}\``;
+  return [{ path: ['otlp', 'tls', set], problem, hint: `add \`${other}\`` }];
+}
+
+function compressionSuitsGrpc(root: unknown): Violation[] {
+  const path = ['otlp', 'compression'];
+  if (!isGrpc(root) || valueAt(root, path) !== 'zstd') return [];
+  return [{ path, problem: 'gRPC knows no zstd', hint: 'use `gzip` or `none`' }];
+}
+
+/** Its address is a host and a port: a path is most likely that of OTLP over HTTP, at another port. */
+function endpointSuitsGrpc(root: unknown, signal: Signal): Violation[] {
+  if (!isGrpc(root)) return [];
+  const own = ['otlp', `${signal}_endpoint`];
+  const path = (valueAt(root, own) ?? null) === null ? ['otlp', 'endpoint'] : own;
+  const url = read(root, path, fullUrl());
+  if (url === undefined) return [];
+  const { origin, pathname, search } = new URL(url);
+  if (pathname === '/' && search === '') return [];
+  const problem = 'with gRPC an endpoint has no path';
+  return [{ path, problem, hint: `write ${showValue(origin)}, with the port for gRPC` }];
+}
+
+function isGrpc(root: unknown): boolean {
+  return valueAt(root, ['otlp', 'protocol']) === 'grpc';
+}
+
+function statusIsGuarded(root: unknown): Violation[] {
+  const path = ['status', 'listen'];
+  const address = read(root, path, listenAddress());
+  const token = valueAt(root, ['status', 'token']) ?? null;
+  if (address === undefined || token !== null || isLoopbackHost(address.host)) return [];
+  const problem = 'others can reach this address, and there is no token';
+  return [{ path, problem, hint: 'set `status.token`, or listen on 127.0.0.1' }];
+}
+
+function shardExists(root: unknown): Violation[] {
+  const range = { min: 0, max: Number.MAX_SAFE_INTEGER };
+  const path = ['shard', 'index'];
+  const index = read(root, path, integer(range));
+  const count = read(root, ['shard', 'count'], integer(range));
+  if (index === undefined || count === undefined || index < count) return [];
+  const problem = `the index ${String(index)} is not below the count ${String(count)}`;
+  return [{ path, problem, hint: 'indexes begin at 0' }];
+}

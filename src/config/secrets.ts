@@ -1,0 +1,117 @@
+// `${file:PATH}` and `${env:NAME}` within a scalar, and the texts that must not be printed. What comes out of
+// a reference is never shown in a message, whatever key it stands at: it may be a secret in the wrong place.
+
+import { resolve } from 'node:path';
+import { inspect } from 'node:util';
+import type { Secret } from './config.ts';
+import type { ReadTextFile, TextFile } from './text-file.ts';
+
+/** Where references are looked up. The environment is kept: a secret may be read again. */
+export interface TextSources {
+  /** Relative paths start here: the directory of the configuration file. */
+  readonly directory: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly readFile: ReadTextFile;
+}
+
+const REFERENCE = /\$\{(file|env):([^}\p{Cc}]*)\}/gu;
+
+export function hasReference(text: string): boolean {
+  return text.search(REFERENCE) !== -1;
+}
+
+/** The text that was found, or everything that is wrong. */
+export type Expansion =
+  | { readonly text: string }
+  | { readonly problems: readonly [string, ...string[]] };
+
+/** Replaces every reference once (what a reference gives is not looked at again); any other `$` is a dollar. */
+export function expand(template: string, sources: TextSources): Expansion {
+  const problems: string[] = [];
+  const text = template.replaceAll(REFERENCE, (reference, kind: string, name: string) => {
+    const found = kind === 'env' ? readVariable(name, sources) : readFile(name, sources);
+    if ('text' in found) return found.text;
+    problems.push(`cannot read ${reference}: ${found.problem}`);
+    return '';
+  });
+  const [first, ...rest] = problems;
+  return first === undefined ? { text } : { problems: [first, ...rest] };
+}
+
+/** What `${file:PATH}` gives; a problem does not repeat the path, which may be a secret in the wrong place. */
+export function expandPath(path: string, sources: TextSources): Expansion {
+  const found = readFile(path, sources);
+  if ('text' in found) return found;
+  return { problems: [`cannot read the file that is named here: ${found.problem}`] };
+}
+
+function readVariable(name: string, { environment }: TextSources): TextFile {
+  if (name === '') return { problem: 'it names no variable' };
+  const text = Object.hasOwn(environment, name) ? environment[name] : undefined;
+  return text === undefined ? { problem: 'the variable is not set' } : { text };
+}
+
+function readFile(path: string, { directory, readFile }: TextSources): TextFile {
+  if (path === '') return { problem: 'it names no file' };
+  const found = readFile(resolve(directory, path));
+  return 'text' in found ? { text: found.text.replace(/[\r\n]+$/, '') } : found;
+}
+
+/** A scalar whose text came from elsewhere. The text is what counts; the template is what may be shown. */
+export class ExpandedText {
+  readonly template: string;
+  readonly text: string;
+  readonly #expand: () => Expansion;
+
+  constructor(template: string, text: string, expand: () => Expansion) {
+    this.template = template;
+    this.text = text;
+    this.#expand = expand;
+  }
+
+  /** Reads the sources again; undefined when one of them cannot be read now. */
+  reread(): string | undefined {
+    const expansion = this.#expand();
+    return 'text' in expansion ? expansion.text : undefined;
+  }
+}
+
+const HIDDEN = '[secret]';
+
+/** How a secret reads its source again; undefined when there is nothing usable now. */
+export type Reread = () => string | undefined;
+
+/** The Secret of the configuration. It keeps its text while the source cannot be read or holds nothing usable. */
+export class ConfigSecret implements Secret {
+  #text: string;
+  readonly #reread: Reread;
+
+  constructor(text: string, reread: Reread = () => undefined) {
+    this.#text = text;
+    this.#reread = reread;
+  }
+
+  reveal(): string {
+    return this.#text;
+  }
+
+  refresh(): boolean {
+    const text = this.#reread();
+    if (text === undefined || text === this.#text) return false;
+    this.#text = text;
+    return true;
+  }
+
+  toString(): string {
+    return HIDDEN;
+  }
+
+  toJSON(): string {
+    return HIDDEN;
+  }
+
+  static {
+    // As a property, because a method's name has to be a constant for the type checker.
+    Object.defineProperty(this.prototype, inspect.custom, { value: () => HIDDEN });
+  }
+}

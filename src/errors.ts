@@ -1,0 +1,68 @@
+// The three kinds of error, never mixed:
+// - an operator's mistake is an OperatorError: all of them are collected, shown with place and hint, exit 2;
+// - an operating failure is a value (a discriminated union in a return type): counted, shown, the loop goes on;
+// - a broken invariant is thrown by `bug()`: the message begins with `BUG:`, exit 1.
+// Messages follow one form: `cannot <verb> <object>: <cause>; <what to do>`.
+
+/** Every code that an operator's mistake can carry. `E_<PART>_<WHAT>`. */
+export type OperatorErrorCode =
+  | 'E_CONFIG_READ'
+  | 'E_CONFIG_SYNTAX'
+  | 'E_CONFIG_KEY'
+  | 'E_CONFIG_VALUE'
+  | 'E_CONFIG_SECRET'
+  | 'E_CONFIG_ENV'
+  | 'E_CLI_USAGE'
+  | 'E_FILE_READ'
+  | 'E_QUEUE_OPEN'
+  | 'E_QUEUE_HELD'
+  | 'E_STATUS_LISTEN'
+  | 'E_SERVICE_ACCESS';
+
+/** One mistake of the operator: what is wrong, where it stands, and what to do about it. */
+export interface Mistake {
+  readonly code: OperatorErrorCode;
+  /** `cannot <verb> <object>: <cause>`. */
+  readonly message: string;
+  /** What to do, without a leading `;`. */
+  readonly hint?: string;
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+  /** The path of the configuration key, as `otlp.tls.ca` or `services[0].id`. */
+  readonly key?: string;
+}
+
+/** Thrown on a bad start only; main prints every mistake without a stack trace and exits with 2. */
+export class OperatorError extends Error {
+  readonly mistakes: readonly Mistake[];
+
+  constructor(mistakes: readonly Mistake[], options?: ErrorOptions) {
+    super(mistakes.map(formatMistake).join('\n'), options);
+    this.name = 'OperatorError';
+    this.mistakes = mistakes;
+  }
+}
+
+/** The one line a user sees: `file:line:column: key: message; hint`. */
+export function formatMistake(mistake: Mistake): string {
+  const { file, line, column, key, message, hint } = mistake;
+  const place = [file, line, column].filter(part => part !== undefined).join(':');
+  const parts = [place, key].filter(part => part !== undefined && part !== '');
+  const head = parts.length === 0 ? '' : `${parts.join(': ')}: `;
+  return `${head}${message}${hint === undefined ? '' : `; ${hint}`}`;
+}
+
+/** A broken invariant: the program is wrong, not its input. The process ends with exit code 1. */
+export function bug(what: string): never {
+  throw new Error(`BUG: ${what}`);
+}
+
+/** The text of anything caught, with the cause's text where that says more. */
+export function causeText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = (error as NodeJS.ErrnoException).code;
+  const text = error.message === '' ? (code ?? error.name) : error.message;
+  const cause = error.cause instanceof Error ? causeText(error.cause) : '';
+  return cause === '' || text.includes(cause) ? text : `${text}: ${cause}`;
+}

@@ -1,0 +1,62 @@
+// Numbers, sizes and times for people: on the status page and in the tables of the command line. They are rounded
+// for reading; what a program reads stays in plain numbers and RFC 3339.
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A whole number with its thousands apart: `1,234,567`. */
+export function formatCount(count: number): string {
+  return String(Math.round(count)).replace(/\B(?=(?:\d{3})+$)/g, ',');
+}
+
+/** A size with three digits at most where it is no whole number of bytes: `512 B`, `1.5 KiB`, `20.1 MiB`. */
+export function formatBytes(bytes: number): string {
+  let amount = bytes;
+  let unit = 0;
+  // What would be rounded to 1024 of a unit is 1.0 of the next.
+  while (Math.round(amount) >= 1024 && unit < BYTE_UNITS.length - 1) {
+    amount /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 || amount >= 100 ? 0 : 1;
+  return `${amount.toFixed(digits)} ${BYTE_UNITS[unit] ?? ''}`;
+}
+
+/** How long something takes or took, in its two largest units: `12 ms`, `1.2 s`, `2 min 5 s`, `3 d 4 h`. */
+export function formatDuration(durationMs: number): string {
+  if (durationMs < 0) return `-${formatDuration(-durationMs)}`;
+  const ms = Math.round(durationMs);
+  if (ms < SECOND_MS) return `${ms} ms`;
+  if (ms < 10 * SECOND_MS - 50) return `${(ms / SECOND_MS).toFixed(1)} s`;
+  if (ms < MINUTE_MS - SECOND_MS / 2) return `${Math.round(ms / SECOND_MS)} s`;
+  if (ms < HOUR_MS - SECOND_MS / 2) return inTwoUnits(ms, [MINUTE_MS, 'min'], [SECOND_MS, 's']);
+  if (ms < DAY_MS - MINUTE_MS / 2) return inTwoUnits(ms, [HOUR_MS, 'h'], [MINUTE_MS, 'min']);
+  return inTwoUnits(ms, [DAY_MS, 'd'], [HOUR_MS, 'h']);
+}
+
+/** How long ago something was, in whole seconds or more; what lies ahead is `in 5 s`. */
+export function formatAge(ageMs: number): string {
+  const ms = Math.abs(ageMs);
+  if (ms < SECOND_MS / 2) return 'now';
+  const text = ms < MINUTE_MS - SECOND_MS / 2 ? `${Math.round(ms / SECOND_MS)} s` : coarse(ms);
+  return ageMs < 0 ? `in ${text}` : `${text} ago`;
+}
+
+type Unit = readonly [ms: number, name: string];
+
+function inTwoUnits(ms: number, [largeMs, large]: Unit, [smallMs, small]: Unit): string {
+  const smallCount = Math.round(ms / smallMs);
+  const perLarge = largeMs / smallMs;
+  const rest = smallCount % perLarge;
+  const head = `${Math.floor(smallCount / perLarge)} ${large}`;
+  return rest === 0 ? head : `${head} ${rest} ${small}`;
+}
+
+/** Minutes without seconds, from ten on. */
+function coarse(ms: number): string {
+  return formatDuration(ms < 10 * MINUTE_MS ? ms : Math.round(ms / MINUTE_MS) * MINUTE_MS);
+}

@@ -1,0 +1,64 @@
+// The Retry-After header of an answer, in both forms of RFC 9110, section 10.2.3: seconds, or an HTTP-date
+// in any of the three formats that a recipient must read. What it gives is not capped: the caller knows how
+// long it is willing to wait.
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+// The three formats of RFC 9110, section 5.6.7: IMF-fixdate, the one of RFC 850, and that of asctime. The
+// day's name is not compared with the date: a server whose calendar is off still means the moment it gives.
+const IMF_FIXDATE =
+  /^\w{3}, (?<day>\d{2}) (?<month>\w{3}) (?<year>\d{4}) (?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2}) GMT$/;
+const RFC_850 =
+  /^\w{6,9}, (?<day>\d{2})-(?<month>\w{3})-(?<year>\d{2}) (?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2}) GMT$/;
+const ASCTIME =
+  /^\w{3} (?<month>\w{3}) (?<day>[ \d]\d) (?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2}) (?<year>\d{4})$/;
+
+/** A date more than this far ahead of now is not a request to wait but a mistake in a two-digit year. */
+const FIFTY_YEARS = 50;
+
+/**
+ * How many milliseconds from `nowMs` (wall clock) the server asks to wait: 0 for a date that has passed,
+ * null when the header is absent or says nothing that can be read. Never NaN, negative or infinite.
+ */
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
+  const text = header?.trim() ?? '';
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER);
+  const dateMs = parseHttpDate(text, nowMs);
+  return dateMs === null ? null : Math.max(0, dateMs - nowMs);
+}
+
+function parseHttpDate(text: string, nowMs: number): number | null {
+  const match = IMF_FIXDATE.exec(text) ?? RFC_850.exec(text) ?? ASCTIME.exec(text);
+  const fields = match?.groups;
+  if (fields === undefined) return null;
+  const number = (name: string): number => Number(fields[name]);
+  const month = MONTHS.indexOf(fields['month'] ?? '');
+  const isShortYear = fields['year']?.length === 2;
+  const year = isShortYear ? fullYear(number('year'), nowMs) : number('year');
+  const dateMs = Date.UTC(
+    year,
+    month,
+    number('day'),
+    number('hour'),
+    number('minute'),
+    number('second'),
+  );
+  // Date.UTC carries what is out of range into the next field: 31 February must not pass for 3 March. A
+  // leap second (60) is in the grammar and may be carried.
+  const date = new Date(dateMs - (number('second') === 60 ? 1000 : 0));
+  const isInRange =
+    month >= 0 &&
+    number('second') <= 60 &&
+    date.getUTCMonth() === month &&
+    date.getUTCDate() === number('day') &&
+    date.getUTCHours() === number('hour') &&
+    date.getUTCMinutes() === number('minute');
+  return isInRange ? dateMs : null;
+}
+
+/** The year with these last two digits that is less than fifty years ahead of now, as the RFC asks. */
+function fullYear(lastTwoDigits: number, nowMs: number): number {
+  const thisYear = new Date(nowMs).getUTCFullYear();
+  const year = thisYear - (thisYear % 100) + lastTwoDigits;
+  return year > thisYear + FIFTY_YEARS ? year - 100 : year;
+}

@@ -1,0 +1,118 @@
+// A file for what is too large for memory: written in one go, read at will, gone when it is closed. It has no name
+// from the moment it is opened, so that nobody else can open it and nothing stays behind when the process is
+// killed. Only its owner may read it.
+
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What may wait to be written before `write` asks its caller to stop. */
+const WAITING_BYTES_MAX = 1024 * 1024;
+
+export class SpoolFile {
+  /** Why writing failed; from then on nothing more is written. */
+  failure: Error | null = null;
+  /** Bytes that were handed over. */
+  bytes = 0;
+  readonly #file: FileHandle;
+  readonly #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #writtenBytes = 0;
+  #isAskedToStop = false;
+  #writing: Promise<void> | null = null;
+  #onDrain: () => void = () => undefined;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /** Rejects with the system's error when the directory takes no file. */
+  static async create(directory: string): Promise<SpoolFile> {
+    const path = join(directory, `.spool-${randomUUID()}`);
+    const { O_CREAT, O_EXCL, O_RDWR } = constants;
+    const file = await open(path, O_CREAT | O_EXCL | O_RDWR, 0o600);
+    try {
+      await unlink(path);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    return new SpoolFile(file);
+  }
+
+  /** For reading once `end` has resolved; valid until `close`. */
+  get fd(): number {
+    return this.#file.fd;
+  }
+
+  /** Takes a copy. False asks the caller to wait for the listener of `onDrain`. */
+  write(chunk: Buffer): boolean {
+    if (this.failure !== null) return true;
+    this.bytes += chunk.length;
+    this.#waiting.push(Buffer.from(chunk));
+    this.#waitingBytes += chunk.length;
+    this.#writing ??= this.#writeWaiting();
+    this.#isAskedToStop = this.#waitingBytes > WAITING_BYTES_MAX;
+    return !this.#isAskedToStop;
+  }
+
+  /** There is one listener; a later one takes its place. */
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  /** Resolves when everything is in the file, or `failure` says why not. */
+  async end(): Promise<void> {
+    await this.#writing;
+  }
+
+  /** Reads up to `length` bytes; fewer only at the end. */
+  async read(offset: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(length);
+    let read = 0;
+    while (read < length) {
+      const { bytesRead } = await this.#file.read(bytes, read, length - read, offset + read);
+      if (bytesRead === 0) break;
+      read += bytesRead;
+    }
+    return bytes.subarray(0, read);
+  }
+
+  /** Nobody may be reading any more. */
+  async close(): Promise<void> {
+    await this.#writing;
+    await this.#file.close();
+  }
+
+  /** It never rejects. */
+  async #writeWaiting(): Promise<void> {
+    for (let chunk = this.#waiting.shift(); chunk !== undefined; chunk = this.#waiting.shift()) {
+      try {
+        await this.#writeWhole(chunk);
+      } catch (error) {
+        this.failure = error instanceof Error ? error : new Error(String(error));
+        this.#waiting.length = 0;
+      }
+      this.#waitingBytes = this.failure === null ? this.#waitingBytes - chunk.length : 0;
+      if (this.#isAskedToStop && this.#waitingBytes <= WAITING_BYTES_MAX / 2) {
+        this.#isAskedToStop = false;
+        this.#onDrain();
+      }
+    }
+    this.#writing = null;
+  }
+
+  async #writeWhole(chunk: Buffer): Promise<void> {
+    for (let from = 0; from < chunk.length; ) {
+      const { bytesWritten } = await this.#file.write(
+        chunk,
+        from,
+        chunk.length - from,
+        this.#writtenBytes,
+      );
+      from += bytesWritten;
+      this.#writtenBytes += bytesWritten;
+    }
+  }
+}

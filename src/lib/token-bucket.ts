@@ -1,0 +1,146 @@
+// A token bucket with classes of priority: class 0 is always served before class 1, and so on. What has to
+// wait does so in a bounded queue and never longer than it said it would. A class can be held for a time
+// (Retry-After), which holds the less important classes with it and leaves the more important ones alone.
+
+import type { Clock } from './clock.ts';
+
+export interface TokenBucketOptions {
+  readonly clock: Clock;
+  readonly ratePerSecond: number;
+  /** How many tokens gather while nothing is taken. */
+  readonly burst: number;
+  /** How many may wait at once; the next one is refused. */
+  readonly waitersMax?: number;
+}
+
+/** A token, or how long it would have taken at least. */
+export type Grant =
+  | { readonly isGranted: true }
+  | { readonly isGranted: false; readonly retryAfterMs: number };
+
+export interface TakeOptions {
+  /** 0 is served first. */
+  readonly priority: number;
+  /** Refused at once when the wait is known to be longer, else when this time is over. */
+  readonly maxWaitMs: number;
+  /** An aborted taker is refused. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Waiter {
+  readonly priority: number;
+  readonly deadlineMs: number;
+  readonly settle: (grant: Grant) => void;
+}
+
+const GRANTED: Grant = { isGranted: true };
+const WAITERS_MAX = 1024;
+
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #ratePerMs: number;
+  readonly #burst: number;
+  readonly #waitersMax: number;
+  /** In order of priority, then of arrival. */
+  readonly #waiters: Waiter[] = [];
+  /** Until when (monotonic) a class is held, by priority. */
+  readonly #heldUntilMs = new Map<number, number>();
+  #tokens: number;
+  #filledAtMs: number;
+  #alarm: AbortController | null = null;
+
+  constructor(options: TokenBucketOptions) {
+    this.#clock = options.clock;
+    this.#ratePerMs = options.ratePerSecond / 1000;
+    this.#burst = options.burst;
+    this.#waitersMax = options.waitersMax ?? WAITERS_MAX;
+    this.#tokens = options.burst;
+    this.#filledAtMs = options.clock.monotonicMs();
+  }
+
+  /** Resolves with a token or a refusal; it never rejects. */
+  take(options: TakeOptions): Promise<Grant> {
+    const { priority, maxWaitMs, signal } = options;
+    const nowMs = this.#refill();
+    const waitMs = this.#waitMs(priority, nowMs);
+    if (signal?.aborted === true) return Promise.resolve(refusal(waitMs));
+    const isFirst = !this.#waiters.some(waiter => waiter.priority <= priority);
+    if (waitMs === 0 && isFirst) {
+      this.#tokens--;
+      return Promise.resolve(GRANTED);
+    }
+    if (waitMs > maxWaitMs || this.#waiters.length >= this.#waitersMax)
+      return Promise.resolve(refusal(waitMs));
+    return this.#wait(options, nowMs + maxWaitMs);
+  }
+
+  /** Gives nothing to this class and the less important ones for `ms` from now. */
+  hold(priority: number, ms: number): void {
+    const untilMs = this.#clock.monotonicMs() + ms;
+    this.#heldUntilMs.set(priority, Math.max(untilMs, this.#heldUntilMs.get(priority) ?? 0));
+  }
+
+  #wait({ priority, signal }: TakeOptions, deadlineMs: number): Promise<Grant> {
+    return new Promise(resolve => {
+      const settle = (grant: Grant): void => {
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        signal?.removeEventListener('abort', leave);
+        resolve(grant);
+      };
+      const leave = (): void => settle(refusal(0));
+      const waiter: Waiter = { priority, deadlineMs, settle };
+      const behind = this.#waiters.findIndex(other => other.priority > priority);
+      this.#waiters.splice(behind === -1 ? this.#waiters.length : behind, 0, waiter);
+      signal?.addEventListener('abort', leave, { once: true });
+      this.#serve();
+    });
+  }
+
+  /** Gives what there is to whoever is next, refuses whose time is over, and sets the alarm for the rest. */
+  #serve(): void {
+    const nowMs = this.#refill();
+    for (const waiter of this.#waiters.slice()) {
+      const waitMs = this.#waitMs(waiter.priority, nowMs);
+      if (waitMs === 0) {
+        this.#tokens--;
+        waiter.settle(GRANTED);
+      } else if (waiter.deadlineMs <= nowMs) waiter.settle(refusal(waitMs));
+    }
+    this.#setAlarm(nowMs);
+  }
+
+  #setAlarm(nowMs: number): void {
+    this.#alarm?.abort('set anew');
+    this.#alarm = null;
+    const wakeMs = this.#waiters.map(({ priority, deadlineMs }) =>
+      Math.min(this.#waitMs(priority, nowMs), deadlineMs - nowMs),
+    );
+    if (wakeMs.length === 0) return;
+    const alarm = new AbortController();
+    this.#alarm = alarm;
+    // Rounded up: a timer that fires a fraction early would find no token and spin.
+    void this.#clock.sleep(Math.ceil(Math.min(...wakeMs)), alarm.signal).then(() => {
+      if (!alarm.signal.aborted) this.#serve();
+    });
+  }
+
+  /** How long a taker of this class would wait if it were alone. */
+  #waitMs(priority: number, nowMs: number): number {
+    let readyMs = nowMs + (this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#ratePerMs);
+    for (const [heldPriority, untilMs] of this.#heldUntilMs)
+      if (heldPriority <= priority) readyMs = Math.max(readyMs, untilMs);
+    return readyMs - nowMs;
+  }
+
+  #refill(): number {
+    const nowMs = this.#clock.monotonicMs();
+    const gained = (nowMs - this.#filledAtMs) * this.#ratePerMs;
+    this.#tokens = Math.min(this.#burst, this.#tokens + gained);
+    this.#filledAtMs = nowMs;
+    return nowMs;
+  }
+}
+
+function refusal(retryAfterMs: number): Grant {
+  return { isGranted: false, retryAfterMs };
+}

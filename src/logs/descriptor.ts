@@ -1,0 +1,108 @@
+// Reads one item of a list: an archive, or a log record with where it is from. The service ignores what it does
+// not know in a query, so everything is checked again: type, service, time. In: parsed JSON of any shape.
+
+import type { ServiceConfig } from '../config/config.ts';
+import { follow, type JsonPointer } from '../lib/json-pointer.ts';
+import type { LogPointers } from './log-api.ts';
+import type { Partition } from './partition.ts';
+import { dayOf, type Span } from './windows.ts';
+import { WrapperTime } from './wrapper-time.ts';
+
+/** One archive as it is listed. */
+export interface Descriptor {
+  readonly id: string;
+  readonly name: string;
+  readonly partition: Partition;
+  /** In whatever unit the service counts: only whether it changes matters. null where it says nothing. */
+  readonly size: number | null;
+  readonly dayMs: number;
+}
+
+/** Why an item is left alone. */
+export type Refusal = 'no_id' | 'no_time' | 'type' | 'service' | 'out_of_window';
+
+export interface ItemContext {
+  readonly pointers: LogPointers;
+  /** The configured services of this API. */
+  readonly services: readonly ServiceConfig[];
+  /** [] for any. */
+  readonly types: readonly string[];
+}
+
+/** No id, name or type of the service is longer; what is gets cut. */
+const TEXT_LENGTH_MAX = 512;
+const DAY_IN_NAME = /(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)/;
+
+/** An archive, or why it is none of ours. `days` are those that were asked for. */
+export function readDescriptor(
+  item: unknown,
+  context: ItemContext,
+  days: Span,
+): Descriptor | Refusal {
+  const { pointers } = context;
+  const id = textAt(pointers.id, item);
+  if (id === '') return 'no_id';
+  const partition = readPartition(item, context);
+  if (typeof partition === 'string') return partition;
+  const name = textAt(pointers.name, item);
+  const dayMs = dayAt(textAt(pointers.start, item), `${name} ${id}`);
+  if (Number.isNaN(dayMs)) return 'no_time';
+  if (dayMs < dayOf(days.fromMs) || dayMs > days.toMs) return 'out_of_window';
+  return { id, name, partition, size: sizeAt(pointers.size, item), dayMs };
+}
+
+/** Whose it is, or why it is none of ours. */
+export function readPartition(item: unknown, context: ItemContext): Partition | 'type' | 'service' {
+  const { pointers, types } = context;
+  const type = textAt(pointers.type, item);
+  // Where an item names no type it can only be of the one that was asked for.
+  const knownType = type === '' && types.length === 1 ? (types[0] ?? '') : type;
+  if (knownType === '' || (types.length > 0 && !types.includes(knownType))) return 'type';
+  const server = textAt(pointers.server, item);
+  const source = textAt(pointers.source, item);
+  const service = findService(context.services, source, textAt(pointers.service, item));
+  if (service === null) return 'service';
+  return { service, source: source === '' ? server : source, server, type: knownType };
+}
+
+/** A text, also where the service gives a number; '' where there is none. */
+export function textAt(pointer: JsonPointer, item: unknown): string {
+  const value = follow(pointer, item);
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' ? value.slice(0, TEXT_LENGTH_MAX) : '';
+}
+
+/** The source is `<service id>/<…>`; else the service is named by its id, or by the name it is configured with. */
+function findService(
+  services: readonly ServiceConfig[],
+  source: string,
+  serviceText: string,
+): ServiceConfig | null {
+  const sourceId = source.split('/', 1)[0] ?? '';
+  const bySource = services.find(({ id }) => id === sourceId);
+  if (bySource !== undefined) return bySource;
+  const isForeign = source.includes('/');
+  if (isForeign) return null;
+  const byText = services.find(({ id, name }) => serviceText === id || serviceText === name);
+  if (byText !== undefined) return byText;
+  // As with the metrics: what names no service belongs to the only one that is configured.
+  const isUnnamed = source === '' && serviceText === '';
+  return isUnnamed && services.length === 1 ? (services[0] ?? null) : null;
+}
+
+function sizeAt(pointer: JsonPointer, item: unknown): number | null {
+  const value = follow(pointer, item);
+  const size = typeof value === 'string' && value !== '' ? Number(value) : value;
+  return typeof size === 'number' && Number.isFinite(size) && size >= 0 ? size : null;
+}
+
+/** The day that an archive begins in, by its start time, else by a date in its name. */
+function dayAt(start: string, names: string): number {
+  const time = new WrapperTime();
+  time.read(start);
+  if (!Number.isNaN(time.ms)) return dayOf(time.ms);
+  const startMs = Number(start);
+  if (start !== '' && startMs > 0) return dayOf(startMs < 1e11 ? startMs * 1000 : startMs);
+  const [, date = start] = DAY_IN_NAME.exec(start === '' ? names : start) ?? [];
+  return dayOf(Date.parse(`${date}T00:00:00Z`));
+}

@@ -1,0 +1,165 @@
+// The audit log, one record a line, which looks like CSV and is not:
+//
+//   20260304 09:12:07,db-0,app,10.0.0.9,75,311,QUERY,shop,'select \'a,b\', 1',0
+//   stamp,server,user,host[:port],connection,query,operation,database,object,code[,tls]
+//
+// The first eight commas separate; the object is a statement in quotes, with backslashes before what is special
+// (newlines too, so that a record is one line), or a name, or empty, or the TLS version of a connection. In: the
+// line. Out: the record's fields, or null for a line with fewer than ten of its own.
+
+import { type LogAttribute, OWN_PREFIX } from '../record.ts';
+import { type LocalTime, readStamp } from './local-time.ts';
+import type { RecordFields } from './record-lines.ts';
+import { redactSql } from './redact.ts';
+
+export const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
+
+const INFO = 9;
+const ERROR = 17;
+const COMMAS_BEFORE_OBJECT = 8;
+/** What a backslash stands before in the log, and what it means. */
+const ESCAPES: Readonly<Record<string, string>> = {
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
+const ESCAPED = /[\b\f\n\r\t\\']/g;
+const ESCAPED_AS: Readonly<Record<string, string>> = {
+  '\b': String.raw`\b`,
+  '\f': String.raw`\f`,
+  '\n': String.raw`\n`,
+  '\r': String.raw`\r`,
+  '\t': String.raw`\t`,
+};
+
+/** What stands before the object, the object, and what stands behind it. */
+interface AuditLine {
+  readonly head: readonly string[];
+  /** Where the object begins. */
+  readonly objectAt: number;
+  /** Behind its last character. */
+  readonly objectEnd: number;
+  readonly isQuoted: boolean;
+  /** The return code, and the TLS version where there is one. */
+  readonly tail: readonly string[];
+}
+
+/** Reads a line; null when it is none of this format. */
+export function readAuditLine(
+  text: string,
+  localTime: LocalTime,
+  isRedacting: boolean,
+): RecordFields | null {
+  const line = cutLine(text);
+  const localMs = readStamp(text, 0, 'YYYYMMDD');
+  if (line === null || Number.isNaN(localMs)) return null;
+  const object = text.slice(line.objectAt, line.objectEnd);
+  const query = line.isQuoted ? unescapeQuery(object) : null;
+  const sentQuery = query !== null && isRedacting ? redactSql(query) : query;
+  const isSame = sentQuery === query;
+  const [returnCode = ''] = line.tail;
+  const isFailed =
+    line.head[OPERATION] === 'FAILED_CONNECT' || (returnCode !== '' && returnCode !== '0');
+  return {
+    timeMs: localTime.toEpochMs(localMs),
+    timeExtraNs: 0,
+    severityNumber: isFailed ? ERROR : INFO,
+    severityText: '',
+    body: isSame ? text : withQuery(text, line, sentQuery ?? ''),
+    eventName: AUDIT_EVENT,
+    attributes: attributesOf(line, object, sentQuery),
+  };
+}
+
+const SERVER = 1;
+const USER = 2;
+const HOST = 3;
+const CONNECTION = 4;
+const QUERY = 5;
+const OPERATION = 6;
+const DATABASE = 7;
+
+function cutLine(text: string): AuditLine | null {
+  const head: string[] = [];
+  let at = 0;
+  while (head.length < COMMAS_BEFORE_OBJECT) {
+    const comma = text.indexOf(',', at);
+    if (comma < 0) return null;
+    head.push(text.slice(at, comma));
+    at = comma + 1;
+  }
+  const isQuoted = text.charAt(at) === "'";
+  const objectAt = isQuoted ? at + 1 : at;
+  const objectEnd = isQuoted ? quoteEnd(text, objectAt) : text.indexOf(',', objectAt);
+  if (objectEnd < 0) return null;
+  const tailAt = isQuoted ? objectEnd + 1 : objectEnd;
+  if (text.charAt(tailAt) !== ',') return null;
+  const tail = text.slice(tailAt + 1).split(',');
+  return tail.length > 2 ? null : { head, objectAt, objectEnd, isQuoted, tail };
+}
+
+/** The first quote without a backslash before it; -1 when there is none. */
+function quoteEnd(text: string, start: number): number {
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x27) return at;
+    if (code === 0x5c) at++;
+  }
+  return -1;
+}
+
+function unescapeQuery(object: string): string {
+  let query = '';
+  let copiedLength = 0;
+  for (;;) {
+    const backslash = object.indexOf('\\', copiedLength);
+    if (backslash < 0) return copiedLength === 0 ? object : query + object.slice(copiedLength);
+    const char = object.charAt(backslash + 1);
+    query += object.slice(copiedLength, backslash) + (ESCAPES[char] ?? char);
+    copiedLength = backslash + 2;
+  }
+}
+
+function withQuery(text: string, line: AuditLine, query: string): string {
+  const escaped = query.replace(ESCAPED, char => ESCAPED_AS[char] ?? `\\${char}`);
+  return text.slice(0, line.objectAt) + escaped + text.slice(line.objectEnd);
+}
+
+function attributesOf(line: AuditLine, object: string, query: string | null): LogAttribute[] {
+  const { head, tail } = line;
+  const attributes: LogAttribute[] = [];
+  const operation = head[OPERATION] ?? '';
+  const add = (key: string, value = ''): void => {
+    if (value !== '') attributes.push([key, value]);
+  };
+  const addInteger = (key: string, value = ''): void => {
+    const number = value === '' ? Number.NaN : Number(value);
+    if (Number.isSafeInteger(number)) attributes.push([key, number]);
+    else add(key, value);
+  };
+  add(`${AUDIT_EVENT}.operation`, operation);
+  add(`${AUDIT_EVENT}.server`, head[SERVER]);
+  add('user.name', head[USER]);
+  const { address, port } = addressOf(head[HOST] ?? '');
+  add('client.address', address);
+  if (port > 0) attributes.push(['client.port', port]);
+  addInteger('thread.id', head[CONNECTION]);
+  addInteger(`${AUDIT_EVENT}.query_id`, head[QUERY]);
+  add('db.namespace', head[DATABASE]);
+  const isTls = operation.endsWith('CONNECT') && object.startsWith('TLS');
+  if (query !== null) add('db.query.text', query);
+  else if (!operation.endsWith('CONNECT')) add('db.collection.name', object);
+  else if (!isTls) add(`${AUDIT_EVENT}.object`, object);
+  add('db.response.status_code', tail[0]);
+  add(`${AUDIT_EVENT}.tls`, isTls ? object : tail[1]);
+  return attributes;
+}
+
+/** `host:port` of newer servers; an IPv6 address has a port only behind brackets. */
+function addressOf(host: string): { address: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(host);
+  if (match === null) return { address: host, port: 0 };
+  return { address: match[1] ?? match[2] ?? host, port: Number(match[3]) };
+}

@@ -1,0 +1,129 @@
+// The engine's error log. In: a record's text. Out: time, severity, thread, and who was concerned where the
+// message says so. The headers that begin a record:
+//
+//   2026-03-04  9:05:33 41 [Warning] message      today's
+//   260304  9:07:01 [ERROR] message               older ones, and those of crashes
+//   260304  9:07:01 audit_plugin: message         a plugin's: date, but neither thread nor level
+//
+// A plugin was seen to forget the newline, so that the next header stands right behind its message's last word.
+
+import type { LogAttribute } from '../record.ts';
+import type { HeaderFormat } from './joining-reader.ts';
+import { type LocalTime, readStamp, stampLength } from './local-time.ts';
+import type { RecordFields } from './record-lines.ts';
+import { redactMessage } from './redact-message.ts';
+
+const SEVERITIES: ReadonlyMap<string, number> = new Map([
+  ['note', 9],
+  ['info', 9],
+  ['information', 9],
+  ['system', 9],
+  ['warning', 13],
+  ['error', 17],
+]);
+/** Of a line with a time and no level: somebody reports something. */
+const INFO = 9;
+const FATAL = 21;
+
+const STAMP_LENGTH = stampLength('YYYY-MM-DD');
+const SHORT_STAMP_LENGTH = stampLength('YYMMDD');
+/** Behind the stamp, which is 19 or 15 characters long. */
+const THREAD_AND_LEVEL = / (?:(\d+) )?\[(\w+)\](?: |$)/y;
+const COMPONENT = / {1,2}[\w.-]+: /y;
+/** A header right behind a word or a full stop; a blank before it means that the message tells a time. */
+const GLUED_HEADER =
+  /(?<=[A-Za-z_.;:!?)\]])(?:\d{6} [ \d]\d:\d\d:\d\d (?:server_audit: |\[(?:ERROR|Warning|Note)\] )|\d{4}-\d\d-\d\d [ \d]\d:\d\d:\d\d \d+ \[(?:ERROR|Warning|Note)\] )/g;
+const GLUED_AT_MIN = 16;
+const CRASH = /^\S+ got (?:signal \d|exception 0x)/;
+const ABORTED =
+  /^Aborted connection \d+ to db: '(.{0,300}?)' user: '(.{0,300}?)' host: '(.{0,300}?)'/;
+const DENIED = /^Access denied for user '(.{0,300}?)'@'(.{0,300}?)'/;
+/** What the engine writes where it does not know yet. */
+const UNCONNECTED = 'unconnected';
+const UNAUTHENTICATED = 'unauthenticated';
+const CONNECTING = 'connecting host';
+const NO_STARTS: readonly number[] = [];
+
+/** `isRedacting` takes the literals out of statements that messages quote. */
+export function createErrorLogFormat(localTime: LocalTime, isRedacting: boolean): HeaderFormat {
+  const redact = (raw: string): string => (isRedacting ? redactMessage(raw) : raw);
+  return {
+    name: 'error-log/1',
+    startsRecord: text => headerOf(text) !== null,
+    furtherStarts,
+    read: raw => readRecord(raw, localTime, redact),
+    redact,
+  };
+}
+
+interface Header {
+  /** As if the zone were UTC. */
+  readonly localMs: number;
+  readonly thread: string | null;
+  readonly level: string | null;
+  readonly messageAt: number;
+}
+
+function headerOf(text: string): Header | null {
+  let localMs = readStamp(text, 0, 'YYYY-MM-DD');
+  const isShort = Number.isNaN(localMs);
+  if (isShort) localMs = readStamp(text, 0, 'YYMMDD');
+  if (Number.isNaN(localMs)) return null;
+  const stampEnd = isShort ? SHORT_STAMP_LENGTH : STAMP_LENGTH;
+  THREAD_AND_LEVEL.lastIndex = stampEnd;
+  const match = THREAD_AND_LEVEL.exec(text);
+  if (match !== null) {
+    const messageAt = stampEnd + match[0].length;
+    return { localMs, thread: match[1] ?? null, level: match[2] ?? null, messageAt };
+  }
+  COMPONENT.lastIndex = stampEnd;
+  return COMPONENT.test(text)
+    ? { localMs, thread: null, level: null, messageAt: stampEnd + 1 }
+    : null;
+}
+
+function furtherStarts(text: string): readonly number[] {
+  if (text.length < 2 * GLUED_AT_MIN || headerOf(text) === null) return NO_STARTS;
+  GLUED_HEADER.lastIndex = GLUED_AT_MIN;
+  if (!GLUED_HEADER.test(text)) return NO_STARTS;
+  GLUED_HEADER.lastIndex = GLUED_AT_MIN;
+  return [...text.matchAll(GLUED_HEADER)].map(match => match.index);
+}
+
+function readRecord(
+  raw: string,
+  localTime: LocalTime,
+  redact: (raw: string) => string,
+): RecordFields {
+  const header = headerOf(raw);
+  const message = raw.slice(header?.messageAt ?? 0);
+  return {
+    timeMs: localTime.toEpochMs(header?.localMs ?? Number.NaN),
+    timeExtraNs: 0,
+    severityNumber: CRASH.test(message) ? FATAL : severityOf(header?.level ?? null),
+    severityText: header?.level ?? '',
+    body: redact(raw),
+    eventName: null,
+    attributes: attributesOf(header?.thread ?? null, message),
+  };
+}
+
+function severityOf(level: string | null): number {
+  return level === null ? INFO : (SEVERITIES.get(level.toLowerCase()) ?? 0);
+}
+
+function attributesOf(thread: string | null, message: string): LogAttribute[] {
+  const attributes: LogAttribute[] = [];
+  const threadId = Number(thread ?? Number.NaN);
+  if (Number.isSafeInteger(threadId)) attributes.push(['thread.id', threadId]);
+  const aborted = ABORTED.exec(message);
+  const denied = DENIED.exec(message);
+  const [, user, host] = denied ?? aborted?.slice(1) ?? [];
+  const database = aborted?.[1];
+  if (database !== undefined && database !== UNCONNECTED) {
+    attributes.push(['db.namespace', database]);
+  }
+  if (user !== undefined && user !== UNAUTHENTICATED) attributes.push(['user.name', user]);
+  if (host !== undefined && host !== CONNECTING) attributes.push(['client.address', host]);
+  return attributes;
+}

@@ -1,0 +1,78 @@
+// The proxy's log. In: a record's text. Out: time, severity, session, module and object. A header is
+//
+//   2026-03-04 09:05:33.120   error  : (17) [router] (Read-Write); Lost connection to the primary
+//   └ stamp ──────────┘└ms┘   └level    └session └module └object     └message
+//
+// where milliseconds, session, module and object may be absent, and the level is padded to seven characters.
+
+import { type LogAttribute, OWN_PREFIX } from '../record.ts';
+import type { HeaderFormat } from './joining-reader.ts';
+import { type LocalTime, readStamp, stampLength } from './local-time.ts';
+import type { RecordFields } from './record-lines.ts';
+import { redactMessage } from './redact-message.ts';
+
+const SEVERITIES: ReadonlyMap<string, number> = new Map([
+  ['debug', 5],
+  ['info', 9],
+  ['notice', 10],
+  ['warning', 13],
+  ['error', 17],
+  ['crit', 18],
+  ['alert', 19],
+  ['emerg', 21],
+]);
+
+const STAMP_LENGTH = stampLength('YYYY-MM-DD');
+const LEVEL = /(?:\.(\d{1,9}))? {1,8}([A-Za-z]{1,12}) *:(?: |$)/y;
+const ORIGIN = /(?:\((\d{1,18})\) ?)?(?:\[([^\]\n]{1,200})\] ?)?(?:\(([^)\n]{1,200})\); ?)?/y;
+const NO_STARTS: readonly number[] = [];
+
+/** `isRedacting` takes the literals out of statements that messages quote. */
+export function createProxyLogFormat(localTime: LocalTime, isRedacting: boolean): HeaderFormat {
+  const redact = (raw: string): string => (isRedacting ? redactMessage(raw) : raw);
+  return {
+    name: 'proxy-log/1',
+    startsRecord: text => !Number.isNaN(readStamp(text, 0, 'YYYY-MM-DD')) && levelOf(text) !== null,
+    furtherStarts: () => NO_STARTS,
+    read: raw => readRecord(raw, localTime, redact),
+    redact,
+  };
+}
+
+function levelOf(text: string): RegExpExecArray | null {
+  LEVEL.lastIndex = STAMP_LENGTH;
+  return LEVEL.exec(text);
+}
+
+function readRecord(
+  raw: string,
+  localTime: LocalTime,
+  redact: (raw: string) => string,
+): RecordFields {
+  const match = levelOf(raw);
+  const level = match?.[2] ?? '';
+  const fractionNs = Number((match?.[1] ?? '').padEnd(9, '0'));
+  const originAt = STAMP_LENGTH + (match?.[0].length ?? 0);
+  return {
+    timeMs:
+      localTime.toEpochMs(readStamp(raw, 0, 'YYYY-MM-DD')) + Math.floor(fractionNs / 1_000_000),
+    timeExtraNs: fractionNs % 1_000_000,
+    severityNumber: SEVERITIES.get(level.toLowerCase()) ?? 0,
+    severityText: level,
+    body: redact(raw),
+    eventName: null,
+    attributes: originOf(raw, originAt),
+  };
+}
+
+function originOf(raw: string, at: number): LogAttribute[] {
+  ORIGIN.lastIndex = at;
+  const [, session, module, object] = ORIGIN.exec(raw) ?? [];
+  const attributes: LogAttribute[] = [];
+  const sessionId = Number(session ?? Number.NaN);
+  if (Number.isSafeInteger(sessionId))
+    attributes.push([`${OWN_PREFIX}proxy.session_id`, sessionId]);
+  if (module !== undefined) attributes.push([`${OWN_PREFIX}proxy.module`, module]);
+  if (object !== undefined) attributes.push([`${OWN_PREFIX}proxy.object`, object]);
+  return attributes;
+}

@@ -1,0 +1,254 @@
+// The lines of the record that is being read, and of what may turn out to be the next one. In: lines. Out: the
+// raw text of a record with what identifies it. Guarantees that a record's text stays within its limit, counted
+// in UTF-8: what is beyond is gone, and marked.
+
+import { type LogAttribute, MARK, type ParsedRecord, type RawLine } from '../record.ts';
+
+/** The lines of one record, complete. */
+export type CompleteLines = Pick<
+  ParsedRecord,
+  'raw' | 'firstOffset' | 'lineCount' | 'timeMs' | 'timeExtraNs' | 'stream' | 'marks'
+>;
+
+/** What a format reads out of a record's text. */
+export interface RecordFields {
+  /** NaN where the text has no time. */
+  readonly timeMs: number;
+  readonly timeExtraNs: number;
+  readonly severityNumber: number;
+  readonly severityText: string;
+  readonly body: string;
+  readonly eventName: string | null;
+  readonly attributes: readonly LogAttribute[];
+}
+
+/** The record as it leaves the reader; the wrapper's time beats the one in the text. */
+export function toParsedRecord(lines: CompleteLines, fields: RecordFields): ParsedRecord {
+  const hasOwnTime = Number.isNaN(lines.timeMs);
+  return {
+    timeMs: hasOwnTime ? fields.timeMs : lines.timeMs,
+    timeExtraNs: hasOwnTime ? fields.timeExtraNs : lines.timeExtraNs,
+    severityNumber: fields.severityNumber,
+    severityText: fields.severityText,
+    body: fields.body,
+    eventName: fields.eventName,
+    attributes: fields.attributes,
+    firstOffset: lines.firstOffset,
+    lineCount: lines.lineCount,
+    raw: lines.raw,
+    stream: lines.stream,
+    marks: lines.marks,
+  };
+}
+
+/** A record, or what may be one. */
+interface Segment {
+  /** Where its text begins in #raw. */
+  rawStart: number;
+  readonly firstOffset: number;
+  lineCount: number;
+  /** null stands for NaN, which JSON has not. */
+  readonly timeMs: number | null;
+  readonly timeExtraNs: number;
+  readonly stream: string;
+  marks: number;
+  /** It begins within a line. */
+  readonly isPart: boolean;
+}
+
+/** A part of a line that is a record's beginning. */
+export interface LinePart {
+  readonly text: string;
+  /** Of the part in the line's text. */
+  readonly at: number;
+}
+
+/** UTF-16 code units become at most three bytes each. */
+const BYTES_PER_UNIT_MAX = 3;
+
+export class RecordLines {
+  #raw = '';
+  /** The record itself, and behind it what may be the next ones, each up to the next. */
+  #segments: Segment[] = [];
+  /** Of #raw in UTF-8; -1 as long as it is short enough not to be counted. */
+  #rawBytes = 0;
+  readonly #bytesMax: number;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get isEmpty(): boolean {
+    return this.#segments.length === 0;
+  }
+
+  get segmentCount(): number {
+    return this.#segments.length;
+  }
+
+  /** The text of all segments, joined by `\n`. */
+  get raw(): string {
+    return this.#raw;
+  }
+
+  /** The bits of MARK of all segments. */
+  get marks(): number {
+    return this.#segments.reduce((marks, segment) => marks | segment.marks, 0);
+  }
+
+  /** The text of a segment; '' where there is none. */
+  textOf(index: number): string {
+    return this.#raw.slice(this.#segments[index]?.rawStart ?? this.#raw.length, this.endOf(index));
+  }
+
+  /** Where the text of a segment ends in `raw`. */
+  endOf(index: number): number {
+    const next = this.#segments[index + 1];
+    return next === undefined ? this.#raw.length : next.rawStart - 1;
+  }
+
+  /** Begins a segment with a line. Its text is taken whatever the limit says, up to the limit itself. */
+  begin(line: RawLine, marks = 0): void {
+    this.beginPart(line, { text: line.text, at: 0 }, marks);
+  }
+
+  /** Begins a segment with a part of a line; a line counts for the record that its first part belongs to. */
+  beginPart(line: RawLine, part: LinePart, marks = 0): void {
+    const text = cutToBytes(part.text, this.#bytesMax);
+    const cut = text.length < part.text.length ? MARK.recordCut : 0;
+    const rawStart = this.isEmpty ? 0 : this.#raw.length + 1;
+    this.#raw = this.isEmpty ? text : `${this.#raw}\n${text}`;
+    this.#rawBytes = -1;
+    const before = part.at === 0 ? 0 : Buffer.byteLength(line.text.slice(0, part.at));
+    this.#segments.push({
+      rawStart,
+      firstOffset: line.offset + before,
+      lineCount: part.at === 0 ? 1 : 0,
+      timeMs: Number.isNaN(line.timeMs) ? null : line.timeMs,
+      timeExtraNs: line.timeExtraNs,
+      stream: line.stream,
+      marks: line.marks | marks | cut,
+      isPart: part.at > 0,
+    });
+  }
+
+  /** Whether a line of that text would take all segments together over the limit. */
+  wouldOverflow(text: string): boolean {
+    const units = this.#raw.length + 1 + text.length;
+    if (units * BYTES_PER_UNIT_MAX <= this.#bytesMax) return false;
+    return this.#countedBytes() + 1 + Buffer.byteLength(text) > this.#bytesMax;
+  }
+
+  /** Adds a line, or the first part of one, to the newest segment; what is over the limit is gone, and marked. */
+  add(line: RawLine, text: string = line.text): void {
+    const segment = this.#segments.at(-1);
+    if (segment === undefined) return;
+    segment.lineCount++;
+    segment.marks |= line.marks;
+    if ((segment.marks & MARK.recordCut) !== 0) return;
+    if (!this.wouldOverflow(text)) {
+      if (this.#rawBytes >= 0) this.#rawBytes += 1 + Buffer.byteLength(text);
+      this.#raw += `\n${text}`;
+      return;
+    }
+    segment.marks |= MARK.recordCut;
+    const room = this.#bytesMax - this.#countedBytes() - 1;
+    if (room >= 0) this.#raw += `\n${cutToBytes(text, room)}`;
+    this.#rawBytes = -1;
+  }
+
+  /** Adds a short line to the newest segment, whatever the limit says. */
+  addAlways(line: RawLine): void {
+    const segment = this.#segments.at(-1);
+    if (segment === undefined) return;
+    segment.lineCount++;
+    segment.marks |= line.marks;
+    this.#raw += `\n${line.text}`;
+    this.#rawBytes = -1;
+  }
+
+  /** Makes the newest segment part of the one before it. */
+  merge(): void {
+    const newest = this.#segments.pop();
+    const before = this.#segments.at(-1);
+    if (newest === undefined || before === undefined) return;
+    before.lineCount += newest.lineCount;
+    const wasCut = (before.marks & MARK.recordCut) !== 0;
+    before.marks |= newest.marks;
+    const gapAt = newest.rawStart - 1;
+    if (wasCut) this.#raw = this.#raw.slice(0, gapAt);
+    else if (newest.isPart) this.#raw = this.#raw.slice(0, gapAt) + this.#raw.slice(gapAt + 1);
+    this.#rawBytes = -1;
+  }
+
+  /** Makes all segments one. */
+  mergeAll(): void {
+    while (this.#segments.length > 1) this.merge();
+  }
+
+  /** Makes all segments but the newest one. */
+  mergeOlder(): void {
+    if (this.#segments.length < 3) return;
+    const newest = this.#segments.pop();
+    if (newest === undefined) return;
+    const text = this.#raw.slice(newest.rawStart);
+    this.#raw = this.#raw.slice(0, newest.rawStart - 1);
+    this.mergeAll();
+    newest.rawStart = this.#raw.length + 1;
+    this.#raw = `${this.#raw}\n${text}`;
+    this.#rawBytes = -1;
+    this.#segments.push(newest);
+  }
+
+  /** Takes out the first segment. */
+  complete(): CompleteLines {
+    const [segment] = this.#segments;
+    if (segment === undefined) return NOTHING;
+    const end = this.endOf(0);
+    const raw = this.#raw.slice(0, end);
+    this.#segments.shift();
+    this.#raw = this.#raw.slice(end + 1);
+    this.#rawBytes = -1;
+    for (const later of this.#segments) later.rawStart -= end + 1;
+    const { firstOffset, lineCount, timeExtraNs, stream, marks } = segment;
+    const timeMs = segment.timeMs ?? Number.NaN;
+    return { raw, firstOffset, lineCount, timeMs, timeExtraNs, stream, marks };
+  }
+
+  /** The segments, for JSON; the text goes with them apart. */
+  saved(): readonly Readonly<Segment>[] {
+    return this.#segments;
+  }
+
+  /** Takes over what saved() gave. */
+  restore(segments: readonly Readonly<Segment>[], raw: string): void {
+    this.#segments = segments.map(segment => ({ ...segment }));
+    this.#raw = raw;
+    this.#rawBytes = -1;
+  }
+
+  #countedBytes(): number {
+    if (this.#rawBytes < 0) this.#rawBytes = Buffer.byteLength(this.#raw);
+    return this.#rawBytes;
+  }
+}
+
+const NOTHING: CompleteLines = {
+  raw: '',
+  firstOffset: 0,
+  lineCount: 0,
+  timeMs: Number.NaN,
+  timeExtraNs: 0,
+  stream: '',
+  marks: 0,
+};
+
+/** The longest beginning of a text that is within a number of bytes and ends with a whole character. */
+export function cutToBytes(text: string, bytesMax: number): string {
+  if (text.length * BYTES_PER_UNIT_MAX <= bytesMax) return text;
+  const bytes = Buffer.from(text);
+  if (bytes.length <= bytesMax) return text;
+  let end = bytesMax;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}

@@ -1,0 +1,83 @@
+// A stretch of time whose logs could not be had and were passed over. Each one is counted and sent as a log record
+// of its own, in the same commit that passes it over, so that the back end shows where something is missing.
+
+import type { LogRecord } from '../pipeline/encode/logs.ts';
+import type { SetAsideReason } from './archive-state.ts';
+import type { Partition } from './partition.ts';
+import { OWN_PREFIX } from './record.ts';
+import { textUid } from './uid.ts';
+import type { Span } from './windows.ts';
+
+export type GapReason =
+  | SetAsideReason
+  /** From before the oldest that the service still has. */
+  | 'retention'
+  /** An archive that was listed and never read is listed no more. */
+  | 'vanished'
+  /** A window of the least length could not be finished. */
+  | 'window';
+
+export interface Gap {
+  readonly partition: Partition;
+  readonly span: Span;
+  readonly reason: GapReason;
+  /** The archive it concerns; '' where it is not about one. */
+  readonly archive: string;
+}
+
+const TEXTS: Readonly<Record<GapReason, string>> = {
+  not_archive: 'the service gave something else than an archive',
+  cut: 'the archive ends in the middle',
+  damaged: 'the archive is damaged',
+  checksum: 'the checksum of the archive is wrong',
+  encrypted: 'the archive is encrypted',
+  nested: 'the archive holds another archive',
+  method: 'the archive is packed by a method that is not known',
+  refused: 'the service lists the archive and does not give it',
+  archive_limit: 'the archive is larger than logs.limits.archive',
+  entries_limit: 'the archive has more entries than logs.limits.entries',
+  unpacked_limit: 'the archive unpacks to more than logs.limits.unpacked',
+  ratio_limit: 'the archive unpacks to more than logs.limits.ratio times its size',
+  retention: 'the service does not keep logs for so long',
+  vanished: 'the archive was listed and then listed no more',
+  window: 'the window could not be read to its end',
+};
+
+const SEVERITY_WARN = 13;
+
+/** What is sent for a gap; its time is the end of it. */
+export function gapRecord(gap: Gap): LogRecord {
+  const { partition, span, reason, archive } = gap;
+  const from = new Date(span.fromMs).toISOString();
+  const to = new Date(span.toMs).toISOString();
+  const of = partition.source === '' ? '' : ` of ${partition.source}`;
+  return {
+    timeMs: span.toMs,
+    timeExtraNs: 0,
+    severityNumber: SEVERITY_WARN,
+    severityText: 'WARN',
+    body: `gap: ${partition.type || 'logs'}${of} from ${from} to ${to} may be missing: ${TEXTS[reason]}`,
+    eventName: `${OWN_PREFIX}log.gap`,
+    attributes: [
+      [`${OWN_PREFIX}gap.from`, from],
+      [`${OWN_PREFIX}gap.to`, to],
+      [`${OWN_PREFIX}gap.reason`, reason],
+      ...(archive === '' ? [] : [[`${OWN_PREFIX}gap.archive`, archive] as const]),
+    ],
+  };
+}
+
+/** The same gap gives the same id. */
+export function gapUid({ partition, span, reason, archive }: Gap): string {
+  const { service, source, type } = partition;
+  return textUid([
+    'gap',
+    service.id,
+    source,
+    type,
+    reason,
+    archive,
+    String(span.fromMs),
+    String(span.toMs),
+  ]);
+}

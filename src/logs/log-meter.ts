@@ -1,0 +1,208 @@
+// The puller's counters and log lines, and what the status page shows of each partition. It counts what happened
+// and decides nothing.
+
+import type { Clock } from '../lib/clock.ts';
+import type { Counters } from '../lib/counters.ts';
+import type { Logger } from '../lib/log.ts';
+import { Throttle } from '../lib/throttle.ts';
+import type { SetAsideReason } from './archive-state.ts';
+import type { Gap } from './gap.ts';
+import { createLogCounters, type LogCounters } from './log-counters.ts';
+import { type Partition, partitionKey } from './partition.ts';
+import { MARK } from './record.ts';
+
+export type PartitionState = 'waiting' | 'pulling' | 'failed';
+
+/** One partition as the page shows it. */
+export interface PartitionStatus {
+  readonly service: string;
+  readonly source: string;
+  readonly type: string;
+  state: PartitionState;
+  /** By the service's clock; everything before is in the queue or delivered. null before the first read. */
+  doneUntilMs: number | null;
+  recordCount: number;
+  gapCount: number;
+  lastError: string | null;
+}
+
+/** What became of an archive that was listed. */
+export type ArchiveOutcome = 'read' | 'unchanged' | 'postponed' | 'failed' | 'broken' | 'set_aside';
+export type RecordOutcome = 'queued' | 'before_start' | 'known';
+
+const MARK_NAMES: readonly (readonly [mark: number, name: string])[] = [
+  [MARK.badUtf8, 'bad_utf8'],
+  [MARK.lineCut, 'line_cut'],
+  [MARK.recordCut, 'record_cut'],
+  [MARK.unparsed, 'unparsed'],
+  [MARK.continuation, 'continuation'],
+];
+
+export class LogMeter {
+  readonly #logger: Logger;
+  readonly #throttle: Throttle;
+  readonly #partitions = new Map<string, PartitionStatus>();
+  readonly #counters: LogCounters;
+
+  constructor(options: {
+    readonly counters: Counters;
+    readonly logger: Logger;
+    readonly clock: Clock;
+  }) {
+    const { counters, logger, clock } = options;
+    this.#logger = logger;
+    this.#throttle = new Throttle({ clock });
+    this.#counters = createLogCounters(counters);
+  }
+
+  /** All partitions that have been seen, in that order. */
+  get partitions(): readonly PartitionStatus[] {
+    return [...this.#partitions.values()];
+  }
+
+  status(partition: Partition): PartitionStatus {
+    const key = partitionKey(partition);
+    const known = this.#partitions.get(key);
+    if (known !== undefined) return known;
+    const { service, source, type } = partition;
+    const fresh: PartitionStatus = {
+      service: service.id,
+      source,
+      type,
+      state: 'waiting',
+      doneUntilMs: null,
+      recordCount: 0,
+      gapCount: 0,
+      lastError: null,
+    };
+    this.#partitions.set(key, fresh);
+    return fresh;
+  }
+
+  /** The lag of a service and type is that of its slowest source. */
+  lag(nowMs: number): void {
+    const lags = new Map<string, [PartitionStatus, number]>();
+    for (const status of this.#partitions.values()) {
+      if (status.doneUntilMs === null) continue;
+      const key = `${status.service}\u0000${status.type}`;
+      const lagMs = Math.max(0, nowMs - status.doneUntilMs);
+      lags.set(key, [status, Math.max(lagMs, lags.get(key)?.[1] ?? 0)]);
+    }
+    for (const [{ service, type }, lagMs] of lags.values())
+      this.#counters.lag.set(lagMs / 1000, service, type);
+  }
+
+  window(type: string, lengthMs: number): void {
+    this.#counters.window.set(lengthMs / 1000, type);
+  }
+
+  records(partition: Partition, outcome: RecordOutcome, count: number): void {
+    if (count === 0) return;
+    this.#counters.records.add(count, partition.service.id, partition.type, outcome);
+    if (outcome === 'queued') this.status(partition).recordCount += count;
+  }
+
+  marks(partition: Partition, marks: number): void {
+    for (const [mark, name] of MARK_NAMES)
+      if ((marks & mark) !== 0)
+        this.#counters.marked.add(1, partition.service.id, partition.type, name);
+  }
+
+  archive(outcome: ArchiveOutcome): void {
+    this.#counters.archives.add(1, outcome);
+  }
+
+  bytes(kind: 'downloaded' | 'unpacked' | 'cut', count: number): void {
+    this.#counters.bytes.add(count, kind);
+  }
+
+  rewritten(partition: Partition, archive: string): void {
+    this.#counters.again.add(1);
+    this.#logger.warn(
+      { service: partition.service.id, source: partition.source, type: partition.type, archive },
+      'a log archive does not begin as it did before: it is read again',
+    );
+  }
+
+  broken(partition: Partition, archive: string, cause: string): void {
+    this.status(partition).lastError = cause;
+    this.#throttle.run(`broken ${archive}`, swallowed =>
+      this.#logger.warn(
+        { service: partition.service.id, type: partition.type, archive, cause, swallowed },
+        'cannot read a log archive: it is tried again later',
+      ),
+    );
+  }
+
+  setAside(partition: Partition, reason: SetAsideReason, archive: string): void {
+    this.#counters.setAside.add(1, partition.service.id, partition.type, reason);
+    this.#logger.error(
+      { service: partition.service.id, type: partition.type, archive, reason },
+      'a log archive is given up: what it holds may be missing',
+    );
+  }
+
+  gap({ partition, span, reason }: Gap): void {
+    // A gap of a whole service is of no partition.
+    if (partition.type !== '') this.status(partition).gapCount++;
+    this.#counters.gaps.add(1, partition.service.id, partition.type, reason);
+    this.#logger.warn(
+      {
+        service: partition.service.id,
+        source: partition.source,
+        type: partition.type,
+        from: new Date(span.fromMs).toISOString(),
+        to: new Date(span.toMs).toISOString(),
+        reason,
+      },
+      'logs may be missing for this time',
+    );
+  }
+
+  refused(reason: string): void {
+    this.#counters.refused.add(1, reason);
+  }
+
+  /** A failure that is tried again. */
+  failure(target: string, reason: string, cause: string): void {
+    this.#counters.errors.add(1, reason);
+    this.#throttle.run(`failure ${target} ${reason}`, swallowed =>
+      this.#logger.warn({ target, reason, cause, swallowed }, 'cannot pull logs'),
+    );
+  }
+
+  /** The pull as a whole got nowhere: so did each of its partitions. */
+  unreachable(
+    services: readonly { readonly id: string }[],
+    failure: { readonly message: string },
+  ): void {
+    const ids = new Set(services.map(({ id }) => id));
+    for (const status of this.#partitions.values()) {
+      if (!ids.has(status.service)) continue;
+      status.state = 'failed';
+      status.lastError = failure.message;
+    }
+  }
+
+  /** A pull got through again: what only that was wrong with is right. */
+  reached(
+    services: readonly { readonly id: string }[],
+    failure: { readonly message: string },
+  ): void {
+    const ids = new Set(services.map(({ id }) => id));
+    for (const status of this.#partitions.values()) {
+      if (!ids.has(status.service) || status.lastError !== failure.message) continue;
+      status.state = 'waiting';
+      status.lastError = null;
+    }
+  }
+
+  pull(outcome: string, durationMs: number): void {
+    this.#counters.pulls.add(1, outcome);
+    this.#counters.pullSeconds.set(durationMs / 1000);
+  }
+
+  queueFull(isFull: boolean): void {
+    this.#counters.waiting.set(isFull ? 1 : 0);
+  }
+}

@@ -1,0 +1,163 @@
+// Takes the wrappers off a line: the JSON object that stands for a physical line in archives of format json, and
+// the prefix of a container runtime, whose parts (`P`) are joined until the last (`F`). In: lines of an entry as
+// they stand there. Out: the lines as the server wrote them, with the wrapper's time and stream. What is no
+// wrapper stays as it is.
+//
+//   {"log":"2026-03-04T09:05:33.1Z stderr F message\n","time":"2026-03-04T09:05:33.120394Z","stream":"stderr"}
+
+import { follow, type JsonPointer } from '../lib/json-pointer.ts';
+import { MARK, type RawLine } from './record.ts';
+import { WrapperTime } from './wrapper-time.ts';
+
+export interface UnwrapOptions {
+  readonly format: 'json' | 'raw';
+  readonly pointers: {
+    readonly message: JsonPointer;
+    readonly time: JsonPointer;
+    readonly stream: JsonPointer;
+  };
+  /** Of a line taken out of its object or put together from parts, in characters. */
+  readonly lineBytesMax: number;
+}
+
+/** Called with each line; the object is filled anew for the next. */
+export type TakeLine = (line: RawLine) => void;
+
+const PREFIX = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?:[:\w]*) /;
+
+export class Unwrapper {
+  readonly #options: UnwrapOptions;
+  readonly #take: TakeLine;
+  readonly #time = new WrapperTime();
+  readonly #line: RawLine = {
+    text: '',
+    offset: 0,
+    timeMs: Number.NaN,
+    timeExtraNs: 0,
+    stream: '',
+    marks: 0,
+  };
+  /** The parts of a line that goes on, as the line they make so far. */
+  #pending: RawLine | null = null;
+
+  constructor(options: UnwrapOptions, take: TakeLine) {
+    this.#options = options;
+    this.#take = take;
+  }
+
+  /** True while a line is put together. */
+  get isPending(): boolean {
+    return this.#pending !== null;
+  }
+
+  /** Where the line that is put together begins; NaN while there is none. */
+  get pendingOffset(): number {
+    return this.#pending?.offset ?? Number.NaN;
+  }
+
+  /** Takes one line of the entry. */
+  push(text: string, offset: number, marks: number): void {
+    const line = this.#line;
+    line.text = text;
+    line.offset = offset;
+    line.timeMs = Number.NaN;
+    line.timeExtraNs = 0;
+    line.stream = '';
+    line.marks = marks;
+    const isObject = this.#options.format === 'json' && text.startsWith('{');
+    if (isObject) this.#openObject(line);
+    if (!line.text.includes('\n')) return this.#openPrefix(line);
+    // One object may hold several lines; each gets an offset of its own, which lies within the object.
+    let within = 0;
+    for (const piece of line.text.split('\n')) {
+      line.text = piece;
+      line.offset = offset + within;
+      within += piece.length + 1;
+      this.#openPrefix(line);
+    }
+  }
+
+  /** Gives the line that is being put together, as there is no more of it. */
+  flush(): void {
+    const pending = this.#pending;
+    this.#pending = null;
+    if (pending !== null) this.#take(pending);
+  }
+
+  #openObject(line: RawLine): void {
+    const { message, time, stream } = this.#options.pointers;
+    const json = parseJson(line.text);
+    const text = follow(message, json);
+    if (typeof text !== 'string') return;
+    line.text = withoutLineEnd(text);
+    // A lone surrogate cannot be sent; it would come out as U+FFFD.
+    if (!line.text.isWellFormed()) {
+      line.text = line.text.toWellFormed();
+      line.marks |= MARK.badUtf8;
+    }
+    const at = follow(time, json);
+    if (typeof at === 'string') {
+      this.#time.read(at);
+      line.timeMs = this.#time.ms;
+      line.timeExtraNs = this.#time.extraNs;
+    }
+    const from = follow(stream, json);
+    if (typeof from === 'string') line.stream = from;
+  }
+
+  #openPrefix(line: RawLine): void {
+    // Most lines do not begin like one: `2026-03-04T`.
+    const isLikely = line.text.charCodeAt(10) === 84 && line.text.charCodeAt(4) === 45;
+    const match = isLikely ? PREFIX.exec(line.text) : null;
+    const [prefix = '', at = '', stream = '', part = 'F'] = match ?? [];
+    if (match !== null) {
+      line.text = line.text.slice(prefix.length);
+      line.stream = stream;
+      // The runtime's time is closer to the server than the collector's around it.
+      this.#time.read(at);
+      if (!Number.isNaN(this.#time.ms)) {
+        line.timeMs = this.#time.ms;
+        line.timeExtraNs = this.#time.extraNs;
+      }
+    }
+    if (line.text.length > this.#options.lineBytesMax) {
+      line.text = line.text.slice(0, this.#options.lineBytesMax);
+      line.marks |= MARK.lineCut;
+    }
+    this.#join(line, part === 'P', match !== null);
+  }
+
+  /** A part goes on in the next line with a prefix and of its stream; anything else ends it. */
+  #join(line: RawLine, isPart: boolean, hasPrefix: boolean): void {
+    const pending = this.#pending;
+    if (pending !== null && hasPrefix && pending.stream === line.stream) {
+      this.#append(pending, line);
+      if (!isPart) this.flush();
+      return;
+    }
+    this.flush();
+    if (isPart) this.#pending = { ...line };
+    else this.#take(line);
+  }
+
+  #append(pending: RawLine, line: RawLine): void {
+    const room = this.#options.lineBytesMax - pending.text.length;
+    pending.marks |= line.marks;
+    if (line.text.length > room) pending.marks |= MARK.lineCut;
+    pending.text += line.text.slice(0, Math.max(room, 0));
+  }
+}
+
+/** Undefined when it is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutLineEnd(text: string): string {
+  if (text.endsWith('\r\n')) return text.slice(0, -2);
+  return text.endsWith('\n') ? text.slice(0, -1) : text;
+}

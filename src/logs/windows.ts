@@ -1,0 +1,135 @@
+// The rules of time: which stretch is asked for next, and how the low watermark moves. Pure: whoever calls says
+// what time it is (by the service's clock) and stores what comes back. Everything before the low watermark has
+// been committed or reported as a gap; it never moves back.
+//
+//        floor      low - overlap        low                    to        now - settle delay     now
+//   ───────┼──────────────┼───────────────┼──────────────────────┼───────────────┼────────────────┼──▶
+//                         └──────────── asked for ───────────────┘
+
+import type { LogsConfig } from '../config/config.ts';
+
+export type WindowRules = LogsConfig['window'];
+
+/** Milliseconds since the epoch; `toMs` is not part of it. */
+export interface Span {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Where one kind of log stands. Plain data that is stored as it is. */
+export interface WindowCursor {
+  readonly lowMs: number;
+  /** Nothing before is ever asked for: the first start, or the end of what was passed over last. */
+  readonly floorMs: number;
+  /** The length of the next window, between window.min and window.max. */
+  readonly sizeMs: number;
+  /** How often the window at `lowMs` has failed at its least length. */
+  readonly failureCount: number;
+}
+
+/** What was passed over, and where the cursor stands then. */
+export interface Step {
+  readonly cursor: WindowCursor;
+  readonly gap: Span | null;
+}
+
+export const DAY_MS = 86_400_000;
+
+/** A window of the least length that fails this often is passed over. */
+export const WINDOW_TRIES_MAX = 5;
+
+/** Where a first start begins; `beginning` is the epoch. */
+export function firstLowMs(firstStart: LogsConfig['firstStart'], nowMs: number): number {
+  if (firstStart === 'beginning') return 0;
+  const atMs = 'at' in firstStart ? firstStart.at.getTime() : nowMs - firstStart.backMs;
+  return Math.min(Math.max(atMs, 0), nowMs);
+}
+
+export function startCursor(lowMs: number, rules: WindowRules): WindowCursor {
+  return { lowMs, floorMs: lowMs, sizeMs: rules.maxMs, failureCount: 0 };
+}
+
+/** What to ask for next, or null while nothing new can be complete. */
+export function nextWindow(cursor: WindowCursor, nowMs: number, rules: WindowRules): Span | null {
+  const toMs = Math.min(nowMs - rules.settleDelayMs, cursor.lowMs + cursor.sizeMs);
+  if (toMs <= cursor.lowMs) return null;
+  return { fromMs: Math.max(cursor.floorMs, cursor.lowMs - rules.overlapMs), toMs };
+}
+
+/** After everything of the window was committed; an empty window counts as much as any other. */
+export function afterWindow(cursor: WindowCursor, window: Span, rules: WindowRules): WindowCursor {
+  return {
+    ...cursor,
+    lowMs: Math.max(cursor.lowMs, window.toMs),
+    sizeMs: Math.min(rules.maxMs, cursor.sizeMs * 2),
+    failureCount: 0,
+  };
+}
+
+/**
+ * After a window that could not be finished: half of it next time, and at the least length, after enough tries,
+ * on behind it, which leaves a gap.
+ */
+export function afterFailure(cursor: WindowCursor, window: Span, rules: WindowRules): Step {
+  const lengthMs = window.toMs - cursor.lowMs;
+  if (lengthMs > rules.minMs) {
+    const sizeMs = Math.max(rules.minMs, Math.floor(lengthMs / 2));
+    return { cursor: { ...cursor, sizeMs, failureCount: 0 }, gap: null };
+  }
+  const failureCount = cursor.failureCount + 1;
+  if (failureCount < WINDOW_TRIES_MAX) return { cursor: { ...cursor, failureCount }, gap: null };
+  // The floor, too: or the overlap would ask for what was passed over.
+  return {
+    cursor: { ...cursor, lowMs: window.toMs, floorMs: window.toMs, failureCount: 0 },
+    gap: { fromMs: cursor.lowMs, toMs: window.toMs },
+  };
+}
+
+/** The service has nothing from before `floorMs` any more. */
+export function atFloor(cursor: WindowCursor, floorMs: number): Step {
+  if (floorMs <= cursor.lowMs) return { cursor, gap: null };
+  return {
+    cursor: { ...cursor, lowMs: floorMs, floorMs, failureCount: 0 },
+    gap: { fromMs: cursor.lowMs, toMs: floorMs },
+  };
+}
+
+/** The beginning of the day (UTC) that a moment lies in. */
+export function dayOf(timeMs: number): number {
+  return Math.floor(timeMs / DAY_MS) * DAY_MS;
+}
+
+/** From which day on archives are listed: yesterday, and every day that is not closed, but none before the floor's. */
+export function firstListedDay(
+  openDayMs: number,
+  days: { readonly nowMs: number; readonly floorMs: number },
+): number {
+  const yesterdayMs = dayOf(days.nowMs) - DAY_MS;
+  return Math.max(dayOf(days.floorMs), Math.min(openDayMs, yesterdayMs));
+}
+
+/** True when nothing is expected to grow any more that was written on this day. */
+export function isDayOver(dayMs: number, nowMs: number, rules: WindowRules): boolean {
+  return nowMs >= dayMs + DAY_MS + rules.dayCloseGraceMs;
+}
+
+/**
+ * Looks for the oldest moment that the service answers for, by halves: between a moment it refuses and one it
+ * accepts, to within `precisionMs`. What it gives is accepted.
+ */
+export async function findFloor(
+  refusedMs: number,
+  acceptedMs: number,
+  precisionMs: number,
+  isAccepted: (fromMs: number) => Promise<boolean | null>,
+): Promise<number | null> {
+  let [low, high] = [refusedMs, acceptedMs];
+  while (high - low > precisionMs) {
+    const middleMs = Math.floor((low + high) / 2);
+    const answer = await isAccepted(middleMs);
+    if (answer === null) return null;
+    if (answer) high = middleMs;
+    else low = middleMs;
+  }
+  return high;
+}

@@ -1,0 +1,118 @@
+// From argv to a verb. The only place that reads the process's arguments and environment, that handles signals,
+// and that ends the process: 0 and 1 as the verb says, 2 for a mistake of the operator, 1 for a broken invariant.
+
+import { openOutput } from './cli/output.ts';
+import { usageError, type Verb } from './cli/verb.ts';
+import { causeText, OperatorError, formatMistake } from './errors.ts';
+import { systemClock } from './lib/clock.ts';
+import { armFailpoint } from './lib/failpoint.ts';
+
+/** Loaded when called: what a verb does not use costs no memory. */
+const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
+  run: () => import('./cli/run.ts'),
+  check: () => import('./cli/check.ts'),
+  once: () => import('./cli/once.ts'),
+  show: () => import('./cli/show.ts'),
+  logs: () => import('./cli/logs.ts'),
+  queue: () => import('./cli/queue.ts'),
+  demo: () => import('./cli/demo.ts'),
+  simulate: () => import('./cli/simulate.ts'),
+  version: () => import('./cli/version.ts'),
+};
+
+const output = openOutput(process.stdout, process.stderr);
+
+async function main(argv: readonly string[]): Promise<number> {
+  const place = process.env['PROM2OTLP_FAILPOINT'];
+  if (place !== undefined && !armFailpoint(place))
+    throw usageError('--help', `there is no failpoint ${JSON.stringify(place)}`);
+  const [word = '--help', ...rest] = argv;
+  const isHelp = ['--help', '-h', 'help'].includes(word);
+  const name = word === '--version' ? 'version' : isHelp ? (rest[0] ?? '') : word;
+  if (name === '') {
+    output.out.line(await overview());
+    return 0;
+  }
+  const load = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
+  if (load === undefined) throw unknownVerb(name);
+  const { verb } = await load();
+  const end = rest.indexOf('--');
+  const options = end < 0 ? rest : rest.slice(0, end);
+  if (isHelp || options.includes('--help') || options.includes('-h')) {
+    output.out.line(verb.help.trim());
+    return 0;
+  }
+  const [stop, stopNow] = verb.isStoppable === true ? signals() : NO_SIGNALS;
+  return verb.run({
+    args: rest,
+    environment: process.env,
+    clock: systemClock,
+    out: output.out,
+    err: output.err,
+    stop,
+    stopNow,
+  });
+}
+
+function unknownVerb(name: string): OperatorError {
+  const hint = `the verbs are ${Object.keys(VERBS).join(', ')}; see prom2otlp --help`;
+  const message = `there is no verb ${JSON.stringify(name)}`;
+  return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }]);
+}
+
+async function overview(): Promise<string> {
+  const lines: string[] = [];
+  for (const [name, load] of Object.entries(VERBS))
+    lines.push(`  ${name.padEnd(10)} ${(await load()).verb.summary}`);
+  return [
+    'prom2otlp brings the metrics and logs of a hosted database service into OpenTelemetry.',
+    '',
+    'Usage: prom2otlp VERB [options]',
+    '',
+    ...lines,
+    '',
+    'Try:   prom2otlp demo                       everything in one process, nothing else needed',
+    '       prom2otlp check --config F --probe   is the configuration right, do both ends answer?',
+    '       prom2otlp VERB --help                options and examples of a verb',
+  ].join('\n');
+}
+
+/** What a verb sees that does not stop by itself: a signal simply ends the process. */
+const NO_SIGNALS: readonly [AbortSignal, AbortSignal] = [
+  new AbortController().signal,
+  new AbortController().signal,
+];
+
+/** The first signal asks to stop, the second to stop now. */
+function signals(): [AbortSignal, AbortSignal] {
+  const stop = new AbortController();
+  const stopNow = new AbortController();
+  const onSignal = (): void => {
+    if (stop.signal.aborted) stopNow.abort();
+    else stop.abort();
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  return [stop.signal, stopNow.signal];
+}
+
+async function end(code: number): Promise<void> {
+  const isWhole = await output.drain();
+  process.exit(isWhole ? code : Math.max(code, 1));
+}
+
+function fail(error: unknown): Promise<void> {
+  if (error instanceof OperatorError) {
+    for (const mistake of error.mistakes) output.err.line(formatMistake(mistake));
+    return end(2);
+  }
+  const isBug = error instanceof Error && error.message.startsWith('BUG:');
+  const text = error instanceof Error ? (error.stack ?? error.message) : causeText(error);
+  output.err.line(isBug ? text : `BUG: ${text}`);
+  return end(1);
+}
+
+process.on('uncaughtException', error => void fail(error));
+process.on('unhandledRejection', error => void fail(error));
+
+main(process.argv.slice(2)).then(end, fail);

@@ -1,0 +1,400 @@
+// What crosses the stages of the data path: a Page goes from collect to decode, the SeriesTable is handed
+// to decode, derive and encode, and encode gives Batches to the queue.
+//
+// The SeriesTable holds no object per sample. A *row* is one series of the exposition text (a name with
+// one set of labels); its numbers stand in typed arrays. A *point* of OTLP is one row (a scalar) or a
+// group of rows (histogram, summary) of which one is the head. The drawing, for one target:
+//
+//   page line          row columns                                    per name      per block
+//   name{labels} V T ─▶ key · value · timeMs · seen · line ─▶ metric ─▶ Metric
+//                       startMs · lastValue · lastTimeMs · movedAtMs ─▶ block  ──▶ Block ─▶ Service, Component
+//
+// decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, fate and the time
+// columns and rewrites value and timeMs to what is sent; encode only reads. Nobody else writes.
+
+import type { PageLayout, PayloadTemplate } from './repeating.ts';
+import type {
+  Component,
+  Compound,
+  DriftMemory,
+  Exemplar,
+  PageClock,
+  RepeatedSample,
+  RestoredState,
+  SavedStarts,
+  SpareIndexes,
+} from './table-memory.ts';
+
+/** Which of the two text formats a page is in. */
+export type ExpositionFormat = 'text' | 'openmetrics';
+
+/** When a scrape took place, by every clock that has something to say. */
+export interface ScrapeTime {
+  /** Wall clock when the scrape started: the time of every sample that has none of its own. */
+  readonly startedAtMs: number;
+  /** The same moment by the clock that nobody sets: what ages are counted by. */
+  readonly monotonicMs: number;
+  readonly durationMs: number;
+  /** The `Date` of the answer; NaN without one. */
+  readonly serverAtMs: number;
+}
+
+/** One good answer of a target, inflated. The bytes are valid until the next poll of the same target. */
+export interface Page extends ScrapeTime {
+  readonly bytes: Buffer;
+  readonly format: ExpositionFormat;
+  /** What went over the wire, before inflating. */
+  readonly wireBytes: number;
+}
+
+/** Something wrong at one place of a page. Lines and columns start at 1; columns count bytes. */
+export interface Problem {
+  readonly line: number;
+  readonly column: number;
+  readonly reason: string;
+}
+
+/** The types of the two text formats; `unknown` stands for untyped and for no TYPE at all. */
+export type DeclaredType =
+  | 'counter'
+  | 'gauge'
+  | 'unknown'
+  | 'histogram'
+  | 'summary'
+  | 'info'
+  | 'stateset'
+  | 'gaugehistogram';
+
+/** The families of the service's series, each a scope of its own; `other` is whatever has no prefix of theirs. */
+export type Family = 'engine' | 'multimaster' | 'dist' | 'proxy' | 'process' | 'other';
+
+/** What a series becomes in OTLP. `sum` is cumulative; `updown` a Sum that is not monotonic. */
+export type PointKind = 'sum' | 'updown' | 'gauge' | 'histogram' | 'summary';
+
+/** Where a metric's type was taken from. */
+export type TypeSource = 'declared' | 'catalog' | 'override' | 'none';
+
+/** What a row is within its metric's point. `created` and `metadata` rows make no point of their own. */
+export const ROLE = {
+  scalar: 0,
+  bucket: 1,
+  quantile: 2,
+  count: 3,
+  sum: 4,
+  created: 5,
+  metadata: 6,
+  synthetic: 7,
+} as const;
+
+/** What happens with a row on this page. Fates above `stale` are reasons why its sample makes no point. */
+export const FATE = {
+  none: 0,
+  point: 1,
+  stale: 2,
+  part: 3,
+  consumed: 4,
+  repeated: 5,
+  baseline: 6,
+  unconfigured: 7,
+  excluded: 8,
+  timeBackwards: 9,
+  timeConflict: 10,
+  timeFuture: 11,
+  histogramInvalid: 12,
+  summaryInvalid: 13,
+  gaugeHistogram: 14,
+  duplicate: 15,
+  serviceFailed: 16,
+  otherShard: 17,
+} as const;
+
+export const FATE_NAMES: readonly string[] = [
+  'none',
+  'used',
+  'stale',
+  'used',
+  'metadata',
+  'repeated',
+  'baseline',
+  'unconfigured',
+  'excluded',
+  'time_backwards',
+  'time_conflict',
+  'time_future',
+  'histogram_invalid',
+  'summary_invalid',
+  'gauge_histogram',
+  'duplicate',
+  'service_failed',
+  'other_shard',
+];
+
+/** Stands for a row, block or other index that is not there. */
+export const NO_ROW = 0xffffffff;
+
+/** Everything that all rows of one metric name share. decode owns the first half, derive the second. */
+export interface Metric {
+  /** The name in OTLP: the sample's name, or the family's for histograms and summaries. */
+  name: string;
+  /** The exposition family that the name belongs to. */
+  readonly familyName: string;
+  declared: DeclaredType;
+  /** True when a TYPE line named the family on the current page. */
+  hasType: boolean;
+  /** Page number when a row of it was last seen. */
+  seenPage: number;
+  help: string;
+  unit: string;
+  /** Set by decode when anything above changed, cleared by derive once it has resolved the rest. */
+  changed: boolean;
+
+  /** The name in OTLP; a scraped `up` makes room for the bridge's own. */
+  sentName: string;
+  kind: PointKind;
+  typeSource: TypeSource;
+  family: Family;
+  /** What is sent, after catalog and overrides. */
+  sentUnit: string;
+  sentDescription: string;
+  /** Full name of the series that dates this counter's start, or null. */
+  uptimeName: string | null;
+  /** True when it is such a series itself. */
+  isUptime: boolean;
+  /** False when include/exclude filter the name. */
+  isIncluded: boolean;
+}
+
+/** One database service as one target's page shows it. */
+export interface ServiceSlot {
+  /** The database service id: its `namespace` label, or the configured id where the page has none. */
+  readonly id: string;
+  /** Index into Config.services, or -1 for a service that no entry names. */
+  readonly configIndex: number;
+  /** False when the service is neither configured nor to be sent all the same. */
+  readonly isSent: boolean;
+  /** True when it belongs to another shard, which sends it. */
+  readonly isElsewhere: boolean;
+  /** Labels of target_info, which go to the Resource, and the row that they were read from. */
+  info: ReadonlyMap<string, string>;
+  infoRow: number;
+  /** Page number when the service was last seen with at least one good sample. */
+  seenPage: number;
+  /** When its timestamps last moved, by the monotonic clock; NaN before the first sample. */
+  movedAtMs: number;
+  /** Whether series of it have come with its `namespace` label, and without. */
+  hasNamed: boolean;
+  hasBare: boolean;
+  /** Rows of the series that the bridge itself sends for it; empty before the first. */
+  ownRows: readonly number[];
+}
+
+/** What a scope of OTLP is made of; the catalog's families give it, or `otel_scope_*` labels. */
+export interface ScopeIdentity {
+  readonly name: string;
+  readonly version: string;
+  readonly schemaUrl: string;
+  readonly attributes: readonly (readonly [string, string])[];
+}
+
+/** The unit of sending: one (Resource, scope, server). */
+export interface Block {
+  readonly service: number;
+  readonly component: number;
+  readonly scope: ScopeIdentity;
+  /** Page number when a row of it last moved (new time or value). */
+  movedPage: number;
+}
+
+/** What decode reports of a page beside the columns. */
+export interface PageReport {
+  /** False when the page as a whole cannot be used; `problems[0]` says why. */
+  isUsable: boolean;
+  lines: number;
+  /** Sample lines, good and bad. */
+  samples: number;
+  badLines: number;
+  /** Bad lines by the `namespace` they name; '' where they name none. */
+  badByNamespace: Map<string, number>;
+  /** The first problems of the page, in order; at most PROBLEMS_MAX. */
+  problems: Problem[];
+  /** Which limit ended the page, as a key of metrics.limits, or null. */
+  limit: string | null;
+}
+
+export const PROBLEMS_MAX = 100;
+
+/** All state of one target between pages. Owned by pipeline.ts; see the drawing above. */
+export class SeriesTable {
+  /** Rows in use are 0 … count-1; a freed row has keyLength 0 and waits in `free`. */
+  count = 0;
+  readonly free: number[] = [];
+  /** Number of the current page, from 1. */
+  page = 0;
+
+  // Identity. The key is `name{labels}` as it stood on a page; `hash` does not depend on label order.
+  keys: Buffer = Buffer.alloc(4096);
+  keysView: DataView = new DataView(this.keys.buffer, this.keys.byteOffset, this.keys.length);
+  keysUsed = 0;
+  keyOffset: Uint32Array = new Uint32Array(64);
+  keyLength: Uint32Array = new Uint32Array(64);
+  hash: Uint32Array = new Uint32Array(64);
+  metric: Uint32Array = new Uint32Array(64);
+  role: Uint8Array = new Uint8Array(64);
+  block: Uint32Array = new Uint32Array(64);
+  head: Uint32Array = new Uint32Array(64);
+
+  // This page. timeMs is NaN where the line has no timestamp, until derive fills it in.
+  value: Float64Array = new Float64Array(64);
+  timeMs: Float64Array = new Float64Array(64);
+  seen: Uint32Array = new Uint32Array(64);
+  line: Uint32Array = new Uint32Array(64);
+  fate: Uint8Array = new Uint8Array(64);
+
+  // Between pages. All times in milliseconds since the epoch, NaN where there is none yet.
+  startMs: Float64Array = new Float64Array(64);
+  /** Of a stream that began with an unexplained fall: the time of its first point. See derive/start.ts. */
+  streamAtMs: Float64Array = new Float64Array(64);
+  /** The newest accepted observation: raw value and the time it was sent with. */
+  lastValue: Float64Array = new Float64Array(64);
+  lastTimeMs: Float64Array = new Float64Array(64);
+  /** When the series last moved, by the monotonic clock; it means nothing to another process. */
+  movedAtMs: Float64Array = new Float64Array(64);
+  /** Bits of ROW_FLAG. */
+  flags: Uint8Array = new Uint8Array(64);
+
+  readonly metrics: Metric[] = [];
+  readonly metricByKey: Map<string, number> = new Map();
+  readonly services: ServiceSlot[] = [];
+  readonly serviceById: Map<string, number> = new Map();
+  readonly components: Component[] = [];
+  readonly componentByKey: Map<string, number> = new Map();
+  readonly blocks: Block[] = [];
+  readonly blockByKey: Map<string, number> = new Map();
+  /** Histograms and summaries, by head row, and their heads by metric and labels. */
+  readonly compoundByKey: Map<string, number> = new Map();
+  readonly compounds: Map<number, Compound> = new Map();
+  /** Of OpenMetrics counters: the row of a counter to the row of its creation time. */
+  readonly createdRows: Map<number, number> = new Map();
+  /** Heads that lost labels, by what is left, and heads whose point another one owns; see derive/twins.ts. */
+  readonly identities: Map<string, number> = new Map();
+  readonly twins: Map<number, number> = new Map();
+  readonly spare: SpareIndexes = { metrics: [], services: [], components: [], blocks: [] };
+  readonly clock: PageClock = {
+    nowMs: Number.NaN,
+    monotonicMs: Number.NaN,
+    serverAtMs: Number.NaN,
+  };
+  readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
+  /** What a former process knew, and what was saved for the next one; see derive/state.ts. */
+  restored: RestoredState | null = null;
+  savedStarts: SavedStarts | null = null;
+
+  /** What the next page is compared with and patched into; null where the full functions must run. */
+  layout: PageLayout | null = null;
+  template: PayloadTemplate | null = null;
+  /** How many pages in a row did not repeat the one before. */
+  layoutMisses = 0;
+  templateMisses = 0;
+
+  // Sparse, of this page only.
+  readonly exemplars: Map<number, Exemplar> = new Map();
+  readonly repeats: RepeatedSample[] = [];
+  /** Rows that decode has added or whose metric changed, for derive to resolve; emptied by derive. */
+  readonly fresh: number[] = [];
+
+  /** Rows that are heads of points, sorted as they are sent: by service, block, metric. See encode/order.ts. */
+  order: Uint32Array = new Uint32Array(0);
+  isOrderStale = true;
+
+  /** Open addressing over `hash`: row + 1, or 0 where empty. */
+  slots: Uint32Array = new Uint32Array(128);
+
+  /** Puts another arena in the place of the keys. */
+  setKeys(keys: Buffer): void {
+    this.keys = keys;
+    this.keysView = new DataView(keys.buffer, keys.byteOffset, keys.length);
+  }
+
+  /** Takes a free row, growing every column when there is none; its columns are reset. */
+  addRow(): number {
+    const row = this.free.pop() ?? this.count++;
+    const isFull = row >= this.value.length;
+    for (const name of COLUMN_NAMES) {
+      if (isFull) Object.assign(this, { [name]: grown(this[name]) });
+      this[name][row] = COLUMNS[name];
+    }
+    this.head[row] = row;
+    this.isOrderStale = true;
+    return row;
+  }
+}
+
+/** The columns, with what a row begins with. */
+const COLUMNS = {
+  keyOffset: 0,
+  keyLength: 0,
+  hash: 0,
+  metric: 0,
+  role: 0,
+  block: NO_ROW,
+  head: 0,
+  value: Number.NaN,
+  timeMs: Number.NaN,
+  seen: 0,
+  line: 0,
+  fate: FATE.none,
+  startMs: Number.NaN,
+  streamAtMs: Number.NaN,
+  lastValue: Number.NaN,
+  lastTimeMs: Number.NaN,
+  movedAtMs: Number.NaN,
+  flags: 0,
+} as const;
+const COLUMN_NAMES = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
+
+type Column = Float64Array | Uint32Array | Uint8Array;
+
+function grown(column: Column): Column {
+  const copy = new (column.constructor as new (size: number) => Column)(column.length * 2);
+  copy.set(column);
+  return copy;
+}
+
+/**
+ * Bits of SeriesTable.flags: its marker was sent; its newest sample had a timestamp; it has had a point; its stream
+ * began with a fall that no uptime explained; restored: nothing was observed yet by this process.
+ */
+export const ROW_FLAG = {
+  staleSent: 1,
+  explicitTime: 2,
+  sent: 4,
+  unexplained: 8,
+  restored: 16,
+} as const;
+
+/** One signal's OTLP. */
+export type Signal = 'metrics' | 'logs';
+
+/** The bytes of one service within a batch's payload: a valid request by themselves. */
+export interface BatchPart {
+  readonly service: string;
+  /** Data points or log records. */
+  readonly points: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** One OTLP export request in protobuf, uncompressed, for one tick. Parts stand back to back. */
+export interface Batch {
+  readonly signal: Signal;
+  readonly payload: Buffer;
+  readonly parts: readonly BatchPart[];
+  readonly madeAtMs: number;
+}
+
+/** Samples of one service that met one fate (a name of FATE_NAMES, or `bad_line`), for the account. */
+export interface SampleCount {
+  readonly service: string;
+  readonly fate: string;
+  readonly count: number;
+}

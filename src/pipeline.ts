@@ -1,0 +1,222 @@
+// The whole data path on one page. Read this first.
+//
+//   service ──▶ collect ──page──▶ decode ──▶ derive ──▶ encode ──batch──▶ queue ──▶ send ──▶ back end
+//                                   └──────── SeriesTable ────────┘
+//
+// A tick takes the targets that are due, scrapes them side by side, and translates each page as it comes. What is
+// ready is committed to the queue together: points, state and account in one step. A target that is slow, or
+// fails, delays nobody: its tick's other pages are committed without it. Sending goes on by itself (send/).
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { PageLimits } from './config/config.ts';
+import { bug } from './errors.ts';
+import type { Clock } from './lib/clock.ts';
+import type { Logger } from './lib/log.ts';
+import { Serial } from './lib/serial.ts';
+import type { Throttle } from './lib/throttle.ts';
+import type { Batch, Page, PageReport, ScrapeTime, SeriesTable } from './model.ts';
+import { mayRepeat } from './repeating.ts';
+import type { Schedule } from './pipeline/collect/schedule.ts';
+import type { Scraper, ScrapeResult } from './pipeline/collect/scrape.ts';
+import { Decoding } from './pipeline/decode/decode.ts';
+import { Replay } from './pipeline/decode/replay.ts';
+import { derive, type DeriveReport, type ScrapeOutcome } from './pipeline/derive/derive.ts';
+import type { DeriveOptions } from './pipeline/derive/options.ts';
+import { saveState, stateEntries, type StateBlobs } from './pipeline/derive/state.ts';
+import { encode, type EncodeOptions } from './pipeline/encode/encode.ts';
+import { patch } from './pipeline/encode/patch.ts';
+import { makeTemplate } from './pipeline/encode/template.ts';
+import { WireWriter } from './pipeline/encode/wire.ts';
+import { Gather } from './pipeline/queue/gather.ts';
+import type { Queue } from './pipeline/queue/queue.ts';
+import type { TranslateMeter } from './pipeline/translate-meter.ts';
+
+/** Lines that decode reads before the event loop gets its turn. */
+const SLICE_LINES = 4096;
+/** Pages of a tick that are ready wait this long for the others before they are committed. */
+const GATHER_MS = 500;
+
+/** How one target's pages are translated; the table is its memory between pages. */
+export interface Translation {
+  readonly table: SeriesTable;
+  /** Whether what it knows is kept for the next process. */
+  readonly isKept: boolean;
+  readonly limits: PageLimits;
+  readonly derive: DeriveOptions;
+  readonly encode: EncodeOptions;
+}
+
+/** One page on its way through: what was read, what it meant, what is to be sent. */
+export interface Translated {
+  /** null when there was no page. */
+  readonly page: PageReport | null;
+  /** How the page was read: as a whole, or only where it differs from the one before. */
+  readonly path: 'full' | 'repeating' | null;
+  readonly derived: DeriveReport;
+  /** Its payload is the writer's memory. */
+  readonly batch: Batch;
+  /** What the next process must know once this batch is queued; null where nothing is kept. */
+  readonly state: StateBlobs | null;
+}
+
+/** A scrape as the translation sees it: the page, or why there is none. */
+export type Scraped =
+  | { readonly kind: 'page'; readonly page: Page }
+  | (ScrapeTime & { readonly kind: 'failure'; readonly reason: string });
+
+/** decode, derive and encode one scrape, good or failed; yields between slices. */
+export function* translate(
+  translation: Translation,
+  scrape: Scraped,
+  writer: WireWriter,
+): Generator<void, Translated> {
+  const { table, limits } = translation;
+  let page: PageReport | null = null;
+  let path: Translated['path'] = null;
+  let reason = scrape.kind === 'page' ? '' : scrape.reason;
+  if (scrape.kind === 'page') {
+    const { layout } = table;
+    page = yield* decodePage(scrape.page, table, limits);
+    path = layout !== null && layout === table.layout ? 'repeating' : 'full';
+    if (!page.isUsable) reason = page.limit === null ? 'not_metrics' : `limit_${page.limit}`;
+  }
+  const { startedAtMs, monotonicMs, durationMs, serverAtMs } =
+    scrape.kind === 'page' ? scrape.page : scrape;
+  const outcome: ScrapeOutcome = {
+    startedAtMs,
+    monotonicMs,
+    durationMs,
+    serverAtMs,
+    bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
+    report: reason === '' ? page : null,
+    reason,
+  };
+  const derived = yield* derive(table, outcome, translation.derive);
+  const batch = yield* encodePage(translation, writer, startedAtMs);
+  const state = translation.isKept ? yield* saveState(table) : null;
+  return { page, path, derived, batch, state };
+}
+
+/** Reads a page: as a repetition of the last one where it is laid out like it, else in full. */
+function* decodePage(
+  page: Page,
+  table: SeriesTable,
+  limits: PageLimits,
+): Generator<void, PageReport> {
+  if (table.layout !== null && table.layout.rows.length <= limits.samples) {
+    const replay = new Replay(page, table, table.layout);
+    let state = replay.step(SLICE_LINES);
+    for (; state === 'going'; state = replay.step(SLICE_LINES)) yield;
+    if (state === 'done') return replay.report();
+    table.layoutMisses++;
+  }
+  const decoding = new Decoding(page, table, limits);
+  while (!decoding.step(SLICE_LINES)) yield;
+  return decoding.report;
+}
+
+/** Writes the points: into the last page's payload where they are the same ones, else in full. */
+function* encodePage(
+  { table, encode: options }: Translation,
+  writer: WireWriter,
+  madeAtMs: number,
+): Generator<void, Batch> {
+  const patched = yield* patch(table, writer, madeAtMs);
+  if (patched !== null) {
+    table.templateMisses = 0;
+    return patched;
+  }
+  if (table.template !== null) table.templateMisses++;
+  const isSettled = !table.isOrderStale;
+  table.template = null;
+  const batch = yield* encode(table, writer, options, madeAtMs);
+  if (isSettled && mayRepeat(table.templateMisses, table.page))
+    table.template = yield* makeTemplate(table, batch.payload);
+  return batch;
+}
+
+/** A target in the running pipeline. */
+export interface PipelineTarget {
+  /** Its state is kept under this. */
+  readonly id: string;
+  readonly scraper: Scraper;
+  readonly translation: Translation;
+  /** Told after every scrape; the status page reads what it keeps. */
+  onTranslated(scrape: ScrapeResult, translated: Translated): void;
+}
+
+export interface PipelineOptions {
+  readonly targets: readonly PipelineTarget[];
+  readonly schedule: Schedule;
+  readonly queue: Queue;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly throttle: Throttle;
+  readonly meter: TranslateMeter;
+}
+
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #writer = new WireWriter();
+  /** One page is translated at a time: the work is the CPU's, and the writer is shared. */
+  readonly #translating = new Serial();
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+  }
+
+  /** Runs ticks until `stop`; what is being scraped then is still brought into the queue. */
+  async run(stop: AbortSignal): Promise<void> {
+    const { schedule, clock } = this.#options;
+    const ticks = new Set<Promise<void>>();
+    while (!stop.aborted) {
+      const due = schedule.takeDue(clock.monotonicMs());
+      if (due.length > 0) {
+        const tick = this.tick(due).finally(() => ticks.delete(tick));
+        ticks.add(tick);
+      }
+      await clock.sleep(schedule.nextDueMs() - clock.monotonicMs(), stop);
+    }
+    await Promise.all(ticks);
+  }
+
+  /** Scrapes the targets with these indexes once and commits what they give; a failing service is no error. */
+  async tick(indexes: readonly number[]): Promise<void> {
+    const { queue, clock, meter, schedule, targets } = this.#options;
+    const onFailed = (cause: string): void => this.#reportLoss(cause);
+    const gather = new Gather(queue, { clock, waitMs: GATHER_MS, onFailed });
+    const scrapeOne = async (index: number): Promise<void> => {
+      const target = targets[index] ?? bug(`no target ${index}`);
+      const scrape = await target.scraper.scrape();
+      const translated = await this.#translate(target, scrape, gather);
+      meter.count(translated.page, translated.derived);
+      target.onTranslated(scrape, translated);
+      target.scraper.release();
+      schedule.finish(index);
+    };
+    await Promise.all(indexes.map(scrapeOne));
+    await gather.flush();
+  }
+
+  /** Translates in turn with other pages, and hands the payload over before the writer is used again. */
+  async #translate(target: PipelineTarget, scrape: Scraped, gather: Gather): Promise<Translated> {
+    return this.#translating.run(async () => {
+      const steps = translate(target.translation, scrape, this.#writer);
+      let step = steps.next();
+      while (step.done !== true) {
+        await nextTurn();
+        step = steps.next();
+      }
+      const { batch, derived, state } = step.value;
+      gather.add({ batch, reads: derived.reads, state: stateEntries(target.id, state) });
+      return step.value;
+    });
+  }
+
+  #reportLoss(cause: string): void {
+    const { throttle, logger } = this.#options;
+    throttle.run('commit', swallowed =>
+      logger.error({ cause, swallowed }, 'cannot queue the points of a tick: they are lost'),
+    );
+  }
+}

@@ -1,0 +1,119 @@
+// When each target is due. A target has one place within the interval, by its id alone, so that many bridges
+// and many targets do not ask all at once; the places are few, so that the targets of one place share a tick:
+// one wake-up, and one request to the back end.
+//
+//   wall clock   ├─────────── interval ───────────┼─────────── interval ──────── …
+//   places       0  1  2  3  4  5  6  7  8  9 10 11  0  1  2  3 …
+//   a target           ▲                                 ▲
+//
+// The places are laid on the wall clock once, at the start; from then on the monotonic clock alone counts:
+// nothing drifts, and setting the clock changes nothing. Everything here is told the time; nothing waits.
+
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../lib/clock.ts';
+import type { Counter, Counters } from '../../lib/counters.ts';
+import type { Target } from './targets.ts';
+
+export interface ScheduleOptions {
+  /** Read at the start only: from then on every call is told the time. */
+  readonly clock: Clock;
+  readonly counters: Counters;
+}
+
+interface Entry {
+  /** Monotonic; always in the future of the last `takeDue`. */
+  dueMs: number;
+  readonly intervalMs: number;
+  /** Place within the interval, on the monotonic clock. */
+  readonly phaseMs: number;
+  isRunning: boolean;
+}
+
+const PLACES_MAX = 12;
+/** Ticks closer than this share nothing any more. */
+const PLACE_MS_MIN = 250;
+/** The first round does not wait for its places: it goes through them in this time each. */
+const FIRST_PLACE_MS_MAX = 100;
+
+export class Schedule {
+  readonly #entries: readonly Entry[];
+  readonly #skipped: Counter;
+
+  /** What `takeDue` gives are indexes into `targets`. */
+  constructor(
+    targets: readonly Pick<Target, 'id' | 'intervalMs'>[],
+    { clock, counters }: ScheduleOptions,
+  ) {
+    const [nowMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
+    this.#entries = targets.map(({ id, intervalMs }) => {
+      const wantedCount = Math.floor(intervalMs / PLACE_MS_MIN);
+      const placeCount = Math.min(Math.max(wantedCount, 1), PLACES_MAX);
+      const placeMs = intervalMs / placeCount;
+      const place = placeOf(id, placeCount);
+      return {
+        dueMs: monotonicMs + place * Math.min(placeMs, FIRST_PLACE_MS_MAX),
+        intervalMs,
+        phaseMs: monotonicMs - (nowMs % intervalMs) + place * placeMs,
+        isRunning: false,
+      };
+    });
+    this.#skipped = counters.counter(
+      'prom2otlp_collect_skipped_total',
+      'Due scrapes that were left out: the one before was still running (overlap), or the program was not (late).',
+      ['cause'],
+    );
+  }
+
+  /**
+   * The targets that are due at this time (monotonic), which count as running until `finish`. A target whose
+   * last scrape is still running is left out and waits for its next due time.
+   */
+  takeDue(monotonicMs: number): readonly number[] {
+    const due: number[] = [];
+    for (const [index, entry] of this.#entries.entries()) {
+      if (entry.dueMs > monotonicMs) continue;
+      this.#advance(entry, monotonicMs);
+      if (entry.isRunning) this.#skipped.add(1, 'overlap');
+      else {
+        entry.isRunning = true;
+        due.push(index);
+      }
+    }
+    return due;
+  }
+
+  /** Tells that a target's scrape is over and its page has been used; without this it is never due again. */
+  finish(index: number): void {
+    const entry = this.#entries[index];
+    if (entry !== undefined) entry.isRunning = false;
+  }
+
+  /** When a target is due next (monotonic). */
+  dueMs(index: number): number {
+    return this.#entries[index]?.dueMs ?? Infinity;
+  }
+
+  /** When the next target is due (monotonic); Infinity without targets. */
+  nextDueMs(): number {
+    return this.#entries.reduce((next, { dueMs }) => Math.min(next, dueMs), Infinity);
+  }
+
+  /**
+   * To the entry's own place, at least half an interval on: after the first round, which has none, a scrape
+   * right behind another would see the same values.
+   */
+  #advance(entry: Entry, monotonicMs: number): void {
+    const { intervalMs } = entry;
+    const missedCount = Math.floor((monotonicMs - entry.dueMs) / intervalMs);
+    if (missedCount > 0) this.#skipped.add(missedCount, 'late');
+    const lastDueMs = entry.dueMs + missedCount * intervalMs;
+    const earliestMs = lastDueMs + intervalMs / 2;
+    const rounds = Math.ceil((earliestMs - entry.phaseMs) / intervalMs);
+    entry.dueMs = entry.phaseMs + rounds * intervalMs;
+    if (entry.dueMs <= monotonicMs) entry.dueMs += intervalMs;
+  }
+}
+
+function placeOf(id: string, placeCount: number): number {
+  return createHash('sha256').update(id).digest().readUInt32BE(0) % placeCount;
+}

@@ -1,0 +1,223 @@
+// The full function of decode: a page of text 0.0.4 or OpenMetrics 1.0 into the columns of the SeriesTable.
+// In: a Page and the target's table. Out: key, metric, role, value, timeMs, seen and line of every row on the
+// page, rows added for new series, and a PageReport. Lenient (otlp-mapping A6): a bad line is dropped, counted
+// and named, the good lines around it stay. It never throws on input and works in slices.
+
+import { isUtf8 } from 'node:buffer';
+import type { PageLimits } from '../../config/config.ts';
+import { type Page, PROBLEMS_MAX, type PageReport, ROLE, type SeriesTable } from '../../model.ts';
+import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
+import { readMilliseconds, readSeconds, readValue } from './number.ts';
+import { LayoutBuilder } from './layout.ts';
+import { findRow, insertRow } from './row-index.ts';
+import { SampleLine } from './sample-line.ts';
+import { duplicateLabel, parseSeriesKey } from './series-key.ts';
+
+const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+const HASH = 0x23;
+const SPACE = 0x20;
+const TAB = 0x09;
+const NAMESPACE_LABEL = /namespace="((?:[^"\\]|\\.)*)"/;
+
+/** One page being decoded. Call step() until it returns true, then read `report`. */
+export class Decoding {
+  readonly report: PageReport = {
+    isUsable: true,
+    lines: 0,
+    samples: 0,
+    badLines: 0,
+    badByNamespace: new Map(),
+    problems: [],
+    limit: null,
+  };
+  readonly #page: Page;
+  readonly #table: SeriesTable;
+  readonly #limits: PageLimits;
+  readonly #metadata: PageMetadata;
+  readonly #line: SampleLine;
+  readonly #exemplarLine: SampleLine;
+  readonly #number = new Float64Array(1);
+  readonly #layout: LayoutBuilder;
+  #at = 0;
+  #lineStart = 0;
+
+  constructor(page: Page, table: SeriesTable, limits: PageLimits) {
+    this.#page = page;
+    this.#table = table;
+    this.#limits = limits;
+    this.#metadata = new PageMetadata(table, page.format);
+    this.#line = new SampleLine(limits);
+    this.#exemplarLine = new SampleLine(limits);
+    table.page++;
+    table.repeats.length = 0;
+    table.exemplars.clear();
+    this.#layout = new LayoutBuilder(page, table);
+  }
+
+  /** What HELP, TYPE and UNIT lines say of families, those without samples included; by family name. */
+  get families(): ReadonlyMap<string, Readonly<FamilyLines>> {
+    return this.#metadata.families;
+  }
+
+  /** Decodes up to `lines` lines; true when the page is done. */
+  step(lines: number): boolean {
+    const { bytes } = this.#page;
+    for (let left = lines; left > 0; left--) {
+      if (this.#at >= bytes.length || this.#metadata.hasEnded || !this.report.isUsable) {
+        this.#finish();
+        return true;
+      }
+      const newline = bytes.indexOf(NEWLINE, this.#at);
+      const end = newline < 0 ? bytes.length : newline;
+      this.#lineStart = this.#at;
+      this.#at = end + 1;
+      this.report.lines++;
+      this.#readLine(this.#lineStart, bytes[end - 1] === RETURN && end > 0 ? end - 1 : end);
+    }
+    return false;
+  }
+
+  #readLine(lineStart: number, end: number): void {
+    const { bytes } = this.#page;
+    let start = lineStart;
+    while (start < end && (bytes[start] === SPACE || bytes[start] === TAB)) start++;
+    if (start >= end) return;
+    if (bytes[start] === HASH) {
+      const reason = this.#metadata.readLine(bytes.toString('utf8', start, end), this.report.lines);
+      if (reason !== null) this.#problem(reason, start);
+      return;
+    }
+    if (++this.report.samples > this.#limits.samples) {
+      this.report.isUsable = false;
+      this.report.limit = 'samples';
+      this.#problem(`more samples than limits.samples (${this.#limits.samples})`, start);
+      return;
+    }
+    if (!this.#readSample(start, end)) this.#countBadLine(start, end);
+  }
+
+  /** True when the line gave a sample; false after a problem was noted. */
+  #readSample(start: number, end: number): boolean {
+    const { bytes, format } = this.#page;
+    const line = this.#line;
+    const number = this.#number;
+    if (!line.scan(bytes, start, end)) return this.#problem(line.reason, line.reasonAt);
+    if (!readValue(bytes, line.valueStart, line.valueEnd, number))
+      return this.#problem('the value is no number', line.valueStart);
+    const value = number[0] ?? 0;
+    let timeMs = Number.NaN;
+    if (line.timeStart >= 0) {
+      const read = format === 'text' ? readMilliseconds : readSeconds;
+      if (!read(bytes, line.timeStart, line.timeEnd, number))
+        return this.#problem('the timestamp is no time', line.timeStart);
+      timeMs = number[0] ?? 0;
+    }
+    if (line.exemplarStart >= 0 && format === 'text')
+      return this.#problem('unexpected text after the value', line.exemplarStart - 1);
+    let row = findRow(this.#table, bytes, line);
+    if (row < 0) {
+      row = this.#addRow();
+      if (row < 0) return false;
+    }
+    this.#store(row, value, timeMs);
+    this.#layout.add(row, line);
+    return line.exemplarStart < 0 || this.#readExemplar(row, line.exemplarStart, end);
+  }
+
+  #store(row: number, value: number, timeMs: number): void {
+    const table = this.#table;
+    if (table.seen[row] === table.page) {
+      const line = this.report.lines;
+      this.#layout.abandon();
+      table.repeats.push({ row, value, timeMs, startMs: Number.NaN, line, fate: 0 });
+      return;
+    }
+    table.value[row] = value;
+    table.timeMs[row] = timeMs;
+    table.seen[row] = table.page;
+    table.line[row] = this.report.lines;
+    const metric = table.metrics[table.metric[row] ?? 0];
+    if (metric !== undefined) metric.seenPage = table.page;
+  }
+
+  /** Checks what SampleLine cannot, and makes the row of a series that is new; -1 with a problem. */
+  #addRow(): number {
+    const { bytes } = this.#page;
+    const line = this.#line;
+    if (!isUtf8(bytes.subarray(line.keyStart, line.keyEnd))) {
+      this.#problem('the name or a label is not valid UTF-8', line.keyStart);
+      return -1;
+    }
+    const key = parseSeriesKey(bytes, line.keyStart, line.keyEnd);
+    const twice = duplicateLabel(key);
+    if (twice !== null) {
+      this.#problem(`the label ${JSON.stringify(twice)} stands twice`, line.keyStart);
+      return -1;
+    }
+    const place = this.#metadata.placeOf(key.name);
+    const row = insertRow(this.#table, bytes, line);
+    this.#file(row, place);
+    return row;
+  }
+
+  #file(row: number, place: NamePlace): void {
+    this.#table.metric[row] = place.metric;
+    this.#table.role[row] = place.role;
+    this.#table.fresh.push(row);
+  }
+
+  #readExemplar(row: number, start: number, end: number): boolean {
+    const { bytes } = this.#page;
+    const line = this.#exemplarLine;
+    const number = this.#number;
+    if (!line.scanExemplar(bytes, start, end)) return this.#problem(line.reason, line.reasonAt);
+    if (!readValue(bytes, line.valueStart, line.valueEnd, number))
+      return this.#problem('the exemplar has no number', line.valueStart);
+    const value = number[0] ?? 0;
+    let timeMs = Number.NaN;
+    if (line.timeStart >= 0) {
+      if (!readSeconds(bytes, line.timeStart, line.timeEnd, number))
+        return this.#problem('the timestamp of the exemplar is no time', line.timeStart);
+      timeMs = number[0] ?? 0;
+    }
+    const { labels } = parseSeriesKey(bytes, line.keyStart, line.keyEnd);
+    this.#table.exemplars.set(row, { labels, value, timeMs });
+    return true;
+  }
+
+  #countBadLine(start: number, end: number): void {
+    this.report.badLines++;
+    this.#layout.abandon();
+    const text = this.#page.bytes.toString('latin1', start, Math.min(end, start + 4096));
+    const namespace = NAMESPACE_LABEL.exec(text)?.[1] ?? '';
+    const counts = this.report.badByNamespace;
+    if (counts.has(namespace) || counts.size < 1000)
+      counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+  }
+
+  #problem(reason: string, at: number): false {
+    const { problems, lines } = this.report;
+    if (problems.length < PROBLEMS_MAX)
+      problems.push({ line: lines, column: at - this.#lineStart + 1, reason });
+    return false;
+  }
+
+  #finish(): void {
+    const table = this.#table;
+    if (this.#metadata.movesRows()) {
+      for (let row = 0; row < table.count; row++) {
+        if (table.seen[row] !== table.page || table.role[row] === ROLE.synthetic) continue;
+        const offset = table.keyOffset[row] ?? 0;
+        const key = parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
+        const place = this.#metadata.placeOf(key.name);
+        if (place.metric === table.metric[row] && place.role === table.role[row]) continue;
+        this.#file(row, place);
+        const metric = table.metrics[place.metric];
+        if (metric !== undefined) metric.seenPage = table.page;
+      }
+    }
+    this.#metadata.finish();
+    if (this.report.problems.length === 0) this.#layout.finish(this.report.lines);
+  }
+}

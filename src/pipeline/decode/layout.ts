@@ -1,0 +1,112 @@
+// Notes, while the full function reads a page, how the page is laid out, so that the next one may be replayed. The
+// skeleton (see PageLayout) takes the place of the key arena: the keys of the rows on the page are part of it.
+// A page with a bad line, a repeated series or an exemplar has no layout.
+
+import type { Page, SeriesTable } from '../../model.ts';
+import { mayRepeat } from '../../repeating.ts';
+import type { SampleLine } from './sample-line.ts';
+
+export class LayoutBuilder {
+  readonly #page: Page;
+  readonly #table: SeriesTable;
+  #skeleton: Buffer | null;
+  #used = 0;
+  /** Where the text after the last sample's numbers begins. */
+  #rest = 0;
+  #count = 0;
+  #rows = new Uint32Array(256);
+  #ends = new Uint32Array(256);
+  /** Where the key of each row begins in the skeleton. */
+  #keyOffsets = new Uint32Array(256);
+
+  constructor(page: Page, table: SeriesTable) {
+    this.#page = page;
+    this.#table = table;
+    table.layout = null;
+    const isWorthIt = mayRepeat(table.layoutMisses, table.page);
+    // No larger than the page: the skeleton is the page without its numbers.
+    this.#skeleton = isWorthIt ? Buffer.allocUnsafeSlow(page.bytes.length) : null;
+  }
+
+  /** Notes one good sample line. */
+  add(row: number, line: SampleLine): void {
+    if (this.#skeleton === null) return;
+    if (line.exemplarStart >= 0) return this.abandon();
+    if (this.#count === this.#rows.length) this.#grow();
+    const index = this.#count++;
+    this.#rows[index] = row;
+    this.#keyOffsets[index] = this.#used + line.keyStart - this.#rest;
+    this.#copy(line.valueStart);
+    this.#ends[index] = this.#used;
+    this.#rest = line.timeStart >= 0 ? line.timeEnd : line.valueEnd;
+  }
+
+  /** This page is not to be replayed. */
+  abandon(): void {
+    this.#skeleton = null;
+  }
+
+  /** Gives the layout to the table; its keys move into the skeleton, those of other rows behind it. */
+  finish(lines: number): void {
+    const table = this.#table;
+    if (this.#skeleton === null || this.#count === 0) return;
+    this.#copy(this.#page.bytes.length);
+    const end = this.#used;
+    const skeleton = this.#skeleton;
+    for (let index = 0; index < this.#count; index++) {
+      // Rows that are seen here get their place below; a mark tells them from the others.
+      table.keyOffset[this.#rows[index] ?? 0] = 0xffffffff;
+    }
+    const keys = withOtherKeys(table, skeleton.subarray(0, end));
+    for (let index = 0; index < this.#count; index++)
+      table.keyOffset[this.#rows[index] ?? 0] = this.#keyOffsets[index] ?? 0;
+    table.setKeys(keys.bytes);
+    table.keysUsed = keys.used;
+    table.layout = {
+      format: this.#page.format,
+      lines,
+      seenPage: table.page,
+      rows: this.#rows.slice(0, this.#count),
+      ends: this.#ends.slice(0, this.#count),
+      end,
+    };
+  }
+
+  /** Copies the page from the end of the last numbers up to `end`. */
+  #copy(end: number): void {
+    if (this.#skeleton === null) return;
+    this.#page.bytes.copy(this.#skeleton, this.#used, this.#rest, end);
+    this.#used += end - this.#rest;
+  }
+
+  #grow(): void {
+    const grown = (column: Uint32Array): Uint32Array<ArrayBuffer> => {
+      const copy = new Uint32Array(column.length * 2);
+      copy.set(column);
+      return copy;
+    };
+    this.#rows = grown(this.#rows);
+    this.#ends = grown(this.#ends);
+    this.#keyOffsets = grown(this.#keyOffsets);
+  }
+}
+
+/** The skeleton, with the keys of all rows behind it that are not on the page. */
+function withOtherKeys(table: SeriesTable, skeleton: Buffer): { bytes: Buffer; used: number } {
+  let size = skeleton.length;
+  const isOther = (row: number): boolean =>
+    table.keyOffset[row] !== 0xffffffff && table.keyLength[row] !== 0;
+  for (let row = 0; row < table.count; row++) if (isOther(row)) size += table.keyLength[row] ?? 0;
+  const bytes = Buffer.allocUnsafeSlow(size);
+  skeleton.copy(bytes);
+  let used = skeleton.length;
+  for (let row = 0; row < table.count; row++) {
+    if (!isOther(row)) continue;
+    const offset = table.keyOffset[row] ?? 0;
+    const length = table.keyLength[row] ?? 0;
+    table.keys.copy(bytes, used, offset, offset + length);
+    table.keyOffset[row] = used;
+    used += length;
+  }
+  return { bytes, used };
+}

@@ -1,0 +1,128 @@
+// Numbers of exposition text, read from bytes without making strings where that is possible. Guarantees:
+// every decimal that the formats allow becomes the nearest double, bit for bit; hex, `0b`, `_` and the
+// empty text are refused (otlp-mapping A2). Number() alone would accept '' and 0x1 and refuse Inf.
+
+const ZERO = 0x30;
+const NINE = 0x39;
+const PLUS = 0x2b;
+const MINUS = 0x2d;
+const DOT = 0x2e;
+
+/** Powers of ten that a double holds exactly: one multiply or divide by them rounds once. */
+const EXACT_POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
+const MANTISSA_MAX = 2 ** 53;
+/** No integer of 64 bits is beyond it, even where the sum of its digits has lost bits. */
+const INTEGER_MAX = 2 ** 64;
+/** No more significant digits than this can be summed up in a double without losing one. */
+const DIGITS_MAX = 15;
+/** No text of a double worth reading is longer; it bounds what reaches Number(). */
+const LENGTH_MAX = 1100;
+
+/**
+ * Reads bytes[start, end) as a value into out[0]; false when it is no number of the formats.
+ * Exact cases take one multiplication; the rest goes through the grammar and then Number().
+ */
+export function readValue(bytes: Buffer, start: number, end: number, out: Float64Array): boolean {
+  let at = start;
+  let first = bytes[at] ?? 0;
+  const isNegative = first === MINUS;
+  if (isNegative || first === PLUS) first = bytes[++at] ?? 0;
+  if (at >= end) return false;
+  if (first > NINE) {
+    out[0] = specialValue(bytes, at, end, isNegative ? -1 : 1);
+    return out[0] !== 0;
+  }
+
+  let mantissa = 0;
+  let digits = 0;
+  let seen = 0;
+  let scale = 0;
+  let hasDot = false;
+  for (; at < end; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte >= ZERO && byte <= NINE) {
+      seen++;
+      if (mantissa !== 0 || byte !== ZERO) digits++;
+      if (digits <= DIGITS_MAX) {
+        mantissa = mantissa * 10 + (byte - ZERO);
+        if (hasDot) scale--;
+      }
+    } else if (byte === DOT && !hasDot) hasDot = true;
+    else break;
+  }
+  if (seen === 0) return false;
+  if (at < end) {
+    const exponent = readExponent(bytes, at, end);
+    if (Number.isNaN(exponent)) return false;
+    scale += exponent;
+  }
+  if (digits > DIGITS_MAX || scale > 22 || scale < -22) return readSlow(bytes, start, end, out);
+  const magnitude =
+    scale < 0 ? mantissa / (EXACT_POWERS[-scale] ?? 1) : mantissa * (EXACT_POWERS[scale] ?? 1);
+  out[0] = isNegative ? -magnitude : magnitude;
+  return true;
+}
+
+/** The exponent at bytes[start, end), `e` included, or NaN when it is none. Huge ones are clamped. */
+function readExponent(bytes: Buffer, start: number, end: number): number {
+  if (((bytes[start] ?? 0) | 0x20) !== 0x65) return Number.NaN;
+  let at = start + 1;
+  const isNegative = bytes[at] === MINUS;
+  if (isNegative || bytes[at] === PLUS) at++;
+  if (at >= end) return Number.NaN;
+  let exponent = 0;
+  for (; at < end; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte < ZERO || byte > NINE) return Number.NaN;
+    exponent = Math.min(exponent * 10 + (byte - ZERO), 1e6);
+  }
+  return isNegative ? -exponent : exponent;
+}
+
+/** Long mantissas and large exponents: the grammar was checked, so Number() rounds correctly. */
+function readSlow(bytes: Buffer, start: number, end: number, out: Float64Array): boolean {
+  if (end - start > LENGTH_MAX) return false;
+  out[0] = Number(bytes.toString('latin1', start, end));
+  return true;
+}
+
+/** NaN or an infinity by its word in any case; 0 when it is neither. */
+function specialValue(bytes: Buffer, start: number, end: number, sign: number): number {
+  if (end - start !== 3 && end - start !== 8) return 0;
+  const word = bytes.toString('latin1', start, end).toLowerCase();
+  if (word === 'nan') return Number.NaN;
+  return word === 'inf' || word === 'infinity' ? sign * Infinity : 0;
+}
+
+/** Reads an integer of milliseconds (text format 0.0.4); false for anything that is none. */
+export function readMilliseconds(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  out: Float64Array,
+): boolean {
+  let at = start;
+  const isNegative = bytes[at] === MINUS;
+  if (isNegative || bytes[at] === PLUS) at++;
+  if (at >= end) return false;
+  let value = 0;
+  for (; at < end; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte < ZERO || byte > NINE) return false;
+    value = value * 10 + (byte - ZERO);
+    if (value > INTEGER_MAX) return false;
+  }
+  // Beyond 2^53 the sum has lost bits.
+  if (value > MANTISSA_MAX) return readSlow(bytes, start, end, out);
+  out[0] = isNegative ? -value : value;
+  return true;
+}
+
+/** Reads float seconds (OpenMetrics) as milliseconds, rounded to the nearest one. */
+export function readSeconds(bytes: Buffer, start: number, end: number, out: Float64Array): boolean {
+  if (!readValue(bytes, start, end, out)) return false;
+  const milliseconds = Math.round((out[0] ?? 0) * 1000);
+  if (!Number.isFinite(milliseconds)) return false;
+  out[0] = milliseconds;
+  return true;
+}

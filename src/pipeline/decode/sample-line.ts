@@ -1,0 +1,264 @@
+// One sample line of either text format, cut into its tokens: name, labels, value, timestamp, exemplar.
+// In: bytes and where the line starts and ends. Out: offsets in the fields of a reused scanner, and a hash
+// of the series that does not depend on the order of its labels. It makes no strings and keeps no state.
+//
+//   name{label="value",…} value timestamp # {label="value"} value timestamp
+//   └────── key ────────┘ └ value ┘ └ time ┘ └─────────── exemplar ─────────┘
+
+const TAB = 0x09;
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const HASH = 0x23;
+const PLUS = 0x2b;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const EQUALS = 0x3d;
+const BACKSLASH = 0x5c;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+
+/** Bit 1: may start a label name; bit 2: may start a metric name; bit 4: digit, may follow in both. */
+const NAME_BYTES = new Uint8Array(256);
+for (let byte = 0; byte < 256; byte++) {
+  const isLetter = /[A-Za-z_]/.test(String.fromCharCode(byte));
+  NAME_BYTES[byte] = (isLetter ? 3 : 0) | (byte === 0x3a ? 2 : 0);
+  if (byte >= 0x30 && byte <= 0x39) NAME_BYTES[byte] = 4;
+}
+const LABEL_START = 1;
+const METRIC_START = 2;
+const DIGIT = 4;
+
+/** How a character becomes part of a hash: FNV-1a, 32 bits. */
+const HASH_SEED = 0x811c9dc5;
+const HASH_PRIME = 0x01000193;
+
+/** Limits of one line; see metrics.limits. */
+export interface LineLimits {
+  readonly labels: number;
+  readonly nameBytes: number;
+  readonly valueBytes: number;
+}
+
+/** A reused scanner: after scan() returned true its fields describe the line. */
+export class SampleLine {
+  nameStart = 0;
+  nameEnd = 0;
+  /** The series as written: name and labels, without blanks around. */
+  keyStart = 0;
+  keyEnd = 0;
+  labelCount = 0;
+  /** Equal for the same name and labels in any order; an empty label value counts as absent. */
+  hash = 0;
+  valueStart = 0;
+  valueEnd = 0;
+  /** timeStart is -1 where the line has no timestamp. */
+  timeStart = -1;
+  timeEnd = -1;
+  /** Just behind the `#` of an exemplar, or -1. */
+  exemplarStart = -1;
+  /** After scan() returned false: what is wrong, and at which byte offset. */
+  reason = '';
+  reasonAt = 0;
+  /** What was skipped over last by one of the token functions. */
+  #hash = 0;
+  readonly #limits: LineLimits;
+
+  constructor(limits: LineLimits) {
+    this.#limits = limits;
+  }
+
+  /** Cuts bytes[start, end), without its newline; false with `reason` when it is no sample. */
+  scan(bytes: Buffer, start: number, end: number): boolean {
+    let at = skipBlanks(bytes, start, end);
+    this.keyStart = at;
+    this.labelCount = 0;
+    this.hash = 0;
+    this.nameStart = -1;
+    this.nameEnd = -1;
+    if (bytes[at] !== OPEN) {
+      at = this.#name(bytes, at, end);
+      if (at < 0) return false;
+      at = this.#endOfName(bytes, at, end);
+    }
+    if (bytes[at] === OPEN && at < end) {
+      at = this.#labels(bytes, at + 1, end);
+      if (at < 0) return false;
+      this.keyEnd = at;
+      if (this.nameStart < 0) return this.#fail('the sample has no name', this.keyStart);
+    }
+    return this.#numbers(bytes, at, end);
+  }
+
+  /** Cuts the exemplar behind its `#`: labels, value, perhaps a time. The key then is the label set. */
+  scanExemplar(bytes: Buffer, start: number, end: number): boolean {
+    const open = skipBlanks(bytes, start, end);
+    if (bytes[open] !== OPEN || open >= end)
+      return this.#fail('expected `{` at the start of the exemplar', open);
+    this.keyStart = open;
+    this.labelCount = 0;
+    const at = this.#labels(bytes, open + 1, end);
+    if (at < 0) return false;
+    this.keyEnd = at;
+    return this.#numbers(bytes, at, end);
+  }
+
+  #name(bytes: Buffer, start: number, end: number): number {
+    let hash = HASH_SEED;
+    let at = start;
+    if (at >= end || ((NAME_BYTES[bytes[at] ?? 0] ?? 0) & METRIC_START) === 0)
+      return this.#failAt('expected a metric name', at);
+    for (; at < end; at++) {
+      const byte = bytes[at] ?? 0;
+      if (((NAME_BYTES[byte] ?? 0) & (METRIC_START | DIGIT)) === 0) break;
+      hash = Math.imul(hash ^ byte, HASH_PRIME);
+    }
+    if (at - start > this.#limits.nameBytes)
+      return this.#failAt('the name is longer than limits.name', start);
+    this.nameStart = start;
+    this.nameEnd = at;
+    this.hash = mix(hash);
+    return at;
+  }
+
+  #endOfName(bytes: Buffer, at: number, end: number): number {
+    this.keyEnd = at;
+    const next = skipBlanks(bytes, at, end);
+    return bytes[next] === OPEN && next < end ? next : at;
+  }
+
+  /** From behind `{` to behind `}`; -1 with a reason. A quoted string without `=` is the name. */
+  #labels(bytes: Buffer, start: number, end: number): number {
+    let at = skipBlanks(bytes, start, end);
+    while (bytes[at] !== CLOSE) {
+      if (at >= end) return this.#failAt('expected `}` after the labels', at);
+      const labelStart = at;
+      at = bytes[at] === QUOTE ? this.#quoted(bytes, at, end) : this.#labelName(bytes, at, end);
+      if (at < 0) return -1;
+      const nameHash = this.#hash;
+      const labelEnd = at;
+      const isQuoted = bytes[labelStart] === QUOTE;
+      if (labelEnd - labelStart - (isQuoted ? 2 : 0) > this.#limits.nameBytes)
+        return this.#failAt('the name is longer than limits.name', labelStart);
+      at = skipBlanks(bytes, at, end);
+      if (isQuoted && bytes[at] !== EQUALS) {
+        if (this.nameStart >= 0) return this.#failAt('a second metric name', labelStart);
+        if (labelEnd - labelStart === 2) return this.#failAt('the name is empty', labelStart);
+        this.nameStart = labelStart + 1;
+        this.nameEnd = labelEnd - 1;
+        this.hash = (this.hash + mix(nameHash)) >>> 0;
+      } else {
+        at = this.#labelValue(bytes, at, end, nameHash);
+        if (at < 0) return -1;
+      }
+      at = skipBlanks(bytes, at, end);
+      if (bytes[at] === COMMA) at = skipBlanks(bytes, at + 1, end);
+      else if (bytes[at] !== CLOSE) return this.#failAt('expected `,` or `}` after a label', at);
+    }
+    return at >= end ? this.#failAt('expected `}` after the labels', at) : at + 1;
+  }
+
+  #labelName(bytes: Buffer, start: number, end: number): number {
+    let hash = HASH_SEED;
+    let at = start;
+    if (((NAME_BYTES[bytes[at] ?? 0] ?? 0) & LABEL_START) === 0)
+      return this.#failAt('expected a label name', at);
+    for (; at < end; at++) {
+      const byte = bytes[at] ?? 0;
+      if (((NAME_BYTES[byte] ?? 0) & (LABEL_START | DIGIT)) === 0) break;
+      hash = Math.imul(hash ^ byte, HASH_PRIME);
+    }
+    this.#hash = hash;
+    return at;
+  }
+
+  #labelValue(bytes: Buffer, start: number, end: number, nameHash: number): number {
+    if (bytes[start] !== EQUALS || start >= end)
+      return this.#failAt('expected `=` after a label name', start);
+    const at = skipBlanks(bytes, start + 1, end);
+    if (bytes[at] !== QUOTE || at >= end) return this.#failAt('expected a quoted label value', at);
+    const after = this.#quoted(bytes, at, end);
+    if (after < 0) return -1;
+    if (after - at - 2 > this.#limits.valueBytes)
+      return this.#failAt('a label value is longer than limits.value', at);
+    if (++this.labelCount > this.#limits.labels)
+      return this.#failAt('more labels than limits.labels', at);
+    if (after - at > 2) this.hash = (this.hash + mix(this.#hash ^ mix(nameHash))) >>> 0;
+    return after;
+  }
+
+  /** A quoted string at `start`; the offset behind its closing quote. Unknown escapes stay as they are. */
+  #quoted(bytes: Buffer, start: number, end: number): number {
+    let hash = HASH_SEED;
+    let at = start + 1;
+    for (; at < end; at++) {
+      const byte = bytes[at] ?? 0;
+      if (byte === QUOTE) {
+        this.#hash = hash;
+        return at + 1;
+      }
+      hash = Math.imul(hash ^ byte, HASH_PRIME);
+      if (byte === BACKSLASH) {
+        if (++at >= end) break;
+        hash = Math.imul(hash ^ (bytes[at] ?? 0), HASH_PRIME);
+      }
+    }
+    return this.#failAt('a quoted text has no end', start);
+  }
+
+  #numbers(bytes: Buffer, start: number, end: number): boolean {
+    let at = skipBlanks(bytes, start, end);
+    if (at >= end) return this.#fail('the value is missing', at);
+    if (at === start && !mayTouch(bytes, at)) return this.#fail('expected a blank', at);
+    this.valueStart = at;
+    at = skipToken(bytes, at, end);
+    this.valueEnd = at;
+    if (this.valueEnd === this.valueStart) return this.#fail('the value is missing', at);
+    at = skipBlanks(bytes, at, end);
+    this.timeStart = -1;
+    this.exemplarStart = -1;
+    if (at < end && bytes[at] !== HASH) {
+      this.timeStart = at;
+      at = skipToken(bytes, at, end);
+      this.timeEnd = at;
+      at = skipBlanks(bytes, at, end);
+    }
+    if (at < end && bytes[at] === HASH) this.exemplarStart = at + 1;
+    else if (at < end) return this.#fail('unexpected text after the timestamp', at);
+    return true;
+  }
+
+  #fail(reason: string, at: number): boolean {
+    this.reason = reason;
+    this.reasonAt = at;
+    return false;
+  }
+
+  #failAt(reason: string, at: number): number {
+    this.#fail(reason, at);
+    return -1;
+  }
+}
+
+/** Spreads the bits of a hash, so that sums of hashes do not cancel out. */
+function mix(hash: number): number {
+  let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
+}
+
+function skipBlanks(bytes: Buffer, start: number, end: number): number {
+  let at = start;
+  while (at < end && (bytes[at] === SPACE || bytes[at] === TAB)) at++;
+  return at;
+}
+
+/** Whether a value may begin at `at` without a blank before it: behind labels, or with a sign. */
+function mayTouch(bytes: Buffer, at: number): boolean {
+  return bytes[at - 1] === CLOSE || bytes[at] === PLUS || bytes[at] === MINUS;
+}
+
+function skipToken(bytes: Buffer, start: number, end: number): number {
+  let at = start;
+  while (at < end && bytes[at] !== SPACE && bytes[at] !== TAB) at++;
+  return at;
+}

@@ -1,0 +1,95 @@
+// A series key (`name{label="value"}`, as it stood on a page) taken apart into strings. decode needs it for
+// new rows only, derive and encode when they meet a row for the first time. Keys come from SampleLine, so
+// their syntax is known to be right; the label *set* is checked here.
+
+/** Name and labels of a series; labels in page order, those with an empty value left out. */
+export interface SeriesKey {
+  readonly name: string;
+  readonly labels: readonly (readonly [name: string, value: string])[];
+  /** Names of labels whose value is empty: they count as absent, but may not stand twice either. */
+  readonly emptyLabels: readonly string[];
+}
+
+const OPEN = 0x7b;
+
+/** Takes bytes[start, end) apart. The bytes must have passed SampleLine.scan(). */
+export function parseSeriesKey(bytes: Buffer, start: number, end: number): SeriesKey {
+  let open = start;
+  while (open < end && bytes[open] !== OPEN) open++;
+  let name = bytes.toString('utf8', start, open).trimEnd();
+  const labels: [string, string][] = [];
+  const emptyLabels: string[] = [];
+  if (open < end) {
+    const text = bytes.toString('utf8', open + 1, end - 1);
+    let at = 0;
+    while ((at = skipSeparators(text, at)) < text.length) {
+      const [label, afterLabel] = readWord(text, at);
+      at = skipSpaces(text, afterLabel);
+      if (text[at] !== '=') {
+        name = label;
+        continue;
+      }
+      const [value, afterValue] = readWord(text, skipSpaces(text, at + 1));
+      at = afterValue;
+      if (value === '') emptyLabels.push(label);
+      else labels.push([label, value]);
+    }
+  }
+  return { name, labels, emptyLabels };
+}
+
+/** The name of a label that stands twice, or null. */
+export function duplicateLabel(key: SeriesKey): string | null {
+  const names = [...key.labels.map(([name]) => name), ...key.emptyLabels];
+  return names.find((name, i) => names.indexOf(name) < i) ?? null;
+}
+
+/** Whether two keys name the same series: the order of labels does not matter. */
+export function isSameSeries(a: SeriesKey, b: SeriesKey): boolean {
+  if (a.name !== b.name || a.labels.length !== b.labels.length) return false;
+  return a.labels.every(([label, value]) =>
+    b.labels.some(other => other[0] === label && other[1] === value),
+  );
+}
+
+/** The value of one label, or ''. */
+export function labelValue(key: SeriesKey, label: string): string {
+  return key.labels.find(([name]) => name === label)?.[1] ?? '';
+}
+
+/** A quoted text (unescaped) or a bare word at `at`, and the offset behind it. */
+function readWord(text: string, at: number): [string, number] {
+  if (text[at] !== '"') {
+    let end = at;
+    while (end < text.length && !' \t=,'.includes(text[end] ?? '')) end++;
+    return [text.slice(at, end), end];
+  }
+  let end = at + 1;
+  let hasEscape = false;
+  while (end < text.length && text[end] !== '"') {
+    if (text[end] === '\\') {
+      hasEscape = true;
+      end++;
+    }
+    end++;
+  }
+  const raw = text.slice(at + 1, end);
+  return [hasEscape ? unescapeText(raw) : raw, end + 1];
+}
+
+/** Undoes `\\`, `\"` and `\n`; any other backslash stays. */
+export function unescapeText(text: string): string {
+  return text.replace(/\\([\\"n])/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
+}
+
+function skipSeparators(text: string, start: number): number {
+  let at = start;
+  while (at < text.length && ' \t,'.includes(text[at] ?? '')) at++;
+  return at;
+}
+
+function skipSpaces(text: string, start: number): number {
+  let at = start;
+  while (text[at] === ' ' || text[at] === '\t') at++;
+  return at;
+}

@@ -1,0 +1,170 @@
+// Histograms and summaries: several rows of the page are one point of OTLP (otlp-mapping D and E). Filing finds
+// the point that a row belongs to; judging says whether the rows of this page make a valid point.
+
+import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
+import type { Compound } from '../../table-memory.ts';
+import { readValue } from '../decode/number.ts';
+import { labelValue, type SeriesKey } from '../decode/series-key.ts';
+
+/**
+ * Files a row under its point; `id` says which: what the rows of one point have in common. The first row becomes
+ * the head. A row that the format does not provide for stays alone, and false is returned.
+ */
+export function fileInCompound(
+  table: SeriesTable,
+  row: number,
+  key: SeriesKey,
+  id: string,
+): boolean {
+  const role = table.role[row];
+  if (role === ROLE.scalar) return false;
+  const head = table.compoundByKey.get(id) ?? row;
+  let compound = table.compounds.get(head);
+  if (compound === undefined) {
+    compound = { key: id, rows: [], bounds: [], ...NO_PARTS };
+    table.compoundByKey.set(id, head);
+    table.compounds.set(head, compound);
+  }
+  table.head[row] = head;
+  if (role === ROLE.count) compound.count = row;
+  else if (role === ROLE.sum) compound.sum = row;
+  else if (role === ROLE.created) compound.created = row;
+  else insertBound(compound, row, boundOf(key, role === ROLE.bucket ? 'le' : 'quantile'));
+  return true;
+}
+
+const NO_PARTS = { count: NO_ROW, sum: NO_ROW, created: NO_ROW, observed: [] } as const;
+
+/** A bound that is missing or no number is NaN: judging then refuses the point. */
+function boundOf(key: SeriesKey, label: string): number {
+  const text = Buffer.from(labelValue(key, label));
+  const number = new Float64Array(1);
+  return readValue(text, 0, text.length, number) ? (number[0] ?? Number.NaN) : Number.NaN;
+}
+
+function insertBound(compound: Compound, row: number, bound: number): void {
+  let at = compound.bounds.length;
+  while (at > 0 && (compound.bounds[at - 1] ?? 0) > bound) at--;
+  compound.rows.splice(at, 0, row);
+  compound.bounds.splice(at, 0, bound);
+}
+
+/**
+ * Takes a row out of its point. If it was the head, another row takes its place with all that is known of the
+ * series; the last row takes the point with it. Returns the head that the point has now, NO_ROW if it is gone.
+ */
+export function unfile(table: SeriesTable, row: number): number {
+  const head = table.head[row] ?? row;
+  const compound = table.compounds.get(head);
+  table.head[row] = row;
+  if (compound === undefined) return NO_ROW;
+  const at = compound.rows.indexOf(row);
+  if (at >= 0) {
+    compound.rows.splice(at, 1);
+    compound.bounds.splice(at, 1);
+  }
+  if (compound.count === row) compound.count = NO_ROW;
+  if (compound.sum === row) compound.sum = NO_ROW;
+  if (compound.created === row) compound.created = NO_ROW;
+  compound.observed = [];
+  return head === row ? rehome(table, row, compound) : head;
+}
+
+function rehome(table: SeriesTable, head: number, compound: Compound): number {
+  table.compounds.delete(head);
+  const parts = [...compound.rows, compound.count, compound.sum, compound.created];
+  const rows = parts.filter(part => part !== NO_ROW);
+  const [next] = rows;
+  if (next === undefined) {
+    table.compoundByKey.delete(compound.key);
+    return NO_ROW;
+  }
+  table.compounds.set(next, compound);
+  table.compoundByKey.set(compound.key, next);
+  for (const part of rows) table.head[part] = next;
+  moveSeries(table, head, next);
+  table.isOrderStale = true;
+  return next;
+}
+
+/** Lets one row go on with the series of another: its times, start and flags. The other begins anew. */
+export function moveSeries(table: SeriesTable, from: number, to: number): void {
+  const { startMs, streamAtMs, lastTimeMs, movedAtMs, flags } = table;
+  for (const column of [startMs, streamAtMs, lastTimeMs, movedAtMs]) {
+    column[to] = column[from] ?? Number.NaN;
+    column[from] = Number.NaN;
+  }
+  flags[to] = flags[from] ?? 0;
+  flags[from] = 0;
+}
+
+/** True when a row is part of this page. */
+export function isOnPage(table: SeriesTable, row: number | undefined): boolean {
+  return row !== undefined && row !== NO_ROW && table.seen[row] === table.page;
+}
+
+/** Puts the rows of a point that stand on this page into `parts`, bounds first; the creation time is none of them. */
+export function partsOf(table: SeriesTable, compound: Compound, parts: number[]): void {
+  parts.length = 0;
+  for (const row of compound.rows) if (isOnPage(table, row)) parts.push(row);
+  if (isOnPage(table, compound.count)) parts.push(compound.count);
+  if (isOnPage(table, compound.sum)) parts.push(compound.sum);
+}
+
+/** What the parts on this page make of the point: FATE.point when it is valid, else the reason to drop it. */
+export function judgeCompound(
+  table: SeriesTable,
+  head: number,
+  compound: Compound,
+  facts: { readonly parts: readonly number[]; readonly honorTimestamps: boolean },
+): number {
+  const metric = table.metrics[table.metric[head] ?? 0];
+  if (metric?.declared === 'gaugehistogram') return FATE.gaugeHistogram;
+  const isHistogram = metric?.kind === 'histogram';
+  const invalid = isHistogram ? FATE.histogramInvalid : FATE.summaryInvalid;
+  const { count } = compound;
+  if (!isOnPage(table, count) || !isCount(table.value[count] ?? Number.NaN)) return invalid;
+  if (facts.honorTimestamps && !agreeInTime(table, facts.parts)) return invalid;
+  const hasGoodBounds = isHistogram ? hasRisingBuckets : hasGoodQuantiles;
+  return hasGoodBounds(table, compound) ? FATE.point : invalid;
+}
+
+/** A whole number that OTLP can hold: counts are of 64 bits. */
+function isCount(value: number): boolean {
+  return value >= 0 && value < 2 ** 64 && Number.isInteger(value);
+}
+
+function agreeInTime(table: SeriesTable, parts: readonly number[]): boolean {
+  const timeMs = table.timeMs[parts[0] ?? 0] ?? Number.NaN;
+  for (const row of parts) if (!Object.is(table.timeMs[row], timeMs)) return false;
+  return true;
+}
+
+/** Buckets are cumulative: they rise with their bounds and never pass the count. No two have one bound. */
+function hasRisingBuckets(table: SeriesTable, compound: Compound): boolean {
+  let lastCount = 0;
+  let lastBound = Number.NaN;
+  for (let i = 0; i < compound.rows.length; i++) {
+    const row = compound.rows[i];
+    if (!isOnPage(table, row)) continue;
+    const bound = compound.bounds[i] ?? Number.NaN;
+    const count = table.value[row ?? 0] ?? Number.NaN;
+    if (Number.isNaN(bound) || bound === lastBound || bound === -Infinity) return false;
+    if (!isCount(count) || count < lastCount) return false;
+    lastCount = count;
+    lastBound = bound;
+  }
+  return (table.value[compound.count] ?? 0) >= lastCount;
+}
+
+/**
+ * A quantile must be a number. OTLP asks for 0 to 1, but exporters write percents (95, 99), the Collector's receiver
+ * passes them on, and dropping the series would lose more than it mends. Values may be anything, NaN too.
+ */
+function hasGoodQuantiles(table: SeriesTable, compound: Compound): boolean {
+  for (let i = 0; i < compound.rows.length; i++) {
+    const quantile = compound.bounds[i] ?? Number.NaN;
+    if (isOnPage(table, compound.rows[i]) && Number.isNaN(quantile)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,54 @@
+// What the pages of a target say against the catalog (otlp-mapping B): names that appeared or vanished, declared types
+// that contradict it, damaged names. In: the metrics of a good page. Out: a report when anything has changed since
+// the last one, with how many findings are new; null otherwise. It costs one look at each metric per page.
+
+import { driftOf, type FamilyDrift } from '../../catalog/drift.ts';
+import type { DeclaredType, Family, Metric, SeriesTable } from '../../model.ts';
+import type { DeriveOptions } from './options.ts';
+
+export interface DriftReport {
+  readonly families: ReadonlyMap<Family, FamilyDrift>;
+  /** Findings that the report before did not have. */
+  readonly added: Readonly<Record<keyof FamilyDrift, number>>;
+}
+
+/** Compares the page with the catalog; call it on good pages only. Strict mode has no catalog. */
+export function reportDrift(table: SeriesTable, options: DeriveOptions): DriftReport | null {
+  if (options.mapping === 'strict') return null;
+  const { drift } = table;
+  const fingerprint = fingerprintOf(table);
+  if (fingerprint === drift.fingerprint) return null;
+  drift.fingerprint = fingerprint;
+  const declared = new Map<string, DeclaredType>();
+  for (const metric of table.metrics)
+    if (isOnPage(table, metric)) declared.set(metric.name, metric.declared);
+  const families = driftOf(options.lookup, declared.keys(), declared);
+  const found = new Set<string>();
+  const added = { appeared: 0, vanished: 0, contradicted: 0, mangled: 0 };
+  for (const [family, lists] of families)
+    for (const kind of ['appeared', 'vanished', 'contradicted', 'mangled'] as const)
+      for (const item of lists[kind].items) {
+        const finding = JSON.stringify([family, kind, item]);
+        found.add(finding);
+        if (!drift.found.has(finding)) added[kind]++;
+      }
+  drift.found = found;
+  return { families, added };
+}
+
+/** A number that is another one whenever a name came or went, or its declared type changed. */
+function fingerprintOf(table: SeriesTable): number {
+  let hash = 1;
+  for (const [index, metric] of table.metrics.entries()) {
+    if (!isOnPage(table, metric)) continue;
+    hash = Math.imul(hash ^ index, 0x01000193);
+    hash = Math.imul(hash ^ metric.declared.length, 0x01000193);
+    hash = Math.imul(hash ^ metric.declared.charCodeAt(0), 0x01000193);
+  }
+  return hash;
+}
+
+/** The bridge's own series are seen on every page, but stand on none. */
+function isOnPage(table: SeriesTable, metric: Metric): boolean {
+  return metric.seenPage === table.page && metric.seenPage > 0;
+}

@@ -1,0 +1,105 @@
+// What has been gone for long is given up, so that a target whose names, labels or servers change without end does
+// not grow without end: rows first, whole points and single parts of them, then the metrics, blocks, components and
+// services that no row refers to. Their places in the table are taken again by what comes next.
+
+import { NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
+import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
+import { unfile } from './compound.ts';
+import type { DeriveOptions } from './options.ts';
+import { forgetIdentities, moveIdentity } from './twins.ts';
+
+/** A series that ended this long ago is forgotten; if it comes back it is a new one. */
+export const FORGET_AFTER_MS: number = 60 * 60_000;
+
+/** How long a row is kept: also at long intervals it may be missing on a few pages. */
+export function keepMsOf(options: DeriveOptions): number {
+  return Math.max(FORGET_AFTER_MS, 4 * options.intervalMs);
+}
+
+/** Frees these rows, none of which is on the page. */
+export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
+  if (gone.length === 0) return;
+  const heads = new Set<number>();
+  for (const row of gone) {
+    const isHead = table.head[row] === row;
+    if (isHead) noteForgotten(table, row);
+    const next = unfile(table, row);
+    if (isHead && next !== NO_ROW) moveIdentity(table, row, next);
+    else if (isHead) heads.add(row);
+    freeRow(table, row);
+  }
+  forgetIdentities(table, heads);
+  freeOwnRows(table);
+  dropLinks(table);
+  // What else holds rows, and what stands where the keys are about to move.
+  table.layout = null;
+  table.savedStarts = null;
+  rebuildIndex(table);
+  compactKeys(table);
+  releasePlaces(table);
+}
+
+/** What was counted by then has been told: should the series come back, it is no growth (F8). */
+function noteForgotten(table: SeriesTable, row: number): void {
+  const component = table.components[table.blocks[table.block[row] ?? NO_ROW]?.component ?? -1];
+  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  if (component !== undefined && lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
+}
+
+/** A service that no entry names is gone with its last series: nobody waits for its `up`. */
+function freeOwnRows(table: SeriesTable): void {
+  const strangers = table.services.filter(slot => slot.configIndex < 0 && slot.ownRows.length > 0);
+  if (strangers.length === 0) return;
+  const isAlive = new Uint8Array(table.services.length);
+  for (let row = 0; row < table.count; row++) {
+    const block = table.blocks[table.block[row] ?? NO_ROW];
+    const isLiving = table.keyLength[row] !== 0 && table.role[row] !== ROLE.synthetic;
+    if (isLiving && block !== undefined) isAlive[block.service] = 1;
+  }
+  for (const slot of strangers) {
+    if (isAlive[table.services.indexOf(slot)] === 1) continue;
+    for (const row of slot.ownRows) freeRow(table, row);
+    slot.ownRows = [];
+  }
+}
+
+function dropLinks(table: SeriesTable): void {
+  const isFree = (row: number): boolean => table.keyLength[row] === 0;
+  for (const { uptimes } of table.components)
+    for (const [name, { row }] of uptimes) if (isFree(row)) uptimes.delete(name);
+  for (const [counter, created] of table.createdRows)
+    if (isFree(counter) || isFree(created)) table.createdRows.delete(counter);
+  for (const slot of table.services) if (isFree(slot.infoRow)) slot.infoRow = NO_ROW;
+}
+
+/** Finds the entries that no living row refers to. */
+function releasePlaces(table: SeriesTable): void {
+  const { metrics, blocks, components, services, spare } = table;
+  const hasMetric = new Uint8Array(metrics.length);
+  const hasBlock = new Uint8Array(blocks.length);
+  for (let row = 0; row < table.count; row++) {
+    if (table.keyLength[row] === 0) continue;
+    hasMetric[table.metric[row] ?? 0] = 1;
+    hasBlock[table.block[row] ?? 0] = 1;
+  }
+  const hasComponent = new Uint8Array(components.length);
+  const hasService = new Uint8Array(services.length);
+  for (const [index, { component, service }] of blocks.entries()) {
+    if (hasBlock[index] === 0) continue;
+    if (component >= 0) hasComponent[component] = 1;
+    hasService[service] = 1;
+  }
+  release(table.metricByKey, hasMetric, spare.metrics);
+  release(table.blockByKey, hasBlock, spare.blocks);
+  release(table.componentByKey, hasComponent, spare.components);
+  release(table.serviceById, hasService, spare.services);
+}
+
+/** Entries are found by their keys alone: one that has lost its key is spare. */
+function release(byKey: Map<string, number>, isUsed: Uint8Array, spare: number[]): void {
+  for (const [key, index] of byKey) {
+    if (isUsed[index] === 1) continue;
+    byKey.delete(key);
+    spare.push(index);
+  }
+}

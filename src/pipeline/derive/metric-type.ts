@@ -1,0 +1,143 @@
+// What a metric becomes in OTLP: name, kind, unit, description (otlp-mapping B and C). In: the declared half of
+// a Metric. Out: its derived half. In strict mode the page's own words decide alone; in semantic mode the user's
+// override beats the catalog, and the catalog beats the page.
+
+import { CATALOG } from '../../catalog/all.ts';
+import type { CatalogEntry } from '../../catalog/catalog.ts';
+import type { OverrideConfig } from '../../config/config.ts';
+import type { DeclaredType, Metric, PointKind } from '../../model.ts';
+import type { DeriveOptions } from './options.ts';
+
+/** Names that the bridge itself sends per service (I4); a scraped series of that name steps aside. */
+export const SCRAPE_SERIES: readonly string[] = [
+  'up',
+  'scrape_duration_seconds',
+  'scrape_samples_scraped',
+  'scrape_samples_post_metric_relabeling',
+  'scrape_series_added',
+  'scrape_body_size_bytes',
+];
+
+const DECLARED_KINDS: Readonly<Record<DeclaredType, PointKind>> = {
+  counter: 'sum',
+  gauge: 'gauge',
+  unknown: 'gauge',
+  info: 'updown',
+  stateset: 'updown',
+  histogram: 'histogram',
+  summary: 'summary',
+  gaugehistogram: 'histogram',
+};
+
+/** UNIT words of OpenMetrics in UCUM; other words go unchanged. */
+const UCUM: ReadonlyMap<string, string> = new Map([
+  ['days', 'd'],
+  ['hours', 'h'],
+  ['minutes', 'min'],
+  ['seconds', 's'],
+  ['milliseconds', 'ms'],
+  ['microseconds', 'us'],
+  ['nanoseconds', 'ns'],
+  ['bytes', 'By'],
+  ['kibibytes', 'KiBy'],
+  ['mebibytes', 'MiBy'],
+  ['gibibytes', 'GiBy'],
+  ['tebibytes', 'TiBy'],
+  ['kilobytes', 'kBy'],
+  ['megabytes', 'MBy'],
+  ['gigabytes', 'GBy'],
+  ['terabytes', 'TBy'],
+  ['meters', 'm'],
+  ['volts', 'V'],
+  ['amperes', 'A'],
+  ['joules', 'J'],
+  ['watts', 'W'],
+  ['grams', 'g'],
+  ['celsius', 'Cel'],
+  ['hertz', 'Hz'],
+  ['percent', '%'],
+]);
+
+const UPTIME_SERIES: ReadonlySet<string> = new Set(
+  CATALOG.flatMap(({ uptimeSeries }) => uptimeSeries ?? []),
+);
+
+/** Fills the derived half of a metric. */
+export function resolveMetric(metric: Metric, options: DeriveOptions): void {
+  const isSemantic = options.mapping === 'semantic';
+  const override = isSemantic
+    ? (options.overrides.find(({ match }) => match.test(metric.name)) ?? null)
+    : null;
+  const found = isSemantic ? options.lookup.find(metric.name) : null;
+  metric.family = options.lookup.familyOf(metric.name);
+  metric.sentName = SCRAPE_SERIES.includes(metric.name) ? `exported_${metric.name}` : metric.name;
+  metric.isIncluded = isIncluded(metric.name, options);
+  resolveKind(metric, found?.entry ?? null, override);
+  const hasStart = metric.kind !== 'gauge' && metric.kind !== 'updown';
+  const catalogUptime = metric.kind === 'sum' ? (found?.uptimeName ?? null) : null;
+  metric.uptimeName = hasStart ? (override?.uptimeSeries ?? catalogUptime) : null;
+  metric.isUptime =
+    isSemantic &&
+    (UPTIME_SERIES.has(found?.entry.name ?? '') ||
+      options.overrides.some(({ uptimeSeries }) => uptimeSeries === metric.name));
+  metric.sentUnit = unitOf(metric, found?.entry ?? null, override, options.units);
+  metric.sentDescription =
+    override?.description ?? (metric.help === '' ? (found?.entry.description ?? '') : metric.help);
+  metric.changed = false;
+}
+
+function resolveKind(
+  metric: Metric,
+  entry: CatalogEntry | null,
+  override: OverrideConfig | null,
+): void {
+  const declared = DECLARED_KINDS[metric.declared];
+  metric.kind = declared;
+  metric.typeSource = metric.hasType ? 'declared' : 'none';
+  // The shape of the samples cannot be argued with.
+  if (declared === 'histogram' || declared === 'summary') return;
+  const type = override?.type ?? null;
+  if (type !== null) {
+    metric.kind = type === 'updowncounter' ? 'updown' : DECLARED_KINDS[type];
+    metric.typeSource = 'override';
+  } else if (entry !== null) {
+    metric.kind = catalogKind(entry, metric);
+    metric.typeSource = 'catalog';
+  }
+}
+
+/** A guess never makes a counter: a counter that stays a gauge loses rate(), the reverse invents resets. */
+function catalogKind(entry: CatalogEntry, metric: Metric): PointKind {
+  switch (entry.type) {
+    case 'counter':
+      return entry.confidence === 'guess' && metric.declared !== 'counter' ? 'gauge' : 'sum';
+    case 'updowncounter':
+      return entry.isAdditive ? 'updown' : 'gauge';
+    case 'info':
+      return 'updown';
+    // A state set sent as one number is a code: adding codes has no meaning.
+    case 'stateset':
+      return metric.declared === 'stateset' ? 'updown' : 'gauge';
+    default:
+      return 'gauge';
+  }
+}
+
+/** The unit `1` is never sent: translators of names append `_ratio` to it. */
+function unitOf(
+  metric: Metric,
+  entry: CatalogEntry | null,
+  override: OverrideConfig | null,
+  units: DeriveOptions['units'],
+): string {
+  const page = UCUM.get(metric.unit) ?? metric.unit;
+  let unit = units === 'none' ? '' : page;
+  if (units === 'catalog' && entry !== null) unit = entry.unit;
+  unit = override?.unit ?? unit;
+  return unit === '1' ? '' : unit;
+}
+
+function isIncluded(name: string, options: DeriveOptions): boolean {
+  if (options.exclude.some(pattern => pattern.test(name))) return false;
+  return options.include.length === 0 || options.include.some(pattern => pattern.test(name));
+}

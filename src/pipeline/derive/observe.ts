@@ -1,0 +1,193 @@
+// One observation of a series: judges its time, moves its start, and notes what the next page will be compared
+// with. In: a row whose value and timeMs decode has filled. Out: its fate; value, timeMs and startMs as they are
+// sent. All of otlp-mapping F for scalars, and for the head and parts of histograms and summaries.
+
+import { type Block, FATE, type Metric, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model.ts';
+import type { Component, Compound } from '../../table-memory.ts';
+import { createdMsOf } from './created.ts';
+import { judgeHistogramDelta, makeDelta } from './delta.ts';
+import type { DeriveOptions } from './options.ts';
+import type { PageTime } from './page-time.ts';
+import { moveStart } from './start.ts';
+import { isSameValue, judgeTime } from './time.ts';
+import { UPTIME_JITTER_MS } from './uptime.ts';
+
+/** What is the same for all rows of a page, and for the rows of one block. */
+export interface Observing {
+  readonly table: SeriesTable;
+  readonly options: DeriveOptions;
+  readonly time: PageTime;
+  /** Whether starts may be derived, or stand on the page alone. */
+  readonly mayDerive: boolean;
+}
+
+/** The block that a row belongs to, and its component if it has one. */
+export interface Place {
+  readonly block: Block;
+  readonly component: Component | undefined;
+}
+
+/** Observes a scalar row; its fate is point, repeated, baseline or one of the time reasons. */
+export function observeScalar(
+  observing: Observing,
+  row: number,
+  metric: Metric,
+  place: Place,
+): number {
+  const { table } = observing;
+  const value = table.value[row] ?? Number.NaN;
+  const last = table.lastValue[row] ?? Number.NaN;
+  let fate = judgeRowTime(observing, row, isSameValue(value, last));
+  if (fate !== FATE.point) return fate;
+  if (metric.kind === 'sum') fate = observeSum(observing, row, metric, place);
+  // A counter that is no number for once is compared with what it was before.
+  if (metric.kind !== 'sum' || !Number.isNaN(value)) table.lastValue[row] = value;
+  accept(observing, row, fate, place);
+  return fate;
+}
+
+function observeSum(observing: Observing, row: number, metric: Metric, place: Place): number {
+  const { table, options } = observing;
+  const isFirst = isFirstOf(table, row);
+  const value = table.value[row] ?? Number.NaN;
+  const hasFallen = value < (table.lastValue[row] ?? Number.NaN);
+  const created =
+    table.createdRows.size === 0 ? Number.NaN : createdMsOf(table, table.createdRows.get(row));
+  if (!options.isDelta || isFirst)
+    startRow(observing, row, { metric, place, createdMs: created, hasFallen });
+  if (!options.isDelta) return FATE.point;
+  return makeDelta(table, row, place.component, { isFirst, hasFallen });
+}
+
+/** Observes a histogram or summary; `parts` are its rows on this page, which judgeCompound() has found valid. */
+export function observeCompound(
+  observing: Observing,
+  head: number,
+  compound: Compound,
+  context: { readonly metric: Metric; readonly place: Place; readonly parts: readonly number[] },
+): number {
+  const { table, options } = observing;
+  const { metric, place, parts } = context;
+  table.timeMs[head] = table.timeMs[compound.count] ?? Number.NaN;
+  let fate = judgeRowTime(observing, head, isSameDistribution(table, parts));
+  if (fate !== FATE.point) return fate;
+  const isFirst = isFirstOf(table, head);
+  const isDelta = options.isDelta && metric.kind === 'histogram';
+  const hasFallen = !isFirst && hasCountFallen(table, compound, metric, parts);
+  if (!isDelta || isFirst) {
+    const createdMs = createdMsOf(
+      table,
+      compound.created === NO_ROW ? undefined : compound.created,
+    );
+    startRow(observing, head, { metric, place, createdMs, hasFallen });
+  }
+  if (isDelta) {
+    const { observed } = compound;
+    const facts = { isFirst, hasFallen, parts, observed };
+    fate = judgeHistogramDelta(table, head, place.component, facts);
+    if (parts.length !== observed.length || parts.some((row, i) => row !== observed[i]))
+      compound.observed = [...parts];
+  }
+  const isGrowth = isDelta && fate === FATE.point && !isFirst && !hasFallen;
+  for (const row of parts) {
+    const value = table.value[row] ?? Number.NaN;
+    if (isGrowth) table.value[row] = value - (table.lastValue[row] ?? Number.NaN);
+    table.lastValue[row] = value;
+  }
+  accept(observing, head, fate, place);
+  return fate;
+}
+
+function isSameDistribution(table: SeriesTable, parts: readonly number[]): boolean {
+  for (const row of parts)
+    if (!isSameValue(table.value[row] ?? 0, table.lastValue[row] ?? Number.NaN)) return false;
+  return true;
+}
+
+/** F7: the count or any bucket is lower than before. Quantiles and sums fall in the ordinary course of things. */
+function hasCountFallen(
+  table: SeriesTable,
+  compound: Compound,
+  metric: Metric,
+  parts: readonly number[],
+): boolean {
+  const isHistogram = metric.kind === 'histogram';
+  for (const row of parts) {
+    if (row === compound.sum || (!isHistogram && row !== compound.count)) continue;
+    if ((table.value[row] ?? 0) < (table.lastValue[row] ?? Number.NaN)) return true;
+  }
+  return false;
+}
+
+/** Nothing is known of the stream that this sample belongs to. */
+function isFirstOf(table: SeriesTable, row: number): boolean {
+  return Number.isNaN(table.startMs[row] ?? Number.NaN);
+}
+
+/** Fills in the time of the row's sample and judges it. */
+function judgeRowTime(observing: Observing, row: number, isSame: boolean): number {
+  const { table, options, time } = observing;
+  const stampMs = table.timeMs[row] ?? Number.NaN;
+  const isExplicit = options.honorTimestamps && !Number.isNaN(stampMs);
+  const timeMs = isExplicit ? stampMs : time.nowMs;
+  if (!isExplicit) table.timeMs[row] = timeMs;
+  const flags = table.flags[row] ?? 0;
+  table.flags[row] = isExplicit ? flags | ROW_FLAG.explicitTime : flags & ~ROW_FLAG.explicitTime;
+  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  if (lastMs > time.futureMs) {
+    beginAnew(table, row);
+    return judgeTime(timeMs, Number.NaN, false, time.futureMs);
+  }
+  // A marker stands 1 ms behind the sample that it ended: this may be that very sample.
+  const hasMarker = options.staleMarkers && (flags & ROW_FLAG.staleSent) !== 0;
+  const isEnded = hasMarker && isExplicit && timeMs === lastMs - 1;
+  // What a gauge said to the process before this one is not kept: the same time is the same sample.
+  const isKnown = isSame || (flags & ROW_FLAG.restored) !== 0;
+  return judgeTime(timeMs, isEnded ? timeMs : lastMs, isKnown, time.futureMs);
+}
+
+/** What was sent before was dated by a clock that was wrong: it is no measure of what comes now. */
+function beginAnew(table: SeriesTable, row: number): void {
+  table.startMs[row] = Number.NaN;
+  table.lastTimeMs[row] = Number.NaN;
+  table.lastValue[row] = Number.NaN;
+  table.flags[row] = (table.flags[row] ?? 0) & ROW_FLAG.explicitTime;
+}
+
+function startRow(
+  observing: Observing,
+  row: number,
+  facts: {
+    readonly metric: Metric;
+    readonly place: Place;
+    readonly createdMs: number;
+    readonly hasFallen: boolean;
+  },
+): void {
+  const { table, mayDerive } = observing;
+  const { metric, place, createdMs, hasFallen } = facts;
+  const startMs = table.startMs[row] ?? Number.NaN;
+  const newestMs = place.component?.newestStartMs ?? Number.NaN;
+  // So it is for almost every row of almost every page: there is a start, and nothing has happened.
+  const isNews = hasFallen || newestMs > startMs + UPTIME_JITTER_MS || createdMs > startMs;
+  if (!isNews && !Number.isNaN(startMs)) return;
+  const { uptimeName } = metric;
+  const evidence = uptimeName === null ? undefined : place.component?.uptimes.get(uptimeName);
+  moveStart(table, row, {
+    timeMs: table.timeMs[row] ?? Number.NaN,
+    derivedMs: evidence?.startMs ?? Number.NaN,
+    createdMs,
+    hasFallen,
+    mayDerive,
+  });
+}
+
+/** Notes an observation that may be followed by newer ones only, whether it made a point or a baseline. */
+function accept(observing: Observing, row: number, fate: number, place: Place): void {
+  const { table, time } = observing;
+  table.lastTimeMs[row] = table.timeMs[row] ?? Number.NaN;
+  table.movedAtMs[row] = time.monotonicMs;
+  const flags = (table.flags[row] ?? 0) & ~(ROW_FLAG.staleSent | ROW_FLAG.restored);
+  table.flags[row] = fate === FATE.point ? flags | ROW_FLAG.sent : flags;
+  place.block.movedPage = table.page;
+}

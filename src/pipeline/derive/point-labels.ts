@@ -1,0 +1,23 @@
+// Which labels of a series are attributes of its points (otlp-mapping I). The others say who, not what: they are in
+// the Resource or the scope, and two series that differ in them alone are one series to a back end.
+
+import { ROLE } from '../../model.ts';
+
+const SCOPE_LABEL = 'otel_scope_';
+
+/** True for a label that stays on the points of a row with this role. */
+export function isPointLabel(
+  label: string,
+  role: number | undefined,
+  dropLabels: ReadonlySet<string>,
+): boolean {
+  if (label === 'namespace' || label === 'job' || label === 'instance') return false;
+  if (label === 'le' && role === ROLE.bucket) return false;
+  if (label === 'quantile' && role === ROLE.quantile) return false;
+  return !label.startsWith(SCOPE_LABEL) && !dropLabels.has(label);
+}
+
+/** The part of a scope that a label tells (`name` for `otel_scope_name`), or null. */
+export function scopePart(label: string): string | null {
+  return label.startsWith(SCOPE_LABEL) ? label.slice(SCOPE_LABEL.length) : null;
+}

@@ -1,0 +1,105 @@
+// The series that the bridge itself adds per service and scrape (otlp-mapping I4): `up` and `scrape_*`. They are
+// rows of the table like any other, under keys that no page can hold, and go out even when the scrape failed.
+
+import { FATE, ROLE, type SeriesTable, type ServiceSlot } from '../../model.ts';
+import { addMetric } from '../decode/metadata.ts';
+import { findRow, insertRow } from '../decode/row-index.ts';
+import { SCRAPE_SERIES } from './metric-type.ts';
+import type { DeriveOptions } from './options.ts';
+import type { PageTime } from './page-time.ts';
+import { blockOf, scopeOfFamily } from './resolve.ts';
+
+/** What one scrape was like for one service. Sizes and durations are those of the whole target. */
+export interface ScrapeFacts {
+  readonly isUp: boolean;
+  readonly durationMs: number;
+  readonly samples: number;
+  readonly samplesKept: number;
+  readonly seriesAdded: number;
+  readonly bodyBytes: number;
+}
+
+const DESCRIPTIONS: readonly string[] = [
+  '1 when the last scrape of this service was good, else 0.',
+  'How long the scrape took.',
+  'Samples of this service on the page.',
+  'Samples of this service that the filters left.',
+  'Series of this service that were new on this page.',
+  'Size of the inflated page, which may hold other services too.',
+];
+const UNITS: readonly string[] = ['', 's', '', '', '', 'By'];
+/** No page can hold a name that begins with this byte. */
+const KEY_MARK = '\u0001';
+
+/** Sets the six series of one service for this page; returns how many points that makes. */
+export function setScrapeSeries(
+  table: SeriesTable,
+  service: number,
+  facts: ScrapeFacts,
+  context: { readonly time: PageTime; readonly options: DeriveOptions },
+): number {
+  const slot = table.services[service];
+  if (slot === undefined) return 0;
+  const values = [
+    facts.isUp ? 1 : 0,
+    facts.durationMs / 1000,
+    facts.samples,
+    facts.samplesKept,
+    facts.seriesAdded,
+    facts.bodyBytes,
+  ];
+  for (const [i, row] of rowsOf(table, service, slot, context.options).entries())
+    setPoint(table, row, values[i] ?? 0, context.time);
+  return values.length;
+}
+
+function setPoint(table: SeriesTable, row: number, value: number, time: PageTime): void {
+  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  // A time from a clock that was wrong is forgotten; two scrapes within a millisecond follow each other.
+  const timeMs = lastMs >= time.nowMs && lastMs <= time.futureMs ? lastMs + 1 : time.nowMs;
+  table.value[row] = value;
+  table.timeMs[row] = timeMs;
+  table.lastTimeMs[row] = timeMs;
+  table.seen[row] = table.page;
+  table.fate[row] = FATE.point;
+  const block = table.blocks[table.block[row] ?? 0];
+  if (block !== undefined) block.movedPage = table.page;
+}
+
+function rowsOf(
+  table: SeriesTable,
+  service: number,
+  slot: ServiceSlot,
+  options: DeriveOptions,
+): readonly number[] {
+  if (slot.ownRows.length > 0) return slot.ownRows;
+  const block = blockOf(table, service, -1, scopeOfFamily('other', options));
+  slot.ownRows = SCRAPE_SERIES.map((name, index) => {
+    const key = Buffer.from(`${KEY_MARK}${service}${KEY_MARK}${name}`);
+    const place = { keyStart: 0, keyEnd: key.length, hash: (service * 8 + index + 1) >>> 0 };
+    const found = findRow(table, key, place);
+    const row = found >= 0 ? found : insertRow(table, key, place);
+    table.role[row] = ROLE.synthetic;
+    table.metric[row] = metricOf(table, index);
+    table.block[row] = block;
+    return row;
+  });
+  return slot.ownRows;
+}
+
+function metricOf(table: SeriesTable, index: number): number {
+  const name = SCRAPE_SERIES[index] ?? '';
+  const key = `${KEY_MARK}${name}`;
+  const known = table.metricByKey.get(key);
+  if (known !== undefined) return known;
+  const added = addMetric(table, name, key, 'gauge');
+  const metric = table.metrics[added];
+  if (metric !== undefined) {
+    metric.changed = false;
+    metric.hasType = true;
+    metric.sentUnit = UNITS[index] ?? '';
+    metric.sentDescription = DESCRIPTIONS[index] ?? '';
+  }
+  table.metricByKey.set(key, added);
+  return added;
+}

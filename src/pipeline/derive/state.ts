@@ -1,0 +1,253 @@
+// What must survive the process: start times, the times last sent, the last values of what counts, and the evidence of
+// uptimes. In: the table after derive. Out: two blobs, and from them the table of the next process. Committed with the batch that it belongs to, so that a daemon killed between any two scrapes goes on as
+// if nothing had happened: no start moves, no delta is lost, no point goes twice.
+//
+//   starts (written when rows or starts change)      marks (written with every page)
+//   ids │ startMs │ streamAtMs                       lastTimeMs │ flags │ lastValue │ uptimes
+//
+// Both hold one entry per row, in the order of `starts`. A row is known again by a 53-bit id made of its key: the hash
+// that finds it in the table, and bits of a CRC of the text. Columns are compressed: times repeat.
+
+import { crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
+import type { RestoredState, SavedStarts, SavedUptime } from '../../table-memory.ts';
+
+/** The kinds of blobs in the queue's state. */
+export const STARTS = 'target-starts';
+export const MARKS = 'target-marks';
+
+/** How many rows are gone through before the event loop gets its turn. */
+const SLICE_ROWS = 65_536;
+const CRC_BITS = 2 ** 21;
+/** A service that is back after so many good pages begins anew. */
+const RESTORE_PAGES = 10;
+/** More than a target of the largest size needs; a damaged length must not become memory. */
+const COLUMN_BYTES_MAX = 512 * 2 ** 20;
+
+/** Blobs by kind, to be stored under the target's id; those that have not changed are left out. */
+export interface StateBlobs {
+  readonly starts?: Buffer;
+  readonly marks: Buffer;
+}
+
+/** Makes the blobs for what the table now holds; yields between slices. `saved` is the table's memory of the last call. */
+export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
+  const isCurrent = table.savedStarts !== null && (yield* isSaved(table, table.savedStarts));
+  const starts = isCurrent ? undefined : yield* packStarts(table);
+  const rows = table.savedStarts?.rows ?? new Uint32Array(0);
+  const lastTimeMs = new Float64Array(rows.length);
+  const flags = new Uint8Array(rows.length);
+  const lastValue = new Float64Array(rows.length);
+  for (let from = 0; from < rows.length; from += SLICE_ROWS) {
+    for (let i = from; i < Math.min(from + SLICE_ROWS, rows.length); i++) {
+      const row = rows[i] ?? 0;
+      lastTimeMs[i] = table.lastTimeMs[row] ?? Number.NaN;
+      flags[i] = table.flags[row] ?? 0;
+      // Of a gauge no value is missed, and NaN compresses to nothing.
+      lastValue[i] = isCounting(table, row) ? (table.lastValue[row] ?? Number.NaN) : Number.NaN;
+    }
+    yield;
+  }
+  const uptimes = Buffer.from(JSON.stringify(uptimesOf(table)));
+  const marks = pack([lastTimeMs, flags, lastValue, uptimes]);
+  return starts === undefined ? { marks } : { starts, marks };
+}
+
+/** The blobs as the queue keeps them: by kind, under the target's id. */
+export function stateEntries(
+  id: string,
+  blobs: StateBlobs | null,
+): { readonly kind: string; readonly key: string; readonly blob: Buffer }[] {
+  if (blobs === null) return [];
+  const marks = { kind: MARKS, key: id, blob: blobs.marks };
+  return blobs.starts === undefined
+    ? [marks]
+    : [{ kind: STARTS, key: id, blob: blobs.starts }, marks];
+}
+
+/** True when the saved starts are still those of the table. */
+function* isSaved(table: SeriesTable, saved: SavedStarts): Generator<void, boolean> {
+  let count = 0;
+  for (let from = 0; from < table.count; from += SLICE_ROWS) {
+    const to = Math.min(from + SLICE_ROWS, table.count);
+    for (let row = from; row < to; row++) if (isWorthSaving(table, row)) count++;
+    yield;
+  }
+  if (count !== saved.rows.length) return false;
+  for (let i = 0; i < saved.rows.length; i++) {
+    const row = saved.rows[i] ?? 0;
+    if (!isWorthSaving(table, row)) return false;
+    if (!Object.is(table.startMs[row], saved.startMs[i])) return false;
+    if (!Object.is(table.streamAtMs[row], saved.streamAtMs[i])) return false;
+  }
+  return true;
+}
+
+/** The bridge's own series need no memory; all others do once they were observed. */
+function isWorthSaving(table: SeriesTable, row: number): boolean {
+  if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return false;
+  return (
+    !Number.isNaN(table.lastTimeMs[row] ?? Number.NaN) ||
+    !Number.isNaN(table.lastValue[row] ?? Number.NaN)
+  );
+}
+
+/** Counters, histograms and summaries: a fall of their value means something. */
+function isCounting(table: SeriesTable, row: number): boolean {
+  const kind = table.metrics[table.metric[row] ?? 0]?.kind;
+  return kind !== 'gauge' && kind !== 'updown';
+}
+
+function* packStarts(table: SeriesTable): Generator<void, Buffer> {
+  const kept: number[] = [];
+  for (let row = 0; row < table.count; row++) if (isWorthSaving(table, row)) kept.push(row);
+  const rows = Uint32Array.from(kept);
+  const ids = new Float64Array(rows.length);
+  const startMs = new Float64Array(rows.length);
+  const streamAtMs = new Float64Array(rows.length);
+  for (const [i, row] of rows.entries()) {
+    if (i % SLICE_ROWS === 0) yield;
+    ids[i] = idOf(table, row);
+    startMs[i] = table.startMs[row] ?? Number.NaN;
+    streamAtMs[i] = table.streamAtMs[row] ?? Number.NaN;
+  }
+  table.savedStarts = { rows, startMs, streamAtMs };
+  return pack([ids, startMs, streamAtMs]);
+}
+
+function idOf(table: SeriesTable, row: number): number {
+  const offset = table.keyOffset[row] ?? 0;
+  const text = table.keys.subarray(offset, offset + (table.keyLength[row] ?? 0));
+  return (table.hash[row] ?? 0) * CRC_BITS + (crc32(text) % CRC_BITS);
+}
+
+function uptimesOf(table: SeriesTable): SavedUptime[] {
+  return [...table.componentByKey].flatMap(([component, index]) => {
+    const { uptimes, firstTimeMs } = table.components[index] ?? {
+      uptimes: new Map(),
+      firstTimeMs: Number.NaN,
+    };
+    return [...uptimes].map(([name, { value, timeMs, startMs }]) => ({
+      component: componentName(table, component, index),
+      name,
+      value,
+      timeMs,
+      startMs,
+      firstTimeMs,
+    }));
+  });
+}
+
+/** Indexes of services change with the process; their ids do not. */
+function componentName(table: SeriesTable, key: string, index: number): string {
+  const service = table.services[table.components[index]?.service ?? 0]?.id ?? '';
+  return [service, ...key.split('\u0000').slice(1)].join('\u0000');
+}
+
+/** Reads what saveState() made; null when it is damaged or of another make: the daemon then begins anew. */
+export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
+  try {
+    const [ids, startMs, streamAtMs] = unpack(starts).map(doubles);
+    const [times, flags, values, uptimes] = unpack(marks);
+    if (ids === undefined || startMs === undefined || streamAtMs === undefined) return null;
+    if (times === undefined || flags === undefined || values === undefined) return null;
+    const lastTimeMs = doubles(times);
+    if (lastTimeMs.length !== ids.length || flags.length !== ids.length) return null;
+    const saved = JSON.parse(uptimes?.toString() ?? '[]') as SavedUptime[];
+    return {
+      indexById: new Map(Array.from(ids, (id, index) => [id, index])),
+      startMs,
+      streamAtMs,
+      lastTimeMs,
+      flags,
+      lastValue: doubles(values),
+      uptimes: new Map(saved.map(entry => [uptimeKey(entry.component, entry.name), entry])),
+      pageCount: 0,
+    };
+  } catch {
+    return null;
+  }
+}
+
+/** Gives rows that are new on this page what a former process knew of them; call it once they are resolved. */
+export function restoreRows(
+  table: SeriesTable,
+  rows: readonly number[],
+  monotonicMs: number,
+): void {
+  const { restored } = table;
+  if (restored === null) return;
+  for (const row of rows) {
+    const id = idOf(table, row);
+    const index = restored.indexById.get(id);
+    if (index === undefined || table.role[row] === ROLE.synthetic) continue;
+    restored.indexById.delete(id);
+    table.startMs[row] = restored.startMs[index] ?? Number.NaN;
+    table.streamAtMs[row] = restored.streamAtMs[index] ?? Number.NaN;
+    table.lastTimeMs[row] = restored.lastTimeMs[index] ?? Number.NaN;
+    table.lastValue[row] = restored.lastValue[index] ?? Number.NaN;
+    table.flags[row] = (restored.flags[index] ?? 0) | ROW_FLAG.restored;
+    table.movedAtMs[row] = monotonicMs;
+    const compound = table.compounds.get(table.head[row] ?? row);
+    if (compound !== undefined && row !== compound.created)
+      compound.observed = [...compound.observed, row];
+  }
+  for (const compound of table.compounds.values()) {
+    const known = new Set(compound.observed);
+    const ordered = [...compound.rows, compound.count, compound.sum].filter(row => known.has(row));
+    if (known.size > 0) compound.observed = ordered;
+  }
+  restoreUptimes(table, restored);
+  if (++restored.pageCount >= RESTORE_PAGES) table.restored = null;
+}
+
+function restoreUptimes(table: SeriesTable, restored: RestoredState): void {
+  for (const [key, index] of table.componentByKey) {
+    const component = table.components[index];
+    if (component === undefined) continue;
+    for (const [name, evidence] of component.uptimes) {
+      const saved = restored.uptimes.get(uptimeKey(componentName(table, key, index), name));
+      if (saved === undefined || !Number.isNaN(evidence.startMs)) continue;
+      const { value, timeMs, startMs, firstTimeMs } = saved;
+      Object.assign(evidence, { value, timeMs, startMs });
+      component.firstTimeMs = firstTimeMs;
+      if (!(component.newestStartMs >= startMs)) component.newestStartMs = startMs;
+    }
+  }
+}
+
+function uptimeKey(component: string, name: string): string {
+  return JSON.stringify([component, name]);
+}
+
+/** Columns one behind the other, each with its compressed length before it. */
+function pack(columns: readonly (Float64Array | Uint8Array)[]): Buffer {
+  const parts = columns.flatMap(column => {
+    const bytes = Buffer.from(column.buffer, column.byteOffset, column.byteLength);
+    const packed = zstdCompressSync(bytes);
+    const size = Buffer.alloc(4);
+    size.writeUInt32LE(packed.length);
+    return [size, packed];
+  });
+  return Buffer.concat(parts);
+}
+
+function unpack(blob: Buffer): Buffer[] {
+  const columns: Buffer[] = [];
+  let at = 0;
+  while (at + 4 <= blob.length) {
+    const size = blob.readUInt32LE(at);
+    at += 4;
+    if (at + size > blob.length) return [];
+    columns.push(
+      zstdDecompressSync(blob.subarray(at, at + size), { maxOutputLength: COLUMN_BYTES_MAX }),
+    );
+    at += size;
+  }
+  return columns;
+}
+
+function doubles(bytes: Buffer): Float64Array {
+  const copy = new Uint8Array(bytes);
+  return new Float64Array(copy.buffer, 0, Math.floor(copy.length / 8));
+}

@@ -1,0 +1,197 @@
+// The full function of encode: the points that derive has decided on, as one OTLP request in protobuf. In: the
+// table, and who its services are. Out: a Batch whose parts are one service each; every block is a ResourceMetrics
+// of its own, so parts can be cut out and put together again. It does no IO and works in slices.
+
+import { type Batch, type BatchPart, FATE, type Metric, type SeriesTable } from '../../model.ts';
+import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
+import { sendOrder } from './order.ts';
+import {
+  type PointContext,
+  writeHistogramPoint,
+  writeNumberPoint,
+  writeSummaryPoint,
+} from './points.ts';
+import { WIRE, type WireWriter } from './wire.ts';
+
+export interface EncodeOptions {
+  readonly isDelta: boolean;
+  /** `prefix`: names become `<id>.<name>`. */
+  readonly namespace: 'resource' | 'prefix';
+  readonly dropLabels: ReadonlySet<string>;
+  /** The Resource of a service, by its index in table.services. */
+  readonly resourceOf: (service: number) => ResourceIdentity;
+}
+
+/** How many points are written before the event loop gets its turn. */
+const SLICE_POINTS = 4096;
+const TEMPORALITY_DELTA = 1;
+const TEMPORALITY_CUMULATIVE = 2;
+
+// ExportMetricsServiceRequest 1 resource_metrics
+// ResourceMetrics             1 resource, 2 scope_metrics, 3 schema_url
+// ScopeMetrics                1 scope, 2 metrics, 3 schema_url
+// Metric                      1 name, 2 description, 3 unit, 12 metadata (KeyValue), and one of
+//                             5 gauge, 7 sum, 9 histogram, 11 summary
+// Gauge, Summary              1 data_points
+// Sum                         1 data_points, 2 aggregation_temporality, 3 is_monotonic
+// Histogram                   1 data_points, 2 aggregation_temporality
+const DATA_FIELDS = { gauge: 5, sum: 7, updown: 7, histogram: 9, summary: 11 } as const;
+
+/** Encodes what the page gave; yields between slices. The batch is the writer's memory: copy or use it at once. */
+export function* encode(
+  table: SeriesTable,
+  writer: WireWriter,
+  options: EncodeOptions,
+  madeAtMs: number,
+): Generator<void, Batch> {
+  const run = new EncodeRun(table, writer, options);
+  const order = sendOrder(table);
+  for (let from = 0; from < order.length; from += SLICE_POINTS) {
+    const to = Math.min(from + SLICE_POINTS, order.length);
+    for (let i = from; i < to; i++) run.add(order[i] ?? 0);
+    if (to < order.length) yield;
+  }
+  run.end();
+  return { signal: 'metrics', payload: writer.written(), parts: run.parts, madeAtMs };
+}
+
+/** The messages that are open while rows come in send order: resource, scope, metric, data. */
+class EncodeRun {
+  readonly parts: BatchPart[] = [];
+  readonly #table: SeriesTable;
+  readonly #writer: WireWriter;
+  readonly #options: EncodeOptions;
+  readonly #points: PointContext;
+  readonly #repeats: ReadonlySet<number>;
+  #service = -1;
+  #block = -1;
+  #metric = -1;
+  #partStart = 0;
+  #partPoints = 0;
+  /** Marks of the open messages, outermost first. */
+  #marks: number[] = [];
+
+  constructor(table: SeriesTable, writer: WireWriter, options: EncodeOptions) {
+    this.#table = table;
+    this.#writer = writer;
+    this.#options = options;
+    this.#points = { table, dropLabels: options.dropLabels };
+    const further = table.repeats.filter(({ fate }) => fate === FATE.point);
+    this.#repeats = new Set(further.map(({ row }) => row));
+    writer.reset();
+  }
+
+  /** Writes the point of one head, if it has one on this page. */
+  add(row: number): void {
+    const table = this.#table;
+    const fate = table.fate[row];
+    const hasPoint = fate === FATE.point || fate === FATE.stale;
+    if (!hasPoint && !this.#repeats.has(row)) return;
+    const index = table.metric[row] ?? 0;
+    const metric = table.metrics[index];
+    if (metric === undefined) return;
+    this.#open(table.block[row] ?? 0, index, metric);
+    if (hasPoint) this.#writePoint(row, metric);
+    if (this.#repeats.has(row)) this.#writeRepeats(row);
+  }
+
+  /** Closes everything that is open. */
+  end(): void {
+    this.#close(0);
+    this.#endPart();
+  }
+
+  #open(block: number, index: number, metric: Metric): void {
+    if (block !== this.#block) this.#openBlock(block);
+    if (index === this.#metric) return;
+    this.#close(2);
+    this.#metric = index;
+    const writer = this.#writer;
+    this.#marks.push(writer.begin(2));
+    const id = this.#table.services[this.#service]?.id ?? '';
+    const prefix = this.#options.namespace === 'prefix' ? `${id}.` : '';
+    writer.string(1, prefix + metric.sentName);
+    if (metric.sentDescription !== '') writer.string(2, metric.sentDescription);
+    if (metric.sentUnit !== '') writer.string(3, metric.sentUnit);
+    writeAttribute(writer, 12, 'prometheus.type', metric.declared);
+    this.#marks.push(writer.begin(DATA_FIELDS[metric.kind]));
+    this.#writeNature(metric);
+  }
+
+  #openBlock(index: number): void {
+    this.#close(0);
+    const block = this.#table.blocks[index];
+    if (block === undefined) return;
+    if (block.service !== this.#service) this.#endPart();
+    this.#service = block.service;
+    this.#block = index;
+    const writer = this.#writer;
+    this.#marks.push(writer.begin(1));
+    const info = this.#table.services[block.service]?.info ?? new Map<string, string>();
+    writeResource(writer, 1, this.#options.resourceOf(block.service), info);
+    this.#marks.push(writer.begin(2));
+    writeScope(writer, 1, block.scope);
+    // schema_url of the scope is written before its metrics: field order is free.
+    if (block.scope.schemaUrl !== '') writer.string(3, block.scope.schemaUrl);
+  }
+
+  /** Temporality and monotonicity, of the kinds that have them. */
+  #writeNature(metric: Metric): void {
+    const writer = this.#writer;
+    if (metric.kind === 'gauge' || metric.kind === 'summary') return;
+    const isDelta = this.#options.isDelta && metric.kind !== 'updown';
+    writer.tag(2, WIRE.varint);
+    writer.varint(isDelta ? TEMPORALITY_DELTA : TEMPORALITY_CUMULATIVE);
+    if (metric.kind !== 'sum') return;
+    writer.tag(3, WIRE.varint);
+    writer.varint(1);
+  }
+
+  #writePoint(row: number, metric: Metric): void {
+    const table = this.#table;
+    this.#partPoints++;
+    if (metric.kind === 'histogram' || metric.kind === 'summary') {
+      const compound = table.compounds.get(row);
+      if (compound === undefined) return;
+      const write = metric.kind === 'histogram' ? writeHistogramPoint : writeSummaryPoint;
+      write(this.#writer, this.#points, row, compound);
+      return;
+    }
+    const startMs = metric.kind === 'sum' ? (table.startMs[row] ?? Number.NaN) : Number.NaN;
+    const timeMs = table.timeMs[row] ?? Number.NaN;
+    writeNumberPoint(this.#writer, this.#points, row, {
+      startMs,
+      timeMs,
+      value: table.value[row] ?? 0,
+    });
+  }
+
+  #writeRepeats(row: number): void {
+    for (const sample of this.#table.repeats) {
+      if (sample.row !== row || sample.fate !== FATE.point) continue;
+      this.#partPoints++;
+      writeNumberPoint(this.#writer, this.#points, row, sample);
+    }
+  }
+
+  /** Closes open messages until `depth` are left. */
+  #close(depth: number): void {
+    while (this.#marks.length > depth) {
+      const mark = this.#marks.pop();
+      if (mark !== undefined) this.#writer.end(mark);
+    }
+    if (depth < 4) this.#metric = -1;
+    if (depth === 0) this.#block = -1;
+  }
+
+  #endPart(): void {
+    const length = this.#writer.length - this.#partStart;
+    if (this.#partPoints > 0) {
+      const service = this.#table.services[this.#service]?.id ?? '';
+      const points = this.#partPoints;
+      this.parts.push({ service, points, offset: this.#partStart, length });
+    }
+    this.#partStart = this.#writer.length;
+    this.#partPoints = 0;
+  }
+}

@@ -1,0 +1,101 @@
+// The parts of OTLP that say whose a point is: Resource, scope, attributes (otlp-mapping I). Knows the field
+// numbers of resource.proto and common.proto; wire.ts knows the bytes.
+
+import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model.ts';
+import { parseSeriesKey } from '../decode/series-key.ts';
+import { isPointLabel } from '../derive/point-labels.ts';
+import type { WireWriter } from './wire.ts';
+
+/** One database service as a Resource. */
+export interface ResourceIdentity {
+  readonly name: string;
+  /** The database service id: host and port would collide, all services share one host. */
+  readonly id: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  /** Where it was scraped; null where there was no server, as for files. */
+  readonly server: {
+    readonly address: string;
+    readonly port: number;
+    readonly scheme: string;
+  } | null;
+}
+
+// Resource             1 attributes (KeyValue, repeated)
+// InstrumentationScope 1 name (string), 2 version (string), 3 attributes (KeyValue, repeated)
+// KeyValue             1 key (string), 2 value (AnyValue)
+// AnyValue             1 string_value (string), 3 int_value (int64, varint)
+
+/** Writes a Resource as field `field`. What the entry says beats target_info, which beats where it was scraped. */
+export function writeResource(
+  writer: WireWriter,
+  field: number,
+  identity: ResourceIdentity,
+  info: ReadonlyMap<string, string>,
+): void {
+  const mark = writer.begin(field);
+  const written = new Set<string>();
+  const write = (key: string, value: string): void => {
+    if (written.has(key)) return;
+    written.add(key);
+    writeAttribute(writer, 1, key, value);
+  };
+  write('service.name', identity.attributes['service.name'] ?? identity.name);
+  write('service.instance.id', identity.id);
+  for (const [key, value] of Object.entries(identity.attributes)) write(key, value);
+  for (const [key, value] of info) write(key, value);
+  if (identity.server !== null) {
+    write('server.address', identity.server.address);
+    if (!written.has('server.port')) writeIntAttribute(writer, 'server.port', identity.server.port);
+    write('url.scheme', identity.server.scheme);
+  }
+  writer.end(mark);
+}
+
+/** Writes an InstrumentationScope as field `field`. */
+export function writeScope(writer: WireWriter, field: number, scope: ScopeIdentity): void {
+  const mark = writer.begin(field);
+  writer.string(1, scope.name);
+  if (scope.version !== '') writer.string(2, scope.version);
+  for (const [key, value] of scope.attributes) writeAttribute(writer, 3, key, value);
+  writer.end(mark);
+}
+
+/** Writes the attributes of a row's point as repeated field `field`, straight from its key. */
+export function writePointAttributes(
+  writer: WireWriter,
+  field: number,
+  table: SeriesTable,
+  ...[row, dropLabels]: [number, ReadonlySet<string>]
+): void {
+  const role = table.role[row];
+  if (role === ROLE.synthetic) return;
+  const offset = table.keyOffset[row] ?? 0;
+  const { labels } = parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
+  for (const [label, value] of labels)
+    if (isPointLabel(label, role, dropLabels)) writeAttribute(writer, field, label, value);
+}
+
+/** Writes one KeyValue with a string as field `field`. */
+export function writeAttribute(
+  writer: WireWriter,
+  field: number,
+  key: string,
+  value: string,
+): void {
+  const mark = writer.begin(field);
+  writer.string(1, key);
+  const inner = writer.begin(2);
+  writer.string(1, value);
+  writer.end(inner);
+  writer.end(mark);
+}
+
+function writeIntAttribute(writer: WireWriter, key: string, value: number): void {
+  const mark = writer.begin(1);
+  writer.string(1, key);
+  const inner = writer.begin(2);
+  writer.tag(3, 0);
+  writer.varint(value);
+  writer.end(inner);
+  writer.end(mark);
+}

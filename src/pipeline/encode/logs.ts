@@ -1,0 +1,135 @@
+// Encodes log records as OTLP: one request for one database service and one scope. In: records, one by one, so that
+// the caller sees how large the request gets. Out: protobuf, the same bytes for the same records. It does no IO.
+
+import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
+import { putTimeMs, WIRE, type WireWriter } from './wire.ts';
+
+/** A number is sent as int64 (it must be a safe integer), or as a double where the entry says so. */
+export type LogAttribute =
+  | readonly [key: string, value: string | number | boolean]
+  | readonly [key: string, value: number, type: 'double'];
+
+/** One record as it is sent. */
+export interface LogRecord {
+  /** Whole milliseconds since the epoch: the wrapper's time of its first line, else the line's own; NaN if unknown. */
+  readonly timeMs: number;
+  /** 0 to 999,999. */
+  readonly timeExtraNs: number;
+  /** OTLP's SeverityNumber; 0 where the line says nothing. */
+  readonly severityNumber: number;
+  /** As received. */
+  readonly severityText: string;
+  /** The message; all its lines, joined by `\n`. Literals are redacted where that is configured. */
+  readonly body: string;
+  /** Set for slow-query and audit records. */
+  readonly eventName: string | null;
+  readonly attributes: readonly LogAttribute[];
+}
+
+export const LOGS_SCOPE = 'prom2otlp/logs';
+
+const TWO_32 = 0x1_0000_0000;
+
+// ExportLogsServiceRequest 1 resource_logs
+// ResourceLogs             1 resource, 2 scope_logs
+// ScopeLogs                1 scope, 2 log_records
+// LogRecord                1 time_unix_nano (fixed64), 2 severity_number (enum), 3 severity_text, 5 body (AnyValue),
+//                          6 attributes (KeyValue, repeated), 11 observed_time_unix_nano (fixed64), 12 event_name
+// AnyValue                 1 string_value, 2 bool_value, 3 int_value (int64), 4 double_value
+
+/** A request in the making. One at a time per writer. */
+export class LogsRequest {
+  count = 0;
+  readonly #writer: WireWriter;
+  readonly #marks: readonly [resourceLogs: number, scopeLogs: number];
+
+  /** Forgets what the writer held. `info` are the labels of the service's target_info, as its metrics have them. */
+  constructor(
+    writer: WireWriter,
+    resource: ResourceIdentity,
+    info: ReadonlyMap<string, string> = new Map(),
+  ) {
+    this.#writer = writer;
+    writer.reset();
+    const resourceLogs = writer.begin(1);
+    writeResource(writer, 1, resource, info);
+    const scopeLogs = writer.begin(2);
+    writeScope(writer, 1, { name: LOGS_SCOPE, version: '', schemaUrl: '', attributes: [] });
+    this.#marks = [resourceLogs, scopeLogs];
+  }
+
+  /** What has been written so far. */
+  get bytes(): number {
+    return this.#writer.length;
+  }
+
+  /** `more` are attributes beside the record's own. */
+  add(record: LogRecord, observedAtMs: number, more: readonly LogAttribute[]): void {
+    const writer = this.#writer;
+    const mark = writer.begin(2);
+    writeTime(writer, 1, record.timeMs, record.timeExtraNs);
+    if (record.severityNumber > 0) {
+      writer.tag(2, WIRE.varint);
+      writer.varint(record.severityNumber);
+    }
+    if (record.severityText !== '') writer.string(3, record.severityText);
+    const body = writer.begin(5);
+    writer.string(1, record.body);
+    writer.end(body);
+    for (const attribute of record.attributes) writeLogAttribute(writer, attribute);
+    for (const attribute of more) writeLogAttribute(writer, attribute);
+    writeTime(writer, 11, observedAtMs, 0);
+    if (record.eventName !== null) writer.string(12, record.eventName);
+    writer.end(mark);
+    this.count++;
+  }
+
+  /** The whole request: the writer's memory, valid until it is used again. */
+  end(): Buffer {
+    const [resourceLogs, scopeLogs] = this.#marks;
+    this.#writer.end(scopeLogs);
+    this.#writer.end(resourceLogs);
+    return this.#writer.written();
+  }
+}
+
+/** Left out where the time is unknown. */
+function writeTime(writer: WireWriter, field: number, timeMs: number, extraNs: number): void {
+  if (!(timeMs > 0)) return;
+  writer.tag(field, WIRE.fixed64);
+  const at = writer.length;
+  writer.fixed64(0);
+  putTimeMs(writer.view, at, timeMs);
+  if (extraNs === 0) return;
+  const low = writer.view.getUint32(at, true) + extraNs;
+  writer.view.setUint32(at, low % TWO_32, true);
+  if (low >= TWO_32) writer.view.setUint32(at + 4, writer.view.getUint32(at + 4, true) + 1, true);
+}
+
+function writeLogAttribute(writer: WireWriter, [key, value, type]: LogAttribute): void {
+  if (typeof value === 'string') return writeAttribute(writer, 6, key, value);
+  const mark = writer.begin(6);
+  writer.string(1, key);
+  const inner = writer.begin(2);
+  if (typeof value === 'boolean') {
+    writer.tag(2, WIRE.varint);
+    writer.varint(value ? 1 : 0);
+  } else if (type === 'double') {
+    writer.tag(4, WIRE.fixed64);
+    writer.double(value);
+  } else {
+    writer.tag(3, WIRE.varint);
+    writeInt64(writer, value);
+  }
+  writer.end(inner);
+  writer.end(mark);
+}
+
+/** A negative number is ten bytes: its two's complement in 64 bits. */
+function writeInt64(writer: WireWriter, value: number): void {
+  if (value >= 0) return writer.varint(value);
+  const bytes: number[] = [];
+  for (let rest = BigInt.asUintN(64, BigInt(value)); rest > 0n; rest >>= 7n)
+    bytes.push(Number(rest & 0x7fn) | (rest > 0x7fn ? 0x80 : 0));
+  writer.raw(Uint8Array.from(bytes));
+}

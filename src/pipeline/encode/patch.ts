@@ -1,0 +1,200 @@
+// The repeating function of encode: the points of the last page again, with other numbers. In: a table whose
+// template holds these points, and what derive has decided on. Out: the same bytes that the full function
+// (encode.ts) would write, made by writing times and values into the template; or null at the first surprise: then the
+// template is of no use any more, and the full function must run.
+
+import { type Batch, type BatchPart, FATE, NO_ROW, type SeriesTable } from '../../model.ts';
+import { FORM, type PayloadTemplate } from '../../repeating.ts';
+import type { WireWriter } from './wire.ts';
+import { putDouble, putFixed64, putTimeMs } from './wire.ts';
+
+/** How many points are patched before the event loop gets its turn. */
+const SLICE_POINTS = 16_384;
+/** A number and the tag before it: fixed64 or double. */
+const SLOT = 9;
+
+/** Patches the template of the table; yields between slices. The batch is the template's or the writer's memory. */
+export function* patch(
+  table: SeriesTable,
+  writer: WireWriter,
+  madeAtMs: number,
+): Generator<void, Batch | null> {
+  const { template } = table;
+  if (template === null || table.isOrderStale || table.repeats.length > 0) return null;
+  if (table.exemplars.size > 0 || !holdsAllPoints(table, template)) return null;
+  const parts: BatchPart[] = [];
+  let isWhole = true;
+  let sinceYield = 0;
+  writer.reset();
+  for (const [index, block] of template.blocks.entries()) {
+    const { firstPoint, pointCount } = block;
+    if (table.blocks[block.block]?.movedPage !== table.page) {
+      // Everything before it goes; from here on the payload is put together piece by piece.
+      if (isWhole) copyBlocks(template, index, writer);
+      isWhole = false;
+      if (hasAnyPoint(table, template, firstPoint, pointCount)) return null;
+      continue;
+    }
+    if (!patchPoints(table, template, firstPoint, firstPoint + pointCount)) return null;
+    addPart(parts, table.services[block.service]?.id ?? '', pointCount, block.length);
+    if (!isWhole) writer.raw(template.bytes, block.offset, block.offset + block.length);
+    sinceYield += pointCount;
+    if (sinceYield >= SLICE_POINTS) {
+      sinceYield = 0;
+      yield;
+    }
+  }
+  const payload = isWhole ? template.bytes : writer.written();
+  return { signal: 'metrics', payload, parts, madeAtMs };
+}
+
+/** Blocks of one service are neighbours: they make one part. */
+function addPart(parts: BatchPart[], service: string, points: number, length: number): void {
+  const last = parts.at(-1);
+  if (last?.service === service)
+    parts[parts.length - 1] = {
+      ...last,
+      points: last.points + points,
+      length: last.length + length,
+    };
+  else {
+    const offset = last === undefined ? 0 : last.offset + last.length;
+    parts.push({ service, points, offset, length });
+  }
+}
+
+function copyBlocks(template: PayloadTemplate, count: number, writer: WireWriter): void {
+  const last = template.blocks[count - 1];
+  if (last !== undefined) writer.raw(template.bytes, 0, last.offset + last.length);
+}
+
+/** True when no head outside the template has a point or a marker on this page. */
+function holdsAllPoints(table: SeriesTable, template: PayloadTemplate): boolean {
+  const { fate, order } = table;
+  let count = 0;
+  for (const row of order) {
+    if (fate[row] === FATE.stale) return false;
+    if (fate[row] === FATE.point) count++;
+  }
+  let held = 0;
+  for (const row of template.rows) if (fate[row] === FATE.point) held++;
+  return held === count;
+}
+
+function hasAnyPoint(
+  table: SeriesTable,
+  template: PayloadTemplate,
+  ...[first, count]: [number, number]
+): boolean {
+  for (let point = first; point < first + count; point++)
+    if (table.fate[template.rows[point] ?? 0] === FATE.point) return true;
+  return false;
+}
+
+/** Writes the numbers of points [from, to) of the template; false when one of them does not fit its form. */
+export function patchPoints(
+  table: SeriesTable,
+  template: PayloadTemplate,
+  ...[from, to]: [number, number]
+): boolean {
+  const { rows, offsets, forms, view } = template;
+  const { fate, value, timeMs, startMs } = table;
+  for (let point = from; point < to; point++) {
+    const row = rows[point] ?? 0;
+    if (fate[row] !== FATE.point) return false;
+    const offset = offsets[point] ?? 0;
+    const form = forms[point];
+    if (form === FORM.number) {
+      if (!Number.isNaN(startMs[row] ?? Number.NaN)) return false;
+      putTimeMs(view, offset + 1, timeMs[row] ?? 0);
+      putDouble(view, offset + 1 + SLOT, value[row] ?? 0);
+    } else if (form === FORM.numberWithStart) {
+      const start = startMs[row] ?? Number.NaN;
+      if (Number.isNaN(start)) return false;
+      putTimeMs(view, offset + 1, start);
+      putTimeMs(view, offset + 1 + SLOT, timeMs[row] ?? 0);
+      putDouble(view, offset + 1 + 2 * SLOT, value[row] ?? 0);
+    } else if (!patchCompound(table, template, point, row)) return false;
+  }
+  return true;
+}
+
+/** The numbers of a histogram or summary, in the order of points.ts; false when their count has changed. */
+function patchCompound(
+  table: SeriesTable,
+  template: PayloadTemplate,
+  point: number,
+  head: number,
+): boolean {
+  const compound = table.compounds.get(head);
+  if (compound === undefined) return false;
+  const { view, bytes } = template;
+  const isHistogram = template.forms[point] === FORM.histogram;
+  let at = template.offsets[point] ?? 0;
+  const startMs = table.startMs[head] ?? Number.NaN;
+  // The tag tells whether the template has a start: field 2, or at once the time, field 3.
+  const hasStart = bytes[at] === 0x11;
+  if (hasStart === Number.isNaN(startMs)) return false;
+  if (hasStart) putTimeMs(view, at + 1, startMs);
+  if (hasStart) at += SLOT;
+  putTimeMs(view, at + 1, table.timeMs[head] ?? 0);
+  at += SLOT;
+  const total = table.value[compound.count] ?? 0;
+  putFixed64(view, at + 1, isHistogram ? total : Math.round(total));
+  at += SLOT;
+  const hasSum = compound.sum !== NO_ROW && table.seen[compound.sum] === table.page;
+  const sum = hasSum ? (table.value[compound.sum] ?? 0) : 0;
+  if (isHistogram && (bytes[at] === 0x29) !== hasSum) return false;
+  if (hasSum || !isHistogram) {
+    putDouble(view, at + 1, sum);
+    at += SLOT;
+  }
+  const seen = compound.rows.filter(row => table.seen[row] === table.page);
+  if (!isHistogram) return patchQuantiles(table, template, at, seen);
+  const finite = seen.filter(row => compound.bounds[compound.rows.indexOf(row)] !== Infinity);
+  return patchBuckets(table, template, at, { rows: finite, total });
+}
+
+/** Packed bucket counts: tag, length, n + 1 fixed64. */
+function patchBuckets(
+  table: SeriesTable,
+  template: PayloadTemplate,
+  start: number,
+  buckets: { readonly rows: readonly number[]; readonly total: number },
+): boolean {
+  const { view, bytes } = template;
+  let at = start + 1;
+  let length = 0;
+  for (let shift = 0; ; shift += 7) {
+    const byte = bytes[at++] ?? 0;
+    length += (byte & 0x7f) * 2 ** shift;
+    if (byte < 0x80) break;
+  }
+  if (length !== (buckets.rows.length + 1) * 8) return false;
+  let last = 0;
+  for (const row of buckets.rows) {
+    const count = table.value[row] ?? 0;
+    putFixed64(view, at, count - last);
+    last = count;
+    at += 8;
+  }
+  putFixed64(view, at, buckets.total - last);
+  return true;
+}
+
+/** Quantiles: tag, length (18), then quantile and value; only the value varies. */
+function patchQuantiles(
+  table: SeriesTable,
+  template: PayloadTemplate,
+  start: number,
+  rows: readonly number[],
+): boolean {
+  const { view, bytes } = template;
+  let at = start;
+  for (const row of rows) {
+    if (bytes[at] !== 0x32) return false;
+    putDouble(view, at + 2 + SLOT + 1, table.value[row] ?? 0);
+    at += 2 + 2 * SLOT;
+  }
+  return true;
+}

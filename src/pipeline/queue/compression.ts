@@ -1,0 +1,34 @@
+// Compresses a row's payload when it is committed and opens it again where it must be cut or re-encoded.
+// Both run on the thread pool: the bytes handed in must not change until the promise is settled.
+
+import { constants, gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib';
+import { promisify } from 'node:util';
+import type { Encoding } from './queue.ts';
+
+const gzipAsync = promisify(gzip);
+const gunzipAsync = promisify(gunzip);
+const zstdAsync = promisify(zstdCompress);
+const unzstdAsync = promisify(zstdDecompress);
+
+// Level 1 of either: higher levels double the cost for a tenth of the bytes.
+const GZIP_OPTIONS = { level: 1 };
+const ZSTD_OPTIONS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+
+/** The compressed bytes, in memory of their own also where nothing is compressed. */
+export async function compress(encoding: Encoding, bytes: Buffer): Promise<Buffer> {
+  if (encoding === 'gzip') return await gzipAsync(bytes, GZIP_OPTIONS);
+  if (encoding === 'zstd') return await zstdAsync(bytes, ZSTD_OPTIONS);
+  return Buffer.from(bytes);
+}
+
+/** The bytes as they were; fails when they are broken or more than `maxBytes`. */
+export async function decompress(
+  encoding: Encoding,
+  bytes: Buffer,
+  maxBytes: number,
+): Promise<Buffer> {
+  const options = { maxOutputLength: Math.max(maxBytes, 1) };
+  if (encoding === 'gzip') return await gunzipAsync(bytes, options);
+  if (encoding === 'zstd') return await unzstdAsync(bytes, options);
+  return bytes;
+}

@@ -1,0 +1,48 @@
+// Opens the queue that the configuration asks for.
+
+import type { Config, OtlpSignalConfig } from '../../config/config.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Counters } from '../../lib/counters.ts';
+import type { Logger } from '../../lib/log.ts';
+import { MemoryQueue } from './memory-queue.ts';
+import type { Queue, QueueOptions } from './queue.ts';
+import { SqliteQueue } from './sqlite-queue.ts';
+
+export interface OpenQueueOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  readonly logger: Logger;
+}
+
+/** OTLP/JSON is up to this many times as large as the protobuf that a row is measured by. */
+const JSON_FACTOR = 8;
+
+/** In the directory of the configuration, or in bounded memory where that is null. Throws an OperatorError. */
+export function openQueue(options: OpenQueueOptions): Promise<Queue> {
+  const { config, clock, counters, logger } = options;
+  const { otlp } = config;
+  const queueOptions: QueueOptions = {
+    config: config.queue,
+    maxRequestBytes: {
+      metrics: maxRowBytes(otlp.maxRequestBytes, otlp.metrics),
+      logs: maxRowBytes(otlp.maxRequestBytes, otlp.logs),
+    },
+    compression: { metrics: otlp.metrics.compression, logs: otlp.logs.compression },
+    clock,
+    counters,
+    logger,
+  };
+  const { directory } = config.queue;
+  return new Promise(resolve =>
+    resolve(
+      directory === null
+        ? new MemoryQueue(queueOptions)
+        : SqliteQueue.open(queueOptions, directory),
+    ),
+  );
+}
+
+function maxRowBytes(maxRequestBytes: number, { protocol }: OtlpSignalConfig): number {
+  return protocol === 'http/json' ? Math.ceil(maxRequestBytes / JSON_FACTOR) : maxRequestBytes;
+}

@@ -1,0 +1,177 @@
+// The directory of the durable queue: what lies in it, how its file is opened, and how a damaged one is replaced.
+//
+//   queue.sqlite (-wal, -shm)  the queue               lock.sqlite  held while a process uses the directory
+//   salvage.sqlite             while a damaged queue   reserve      space for acknowledgements on a full disk
+//                              is taken over           *.corrupt    damaged files: kept, never deleted by us
+//
+// Whatever the moment at which the process ends, the next one finds either the old queue or the new one.
+
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { causeText, OperatorError } from '../../errors.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import { freeBytes } from './reserve.ts';
+import { QueueFile } from './queue-file.ts';
+import { salvage, type SalvageReport } from './salvage.ts';
+import { storageProblem } from './schema.ts';
+
+/** A replaced file: where the damaged one is now, and what was taken over. */
+export interface Replacement {
+  readonly corruptFile: string;
+  readonly damage: string;
+  readonly report: SalvageReport;
+}
+
+export class QueueDirectory {
+  readonly path: string;
+  readonly #checkpointBytes: number;
+
+  /** Creates the directory if need be. Throws an OperatorError. */
+  constructor(path: string, checkpointBytes: number) {
+    this.path = path;
+    this.#checkpointBytes = checkpointBytes;
+    try {
+      makeDirectory(path);
+    } catch (error) {
+      throw openError(`cannot create ${path}`, error);
+    }
+  }
+
+  /** A file beside the queue. */
+  file(name: string): string {
+    return join(this.path, name);
+  }
+
+  freeBytes(): number {
+    return freeBytes(this.path);
+  }
+
+  /** Names of damaged files that were put aside, oldest first. */
+  corruptFiles(): readonly string[] {
+    return readdirSync(this.path)
+      .filter(name => name.endsWith('.corrupt'))
+      .sort();
+  }
+
+  /** Opens the queue; null when the file is damaged and must be replaced. Throws for anything else. */
+  open(): QueueFile | null {
+    this.#finishReplacement();
+    // A log without its database would be deleted by SQLite.
+    if ((statSync(this.#queuePath, { throwIfNoEntry: false })?.size ?? 0) === 0)
+      this.#putLogAside();
+    // SQLite gives its other files the mode of this one: log lines may be in them.
+    closeSync(openSync(this.#queuePath, 'a', 0o600));
+    let file: QueueFile | undefined;
+    try {
+      file = QueueFile.open(this.#queuePath, { checkpointBytes: this.#checkpointBytes });
+      if (file.findDamage() === null) return file;
+    } catch (error) {
+      if (storageProblem(error) !== 'damaged') throw error;
+    }
+    file?.close();
+    return null;
+  }
+
+  /**
+   * Takes over what can be read of the damaged queue, and puts the rest aside. The queue must be closed. Throws when
+   * its bytes cannot be had: then it is the disk that fails, and the file may be whole.
+   */
+  replace(damage: string, atMs: number): Replacement {
+    for (const suffix of ['', '-wal']) readThrough(`${this.#queuePath}${suffix}`);
+    this.#remove('salvage.sqlite');
+    const report = salvage(this.#queuePath, this.file('salvage.sqlite'));
+    failpoint('salvage-done');
+    const corruptFile = this.#putAside(atMs);
+    failpoint('salvage-aside');
+    this.#finishReplacement();
+    return { corruptFile, damage, report };
+  }
+
+  get #queuePath(): string {
+    return this.file('queue.sqlite');
+  }
+
+  /** The salvaged file is complete once the damaged one is out of the way; before that it is begun anew. */
+  #finishReplacement(): void {
+    if (!existsSync(this.file('salvage.sqlite'))) return;
+    if (existsSync(this.#queuePath)) return this.#remove('salvage.sqlite');
+    this.#putLogAside();
+    renameSync(this.file('salvage.sqlite'), this.#queuePath);
+  }
+
+  /** Gives the name of the damaged file from now on. */
+  #putAside(atMs: number): string {
+    const name = this.#freeName(new Date(atMs).toISOString().replaceAll(/[-:]|\.\d+/g, ''));
+    renameSync(this.#queuePath, this.file(name));
+    this.#putLogAside(name);
+    return name;
+  }
+
+  /** Moves the log of a queue that is gone out of the way: it must not be applied to another one. */
+  #putLogAside(name: string = this.#freeName('log')): void {
+    rmSync(this.file('queue.sqlite-shm'), { force: true });
+    if (existsSync(this.file('queue.sqlite-wal')))
+      renameSync(this.file('queue.sqlite-wal'), this.file(`${name}-wal`));
+  }
+
+  #freeName(stamp: string): string {
+    for (let i = 0; ; i++) {
+      const name = `queue-${stamp}${i === 0 ? '' : `-${String(i)}`}.corrupt`;
+      if (!existsSync(this.file(name)) && !existsSync(this.file(`${name}-wal`))) return name;
+    }
+  }
+
+  #remove(name: string): void {
+    for (const suffix of ['', '-wal', '-shm'])
+      rmSync(this.file(`${name}${suffix}`), { force: true });
+  }
+}
+
+/** Throws what the operating system says when a file cannot be read to its end. */
+function readThrough(path: string): void {
+  if (!existsSync(path)) return;
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.allocUnsafe(2 ** 20);
+    let at = 0;
+    for (let read = -1; read !== 0; at += read) read = readSync(file, bytes, 0, bytes.length, at);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The operator's mistake that a queue which cannot be opened is. */
+export function openError(what: string, cause: unknown): OperatorError {
+  return new OperatorError(
+    [
+      {
+        code: 'E_QUEUE_OPEN',
+        key: 'queue.directory',
+        message: `${what}: ${causeText(cause)}`,
+        hint: 'it must be a local disk with free space on which this user may write; null keeps the queue in memory',
+      },
+    ],
+    { cause },
+  );
+}
+
+/**
+ * Makes a directory and those above it, one by one: where the system lets nothing be made (below /proc), the
+ * recursive form of mkdir never returns.
+ */
+function makeDirectory(path: string): void {
+  const whole = resolve(path);
+  if (statSync(whole, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  if (!existsSync(dirname(whole))) makeDirectory(dirname(whole));
+  mkdirSync(whole, { mode: 0o700 });
+}

@@ -1,0 +1,257 @@
+// The database of the durable queue as functions: one per statement, with checksums written and verified on
+// the way. It knows no limits and no account's meaning; each function is part of whatever transaction is open.
+
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
+import type { Signal } from '../../model.ts';
+import type { QueueRow, SetAside } from './queue.ts';
+import {
+  bufferOf,
+  checksumOf,
+  encodeParts,
+  headOf,
+  rowOf,
+  type Columns,
+  type RowHead,
+} from './row-columns.ts';
+import { rowBytes, rowPoints } from './rows.ts';
+import { openDatabase, pragma, type OpenOptions } from './schema.ts';
+import { SET_ASIDE_BYTES_MAX, SET_ASIDE_ROWS_MAX } from './set-aside-list.ts';
+
+export interface Sums {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly points: number;
+}
+
+const HEAD_COLUMNS = 'id, signal, made_at_ms, points, counted_bytes, parts';
+
+export class QueueFile {
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  private constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** Opens or creates the file. Throws what SQLite throws, or a StorageError for a file that is not ours. */
+  static open(path: string, options?: OpenOptions): QueueFile {
+    return new QueueFile(openDatabase(path, options));
+  }
+
+  /** Everything that `work` does, or nothing; throws what it throws. */
+  transact<T>(work: () => T): T {
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.#db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      // SQLite has rolled back by itself in some cases, as that of a full disk.
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#db.close();
+  }
+
+  /** The first thing that is wrong with the structure of the file, or null. Reads most of it. */
+  findDamage(): string | null {
+    const result = String(Object.values(this.#get('PRAGMA quick_check(1)') ?? {})[0]);
+    return result === 'ok' ? null : result;
+  }
+
+  /** Moves what it can from the log into the database; false when the disk is too full for that. */
+  checkpoint(): boolean {
+    try {
+      this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Gives unused pages back to the disk, but for so many of them; false when there are no more. */
+  shrink(keptPages: number): boolean {
+    const pages = pragma(this.#db, 'freelist_count') - keptPages;
+    if (pages <= 0) return false;
+    this.#db.exec(`PRAGMA incremental_vacuum(${String(pages)})`);
+    return true;
+  }
+
+  /** The highest id that a row has ever had; 0 before the first. */
+  lastId(): number {
+    const row = this.#get("SELECT seq FROM sqlite_sequence WHERE name = 'batch'");
+    return Number(row?.['seq'] ?? 0);
+  }
+
+  insert(row: QueueRow): void {
+    const parts = encodeParts(row.parts);
+    this.#run(
+      `INSERT INTO batch
+         (id, signal, encoding, made_at_ms, raw_bytes, points, counted_bytes, checksum, parts, body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      row.id,
+      row.signal,
+      row.encoding,
+      Math.round(row.madeAtMs),
+      row.rawBytes,
+      rowPoints(row),
+      rowBytes(row),
+      checksumOf(row, parts),
+      parts,
+      row.body,
+    );
+  }
+
+  /** No row will get an id up to this one from now on. */
+  skipIds(lastId: number): void {
+    this.#run('DELETE FROM sqlite_sequence WHERE name = ?', 'batch');
+    this.#run('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)', 'batch', lastId);
+  }
+
+  remove(id: number): void {
+    this.#run('DELETE FROM batch WHERE id = ?', id);
+  }
+
+  /** Ids of a signal, oldest first; read lazily, so stop when there are enough. */
+  *ids(signal: Signal): IterableIterator<number> {
+    const rows = this.#prepare('SELECT id FROM batch WHERE signal = ? ORDER BY id').iterate(signal);
+    for (const row of rows) yield Number(row['id']);
+  }
+
+  has(id: number): boolean {
+    return this.#get('SELECT 1 FROM batch WHERE id = ?', id) !== undefined;
+  }
+
+  head(id: number): RowHead | null {
+    const row = this.#get(`SELECT ${HEAD_COLUMNS} FROM batch WHERE id = ?`, id);
+    return row === undefined ? null : headOf(row);
+  }
+
+  /** The row, and whether it is what was written; null when there is none. */
+  read(id: number): { readonly row: QueueRow; readonly isSound: boolean } | null {
+    const found = this.#get('SELECT * FROM batch WHERE id = ?', id);
+    if (found === undefined) return null;
+    const row = rowOf(found);
+    return { row, isSound: checksumOf(row, String(found['parts'])) === found['checksum'] };
+  }
+
+  sums(signal: Signal): Sums {
+    const row = this.#get(
+      `SELECT count(*) AS rows, total(counted_bytes) AS bytes, total(points) AS points
+       FROM batch WHERE signal = ?`,
+      signal,
+    );
+    return {
+      rows: Number(row?.['rows']),
+      bytes: Number(row?.['bytes']),
+      points: Number(row?.['points']),
+    };
+  }
+
+  /** When the oldest and the newest row of a signal were made. */
+  ages(signal: Signal): { readonly oldestAtMs: number | null; readonly newestAtMs: number | null } {
+    const made = (order: string): number | null => {
+      const sql = `SELECT made_at_ms FROM batch WHERE signal = ? ORDER BY id ${order} LIMIT 1`;
+      const row = this.#get(sql, signal);
+      return row === undefined ? null : Number(row['made_at_ms']);
+    };
+    return { oldestAtMs: made('ASC'), newestAtMs: made('DESC') };
+  }
+
+  putState(kind: string, key: string, blob: Buffer | null): void {
+    if (blob === null) this.#run('DELETE FROM state WHERE kind = ? AND key = ?', kind, key);
+    else
+      this.#run(
+        'INSERT OR REPLACE INTO state (kind, key, checksum, blob) VALUES (?, ?, ?, ?)',
+        kind,
+        key,
+        crc32(blob),
+        blob,
+      );
+  }
+
+  readState(kind: string, key: string): Buffer | 'damaged' | null {
+    const row = this.#get('SELECT checksum, blob FROM state WHERE kind = ? AND key = ?', kind, key);
+    if (row === undefined) return null;
+    const blob = bufferOf(row['blob']);
+    return crc32(blob) === row['checksum'] ? blob : 'damaged';
+  }
+
+  addCount(service: string, key: string, count: number): void {
+    this.#run(
+      `INSERT INTO account (service, key, count) VALUES (?, ?, ?)
+       ON CONFLICT (service, key) DO UPDATE SET count = count + excluded.count`,
+      service,
+      key,
+      count,
+    );
+  }
+
+  counts(): readonly { readonly service: string; readonly key: string; readonly count: number }[] {
+    return this.#all('SELECT service, key, count FROM account').map(row => ({
+      service: String(row['service']),
+      key: String(row['key']),
+      count: Number(row['count']),
+    }));
+  }
+
+  /** Keeps what was set aside, at the cost of the oldest entries beyond the bounds. */
+  addSetAside(entries: readonly SetAside[]): void {
+    for (const { atMs, signal, service, points, reason, sample } of entries)
+      this.#run(
+        `INSERT INTO set_aside (at_ms, signal, service, points, reason, sample)
+         VALUES (?, ?, ?, ?, ?, ?)`,
+        Math.round(atMs),
+        signal,
+        service,
+        points,
+        reason,
+        sample,
+      );
+    if (entries.length === 0) return;
+    this.#run(
+      `DELETE FROM set_aside WHERE id <= (
+         SELECT coalesce(max(id), 0) FROM (
+           SELECT id, row_number() OVER newest AS place, sum(length(sample)) OVER newest AS bytes
+           FROM set_aside WINDOW newest AS (ORDER BY id DESC)
+         ) WHERE place > ? OR bytes > ?
+       )`,
+      SET_ASIDE_ROWS_MAX,
+      SET_ASIDE_BYTES_MAX,
+    );
+  }
+
+  setAside(count: number): readonly SetAside[] {
+    return this.#all('SELECT * FROM set_aside ORDER BY id DESC LIMIT ?', count).map(row => ({
+      atMs: Number(row['at_ms']),
+      signal: String(row['signal']) as Signal,
+      service: String(row['service']),
+      points: Number(row['points']),
+      reason: String(row['reason']),
+      sample: bufferOf(row['sample']),
+    }));
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare(sql)));
+    return statement;
+  }
+
+  #run(sql: string, ...values: SQLInputValue[]): void {
+    this.#prepare(sql).run(...values);
+  }
+
+  #get(sql: string, ...values: SQLInputValue[]): Columns | undefined {
+    return this.#prepare(sql).get(...values);
+  }
+
+  #all(sql: string, ...values: SQLInputValue[]): readonly Columns[] {
+    return this.#prepare(sql).all(...values);
+  }
+}

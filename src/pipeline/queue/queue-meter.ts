@@ -1,0 +1,198 @@
+// The queue's own counters and log lines, the same for both stores. It counts what happened; it decides nothing.
+
+import type { Counter } from '../../lib/counters.ts';
+import type { Logger } from '../../lib/log.ts';
+import { Throttle } from '../../lib/throttle.ts';
+import type { BatchPart, Signal } from '../../model.ts';
+import type {
+  Commit,
+  CommitOutcome,
+  QueueOptions,
+  QueueRow,
+  QueueStats,
+  SetAside,
+} from './queue.ts';
+import type { Replacement } from './queue-directory.ts';
+import { rowPoints } from './rows.ts';
+
+/** Why rows were given up before the back end had answered. */
+export type EvictionReason = 'size' | 'age' | 'disk' | 'damaged';
+
+/** What is tried again when the file does not work. */
+export type StorageOperation = 'read' | 'store' | 'settle' | 'expire';
+
+export interface Eviction {
+  readonly signal: Signal;
+  readonly reason: EvictionReason;
+  readonly parts: readonly Pick<BatchPart, 'service' | 'points'>[];
+}
+
+const REMEDIES: Readonly<Record<EvictionReason, string>> = {
+  size: 'raise queue.metrics.max_bytes, or see why the back end does not accept',
+  age: 'raise queue.metrics.max_age, or see why the back end does not accept',
+  disk: 'free space on the disk of queue.directory',
+  damaged: 'check the disk of queue.directory',
+};
+
+export class QueueMeter {
+  readonly #logger: Logger;
+  readonly #throttle: Throttle;
+  readonly #rows: Counter;
+  readonly #bytes: Counter;
+  readonly #points: Counter;
+  readonly #maxBytes: Counter;
+  readonly #commits: Counter;
+  readonly #refused: Counter;
+  readonly #evicted: Counter;
+  readonly #setAside: Counter;
+  readonly #corruptFiles: Counter;
+  readonly #storageErrors: Counter;
+  readonly #writes: Counter;
+  readonly #writeSeconds: Counter;
+
+  constructor({ counters, logger, clock }: Pick<QueueOptions, 'counters' | 'logger' | 'clock'>) {
+    this.#logger = logger;
+    this.#throttle = new Throttle({ clock });
+    this.#rows = counters.gauge('prom2otlp_queue_rows', 'Requests that wait.', ['signal']);
+    this.#bytes = counters.gauge('prom2otlp_queue_bytes', 'Bytes that wait, compressed.', [
+      'signal',
+    ]);
+    this.#points = counters.gauge('prom2otlp_queue_points', 'Points or log records that wait.', [
+      'signal',
+    ]);
+    this.#maxBytes = counters.gauge('prom2otlp_queue_max_bytes', 'The limit of queue_bytes.', [
+      'signal',
+    ]);
+    this.#commits = counters.counter(
+      'prom2otlp_queue_commits_total',
+      'Commits by how they ended.',
+      ['outcome'],
+    );
+    this.#refused = counters.counter(
+      'prom2otlp_queue_refused_points_total',
+      'Points of commits that stored nothing.',
+      ['signal', 'outcome'],
+    );
+    this.#evicted = counters.counter(
+      'prom2otlp_queue_evicted_points_total',
+      'Points that were given up before the back end accepted them.',
+      ['signal', 'service', 'reason'],
+    );
+    this.#setAside = counters.counter(
+      'prom2otlp_queue_set_aside_points_total',
+      'Points that the back end refused for good.',
+      ['signal', 'service'],
+    );
+    this.#corruptFiles = counters.gauge(
+      'prom2otlp_queue_corrupt_files',
+      'Damaged files that were put aside in the directory of the queue.',
+    );
+    this.#writes = counters.counter(
+      'prom2otlp_queue_writes_total',
+      'Transactions on the file of the queue.',
+    );
+    this.#writeSeconds = counters.counter(
+      'prom2otlp_queue_write_seconds_total',
+      'Time that transactions on the file of the queue took: most of it is the disk.',
+    );
+    this.#storageErrors = counters.counter(
+      'prom2otlp_queue_storage_errors_total',
+      'Operations on the file of the queue that failed.',
+      ['operation'],
+    );
+  }
+
+  stats(signal: Signal, stats: QueueStats): void {
+    this.#rows.set(stats.rows, signal);
+    this.#bytes.set(stats.bytes, signal);
+    this.#points.set(stats.points, signal);
+    this.#maxBytes.set(stats.maxBytes, signal);
+  }
+
+  commit(outcome: CommitOutcome, { batches }: Pick<Commit, 'batches'>): void {
+    this.#commits.add(1, outcome.kind);
+    if (outcome.kind === 'full' || outcome.kind === 'failed')
+      for (const batch of batches) this.#refused.add(rowPoints(batch), batch.signal, outcome.kind);
+    if (outcome.kind === 'full')
+      this.#throttle.run('full', swallowedCount =>
+        this.#logger.warn(
+          { swallowedCount },
+          'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
+        ),
+      );
+    if (outcome.kind === 'held')
+      this.#throttle.run('held', swallowedCount =>
+        this.#logger.error(
+          { cause: outcome.message, swallowedCount },
+          'cannot write the file of the queue; metrics are kept in memory and sent from there',
+        ),
+      );
+    if (outcome.kind === 'failed')
+      this.#throttle.run('failed', swallowedCount =>
+        this.#logger.error({ cause: outcome.message, swallowedCount }, 'cannot store a batch'),
+      );
+  }
+
+  evicted({ signal, reason, parts }: Eviction): void {
+    for (const { service, points } of parts) this.#evicted.add(points, signal, service, reason);
+    const services = [...new Set(parts.map(part => part.service))];
+    const points = parts.reduce((sum, part) => sum + part.points, 0);
+    this.#throttle.run(`evicted ${signal} ${reason}`, swallowedCount =>
+      this.#logger.warn(
+        {
+          signal,
+          reason,
+          points,
+          services: services.slice(0, 10),
+          serviceCount: services.length,
+          remedy: REMEDIES[reason],
+          swallowedCount,
+        },
+        'points were dropped from the queue',
+      ),
+    );
+  }
+
+  /** What the file never took, at the end of the process. */
+  lost(rows: readonly QueueRow[]): void {
+    if (rows.length === 0) return;
+    const points = rows.reduce((sum, row) => sum + rowPoints(row), 0);
+    this.#logger.error(
+      { points },
+      'points that were kept in memory are lost: the file of the queue could not be written to the end',
+    );
+  }
+
+  /** One transaction on the file. */
+  written(durationMs: number): void {
+    this.#writes.add(1);
+    this.#writeSeconds.add(durationMs / 1000);
+  }
+
+  /** Reading or writing failed; what was to be done is tried again later. */
+  storageError(operation: StorageOperation, cause: string): void {
+    this.#storageErrors.add(1, operation);
+    this.#throttle.run(`storage ${operation}`, swallowedCount =>
+      this.#logger.error(
+        { operation, cause, swallowedCount },
+        'the file of the queue does not work',
+      ),
+    );
+  }
+
+  /** A damaged file was replaced by what could be read of it. */
+  replaced({ corruptFile, damage, report }: Replacement): void {
+    this.#logger.error(
+      { corruptFile, damage, ...report },
+      'the file of the queue was damaged: what could be read was taken over, the rest is kept beside it',
+    );
+  }
+
+  corruptFiles(count: number): void {
+    this.#corruptFiles.set(count);
+  }
+
+  setAside(asides: readonly SetAside[]): void {
+    for (const { signal, service, points } of asides) this.#setAside.add(points, signal, service);
+  }
+}

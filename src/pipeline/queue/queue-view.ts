@@ -1,0 +1,118 @@
+// Looks into the durable queue without being its owner: read only, also while a daemon is at work on it. What it
+// gives is what was committed at the moment of each call. It never holds a transaction open between two rows, which
+// would keep the daemon's log from being moved into the file.
+
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { causeText, OperatorError } from '../../errors.ts';
+import type { Signal } from '../../model.ts';
+import { Account } from './account.ts';
+import { readClockOffset } from './books.ts';
+import { QueueFile } from './queue-file.ts';
+import type { QueueRow, SetAside } from './queue.ts';
+import type { RowHead } from './row-columns.ts';
+
+const FILES = ['queue.sqlite', 'queue.sqlite-wal', 'reserve'];
+
+export class QueueView {
+  readonly directory: string;
+  readonly #file: QueueFile;
+
+  private constructor(directory: string, file: QueueFile) {
+    this.directory = directory;
+    this.#file = file;
+  }
+
+  /** Throws an OperatorError when there is no queue in the directory, or none that can be read. */
+  static open(directory: string): QueueView {
+    const path = join(directory, 'queue.sqlite');
+    if (!existsSync(path)) throw mistake(directory, 'there is none', 'name the directory of `run`');
+    try {
+      return new QueueView(directory, QueueFile.open(path, { isReadOnly: true }));
+    } catch (error) {
+      throw unreadable(directory, error);
+    }
+  }
+
+  /** Everything that waits but the bodies, oldest first. */
+  heads(signal: Signal): readonly RowHead[] {
+    return this.#read(() => {
+      const heads = [...this.#file.ids(signal)].map(id => this.#file.head(id));
+      const offsetMs = readClockOffset(this.#file);
+      return heads
+        .filter(head => head !== null)
+        .map(head => ({ ...head, madeAtMs: head.madeAtMs + offsetMs }));
+    });
+  }
+
+  /** One row after the other, oldest first; null stands for one that cannot be read, or is not what was written. */
+  *rows(signal: Signal): Generator<QueueRow | null> {
+    // All ids at once: reading them one by one is a transaction that lasts as long as its reader.
+    for (const id of this.#read(() => [...this.#file.ids(signal)])) {
+      const found = this.#find(id);
+      if (found !== 'gone') yield found;
+    }
+  }
+
+  account(): Account {
+    const account = new Account();
+    for (const { service, key, count } of this.#read(() => this.#file.counts()))
+      account.add(service, key, count);
+    return account;
+  }
+
+  /** What was set aside last, newest first. */
+  setAside(count: number): readonly SetAside[] {
+    return this.#read(() => this.#file.setAside(count));
+  }
+
+  /** Names of damaged files that were put aside in the directory. */
+  corruptFiles(): readonly string[] {
+    return readdirSync(this.directory)
+      .filter(name => name.includes('.corrupt'))
+      .sort();
+  }
+
+  /** What the queue takes on the disk, the reserve included and damaged files not. */
+  diskBytes(): number {
+    const sizes = FILES.map(name =>
+      statSync(join(this.directory, name), { throwIfNoEntry: false }),
+    );
+    return sizes.reduce((sum, stat) => sum + (stat?.size ?? 0), 0);
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  /** `gone` when it was sent meanwhile. */
+  #find(id: number): QueueRow | null | 'gone' {
+    try {
+      const found = this.#file.read(id);
+      if (found === null) return 'gone';
+      return found.isSound ? found.row : null;
+    } catch {
+      return null;
+    }
+  }
+
+  #read<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw unreadable(this.directory, error);
+    }
+  }
+}
+
+function unreadable(directory: string, cause: unknown): OperatorError {
+  const hint = 'look as the user who runs the daemon; a damaged file is mended when that starts';
+  return mistake(directory, causeText(cause), hint, cause);
+}
+
+function mistake(directory: string, problem: string, hint: string, cause?: unknown): OperatorError {
+  const message = `cannot read the queue in ${directory}: ${problem}`;
+  return new OperatorError([{ code: 'E_QUEUE_OPEN', key: 'queue.directory', message, hint }], {
+    cause,
+  });
+}

@@ -1,0 +1,118 @@
+// Makes queue rows of a tick's batch: at most `maxRequestBytes` uncompressed each, cut between services where
+// possible and within one service only where it alone is larger; then compressed. Points keep their order and
+// each row knows which bytes belong to which service.
+
+import { bug } from '../../errors.ts';
+import type { Batch, BatchPart } from '../../model.ts';
+import { compress } from './compression.ts';
+import type { CommitOutcome, Encoding, QueueOptions, QueueRow, QueueStats } from './queue.ts';
+import { countPoints, splitRequest } from './split.ts';
+
+export type NewRow = Omit<QueueRow, 'id'>;
+
+/** Bytes of one service that are a request by themselves. */
+interface Slice {
+  readonly service: string;
+  readonly points: number;
+  readonly bytes: Buffer;
+}
+
+/** What a row and each of its parts cost in the store beside the body; an estimate of the right size. */
+const ROW_BYTES = 96;
+const PART_BYTES = 48;
+
+/** The rows of a batch, in order; [] for a batch without points. The payload must not change meanwhile. */
+export async function makeRows(
+  batch: Batch,
+  compression: QueueOptions['compression'],
+  maxRequestBytes: QueueOptions['maxRequestBytes'],
+): Promise<readonly NewRow[]> {
+  const maxBytes = maxRequestBytes[batch.signal];
+  const rows = packSlices(cutBatch(batch, maxBytes), maxBytes);
+  return await Promise.all(rows.map(slices => makeRow(batch, compression[batch.signal], slices)));
+}
+
+/** What a row counts against the queue's limit. */
+export function rowBytes(row: NewRow): number {
+  const parts = row.parts.reduce((sum, part) => sum + PART_BYTES + part.service.length, 0);
+  return ROW_BYTES + parts + row.body.length;
+}
+
+export function rowPoints(row: { readonly parts: readonly Pick<BatchPart, 'points'>[] }): number {
+  return row.parts.reduce((sum, part) => sum + part.points, 0);
+}
+
+export function sumBytes(rows: readonly NewRow[]): number {
+  return rows.reduce((sum, row) => sum + rowBytes(row), 0);
+}
+
+/** How a commit with these rows ends if its logs have no room; null when they have. */
+export function logsWithoutRoom(
+  rows: readonly NewRow[],
+  { bytes, maxBytes }: Pick<QueueStats, 'bytes' | 'maxBytes'>,
+): CommitOutcome | null {
+  const logBytes = sumBytes(rows.filter(row => row.signal === 'logs'));
+  if (logBytes > maxBytes) {
+    const message = `cannot store logs: ${String(logBytes)} bytes are more than queue.logs.max_bytes; raise it`;
+    return { kind: 'failed', message };
+  }
+  return logBytes > 0 && bytes + logBytes > maxBytes ? { kind: 'full' } : null;
+}
+
+/** One slice per service, or several where the service alone exceeds the limit. */
+function cutBatch(batch: Batch, maxBytes: number): readonly Slice[] {
+  let end = 0;
+  const slices: Slice[] = [];
+  for (const part of batch.parts) {
+    if (part.offset !== end) bug(`parts of a batch do not stand back to back at byte ${end}`);
+    end += part.length;
+    const bytes = batch.payload.subarray(part.offset, end);
+    if (part.points > 0) slices.push(...cutPart(batch, part, bytes, maxBytes));
+  }
+  if (end !== batch.payload.length)
+    bug(`parts of a batch end at byte ${end}, not with its payload`);
+  return slices;
+}
+
+function cutPart(batch: Batch, part: BatchPart, bytes: Buffer, maxBytes: number): readonly Slice[] {
+  const { service } = part;
+  if (bytes.length <= maxBytes) return [{ service, points: part.points, bytes }];
+  return splitRequest(batch.signal, bytes, maxBytes)
+    .map(piece => ({ service, points: countPoints(batch.signal, piece), bytes: piece }))
+    .filter(piece => piece.points > 0);
+}
+
+/** Fills rows with slices in order; a slice that is larger than the limit gets a row of its own. */
+function packSlices(slices: readonly Slice[], maxBytes: number): readonly (readonly Slice[])[] {
+  const rows: Slice[][] = [];
+  let bytes = Infinity;
+  for (const slice of slices) {
+    bytes += slice.bytes.length;
+    if (bytes > maxBytes) {
+      rows.push([]);
+      bytes = slice.bytes.length;
+    }
+    rows.at(-1)?.push(slice);
+  }
+  return rows;
+}
+
+async function makeRow(
+  batch: Batch,
+  encoding: Encoding,
+  slices: readonly Slice[],
+): Promise<NewRow> {
+  let rawBytes = 0;
+  const parts = slices.map(({ service, points, bytes }) => {
+    const part = { service, points, offset: rawBytes, length: bytes.length };
+    rawBytes += bytes.length;
+    return part;
+  });
+  // The common batch is one row: its payload is compressed as it stands, without a copy.
+  const raw =
+    rawBytes === batch.payload.length
+      ? batch.payload
+      : Buffer.concat(slices.map(slice => slice.bytes));
+  const body = await compress(encoding, raw);
+  return { signal: batch.signal, encoding, body, rawBytes, parts, madeAtMs: batch.madeAtMs };
+}

@@ -1,0 +1,183 @@
+// Takes over whatever can be read from a damaged queue file into a fresh one, row by row: a page that is gone
+// costs the rows on it and no others. Only what its checksum vouches for is taken. The damaged file is read and
+// not changed.
+
+import { DatabaseSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
+import type { Signal } from '../../model.ts';
+import { QueueFile } from './queue-file.ts';
+import { bufferOf, checksumOf, rowOf, type Columns } from './row-columns.ts';
+
+export interface SalvageReport {
+  readonly rows: number;
+  /** Rows that were known to be there and could not be read. Others may have been lost unseen. */
+  readonly lostRows: number;
+  readonly states: number;
+  readonly lostStates: number;
+}
+
+/** Ids that a row may still be known by somewhere are not given to another one, even if it was lost unseen. */
+const IDS_SKIPPED = 1_000_000;
+const ROWS_PER_STEP = 16;
+
+/** Reads the damaged file into a new one, which is complete and closed afterwards. Throws when it cannot write. */
+export function salvage(damagedPath: string, freshPath: string): SalvageReport {
+  const fresh = QueueFile.open(freshPath);
+  try {
+    const damaged = openDamaged(damagedPath);
+    try {
+      return takeOver(damaged, fresh);
+    } finally {
+      damaged?.close();
+    }
+  } finally {
+    fresh.close();
+  }
+}
+
+function openDamaged(path: string): DatabaseSync | null {
+  try {
+    const damaged = new DatabaseSync(path, { readOnly: true, defensive: false });
+    // Without this SQLite reads nothing at all of a file whose tail is missing.
+    damaged.exec('PRAGMA writable_schema = ON');
+    return damaged;
+  } catch {
+    return null;
+  }
+}
+
+function takeOver(damaged: DatabaseSync | null, fresh: QueueFile): SalvageReport {
+  if (damaged === null) return { rows: 0, lostRows: 0, states: 0, lostStates: 0 };
+  const batches = takeBatches(damaged, fresh);
+  return fresh.transact(() => {
+    const states = takeStates(damaged, fresh);
+    takeAccount(damaged, fresh);
+    takeSetAside(damaged, fresh);
+    return { ...batches, ...states };
+  });
+}
+
+function takeBatches(
+  damaged: DatabaseSync,
+  fresh: QueueFile,
+): Pick<SalvageReport, 'rows' | 'lostRows'> {
+  const known = new Set<number>();
+  const note = (columns: Columns): void => void known.add(Number(columns['id']));
+  // From both ends, in the table and in its index: each may be damaged at another place.
+  for (const direction of ['ASC', 'DESC']) {
+    readUntilDamage(damaged, `SELECT id FROM batch NOT INDEXED ORDER BY id ${direction}`, note);
+    const order = `ORDER BY signal ${direction}, id ${direction}`;
+    readUntilDamage(damaged, `SELECT id FROM batch INDEXED BY batch_by_signal ${order}`, note);
+  }
+  const ids = [...known].sort((a, b) => a - b);
+  let rows = 0;
+  // In steps, so that the log of the new file stays small.
+  for (let i = 0; i < ids.length; i += ROWS_PER_STEP)
+    rows += fresh.transact(() => takeRows(damaged, fresh, ids.slice(i, i + ROWS_PER_STEP)));
+  fresh.skipIds(lastId(damaged, ids) + IDS_SKIPPED);
+  return { rows, lostRows: ids.length - rows };
+}
+
+function takeRows(damaged: DatabaseSync, fresh: QueueFile, ids: readonly number[]): number {
+  let rows = 0;
+  for (const id of ids)
+    readUntilDamage(damaged, `SELECT * FROM batch WHERE id = ${String(id)}`, columns => {
+      const row = rowOf(columns);
+      if (row.id !== id || checksumOf(row, String(columns['parts'])) !== columns['checksum'])
+        return;
+      fresh.insert(row);
+      rows++;
+    });
+  return rows;
+}
+
+function lastId(damaged: DatabaseSync, ids: readonly number[]): number {
+  let last = ids.at(-1) ?? 0;
+  const sql = "SELECT seq FROM sqlite_sequence WHERE name = 'batch'";
+  readUntilDamage(damaged, sql, ({ seq }) => {
+    if (Number.isSafeInteger(seq)) last = Math.max(last, Number(seq));
+  });
+  // A number that damage has made large would leave no ids for the rows to come.
+  return Math.min(last, Number.MAX_SAFE_INTEGER / 2);
+}
+
+function takeStates(
+  damaged: DatabaseSync,
+  fresh: QueueFile,
+): Pick<SalvageReport, 'states' | 'lostStates'> {
+  const taken = new Set<string>();
+  const lost = new Set<string>();
+  for (const direction of ['ASC', 'DESC'])
+    readUntilDamage(
+      damaged,
+      `SELECT * FROM state NOT INDEXED ORDER BY rowid ${direction}`,
+      columns => {
+        const { kind, key } = columns;
+        const name = `${String(kind)} ${String(key)}`;
+        const blob = bufferOf(columns['blob']);
+        if (taken.has(name)) return;
+        if (crc32(blob) !== columns['checksum']) {
+          lost.add(name);
+          return;
+        }
+        taken.add(name);
+        fresh.putState(String(kind), String(key), blob);
+      },
+    );
+  return { states: taken.size, lostStates: lost.size };
+}
+
+function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
+  const taken = new Set<string>();
+  for (const direction of ['ASC', 'DESC']) {
+    const order = `ORDER BY service ${direction}, key ${direction}`;
+    readUntilDamage(damaged, `SELECT service, key, count FROM account ${order}`, columns => {
+      const { service, key, count } = columns;
+      const name = `${String(service)}\u0000${String(key)}`;
+      if (taken.has(name) || !Number.isSafeInteger(count)) return;
+      taken.add(name);
+      fresh.addCount(String(service), String(key), Number(count));
+    });
+  }
+}
+
+/** From the oldest on, as far as it goes: these are for a look only. */
+function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
+  readUntilDamage(damaged, 'SELECT * FROM set_aside ORDER BY id', columns => {
+    const { at_ms: atMs, signal, service, points, reason, sample } = columns;
+    fresh.addSetAside([
+      {
+        atMs: Number(atMs),
+        signal: String(signal) as Signal,
+        service: String(service),
+        points: Number(points),
+        reason: String(reason),
+        sample: bufferOf(sample),
+      },
+    ]);
+  });
+}
+
+/** Hands over the rows of a query up to the first that cannot be read. What `take` throws goes through. */
+function readUntilDamage(
+  damaged: DatabaseSync,
+  sql: string,
+  take: (columns: Columns) => void,
+): void {
+  const next = rowsOf(damaged, sql);
+  for (let columns = next(); columns !== null; columns = next()) take(columns);
+}
+
+/** Null at the end and at the first error. */
+function rowsOf(damaged: DatabaseSync, sql: string): () => Columns | null {
+  let rows: Iterator<Columns> | undefined;
+  return () => {
+    try {
+      rows ??= damaged.prepare(sql).iterate();
+      const { done, value } = rows.next();
+      return done === true ? null : value;
+    } catch {
+      return null;
+    }
+  };
+}

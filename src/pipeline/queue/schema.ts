@@ -1,0 +1,145 @@
+// The file format of the durable queue: one SQLite database, its tables and how it is opened. Everything that
+// was committed survives the process (WAL) and the machine (synchronous FULL, where the disk honours fsync).
+//
+//   batch      one queued request: compressed body, index by service, checksum over all of it
+//   state      blobs by kind and key, which are committed together with the batches they belong to
+//   account    what became of every sample and point, by service
+//   set_aside  what the back end refused for good, bounded
+
+import { DatabaseSync } from 'node:sqlite';
+
+/** Marks the file as ours: `p2ot`. */
+const APPLICATION_ID = 0x70326f74;
+/** Raised with every change that an older program could not read. */
+const FORMAT_VERSION = 1;
+
+// AUTOINCREMENT: without it the id of the newest row would be used again after that row was deleted.
+// Bodies stand last, so that reading the other columns does not touch their pages.
+const TABLES = `
+  CREATE TABLE batch (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    signal TEXT NOT NULL,
+    encoding TEXT NOT NULL,
+    made_at_ms INTEGER NOT NULL,
+    raw_bytes INTEGER NOT NULL,
+    points INTEGER NOT NULL,
+    counted_bytes INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    parts TEXT NOT NULL,
+    body BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX batch_by_signal ON batch (signal, id);
+  CREATE TABLE state (
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    checksum INTEGER NOT NULL,
+    blob BLOB NOT NULL,
+    PRIMARY KEY (kind, key)
+  ) STRICT;
+  CREATE TABLE account (
+    service TEXT NOT NULL,
+    key TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (service, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE set_aside (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ms INTEGER NOT NULL,
+    signal TEXT NOT NULL,
+    service TEXT NOT NULL,
+    points INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    sample BLOB NOT NULL
+  ) STRICT;
+`;
+
+/** What fails for other reasons than SQLite's or the operating system's, but is no broken invariant. */
+export class StorageError extends Error {}
+
+export interface OpenOptions {
+  readonly isReadOnly?: boolean;
+  /** The log is moved into the database once it has this many bytes. */
+  readonly checkpointBytes?: number;
+}
+
+const PAGE_BYTES = 4096;
+/** How long the event loop may stand still while another program, a backup say, has the file locked. */
+const BUSY_MS = 200;
+
+/** Opens or creates the database; throws what SQLite throws, or a StorageError for a file that is not ours. */
+export function openDatabase(path: string, options: OpenOptions = {}): DatabaseSync {
+  const { isReadOnly = false, checkpointBytes = 1024 * 1024 } = options;
+  const db = new DatabaseSync(path, { readOnly: isReadOnly, timeout: BUSY_MS });
+  try {
+    checkFormat(db);
+    if (!isReadOnly) prepare(db, Math.ceil(checkpointBytes / PAGE_BYTES));
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function prepare(db: DatabaseSync, checkpointPages: number): void {
+  // auto_vacuum counts only while there is no table yet; the other settings are per connection.
+  db.exec(`
+    PRAGMA page_size = ${String(PAGE_BYTES)};
+    PRAGMA auto_vacuum = INCREMENTAL;
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA wal_autocheckpoint = ${String(checkpointPages)};
+    PRAGMA journal_size_limit = ${String(16 * 1024 * 1024)};
+    PRAGMA trusted_schema = OFF;
+    PRAGMA cell_size_check = ON;
+  `);
+  if (pragma(db, 'user_version') === FORMAT_VERSION) return;
+  db.exec(`
+    BEGIN IMMEDIATE;
+    ${TABLES}
+    PRAGMA application_id = ${String(APPLICATION_ID)};
+    PRAGMA user_version = ${String(FORMAT_VERSION)};
+    COMMIT;
+  `);
+}
+
+function checkFormat(db: DatabaseSync): void {
+  const version = pragma(db, 'user_version');
+  const isEmpty = version === 0 && pragma(db, 'schema_version') === 0;
+  if (isEmpty) return;
+  if (pragma(db, 'application_id') !== APPLICATION_ID)
+    throw new StorageError('it belongs to another program');
+  if (version !== FORMAT_VERSION)
+    throw new StorageError(`it has format ${String(version)}, made by another version`);
+}
+
+/** The number that a pragma gives. */
+export function pragma(db: DatabaseSync, name: string): number {
+  const row = db.prepare(`PRAGMA ${name}`).get();
+  return Number(Object.values(row ?? {})[0]);
+}
+
+/**
+ * What is wrong when SQLite gives up: the disk is full, the file is damaged, another process has a lock, or
+ * reading and writing fail for another reason. Null for what is no error of SQLite.
+ */
+export type StorageProblem = 'full' | 'damaged' | 'busy' | 'other';
+
+const PROBLEM_OF_CODE: Readonly<Record<number, StorageProblem>> = {
+  5: 'busy',
+  6: 'busy',
+  11: 'damaged',
+  13: 'full',
+  26: 'damaged',
+};
+
+export function storageProblem(error: unknown): StorageProblem | null {
+  if (!(error instanceof Error) || !('errcode' in error)) return null;
+  // The lower eight bits are the primary code.
+  return PROBLEM_OF_CODE[Number(error.errcode) & 0xff] ?? 'other';
+}
+
+/** True for what disks and files may do to a program; everything else that is thrown is a mistake in it. */
+export function isStorageFailure(error: unknown): boolean {
+  if (error instanceof StorageError || storageProblem(error) !== null) return true;
+  return error instanceof Error && 'syscall' in error;
+}

@@ -1,0 +1,155 @@
+// Cuts an OTLP request in protobuf into smaller requests without decoding it: at the coarsest place that
+// gives two pieces, which is between Resources, then scopes, then metrics, then data points (or log records).
+// What stands beside the children (Resource, scope, name, unit, temporality, unknown fields) is copied into
+// both pieces, so that each is a complete request and together they hold every point once. Envelopes without
+// points are left out.
+//
+//   ExportMetricsServiceRequest 1 ─▶ ResourceMetrics 2 ─▶ ScopeMetrics 2 ─▶ Metric 5|7|9|10|11 ─▶ data 1 ─▶ point
+//   ExportLogsServiceRequest    1 ─▶ ResourceLogs    2 ─▶ ScopeLogs    2 ─▶ LogRecord
+
+import type { Signal } from '../../model.ts';
+import { WireError, WireReader } from '../encode/wire-reader.ts';
+import { WIRE, WireWriter } from '../encode/wire.ts';
+
+/** From the request down: the numbers of the fields that hold the children. The last level's are points. */
+const CHILD_FIELDS: Readonly<Record<Signal, readonly (readonly number[])[]>> = {
+  metrics: [[1], [2], [2], [5, 7, 9, 10, 11], [1]],
+  logs: [[1], [2], [2]],
+};
+
+type Levels = readonly (readonly number[])[];
+
+/** One child within its parent's bytes: `start` is its tag, `bodyStart` its first byte. */
+interface Child {
+  readonly field: number;
+  readonly points: number;
+  readonly start: number;
+  readonly bodyStart: number;
+  readonly end: number;
+}
+
+/** Data points or log records of a request; 0 for damaged bytes. */
+export function countPoints(signal: Signal, request: Buffer): number {
+  return orElse(0, () => countWithin(readerOf(request), CHILD_FIELDS[signal], 0));
+}
+
+/** Two requests that together hold the points of one, in order; null when it cannot be cut. */
+export function halveRequest(signal: Signal, request: Buffer): readonly [Buffer, Buffer] | null {
+  return orElse(null, () => halve(request, CHILD_FIELDS[signal], 0));
+}
+
+/** Requests of at most `maxBytes`, in order; a single point that is larger stays as it is. */
+export function splitRequest(signal: Signal, request: Buffer, maxBytes: number): readonly Buffer[] {
+  if (request.length <= maxBytes) return [request];
+  const halves = halveRequest(signal, request);
+  if (halves === null) return [request];
+  return halves.flatMap(half => splitRequest(signal, half, maxBytes));
+}
+
+/** The request with its first point only: what one shows as a sample of it. */
+export function firstPoint(signal: Signal, request: Buffer): Buffer {
+  let piece = request;
+  for (let halves = halveRequest(signal, piece); halves !== null; ) {
+    [piece] = halves;
+    halves = halveRequest(signal, piece);
+  }
+  return piece;
+}
+
+function orElse<T>(fallback: T, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof WireError) return fallback;
+    throw error;
+  }
+}
+
+function readerOf(bytes: Buffer): WireReader {
+  return new WireReader(bytes, 'request');
+}
+
+/** Counts to the end of the message that the reader stands in. */
+function countWithin(reader: WireReader, levels: Levels, level: number): number {
+  const childFields = levels[level];
+  if (childFields === undefined) return 1;
+  let points = 0;
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if (!isChild(tag, childFields)) {
+      reader.skip(tag & 7);
+      continue;
+    }
+    const outerEnd = reader.enter();
+    points += countWithin(reader, levels, level + 1);
+    reader.leave(outerEnd);
+  }
+  return points;
+}
+
+function halve(message: Buffer, levels: Levels, level: number): readonly [Buffer, Buffer] | null {
+  const { children, rest } = takeApart(message, levels, level);
+  const [only] = children;
+  if (only === undefined) return null;
+  if (children.length === 1) {
+    const halves = halve(message.subarray(only.bodyStart, only.end), levels, level + 1);
+    if (halves === null) return null;
+    const wrap = (half: Buffer): Buffer => Buffer.concat([...rest, ...wrapped(only.field, half)]);
+    return [wrap(halves[0]), wrap(halves[1])];
+  }
+  const join = (some: readonly Child[]): Buffer =>
+    Buffer.concat([...rest, ...some.map(({ start, end }) => message.subarray(start, end))]);
+  const cut = middle(children.map(({ points }) => points));
+  return [join(children.slice(0, cut)), join(children.slice(cut))];
+}
+
+/** The children of a message that hold points, and every other field as it stands. */
+function takeApart(
+  message: Buffer,
+  levels: Levels,
+  level: number,
+): { readonly children: readonly Child[]; readonly rest: readonly Buffer[] } {
+  const childFields = levels[level] ?? [];
+  const reader = readerOf(message);
+  const children: Child[] = [];
+  const rest: Buffer[] = [];
+  while (!reader.isAtEnd) {
+    const start = reader.offset;
+    const tag = reader.tag();
+    if (isChild(tag, childFields)) {
+      const outerEnd = reader.enter();
+      const { offset: bodyStart, end } = reader;
+      const points = countWithin(reader, levels, level + 1);
+      reader.leave(outerEnd);
+      if (points > 0) children.push({ field: tag >>> 3, points, start, bodyStart, end });
+    } else {
+      reader.skip(tag & 7);
+      rest.push(message.subarray(start, reader.offset));
+    }
+  }
+  return { children, rest };
+}
+
+function isChild(tag: number, childFields: readonly number[]): boolean {
+  return (tag & 7) === WIRE.bytes && childFields.includes(tag >>> 3);
+}
+
+function wrapped(field: number, body: Buffer): readonly Buffer[] {
+  const head = new WireWriter();
+  head.tag(field, WIRE.bytes);
+  head.varint(body.length);
+  return [head.written(), body];
+}
+
+/** The place (1 … length-1) at which the sums of the weights before and after it differ least. */
+export function middle(weights: readonly number[]): number {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  let cut = 1;
+  let before = weights[0] ?? 0;
+  for (; cut < weights.length - 1; cut++) {
+    const next = before + (weights[cut] ?? 0);
+    if (Math.abs(total - 2 * next) >= Math.abs(total - 2 * before)) break;
+    before = next;
+  }
+  return cut;
+}

@@ -1,0 +1,315 @@
+// The durable queue: what a commit stored is sent even after a crash, a kill or a power cut. One SQLite file,
+// one writer, transactions on the main thread; only compression happens elsewhere. When the disk is full, new
+// metrics are stored only in exchange for old ones, while acknowledgements go on in space that is kept for them
+// (storage.ts).
+
+import { causeText } from '../../errors.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import { Serial } from '../../lib/serial.ts';
+import type { Signal } from '../../model.ts';
+import { Account } from './account.ts';
+import type { AgeClock } from './age-clock.ts';
+import { Books, openAgeClock } from './books.ts';
+import { Change } from './change.ts';
+import { removeDamaged } from './eviction.ts';
+import { HeldCommits } from './held-commits.ts';
+import { openError } from './queue-directory.ts';
+import { QueueMeter, type StorageOperation } from './queue-meter.ts';
+import type {
+  Commit,
+  CommitOutcome,
+  Queue,
+  QueueOptions,
+  QueueRow,
+  QueueStats,
+  SetAside,
+  Settlement,
+} from './queue.ts';
+import { logsWithoutRoom, makeRows, rowBytes, sumBytes } from './rows.ts';
+import { isStorageFailure } from './schema.ts';
+import { Storage } from './storage.ts';
+import { Tallies } from './tallies.ts';
+import {
+  expire,
+  settleRow,
+  storeCommit,
+  storeHeld,
+  type Outcome,
+  type Situation,
+} from './transactions.ts';
+
+export class SqliteQueue implements Queue {
+  readonly account: Account = new Account();
+  readonly #options: QueueOptions;
+  readonly #meter: QueueMeter;
+  readonly #tallies: Tallies;
+  readonly #storage: Storage;
+  readonly #ages: AgeClock;
+  readonly #books: Books;
+  /** What the file does not have yet, because it could not be written. */
+  readonly #held: HeldCommits;
+  readonly #commits = new Serial();
+  readonly #listeners: (() => void)[] = [];
+  readonly #pinned = new Set<number>();
+  /** Settled rows for which that could not be written yet; for everybody else they are gone. */
+  readonly #unsettled = new Map<number, Outcome>();
+  /** Of a row; ids go on behind what the file and this process have given out. */
+  #lastId: number;
+  #isClosed = false;
+
+  private constructor(options: QueueOptions, parts: { meter: QueueMeter; storage: Storage }) {
+    const { meter, storage } = parts;
+    this.#options = options;
+    this.#meter = meter;
+    this.#storage = storage;
+    this.#tallies = new Tallies(options.config, this.account, meter);
+    this.#held = new HeldCommits(options.config.metrics.maxBytes);
+    this.#ages = storage.read(file => openAgeClock(file, options.clock));
+    this.#books = new Books({
+      storage,
+      tallies: this.#tallies,
+      held: this.#held,
+      ages: this.#ages,
+      meter,
+    });
+    this.#lastId = storage.read(file => file.lastId());
+  }
+
+  /** Opens or creates the queue in a directory. Throws an OperatorError. */
+  static open(options: QueueOptions, directory: string): SqliteQueue {
+    const meter = new QueueMeter(options);
+    let queue: SqliteQueue | null = null;
+    const storage = Storage.open({
+      directory,
+      maxBytes: options.config.metrics.maxBytes + options.config.logs.maxBytes,
+      clock: options.clock,
+      onReplaced: replacement => meter.replaced(replacement),
+      onReopened: () => {
+        if (queue !== null) queue.#books.distrust();
+      },
+      onWritten: durationMs => meter.written(durationMs),
+    });
+    try {
+      queue = new SqliteQueue(options, { meter, storage });
+      queue.#books.refresh();
+      // At the start, a file that cannot be written is the operator's to mend.
+      queue.#books.write(() => new Change());
+      return queue;
+    } catch (error) {
+      storage.close();
+      throw openError(`cannot use the queue in ${directory}`, error);
+    }
+  }
+
+  async commit(commit: Commit): Promise<CommitOutcome> {
+    const outcome = await this.#commits.run(() => this.#commit(commit));
+    this.#meter.commit(outcome, commit);
+    if (outcome.kind === 'stored') failpoint('commit-done');
+    if (outcome.kind === 'stored' || outcome.kind === 'held')
+      for (const listener of this.#listeners) listener();
+    return outcome;
+  }
+
+  oldest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]> {
+    if (this.#isClosed) return Promise.resolve([]);
+    if (signal === 'metrics') this.#expire();
+    const stored = this.#guard('read', () => this.#find(signal, count, skip)) ?? [];
+    const held = this.#held.rows().filter(row => row.signal === signal && !skip.has(row.id));
+    const rows = [...stored, ...held].slice(0, count);
+    const inWallTime = rows.map(row => ({ ...row, madeAtMs: this.#ages.wallMs(row.madeAtMs) }));
+    return Promise.resolve(inWallTime);
+  }
+
+  pin(id: number): boolean {
+    if (this.#unsettled.has(id) || this.#isClosed) return false;
+    const isStored = (): boolean => this.#storage.read(file => file.has(id));
+    const has = this.#held.has(id) || (this.#guard('read', isStored) ?? false);
+    if (has) this.#pinned.add(id);
+    return has;
+  }
+
+  unpin(id: number): void {
+    if (!this.#unsettled.has(id)) this.#pinned.delete(id);
+  }
+
+  settle(
+    id: number,
+    settlements: readonly Settlement[],
+    aside: readonly SetAside[],
+  ): Promise<void> {
+    if (!this.#pinned.has(id)) return Promise.resolve();
+    if (this.#held.has(id)) {
+      this.#pinned.delete(id);
+      this.#books.note(this.#held.settle(id, { settlements, aside }));
+      this.#meter.setAside(aside);
+    } else {
+      this.#unsettled.set(id, { settlements, aside });
+      this.#settleAll();
+    }
+    return Promise.resolve();
+  }
+
+  readSetAside(count: number): Promise<readonly SetAside[]> {
+    const read = (): readonly SetAside[] => this.#storage.read(file => file.setAside(count));
+    return Promise.resolve(this.#guard('read', read) ?? []);
+  }
+
+  readState(kind: string, key: string): Promise<Buffer | null> {
+    const held = this.#held.readState(kind, key);
+    if (held !== undefined) return Promise.resolve(held);
+    const blob = this.#guard('read', () => this.#storage.read(file => file.readState(kind, key)));
+    if (blob === 'damaged') this.#meter.storageError('read', `state ${kind} of ${key} is damaged`);
+    return Promise.resolve(blob === 'damaged' ? null : (blob ?? null));
+  }
+
+  stats(signal: Signal): QueueStats {
+    return this.#tallies.stats(signal);
+  }
+
+  corruptFiles(): readonly string[] {
+    return this.#storage.corruptFiles();
+  }
+
+  onCommit(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    await this.#commits.run(() => undefined);
+    this.#settleAll();
+    this.#guard('store', () => this.#storeHeld());
+    this.#isClosed = true;
+    this.#meter.lost(this.#held.rows());
+    this.#storage.close();
+  }
+
+  async #commit(commit: Commit): Promise<CommitOutcome> {
+    const closed = {
+      kind: 'failed',
+      message: 'cannot store a batch: the queue is closed',
+    } as const;
+    if (this.#isClosed) return closed;
+    const rows = await this.#makeRows(commit);
+    if (this.#isClosed) return closed;
+    try {
+      this.#books.refresh();
+      const refused = logsWithoutRoom(rows, this.stats('logs'));
+      return refused ?? { kind: 'stored', evictedPoints: this.#store(commit, rows) };
+    } catch (error) {
+      if (!isStorageFailure(error)) throw error;
+      const message = `cannot store a batch: ${causeText(error)}`;
+      if (rows.some(row => row.signal === 'logs')) return { kind: 'failed', message };
+      const change = this.#held.hold(commit, rows, this.#pinned);
+      this.#books.note(change);
+      return { kind: 'held', evictedPoints: change.evictedPoints, message };
+    }
+  }
+
+  /** The rows of a commit with ids that no row has had before. */
+  async #makeRows({ batches }: Commit): Promise<readonly QueueRow[]> {
+    const { compression, maxRequestBytes } = this.#options;
+    const rows: QueueRow[] = [];
+    for (const batch of batches) {
+      const madeAtMs = this.#ages.timeOf(batch.madeAtMs);
+      for (const row of await makeRows(batch, compression, maxRequestBytes))
+        rows.push({ ...row, id: ++this.#lastId, madeAtMs });
+    }
+    return rows;
+  }
+
+  /** Everything of the commit in one transaction, behind all that waits for one; gives the points that were evicted. */
+  #store(commit: Commit, rows: readonly QueueRow[]): number {
+    this.#settleAll();
+    this.#storeHeld();
+    const bytes = sumBytes(rows);
+    const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
+    const situation = { ...this.#situation(), hasRoom };
+    return this.#books.write(file => storeCommit(file, commit, rows, situation)).evictedPoints;
+  }
+
+  /** Writes what could not be written before. Throws what SQLite throws; the rest is held on. */
+  #storeHeld(): void {
+    if (this.#held.isEmpty) return;
+    this.#books.write(file => {
+      this.#held.write(file);
+      return new Change();
+    });
+    this.#held.written();
+    for (const row of this.#held.rows()) {
+      const hasRoom = this.#storage.hasRoom(rowBytes(row));
+      const situation = { ...this.#situation(), hasRoom };
+      this.#books.write(file => storeHeld(file, row, situation));
+      this.#held.stored(row);
+    }
+    this.#books.report();
+  }
+
+  #situation(): Omit<Situation, 'hasRoom'> {
+    return {
+      pinned: this.#pinned,
+      madeBeforeMs: this.#ages.nowMs() - this.#options.config.metrics.maxAgeMs,
+      stats: { metrics: this.stats('metrics'), logs: this.stats('logs') },
+    };
+  }
+
+  #find(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
+    const { rows, damagedIds } = this.#storage.read(file => {
+      const rows: QueueRow[] = [];
+      const damagedIds: number[] = [];
+      for (const id of file.ids(signal)) {
+        if (rows.length >= count) break;
+        if (skip.has(id) || this.#unsettled.has(id)) continue;
+        const found = file.read(id);
+        if (found?.isSound === true) rows.push(found.row);
+        else damagedIds.push(id);
+      }
+      return { rows, damagedIds };
+    });
+    const atMs = this.#options.clock.nowMs();
+    for (const id of damagedIds) {
+      this.#books.write(file => removeDamaged(file, id, atMs), 'at any cost');
+      // What the row said of its services may be damaged as well.
+      this.#books.distrust();
+    }
+    return rows;
+  }
+
+  /** Gives up metrics that are too old, if there are any. */
+  #expire(): void {
+    const { madeBeforeMs } = this.#situation();
+    const { oldestAtMs } = this.stats('metrics');
+    if (oldestAtMs === null || oldestAtMs >= this.#ages.wallMs(madeBeforeMs)) return;
+    const situation = { pinned: this.#pinned, madeBeforeMs };
+    const write = (): Change => this.#books.write(file => expire(file, situation), 'at any cost');
+    this.#guard('expire', write);
+    this.#books.note(this.#held.expire(madeBeforeMs, this.#pinned));
+  }
+
+  /** Writes every settlement that is waiting for it. What cannot be written now stays, unseen by others. */
+  #settleAll(): void {
+    for (const [id, outcome] of this.#unsettled) {
+      const settle = (): Change =>
+        this.#books.write(file => settleRow(file, id, outcome), 'at any cost');
+      if (this.#guard('settle', settle) === null) return;
+      failpoint('settle-done');
+      this.#unsettled.delete(id);
+      this.#pinned.delete(id);
+      this.#meter.setAside(outcome.aside);
+      this.#storage.tidy();
+    }
+  }
+
+  /** Null, counted and logged, when the file fails; nothing of it is to be had from a closed queue. */
+  #guard<T>(operation: StorageOperation, work: () => T): T | null {
+    if (this.#isClosed) return null;
+    try {
+      this.#books.refresh();
+      return work();
+    } catch (error) {
+      if (!isStorageFailure(error)) throw error;
+      this.#meter.storageError(operation, causeText(error));
+      return null;
+    }
+  }
+}

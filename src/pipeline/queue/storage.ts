@@ -1,0 +1,172 @@
+// Keeps the file of the durable queue usable whatever happens to its disk: held against other processes, with
+// space in reserve for acknowledgements, and replaced by what can be salvaged of it when it is damaged.
+
+import { causeText, OperatorError } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { DirectoryLock } from './lock.ts';
+import { openError, QueueDirectory, type Replacement } from './queue-directory.ts';
+import type { QueueFile } from './queue-file.ts';
+import { Reserve } from './reserve.ts';
+import { isStorageFailure, StorageError, storageProblem } from './schema.ts';
+
+export interface StorageOptions {
+  readonly directory: string;
+  /** What the queue may hold: the space in reserve is a part of it. */
+  readonly maxBytes: number;
+  readonly clock: Clock;
+  /** A damaged file was replaced: everything that was read of it before may be different now. */
+  readonly onReplaced: (replacement: Replacement) => void;
+  /** The same file was opened anew, since it had seemed damaged. */
+  readonly onReopened: () => void;
+  /** After each transaction, good or failed: how long it held the event loop. */
+  readonly onWritten: (durationMs: number) => void;
+}
+
+const RESERVE_BYTES_MIN = 256 * 1024;
+const RESERVE_BYTES_MAX = 4 * 1024 * 1024;
+/** Unused pages that the file may keep for the next rows. */
+const UNUSED_PAGES_MAX = 2048;
+
+export class Storage {
+  readonly #options: StorageOptions;
+  readonly #directory: QueueDirectory;
+  readonly #lock: DirectoryLock;
+  readonly #reserve: Reserve;
+  #file: QueueFile | null = null;
+
+  private constructor(options: StorageOptions, directory: QueueDirectory, lock: DirectoryLock) {
+    this.#options = options;
+    this.#directory = directory;
+    this.#lock = lock;
+    this.#reserve = new Reserve(directory.file('reserve'), reserveBytesFor(options.maxBytes));
+  }
+
+  /** Throws an OperatorError: the directory is held, cannot be written, or holds what is not ours. */
+  static open(options: StorageOptions): Storage {
+    const { directory: path, maxBytes } = options;
+    // The log must fit into the reserve several times, or giving that up would not make room to move it.
+    const directory = new QueueDirectory(path, reserveBytesFor(maxBytes) / 4);
+    const lock = DirectoryLock.acquire(path);
+    const storage = new Storage(options, directory, lock);
+    try {
+      storage.#openFile();
+      storage.#reserve.hold();
+      return storage;
+    } catch (error) {
+      lock.release();
+      if (error instanceof OperatorError) throw error;
+      throw openError(`cannot open the queue in ${path}`, error);
+    }
+  }
+
+  /** Names of the damaged files that were put aside in the queue's directory. */
+  corruptFiles(): readonly string[] {
+    return this.#directory.corruptFiles();
+  }
+
+  /** Reads; a damaged file is replaced and read again. Throws what SQLite throws. */
+  read<T>(work: (file: QueueFile) => T): T {
+    try {
+      return work(this.#current());
+    } catch (error) {
+      this.#replaceDamaged(error);
+      return work(this.#current());
+    }
+  }
+
+  /** Writes all that `work` does, or nothing; it may run twice. Throws what SQLite throws. */
+  write<T>(work: (file: QueueFile) => T): T {
+    const { clock, onWritten } = this.#options;
+    const startedMs = clock.monotonicMs();
+    try {
+      return this.read(file => file.transact(() => work(file)));
+    } finally {
+      onWritten(clock.monotonicMs() - startedMs);
+    }
+  }
+
+  /** The same for what must not fail for want of space: the reserve is given up for it. */
+  writeAtAnyCost<T>(work: (file: QueueFile) => T): T {
+    try {
+      return this.write(work);
+    } catch (error) {
+      if (storageProblem(error) === null || !this.#reserve.giveUp()) throw error;
+      // With the log moved into the file, there is room for the next entries in the log.
+      this.#current().checkpoint();
+      return this.write(work);
+    }
+  }
+
+  /** Whether so much may be added: in the log and in the file, with the reserve untouched. */
+  hasRoom(bytes: number): boolean {
+    const isRoomy = (): boolean => this.#reserve.hold() && this.#directory.freeBytes() >= 2 * bytes;
+    if (isRoomy()) return true;
+    this.#giveBack(0);
+    return isRoomy();
+  }
+
+  /** To be called after rows were removed: gives space back, and takes the reserve back when there is room. */
+  tidy(): void {
+    this.#giveBack(this.#reserve.isHeld ? UNUSED_PAGES_MAX : 0);
+    this.#reserve.hold();
+  }
+
+  /** Gives what removed rows left behind back to the disk, but for so many pages. */
+  #giveBack(keptPages: number): void {
+    try {
+      const file = this.#current();
+      if (file.shrink(keptPages)) file.checkpoint();
+    } catch (error) {
+      // Whatever is wrong will be met, and reported, by the next reading or writing.
+      if (!isStorageFailure(error)) throw error;
+    }
+  }
+
+  close(): void {
+    this.#file?.close();
+    this.#file = null;
+    this.#lock.release();
+  }
+
+  #current(): QueueFile {
+    return this.#file ?? this.#openFile();
+  }
+
+  #openFile(): QueueFile {
+    const file = this.#openSound() ?? this.#replace('its structure is broken');
+    this.#file = file;
+    return file;
+  }
+
+  /** Null when the file is damaged. */
+  #openSound(): QueueFile | null {
+    try {
+      return this.#directory.open();
+    } catch (error) {
+      // Even opening takes some space.
+      if (storageProblem(error) === null || !this.#reserve.giveUp()) throw error;
+      return this.#directory.open();
+    }
+  }
+
+  #replaceDamaged(error: unknown): void {
+    if (storageProblem(error) !== 'damaged') throw error;
+    this.#file?.close();
+    this.#file = null;
+    // Where a page could not be read, SQLite may call it damaged: only a fresh look decides.
+    this.#file = this.#openSound() ?? this.#replace(causeText(error));
+    this.#options.onReopened();
+  }
+
+  #replace(damage: string): QueueFile {
+    const replacement = this.#directory.replace(damage, this.#options.clock.nowMs());
+    this.#options.onReplaced(replacement);
+    const file = this.#directory.open();
+    if (file === null) throw new StorageError('the file that was salvaged is damaged, too');
+    return file;
+  }
+}
+
+function reserveBytesFor(maxBytes: number): number {
+  return Math.round(Math.min(Math.max(maxBytes / 64, RESERVE_BYTES_MIN), RESERVE_BYTES_MAX));
+}

@@ -1,0 +1,146 @@
+// Reads what a back end says in the body of its answer: the partial success of an accepted request, and the
+// message of a refused one. Both come as protobuf or JSON; nothing in here can fail, a body that says nothing
+// readable gives an empty message. Messages are as they came: the caller takes secrets out, then shortens them.
+//
+// Export{Metrics,Logs}ServiceResponse  1 partial_success   message
+// Export{Metrics,Logs}PartialSuccess   1 rejected_…        int64
+//                                      2 error_message     string
+// google.rpc.Status                    2 message           string
+
+import type { Signal } from '../../model.ts';
+import { WireError, WireReader } from '../encode/wire-reader.ts';
+import { WIRE } from '../encode/wire.ts';
+
+export interface PartialSuccess {
+  readonly rejected: number;
+  readonly message: string;
+}
+
+export type BodyFormat = 'protobuf' | 'json' | 'html' | 'text';
+
+/** More of an answer than this is not read (J.5). */
+export const ANSWER_BYTES_MAX: number = 4 * 1024 * 1024;
+/** The most of a back end's message that is shown or kept, in characters. */
+export const MESSAGE_LENGTH_MAX = 300;
+
+const PARTIAL_SUCCESS_TAG = (1 << 3) | WIRE.bytes;
+const REJECTED_TAG = (1 << 3) | WIRE.varint;
+/** The same number in PartialSuccess and in google.rpc.Status. */
+const MESSAGE_TAG = (2 << 3) | WIRE.bytes;
+
+const REJECTED_NAMES: Readonly<Record<Signal, readonly string[]>> = {
+  metrics: ['rejectedDataPoints', 'rejected_data_points'],
+  logs: ['rejectedLogRecords', 'rejected_log_records'],
+};
+
+/** What Content-Type says; undefined when it is absent or unknown. */
+export function bodyFormat(contentType: string | undefined): BodyFormat | undefined {
+  const type = contentType?.split(';')[0]?.trim().toLowerCase();
+  if (type === 'application/x-protobuf' || type === 'application/protobuf') return 'protobuf';
+  if (type === 'application/json') return 'json';
+  if (type === 'text/html') return 'html';
+  return type === 'text/plain' ? 'text' : undefined;
+}
+
+/** The partial success of an accepted request; nothing rejected when the body does not say so. */
+export function readPartialSuccess(
+  signal: Signal,
+  format: BodyFormat,
+  body: Buffer,
+): PartialSuccess {
+  if (format === 'protobuf') return readProtobuf(body, readPartialSuccessMessage) ?? NOTHING;
+  if (format !== 'json') return NOTHING;
+  const answer = parseObject(body.toString('utf8'));
+  const partial = asObject(answer['partialSuccess'] ?? answer['partial_success']);
+  const rejected = REJECTED_NAMES[signal]
+    .map(name => partial[name])
+    .find(value => value !== undefined);
+  const message = partial['errorMessage'] ?? partial['error_message'];
+  return { rejected: countOf(rejected), message: textOf(message) };
+}
+
+/** The message of an answer that is no success: of google.rpc.Status, or what else the body says in words. */
+export function readErrorMessage(format: BodyFormat | undefined, body: Buffer): string {
+  if (format === 'html') return '';
+  if (format === 'protobuf') return readProtobuf(body, readStatusMessage) ?? '';
+  const text = body.toString('utf8');
+  const status = parseObject(text);
+  const error = asObject(status['error']);
+  const message = [status['message'], error['message'], status['error']].find(
+    value => typeof value === 'string' && value !== '',
+  );
+  if (message !== undefined) return textOf(message);
+  return format === 'json' || text.startsWith('<') ? '' : text;
+}
+
+/** One printable line of at most MESSAGE_LENGTH_MAX characters. */
+export function oneLine(text: string): string {
+  // What would be cut off anyway is not looked at.
+  const start = text.trimStart().slice(0, 4 * MESSAGE_LENGTH_MAX);
+  const line = start.replace(/[\s\p{C}]+/gu, ' ').trim();
+  return line.length <= MESSAGE_LENGTH_MAX ? line : `${line.slice(0, MESSAGE_LENGTH_MAX - 1)}…`;
+}
+
+const NOTHING: PartialSuccess = { rejected: 0, message: '' };
+
+function readProtobuf<T>(body: Buffer, read: (reader: WireReader) => T): T | undefined {
+  try {
+    return read(new WireReader(body, 'answer'));
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
+  }
+}
+
+function readPartialSuccessMessage(reader: WireReader): PartialSuccess {
+  let rejected = 0;
+  let message = '';
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if (tag !== PARTIAL_SUCCESS_TAG) {
+      reader.skip(tag & 7);
+      continue;
+    }
+    const outerEnd = reader.enter();
+    while (!reader.isAtEnd) {
+      const inner = reader.tag();
+      if (inner === REJECTED_TAG) rejected = countOf(reader.int64());
+      else if (inner === MESSAGE_TAG) message = reader.string();
+      else reader.skip(inner & 7);
+    }
+    reader.leave(outerEnd);
+  }
+  return { rejected, message };
+}
+
+function readStatusMessage(reader: WireReader): string {
+  let message = '';
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if (tag === MESSAGE_TAG) message = reader.string();
+    else reader.skip(tag & 7);
+  }
+  return message;
+}
+
+/** A number of points; 64-bit integers are strings in OTLP/JSON. What is no such number is 0. */
+function countOf(value: unknown): number {
+  const count = typeof value === 'number' || typeof value === 'string' ? Number(value) : 0;
+  return Number.isFinite(count) && count > 0 ? Math.floor(count) : 0;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return asObject(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+function asObject(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

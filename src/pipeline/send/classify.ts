@@ -1,0 +1,83 @@
+// From an HTTP answer to one of the four kinds of SendResult. The rules, J being section J of the mapping:
+//
+//   answer                                              kind      rule
+//   2xx                                                 accepted  J.4, with the partial success of its body
+//   2xx that is a web page                              hold      a login page or a proxy's has stored nothing
+//   429, 502, 503, 504 (and no answer at all)           retry     J.3
+//   400, 413, 422                                       split     J.3
+//   401, 403, 404, 405, 408, other 5xx                  hold      J.3
+//   3xx (never followed), any other status              hold      a matter of settings must not cost data
+
+import { parseRetryAfter } from '../../lib/retry-after.ts';
+import type { Signal } from '../../model.ts';
+import {
+  bodyFormat,
+  oneLine,
+  readErrorMessage,
+  readPartialSuccess,
+  type BodyFormat,
+} from './answer.ts';
+import type { SendResult } from './transport.ts';
+
+/** What an answer consists of, as far as it matters. The body is empty when it could not be read. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly contentType: string | undefined;
+  readonly retryAfter: string | undefined;
+  readonly body: Buffer;
+}
+
+export interface ClassifyContext {
+  readonly signal: Signal;
+  /** The format of the request: an answer without Content-Type is taken for the same. */
+  readonly requestFormat: BodyFormat;
+  readonly nowMs: number;
+  /** Takes secrets out of the back end's words; before they are cut, since half a key is a secret too. */
+  readonly redact: (text: string) => string;
+}
+
+const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const SPLIT: ReadonlySet<number> = new Set([400, 413, 422]);
+
+/** What to look at when the back end keeps refusing. */
+const HINTS: Readonly<Record<number, string>> = {
+  401: 'check otlp.headers',
+  403: 'check otlp.headers and what this key may write',
+  404: 'check otlp.endpoint',
+  405: 'check otlp.endpoint',
+  415: 'check otlp.protocol and otlp.compression',
+};
+
+/**
+ * Prometheus writes a series of its own for every Resource at the times of its points, so that a sample which lags behind
+ * can be out of order for the back end while it is in order for its series. See docs/mapping.md.
+ */
+const OUT_OF_ORDER = /out of order/i;
+const OUT_OF_ORDER_HINT =
+  'set storage.tsdb.out_of_order_time_window to 30m there, if this is Prometheus';
+
+export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): SendResult {
+  const { status, contentType, body } = answer;
+  const format = bodyFormat(contentType);
+  if (status >= 200 && status < 300) {
+    if (format === 'html')
+      return { kind: 'hold', status, reason: 'the answer is a web page; check otlp.endpoint' };
+    const success = readPartialSuccess(context.signal, format ?? context.requestFormat, body);
+    return { kind: 'accepted', ...success, message: oneLine(context.redact(success.message)) };
+  }
+  const reason = describe(status, oneLine(context.redact(readErrorMessage(format, body))));
+  if (RETRIED.has(status)) {
+    const retryAfterMs = parseRetryAfter(answer.retryAfter, context.nowMs);
+    return { kind: 'retry', reason, retryAfterMs };
+  }
+  return { kind: SPLIT.has(status) ? 'split' : 'hold', status, reason };
+}
+
+function describe(status: number, message: string): string {
+  const isRedirect = status >= 300 && status < 400;
+  const said = isRedirect ? 'redirects are not followed' : message;
+  const statusHint = isRedirect ? 'check otlp.endpoint' : HINTS[status];
+  const hint = OUT_OF_ORDER.test(said) ? OUT_OF_ORDER_HINT : statusHint;
+  const parts = [said === '' ? '' : `: ${said}`, hint === undefined ? '' : `; ${hint}`];
+  return `the back end answered ${String(status)}${parts.join('')}`;
+}

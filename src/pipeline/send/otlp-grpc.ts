@@ -1,0 +1,227 @@
+// OTLP over gRPC (opentelemetry.io/docs/specs/otlp/#otlpgrpc): one unary call of a signal's Export with the
+// protobuf that the queue holds, and how it ended, classified. The library neither encodes nor retries: it gets
+// bytes, and packs them with gzip where the settings ask for it. It is loaded only when a signal uses gRPC.
+
+import {
+  ChannelCredentials,
+  Client,
+  compressionAlgorithms,
+  logVerbosity,
+  Metadata,
+  setLogVerbosity,
+  status,
+  type ClientOptions,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import type { OtlpSignalConfig } from '../../config/config.ts';
+import { causeText } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Signal } from '../../model.ts';
+import { decompress } from '../queue/compression.ts';
+import { ANSWER_BYTES_MAX } from './answer.ts';
+import { classifyGrpcAnswer, isKeyRefused, type GrpcAnswer } from './grpc-status.ts';
+import { noAnswer } from './no-answer.ts';
+import { createRedactor } from './redact.ts';
+import { createTlsContext } from './tls-context.ts';
+import type { SendRequest, SendResult, Transport } from './transport.ts';
+
+export interface OtlpGrpcOptions {
+  /** `http://host:port` for a plain connection, `https://` for TLS. */
+  readonly endpoint: string;
+  readonly config: OtlpSignalConfig;
+  /** The bridge's own version, for User-Agent. */
+  readonly version: string;
+  readonly clock: Clock;
+}
+
+const METHODS: Readonly<Record<Signal, string>> = {
+  metrics: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
+  logs: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
+};
+
+/** What servers allow by default; those that see pings more often end the connection. */
+const KEEPALIVE_MS = 300_000;
+
+/** Codes by which the library says that the back end was not reached or did not answer. */
+const SILENT_CODES: ReadonlySet<number> = new Set([
+  status.CANCELLED,
+  status.DEADLINE_EXCEEDED,
+  status.UNAVAILABLE,
+]);
+const LATE_CODE: number = status.DEADLINE_EXCEEDED;
+/** The library's words, with code RESOURCE_EXHAUSTED, for an answer beyond the limit. */
+const ANSWER_TOO_LARGE = new RegExp(
+  `^Received message .*(?:vs|than) ${String(ANSWER_BYTES_MAX)}\\)?$`,
+);
+
+/** How a call ended, by the back end's word or the library's, which has no trailers. */
+interface Ending extends GrpcAnswer {
+  readonly hasTrailers: boolean;
+  /** The back end had begun to answer. */
+  readonly isBegun: boolean;
+}
+
+export class OtlpGrpc implements Transport {
+  readonly #options: OtlpGrpcOptions;
+  readonly #credentials: ChannelCredentials;
+  readonly #redact: (text: string) => string;
+  #client: Client | null = null;
+
+  /** Connects with the first request. Throws an OperatorError for certificates that cannot be used. */
+  constructor(options: OtlpGrpcOptions) {
+    const { endpoint, config } = options;
+    this.#options = options;
+    this.#redact = createRedactor(config.headers);
+    this.#credentials = endpoint.startsWith('https:')
+      ? ChannelCredentials.createFromSecureContext(createTlsContext(config.tls))
+      : ChannelCredentials.createInsecure();
+    // What goes wrong is in the result of the call; the library would write it to the console, too.
+    setLogVerbosity(logVerbosity.NONE);
+  }
+
+  async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
+    const result = await this.#attempt(request, abort);
+    // A rotated key is picked up at once instead of after a minute.
+    const isRefused = result.kind === 'hold' && isKeyRefused(result.status);
+    return isRefused && this.#refreshHeaders() ? await this.#attempt(request, abort) : result;
+  }
+
+  close(): Promise<void> {
+    this.#drop(this.#client);
+    return Promise.resolve();
+  }
+
+  async #attempt(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
+    let bytes: Buffer;
+    try {
+      bytes = await decompress(request.encoding, request.body, request.rawBytes);
+    } catch (error) {
+      // Bytes that cannot be read here would never be accepted: they end up aside.
+      return { kind: 'split', status: 0, reason: `cannot unpack: ${causeText(error)}` };
+    }
+    const metadata = this.#metadata();
+    if (typeof metadata === 'string') return { kind: 'hold', status: 0, reason: metadata };
+    const client = (this.#client ??= this.#connect());
+    const ending = await this.#call(client, { signal: request.signal, bytes, metadata, abort });
+    if (!isSilence(ending)) return this.#judge(request.signal, ending);
+    // The library would wait out a back-off of its own before it connects again, or use a dead connection.
+    this.#drop(client);
+    const isLate = ending.code === LATE_CODE;
+    const late = `none within ${String(this.#options.config.timeoutMs)} ms`;
+    return noAnswer(isLate ? late : this.#redact(causeOf(ending.details)));
+  }
+
+  #judge(signal: Signal, ending: Ending): SendResult {
+    const { code, details, hasTrailers, isBegun } = ending;
+    const isTooLarge = isBegun && !hasTrailers && ANSWER_TOO_LARGE.test(details);
+    if (!isTooLarge) return classifyGrpcAnswer(ending, { signal, redact: this.#redact });
+    // What it says is not known, and it would be the same again: nothing that a back end for OTLP does.
+    const reason = `the answer is larger than ${String(ANSWER_BYTES_MAX)} bytes; check otlp.endpoint`;
+    return { kind: 'hold', status: code, reason };
+  }
+
+  #connect(): Client {
+    const { endpoint, config, version } = this.#options;
+    const { hostname, port, protocol } = new URL(endpoint);
+    const options: ClientOptions = {
+      'grpc.primary_user_agent': `prom2otlp/${version}`,
+      'grpc.default_compression_algorithm':
+        config.compression === 'gzip' ? compressionAlgorithms.gzip : compressionAlgorithms.identity,
+      'grpc.max_send_message_length': -1,
+      'grpc.max_receive_message_length': ANSWER_BYTES_MAX,
+      'grpc.keepalive_time_ms': KEEPALIVE_MS,
+      // Neither proxies of the environment, nor settings from the name service, nor retries behind our back.
+      'grpc.enable_http_proxy': 0,
+      'grpc.service_config_disable_resolution': 1,
+      'grpc.enable_retries': 0,
+      // A client that is dropped must not come back with its connections.
+      'grpc.use_local_subchannel_pool': 1,
+    };
+    const number = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
+    return new Client(`dns:${hostname}:${number}`, this.#credentials, options);
+  }
+
+  #drop(client: Client | null): void {
+    if (client === null) return;
+    if (this.#client === client) this.#client = null;
+    client.close();
+  }
+
+  #call(
+    client: Client,
+    call: {
+      readonly signal: Signal;
+      readonly bytes: Buffer;
+      readonly metadata: Metadata;
+      readonly abort: AbortSignal;
+    },
+  ): Promise<Ending> {
+    const { clock, config } = this.#options;
+    const { abort, bytes, metadata } = call;
+    const deadline = clock.nowMs() + config.timeoutMs;
+    return new Promise(resolve => {
+      let isBegun = false;
+      const finish = (error: ServiceError | null, answer?: Buffer): void => {
+        abort.removeEventListener('abort', cancel);
+        resolve(endingOf(error, answer ?? Buffer.alloc(0), isBegun));
+      };
+      const method = METHODS[call.signal];
+      const active = client.makeUnaryRequest(
+        method,
+        asIs,
+        asIs,
+        bytes,
+        metadata,
+        { deadline },
+        finish,
+      );
+      active.on('metadata', () => (isBegun = true));
+      const cancel = (): void => active.cancel();
+      abort.addEventListener('abort', cancel);
+      if (abort.aborted) cancel();
+    });
+  }
+
+  /** The configured headers; a text says which of them cannot be sent. */
+  #metadata(): Metadata | string {
+    const metadata = new Metadata();
+    for (const [name, secret] of Object.entries(this.#options.config.headers)) {
+      try {
+        metadata.set(name, secret.reveal());
+      } catch {
+        // The library's own message repeats the value.
+        return `cannot send the header ${name}: gRPC takes visible ASCII only; check otlp.headers`;
+      }
+    }
+    return metadata;
+  }
+
+  #refreshHeaders(): boolean {
+    const changes = Object.values(this.#options.config.headers).map(secret => secret.refresh());
+    return changes.includes(true);
+  }
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}
+
+function endingOf(error: ServiceError | null, body: Buffer, isBegun: boolean): Ending {
+  if (error === null)
+    return { code: 0, details: '', statusDetails: null, body, hasTrailers: true, isBegun };
+  const { code, details, metadata } = error;
+  const found = metadata.get('grpc-status-details-bin')[0];
+  const statusDetails = Buffer.isBuffer(found) ? found : null;
+  const hasTrailers = Object.keys(metadata.getMap()).length > 0;
+  return { code, details, statusDetails, body, hasTrailers, isBegun };
+}
+
+function isSilence({ code, hasTrailers }: Ending): boolean {
+  return SILENT_CODES.has(code) && !hasTrailers;
+}
+
+/** The library's words for a failed connection, without what it says around the cause. */
+function causeOf(details: string): string {
+  const words = /Last error: (?:Error(?: \[\w+\])?: )?([\s\S]*?)\.? Resolution note: /;
+  return words.exec(details)?.[1] ?? details;
+}

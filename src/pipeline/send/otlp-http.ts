@@ -1,0 +1,177 @@
+// OTLP over HTTP (opentelemetry.io/docs/specs/otlp/#otlphttp): one POST of the body as the queue holds it, and
+// its answer, classified. Only where the settings ask for something else than what the row holds (JSON, or
+// another compression after a restart) is the body made anew. Redirects are not followed.
+
+import { Pool, type Dispatcher } from 'undici';
+import type { OtlpSignalConfig } from '../../config/config.ts';
+import { causeText } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { otlpJson } from '../encode/otlp-json.ts';
+import { compress, decompress } from '../queue/compression.ts';
+import { ANSWER_BYTES_MAX } from './answer.ts';
+import { classifyAnswer, type HttpAnswer } from './classify.ts';
+import { noAnswer } from './no-answer.ts';
+import { createRedactor } from './redact.ts';
+import { createTlsContext } from './tls-context.ts';
+import type { SendRequest, SendResult, Transport } from './transport.ts';
+
+export interface OtlpHttpOptions {
+  /** The full URL of the signal. */
+  readonly endpoint: string;
+  /** `protocol` is one of the two over HTTP. */
+  readonly config: OtlpSignalConfig;
+  readonly concurrency: number;
+  /** The bridge's own version, for User-Agent. */
+  readonly version: string;
+  readonly clock: Clock;
+}
+
+// Longer than the usual interval of a minute, so that a tick finds its connection open.
+const KEEP_ALIVE_MS = 120_000;
+
+const NO_BODY = Buffer.alloc(0);
+
+/** What is sent in place of a row's own bytes and its Content-Encoding. */
+interface Payload {
+  readonly body: Buffer;
+  readonly encoding: SendRequest['encoding'];
+}
+
+export class OtlpHttp implements Transport {
+  readonly #options: OtlpHttpOptions;
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #redact: (text: string) => string;
+
+  /** Connects with the first request. Throws an OperatorError for certificates that cannot be used. */
+  constructor(options: OtlpHttpOptions) {
+    const { config, concurrency } = options;
+    const url = new URL(options.endpoint);
+    this.#options = options;
+    this.#path = `${url.pathname}${url.search}`;
+    this.#redact = createRedactor(config.headers);
+    this.#pool = new Pool(url.origin, {
+      connections: concurrency,
+      // One deadline stands over the whole exchange, see #exchange.
+      connectTimeout: 0,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      allowH2: false,
+      connect: url.protocol === 'https:' ? { secureContext: createTlsContext(config.tls) } : {},
+    });
+  }
+
+  async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
+    const result = await this.#attempt(request, abort);
+    const isKeyRefused = result.kind === 'hold' && (result.status === 401 || result.status === 403);
+    // A rotated key is picked up at once instead of after a minute.
+    return isKeyRefused && this.#refreshHeaders() ? await this.#attempt(request, abort) : result;
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #attempt(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
+    const { config, clock } = this.#options;
+    let payload: Payload;
+    try {
+      payload = await this.#payloadOf(request);
+    } catch (error) {
+      // Bytes that cannot be read here would never be accepted: they end up aside.
+      return { kind: 'split', status: 0, reason: `cannot encode anew: ${causeText(error)}` };
+    }
+    try {
+      return classifyAnswer(await this.#exchange(payload, abort), {
+        signal: request.signal,
+        requestFormat: config.protocol === 'http/json' ? 'json' : 'protobuf',
+        nowMs: clock.nowMs(),
+        redact: this.#redact,
+      });
+    } catch (error) {
+      return noAnswer(this.#redact(causeText(error)));
+    }
+  }
+
+  /** The row's own bytes where they are what the settings ask for. */
+  async #payloadOf(request: SendRequest): Promise<Payload> {
+    const { protocol, compression } = this.#options.config;
+    if (protocol !== 'http/json' && compression === request.encoding) return request;
+    const protobuf = await decompress(request.encoding, request.body, request.rawBytes);
+    const bytes =
+      protocol === 'http/json' ? Buffer.from(otlpJson(request.signal, protobuf)) : protobuf;
+    return { body: await compress(compression, bytes), encoding: compression };
+  }
+
+  /** Sends and reads, within the deadline. Rejects when there is no answer. */
+  async #exchange(payload: Payload, abort: AbortSignal): Promise<HttpAnswer> {
+    const { timeoutMs } = this.#options.config;
+    const deadline = new AbortController();
+    const stop = AbortSignal.any([abort, deadline.signal]);
+    const done = new AbortController();
+    void this.#options.clock.sleep(timeoutMs, done.signal).then(() => {
+      if (!done.signal.aborted) deadline.abort(new Error(`none within ${String(timeoutMs)} ms`));
+    });
+    try {
+      const response = await this.#pool.request({
+        method: 'POST',
+        path: this.#path,
+        headers: this.#headersFor(payload),
+        body: payload.body,
+        signal: stop,
+      });
+      return {
+        status: response.statusCode,
+        contentType: headerOf(response, 'content-type'),
+        retryAfter: headerOf(response, 'retry-after'),
+        body: await readBody(response),
+      };
+    } finally {
+      done.abort();
+    }
+  }
+
+  #headersFor({ encoding }: Payload): Record<string, string> {
+    const { protocol, headers } = this.#options.config;
+    const own = Object.entries(headers).map(([name, secret]) => [
+      name.toLowerCase(),
+      secret.reveal(),
+    ]);
+    return {
+      'user-agent': `prom2otlp/${this.#options.version}`,
+      ...(Object.fromEntries(own) as Record<string, string>),
+      'content-type': protocol === 'http/json' ? 'application/json' : 'application/x-protobuf',
+      ...(encoding === 'none' ? {} : { 'content-encoding': encoding }),
+    };
+  }
+
+  #refreshHeaders(): boolean {
+    const changes = Object.values(this.#options.config.headers).map(secret => secret.refresh());
+    return changes.includes(true);
+  }
+}
+
+function headerOf(response: Dispatcher.ResponseData, name: string): string | undefined {
+  const value = response.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** The body, or nothing of it when it is too large, breaks off or is compressed: the status has decided. */
+async function readBody(response: Dispatcher.ResponseData): Promise<Buffer> {
+  const { body } = response;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > ANSWER_BYTES_MAX) return NO_BODY;
+      chunks.push(chunk);
+    }
+  } catch {
+    return NO_BODY;
+  }
+  const encoding = headerOf(response, 'content-encoding') ?? 'identity';
+  return encoding === 'identity' ? Buffer.concat(chunks, bytes) : NO_BODY;
+}

@@ -1,0 +1,72 @@
+// The counters of decode, derive and encode: what was read, what it became, what was dropped and why.
+
+import type { Counter, Counters } from '../lib/counters.ts';
+import type { PageReport } from '../model.ts';
+import type { DeriveReport } from './derive/derive.ts';
+
+export class TranslateMeter {
+  readonly #pages: Counter;
+  readonly #badLines: Counter;
+  readonly #samples: Counter;
+  readonly #points: Counter;
+  readonly #stale: Counter;
+  readonly #drift: Counter;
+  /** Why each service is down; '' while it is up. */
+  readonly #reasons = new Map<string, string>();
+
+  constructor(counters: Counters) {
+    this.#pages = counters.counter('prom2otlp_decode_pages_total', 'Pages read.');
+    this.#badLines = counters.counter(
+      'prom2otlp_decode_bad_lines_total',
+      'Sample lines that could not be read and were dropped.',
+    );
+    this.#samples = counters.counter(
+      'prom2otlp_derive_samples_total',
+      'Samples by service and by what became of them.',
+      ['service', 'fate'],
+    );
+    this.#points = counters.counter(
+      'prom2otlp_encode_points_total',
+      'Data points made, stale markers and the series of the bridge itself included.',
+      ['service'],
+    );
+    this.#stale = counters.counter(
+      'prom2otlp_derive_stale_markers_total',
+      'Points without a value, sent because a series has ended.',
+      ['service'],
+    );
+    this.#drift = counters.counter(
+      'prom2otlp_derive_drift_total',
+      'Names and types by which a page came to differ from the catalog, by kind.',
+      ['kind'],
+    );
+    const up = counters.gauge(
+      'prom2otlp_service_up',
+      '1 when the last scrape of the service was good, else 0 with the reason.',
+      ['service', 'reason'],
+    );
+    // One line per service: the one of an old reason goes when the reason changes.
+    up.follow(() =>
+      Array.from(this.#reasons, ([service, reason]) => ({
+        labelValues: [service, reason],
+        value: reason === '' ? 1 : 0,
+      })),
+    );
+  }
+
+  /** Counts one page, or one scrape that gave none (`page` null). */
+  count(page: PageReport | null, derived: DeriveReport): void {
+    if (page !== null) {
+      this.#pages.add(1);
+      this.#badLines.add(page.badLines);
+    }
+    for (const { service, fate, count } of derived.reads) this.#samples.add(count, service, fate);
+    for (const [kind, count] of Object.entries(derived.drift?.added ?? {}))
+      this.#drift.add(count, kind);
+    for (const service of derived.services) {
+      this.#points.add(service.points, service.id);
+      this.#stale.add(service.stalePoints, service.id);
+      this.#reasons.set(service.id, service.isUp ? '' : service.reason);
+    }
+  }
+}

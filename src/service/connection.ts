@@ -1,0 +1,151 @@
+// What binds a key to one place: from the settings of an API come its origin, the headers that go with every
+// request, and the connections to that origin and no other. Settings that would let the key travel in plain
+// text, or that no request could be made from, are refused here even though the configuration has checked
+// them before.
+
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { Pool, ProxyAgent, type Dispatcher } from 'undici';
+import type { ApiConfig, Secret } from '../config/config.ts';
+import { OperatorError } from '../errors.ts';
+import { isLoopbackHost } from '../lib/loopback.ts';
+import { findBadCertificate } from '../lib/pem.ts';
+
+export interface Connection {
+  /** The only place that requests go to. */
+  readonly origin: string;
+  /** Origin and base path, without a trailing slash. */
+  readonly baseUrl: string;
+  /** True when the origin is this machine. */
+  readonly isLocal: boolean;
+  /** True when a redirect within the origin may be followed: https, or this machine. */
+  readonly isRedirectSafe: boolean;
+  readonly dispatcher: Dispatcher;
+  /** How many connections have been made so far: tells a request on a new one from one on a kept one. */
+  readonly connectCount: () => number;
+}
+
+/** Names that the client sets itself, or that undici refuses. */
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+  'x-api-key',
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** At most this many requests of one API run at once; more wait within their own timeouts. */
+const CONNECTIONS_MAX = 8;
+
+// Longer than the usual interval of a minute, so that a poll finds its connection open. The other side may
+// close it earlier, at worst while a request is on its way: http.ts sends such a GET once more.
+const KEEP_ALIVE_MS = 120_000;
+
+/** Checks the settings and opens nothing yet. Throws an OperatorError that holds no secret. */
+export function createConnection(api: ApiConfig): Connection {
+  const base = parseBaseUrl(api);
+  checkHeaders(api.headers);
+  checkCertificate(api.ca);
+  const dispatcher = createDispatcher(api, base.origin);
+  const isLocal = isLoopbackHost(base.hostname);
+  let connectCount = 0;
+  dispatcher.on('connect', () => connectCount++);
+  return {
+    origin: base.origin,
+    baseUrl: `${base.origin}${base.pathname}`.replace(/\/+$/, ''),
+    isLocal,
+    isRedirectSafe: base.protocol === 'https:' || isLocal,
+    dispatcher,
+    connectCount: () => connectCount,
+  };
+}
+
+function parseBaseUrl(api: ApiConfig): URL {
+  const base = parseUrl(api.baseUrl, 'base_url', 'https://api.example.com');
+  if (base.search !== '' || base.hash !== '')
+    refuse(
+      'base_url',
+      'cannot use api.base_url: it has a query',
+      'leave out what follows the path',
+    );
+  if (base.protocol === 'https:' || api.isInsecureAllowed) return base;
+  if (!isLoopbackHost(base.hostname))
+    refuse(
+      'base_url',
+      `cannot use ${base.origin}: the key would travel in plain text`,
+      'use https, or set api.insecure: true',
+    );
+  if (api.proxy !== null && !isLoopbackHost(parseProxy(api.proxy).hostname))
+    refuse(
+      'proxy',
+      `cannot reach ${base.origin} through a proxy: the key would travel to it in plain text`,
+      'leave out api.proxy, or set api.insecure: true',
+    );
+  return base;
+}
+
+function parseProxy(proxy: Secret): URL {
+  return parseUrl(proxy.reveal(), 'proxy', 'http://proxy.example.com:3128', true);
+}
+
+function parseUrl(text: string, key: string, example: string, isUserAllowed = false): URL {
+  const url = URL.parse(text);
+  const hint = `write it as ${example}`;
+  if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
+    return refuse(key, `cannot use api.${key}: it is not an http or https URL`, hint);
+  if (!isUserAllowed && (url.username !== '' || url.password !== ''))
+    return refuse(key, `cannot use api.${key}: it has a user or a password in it`, hint);
+  return url;
+}
+
+function checkHeaders(headers: Readonly<Record<string, Secret>>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (RESERVED_HEADERS.has(name.toLowerCase()))
+      refuse(
+        'headers',
+        `cannot send the header "${name}": the client sets it itself`,
+        'leave it out',
+      );
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, value.reveal());
+    } catch {
+      const message = `cannot send the header ${JSON.stringify(name)}: a character is not allowed`;
+      refuse('headers', message, 'look for line breaks and letters beyond Latin-1');
+    }
+  }
+}
+
+function checkCertificate(ca: string | null): void {
+  const cause = ca === null ? null : findBadCertificate(ca);
+  if (cause !== null) refuse('ca', `cannot use api.ca: ${cause}`, 'check the PEM file');
+}
+
+function createDispatcher(api: ApiConfig, origin: string): Dispatcher {
+  const tls = api.ca === null ? {} : { ca: api.ca };
+  const options = {
+    connections: CONNECTIONS_MAX,
+    connectTimeout: api.timeoutMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    // HTTP/2 would bring a second implementation and its windows for one request a minute.
+    allowH2: false,
+  };
+  if (api.proxy === null) return new Pool(origin, { ...options, connect: tls });
+  const uri = parseProxy(api.proxy).href;
+  return new ProxyAgent({ ...options, uri, requestTls: { ...tls, allowH2: false }, proxyTls: tls });
+}
+
+function refuse(key: string, message: string, hint: string): never {
+  const mistake = { code: 'E_CONFIG_VALUE', message, hint, key: `api.${key}` } as const;
+  throw new OperatorError([mistake]);
+}

@@ -1,0 +1,265 @@
+// One request and its answer over undici's `dispatch`, the cheapest of its ways: the body goes straight from
+// the socket, through our own inflater where it is compressed, into the caller's buffer. Guarantees: it ends
+// by the deadline whatever the other side does, it holds no more than the limit (and one step of the
+// inflater), and it never throws. It follows nothing, judges no status, and knows of no key.
+
+import type { Dispatcher } from 'undici';
+import { causeText } from '../errors.ts';
+import type { BodyBuffer } from '../lib/body-buffer.ts';
+import type { Clock } from '../lib/clock.ts';
+import { faultOfError, type Fault, type Phase } from './failure.ts';
+import { createInflater, isContentEncoding, type Inflater } from './inflate.ts';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** Where a body goes that is too large for memory: the body of a success, and nothing of any other answer. */
+export interface BodySink {
+  /** Why it can take no more. */
+  readonly failure: Error | null;
+  /** Takes a copy. False asks the caller to wait for the listener of `onDrain`. */
+  write(chunk: Buffer): boolean;
+  onDrain(listener: () => void): void;
+  /** Resolves when everything is stored, or `failure` says why not. */
+  end(): Promise<void>;
+}
+
+/** Names in lower case. */
+export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export interface ExchangeOptions {
+  readonly dispatcher: Dispatcher;
+  readonly origin: string;
+  readonly method: Method;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  readonly clock: Clock;
+  /** For everything: waiting for a connection, the answer's head, and the last byte of its body. */
+  readonly timeoutMs: number;
+  /** Without a byte for this long it is over, too; `timeoutMs` when null. */
+  readonly idleTimeoutMs: number | null;
+  readonly signal?: AbortSignal | undefined;
+  /** Of the unpacked body of a success; what is read of any other answer is bounded by ERROR_BODY_BYTES_MAX. */
+  readonly bodyBytesMax: number;
+  readonly into: BodyBuffer;
+  /** Takes the body of a success in place of `into`. */
+  readonly sink: BodySink | null;
+  /** True when a proxy stands between: then it is the one that refuses a connection. */
+  readonly isProxied: boolean;
+}
+
+/** How an exchange ended. `body` is a view of `into`, and empty where the sink took it. */
+export type Outcome =
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly headers: AnswerHeaders;
+      readonly body: Buffer;
+      readonly wireBytes: number;
+    }
+  | { readonly kind: 'fault'; readonly fault: Fault };
+
+/** More than this of an answer that is no success is not read. */
+export const ERROR_BODY_BYTES_MAX: number = 64 * 1024;
+
+/** Room that is made for a body at once on the word of its Content-Length. */
+const RESERVED_BYTES_MAX = 16 * 1024 * 1024;
+
+const SETTLED = 'settled';
+
+// Exposition text shrinks to a tenth, at the very best to a fiftieth; zeros shrink to a thousandth. Bodies
+// below the first number may be anything.
+const BOMB_BYTES_MIN = 16 * 1024 * 1024;
+const BOMB_RATIO = 200;
+
+/** Sends one request and reads the whole answer. */
+export function exchange(options: ExchangeOptions): Promise<Outcome> {
+  if (options.signal?.aborted === true)
+    return Promise.resolve({ kind: 'fault', fault: { reason: 'aborted' } });
+  return new Promise(resolve => {
+    const running = new Exchange(options, resolve);
+    const { dispatcher, origin, method, path, headers, body } = options;
+    const idleMs = Math.ceil(options.idleTimeoutMs ?? options.timeoutMs);
+    dispatcher.dispatch(
+      {
+        origin,
+        method,
+        path,
+        headers,
+        body,
+        headersTimeout: idleMs,
+        bodyTimeout: idleMs,
+      },
+      running,
+    );
+  });
+}
+
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #options: ExchangeOptions;
+  readonly #resolve: (outcome: Outcome) => void;
+  readonly #settled = new AbortController();
+  #phase: Phase = 'connect';
+  #controller: Dispatcher.DispatchController | null = null;
+  #inflater: Inflater | null = null;
+  #status = 0;
+  #headers: AnswerHeaders = {};
+  #wireBytes = 0;
+  #bodyBytes = 0;
+
+  constructor(options: ExchangeOptions, resolve: (outcome: Outcome) => void) {
+    this.#options = options;
+    this.#resolve = resolve;
+    const { clock, timeoutMs, signal, into, sink } = options;
+    into.clear();
+    sink?.onDrain(() => this.#controller?.resume());
+    const settled = this.#settled.signal;
+    void clock.sleep(timeoutMs, settled).then(() => this.#timeOut());
+    signal?.addEventListener('abort', () => this.#fail({ reason: 'aborted' }), { signal: settled });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isSettled) controller.abort(new Error('given up'));
+    else this.#phase = 'head';
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: AnswerHeaders,
+  ): void {
+    if (this.#isSettled || status < 200) return;
+    this.#phase = 'body';
+    this.#status = status;
+    this.#headers = headers;
+    const encoding = headerText(headers, 'content-encoding').trim().toLowerCase();
+    const isPacked = encoding !== '' && encoding !== 'identity';
+    if (isPacked && !isContentEncoding(encoding)) {
+      const detail = `its encoding is ${JSON.stringify(encoding.slice(0, 40))}`;
+      return this.#fail({ reason: 'encoding', detail });
+    }
+    const declaredBytes = Number(headerText(headers, 'content-length'));
+    if (declaredBytes > this.#bodyBytesMax && this.#isSuccess) return this.#failTooLarge();
+    if (isPacked) this.#inflater = this.#createInflater(encoding);
+    else if (this.#isSuccess && declaredBytes > 0 && this.#sink === null)
+      this.#options.into.reserve(Math.min(declaredBytes, RESERVED_BYTES_MAX));
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isSettled) return;
+    this.#wireBytes += chunk.length;
+    const isTaken = this.#inflater === null ? this.#keep(chunk) : this.#inflater.write(chunk);
+    if (!isTaken) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    if (this.#isSettled) return;
+    // The connection is free again, and undici must not be told to abort it when the inflater fails.
+    this.#controller = null;
+    if (this.#inflater === null) this.#finish();
+    else this.#inflater.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (!this.#isSettled) this.#fail(faultOfError(error, this.#phase, this.#options.isProxied));
+  }
+
+  get #isSettled(): boolean {
+    return this.#settled.signal.aborted;
+  }
+
+  get #isSuccess(): boolean {
+    return this.#status >= 200 && this.#status < 300;
+  }
+
+  get #sink(): BodySink | null {
+    return this.#isSuccess ? this.#options.sink : null;
+  }
+
+  get #bodyBytesMax(): number {
+    return this.#isSuccess ? this.#options.bodyBytesMax : ERROR_BODY_BYTES_MAX;
+  }
+
+  #createInflater(encoding: 'gzip' | 'x-gzip' | 'deflate' | 'zstd'): Inflater {
+    return createInflater(encoding, {
+      onData: piece => void this.#keep(piece),
+      onDrain: () => this.#controller?.resume(),
+      onEnd: () => this.#finish(),
+      onError: (error, isCut) =>
+        this.#fail({ reason: isCut ? 'cut' : 'encoding', detail: error.message }),
+    });
+  }
+
+  /** False asks for a pause. */
+  #keep(piece: Buffer): boolean {
+    const sink = this.#sink;
+    this.#bodyBytes += piece.length;
+    const bytes = this.#bodyBytes;
+    if (bytes > this.#bodyBytesMax) this.#failTooLarge();
+    else if (bytes > BOMB_BYTES_MIN && bytes > this.#wireBytes * BOMB_RATIO)
+      this.#fail({ reason: 'bomb' });
+    else if (sink === null) this.#options.into.append(piece);
+    else if (sink.failure === null) return sink.write(piece);
+    else this.#failStorage(sink.failure);
+    return true;
+  }
+
+  #failStorage(cause: Error): void {
+    this.#fail({ reason: 'not_stored', detail: causeText(cause) });
+  }
+
+  #failTooLarge(): void {
+    this.#fail({ reason: 'too_large', detail: `${this.#bodyBytesMax} bytes` });
+  }
+
+  #timeOut(): void {
+    if (this.#isSettled) return;
+    const reason = this.#phase === 'connect' ? 'connect_timeout' : 'timeout';
+    this.#fail({ reason, detail: `${Math.round(this.#options.timeoutMs)} ms` });
+  }
+
+  #fail(fault: Fault): void {
+    // An answer that is no success says by its status what is wrong; its body only adds to that.
+    if (this.#status !== 0 && !this.#isSuccess && fault.reason !== 'aborted') return this.#finish();
+    this.#settle({ kind: 'fault', fault });
+    // What grew up to the limit for nothing is not kept for the next round.
+    if (fault.reason === 'too_large' || fault.reason === 'bomb') this.#options.into.release();
+  }
+
+  #finish(): void {
+    const sink = this.#sink;
+    if (sink === null) return this.#answer();
+    void sink.end().then(() => {
+      if (sink.failure === null) this.#answer();
+      else this.#failStorage(sink.failure);
+    });
+  }
+
+  #answer(): void {
+    this.#settle({
+      kind: 'answer',
+      status: this.#status,
+      headers: this.#headers,
+      body: this.#options.into.bytes,
+      wireBytes: this.#wireBytes,
+    });
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#isSettled) return;
+    // With a reason of its own: without one, Node would make an exception and its stack, request by request.
+    this.#settled.abort(SETTLED);
+    this.#inflater?.destroy();
+    this.#controller?.abort(new Error('given up'));
+    this.#resolve(outcome);
+  }
+}
+
+/** A header's text; the values of one that came several times are joined by commas; '' when it is absent. */
+export function headerText(headers: AnswerHeaders, name: string): string {
+  const value = headers[name];
+  if (value === undefined) return '';
+  return typeof value === 'string' ? value : value.join(', ');
+}

@@ -1,0 +1,229 @@
+// Everything that can go wrong with one request to the service, as a closed set of reasons: counters, the
+// status page and the back-off go by the reason alone, and nobody downstream reads a message. The texts that
+// go with a reason stand in one table here; undici's and Node's error codes are mapped to reasons below it.
+
+import { causeText } from '../errors.ts';
+
+/** Why a request brought no usable answer. */
+export type FailureReason =
+  | 'dns'
+  | 'refused'
+  | 'connect_timeout'
+  | 'network'
+  | 'tls'
+  | 'proxy'
+  | 'timeout'
+  | 'reset'
+  | 'cut'
+  | 'protocol'
+  | 'encoding'
+  | 'too_large'
+  | 'bomb'
+  | 'redirect'
+  | 'auth'
+  | 'bad_request'
+  | 'not_found'
+  | 'rate_limited'
+  | 'server_error'
+  | 'http_status'
+  | 'not_json'
+  | 'not_stored'
+  | 'aborted';
+
+/** What a caller gets to see of a failure. No text in it holds a key, a header's value or a whole body. */
+export interface ServiceFailure {
+  readonly reason: FailureReason;
+  /** `cannot <verb> <address>: <cause>`. */
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint: string;
+  /** The status of the answer, where there was one. */
+  readonly status?: number;
+  /** How long the service asked to wait; not capped. */
+  readonly retryAfterMs?: number;
+  /** The service's own id of the failed request, for its support. */
+  readonly traceId?: string;
+  /** True when the key's source, read again after an `auth` failure, had another key: try it at once. */
+  readonly isKeyChanged?: boolean;
+}
+
+/** A failure before it is put into words: the reason, and what is known beyond the reason's own text. */
+export interface Fault {
+  readonly reason: FailureReason;
+  readonly detail?: string | undefined;
+}
+
+/** How far a request had got when its connection failed. */
+export type Phase = 'connect' | 'head' | 'body';
+
+interface ReasonText {
+  readonly cause: string;
+  readonly hint: string;
+}
+
+export const REASON_TEXTS: Readonly<Record<FailureReason, ReasonText>> = {
+  dns: {
+    cause: 'the host name could not be resolved',
+    hint: 'check the host in api.base_url and the name servers of this machine',
+  },
+  refused: {
+    cause: 'the connection was refused',
+    hint: 'check host and port in api.base_url, and that the service runs',
+  },
+  connect_timeout: {
+    cause: 'no connection within the timeout',
+    hint: 'check that firewalls let this machine reach the service',
+  },
+  network: {
+    cause: 'the network failed',
+    hint: 'check the route from this machine to the service',
+  },
+  tls: {
+    cause: 'the TLS handshake failed',
+    hint: 'check that api.base_url names the host of the certificate, and that api.ca holds its authority',
+  },
+  proxy: {
+    cause: 'the proxy did not connect',
+    hint: 'check api.proxy, and that the proxy may reach the service',
+  },
+  timeout: {
+    cause: 'no complete answer within the timeout',
+    hint: 'raise api.timeout if the service needs longer by nature',
+  },
+  reset: {
+    cause: 'the connection was closed before an answer came',
+    hint: 'look at the service, or at what stands between, if this lasts',
+  },
+  cut: {
+    cause: 'the answer ended before it was complete',
+    hint: 'look at the service, or at what stands between, if this lasts',
+  },
+  protocol: {
+    cause: 'the answer is not HTTP/1.1',
+    hint: 'check scheme and port in api.base_url',
+  },
+  encoding: {
+    cause: 'the answer could not be unpacked',
+    hint: 'look at what stands between this machine and the service',
+  },
+  too_large: {
+    cause: 'the answer is larger than the limit',
+    hint: 'raise the limit if answers of this size are expected',
+  },
+  bomb: {
+    cause: 'the compressed answer unpacks to far more than such text does',
+    hint: 'look at what the service sends at this address',
+  },
+  redirect: {
+    cause: 'the answer is a redirect that the key must not follow',
+    hint: 'set api.base_url to the address that the service has now',
+  },
+  auth: {
+    cause: 'the service refused the key',
+    hint: 'the key may be wrong or may lack access: check api.key',
+  },
+  bad_request: {
+    cause: 'the service refused the request',
+    hint: 'check the parameters; the key may also be wrong: check api.key',
+  },
+  not_found: {
+    cause: 'there is nothing at this address',
+    hint: 'check api.base_url and the path',
+  },
+  rate_limited: {
+    cause: 'too many requests',
+    hint: 'ask less often, or find out who else uses this key',
+  },
+  server_error: {
+    cause: 'the service failed',
+    hint: 'look at the state of the service if this lasts',
+  },
+  http_status: {
+    cause: 'the service gave an unexpected status',
+    hint: 'check api.base_url and the path',
+  },
+  not_json: {
+    cause: 'the answer is not JSON',
+    hint: 'check that api.base_url is the address of the API, not of a web page',
+  },
+  not_stored: {
+    cause: 'the answer could not be stored',
+    hint: 'check the disk of queue.directory, or of the temporary directory where there is none',
+  },
+  aborted: {
+    cause: 'the request was given up',
+    hint: 'nothing: the program is stopping or no longer needs the answer',
+  },
+};
+
+/** The reason for a status that is not a success. `isPlain`: the request had no parameters that could be wrong. */
+export function reasonOfStatus(status: number, isPlain: boolean): FailureReason {
+  // A missing or wrong key has been seen to answer 400: without parameters there is nothing else to refuse.
+  if (status === 400) return isPlain ? 'auth' : 'bad_request';
+  if (status === 401 || status === 403) return 'auth';
+  if (status === 404) return 'not_found';
+  if (status === 407) return 'proxy';
+  if (status === 422) return 'bad_request';
+  if (status === 429) return 'rate_limited';
+  return status >= 500 ? 'server_error' : 'http_status';
+}
+
+const REASON_OF_CODE: Readonly<Record<string, FailureReason>> = {
+  ENOTFOUND: 'dns',
+  ENODATA: 'dns',
+  ECONNREFUSED: 'refused',
+  EHOSTUNREACH: 'network',
+  ENETUNREACH: 'network',
+  EHOSTDOWN: 'network',
+  ENETDOWN: 'network',
+  EADDRNOTAVAIL: 'network',
+  EACCES: 'network',
+  EPERM: 'network',
+  EMFILE: 'network',
+  ENFILE: 'network',
+  EPROTO: 'tls',
+  HOSTNAME_MISMATCH: 'tls',
+  INVALID_CA: 'tls',
+  INVALID_PURPOSE: 'tls',
+  PATH_LENGTH_EXCEEDED: 'tls',
+  UND_ERR_CONNECT_TIMEOUT: 'connect_timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_OVERFLOW: 'protocol',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'cut',
+  UND_ERR_PRX_CONN: 'proxy',
+  UND_ERR_PRX_TLS: 'proxy',
+  // The dispatcher's own abort is never used here: this is a proxy that answered CONNECT with another status.
+  UND_ERR_ABORTED: 'proxy',
+  UND_ERR_CLOSED: 'aborted',
+  UND_ERR_DESTROYED: 'aborted',
+};
+
+/** Codes of the verification of certificates, as OpenSSL and Node name them. */
+const TLS_CODE = /^ERR_(?:TLS|SSL)_|CERT|^UNABLE_TO_|^CRL_|SIGNATURE/;
+const BROKEN_CODE = /^(?:UND_ERR_SOCKET|ECONNRESET|ECONNABORTED|EPIPE)$/;
+
+/** Maps what undici, Node's sockets or zlib report to a reason. */
+export function faultOfError(error: Error, phase: Phase, isProxied: boolean): Fault {
+  const reason = reasonOfError(error, phase);
+  return { reason: isProxied ? proxiedReason(reason, phase) : reason, detail: causeText(error) };
+}
+
+/** What cannot be reached then is the proxy; one that wants a password is an error without a code of its own. */
+function proxiedReason(reason: FailureReason, phase: Phase): FailureReason {
+  const isProxys = reason === 'refused' || reason === 'dns' || reason === 'network';
+  return isProxys && phase !== 'body' ? 'proxy' : reason;
+}
+
+function reasonOfError(error: Error, phase: Phase): FailureReason {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const known = REASON_OF_CODE[code];
+  if (known !== undefined) return known;
+  if (code.startsWith('EAI_')) return 'dns';
+  // undici's parser gives no code; the end of the connection within a chunk is one of its errors.
+  const isParserError = error.name === 'HTTPParserError';
+  if (isParserError && !error.message.includes('EOF')) return 'protocol';
+  if (isParserError || BROKEN_CODE.test(code)) return phase === 'body' ? 'cut' : 'reset';
+  if (code === 'ETIMEDOUT') return phase === 'connect' ? 'connect_timeout' : 'timeout';
+  return TLS_CODE.test(code) ? 'tls' : 'network';
+}

@@ -1,0 +1,243 @@
+// The log API: lists archives by day, service, server and type, and serves them as ZIP. Today's archive grows
+// under the same id; archives go back as far as the retention. Paths are those of service-observed.md; `/lines`
+// beside them lists the lines themselves, as another service might.
+
+import {
+  type Answer,
+  type Endpoint,
+  type EndpointRequest,
+  errorAnswer,
+  jsonAnswer,
+  missingMember,
+  objectOf,
+  textOf,
+} from './answer.ts';
+import { type Faults, NO_FAULTS } from './faults.ts';
+import { archiveBody, entryText } from './log-archive-body.ts';
+import {
+  dayName,
+  GeneratedLogs,
+  type LogArchive,
+  type LogLine,
+  type LogSource,
+} from './log-source.ts';
+import type { SimulatedServer, SimulatedService } from './topology.ts';
+
+interface State {
+  readonly source: LogSource;
+  readonly faults: () => Faults;
+  /** Sizes of archives whose day is over: they are asked for at every list and never change. */
+  readonly closedSizes: Map<string, number>;
+  listCount: number;
+  retention: {
+    bucket_name: string;
+    provider: string;
+    region: string;
+    retention_policy_days: number;
+  };
+}
+
+const DAY_MS = 86_400_000;
+const LIMIT = 100;
+const LIMIT_MAX = 1_000;
+const CLOSED_SIZES_MAX = 10_000;
+const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
+
+/** Paths are below /observability/v2/logs. */
+export function createLogsEndpoint(
+  source: LogSource,
+  faults: () => Faults = () => NO_FAULTS,
+): Endpoint {
+  const retention = {
+    bucket_name: 'logs',
+    provider: 'simulated',
+    region: 'local',
+    retention_policy_days: 7,
+  };
+  const state: State = { source, faults, closedSizes: new Map(), listCount: 0, retention };
+  return request => {
+    const { method, path, json } = request;
+    const query = heeded(request.query, faults());
+    if (method === 'GET' && path === '') return list(state, request, query);
+    if (method === 'POST' && path === '/query') return list(state, request, queryOf(json));
+    if (method === 'GET' && path === '/lines') return listLines(state, request, query);
+    if (method === 'GET' && path === '/archive') return archive(state, request);
+    if (method === 'GET' && path === '/types') return types();
+    if (method === 'GET' && path === '/servers') return servers(state);
+    if (path === '/retention') return retain(state, request);
+    return null;
+  };
+}
+
+function heeded(query: URLSearchParams, { ignoredParameters }: Faults): URLSearchParams {
+  const left = [...query].filter(([name]) => !ignoredParameters.includes(name));
+  return new URLSearchParams(left);
+}
+
+// The members of the POST form, under the names of the GET form.
+function queryOf(json: unknown): URLSearchParams {
+  const body = objectOf(json);
+  const query = new URLSearchParams();
+  for (const name of ['fromDate', 'toDate', 'limit', 'offset', 'logType', 'serverContext']) {
+    for (const value of [body[name] ?? []].flat()) query.append(name, textOf(value));
+  }
+  if (body['orderByDirection'] === 'desc') query.set('orderBy', '-startTime');
+  return query;
+}
+
+/** What is asked for: from, to, and whether an archive is of the wanted types and servers. */
+interface Wanted {
+  readonly from: number;
+  readonly to: number;
+  readonly has: (archive: LogArchive) => boolean;
+}
+
+function wantedOf(query: URLSearchParams, { oldestMs }: Faults): Wanted | null {
+  const from = Date.parse(query.get('fromDate') ?? '1970-01-01');
+  const to = Date.parse(query.get('toDate') ?? '9999-01-01');
+  if (Number.isNaN(from) || Number.isNaN(to) || from < (oldestMs ?? -Infinity)) return null;
+  const types = query.getAll('logType').flatMap(value => value.split(','));
+  const contexts = query.getAll('serverContext').flatMap(value => value.split(','));
+  const has = ({ service, server, type }: LogArchive): boolean =>
+    (types.length === 0 || types.includes(type)) &&
+    (contexts.length === 0 || contexts.includes(sourceOf(service, server)));
+  return { from, to, has };
+}
+
+function list(state: State, request: EndpointRequest, query: URLSearchParams): Answer {
+  const wanted = wantedOf(query, state.faults());
+  if (wanted === null) return errorAnswer(400, 'Not a date that logs are kept for', request);
+  const found = archives(state, request.nowMs).filter(
+    one => one.dayMs + DAY_MS > wanted.from && one.dayMs < wanted.to && wanted.has(one),
+  );
+  if (query.get('orderBy')?.startsWith('-') === true) found.reverse();
+  return page(state, { query, wanted }, found, one => descriptor(one, state, request.nowMs));
+}
+
+/** The lines themselves, in the order of their times. */
+function listLines(state: State, request: EndpointRequest, query: URLSearchParams): Answer {
+  const wanted = wantedOf(query, state.faults());
+  if (wanted === null) return errorAnswer(400, 'Not a date that logs are kept for', request);
+  const found: { readonly archive: LogArchive; readonly line: LogLine }[] = [];
+  for (const archive of archives(state, request.nowMs).filter(one => wanted.has(one))) {
+    for (const line of state.source.lines(archive, request.nowMs)) {
+      if (line.atMs >= wanted.from && line.atMs < wanted.to) found.push({ archive, line });
+    }
+  }
+  found.sort((a, b) => a.line.atMs - b.line.atMs);
+  return page(state, { query, wanted }, found, ({ archive: { service, server, type }, line }) => ({
+    log: line.text,
+    time: new Date(line.atMs).toISOString(),
+    stream: 'stderr',
+    logType: type,
+    server: server.name,
+    service: service.name,
+    serverDataSourceId: sourceOf(service, server),
+  }));
+}
+
+function page<Item>(
+  state: State,
+  { query, wanted }: { readonly query: URLSearchParams; readonly wanted: Wanted },
+  found: readonly Item[],
+  show: (item: Item) => unknown,
+): Answer {
+  const { poisonMs } = state.faults();
+  if (poisonMs !== null && wanted.from <= poisonMs && poisonMs < wanted.to)
+    return jsonAnswer(200, {
+      logs: Array.from({ length: Number(query.get('limit')) }, (_, id) => ({ id })),
+    });
+  const offset = Math.max(Number(query.get('offset')) || 0, 0);
+  const limit = Math.min(Math.max(Number(query.get('limit')) || LIMIT, 1), LIMIT_MAX);
+  const unsteady = state.faults().isCountUnsteady ? state.listCount % 2 : 0;
+  const logs = found.slice(offset, offset + limit).map(show);
+  return jsonAnswer(200, { count: found.length + unsteady, logs });
+}
+
+function archives(state: State, nowMs: number): LogArchive[] {
+  state.listCount++;
+  state.source.onList?.();
+  const days = state.retention.retention_policy_days;
+  const first = Math.floor(nowMs / DAY_MS) * DAY_MS - (days - 1) * DAY_MS;
+  return state.source.archives(nowMs, days).filter(({ dayMs }) => dayMs >= first);
+}
+
+function descriptor(archive: LogArchive, state: State, nowMs: number) {
+  const { id, service, server, type, dayMs } = archive;
+  const size = state.faults().isSizeHidden ? {} : { size: sizeOf(archive, state, nowMs) };
+  return {
+    id,
+    name: `${server.name}_${type}_${dayName(dayMs)}`,
+    logType: type,
+    server: server.name,
+    service: service.name,
+    serverDataSourceId: sourceOf(service, server),
+    ...size,
+    startTime: new Date(dayMs).toISOString(),
+  };
+}
+
+function sizeOf(archive: LogArchive, { source, closedSizes }: State, nowMs: number): number {
+  const isGenerated = source instanceof GeneratedLogs && archive.dayMs + DAY_MS <= nowMs;
+  const known = isGenerated ? closedSizes.get(archive.id) : undefined;
+  if (known !== undefined) return known;
+  const { length } = entryText(source.lines(archive, nowMs), 'raw', false);
+  if (closedSizes.size >= CLOSED_SIZES_MAX) closedSizes.clear();
+  if (isGenerated) closedSizes.set(archive.id, length);
+  return length;
+}
+
+function archive(state: State, request: EndpointRequest): Answer {
+  const { query, nowMs } = request;
+  const faults = state.faults();
+  const format = query.get('logFormat') === 'json' ? 'json' : 'raw';
+  const ids = (query.get('logIds') ?? '').split(',');
+  const known = new Map(
+    state.source
+      .archives(nowMs, state.retention.retention_policy_days)
+      .map(one => [one.id, one] as const),
+  );
+  const wanted = ids.map(id => known.get(id)).filter(one => one !== undefined);
+  const fault = faults.archives[ids[0] ?? ''] ?? faults.archives['*'];
+  if (wanted.length < ids.length || fault === 'missing')
+    return errorAnswer(404, 'No such log', request);
+  const entries = wanted.map(one => ({
+    name: `${one.server.name}/${one.type}/${dayName(one.dayMs)}.${format === 'json' ? 'json' : 'log'}`,
+    bytes: entryText(state.source.lines(one, nowMs), format, faults.hasLinePrefix),
+  }));
+  const body = archiveBody(entries, fault, faults.archiveForm);
+  return { status: 200, headers: { 'content-type': 'application/zip' }, body };
+}
+
+function types(): Answer {
+  const logTypes = LOG_TYPES.map((name, index) => ({ id: index + 1, name, type: name }));
+  return jsonAnswer(200, { logTypes });
+}
+
+function servers({ source }: State): Answer {
+  const all = source.services.flatMap(service =>
+    service.servers.map(server => ({
+      server: server.name,
+      serverDataSourceId: sourceOf(service, server),
+      service: service.name,
+    })),
+  );
+  return jsonAnswer(200, { servers: all });
+}
+
+function retain(state: State, request: EndpointRequest): Answer | null {
+  const { method, json } = request;
+  if (method === 'GET') return jsonAnswer(200, state.retention);
+  if (method !== 'POST') return null;
+  const missing = missingMember(json, ['bucket_name', 'provider', 'retention_policy_days']);
+  if (missing !== undefined) return errorAnswer(400, `${missing} is required`, request);
+  const days = Number(objectOf(json)['retention_policy_days']);
+  const isGood = Number.isInteger(days) && days >= 1 && days <= 90;
+  if (!isGood) return errorAnswer(400, 'retention_policy_days is 1 to 90', request);
+  state.retention = { ...state.retention, retention_policy_days: days };
+  return jsonAnswer(200, state.retention);
+}
+
+function sourceOf(service: SimulatedService, server: SimulatedServer): string {
+  return `${service.id}/${server.name}`;
+}

@@ -1,0 +1,201 @@
+// Serves what the bridge says of itself over HTTP:
+//
+//   /healthz       200 while the process lives                         open to all
+//   /readyz        200 when ready, else 503 and what it waits for      open to all
+//   /metrics       its counters, Prometheus text 0.0.4                 by access.ts
+//   /status.json   the status report with its problems                 by access.ts
+//   /              the page, which renders status.json                 by access.ts
+//
+// It only reads. Everything a client can take is bounded: connections, headers, time. No answer repeats anything of
+// its request, so no token can come back in one.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Secret } from '../config/config.ts';
+import type { Clock } from '../lib/clock.ts';
+import { renderCounters, type Counter, type Counters } from '../lib/counters.ts';
+import { CHALLENGES, checkAccess } from './access.ts';
+import { closeServer, listen, shownHost } from './listen.ts';
+import { PAGE_POLICY, renderPage } from './page.ts';
+import { withProblems, type StatusDocument } from './problems.ts';
+import type { StatusReport } from './status-report.ts';
+
+export interface StatusServerOptions {
+  /** A name or address to listen on; an IPv6 address without brackets. */
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** null leaves the pages open; the configuration allows that on loopback only. */
+  readonly token: Secret | null;
+  /** Made anew for every request. */
+  readonly report: () => StatusReport | Promise<StatusReport>;
+  readonly isReady: () => Readiness;
+  readonly counters: Counters;
+  readonly clock: Clock;
+  readonly limits?: Partial<StatusLimits>;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** What is missing, in words; shown to everybody. */
+  readonly waitingFor: readonly string[];
+}
+
+/** What clients may take; more connections are closed at once and counted. */
+export interface StatusLimits {
+  readonly connections: number;
+  readonly headerBytes: number;
+  /** For a whole request to come in. */
+  readonly requestMs: number;
+  /** Without a byte in either direction. */
+  readonly idleMs: number;
+}
+
+export const STATUS_LIMITS: StatusLimits = {
+  connections: 64,
+  headerBytes: 8 * 1024,
+  requestMs: 5000,
+  idleMs: 15_000,
+};
+
+export interface StatusServer {
+  /** `http://127.0.0.1:9464`, with the port that was taken. */
+  readonly url: string;
+  readonly port: number;
+  /** Lets answers under way end, for CLOSE_MS at most, and closes every connection. */
+  close(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+}
+
+const COMMON_HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+const TEXT = 'text/plain; charset=utf-8';
+const NO_POLICY = "default-src 'none'; frame-ancestors 'none'";
+
+/** Listens, or throws OperatorError where that is impossible. */
+export async function startStatusServer(options: StatusServerOptions): Promise<StatusServer> {
+  const limits = { ...STATUS_LIMITS, ...options.limits };
+  const meter = createMeter(options.counters);
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.requestMs,
+      requestTimeout: limits.requestMs,
+      keepAliveTimeout: limits.requestMs,
+      // How often Node looks for requests that are too slow.
+      connectionsCheckingInterval: Math.min(limits.requestMs, 1000),
+    },
+    (request, response) => void respond(request, response, { options, meter }),
+  );
+  server.maxConnections = limits.connections;
+  server.setTimeout(limits.idleMs);
+  server.on('drop', () => meter.dropped.add(1, 'limit'));
+  await listen(server, options.host, options.port);
+  // From here on, errors are those of accept(): this connection is lost, the next may do better.
+  server.on('error', () => meter.dropped.add(1, 'accept'));
+  const { port } = server.address() as AddressInfo;
+  const url = `http://${shownHost(options.host)}:${port}`;
+  return { url, port, close: () => closeServer(server, options.clock) };
+}
+
+interface Meter {
+  readonly requests: Counter;
+  readonly dropped: Counter;
+}
+
+function createMeter(counters: Counters): Meter {
+  return {
+    requests: counters.counter(
+      'prom2otlp_status_requests_total',
+      'Requests to the status server by the status of the answer.',
+      ['status'],
+    ),
+    dropped: counters.counter(
+      'prom2otlp_status_dropped_connections_total',
+      'Connections to the status server that were closed at once: too many (limit), or a failure (accept).',
+      ['cause'],
+    ),
+  };
+}
+
+interface Context {
+  readonly options: StatusServerOptions;
+  readonly meter: Meter;
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: Context,
+): Promise<void> {
+  // A client that goes away while it is answered is no failure of ours.
+  response.on('error', () => undefined);
+  const { status, type, body, headers = {} } = await answer(request, context);
+  context.meter.requests.add(1, String(status));
+  response.writeHead(status, {
+    ...COMMON_HEADERS,
+    'content-security-policy': NO_POLICY,
+    'content-type': type,
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+async function answer(request: IncomingMessage, { options }: Context): Promise<Answer> {
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    // Closing spares reading a body that nobody wants.
+    return text(405, 'only GET and HEAD are answered', { allow: 'GET, HEAD', connection: 'close' });
+  const path = request.url?.split('?', 1)[0];
+  if (path === '/healthz') return text(200, 'ok');
+  if (path === '/readyz') return readiness(options.isReady());
+  const access = checkAccess(request.headers, options);
+  if (access === 'token_needed')
+    return text(401, 'this needs the token of status.token', { 'www-authenticate': CHALLENGES });
+  if (access === 'foreign_host')
+    return text(403, 'ask for localhost, or set status.token to be asked by another name');
+  switch (path) {
+    case '/':
+      return page(withProblems(await options.report()));
+    case '/status.json':
+      return json(withProblems(await options.report()));
+    case '/metrics':
+      return metrics(options.counters);
+    default:
+      return text(404, 'there is / and /status.json, /metrics, /healthz, /readyz');
+  }
+}
+
+function readiness({ ready, waitingFor }: Readiness): Answer {
+  return ready ? text(200, 'ready') : text(503, ['waiting for', ...waitingFor].join('\n  '));
+}
+
+function page(document: StatusDocument): Answer {
+  const headers = { 'content-security-policy': PAGE_POLICY };
+  return { status: 200, type: 'text/html; charset=utf-8', body: renderPage(document), headers };
+}
+
+function json(document: StatusDocument): Answer {
+  const body = `${JSON.stringify(document, null, 2)}\n`;
+  return { status: 200, type: 'application/json', body };
+}
+
+function metrics(counters: Counters): Answer {
+  const type = 'text/plain; version=0.0.4; charset=utf-8';
+  return { status: 200, type, body: renderCounters(counters) };
+}
+
+function text(status: number, line: string, headers: Answer['headers'] = {}): Answer {
+  return { status, type: TEXT, body: `${line}\n`, headers };
+}

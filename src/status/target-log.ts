@@ -1,0 +1,111 @@
+// What is known of one target for the status page and the log: its last scrape, its services, its drift. A change
+// of state is logged at once, a lasting failure through a throttle.
+
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Throttle } from '../lib/throttle.ts';
+import { type Problem, SeriesTable } from '../model.ts';
+import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
+import type { Target } from '../pipeline/collect/targets.ts';
+import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
+import type { DriftReport } from '../pipeline/derive/drift-report.ts';
+import type { Translated } from '../pipeline.ts';
+
+/** The last scrape of a target. Times are wall clock, in milliseconds. */
+export interface LastScrape {
+  readonly atMs: number;
+  readonly durationMs: number;
+  /** '' after a good one; else one of the closed set of reasons. */
+  readonly reason: string;
+  readonly message: string;
+  readonly hint: string;
+  readonly bodyBytes: number;
+  readonly samples: number;
+  readonly badLines: number;
+  readonly problems: readonly Problem[];
+  readonly services: readonly ServiceOutcome[];
+  /** Samples by service and fate, as for the account. */
+  readonly reads: Translated['derived']['reads'];
+  readonly path: Translated['path'];
+}
+
+export class TargetLog {
+  readonly target: Target;
+  /** The target's memory, to be looked at only. */
+  readonly table: SeriesTable = new SeriesTable();
+  /** What the last good page had against the catalog. */
+  drift: DriftReport['families'] = new Map();
+  scrapeCount = 0;
+  failureCount = 0;
+  last: LastScrape | null = null;
+  readonly #logger: Logger;
+  readonly #throttle: Throttle;
+
+  constructor(
+    target: Target,
+    options: { readonly clock: Clock; readonly logger: Logger; readonly throttle: Throttle },
+  ) {
+    this.target = target;
+    this.#logger = options.logger;
+    this.#throttle = options.throttle;
+  }
+
+  /** Takes over what one scrape gave. */
+  note(scrape: ScrapeResult, translated: Translated): void {
+    const { page, derived } = translated;
+    const last: LastScrape = {
+      atMs: scrape.kind === 'page' ? scrape.page.startedAtMs : scrape.startedAtMs,
+      durationMs: scrape.kind === 'page' ? scrape.page.durationMs : scrape.durationMs,
+      reason: reasonOf(scrape, translated),
+      message: scrape.kind === 'page' ? (page?.problems[0]?.reason ?? '') : scrape.message,
+      hint: scrape.kind === 'page' ? '' : scrape.hint,
+      bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
+      samples: page?.samples ?? 0,
+      badLines: page?.badLines ?? 0,
+      problems: page?.problems.slice(0, 5) ?? [],
+      services: derived.services,
+      reads: derived.reads,
+      path: translated.path,
+    };
+    if (derived.drift !== null) this.drift = derived.drift.families;
+    this.#report(last);
+    this.last = last;
+    this.scrapeCount++;
+    if (last.reason !== '') this.failureCount++;
+  }
+
+  #report(last: LastScrape): void {
+    const target = this.target.name;
+    const before = this.last;
+    if (last.reason !== '') {
+      const { reason, message, hint } = last;
+      this.#throttle.run(`scrape ${target} ${reason}`, swallowed =>
+        this.#logger.warn({ target, reason, message, hint, swallowed }, 'cannot scrape the target'),
+      );
+    } else if (before !== null && before.reason !== '')
+      this.#logger.info({ target, after: before.reason }, 'the target answers again');
+    const [problem] = last.problems;
+    if (last.badLines > 0 && problem !== undefined)
+      this.#throttle.run(`lines ${target}`, swallowed =>
+        this.#logger.warn(
+          { target, badLines: last.badLines, ...problem, swallowed },
+          'dropped lines of the page that cannot be read; the first is named',
+        ),
+      );
+    for (const service of last.services) this.#reportService(service, last.reason);
+  }
+
+  #reportService(service: ServiceOutcome, targetReason: string): void {
+    const { id, reason } = service;
+    const before = this.last?.services.find(other => other.id === id);
+    if (reason === (before?.reason ?? '') || reason === targetReason) return;
+    if (reason === '') this.#logger.info({ service: id }, 'the service is back on the page');
+    else this.#logger.warn({ service: id, reason }, 'the service is down on a page that is good');
+  }
+}
+
+function reasonOf(scrape: ScrapeResult, translated: Translated): string {
+  if (scrape.kind !== 'page') return scrape.reason;
+  const { page } = translated;
+  return page === null || page.isUsable ? '' : `limit_${page.limit ?? 'unknown'}`;
+}

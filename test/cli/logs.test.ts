@@ -1,0 +1,186 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verb as check } from '../../src/cli/check.ts';
+import { verb as logs } from '../../src/cli/logs.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { tempDirectory } from '../support/program.ts';
+import { callVerb, type Printed } from '../support/verb-context.ts';
+
+const KEY = 'key-that-is-not-shown';
+const TODAY = new Date().toISOString().slice(0, 10);
+
+let simulator: Simulator;
+let files: ReturnType<typeof tempDirectory>;
+
+beforeAll(async () => {
+  simulator = await startSimulator({ clock: systemClock, key: KEY });
+  files = tempDirectory();
+});
+afterAll(async () => {
+  await simulator.close();
+  files[Symbol.dispose]();
+});
+
+/** By address, with the key in the environment. */
+async function call(...args: string[]): Promise<Printed> {
+  const [action = '', ...rest] = args;
+  const printed = await callVerb(logs, [action, '--base-url', simulator.url, ...rest], {
+    environment: { PROM2OTLP_API_KEY: KEY },
+  });
+  expect(printed.out + printed.err).not.toContain(KEY);
+  return printed;
+}
+
+function configFile(changes: object = {}): string {
+  const config = {
+    api: { base_url: simulator.url, key: KEY },
+    services: [{ id: 'dbpgf10000001' }, { id: 'dbpgf10000004' }],
+    metrics: { enabled: false },
+    logs: { enabled: true },
+    otlp: { endpoint: 'http://127.0.0.1:1' },
+    queue: { directory: null },
+    ...changes,
+  };
+  return files.write('c.yaml', JSON.stringify(config));
+}
+
+describe('logs list', () => {
+  test('shows the archives that match, as a table or as JSON', async () => {
+    const { code, out } = await call('list', '--type', 'proxy-log', '--from', '2d');
+    expect(code).toBe(0);
+    const lines = out.trim().split('\n');
+    expect(lines[0]).toMatch(/^ID +TYPE +SERVER +SERVICE +SIZE +START$/);
+    expect(lines.at(-1)).toContain(`${TODAY}.orders-proxy-0.proxy-log`);
+    expect(lines).toHaveLength(4);
+    const json = await call('list', '--service-id', 'dbpgf10000004', '--json', '--from', '1h');
+    const servers = JSON.parse(json.out).map((one: { server: string }) => one.server);
+    expect(new Set(servers)).toEqual(new Set(['sessions-0']));
+  });
+
+  test('does not rely on the service to filter', async () => {
+    simulator.setFaults({ ignoredParameters: ['logType', 'serverContext'] });
+    const { out } = await call('list', '--type', 'audit-log', '--server', 'ledger-1', '--json');
+    simulator.resetFaults();
+    const found = JSON.parse(out).map((one: { type: string; server: string }) => [
+      one.type,
+      one.server,
+    ]);
+    expect(new Set(found.map(String))).toEqual(new Set(['audit-log,ledger-1']));
+  });
+
+  test('tells what the service refused, and ends with 1', async () => {
+    simulator.setFaults({ path: '/observability/v2/logs', status: 403 });
+    const { code, err } = await call('list');
+    simulator.resetFaults();
+    expect([code, err]).toEqual([1, expect.stringContaining('the service refused the key')]);
+  });
+});
+
+test('logs types and logs servers show what there is', async () => {
+  expect((await call('types')).out).toContain('slow-query-log');
+  const { out } = await call('servers', '--json');
+  expect(JSON.parse(out)).toHaveLength(10);
+});
+
+describe('logs download', () => {
+  test('puts archives into a new file, and never over another', async () => {
+    const output = join(files.path, 'a.zip');
+    const id = `${TODAY}.sessions-0.error-log`;
+    expect((await call('download', id, '--output', output)).code).toBe(0);
+    expect(readFileSync(output).subarray(0, 2).toString()).toBe('PK');
+    writeFileSync(output, 'mine');
+    const again = await call('download', id, '--output', output);
+    expect([again.code, again.err]).toEqual([null, expect.stringContaining('cannot write')]);
+    expect(readFileSync(output, 'utf8')).toBe('mine');
+  });
+
+  test('leaves no file behind that is not whole', async () => {
+    const output = join(files.path, 'none.zip');
+    expect((await call('download', 'unknown', '--output', output)).code).toBe(1);
+    expect(() => readFileSync(output)).toThrow('ENOENT');
+  });
+});
+
+test('logs tail shows the last lines as the server wrote them', async () => {
+  const { code, out } = await call(
+    'tail',
+    '--type',
+    'audit-log',
+    '--server',
+    'sessions-0',
+    '--from',
+    '3d',
+    '--lines',
+    '3',
+  );
+  expect(code).toBe(0);
+  const lines = out.trim().split('\n');
+  // Three of each day that the span touches.
+  expect([9, 12]).toContain(lines.length);
+  const format = /^sessions-0 audit-log \d{8} \d\d:\d\d:\d\d,sessions-0,/;
+  expect(lines.filter(line => !format.test(line))).toEqual([]);
+});
+
+describe('logs retention', () => {
+  test('is shown, and changed only when it is confirmed', async () => {
+    expect((await call('retention')).out).toMatch(/RETENTION_POLICY_DAYS\n.* 7$/m);
+    const change = ['--set-days', '3', '--bucket', 'logs', '--provider', 'simulated'];
+    const refused = await call('retention', ...change);
+    expect([refused.code, refused.err]).toEqual([null, expect.stringContaining('--confirm logs')]);
+    expect((await call('retention', ...change, '--confirm', 'other')).code).toBeNull();
+    expect((await call('retention')).out).toContain(' 7');
+    expect((await call('retention', ...change, '--confirm', 'logs')).code).toBe(0);
+    expect((await call('retention')).out).toContain(' 3');
+  });
+});
+
+describe('the way to the service', () => {
+  test('is a configuration, or an address with a key that is no argument', async () => {
+    const file = configFile();
+    const by = async (...args: string[]): Promise<Printed> => callVerb(logs, ['types', ...args]);
+    expect((await by('--config', file)).code).toBe(0);
+    const keyFile = files.write('key', `${KEY}\n`);
+    expect((await by('--base-url', simulator.url, '--key-file', keyFile)).code).toBe(0);
+    const check = async (why: string, ...args: string[]): Promise<void> => {
+      const { code, err } = await by(...args);
+      expect([code, err]).toEqual([null, expect.stringContaining(why)]);
+    };
+    await check('either --config FILE or --base-url URL');
+    await check('either --config', '--config', file, '--base-url', simulator.url);
+    await check('there is no key', '--base-url', simulator.url);
+    await check('no service "x"', '--config', file, '--service-id', 'x');
+    await check('--key-file goes with', '--config', file, '--key-file', keyFile);
+    await check(
+      'over plain http the key',
+      '--base-url',
+      'http://api.example.com',
+      '--key-file',
+      keyFile,
+    );
+    await check("unknown option '--key'", '--base-url', simulator.url, '--key', KEY);
+  });
+
+  test('times are dates or durations', async () => {
+    const check = async (why: string, ...args: string[]): Promise<void> =>
+      expect((await call('list', ...args)).err).toContain(why);
+    await check('expected --from', '--from', 'yesterday');
+    await check('--from lies behind --to', '--from', '1h', '--to', '2h');
+    expect((await call('list', '--from', '2026-01-01T00:00:00Z', '--to', '1h')).code).toBe(0);
+  });
+});
+
+test('check --probe shows what the log endpoints answered and how it was understood', async () => {
+  const { out } = await callVerb(check, ['--config', configFile(), '--probe']);
+  expect(out).toContain('types error-log, slow-query-log, audit-log, proxy-log');
+  expect(out).toMatch(/list of the last day, error-log: \d+ archives/);
+  expect(out).toMatch(/\d+ are left alone: not of a service that is configured/);
+  expect(out).toMatch(
+    /\.sessions-0\.error-log +dbpgf10000004 +dbpgf10000004\/sessions-0 +error-log +\d+/,
+  );
+  simulator.setFaults({ clockSkewMs: 3_600_000 });
+  const skewed = await callVerb(check, ['--config', configFile(), '--probe']);
+  simulator.resetFaults();
+  expect(skewed.out).toMatch(/its clock is (1 h|59 min.*) ahead of ours/);
+});

@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { openOutput, type OutputStream } from '../../src/cli/output.ts';
+
+const SOURCE = new URL('../../src/cli/output.ts', import.meta.url).href;
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program that writes `lineCount` lines of 100 characters and ends as main does. */
+async function run(lineCount: number, options: { readonly readBytes: number }): Promise<Ended> {
+  const program = `
+    const { openOutput } = await import(${JSON.stringify(SOURCE)});
+    const output = openOutput(process.stdout, process.stderr);
+    for (let i = 0; i < ${lineCount}; i++) output.out.line('x'.repeat(99));
+    output.err.line('done');
+    process.exit((await output.drain()) ? 0 : 1);`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: fileURLToPath(new URL('.', import.meta.url)),
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+    if (stdout.length >= options.readBytes) child.stdout.destroy();
+  });
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}
+
+describe('through a pipe', () => {
+  test('a reader gets all of it', async () => {
+    const ended = await run(20_000, { readBytes: Infinity });
+    expect({ ...ended, stdout: ended.stdout.length }).toEqual({
+      code: 0,
+      stdout: 2_000_000,
+      stderr: 'done\n',
+    });
+  });
+
+  test('a reader that goes away ends it quietly', async () => {
+    const { code, stderr } = await run(20_000, { readBytes: 1 });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'done\n' });
+  });
+});
+
+/** A stream that keeps what is written, or fails every write with a code. */
+function memoryStream(failure?: NodeJS.ErrnoException): OutputStream & { text: string } {
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      memory.text += failure === undefined ? chunk.toString() : '';
+      done(failure);
+    },
+  });
+  const memory = Object.assign(stream, { text: '' });
+  return memory;
+}
+
+test('a full disk is told once, on stderr, and not taken for success', async () => {
+  const error = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+  const stderr = memoryStream();
+  const output = openOutput(memoryStream(error), stderr);
+  output.out.line('one');
+  output.out.line('two');
+  expect(await output.drain()).toBe(false);
+  output.out.line('three');
+  expect(await output.drain()).toBe(false);
+  expect(stderr.text).toBe('cannot write to stdout: no space left on device\n');
+});
+
+test('a writer can wait until its lines are taken, and learns that nobody takes more', async () => {
+  let free = (): void => undefined;
+  const slow = new Writable({ write: (_chunk, _encoding, done) => void (free = done) });
+  const { out } = openOutput(slow, memoryStream());
+  out.line('one');
+  let isTaken = false;
+  const taken = out.taken().then(more => {
+    isTaken = true;
+    return more;
+  });
+  await new Promise(resolve => setImmediate(resolve));
+  expect(isTaken).toBe(false);
+  free();
+  await new Promise(resolve => setImmediate(resolve));
+  free();
+  expect(await taken).toBe(true);
+  const gone = Object.assign(new Error('broken pipe'), { code: 'EPIPE' });
+  const closed = openOutput(memoryStream(gone), memoryStream()).out;
+  closed.line('one');
+  expect(await closed.taken()).toBe(false);
+});
+
+test('only a terminal has a width', () => {
+  const pipe = openOutput(memoryStream(), memoryStream()).out;
+  expect([pipe.isTerminal, pipe.columns]).toEqual([false, Infinity]);
+  const stream = Object.assign(memoryStream(), { isTTY: true, columns: 132 });
+  const terminal = openOutput(stream, memoryStream()).out;
+  expect([terminal.isTerminal, terminal.columns]).toEqual([true, 132]);
+});

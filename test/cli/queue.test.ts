@@ -1,0 +1,341 @@
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { verb } from '../../src/cli/queue.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import type { Batch } from '../../src/model.ts';
+import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
+import { oracleDecodeMetrics } from '../reference/oracle.ts';
+import { BackEnd } from '../support/back-end.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { logsBatch, metricsBatch, metricsBytes } from '../support/otlp-requests.ts';
+import { tempDirectory } from '../support/program.ts';
+import { callVerb, type CallOptions, type Printed } from '../support/verb-context.ts';
+
+const HOUR_MS = 3_600_000;
+const KEY = 'canary-of-the-back-end';
+
+let directory: ReturnType<typeof tempDirectory>;
+let backEnd: BackEnd;
+let file: string;
+
+beforeEach(async () => {
+  directory = tempDirectory();
+  backEnd = await BackEnd.start();
+  file = configFile({});
+});
+afterEach(async () => {
+  await backEnd.stop();
+  directory[Symbol.dispose]();
+});
+
+function configFile(changes: Readonly<Record<string, unknown>>): string {
+  const config = {
+    api: { base_url: 'https://api.example.com', key: 'k' },
+    services: [{ id: 'orders' }],
+    otlp: { endpoint: backEnd.url, headers: { 'x-key': KEY } },
+    queue: { directory: 'queue' },
+    ...changes,
+  };
+  return directory.write('prom2otlp.yaml', JSON.stringify(config));
+}
+
+function queue(
+  action: string,
+  args: readonly string[] = [],
+  options?: CallOptions,
+): Promise<Printed> {
+  return callVerb(verb, [action, '--config', file, ...args], options);
+}
+
+/** The queue as the daemon has it; close it before a drain. */
+function open(): Promise<Queue> {
+  const config = loadConfig({ file, environment: {} });
+  return openQueue({ config, clock, counters: new Counters(), logger: silentLogger });
+}
+
+async function fill(...batches: readonly Batch[]): Promise<void> {
+  const daemon = await open();
+  for (const batch of batches) await commit(daemon, batch);
+  await daemon.close();
+}
+
+async function commit(daemon: Queue, batch: Batch): Promise<void> {
+  expect(await daemon.commit({ batches: [batch], state: [], reads: [] })).toMatchObject({
+    kind: 'stored',
+  });
+}
+
+const NOW_MS = clock.nowMs();
+const WAITING = [
+  metricsBatch({ orders: 3, billing: 2 }, NOW_MS - HOUR_MS),
+  metricsBatch({ orders: 4 }, NOW_MS - 1000),
+  logsBatch('orders', ['one', 'two'], NOW_MS - 1000),
+];
+
+describe('inspect', () => {
+  test('shows sizes and ages by signal and service, and the account', async () => {
+    await fill(...WAITING);
+    const { code, out } = await queue('inspect', [], { clock: new FakeClock(NOW_MS) });
+    expect(code).toBe(0);
+    const lines = out.split('\n').map(line => line.trim().replaceAll(/ {2,}/g, '|'));
+    expect(out).toMatch(/^metrics +2 +9 +\d+ B +1\.0 GiB +1 h ago +1 s ago$/m);
+    expect(lines).toContain('orders|metrics|2|7|1 h ago|1 s ago');
+    expect(lines).toContain('billing|metrics|1|2|1 h ago|1 h ago');
+    expect(lines).toContain('orders|logs|1|2|1 s ago|1 s ago');
+    expect(lines).toContain('total|0|0|11|0|0|0|0|11');
+  });
+
+  test('says the same as JSON', async () => {
+    await fill(...WAITING);
+    const { out } = await queue('inspect', ['--json']);
+    expect(JSON.parse(out)).toMatchObject({
+      directory: join(directory.path, 'queue'),
+      corruptFiles: [],
+      signals: [
+        {
+          signal: 'metrics',
+          requests: 2,
+          points: 9,
+          maxBytes: 2 ** 30,
+          oldestAt: new Date(NOW_MS - HOUR_MS).toISOString(),
+          newestAt: new Date(NOW_MS - 1000).toISOString(),
+        },
+        { signal: 'logs', requests: 1, points: 2 },
+      ],
+      services: [
+        { service: 'orders', signal: 'metrics', requests: 2, points: 7 },
+        { service: 'billing', signal: 'metrics', requests: 1, points: 2 },
+        { service: 'orders', signal: 'logs', requests: 1, points: 2 },
+      ],
+      setAside: [],
+      account: { total: { points: { made: 11, queued: 11 } } },
+    });
+  });
+
+  test('shows what was refused for good, in the back end’s words, and a sample of it', async () => {
+    const daemon = await open();
+    await commit(daemon, metricsBatch({ orders: 3 }, NOW_MS));
+    const [row] = await daemon.oldest('metrics', 1, new Set());
+    const id = row?.id ?? expect.fail('no row');
+    daemon.pin(id);
+    const aside = {
+      signal: 'metrics',
+      service: 'orders',
+      reason: 'too old',
+      atMs: NOW_MS,
+    } as const;
+    const sample = metricsBytes('orders', 1);
+    await daemon.settle(
+      id,
+      [{ service: 'orders', accepted: 0, rejected: 0, setAside: 3 }],
+      [
+        { ...aside, points: 1, sample },
+        { ...aside, points: 2, sample: Buffer.from('damaged') },
+      ],
+    );
+    await daemon.close();
+    const { out } = await queue('inspect', [], { clock: new FakeClock(NOW_MS) });
+    expect(out).toMatch(/^now +orders +metrics +2 +3 +too old$/m);
+    const { setAside } = JSON.parse((await queue('inspect', ['--json'])).out) as {
+      setAside: readonly unknown[];
+    };
+    expect(setAside).toMatchObject([
+      { service: 'orders', points: 2, reason: 'too old', sample: null },
+      { service: 'orders', points: 1, sample: oracleDecodeMetrics(sample) },
+    ]);
+  });
+
+  test('works while a daemon holds the queue, and sees what that commits', async () => {
+    const daemon = await open();
+    for (let points = 1; points <= 3; points++) {
+      await commit(daemon, metricsBatch({ orders: 1 }, NOW_MS));
+      const { out } = await queue('inspect', ['--json']);
+      expect(JSON.parse(out)).toMatchObject({ signals: [{ points }, { points: 0 }] });
+    }
+    await daemon.close();
+  });
+
+  test('names damaged files', async () => {
+    await fill(...WAITING);
+    directory.write('queue/queue-20260304T090000Z.corrupt', '');
+    expect((await queue('inspect')).out).toContain('kept: queue-20260304T090000Z.corrupt');
+  });
+});
+
+describe('export', () => {
+  test('gives every request as OTLP/JSON, one a line, oldest first, and removes nothing', async () => {
+    await fill(...WAITING);
+    const { code, out, err } = await queue('export');
+    expect(code).toBe(0);
+    const lines = out
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as object);
+    expect(lines).toEqual([
+      oracleDecodeMetrics(WAITING[0]?.payload ?? Buffer.alloc(0)),
+      oracleDecodeMetrics(WAITING[1]?.payload ?? Buffer.alloc(0)),
+      expect.objectContaining({ resourceLogs: expect.any(Array) }),
+    ]);
+    expect(err).toBe('3 requests exported; nothing was removed from the queue\n');
+    expect(JSON.parse((await queue('inspect', ['--json'])).out)).toMatchObject({
+      signals: [{ requests: 2 }, { requests: 1 }],
+    });
+  });
+
+  test('gives one signal alone', async () => {
+    await fill(...WAITING);
+    const { out } = await queue('export', ['--signal', 'logs']);
+    expect(out.match(/\n/g)).toHaveLength(1);
+    expect(out).toContain('"resourceLogs"');
+  });
+
+  test('writes a file that nobody else may read, and overwrites none', async () => {
+    await fill(...WAITING);
+    const output = join(directory.path, 'out.jsonl');
+    expect(await queue('export', ['--output', output])).toMatchObject({ code: 0, out: '' });
+    expect(readFileSync(output, 'utf8').match(/\n/g)).toHaveLength(3);
+    expect(statSync(output).mode & 0o777).toBe(0o600);
+    const again = await queue('export', ['--output', output]);
+    expect(again).toMatchObject({
+      code: null,
+      err: expect.stringMatching(/cannot create .*EEXIST/),
+    });
+  });
+
+  test('leaves out what is damaged, and says so', async () => {
+    await fill(...WAITING);
+    const database = new DatabaseSync(join(directory.path, 'queue', 'queue.sqlite'));
+    database.exec('UPDATE batch SET body = zeroblob(40) WHERE id = 1');
+    database.close();
+    const { code, out, err } = await queue('export');
+    expect(out.match(/\n/g)).toHaveLength(2);
+    expect(err).toMatch(/^2 requests exported.*\n1 requests are damaged and were left out\n$/);
+    expect(code).toBe(1);
+  });
+
+  test('stops when its reader goes away', async () => {
+    await fill(...WAITING);
+    const { out } = await queue('export', [], { onLine: () => false });
+    expect(out.match(/\n/g)).toHaveLength(1);
+  });
+});
+
+describe('drain', () => {
+  const received = (): number =>
+    backEnd.requests.reduce(
+      (sum, { raw }) =>
+        sum + (JSON.stringify(oracleDecodeMetrics(raw)).match(/asDouble/g)?.length ?? 0),
+      0,
+    );
+
+  test('delivers everything, however old, and leaves nothing', async () => {
+    await fill(metricsBatch({ orders: 5 }, NOW_MS - 71 * HOUR_MS), WAITING[1] ?? expect.fail());
+    file = configFile({ queue: { directory: 'queue', metrics: { max_age: '1h' } } });
+    const { code, out } = await queue('drain');
+    expect(out).toMatch(/^accepted 9 points in .*, rejected 0, set aside 0, left 0\n$/);
+    expect(code).toBe(0);
+    expect(received()).toBe(9);
+    expect(backEnd.requests.map(({ headers }) => headers['x-key'])).toEqual([KEY, KEY]);
+    const { out: json } = await queue('inspect', ['--json']);
+    const account = { total: { points: { made: 9, accepted: 9, evicted: 0, queued: 0 } } };
+    expect(JSON.parse(json)).toMatchObject({ account });
+  });
+
+  test('to another receiver goes without the headers of the configured one', async () => {
+    await fill(...WAITING);
+    const other = await BackEnd.start();
+    const { code, err } = await queue('drain', ['--endpoint', `${other.url}/otlp/`]);
+    expect(code).toBe(0);
+    expect(err).toContain('otlp.headers are not sent to another origin');
+    expect(backEnd.requests).toEqual([]);
+    expect(other.requests.map(({ path }) => path).sort()).toEqual([
+      '/otlp/v1/logs',
+      '/otlp/v1/metrics',
+      '/otlp/v1/metrics',
+    ]);
+    for (const { headers } of other.requests) expect(headers).not.toHaveProperty('x-key');
+    await other.stop();
+  });
+
+  test('is refused while a daemon holds the queue', async () => {
+    const daemon = await open();
+    const { code, err } = await queue('drain');
+    expect(code).toBeNull();
+    expect(err).toMatch(/another process is using it/);
+    await daemon.close();
+  });
+
+  test('ends with 1 and the reason when the back end refuses us', async () => {
+    await fill(...WAITING);
+    backEnd.answer = () => ({ status: 401 });
+    const { code, out, err } = await queue('drain');
+    expect(out).toMatch(/^accepted 0 points .* left 11\n$/);
+    expect(err).toContain(
+      `metrics to ${backEnd.url}/v1/metrics: holding: the back end answered 401`,
+    );
+    expect(code).toBe(1);
+  });
+
+  test('ends with 1 when the time is over, or when told to stop; the rest stays', async () => {
+    await fill(...WAITING);
+    backEnd.answer = () => ({ status: 503 });
+    expect(await queue('drain', ['--for', '50ms'])).toMatchObject({ code: 1 });
+    const stop = new AbortController();
+    const draining = queue('drain', [], { stop: stop.signal });
+    await expect.poll(() => backEnd.requests.length).toBeGreaterThan(2);
+    stop.abort();
+    expect(await draining).toMatchObject({ code: 1, out: expect.stringMatching(/left 11$/m) });
+    backEnd.answer = () => ({ status: 200 });
+    expect(await queue('drain')).toMatchObject({ code: 0 });
+  });
+
+  test('ends with 1 when points were refused for good', async () => {
+    await fill(WAITING[1] ?? expect.fail());
+    backEnd.answer = () => ({ status: 400 });
+    const { code, out } = await queue('drain');
+    expect(out).toMatch(/set aside 4, left 0/);
+    expect(code).toBe(1);
+  });
+});
+
+describe('a mistake is told', () => {
+  const check = async (args: readonly string[], words: RegExp): Promise<void> => {
+    const { code, err } = await callVerb(verb, args);
+    expect(code).toBeNull();
+    expect(err).toMatch(words);
+  };
+
+  test('on the command line', async () => {
+    await check([], /expected inspect, export or drain/);
+    await check(['inspct'], /expected inspect, export or drain/);
+    await check(['inspect'], /expected --config FILE/);
+    await check(['inspect', '--config', file, 'more'], /unexpected "more"/);
+    await check(['export', '--config', file, '--signal', 'traces'], /--signal metrics or logs/);
+    await check(['drain', '--config', file, '--for', 'ever'], /--for as 10m/);
+    await fill(...WAITING);
+    await check(['drain', '--config', file, '--endpoint', 'localhost:4318'], /--endpoint as http/);
+    const secret = 'http://user:canary@localhost';
+    await check(['drain', '--config', file, '--endpoint', secret], /^(?!.*canary)/s);
+  });
+
+  test('in the place of the queue', async () => {
+    for (const action of ['inspect', 'export', 'drain']) {
+      await check([action, '--config', file], /cannot read the queue in .*there is none/);
+      rmSync(join(directory.path, 'queue'), { recursive: true, force: true });
+    }
+    file = configFile({ queue: { directory: null } });
+    await check(['inspect', '--config', file], /in the memory of the daemon; set queue.directory/);
+  });
+
+  test('in the file of the queue', async () => {
+    await fill(...WAITING);
+    directory.write('queue/queue.sqlite', 'not a database, but long enough to look like one');
+    await check(['inspect', '--config', file], /cannot read the queue in .*not a database/);
+  });
+});

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { shownValue } from '../../src/cli/show-families.ts';
+import { decodePage } from '../support/decode-page.ts';
+
+test('families come in page order, each with its samples as they stood', () => {
+  const page = [
+    '# HELP only This family has no samples.',
+    'b 1',
+    '# TYPE a histogram',
+    '# HELP a Help of a.',
+    'a_bucket{x="1",le="+Inf"} 2 1395066363000',
+    'b 3',
+    'a_count{x="1"} 2',
+    '# TYPE c gauge',
+    '',
+  ].join('\n');
+  expect(decodePage(page).families).toStrictEqual([
+    { name: 'only', type: 'unknown', help: 'This family has no samples.', unit: '', samples: [] },
+    {
+      name: 'b',
+      type: 'unknown',
+      help: '',
+      unit: '',
+      samples: [
+        { name: 'b', labels: {}, value: 1 },
+        { name: 'b', labels: {}, value: 3 },
+      ],
+    },
+    {
+      name: 'a',
+      type: 'histogram',
+      help: 'Help of a.',
+      unit: '',
+      samples: [
+        {
+          name: 'a_bucket',
+          labels: { x: '1', le: '+Inf' },
+          value: 2,
+          timestampMs: 1_395_066_363_000,
+        },
+        { name: 'a_count', labels: { x: '1' }, value: 2 },
+      ],
+    },
+    { name: 'c', type: 'gauge', help: '', unit: '', samples: [] },
+  ]);
+});
+
+test('a family whose TYPE comes late stands where its first sample does', () => {
+  const { families } = decodePage('a_sum 1\nb 2\n# TYPE a summary\n');
+  expect(families.map(({ name, type }) => `${name} ${type}`)).toStrictEqual([
+    'a summary',
+    'b unknown',
+  ]);
+});
+
+test('units and exemplars of OpenMetrics', () => {
+  const page =
+    '# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1 2 # {b="c"} +Inf 3\n# EOF\n';
+  expect(decodePage(page, { format: 'openmetrics' }).families).toStrictEqual([
+    {
+      name: 'a_seconds',
+      type: 'counter',
+      help: '',
+      unit: 'seconds',
+      samples: [
+        {
+          name: 'a_seconds_total',
+          labels: {},
+          value: 1,
+          timestampMs: 2000,
+          exemplar: { labels: { b: 'c' }, value: '+Inf', timestampMs: 3000 },
+        },
+      ],
+    },
+  ]);
+});
+
+test('only what stands on this page is shown, not what the table still holds', () => {
+  const { table } = decodePage('# TYPE a gauge\na 1\nb 2\n');
+  expect(decodePage('b 3\n', { table }).families.map(({ name }) => name)).toStrictEqual(['b']);
+});
+
+test('labels may be called like anything', () => {
+  const [sample] = decodePage('a{__proto__="x",constructor="y"} 1\n').samples;
+  expect(Object.entries(sample?.labels ?? {})).toStrictEqual([
+    ['__proto__', 'x'],
+    ['constructor', 'y'],
+  ]);
+});
+
+test('numbers that JSON lacks are shown by their words', () => {
+  expect([1.5, Number.NaN, Infinity, -Infinity].map(shownValue)).toStrictEqual([
+    1.5,
+    'NaN',
+    '+Inf',
+    '-Inf',
+  ]);
+});

@@ -1,0 +1,135 @@
+// The files in config/ against the program: the example shows every key with its true default, and the JSON
+// Schema is the one that the program would write now.
+
+import { readFileSync, readdirSync } from 'node:fs';
+import { isScalar, parseDocument, visit } from 'yaml';
+import * as z from 'zod';
+import { describe, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { DEFAULTS } from '../../src/config/defaults.ts';
+import {
+  configJsonSchema,
+  keysByLevel,
+  type JsonSchemaNode,
+} from '../../src/config/json-schema.ts';
+import { parseConfig } from '../../src/config/load.ts';
+
+const read = (name: string): string =>
+  readFileSync(new URL(`../../config/${name}`, import.meta.url), 'utf8');
+const fixtures = new URL('../fixtures/config/', import.meta.url);
+const example = read('prom2otlp.example.yaml');
+const minimal = read('minimal.yaml');
+
+function parse(text: string): Config {
+  const readFile = (path: string): { text: string } => ({ text: `content of ${path}` });
+  return parseConfig(text, { file: 'config/x.yaml', environment: {}, readFile });
+}
+
+/** Plain data in which regular expressions can be compared; secrets are `[secret]`. */
+function plain(config: object): unknown {
+  return JSON.parse(
+    JSON.stringify(config, (_, value: unknown) => (value instanceof RegExp ? value.source : value)),
+  );
+}
+
+describe('the example', () => {
+  test('gives exactly what the defaults give', () => {
+    const { services: shown, ...rest } = parse(example);
+    const { services: least, ...defaults } = parse(minimal);
+    expect(plain(rest)).toEqual(plain(defaults));
+    expect(plain(shown[0]?.api ?? {})).toEqual(plain(least[0]?.api ?? {}));
+    expect(shown).toHaveLength(1);
+  });
+
+  test('has every key', () => {
+    const shown = new Set<string>();
+    visit(parseDocument(example), {
+      Pair: (_, pair, path) => {
+        const keys = [...path, pair].flatMap(node =>
+          'key' in node && isScalar(node.key) ? [String(node.key.value)] : [],
+        );
+        shown.add(keys.join('.'));
+      },
+    });
+    const optional = /^(?:services\.api|metrics\.overrides)\./;
+    const missing = [...keysByLevel(configJsonSchema())]
+      .flatMap(([level, keys]) => keys.map(key => `${level}.${key}`))
+      .map(path => path.replaceAll('[]', '').replace(/^\./, ''))
+      .filter(path => !optional.test(path) && !shown.has(path));
+    expect(missing).toEqual([]);
+  });
+
+  test('explains every block before it begins', () => {
+    const lines = example.split('\n');
+    const blocks = lines.flatMap((line, i) => (/^\w+:/.test(line) ? [[line, lines[i - 1]]] : []));
+    expect(blocks.length).toBe(Object.keys(configJsonSchema().properties ?? {}).length);
+    expect(blocks.filter(([, before]) => before?.startsWith('#') !== true)).toEqual([]);
+  });
+
+  test.each([
+    ['prom2otlp.example.yaml', example],
+    ['minimal.yaml', minimal],
+  ])('%s tells editors where its schema is', (_, text) => {
+    expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./schema.json');
+  });
+});
+
+describe('the JSON Schema', () => {
+  const schema = JSON.parse(read('schema.json')) as JsonSchemaNode;
+
+  test('is current (`node tools/config-schema.ts` writes it)', () => {
+    expect(schema).toEqual(JSON.parse(JSON.stringify(configJsonSchema())));
+  });
+
+  test('has the default of every key, from the one table', () => {
+    const { service: _, override: __, ...blocks } = DEFAULTS;
+    const check = (defaults: unknown, node: JsonSchemaNode | undefined, path: string): void => {
+      const { properties } = node ?? {};
+      if (properties === undefined || typeof defaults !== 'object' || defaults === null) {
+        expect(node?.['default'], path).toEqual(defaults);
+        return;
+      }
+      for (const [key, value] of Object.entries(defaults)) {
+        check(value, properties[key], `${path}.${key}`);
+      }
+    };
+    check(blocks, schema, '');
+  });
+
+  test('describes every key', () => {
+    const bare: string[] = [];
+    const walk = (node: JsonSchemaNode, path: string): void => {
+      if (node.items !== undefined) walk(node.items, path);
+      for (const [key, child] of Object.entries(node.properties ?? {})) {
+        const isNamedByItself = /endpoints\.(?:parameters|pointers)$/.test(path);
+        if (child['description'] === undefined && !isNamedByItself) bare.push(`${path}.${key}`);
+        walk(child, `${path}.${key}`);
+      }
+    };
+    walk(schema, '');
+    expect(bare).toEqual([]);
+  });
+
+  const goodFiles = readdirSync(fixtures).filter(name => name.endsWith('.good.yaml'));
+
+  test.each(goodFiles)('accepts %s', name => {
+    const text = readFileSync(new URL(name, fixtures), 'utf8');
+    const result = z.fromJSONSchema(schema).safeParse(parseDocument(text).toJS());
+    expect(result.error?.issues).toBeUndefined();
+  });
+
+  test('accepts the example and refuses what the program refuses', () => {
+    const judge = z.fromJSONSchema(schema);
+    const check = (text: string, isLegal: boolean): void => {
+      const result = judge.safeParse(parseDocument(text).toJS());
+      expect(result.success, text.slice(-60)).toBe(isLegal);
+    };
+    check(example, true);
+    check(minimal, true);
+    check(`${minimal}metrics: {interval: 5m, enabled: "\${env:X}"}`, true);
+    check(`${minimal}metrics: {interval: 5}`, false);
+    check(`${minimal}metrics: {intervall: 5m}`, false);
+    check(`${minimal}log: {level: loud}`, false);
+    check(minimal.replace('services', 'service'), false);
+  });
+});

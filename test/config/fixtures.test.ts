@@ -1,0 +1,57 @@
+// The corpus: each *.bad.yaml holds one mistake, and its first line says where it stands and which words the
+// message must have. Each *.good.yaml loads.
+
+import { readFileSync, readdirSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { OperatorError, formatMistake, type Mistake } from '../../src/errors.ts';
+import { loadConfig } from '../../src/config/load.ts';
+
+const directory = new URL('../fixtures/config/', import.meta.url);
+const files = readdirSync(directory);
+const environment = {
+  EMPTY: '',
+  HOST: 'api.example.com',
+  NO: 'false',
+  NUMBER: '007',
+  PARSECS: '10 parsecs',
+  SECONDS: '7',
+  SHARE: '0.25',
+};
+
+function mistakesOf(name: string): readonly Mistake[] {
+  try {
+    loadConfig({ file: new URL(name, directory).pathname, environment });
+    return [];
+  } catch (error) {
+    if (error instanceof OperatorError) return error.mistakes;
+    throw error;
+  }
+}
+
+describe('a file with one mistake', () => {
+  const bad = files.filter(name => name.endsWith('.bad.yaml'));
+
+  test('stands for each kind of mistake', () => {
+    expect(bad.length).toBeGreaterThan(100);
+  });
+
+  test.each(bad)('%s', name => {
+    const [first = ''] = readFileSync(new URL(name, directory), 'utf8').split('\n');
+    const expected = /^# expect: (\d+):(\d+) (.+)$/.exec(first);
+    expect(expected, 'the first line says what is expected').not.toBeNull();
+    const mistakes = mistakesOf(name);
+    const shown = mistakes.map(formatMistake).join('\n');
+    expect(shown).toContain(expected?.[3]);
+    expect(mistakes, shown).toHaveLength(1);
+    expect(`${String(mistakes[0]?.line)}:${String(mistakes[0]?.column)}`, shown).toBe(
+      `${String(expected?.[1])}:${String(expected?.[2])}`,
+    );
+    expect(shown).not.toMatch(/Invalid|zod|undefined|\n\s+at /);
+  });
+});
+
+describe('a good file', () => {
+  test.each(files.filter(name => name.endsWith('.good.yaml')))('%s loads', name => {
+    expect(mistakesOf(name).map(formatMistake)).toEqual([]);
+  });
+});

@@ -1,0 +1,268 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { loadConfig, parseConfig } from '../../src/config/load.ts';
+import { MISTAKES_MAX } from '../../src/config/problems.ts';
+import { OperatorError, formatMistake } from '../../src/errors.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'prom2otlp-'));
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
+
+const BASE = 'api: {base_url: "https://a", key: k}\nservices: [{id: x}]\n';
+const file = join(directory, 'c.yaml');
+
+function parse(text: string, environment: Record<string, string> = {}): Config {
+  return parseConfig(text, { file, environment });
+}
+
+function mistakes(run: () => unknown): OperatorError['mistakes'] {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof OperatorError) return error.mistakes;
+    throw error;
+  }
+  return [];
+}
+
+function shown(text: string, environment?: Record<string, string>): string[] {
+  return mistakes(() => parse(text, environment)).map(mistake =>
+    formatMistake(mistake).replace(file, 'c'),
+  );
+}
+
+describe('all mistakes are told at once', () => {
+  test('in the order of the file, syntax, keys, values, references and rules alike', () => {
+    const text = [
+      'api: {base_url: "http://api.example", kye: k, timeout: 2m}',
+      'services: [{id: x}, {id: x, nmae: y}]',
+      'metrics: {interval: 1 minute, units: "${env:NONE}", limits: 5}',
+      'otlp: {timeout: 10}',
+      'otlp: {timeout: 20}',
+      'shard: {index: 4, count: 2}',
+    ].join('\n');
+    expect(shown(text, { OTEL_EXPORTER_OTLP_PROTOCOL: 'udp' })).toEqual([
+      'c:1:17: api.base_url: over plain http the key would travel readable for everybody on the way; use https, or set `insecure: true` if that is meant',
+      'c:1:39: api.kye: unknown key; did you mean `key`?',
+      'c:2:26: services[1].id: the id "x" is that of services[0] already; remove one of the two entries',
+      'c:2:29: services[1].nmae: unknown key; did you mean `name`?',
+      'c:3:21: metrics.interval: expected a duration such as 10s, 5m or 72h, got "1 minute"; did you mean `1m`?',
+      'c:3:38: metrics.units: cannot read ${env:NONE}: the variable is not set',
+      'c:3:61: metrics.limits: expected a map of keys, got a number',
+      'c:4:17: otlp.timeout: expected a duration such as 10s, 5m or 72h, got the number 10; did you mean `10s`?',
+      'c:5:1: otlp: the key stands here for the second time, after line 4; remove one of them',
+      'c:6:16: shard.index: the index 4 is not below the count 2; indexes begin at 0',
+      'OTEL_EXPORTER_OTLP_PROTOCOL: expected one of http/protobuf, http/json, grpc, got "udp"',
+    ]);
+  });
+
+  test('but not more than anybody reads', () => {
+    const text = Array.from({ length: 150 }, (_, i) => `key${String(i)}: 1\n`).join('');
+    const all = shown(BASE + text);
+    expect(all).toHaveLength(MISTAKES_MAX + 1);
+    expect(all.at(-1)).toBe('and 50 more mistakes');
+  });
+
+  test('each with a code', () => {
+    const check = (text: string, ...codes: string[]): void => {
+      expect(mistakes(() => parse(text)).map(mistake => mistake.code)).toEqual(codes);
+    };
+    check('', 'E_CONFIG_SYNTAX');
+    check(`${BASE}a: [`, 'E_CONFIG_SYNTAX');
+    check(`${BASE}a: 1\n`, 'E_CONFIG_KEY');
+    check(`${BASE}log: {level: x}\n`, 'E_CONFIG_VALUE');
+    check(`${BASE}log: {level: "\${env:X}"}\n`, 'E_CONFIG_SECRET');
+    check('services: []\n', 'E_CONFIG_KEY', 'E_CONFIG_KEY', 'E_CONFIG_VALUE');
+  });
+});
+
+describe('a secret in the wrong place shows in no message', () => {
+  const environment = { S: 'hunter2', URL: 'https://u:hunter2@x' };
+  const check = (text: string): void => {
+    const all = shown(text, environment);
+    expect(all.length, text).toBeGreaterThan(0);
+    expect(all.join('\n')).not.toContain('hunter');
+  };
+  const leaves = [
+    'metrics: {interval: X}',
+    'metrics: {enabled: X}',
+    'metrics: {units: X}',
+    'metrics: {path: X}',
+    'metrics: {bad_share: X}',
+    'metrics: {limits: {labels: X}}',
+    'metrics: {limits: {body: X}}',
+    'metrics: {include: ["(X"]}',
+    'metrics: X',
+    'metrics: {include: X}',
+    'otlp: {endpoint: X}',
+    'otlp: {logs_endpoint: X}',
+    'otlp: {headers: X}',
+    'status: {listen: X}',
+    'logs: {schedule: "1 2 3 4 X"}',
+    'logs: {first_start: X}',
+    'logs: {source_timezone: X}',
+    'log: {level: X}',
+    'queue: {metrics: {max_age: X}}',
+  ];
+
+  test.each(leaves)('%s', line => {
+    check(BASE + line.replace(/"(.*)X"|X/, '"$1${env:S}"'));
+    check(BASE + line.replace(/"(.*)X"|X/, '"$1${env:URL}"'));
+  });
+
+  test('whatever is wrong with a key, a header or a certificate', () => {
+    const api = (rest: string): string =>
+      `api: {base_url: "https://a", ${rest}}\nservices: [{id: x}]\n`;
+    check(api('key: "hunter\\n2"'));
+    check(api('key: "hunter2 "'));
+    check(api('key: [hunter2]'));
+    check(api('key: {hunter2: hunter2}').replace('hunter2:', 'x:'));
+    check(api('key: k, headers: {a: "hunter\\t\\r2"}'));
+    check(api('key: k, headers: [hunter2]'));
+    check(api('key: k, headers: hunter2'));
+    check(api('key: k, ca: hunter2'));
+    check(api('key: k, ca: "-----BEGIN hunter2"'));
+    check(api('key: k, proxy: "http://u:hunter2@p/path"'));
+    check(api('key: k, proxy: "hunter2"'));
+    check(`${BASE}otlp: {tls: {key: hunter2, cert: hunter3}}`);
+    check(`${BASE}otlp: {tls: {key: "-----BEGIN PRIVATE KEY----- ENCRYPTED hunter"}}`);
+    check(`${BASE}otlp: {endpoint: "https://u:hunter2@x"}`);
+    check(`${BASE}otlp: {endpoint: "ftp://u:hunter2@x"}`);
+    check(`${BASE}status: {token: "hunter\\u00e42"}`);
+    check(`${BASE}api: hunter2`);
+    check(`${BASE}services: hunter2`);
+    check('hunter2');
+    check('[hunter2]');
+    check('"${env:S}"');
+    expect(shown('"${env:S}"', environment)).toEqual([
+      expect.stringContaining('c:1:1: expected a map of keys at the top level'),
+    ]);
+    check('key: "hunter2');
+    check('key: hunter2 "hunter" hunter');
+    check('- hunter2\nb: hunter2');
+    check('{hunter2: hunter2, "hunter"');
+  });
+
+  test('nor in the configuration when it is printed', () => {
+    const text = [
+      'api: {base_url: "https://a", key: hunter2, headers: {a: hunter2}, proxy: "http://u:hunter2@p"}',
+      'services: [{id: x, api: {key: hunter2}}]',
+      'otlp: {headers: {a: hunter2}}',
+      'status: {token: hunter2}',
+    ].join('\n');
+    const config = parse(text);
+    expect(config.services[0]?.api.proxy?.reveal()).toBe('http://u:hunter2@p');
+    expect(JSON.stringify(config)).not.toContain('hunter');
+    expect(inspect(config, { depth: 20, showHidden: true })).not.toContain('hunter');
+  });
+});
+
+describe('the file', () => {
+  test('is found relative to the working directory, and its own paths relative to it', () => {
+    writeFileSync(join(directory, 'key'), 'from-file\n');
+    writeFileSync(
+      file,
+      `\uFEFF${BASE.replace('k}', '"${file:key}"}')}queue: {directory: below/q}\n`,
+    );
+    const config = loadConfig({ file, environment: {} });
+    expect(config.file).toBe(file);
+    expect(config.services[0]?.api.key.reveal()).toBe('from-file');
+    expect(config.queue.directory).toBe(join(directory, 'below/q'));
+  });
+
+  test('that cannot be read is one mistake', () => {
+    const check = (path: string, words: string): void => {
+      const [mistake, ...more] = mistakes(() => loadConfig({ file: path, environment: {} }));
+      expect(more).toEqual([]);
+      expect(mistake).toMatchObject({ code: 'E_CONFIG_READ' });
+      expect(mistake?.message).toBe(
+        `cannot read the configuration ${JSON.stringify(path)}: ${words}`,
+      );
+    };
+    check(join(directory, 'none.yaml'), 'there is no such file');
+    check(directory, 'it is a directory');
+    writeFileSync(join(directory, 'big.yaml'), `${BASE}#${'x'.repeat(1_048_576)}`);
+    check(join(directory, 'big.yaml'), 'the file is larger than 1 MiB');
+  });
+
+  test('may have a byte order mark and Windows line ends, which move no place', () => {
+    expect(shown(`\uFEFFx: 1\r\n${BASE.replaceAll('\n', '\r\n')}y: 1\r\n`)).toMatchObject([
+      expect.stringMatching(/^c:1:1: x: /),
+      expect.stringMatching(/^c:4:1: y: /),
+    ]);
+  });
+
+  test('of hostile shape costs neither minutes nor the stack', () => {
+    const many = (count: number, line: (i: number) => string): string =>
+      Array.from({ length: count }, (_, i) => line(i)).join('');
+    const check = (text: string, words: string): void => {
+      expect(shown(text).join('\n')).toContain(words);
+    };
+    check('['.repeat(5000), 'the values are nested too deeply');
+    check(`a: ${'{b: '.repeat(40)}1${'}'.repeat(40)}`, 'the values are nested too deeply');
+    check(`${BASE}${many(5000, i => `k${String(i)}: 1\n`)}`, 'more mistakes');
+    const bomb = many(
+      12,
+      i => `a${String(i + 1)}: &x${String(i + 1)} [${`*x${String(i)}, `.repeat(9)}]\n`,
+    );
+    check(`a0: &x0 [1]\n${bomb}`, 'the file holds more than 200000 values');
+    check('a: &a [*a]\n', 'no anchor `&a` stands before this alias');
+    check('__proto__: {x: 1}\nconstructor: 1\n', 'constructor: unknown key');
+  });
+});
+
+describe('services', () => {
+  test('inherit what they do not say themselves', () => {
+    const text = [
+      'api: {base_url: "https://a/b/", key: k, headers: {X-A: "1", X-B: "2"}, timeout: 3s, insecure: true}',
+      'services:',
+      '  - {id: one}',
+      '  - {id: two, name: second, api: {}}',
+      '  - {id: three, api: {base_url: "http://c", headers: {x-b: "3"}, proxy: "http://p"}}',
+    ].join('\n');
+    const [one, two, three] = parse(text).services;
+    expect(one).toMatchObject({ id: 'one', name: 'one', attributes: {} });
+    expect(one?.api).toMatchObject({
+      baseUrl: 'https://a/b',
+      timeoutMs: 3000,
+      ca: null,
+      proxy: null,
+      isInsecureAllowed: true,
+    });
+    expect(two?.name).toBe('second');
+    expect(two?.api).toBe(one?.api);
+    expect(three?.api.baseUrl).toBe('http://c');
+    expect(three?.api.key).toBe(one?.api.key);
+    const headers = Object.entries(three?.api.headers ?? {});
+    expect(headers.map(([name, value]) => [name, value.reveal()])).toEqual([
+      ['X-A', '1'],
+      ['x-b', '3'],
+    ]);
+  });
+
+  test('wait no longer than the interval, unless the timeout is written down', () => {
+    const timeoutMs = (text: string): number | undefined =>
+      parse(BASE + text).services[0]?.api.timeoutMs;
+    expect(timeoutMs('')).toBe(10_000);
+    expect(timeoutMs('metrics: {interval: 5s}')).toBe(5000);
+    expect(timeoutMs('metrics: {interval: 20s}')).toBe(10_000);
+  });
+});
+
+test('names are matched whole', () => {
+  const { include, exclude } = parse(`${BASE}metrics: {include: ["a|b.*"], exclude: [x]}`).metrics;
+  const check = (name: string, isIncluded: boolean): void => {
+    expect(include.some(expression => expression.test(name))).toBe(isIncluded);
+  };
+  check('a', true);
+  check('ab', false);
+  check('xa', false);
+  check('bcd', true);
+  check('ab.', false);
+  expect(exclude[0]?.test('xx')).toBe(false);
+});

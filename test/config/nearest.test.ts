@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { editDistance, nearest } from '../../src/config/nearest.ts';
+
+test('the distance counts insertions, deletions, replacements and swaps of neighbours', () => {
+  const check = (from: string, to: string, want: number): void => {
+    expect(editDistance(from, to)).toBe(want);
+    expect(editDistance(to, from)).toBe(want);
+  };
+  check('', '', 0);
+  check('', 'abc', 3);
+  check('abc', 'abc', 0);
+  check('abc', 'abcd', 1);
+  check('abc', 'axc', 1);
+  check('abc', 'acb', 1);
+  check('interval', 'intreval', 1);
+  check('kitten', 'sitting', 3);
+  check('ca', 'abc', 3);
+});
+
+test('the nearest word is what was meant', () => {
+  const words = ['interval', 'include', 'exclude', 'units', 'limits', 'base_url', 'key'];
+  const check = (word: string, want: string | undefined): void => {
+    expect(nearest(word, words)).toBe(want);
+  };
+  check('intervall', 'interval');
+  check('interavl', 'interval');
+  check('Interval', 'interval');
+  check('unit', 'units');
+  check('excludes', 'exclude');
+  check('baseUrl', 'base_url');
+  check('base-url', 'base_url');
+  check('BASE_URL', 'base_url');
+  check('kye', 'key');
+  check('timeout', undefined);
+  check('x', undefined);
+  check('', undefined);
+  check('i'.repeat(10_000), undefined);
+});

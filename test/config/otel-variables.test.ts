@@ -1,0 +1,230 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { OperatorError } from '../../src/errors.ts';
+import type { Config } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'prom2otlp-'));
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
+
+const BASE = 'api: {base_url: "https://a", key: k}\nservices: [{id: x, attributes: {team: own}}]\n';
+const PREFIX = 'OTEL_EXPORTER_OTLP_';
+
+function load(environment: Record<string, string>, yaml = ''): Config {
+  return parseConfig(BASE + yaml, { file: join(directory, 'c.yaml'), environment });
+}
+
+function message(environment: Record<string, string>, yaml = ''): string {
+  try {
+    load(environment, yaml);
+  } catch (error) {
+    if (error instanceof OperatorError) return error.message;
+    throw error;
+  }
+  return '';
+}
+
+describe('endpoints', () => {
+  const check = (environment: Record<string, string>, yaml: string, want: string[]): void => {
+    const { metricsEndpoint, logsEndpoint } = load(environment, yaml).otlp;
+    expect([metricsEndpoint, logsEndpoint]).toEqual(want);
+  };
+  const general = { [`${PREFIX}ENDPOINT`]: 'http://v:1/p/' };
+  const own = { [`${PREFIX}METRICS_ENDPOINT`]: 'http://m:2/x/' };
+
+  test('of the variables: a general one gets the path of the signal, one of a signal is used as it is', () => {
+    check({}, '', ['http://localhost:4318/v1/metrics', 'http://localhost:4318/v1/logs']);
+    check(general, '', ['http://v:1/p/v1/metrics', 'http://v:1/p/v1/logs']);
+    check({ ...general, ...own }, '', ['http://m:2/x/', 'http://v:1/p/v1/logs']);
+    check(own, '', ['http://m:2/x/', 'http://localhost:4318/v1/logs']);
+    check({ [`${PREFIX}ENDPOINT`]: '' }, '', [
+      'http://localhost:4318/v1/metrics',
+      'http://localhost:4318/v1/logs',
+    ]);
+  });
+
+  test('of the YAML beat all variables', () => {
+    const both = { ...general, ...own };
+    check(both, 'otlp: {endpoint: "http://y"}', ['http://y/v1/metrics', 'http://y/v1/logs']);
+    check(both, 'otlp: {metrics_endpoint: "http://y/m"}', ['http://y/m', 'http://v:1/p/v1/logs']);
+    check(both, 'otlp: {logs_endpoint: "http://y/l"}', ['http://m:2/x/', 'http://y/l']);
+    check(both, 'otlp: {metrics_endpoint: null}', ['http://m:2/x/', 'http://v:1/p/v1/logs']);
+    check(both, 'otlp:', ['http://m:2/x/', 'http://v:1/p/v1/logs']);
+  });
+
+  test('of gRPC have no path and another port', () => {
+    check({}, 'otlp: {protocol: grpc}', ['http://localhost:4317', 'http://localhost:4317']);
+    const port = { [`${PREFIX}ENDPOINT`]: 'http://v:1/' };
+    check(port, 'otlp: {protocol: grpc}', ['http://v:1', 'http://v:1']);
+    check({ [`${PREFIX}LOGS_PROTOCOL`]: 'grpc' }, '', [
+      'http://localhost:4318/v1/metrics',
+      'http://localhost:4317',
+    ]);
+  });
+});
+
+test('each variable stands for its key, per signal before the general one', () => {
+  const { otlp } = load({
+    [`${PREFIX}PROTOCOL`]: 'http/json',
+    [`${PREFIX}LOGS_PROTOCOL`]: 'GRPC',
+    [`${PREFIX}COMPRESSION`]: 'none',
+    [`${PREFIX}METRICS_COMPRESSION`]: 'Gzip',
+    [`${PREFIX}TIMEOUT`]: '2500',
+    [`${PREFIX}LOGS_TIMEOUT`]: ' 1000 ',
+    [`${PREFIX}METRICS_TEMPORALITY_PREFERENCE`]: 'LowMemory',
+  });
+  expect([otlp.metrics.protocol, otlp.logs.protocol]).toEqual(['http/json', 'grpc']);
+  expect([otlp.metrics.compression, otlp.logs.compression]).toEqual(['gzip', 'none']);
+  expect([otlp.metrics.timeoutMs, otlp.logs.timeoutMs]).toEqual([2500, 1000]);
+  expect(otlp.temporality).toBe('lowmemory');
+});
+
+test('the YAML beats every variable', () => {
+  const environment = Object.fromEntries(
+    ['', 'METRICS_', 'LOGS_'].flatMap(signal => [
+      [`${PREFIX}${signal}PROTOCOL`, 'grpc'],
+      [`${PREFIX}${signal}COMPRESSION`, 'none'],
+      [`${PREFIX}${signal}TIMEOUT`, '1'],
+      [`${PREFIX}${signal}HEADERS`, 'a=b'],
+    ]),
+  );
+  const yaml = 'otlp: {protocol: http/json, compression: zstd, timeout: 9s, headers: {}}';
+  const { otlp } = load(
+    { ...environment, [`${PREFIX}METRICS_TEMPORALITY_PREFERENCE`]: 'delta' },
+    yaml,
+  );
+  for (const signal of [otlp.metrics, otlp.logs]) {
+    expect(signal).toMatchObject({ protocol: 'http/json', compression: 'zstd', timeoutMs: 9000 });
+    expect(signal.headers).toEqual({});
+  }
+  expect(otlp.temporality).toBe('delta');
+});
+
+describe('headers', () => {
+  const check = (text: string, want: Record<string, string>): void => {
+    const { headers } = load({ [`${PREFIX}HEADERS`]: text }).otlp.metrics;
+    const shown = Object.entries(headers).map(([name, value]) => [name, value.reveal()]);
+    expect(Object.fromEntries(shown)).toEqual(want);
+  };
+
+  test('are pairs with percent-encoded values', () => {
+    check('a=b', { a: 'b' });
+    check('Authorization=Bearer%20x%3Dy%2Cz,x-tenant=7', {
+      Authorization: 'Bearer x=y,z',
+      'x-tenant': '7',
+    });
+    check(' a = b , c=d=e ,', { a: 'b', c: 'd=e' });
+  });
+
+  test('of a signal replace the general ones', () => {
+    const { otlp } = load({ [`${PREFIX}HEADERS`]: 'a=1', [`${PREFIX}LOGS_HEADERS`]: 'b=2' });
+    expect(Object.keys(otlp.metrics.headers)).toEqual(['a']);
+    expect(Object.keys(otlp.logs.headers)).toEqual(['b']);
+  });
+});
+
+test('resource attributes hold for every service, and an entry wins', () => {
+  const OTEL_RESOURCE_ATTRIBUTES = 'team=theirs,a%2Cb=c%20d,service.name=x,service.instance.id=y';
+  const [service] = load({ OTEL_RESOURCE_ATTRIBUTES }).services;
+  expect(service?.attributes).toEqual({ team: 'own', 'a,b': 'c d' });
+  expect(service?.name).toBe('x');
+});
+
+test('certificates are read from the files that variables name', () => {
+  const path = (name: string, label: string): string => {
+    const file = join(directory, name);
+    writeFileSync(file, `-----BEGIN ${label}-----\nAA==\n-----END ${label}-----\n`);
+    return file;
+  };
+  const { metrics, logs } = load({
+    [`${PREFIX}CERTIFICATE`]: path('ca', 'CERTIFICATE'),
+    [`${PREFIX}LOGS_CLIENT_CERTIFICATE`]: path('cert', 'CERTIFICATE'),
+    [`${PREFIX}LOGS_CLIENT_KEY`]: path('key', 'PRIVATE KEY'),
+  }).otlp;
+  expect(metrics.tls.ca).toContain('BEGIN CERTIFICATE');
+  expect(metrics.tls.key).toBeNull();
+  expect(logs.tls.ca).toBe(metrics.tls.ca);
+  expect(logs.tls.cert).toContain('BEGIN CERTIFICATE');
+  expect(logs.tls.key?.reveal()).toContain('BEGIN PRIVATE KEY');
+});
+
+describe('a bad variable', () => {
+  test('is a mistake with its name', () => {
+    const check = (suffix: string, value: string, words: string): void => {
+      const name = `${PREFIX}${suffix}`;
+      expect(message({ [name]: value })).toBe(`${name}: ${words}`);
+    };
+    check(
+      'ENDPOINT',
+      'ftp://x',
+      'expected the http or https URL of an OTLP receiver, got "ftp://x"',
+    );
+    check(
+      'LOGS_ENDPOINT',
+      'x',
+      'expected an http or https URL, got "x"; did you mean `https://x`?',
+    );
+    check('TIMEOUT', '10s', 'expected milliseconds such as 10000, got "10s"');
+    check('TIMEOUT', '0', 'expected at least 1ms, got "0ms"');
+    check(
+      'PROTOCOL',
+      'http/protobuff',
+      'expected one of http/protobuf, http/json, grpc, got "http/protobuff"; did you mean `http/protobuf`?',
+    );
+    check(
+      'METRICS_TEMPORALITY_PREFERENCE',
+      'both',
+      'expected one of cumulative, delta, lowmemory, got "both"',
+    );
+    check(
+      'CERTIFICATE',
+      join(directory, 'none'),
+      'cannot read the file that is named here: there is no such file',
+    );
+  });
+
+  test('for a client is told as a pair of certificate and key', () => {
+    const cert = join(directory, 'lonely');
+    writeFileSync(cert, '-----BEGIN CERTIFICATE-----\n');
+    expect(message({ [`${PREFIX}LOGS_CLIENT_CERTIFICATE`]: cert })).toBe(
+      `${PREFIX}LOGS_CLIENT_CERTIFICATE: \`cert\` is of no use without \`key\`; add \`key\``,
+    );
+    expect(message({ [`${PREFIX}CLIENT_KEY`]: cert })).toContain(
+      'expected a private key in PEM form',
+    );
+  });
+
+  test('of pairs never shows a value', () => {
+    const check = (text: string): void => {
+      const shown = message({ [`${PREFIX}HEADERS`]: text });
+      expect(shown).toContain(`${PREFIX}HEADERS: `);
+      expect(shown).not.toContain('hunter');
+    };
+    check('hunter2');
+    check('a=b,hunter2');
+    check('a=hunter%zz');
+    check('=hunter2');
+    check('a b=hunter2');
+    check('Host=hunter2');
+    check('a=hunter%0A2');
+    expect(message({ OTEL_RESOURCE_ATTRIBUTES: 'x' })).toContain('OTEL_RESOURCE_ATTRIBUTES: ');
+  });
+
+  test('does no harm where the YAML speaks', () => {
+    const check = (suffix: string, yaml: string): void => {
+      const environment = { [`${PREFIX}${suffix}`]: '%' };
+      expect(message(environment, yaml)).toBe('');
+      expect(message(environment)).toContain(suffix);
+    };
+    check('PROTOCOL', 'otlp: {protocol: http/json}');
+    check('TIMEOUT', 'otlp: {timeout: 5s}');
+    check('LOGS_TIMEOUT', 'otlp: {timeout: 5s}');
+    check('HEADERS', 'otlp: {headers: {}}');
+    check('ENDPOINT', 'otlp: {endpoint: "http://y"}');
+    check('METRICS_ENDPOINT', 'otlp: {metrics_endpoint: "http://y"}');
+  });
+});

@@ -1,0 +1,133 @@
+// Every bad answer of the service, through the real daemon: it gets a reason of its own, the key never leaves for
+// another host, the other service's scrapes keep their pace, and memory stays bounded.
+
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
+import { type Faults } from '../../src/simulator/faults.ts';
+import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
+import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { type Running, start, tempDirectory, until } from '../support/program.ts';
+
+const CANARY = 'canary-93d1aa70';
+const GOOD = 'dbpgf10000002';
+const BAD = 'dbpgf10000001';
+const directory = tempDirectory();
+let bad: Simulator;
+let good: Simulator;
+let elsewhere: Simulator;
+let receiver: Receiver;
+let daemon: Running;
+let statusUrl: string;
+
+beforeAll(async () => {
+  const options = { clock, key: CANARY, refreshMs: 500 };
+  [bad, good, elsewhere] = await Promise.all([
+    startSimulator(options),
+    startSimulator(options),
+    startSimulator(options),
+  ]);
+  receiver = await startReceiver({
+    clock,
+    decodeMetrics: decodeMetricsRequest,
+    decodeLogs: decodeLogsRequest,
+  });
+  const file = directory.write(
+    'prom2otlp.yaml',
+    JSON.stringify({
+      api: { base_url: good.url, key: CANARY, timeout: '800ms' },
+      services: [{ id: GOOD }, { id: BAD, api: { base_url: bad.url } }],
+      metrics: { interval: '1s', limits: { body: '8MiB' } },
+      otlp: { endpoint: receiver.url },
+      queue: { directory: null },
+      status: { listen: '127.0.0.1:0' },
+      telemetry: { enabled: false },
+    }),
+  );
+  daemon = start(['run', '--config', file]);
+  statusUrl = await until(
+    'the address of the status page',
+    () => /"status":"(http:[^"]+)"/.exec(daemon.stderr())?.[1],
+  );
+  await until('a good scrape of both', async () => {
+    const text = await metrics();
+    return (
+      text.includes(`service="${BAD}",reason=""} 1`) &&
+      text.includes(`service="${GOOD}",reason=""} 1`)
+    );
+  });
+});
+
+afterAll(async () => {
+  daemon.child.kill('SIGTERM');
+  await daemon.finished;
+  await Promise.all([bad.close(), good.close(), elsewhere.close(), receiver.close()]);
+  directory[Symbol.dispose]();
+});
+
+async function metrics(): Promise<string> {
+  return (await fetch(new URL('/metrics', statusUrl))).text();
+}
+
+function rssBytes(): number {
+  const status = readFileSync(`/proc/${daemon.child.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024;
+}
+
+async function reasonFor(faults: Partial<Faults>): Promise<string> {
+  bad.resetFaults();
+  await until(
+    'it has recovered',
+    async () => (await metrics()).includes(`prom2otlp_service_up{service="${BAD}",reason=""} 1`),
+    30_000,
+  );
+  const goodBefore = good.requests.count;
+  const startedMs = performance.now();
+  bad.setFaults(faults);
+  const reason = await until('a reason', async () => {
+    const found = new RegExp(`service="${BAD}",reason="([a-z_]+)"} 0`).exec(await metrics());
+    return found?.[1];
+  });
+  // The good service is asked once a second, whatever the bad one does.
+  const seconds = (performance.now() - startedMs) / 1000;
+  expect(good.requests.count - goodBefore).toBeGreaterThanOrEqual(Math.floor(seconds) - 1);
+  return reason;
+}
+
+test('each bad answer has its own reason', async () => {
+  const check = async (faults: Partial<Faults>, reason: string): Promise<void> => {
+    expect([faults, await reasonFor(faults)]).toEqual([faults, reason]);
+  };
+  await check({ body: 'html' }, 'not_metrics');
+  await check({ body: 'empty' }, 'empty');
+  await check({ cut: 'length' }, 'cut');
+  await check({ body: 'gzip-bomb' }, 'too_large');
+  await check({ bytesPerSecond: 100 }, 'timeout');
+  await check({ isSilent: true }, 'timeout');
+  await check({ redirectTo: elsewhere.url }, 'redirect');
+  await check({ status: 404 }, 'not_found');
+  await check({ status: 500 }, 'server_error');
+  await check({ status: 429, retryAfter: '1' }, 'rate_limited');
+  await check({ badLines: { [BAD]: 1000 } }, 'bad_lines');
+  await check({ absentServices: [BAD] }, 'absent');
+}, 120_000);
+
+test('refusals of the key are told as such', async () => {
+  for (const status of [400, 401, 403])
+    expect([status, await reasonFor({ status, times: 1 })]).toEqual([status, 'auth']);
+}, 120_000);
+
+test('a page of an odd content type is read all the same', async () => {
+  bad.resetFaults();
+  bad.setFaults({ contentType: 'application/x-unheard-of' });
+  const before = bad.requests.count;
+  await until('two more scrapes', () => bad.requests.count >= before + 2, 30_000);
+  expect(await metrics()).toContain(`prom2otlp_service_up{service="${BAD}",reason=""} 1`);
+}, 60_000);
+
+test('the key went nowhere else and into no output, and memory stayed bounded', () => {
+  expect(elsewhere.requests.count).toBe(0);
+  expect(daemon.stdout() + daemon.stderr()).not.toContain(CANARY);
+  expect(rssBytes()).toBeLessThan(300 * 1024 * 1024);
+});

@@ -1,0 +1,69 @@
+// The demo as a new user sees it, and what it claims: all 160 series of the specification arrive with the type, unit
+// and start that the catalog knows.
+
+import { expect, test } from 'vitest';
+import { CATALOG } from '../../src/catalog/all.ts';
+import type { CatalogEntry } from '../../src/catalog/catalog.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { Daemon } from '../../src/daemon.ts';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
+import { startReceiver } from '../../src/simulator/receiver.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { start, until } from '../support/program.ts';
+
+test('the demo says where its status page is, shows that data flows, and ends by itself', async () => {
+  const demo = start(['demo', '--for', '6s', '--port', '0']);
+  const url = await until('the address', () => /status page +(http:\S+)/.exec(demo.stdout())?.[1]);
+  await until('it is ready', async () => (await fetch(`${url}/readyz`)).ok);
+  const page = await (await fetch(url)).text();
+  expect(page).toContain('orders');
+  const { code, stdout } = await demo.finished;
+  expect(stdout).toMatch(/accepted [1-9]/);
+  expect(stdout).toMatch(/metrics that arrived, by type: .*\d+ sum/);
+  expect(code).toBe(0);
+});
+
+/** What an entry becomes, by docs/decisions/0002 and the table of types. */
+function expectedKind(entry: CatalogEntry): string {
+  const isGuess = entry.confidence === 'guess' && entry.declared !== 'counter';
+  if (entry.type === 'counter') return isGuess ? 'gauge' : 'sum';
+  if (entry.type === 'updowncounter') return entry.isAdditive ? 'updown' : 'gauge';
+  return entry.type === 'info' ? 'updown' : 'gauge';
+}
+
+test('every series of the specification arrives with its type, unit and start', async () => {
+  await using simulator = await startSimulator({ clock, key: 'k', refreshMs: 500 });
+  const receiver = await startReceiver({ clock, decodeMetrics: decodeMetricsRequest });
+  const config = parseConfig(
+    JSON.stringify({
+      api: { base_url: simulator.url, key: 'k' },
+      services: simulator.world.services.map(({ id }) => ({ id })),
+      otlp: { endpoint: receiver.url },
+      queue: { directory: null },
+      telemetry: { enabled: false },
+    }),
+    { file: 'test', environment: {} },
+  );
+  const daemon = await Daemon.open({ config, clock, logger: silentLogger });
+  expect(await daemon.cycle(10_000)).toBe(true);
+  await daemon.stop(new AbortController().signal);
+  await receiver.close();
+
+  const points = Map.groupBy(receiver.points, point => point.name);
+  expect(CATALOG).toHaveLength(160);
+  const wrong = CATALOG.flatMap(entry => {
+    const [point] = points.get(entry.name) ?? [];
+    if (point === undefined) return [`${entry.name}: did not arrive`];
+    const kind = expectedKind(entry);
+    const unit = entry.unit === '1' ? '' : entry.unit;
+    const hasStart = point.startTimeUnixNano > 0n;
+    return [
+      ...(point.kind === kind ? [] : [`${entry.name}: ${point.kind}, not ${kind}`]),
+      ...(point.unit === unit ? [] : [`${entry.name}: unit ${point.unit}, not ${unit}`]),
+      ...(hasStart === (kind === 'sum') ? [] : [`${entry.name}: start ${hasStart}`]),
+    ];
+  });
+  expect(wrong).toEqual([]);
+});

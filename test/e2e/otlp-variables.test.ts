@@ -1,0 +1,231 @@
+// The standard variables of OpenTelemetry exporters, each seen by what the back end gets from the real program.
+
+import { ServerCredentials } from '@grpc/grpc-js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { BackEnd } from '../support/back-end.ts';
+import { EXPIRED_SERVER, SECOND_CA, TEST_CLIENT } from '../support/certificates.ts';
+import { GrpcBackEnd } from '../support/grpc-back-end.ts';
+import { TEST_TLS } from '../support/http-server.ts';
+import { otlpPoints, type OtlpPoint } from '../support/otlp-points.ts';
+import { oracleDecodeMetrics } from '../reference/oracle.ts';
+import { run, tempDirectory, type Finished } from '../support/program.ts';
+
+const KEY = 'canary-of-the-service';
+const TOKEN = 'canary-of-the-back-end';
+const directory = tempDirectory();
+const stops: (() => Promise<void>)[] = [];
+let simulator: Simulator;
+
+beforeAll(async () => {
+  simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+afterAll(async () => {
+  await simulator.close();
+  directory[Symbol.dispose]();
+});
+
+function config(changes: Record<string, unknown> = {}): string {
+  const text = JSON.stringify({
+    api: { base_url: simulator.url, key: KEY },
+    services: simulator.world.services.map(({ id }) => ({ id })),
+    queue: { directory: null },
+    telemetry: { enabled: false },
+    log: { level: 'silent' },
+    ...changes,
+  });
+  return directory.write('prom2otlp.yaml', text);
+}
+
+type Variables = Readonly<Record<string, string>>;
+
+/** `OTEL_EXPORTER_OTLP_` is put before the names. */
+function variables(short: Variables): Variables {
+  return Object.fromEntries(
+    Object.entries(short).map(([name, value]) => [`OTEL_EXPORTER_OTLP_${name}`, value]),
+  );
+}
+
+function once(short: Variables, changes?: Record<string, unknown>): Promise<Finished> {
+  return run(['once', '--config', config(changes)], variables(short));
+}
+
+function probe(short: Variables, changes?: Record<string, unknown>): Promise<Finished> {
+  return run(['check', '--probe', '--config', config(changes)], variables(short));
+}
+
+async function startHttp(...args: Parameters<typeof BackEnd.start>): Promise<BackEnd> {
+  const backEnd = await BackEnd.start(...args);
+  stops.push(() => backEnd.stop());
+  return backEnd;
+}
+
+async function startGrpc(credentials?: ServerCredentials): Promise<GrpcBackEnd> {
+  const backEnd = await GrpcBackEnd.start(credentials);
+  stops.push(() => backEnd.stop());
+  return backEnd;
+}
+
+function points(bytes: Buffer): readonly OtlpPoint[] {
+  return otlpPoints(oracleDecodeMetrics(bytes));
+}
+
+function expectWhole(bytes: Buffer): void {
+  expect(new Set(points(bytes).map(({ metric }) => metric)).size).toBe(166);
+}
+
+describe('over HTTP', () => {
+  test('endpoint, headers, protocol and compression', async () => {
+    const backEnd = await startHttp();
+    const { code, stdout, stderr } = await once({
+      ENDPOINT: `${backEnd.url}/otlp/`,
+      HEADERS: `x-token=${TOKEN},x-tenant=a%2Cb`,
+      PROTOCOL: 'http/json',
+      COMPRESSION: 'none',
+    });
+    expect(code, stderr).toBe(0);
+    const [request] = backEnd.requests;
+    expect(request).toMatchObject({ method: 'POST', path: '/otlp/v1/metrics' });
+    expect(request?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-token': TOKEN,
+      'x-tenant': 'a,b',
+    });
+    expect(request?.headers).not.toHaveProperty('content-encoding');
+    expect(JSON.parse(request?.raw.toString() ?? '')).toHaveProperty('resourceMetrics');
+    expect(stdout + stderr).not.toContain(TOKEN);
+  });
+
+  test('those of metrics beat the general ones, and their endpoint is used as it is', async () => {
+    const [general, own] = [await startHttp(), await startHttp()];
+    const { code } = await once({
+      ENDPOINT: general.url,
+      HEADERS: 'x-token=general',
+      METRICS_ENDPOINT: `${own.url}/mine?a=b`,
+      METRICS_HEADERS: 'x-token=own',
+      METRICS_COMPRESSION: 'zstd',
+    });
+    expect(code).toBe(0);
+    expect(general.requests).toEqual([]);
+    const [request] = own.requests;
+    expect(request).toMatchObject({ path: '/mine?a=b' });
+    expect(request?.headers).toMatchObject({ 'x-token': 'own', 'content-encoding': 'zstd' });
+    expectWhole(request?.raw ?? Buffer.alloc(0));
+  });
+
+  test('metrics and logs may go to different places in different protocols', async () => {
+    const [metrics, logs] = [await startHttp(), await startGrpc()];
+    const { code, stdout } = await probe(
+      {
+        METRICS_ENDPOINT: `${metrics.url}/m`,
+        LOGS_ENDPOINT: logs.url,
+        LOGS_PROTOCOL: 'grpc',
+        LOGS_HEADERS: 'x-token=logs',
+      },
+      { logs: { enabled: true } },
+    );
+    expect(code, stdout).toBe(0);
+    expect(metrics.requests.map(({ path }) => path)).toEqual(['/m']);
+    expect(logs.requests.map(({ signal }) => signal)).toEqual(['logs']);
+    expect(logs.requests[0]?.metadata).toMatchObject({ 'x-token': 'logs' });
+  });
+
+  test('timeout', async () => {
+    const backEnd = await startHttp(() => () => undefined);
+    const { code, stdout } = await probe({ ENDPOINT: backEnd.url, TIMEOUT: '250' });
+    expect(stdout).toContain('no answer: none within 250 ms; raise otlp.timeout');
+    expect(code).toBe(1);
+  });
+
+  test('the YAML beats them', async () => {
+    const [yaml, variable] = [await startHttp(), await startHttp()];
+    const otlp = { endpoint: yaml.url, headers: { 'x-token': 'yaml' } };
+    const { code } = await once({ ENDPOINT: variable.url, HEADERS: 'x-token=variable' }, { otlp });
+    expect(code).toBe(0);
+    expect(yaml.requests[0]?.headers['x-token']).toBe('yaml');
+    expect(variable.requests).toEqual([]);
+  });
+
+  test('a mistake in one is told by its name, with exit code 2', async () => {
+    const { code, stderr } = await once({ TIMEOUT: 'soon' });
+    expect(stderr).toMatch(/OTEL_EXPORTER_OTLP_TIMEOUT: expected milliseconds/);
+    expect(code).toBe(2);
+  });
+
+  test('attributes for every Resource', async () => {
+    const backEnd = await startHttp();
+    const { code } = await run(['once', '--config', config()], {
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test,service.name=ignored',
+      OTEL_EXPORTER_OTLP_ENDPOINT: backEnd.url,
+    });
+    expect(code).toBe(0);
+    const resources = new Set(
+      points(backEnd.requests[0]?.raw ?? Buffer.alloc(0)).map(point => point.resource),
+    );
+    expect(resources.size).toBe(simulator.world.services.length);
+    for (const resource of resources) {
+      expect(resource).toContain('deployment.environment.name=test');
+      expect(resource).not.toContain('ignored');
+    }
+  });
+});
+
+describe('with TLS', () => {
+  const files = {
+    CERTIFICATE: directory.write('ca.pem', TEST_TLS.ca),
+    CLIENT_CERTIFICATE: directory.write('client.pem', TEST_CLIENT.cert),
+    CLIENT_KEY: directory.write('client.key', TEST_CLIENT.key),
+  };
+  const mutual = { ...TEST_TLS, ca: SECOND_CA, requestCert: true, rejectUnauthorized: true };
+
+  test('certificate, client certificate and client key, over HTTP', async () => {
+    const backEnd = await startHttp(undefined, mutual);
+    const url = `https://localhost:${String(backEnd.port)}`;
+    expect(await once({ ENDPOINT: url, ...files })).toMatchObject({ code: 0 });
+    expect(backEnd.requests.map(({ isCertified }) => isCertified)).toEqual([true]);
+    expectWhole(backEnd.requests[0]?.raw ?? Buffer.alloc(0));
+  });
+
+  test('the same over gRPC', async () => {
+    const pair = { cert_chain: Buffer.from(TEST_TLS.cert), private_key: Buffer.from(TEST_TLS.key) };
+    const backEnd = await startGrpc(
+      ServerCredentials.createSsl(Buffer.from(SECOND_CA), [pair], true),
+    );
+    const url = `https://localhost:${String(backEnd.port)}`;
+    const HEADERS = `x-token=${TOKEN}`;
+    const result = await once({ ENDPOINT: url, PROTOCOL: 'grpc', HEADERS, ...files });
+    expect(result, result.stderr).toMatchObject({ code: 0 });
+    expect(backEnd.requests.map(({ signal }) => signal)).toEqual(['metrics']);
+    expect(backEnd.requests[0]?.metadata).toMatchObject({ 'x-token': TOKEN });
+    expectWhole(backEnd.requests[0]?.bytes ?? Buffer.alloc(0));
+  });
+
+  test('what is wrong with a certificate is told', async () => {
+    const check = async (
+      server: Parameters<typeof BackEnd.start>[1],
+      short: Variables,
+      words: RegExp,
+    ): Promise<void> => {
+      const backEnd = await startHttp(undefined, server);
+      const url = `https://localhost:${String(backEnd.port)}`;
+      const { code, stdout } = await probe({ ENDPOINT: url, ...short });
+      expect(stdout).toMatch(words);
+      expect(code).toBe(1);
+      expect(backEnd.requests).toEqual([]);
+    };
+    await check(TEST_TLS, {}, /otlp\.tls\.ca must hold the authority/);
+    const CERTIFICATE = directory.write('second-ca.pem', SECOND_CA);
+    await check(EXPIRED_SERVER, { CERTIFICATE }, /certificate has expired/);
+  });
+
+  test('a key that is not that of the certificate ends the start with exit code 2', async () => {
+    const CLIENT_KEY = directory.write('other.key', TEST_TLS.key);
+    const { code, stderr } = await once({ ENDPOINT: 'https://localhost', ...files, CLIENT_KEY });
+    expect(stderr).toMatch(/^otlp\.tls\.cert: cannot use otlp\.tls\.cert: .*mismatch/);
+    expect(code).toBe(2);
+  });
+});

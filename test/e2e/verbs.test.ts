@@ -1,0 +1,90 @@
+// The verbs as an operator meets them: what is wrong on the command line, files that are no pages, readers that go
+// away, signals. Mistakes end with 2 and without a stack trace; whatever a pipe takes arrives whole.
+
+import { createServer } from 'node:net';
+import { afterAll, describe, expect, test } from 'vitest';
+import { run, start, tempDirectory, until } from '../support/program.ts';
+
+const directory = tempDirectory();
+afterAll(() => directory[Symbol.dispose]());
+
+describe('a mistake on the command line', () => {
+  const cases: readonly [string, string][] = [
+    ['bogus', 'there is no verb "bogus"; the verbs are run, check, '],
+    ['check', 'expected --config FILE; see prom2otlp check --help'],
+    ['check --config=', 'expected --config FILE'],
+    ['check --config a.yaml b.yaml', 'unexpected "b.yaml"'],
+    ['run --conf a.yaml', "unknown option '--conf'"],
+    ['demo extra', 'unexpected "extra"'],
+    ['demo --port -1', 'see prom2otlp demo --help'],
+    ['simulate --port 0 extra', 'unexpected "extra"'],
+    ['simulate --port 0 --refresh 0s', 'expected --refresh as 60s'],
+    ['version extra', 'unexpected "extra"'],
+    ['show', 'expected decode, derive or encode'],
+    ['show decode', 'expected at least one FILE'],
+    ['show decode no-such-file', 'cannot read "no-such-file": there is no such file'],
+    ['show derive /', 'cannot read "/": it is a directory'],
+    ['show encode --interval 0s x', 'expected --interval as 15s'],
+    ['show encode --at yesterday x', 'expected --at as 2026-01-01T00:00:00Z'],
+  ];
+  test.for(cases)('%s', async ([words, message]) => {
+    const { code, stdout, stderr } = await run(words.split(' '));
+    expect(stderr).toContain(message);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+});
+
+describe('show', () => {
+  test('says that a page has more problems than it tells', async () => {
+    const file = directory.write('bad.prom', `${'a{b="c" 1\n'.repeat(101)}good 1\n`);
+    const { code, stdout, stderr } = await run(['show', 'decode', file]);
+    expect(stdout).toContain('1 samples');
+    expect(stderr).toMatch(/bad\.prom:100:9: .*\n.*bad\.prom: reported the first 100 problems;/);
+    expect(code).toBe(1);
+  });
+
+  test('gives a slow reader all of it', async () => {
+    const lines = Array.from({ length: 20_000 }, (_, i) => `x{a="${'v'.repeat(40)}${i}"} ${i}\n`);
+    const child = start([
+      'show',
+      'decode',
+      '--jsonl',
+      directory.write('long.prom', lines.join('')),
+    ]);
+    child.child.stdout?.pause();
+    await until('it has begun to write', () => (child.child.stdout?.readableLength ?? 0) > 0);
+    child.child.stdout?.resume();
+    const { code, stdout } = await child.finished;
+    const shown = JSON.parse(stdout) as { families: { samples: object[] }[] };
+    expect(shown.families[0]?.samples).toHaveLength(20_000);
+    expect(code).toBe(0);
+  });
+
+  test('ends quietly when its reader goes away', async () => {
+    const child = start(['show', 'decode', '--jsonl', directory.path + '/long.prom']);
+    child.child.stdout?.destroy();
+    const { code, stderr } = await child.finished;
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+  });
+});
+
+test('a signal ends at once a verb that waits for a service', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await until('it listens', () => server.listening);
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  let asked = 0;
+  server.on('connection', () => asked++);
+  const api = { base_url: `http://127.0.0.1:${port}`, key: 'k', timeout: '30s' };
+  const queue = { directory: null };
+  const config = JSON.stringify({ api, services: [{ id: 'a' }], queue });
+  const child = start(['check', '--probe', '--config', directory.write('silent.yaml', config)]);
+  await until('it asks the service', () => asked > 0);
+  child.child.kill('SIGINT');
+  expect((await child.finished).code).toBe(null);
+  expect(child.child.signalCode).toBe('SIGINT');
+  server.close();
+});

@@ -1,0 +1,180 @@
+// A back end that is down, flaps, refuses, breaks off, keeps silent, or answers too late: the program scrapes on, and
+// whatever the back end takes in the end, it gets once, whole and in order. What it refuses for good costs that alone.
+
+import { describe, expect, test } from 'vitest';
+import type { OtlpPoint } from '../support/otlp-points.ts';
+import { until } from '../support/program.ts';
+import type { Behaviour } from './support/sink.ts';
+import { Sink } from './support/sink.ts';
+import { sleep, Stage, type StageOptions } from './support/stage.ts';
+
+/** How long a back end is bad, in seconds. */
+const BAD_MS = 1000 * Number(process.env['OUTAGE_SECONDS'] ?? 5);
+
+/** How many requests a batch may cost, whatever is refused of it. */
+const REQUESTS_MAX = 64;
+
+const ACCEPT: Behaviour = { kind: 'accept' };
+const refuse = (status: number, retryAfter?: string): Behaviour =>
+  retryAfter === undefined ? { kind: 'refuse', status } : { kind: 'refuse', status, retryAfter };
+
+/** Runs the program against a back end that is bad for some time, then good; stops it and judges. */
+async function endure(options: StageOptions, bad: (index: number) => Behaviour): Promise<void> {
+  await using stage = await Stage.create(options);
+  const { sink, bridge, source } = stage;
+  sink.choose = bad;
+  const life = bridge.start();
+  await life.ready();
+  const before = source.requestCount;
+  await sleep(BAD_MS);
+  // Nothing of this delays a scrape.
+  expect(source.requestCount - before).toBeGreaterThanOrEqual(Math.floor(BAD_MS / 1000) - 1);
+  sink.choose = () => ACCEPT;
+  // To be told to stop is a reason to try at once.
+  await life.stop();
+  stage.judge();
+}
+
+describe.concurrent('a back end that takes nothing for a while', () => {
+  test('is down', async () => {
+    await using stage = await Stage.create({ name: 'back end down' });
+    const { sink, bridge, ledger } = stage;
+    const life = bridge.start();
+    await until('a request', () => sink.requests.length > 0);
+    await sink.close();
+    await sleep(2 * BAD_MS);
+    const again = await Sink.start(sink.port);
+    again.onTaken = points => ledger.take(points);
+    await life.drained(90_000);
+    await life.stop();
+    stage.judge();
+    await again.close();
+  });
+
+  test('flaps', () =>
+    endure({ name: 'back end flapping' }, index => (index % 3 === 1 ? ACCEPT : refuse(503))));
+
+  for (const status of [401, 403, 404, 405, 408, 500, 501])
+    test(`answers ${String(status)}, as with a rotated key or a wrong path`, () =>
+      endure({ name: `back end answers ${String(status)}` }, () => refuse(status)));
+
+  for (const status of [429, 502, 503, 504])
+    test(`answers ${String(status)} and says when to come again`, () =>
+      endure({ name: `back end answers ${String(status)}` }, index =>
+        refuse(status, index % 2 === 0 ? '1' : new Date(Date.now() + 1000).toUTCString()),
+      ));
+
+  test('accepts connections and never answers', () =>
+    endure({ name: 'back end silent' }, () => ({ kind: 'silent' })));
+
+  test('closes the connection after some bytes', () =>
+    endure({ name: 'back end cuts off' }, index => ({
+      kind: 'cut',
+      bytes: [0, 1, 300][index % 3] ?? 0,
+    })));
+});
+
+describe.concurrent('a back end whose answers get lost', () => {
+  test('takes a request and closes the connection', () =>
+    endure({ name: 'answers cut off' }, index =>
+      index % 2 === 0 ? { kind: 'accept-cut' } : ACCEPT,
+    ));
+
+  test('answers after the sender has given up', () =>
+    endure({ name: 'answers too late' }, index =>
+      index % 2 === 0 ? { kind: 'accept', afterMs: 1500 } : ACCEPT,
+    ));
+
+  test('is slow, but answers in time', () =>
+    endure({ name: 'answers slow' }, () => ({ kind: 'accept', afterMs: 800 })));
+});
+
+describe.concurrent('a back end that refuses for good', () => {
+  test('some points of each request: they are counted, and never sent again', async () => {
+    await using stage = await Stage.create({ name: 'partial success' });
+    const { sink, bridge } = stage;
+    sink.choose = () => ({ kind: 'accept', rejected: 3 });
+    const life = bridge.start();
+    await until('three requests', () => sink.requests.length >= 3);
+    await life.stop();
+    stage.judge({ isLossAllowed: true });
+    expect(bridge.account().rejected).toBe(3 * sink.requests.length);
+  });
+
+  test('everything: it is set aside, within the requests that a batch may cost', async () => {
+    await using stage = await Stage.create({ name: 'all refused' });
+    const { sink, bridge } = stage;
+    sink.choose = () => refuse(400);
+    const life = bridge.start();
+    await until('a batch is given up', async () => {
+      if (!life.isReady) return false;
+      const { account } = await life.status();
+      return account.total.points.setAside > 0;
+    });
+    expect(sink.requests.length).toBeLessThanOrEqual(3 * REQUESTS_MAX);
+    sink.choose = () => ACCEPT;
+    await life.stop();
+    stage.judge({ isLossAllowed: true });
+    const { setAside } = bridge.account();
+    expect(setAside % stage.pagePoints).toBe(0);
+  });
+
+  test('for a moment: the pieces are taken, and nothing is lost', () =>
+    endure({ name: 'refused for a moment' }, index => (index % 20 < 2 ? refuse(400) : ACCEPT)));
+
+  test('requests that are too large: they come in pieces', async () => {
+    await using stage = await Stage.create({ name: 'too large' });
+    const { sink, bridge } = stage;
+    sink.inspect = points => (points.length > 20 ? refuse(413) : null);
+    const life = bridge.start();
+    await until('some pieces', () => sink.requests.filter(({ isTaken }) => isTaken).length > 20);
+    await life.stop();
+    stage.judge();
+    expect(
+      sink.requests.filter(({ isTaken }) => isTaken).every(({ points }) => points.length <= 20),
+    ).toBe(true);
+  });
+
+  for (const status of [400, 422, 500])
+    test(`one point in a large batch, with ${String(status)}: it costs that point alone`, async () => {
+      await using stage = await Stage.create({
+        name: `poison ${String(status)}`,
+        source: { width: 400 },
+      });
+      const { sink, bridge } = stage;
+      const isSuspect = ({ serviceId, attributes }: OtlpPoint): boolean =>
+        serviceId === 'dbfaults02' && attributes === 'n=77';
+      let poison = Number.NaN;
+      let refused = 0;
+      let pieces = 0;
+      sink.inspect = points => {
+        const suspect = points.find(isSuspect);
+        // The second batch has it.
+        if (sink.requests.length === 1) poison = Number(suspect?.value);
+        if (refused > 0 && points.length < stage.pagePoints) pieces++;
+        if (suspect?.value !== poison) return null;
+        refused++;
+        return refuse(status);
+      };
+      const life = bridge.start();
+      await until(
+        'it is set aside',
+        async () => {
+          if (!life.isReady) return false;
+          return (await life.status()).account.total.points.setAside > 0;
+        },
+        120_000,
+      );
+      await life.stop();
+      // With a status that may be about us, a later batch has to show that it is about this one.
+      const overtaken = status === 500 ? stage.pagePoints - 1 : 0;
+      const figures = stage.judge({ isLossAllowed: true, overtaken });
+      expect(figures.givenUp).toBe(1);
+      expect(bridge.account().setAside).toBe(1);
+      // The whole batch is one more; a pause may have made it several.
+      expect(pieces).toBeLessThan(REQUESTS_MAX);
+      console.log(
+        `faults: poison ${String(status)}: ${String(pieces)} pieces of ${String(stage.pagePoints)} points were sent`,
+      );
+    });
+});

@@ -1,0 +1,197 @@
+// Disks that are full, fail, are slow or cannot be written: what is scraped meanwhile is kept in memory and delivered
+// from there, what the back end has accepted is not forgotten, and once the disk works again everything is on it.
+
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { until } from '../support/program.ts';
+import type { BridgeProcess } from './support/bridge.ts';
+import { Interference } from './support/interference.ts';
+import { SmallDisk } from './support/small-disk.ts';
+import { sleep, Stage, type StageOptions } from './support/stage.ts';
+
+const noDisk = SmallDisk.reasonToSkip();
+if (noDisk !== null) console.log(`faults: full disks are skipped: ${noDisk}`);
+const noStrace = await Interference.reasonToSkip();
+if (noStrace !== null) console.log(`faults: failing disks are skipped: ${noStrace}`);
+
+const DOWN = { kind: 'refuse', status: 503, retryAfter: '1' } as const;
+const ACCEPT = { kind: 'accept' } as const;
+
+/** How long a disk is bad. */
+const BAD_MS = 4000;
+
+/** Waits until the back end has got so many more requests, or the source has been asked as often. */
+async function scrapes(stage: Stage, count: number): Promise<void> {
+  const before = stage.source.requestCount;
+  await until(`${String(count)} scrapes`, () => stage.source.requestCount >= before + count);
+}
+
+async function deliveries(stage: Stage, count: number): Promise<void> {
+  const before = stage.sink.requests.length;
+  await until(`${String(count)} requests`, () => stage.sink.requests.length >= before + count);
+}
+
+/** With shares that suit a small disk: the space that is kept in reserve goes by them. */
+function createStage(
+  name: string,
+  disk: SmallDisk,
+  more: Partial<StageOptions> = {},
+): Promise<Stage> {
+  const directory = join(disk.path, 'queue');
+  const queue = { directory, metrics: { max_bytes: '8MiB' }, logs: { max_bytes: '8MiB' } };
+  return Stage.create({ name, directory, changes: { queue }, ...more });
+}
+
+describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
+  test('because of others: the back end is served from memory', async () => {
+    using disk = SmallDisk.mount(8);
+    await using stage = await createStage('disk full', disk);
+    const life = stage.bridge.start();
+    await deliveries(stage, 2);
+    disk.fill();
+    await deliveries(stage, 4);
+    disk.clear();
+    await deliveries(stage, 2);
+    await life.stop();
+    stage.judge();
+  });
+
+  test('while the back end is down: nothing is lost once both are back', async () => {
+    using disk = SmallDisk.mount(8);
+    await using stage = await createStage('disk full, back end down', disk);
+    stage.sink.choose = () => DOWN;
+    const life = stage.bridge.start();
+    await life.ready();
+    await scrapes(stage, 2);
+    disk.fill();
+    await scrapes(stage, 4);
+    disk.clear();
+    await scrapes(stage, 2);
+    await sleep(500);
+    // What was in memory is on the disk now.
+    await life.kill();
+    stage.sink.choose = () => ACCEPT;
+    await stage.bridge.finish();
+    stage.judge({ kills: 1 });
+  });
+
+  test('because of the queue itself: the oldest are given up, and counted', async () => {
+    using disk = SmallDisk.mount(4);
+    const name = 'queue fills the disk';
+    const large = { source: { width: 500 }, otlp: { compression: 'none' } };
+    await using stage = await createStage(name, disk, large);
+    stage.sink.choose = () => DOWN;
+    // The first to be given up costs a life, too.
+    const first = stage.bridge.start({ failpoint: 'evict-removed' });
+    await until('the first is given up', () => first.child.signalCode === 'SIGKILL', 60_000);
+    const life = stage.bridge.start();
+    await life.ready();
+    await until(
+      'points are given up',
+      async () => (await life.status()).account.total.points.evicted > 0,
+    );
+    await scrapes(stage, 3);
+    stage.sink.choose = () => ACCEPT;
+    await life.stop();
+    const figures = stage.judge({ isLossAllowed: true, kills: 1 });
+    expect(figures.givenUp).toBeGreaterThanOrEqual(stage.pagePoints);
+    expect(figures.givenUp % stage.pagePoints).toBe(0);
+  });
+
+  test('from the start: the operator is told', async () => {
+    using disk = SmallDisk.mount(8);
+    disk.fill();
+    await using stage = await createStage('disk full at the start', disk);
+    const { code, stderr } = await stage.bridge.start().finished;
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/queue\.directory/);
+    disk.clear();
+    await stage.bridge.finish();
+    stage.judge();
+  });
+});
+
+describe.skipIf(noDisk !== null)('a directory that cannot be written', () => {
+  test('is told at the start, and what is in it is delivered once it can be', async () => {
+    using disk = SmallDisk.mount(8);
+    await using stage = await createStage('read-only directory', disk);
+    stage.sink.choose = () => DOWN;
+    const life = stage.bridge.start();
+    await life.ready();
+    await scrapes(stage, 3);
+    await life.kill();
+    disk.makeReadOnly(true);
+    const { code, stderr } = await stage.bridge.start().finished;
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/queue\.directory/);
+    disk.makeReadOnly(false);
+    stage.sink.choose = () => ACCEPT;
+    await stage.bridge.finish();
+    stage.judge({ kills: 1 });
+  });
+});
+
+describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
+  /** The files of the queue, log and all. */
+  const filesOf = ({ bridge }: Stage): string[] =>
+    ['queue.sqlite', 'queue.sqlite-wal'].map(name => join(bridge.directory, name));
+
+  async function interfere(
+    stage: Stage,
+    life: BridgeProcess,
+    calls: string,
+    fault: string,
+  ): Promise<Interference> {
+    return Interference.begin({ pid: life.child.pid ?? 0, paths: filesOf(stage), calls, fault });
+  }
+
+  for (const [what, calls, error] of [
+    ['write', 'pwrite64', 'EIO'],
+    ['fsync', 'fsync,fdatasync', 'EIO'],
+    ['write', 'pwrite64', 'ENOSPC'],
+    ['write', 'pwrite64', 'EROFS'],
+    ['read and write', 'pread64,pwrite64,fsync,fdatasync', 'EIO'],
+  ] as const) {
+    test(`${error} on ${what}: the back end is served from memory`, async () => {
+      await using stage = await Stage.create({ name: `${error} on ${what}` });
+      const life = stage.bridge.start();
+      await deliveries(stage, 2);
+      const interference = await interfere(stage, life, calls, `error=${error}`);
+      await deliveries(stage, 4);
+      await interference.end();
+      await deliveries(stage, 2);
+      await life.stop();
+      stage.judge();
+    });
+
+    test(`${error} on ${what} while the back end is down: all is on the disk once that works`, async () => {
+      await using stage = await Stage.create({ name: `${error} on ${what}, back end down` });
+      stage.sink.choose = () => DOWN;
+      const life = stage.bridge.start();
+      await life.ready();
+      await scrapes(stage, 2);
+      const interference = await interfere(stage, life, calls, `error=${error}`);
+      await scrapes(stage, 4);
+      await interference.end();
+      await scrapes(stage, 2);
+      await sleep(500);
+      await life.kill();
+      stage.sink.choose = () => ACCEPT;
+      await stage.bridge.finish();
+      stage.judge({ kills: 1 });
+    });
+  }
+
+  test('or is slow: nothing waits for it but what must', async () => {
+    await using stage = await Stage.create({ name: 'slow disk' });
+    const life = stage.bridge.start();
+    await deliveries(stage, 2);
+    const interference = await interfere(stage, life, 'fsync,fdatasync', 'delay_enter=300000');
+    const before = stage.source.requestCount;
+    await sleep(BAD_MS);
+    expect(stage.source.requestCount - before).toBeGreaterThanOrEqual(BAD_MS / 1000 - 2);
+    await interference.end();
+    await life.stop();
+    stage.judge();
+  });
+});

@@ -1,0 +1,86 @@
+// The judgement that every test of this suite ends with: what the ledger has found and what the program's own account
+// says must agree to the last point; and the figures, which are printed and summed up over the suite (totals.ts).
+
+import { appendFileSync } from 'node:fs';
+import { expect, inject } from 'vitest';
+import type { AccountNumbers, Bridge } from './bridge.ts';
+import type { Ledger } from './ledger.ts';
+
+export interface Judgement {
+  readonly name: string;
+  readonly ledger: Ledger;
+  readonly bridge: Bridge;
+  /** How often an answer may not have reached the sender: each may cost one batch that comes twice. */
+  readonly lostAnswers: number;
+  readonly kills?: number;
+  /** Points that the test has made the program give up, visibly: they are missing, and the account must say so. */
+  readonly isLossAllowed?: boolean;
+  /** Points that later ones of their series have overtaken, as the test wanted it. */
+  readonly overtaken?: number;
+}
+
+/** One line of the suite's figures. */
+export interface Figures {
+  readonly name: string;
+  readonly kills: number;
+  readonly points: number;
+  readonly lost: number;
+  readonly wrong: number;
+  readonly duplicates: number;
+  readonly duplicateBatches: number;
+  readonly lostAnswers: number;
+  readonly movedStarts: number;
+  readonly outOfOrder: number;
+  readonly interruptedPages: number;
+  readonly givenUp: number;
+}
+
+/** Judges a test whose program has ended. */
+export function judge(judgement: Judgement): Figures {
+  const { name, ledger, bridge, lostAnswers, kills = 0 } = judgement;
+  const { isLossAllowed = false, overtaken = 0 } = judgement;
+  const found = ledger.findings(bridge.lives);
+  const account = bridge.account();
+  const givenUp = givenUpOf(account);
+  const figures: Figures = {
+    name,
+    kills,
+    points: found.received,
+    lost: Math.max(0, found.missing - (isLossAllowed ? givenUp : 0)),
+    wrong: found.wrong,
+    duplicates: found.duplicates,
+    duplicateBatches: found.duplicateRequests,
+    lostAnswers,
+    movedStarts: found.movedStarts,
+    outOfOrder: found.outOfOrder - overtaken,
+    interruptedPages: found.interruptedPages,
+    givenUp,
+  };
+  report(figures);
+  const words = [name, ...found.examples].join('\n');
+  expect(figures, words).toMatchObject({ lost: 0, wrong: 0, movedStarts: 0, outOfOrder: 0 });
+  if (!isLossAllowed) expect(givenUp, `${name}: points given up`).toBe(0);
+  expect(found.duplicateRequests, `${name}: batches twice`).toBeLessThanOrEqual(lostAnswers);
+  expectBalance(account, found.received);
+  return figures;
+}
+
+/** Every point that was made is accounted for, and what was accepted is what has arrived. */
+export function expectBalance(account: AccountNumbers, received: number): void {
+  expect(account.stored, 'points in the file, against the account').toBe(account.queued);
+  const ends = account.accepted + account.rejected + account.setAside + account.evicted;
+  expect(ends + account.stored).toBe(account.made);
+  expect(received, 'points received, against the account').toBe(account.accepted);
+}
+
+/** Prints the figures of one test, and adds them to those of the suite. */
+export function report(figures: Figures): void {
+  const { name, ...numbers } = figures;
+  const words = Object.entries(numbers).map(([key, value]) => `${key} ${String(value)}`);
+  console.log(`faults: ${name}: ${words.join(', ')}`);
+  appendFileSync(inject('figuresFile'), `${JSON.stringify(figures)}\n`);
+}
+
+function givenUpOf({ rejected, setAside, evicted }: AccountNumbers): number {
+  return rejected + setAside + evicted;
+}

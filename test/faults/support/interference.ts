@@ -1,0 +1,60 @@
+// Makes system calls of a running process on some files fail or take long, by strace, and lets it go again.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { until } from '../../support/program.ts';
+
+export interface InterferenceOptions {
+  readonly pid: number;
+  /** Calls on these files alone. */
+  readonly paths: readonly string[];
+  readonly calls: string;
+  /** As strace has it: `error=EIO`, `delay_enter=200000` (in microseconds). */
+  readonly fault: string;
+}
+
+export class Interference {
+  readonly #strace: ChildProcess;
+
+  private constructor(strace: ChildProcess) {
+    this.#strace = strace;
+  }
+
+  /** Why strace cannot be used; null where it can. */
+  static async reasonToSkip(): Promise<string | null> {
+    const child = spawn('sleep', ['20'], { stdio: 'ignore' });
+    try {
+      const fault = { paths: ['/dev/null'], calls: 'fsync', fault: 'error=EIO' };
+      const interference = await Interference.begin({ pid: child.pid ?? 0, ...fault });
+      await interference.end();
+      return null;
+    } catch {
+      return 'strace is not there, or may not attach to processes';
+    } finally {
+      child.kill();
+    }
+  }
+
+  /** From now on the calls of the process fail. */
+  static async begin({ pid, paths, calls, fault }: InterferenceOptions): Promise<Interference> {
+    const files = paths.flatMap(path => ['-P', path]);
+    const inject = ['-e', `trace=${calls}`, '-e', `inject=${calls}:${fault}`];
+    const args = ['-f', '-p', String(pid), ...files, ...inject, '-o', '/dev/null'];
+    const strace = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    let told = '';
+    let isOver = false;
+    strace.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()));
+    strace.on('error', () => (isOver = true));
+    strace.on('exit', () => (isOver = true));
+    const isAttached = await until('strace', () => isOver || told.includes('attached'), 5000);
+    if (!isAttached || isOver) throw new Error(`strace cannot attach: ${told}`);
+    return new Interference(strace);
+  }
+
+  /** The process goes on undisturbed. */
+  async end(): Promise<void> {
+    if (this.#strace.exitCode !== null) return;
+    this.#strace.kill('SIGINT');
+    await once(this.#strace, 'exit');
+  }
+}

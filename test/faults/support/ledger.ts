@@ -1,0 +1,263 @@
+// Holds what a back end was given against what the source served: what is missing, wrong, double, out of order, and
+// which starts have moved. It knows nothing of how the program works, only what was promised:
+//
+// - a page arrives whole or not at all; not at all only if the process was killed while it was read, or by the account
+// - each point has the value and the time that its page had; each series its points in order, each of them once
+// - a start stays where it is; a delta begins where the one before ended
+
+import type { OtlpPoint } from '../../support/otlp-points.ts';
+import { distributionOf, type Series, type ServedPage, type Source } from './source.ts';
+
+export interface LedgerOptions {
+  readonly isDelta?: boolean;
+  /** By how much the program's clock differs while pages are not stamped: times are then not looked at. */
+  readonly isTimeUnknown?: boolean;
+}
+
+/** When a process could scrape: from its start to its end, which a kill made sudden. */
+export interface Life {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly isKilled: boolean;
+}
+
+export interface Findings {
+  /** Points of the source's series on pages that had to arrive. */
+  readonly expected: number;
+  /** Different points that came, those that the bridge itself makes included. */
+  readonly received: number;
+  /** Expected and not received. */
+  readonly missing: number;
+  readonly wrong: number;
+  readonly duplicates: number;
+  /** Requests with duplicates. */
+  readonly duplicateRequests: number;
+  readonly outOfOrder: number;
+  readonly movedStarts: number;
+  /** Pages that were being read when a process was killed, and did not arrive. */
+  readonly interruptedPages: number;
+  /** The first things that were found, in words. */
+  readonly examples: readonly string[];
+}
+
+/** A page may take so long from being served to being stored: the gathering of a tick, and the disk. */
+export const COMMIT_MS_MAX = 2000;
+/** A scrape begins so much before its page is served, at most. */
+const SCRAPE_MS_MAX = 1500;
+const EXAMPLES_MAX = 10;
+
+interface Track {
+  readonly times: Set<number>;
+  lastMs: number;
+  startNs: string;
+}
+
+export class Ledger {
+  readonly #source: Source;
+  readonly #options: LedgerOptions;
+  readonly #series: ReadonlyMap<string, Series>;
+  readonly #tracks = new Map<string, Track>();
+  /** By service and page number: which series have arrived. */
+  readonly #arrived = new Map<string, Map<number, Set<number>>>();
+  readonly #examples: string[] = [];
+  readonly #pageByTime = new Map<number, ServedPage>();
+  #received = 0;
+  #wrong = 0;
+  #duplicates = 0;
+  #duplicateRequests = 0;
+  #outOfOrder = 0;
+  #movedStarts = 0;
+
+  constructor(source: Source, options: LedgerOptions = {}) {
+    this.#source = source;
+    this.#options = options;
+    this.#series = new Map(source.series.map(one => [`${one.metric} ${one.attributes}`, one]));
+  }
+
+  /** Takes the points of one request. */
+  take(points: readonly OtlpPoint[]): void {
+    const before = this.#duplicates;
+    for (const point of points) this.#takePoint(point);
+    if (this.#duplicates > before) this.#duplicateRequests++;
+  }
+
+  /** Different points so far. */
+  get received(): number {
+    return this.#received;
+  }
+
+  findings(lives: readonly Life[]): Findings {
+    const { expected, missing, interruptedPages } = this.#compare(lives);
+    return {
+      expected,
+      received: this.#received,
+      missing,
+      wrong: this.#wrong,
+      duplicates: this.#duplicates,
+      duplicateRequests: this.#duplicateRequests,
+      outOfOrder: this.#outOfOrder,
+      movedStarts: this.#movedStarts,
+      interruptedPages,
+      examples: this.#examples,
+    };
+  }
+
+  #takePoint(point: OtlpPoint): void {
+    const { serviceId, metric, attributes, timeNs } = point;
+    const key = `${serviceId} ${metric} ${attributes}`;
+    const timeMs = Number(BigInt(timeNs) / 1_000_000n);
+    const track = this.#tracks.get(key) ?? { times: new Set(), lastMs: 0, startNs: '' };
+    this.#tracks.set(key, track);
+    if (track.times.has(timeMs)) {
+      this.#duplicates++;
+      return;
+    }
+    this.#received++;
+    track.times.add(timeMs);
+    if (timeMs < track.lastMs) {
+      this.#outOfOrder++;
+      this.#tell(`${key}: ${String(timeMs)} came after ${String(track.lastMs)}`);
+    }
+    const series = this.#series.get(`${metric} ${attributes}`);
+    if (series !== undefined) this.#check(point, series, track, timeMs);
+    else if (!/^(up|scrape_\w+)$/.test(metric)) this.#wrongPoint(`${key}: no such series`);
+    track.lastMs = Math.max(track.lastMs, timeMs);
+  }
+
+  #check(point: OtlpPoint, series: Series, track: Track, timeMs: number): void {
+    const { serviceId } = point;
+    const what = `${serviceId} ${series.metric} ${series.attributes} at ${String(timeMs)}`;
+    if (point.flags !== 0) return this.#wrongPoint(`${what}: a marker of staleness`);
+    const page = this.#pageOf(point, series, timeMs);
+    if (page === undefined) return this.#wrongPoint(`${what}: no page had this time`);
+    const byPage = this.#arrived.get(serviceId) ?? new Map<number, Set<number>>();
+    this.#arrived.set(serviceId, byPage);
+    const arrived = byPage.get(page.number) ?? new Set();
+    byPage.set(page.number, arrived.add(series.index));
+    const isCounting = series.kind === 'counter' || series.kind === 'histogram';
+    if (isCounting && this.#options.isDelta === true)
+      return this.#checkDelta(point, series, { track, page, what });
+    const want = this.#source.valueAt(series, page);
+    const isSame =
+      series.kind === 'histogram'
+        ? point.distribution === distributionOf(want)
+        : point.value === want;
+    if (!isSame) this.#wrongPoint(`${what}: ${describe(point)} instead of ${String(want)}`);
+    if (isCounting) this.#checkStart(point, series, track, what);
+  }
+
+  #checkStart(
+    { startNs, timeNs }: OtlpPoint,
+    { isDated }: Series,
+    track: Track,
+    what: string,
+  ): void {
+    if (track.startNs === '') {
+      track.startNs = startNs;
+      const bootMs = this.#source.bootMs;
+      const startMs = Number(BigInt(startNs) / 1_000_000n);
+      // Without an uptime a counter starts with the first page of it, which may have been given up.
+      const isPage = !this.#source.options.isStamped || this.#pageByTime.has(startMs);
+      const isRight = isDated
+        ? startMs >= bootMs && startMs <= bootMs + 1000
+        : isPage && BigInt(startNs) <= BigInt(timeNs);
+      if (isRight) return;
+    } else if (track.startNs === startNs) return;
+    this.#movedStarts++;
+    this.#tell(`${what}: starts at ${startNs}, not ${track.startNs}`);
+  }
+
+  #checkDelta(
+    point: OtlpPoint,
+    series: Series,
+    { track, page, what }: { track: Track; page: ServedPage; what: string },
+  ): void {
+    const startMs = Number(BigInt(point.startNs) / 1_000_000n);
+    const from = this.#pageByTime.get(startMs);
+    if (from === undefined || (track.lastMs !== 0 && track.lastMs !== startMs)) {
+      this.#movedStarts++;
+      this.#tell(
+        `${what}: starts at ${String(startMs)}, the one before ended at ${String(track.lastMs)}`,
+      );
+      return;
+    }
+    const want = this.#source.valueAt(series, page) - this.#source.valueAt(series, from);
+    const isSame =
+      series.kind === 'histogram'
+        ? point.distribution === distributionOf(want)
+        : point.value === want;
+    if (!isSame) this.#wrongPoint(`${what}: ${describe(point)} instead of ${String(want)}`);
+  }
+
+  #pageOf(point: OtlpPoint, series: Series, timeMs: number): ServedPage | undefined {
+    const { isStamped } = this.#source.options;
+    if (isStamped) {
+      if (this.#pageByTime.size !== this.#source.pages.size)
+        for (const page of this.#source.pages.values()) this.#pageByTime.set(page.timeMs, page);
+      return this.#pageByTime.get(timeMs);
+    }
+    const pages = [...this.#source.pages.values()];
+    if (this.#options.isTimeUnknown === true) {
+      const value =
+        series.kind === 'histogram'
+          ? Number(/count=(\d+)/.exec(point.distribution)?.[1])
+          : point.value;
+      return pages.find(page => this.#source.valueAt(series, page) === value);
+    }
+    // The first that was served after the scrape began.
+    return pages.find(({ timeMs: atMs }) => atMs >= timeMs && atMs - timeMs <= SCRAPE_MS_MAX);
+  }
+
+  #compare(lives: readonly Life[]): Pick<Findings, 'expected' | 'missing' | 'interruptedPages'> {
+    const { services } = this.#source.options;
+    let expected = 0;
+    let missing = 0;
+    const interrupted = new Set<number>();
+    for (const service of services) {
+      const byPage = this.#arrived.get(service) ?? new Map<number, Set<number>>();
+      const first = Math.min(...byPage.keys());
+      for (const page of this.#source.pages.values()) {
+        const arrived = byPage.get(page.number);
+        if (arrived === undefined && isInterrupted(page, lives)) {
+          interrupted.add(page.number);
+          continue;
+        }
+        // In deltas the first page is what the next one counts from.
+        const isBase = this.#options.isDelta === true && page.number === first;
+        const wanted = isBase ? this.#source.series.filter(isCurrent) : this.#source.series;
+        const found = wanted.filter(({ index }) => arrived?.has(index) === true).length;
+        expected += wanted.length;
+        missing += wanted.length - found;
+        if (found < wanted.length)
+          this.#tell(
+            `${service}: ${String(wanted.length - found)} points of page ${String(page.number)} are missing`,
+          );
+      }
+    }
+    return { expected, missing, interruptedPages: interrupted.size };
+  }
+
+  #wrongPoint(words: string): void {
+    this.#wrong++;
+    this.#tell(words);
+  }
+
+  #tell(words: string): void {
+    if (this.#examples.length < EXAMPLES_MAX) this.#examples.push(words);
+  }
+}
+
+/** True for what is sent as it stands, in deltas too. */
+function isCurrent({ kind }: Series): boolean {
+  return kind === 'gauge' || kind === 'uptime';
+}
+
+function describe({ value, distribution }: OtlpPoint): string {
+  return distribution === '' ? String(value) : distribution;
+}
+
+/** True when every process that read the page was killed before it must have stored it. */
+function isInterrupted({ firstAtMs, lastAtMs }: ServedPage, lives: readonly Life[]): boolean {
+  const readers = lives.filter(({ fromMs, toMs }) => fromMs <= lastAtMs && toMs >= firstAtMs);
+  return readers.every(({ toMs, isKilled }) => isKilled && toMs - firstAtMs < COMMIT_MS_MAX);
+}

@@ -1,0 +1,151 @@
+// The outside of a bridge that pulls logs: a service whose logs are written at random, and a back end that takes
+// them down. Both remember everything, so that in the end each line can be asked for.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { LogBook, type LogPlace } from '../../../src/simulator/log-book.ts';
+import { startReceiver, type Receiver } from '../../../src/simulator/receiver.ts';
+import { startSimulator, type Simulator } from '../../../src/simulator/simulator.ts';
+import {
+  DAY,
+  type Delivered,
+  MINUTE,
+  recordsOf,
+  SERVICES,
+  ShiftedClock,
+} from '../../support/log-site.ts';
+
+const PLACES: readonly LogPlace[] = [
+  { serviceId: 'dbpgf1', server: 'orders-0', type: 'error-log' },
+  { serviceId: 'dbpgf1', server: 'orders-0', type: 'slow-query-log' },
+  { serviceId: 'dbpgf1', server: 'orders-1', type: 'audit-log' },
+  { serviceId: 'dbpgf2', server: 'ledger-0', type: 'error-log' },
+];
+
+/** Just before midnight of the service. */
+const START = Date.UTC(2026, 2, 4, 22, 30);
+
+export class LogWorld implements AsyncDisposable {
+  readonly book: LogBook = new LogBook(SERVICES);
+  /** The service's clock: far from ours, and set forward by the test. */
+  readonly clock: ShiftedClock = new ShiftedClock(START);
+  readonly simulator: Simulator;
+  readonly receiver: Receiver;
+  /** Accepted requests in order, also those whose answer was lost. */
+  readonly requests: Buffer[];
+  /** Requests that were accepted without an answer. */
+  lostAnswers = 0;
+  #number = 0;
+
+  private constructor(parts: {
+    simulator: Simulator;
+    receiver: Receiver;
+    requests: Buffer[];
+    book: LogBook;
+    clock: ShiftedClock;
+  }) {
+    this.simulator = parts.simulator;
+    this.receiver = parts.receiver;
+    this.requests = parts.requests;
+    this.book = parts.book;
+    this.clock = parts.clock;
+  }
+
+  static async start(): Promise<LogWorld> {
+    const clock = new ShiftedClock(START);
+    const book = new LogBook(SERVICES);
+    const requests: Buffer[] = [];
+    const simulator = await startSimulator({
+      clock,
+      key: 'test-key',
+      services: SERVICES,
+      logs: book,
+    });
+    const receiver = await startReceiver({
+      clock: systemClock,
+      onAccepted: (_signal, body) => requests.push(Buffer.from(body)),
+    });
+    return new LogWorld({ simulator, receiver, requests, book, clock });
+  }
+
+  /** What the configuration file says; `logs` beside it. */
+  config(directory: string, logs: object): string {
+    return JSON.stringify({
+      api: { base_url: this.simulator.url, key: 'test-key', timeout: '2s' },
+      services: SERVICES.map(({ id, name }) => ({ id, name })),
+      metrics: { enabled: false },
+      logs: { enabled: true, schedule: '30s', first_start: '2d', redact_literals: false, ...logs },
+      otlp: { endpoint: this.receiver.url, timeout: '1s' },
+      queue: { directory },
+      status: { listen: '127.0.0.1:0' },
+      telemetry: { enabled: false },
+      log: { level: 'error' },
+    });
+  }
+
+  /** Accepts the next request and breaks the connection off within the answer. */
+  loseAnswer(): void {
+    this.lostAnswers++;
+    this.receiver.behave({ isAnswerCut: true, times: 1 });
+  }
+
+  /** Writes up to `count` records of all kinds, some late, some filed under yesterday. */
+  write(count: number, random: () => number, isLateMs: number): void {
+    for (let i = 0; i < count; i++) {
+      const place = PLACES[Math.floor(random() * PLACES.length)] ?? PLACES[0];
+      if (place === undefined) return;
+      const lateMs = random() < 0.2 ? random() * isLateMs : 0;
+      const atMs = Math.floor(this.clock.nowMs() - MINUTE - lateMs);
+      for (const text of linesOf(place.type, this.#number++, atMs))
+        this.book.write(place, { text, atMs }, random() < 0.1 ? atMs : this.clock.nowMs() - MINUTE);
+    }
+  }
+
+  /** Every record that arrived, once per request that brought it, however often that came. */
+  get delivered(): readonly Delivered[] {
+    const distinct = new Map(this.requests.map(body => [body.toString('latin1'), body]));
+    return [...distinct.values()].flatMap(recordsOf);
+  }
+
+  /** How many requests came more often than once. */
+  get repeatedRequests(): number {
+    return this.requests.length - new Set(this.requests.map(body => body.toString('latin1'))).size;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.simulator.close();
+    await this.receiver.close();
+  }
+}
+
+/** Lines in the formats of the real logs, each with a number of its own. */
+function linesOf(type: string, number: number, atMs: number): readonly string[] {
+  const stamp = new Date(atMs).toISOString();
+  const [date, time] = [stamp.slice(0, 10), stamp.slice(11, 19)];
+  const short = date.replaceAll('-', '').slice(2);
+  if (type === 'audit-log')
+    return [
+      `${date.replaceAll('-', '')} ${time},db,app,10.0.0.9,7,${number},QUERY,shop,'select ${number}',0`,
+    ];
+  if (type === 'slow-query-log')
+    return [
+      `# Time: ${short} ${time}`,
+      '# User@Host: app[app] @ web-1 [10.0.0.9]',
+      `# Thread_id: ${number}  Schema: shop  QC_hit: No`,
+      '# Query_time: 2.000215  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: 90210',
+      `SET timestamp=${Math.floor(atMs / 1000)};`,
+      `SELECT '${number}', "ü"`,
+      `  FROM orders_${number};`,
+    ];
+  const head = `${date} ${time.replace(/^0/, ' ')} ${number} [Note] line ${number}`;
+  return number % 5 === 0 ? [head, `  at frame ${number}`, `\tat frame ${number + 1}`] : [head];
+}
+
+/** How often each line stands in a list. */
+export function countLines(lines: Iterable<string>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
+  return counts;
+}
+
+export { DAY, sleep };

@@ -1,0 +1,65 @@
+// A disk of its own, small and in memory, that a test can fill up and make read-only. Only root can have one.
+
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export class SmallDisk {
+  readonly path: string;
+
+  private constructor(path: string) {
+    this.path = path;
+  }
+
+  /** Why there can be none; null where there can. */
+  static reasonToSkip(): string | null {
+    if (process.platform !== 'linux') return 'only Linux has file systems in memory';
+    if (process.getuid?.() !== 0) return 'only root can mount a small disk';
+    try {
+      SmallDisk.mount(1)[Symbol.dispose]();
+      return null;
+    } catch {
+      return 'a small disk cannot be mounted here';
+    }
+  }
+
+  static mount(megabytes: number): SmallDisk & Disposable {
+    const path = mkdtempSync(join(tmpdir(), 'prom2otlp-disk-'));
+    mount('-t', 'tmpfs', '-o', `size=${String(megabytes)}m`, 'tmpfs', path);
+    return new SmallDisk(path);
+  }
+
+  /** Another program takes every byte that is left. */
+  fill(): void {
+    for (const bytes of [65_536, 4096, 1])
+      try {
+        for (;;) appendFileSync(this.#filler, Buffer.alloc(bytes, 1));
+      } catch {
+        // Full, for chunks of this size.
+      }
+  }
+
+  /** It gives everything back. */
+  clear(): void {
+    rmSync(this.#filler, { force: true });
+  }
+
+  /** No file may be open for writing. */
+  makeReadOnly(isReadOnly: boolean): void {
+    mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, this.path);
+  }
+
+  [Symbol.dispose](): void {
+    execFileSync('umount', ['--lazy', this.path]);
+    rmSync(this.path, { recursive: true, force: true });
+  }
+
+  get #filler(): string {
+    return join(this.path, 'filler');
+  }
+}
+
+function mount(...args: string[]): void {
+  execFileSync('mount', args, { stdio: 'pipe' });
+}

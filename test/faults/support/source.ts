@@ -1,0 +1,197 @@
+// A service whose every sample is known: value and time of a series on page k are functions of k, and every page that
+// was asked for is noted. Stamped pages carry their time and last for `refreshMs`, as the service's do; others are new
+// with every request, and take the time of the scrape.
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+
+export interface SourceOptions {
+  readonly services: readonly string[];
+  /** How many series there are of each kind, per service. */
+  readonly width: number;
+  readonly isStamped: boolean;
+  readonly refreshMs: number;
+}
+
+/** A page that was served: the time on it, and when it was served first and last. */
+export interface ServedPage {
+  readonly number: number;
+  readonly timeMs: number;
+  readonly firstAtMs: number;
+  lastAtMs: number;
+}
+
+export type Kind = 'counter' | 'gauge' | 'uptime' | 'histogram';
+
+/** One series of one service; `metric` and `attributes` as they arrive in OTLP. */
+export interface Series {
+  readonly metric: string;
+  readonly attributes: string;
+  readonly kind: Kind;
+  /** True for counters whose start the uptime tells. */
+  readonly isDated: boolean;
+  /** Lines of it on a page. */
+  readonly samples: number;
+  readonly index: number;
+}
+
+const HISTOGRAM_SAMPLES = 5;
+
+export class Source {
+  readonly options: SourceOptions;
+  readonly series: readonly Series[];
+  /** When the simulated server was started. */
+  readonly bootMs: number;
+  readonly pages: Map<number, ServedPage> = new Map();
+  /** Requests that were answered. */
+  requestCount = 0;
+  /** While true, requests are answered with 503. */
+  isDown = false;
+  readonly #originMs = Date.now();
+  readonly #server: Server;
+
+  private constructor(options: SourceOptions) {
+    this.options = options;
+    this.series = seriesOf(options.width);
+    this.bootMs = this.#originMs - 12_345_678;
+    this.#server = createServer((_request, response) => {
+      response.setHeader('content-type', 'text/plain; version=0.0.4');
+      if (this.isDown) response.writeHead(503).end();
+      else response.end(this.#serve());
+    });
+  }
+
+  static async start(options: SourceOptions): Promise<Source> {
+    const source = new Source(options);
+    source.#server.listen(0, '127.0.0.1');
+    await once(source.#server, 'listening');
+    return source;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${String((this.#server.address() as AddressInfo).port)}`;
+  }
+
+  /** Samples of one service on a page, and points that these make. */
+  get samplesPerService(): number {
+    return this.series.reduce((sum, { samples }) => sum + samples, 0);
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  /** What a series has on a page; of a histogram its count. */
+  valueAt({ kind, index }: Series, page: ServedPage): number {
+    const { number, timeMs } = page;
+    if (kind === 'uptime') return Math.floor((timeMs - this.bootMs) / 1000);
+    if (kind === 'gauge') return number + index / 1024;
+    if (kind === 'histogram') return 6 * number;
+    return 1000 * index + number * (index + 1);
+  }
+
+  #serve(): Buffer {
+    const { isStamped, refreshMs } = this.options;
+    const nowMs = Date.now();
+    this.requestCount++;
+    const number = isStamped
+      ? 1 + Math.floor((nowMs - this.#originMs) / refreshMs)
+      : this.requestCount;
+    const timeMs = isStamped ? this.#originMs + number * refreshMs - refreshMs : nowMs;
+    const served = this.pages.get(number);
+    const page = served ?? { number, timeMs, firstAtMs: nowMs, lastAtMs: nowMs };
+    page.lastAtMs = nowMs;
+    this.pages.set(number, page);
+    return Buffer.from(this.#render(page));
+  }
+
+  #render(page: ServedPage): string {
+    const { services, isStamped } = this.options;
+    const stamp = isStamped ? ` ${String(page.timeMs)}` : '';
+    const lines: string[] = [];
+    let family = '';
+    for (const series of this.series) {
+      if (series.metric !== family) lines.push(`# TYPE ${series.metric} ${TYPES[series.kind]}`);
+      family = series.metric;
+      for (const service of services) {
+        const value = this.valueAt(series, page);
+        if (series.kind === 'histogram')
+          lines.push(...histogramLines(series, service, value, stamp));
+        else lines.push(`${series.metric}{${labelsOf(series, service)}} ${String(value)}${stamp}`);
+      }
+    }
+    return `${lines.join('\n')}\n`;
+  }
+}
+
+const TYPES: Readonly<Record<Kind, string>> = {
+  counter: 'counter',
+  gauge: 'gauge',
+  uptime: 'untyped',
+  histogram: 'histogram',
+};
+
+function seriesOf(width: number): readonly Series[] {
+  const all: Omit<Series, 'index' | 'samples'>[] = [
+    { metric: UPTIME, attributes: 'server_name=one', kind: 'uptime', isDated: false },
+  ];
+  for (let i = 0; i < width; i++)
+    all.push({
+      metric: 'engine_global_status_commands_total',
+      attributes: `command=c${String(i)},server_name=one`,
+      kind: 'counter',
+      isDated: true,
+    });
+  for (let i = 0; i < width; i++)
+    all.push({
+      metric: 'app_jobs_total',
+      attributes: `task=t${String(i)}`,
+      kind: 'counter',
+      isDated: false,
+    });
+  for (let i = 0; i < width; i++)
+    all.push({ metric: 'app_level', attributes: `n=${String(i)}`, kind: 'gauge', isDated: false });
+  all.push({ metric: 'app_wait_seconds', attributes: '', kind: 'histogram', isDated: false });
+  return all.map((series, index) => ({
+    ...series,
+    index,
+    samples: series.kind === 'histogram' ? HISTOGRAM_SAMPLES : 1,
+  }));
+}
+
+const UPTIME = 'engine_global_status_uptime';
+
+function labelsOf({ attributes }: Series, service: string): string {
+  const labels = attributes.split(',').filter(Boolean);
+  const quoted = labels.map(label => label.replace('=', '="').concat('"'));
+  return [`namespace="${service}"`, ...quoted].join(',');
+}
+
+/** A sixth of the observations below 0.1, a third below 1; the sum is twice the count. */
+function histogramLines(
+  { metric }: Series,
+  service: string,
+  count: number,
+  stamp: string,
+): string[] {
+  const namespace = `namespace="${service}"`;
+  const bucket = (le: string, value: number): string =>
+    `${metric}_bucket{${namespace},le="${le}"} ${String(value)}${stamp}`;
+  return [
+    bucket('0.1', count / 6),
+    bucket('1', count / 2),
+    bucket('+Inf', count),
+    `${metric}_sum{${namespace}} ${String(2 * count)}${stamp}`,
+    `${metric}_count{${namespace}} ${String(count)}${stamp}`,
+  ];
+}
+
+/** How a histogram's point with this count reads in otlp-points. */
+export function distributionOf(count: number): string {
+  const sum = String(2 * count);
+  const buckets = [count / 6, count / 2 - count / 6, count / 2].map(String);
+  return `count=${String(count)} sum=${sum} le0.1:${buckets[0] ?? ''} le1:${buckets[1] ?? ''} inf:${buckets[2] ?? ''}`;
+}

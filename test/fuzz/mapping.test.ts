@@ -1,0 +1,321 @@
+// Whatever the sequence of pages: what must hold of the points that are made of them.
+import {
+  array,
+  assert,
+  boolean,
+  constantFrom,
+  oneof,
+  property,
+  record,
+  uint8Array,
+} from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { FATE, ROLE, type SeriesTable } from '../../src/model.ts';
+import { keyOfRow } from '../../src/pipeline/derive/find-series.ts';
+import { attributesText, type OtlpPoint } from '../support/otlp-points.ts';
+import { type Seen, shownPoint, Target, type TargetOptions } from '../support/target.ts';
+import { type PageEvent, tell, type ToldPage, worlds } from './page-world.ts';
+
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
+const SEED = process.env['FUZZ_SEED'];
+const PARAMETERS = SEED === undefined ? { numRuns: RUNS } : { numRuns: RUNS, seed: Number(SEED) };
+
+const NEWLINE = 0x0a;
+/** Lines that come close to what means something. */
+const NOISE = [
+  '# TYPE good_series_0',
+  '# TYPE x histogram',
+  'x_bucket{le="1"} 1',
+  '{"',
+  'x{a="1",a="2"} 1',
+  'x{a="',
+  '#',
+  '# HELP',
+  'x 1 # {a="b"} 1',
+  'x{namespace="local} 1',
+  '\u0000 1',
+  'x 1e9999999999',
+  'x 0x1p3',
+];
+
+const options = record({
+  mapping: constantFrom('semantic' as const, 'strict' as const),
+  temporality: constantFrom('cumulative' as const, 'delta' as const),
+  unconfigured: constantFrom('drop' as const, 'send' as const),
+  honorTimestamps: boolean(),
+  staleMarkers: boolean(),
+  dropsPod: boolean(),
+  hasRepeats: boolean(),
+});
+type Options = typeof options extends import('fast-check').Arbitrary<infer T> ? T : never;
+
+function targetOf(chosen: Options): Target {
+  const { mapping, honorTimestamps, staleMarkers, dropsPod } = chosen;
+  const targetOptions: TargetOptions = {
+    services: ['a', 'b'],
+    metrics: { mapping, honorTimestamps, staleMarkers, dropLabels: dropsPod ? ['pod'] : [] },
+    temporality: chosen.temporality,
+    unconfigured: chosen.unconfigured,
+  };
+  return new Target(targetOptions);
+}
+
+function scrape(target: Target, told: ToldPage): Seen {
+  const { event, seconds, text } = told;
+  const clocks = { wall: seconds + event.wallOffset, server: seconds };
+  if (event.kind === 'failure')
+    return target.fail(seconds, 'timeout', { ...clocks, server: Number.NaN });
+  const { limits } = target.translation;
+  if (event.kind === 'page') return target.page(seconds, text, clocks);
+  // Over a limit of the page: what was read of it by then must leave no trace.
+  Object.assign(target.translation, { limits: { ...limits, samples: 3 } });
+  // A limit does not change in life; a page that has passed it once is replayed without asking.
+  target.translation.table.layout = null;
+  const seen = target.page(seconds, text, clocks);
+  Object.assign(target.translation, { limits });
+  return seen;
+}
+
+/** Everything that tells a series from others at a back end. */
+function seriesOf(point: OtlpPoint): string {
+  return JSON.stringify([point.resource, point.scope, point.metric, point.attributes]);
+}
+
+function check(holds: (world: readonly PageEvent[], chosen: Options) => void): void {
+  assert(property(worlds, options, holds), PARAMETERS);
+}
+
+const timeOf = (point: OtlpPoint): bigint => BigInt(point.timeNs);
+
+describe('of any page', () => {
+  test('no bytes make an exception, and every good line around them is kept', () => {
+    const noise = uint8Array({ maxLength: 60 }).map(bytes => Buffer.from(bytes));
+    const lineNoise = oneof(
+      noise,
+      constantFrom(...NOISE).map(text => Buffer.from(text)),
+    );
+    assert(
+      property(array(lineNoise, { maxLength: 20 }), boolean(), (lines, isOpenMetrics) => {
+        const texts = lines.flatMap((line, i) => [
+          Buffer.from(line.filter(byte => byte !== NEWLINE)),
+          Buffer.from(`good_series_${i} ${i}.5`),
+        ]);
+        const text = Buffer.concat(texts.flatMap(line => [line, Buffer.from('\n')]));
+        const { points } = new Target({ metrics: { badShare: 1 } }).page(0, text, {
+          format: isOpenMetrics ? 'openmetrics' : 'text',
+        });
+        const kept = new Map(points.map(({ metric, value }) => [metric, value]));
+        for (const i of lines.keys()) expect(kept.get(`good_series_${i}`)).toBe(i + 0.5);
+      }),
+      PARAMETERS,
+    );
+  });
+});
+
+describe('of any sequence of pages', () => {
+  test('times never go back, no point comes twice, and starts are before times and never go back', () => {
+    check((world, chosen) => {
+      const target = targetOf(chosen);
+      const last = new Map<string, OtlpPoint>();
+      for (const told of tell(world, chosen.hasRepeats)) {
+        const { points, own } = scrape(target, told);
+        for (const point of [...points, ...own]) {
+          const before = last.get(seriesOf(point));
+          last.set(seriesOf(point), point);
+          expect(BigInt(point.startNs) <= timeOf(point), shownPoint(point)).toBe(true);
+          if (before === undefined) continue;
+          const pair = `${shownPoint(before)} then ${shownPoint(point)}`;
+          expect(timeOf(point) > timeOf(before), pair).toBe(true);
+          // What was gone for long is forgotten, and begins anew.
+          if (timeOf(point) - timeOf(before) < FORGOTTEN_NS)
+            expect(BigInt(point.startNs) >= BigInt(before.startNs), pair).toBe(true);
+          // One interval of growth begins where the last one ended, or later.
+          if (point.temporality === 'delta')
+            expect(BigInt(point.startNs) >= timeOf(before), pair).toBe(true);
+          // A marker ends a series that has a value.
+          expect(point.flags === 1 && before.flags === 1, pair).toBe(false);
+        }
+      }
+    });
+  });
+
+  test('while the start of a cumulative series stays, its value never falls', () => {
+    check((world, chosen) => {
+      if (chosen.mapping === 'strict') return;
+      const target = targetOf({ ...chosen, temporality: 'cumulative' });
+      const last = new Map<string, OtlpPoint>();
+      for (const told of tell(world, chosen.hasRepeats))
+        for (const point of scrape(target, told).points) {
+          if (!point.isMonotonic || point.flags === 1) continue;
+          const before = last.get(seriesOf(point));
+          last.set(seriesOf(point), point);
+          // A fall right after a first point, whose start is unknown, starts where that one stands.
+          if (before?.startNs !== point.startNs || before.startNs === before.timeNs) continue;
+          if (timeOf(point) - timeOf(before) >= FORGOTTEN_NS) continue;
+          const pair = `${shownPoint(before)} then ${shownPoint(point)}`;
+          expect(Number(point.value) >= Number(before.value), pair).toBe(true);
+        }
+    });
+  });
+
+  test('deltas add up to the cumulative values', () => {
+    check((world, given) => {
+      // A baseline gets no marker: with markers the two would not accept the same samples.
+      const chosen = { ...given, staleMarkers: false };
+      const pages = [...tell(world, false)];
+      const cumulative = grownBy(targetOf({ ...chosen, temporality: 'cumulative' }), pages);
+      const target = targetOf({ ...chosen, temporality: 'delta' });
+      const sums = new Map<string, number>();
+      for (const told of pages)
+        for (const point of scrape(target, told).points) {
+          if (point.temporality !== 'delta') continue;
+          expect(amountOf(point), shownPoint(point)).toBeGreaterThanOrEqual(0);
+          sums.set(seriesOf(point), (sums.get(seriesOf(point)) ?? 0) + amountOf(point));
+        }
+      for (const [series, sum] of sums) {
+        const { first, growth, isForgotten } = cumulative.get(series) ?? NEVER_SENT;
+        if (isForgotten) continue;
+        // The first point is sent whole, or is the baseline.
+        expect([growth, growth + first], series).toContain(sum);
+      }
+    });
+  });
+
+  test('the account holds every sample line, by service', () => {
+    check((world, chosen) => {
+      const target = targetOf(chosen);
+      for (const told of tell(world, chosen.hasRepeats)) {
+        const { translated, reads } = scrape(target, told);
+        if (told.event.kind !== 'page') {
+          expect(reads).toEqual({});
+          continue;
+        }
+        const byService = new Map<string, number>();
+        for (const { service, count } of translated.derived.reads)
+          byService.set(service, (byService.get(service) ?? 0) + count);
+        for (const service of new Set([
+          ...told.goodLines.keys(),
+          ...told.badLines.keys(),
+          ...byService.keys(),
+        ]))
+          expect(byService.get(service) ?? 0, service).toBe(
+            (told.goodLines.get(service) ?? 0) + (told.badLines.get(service) ?? 0),
+          );
+        const bad = [...told.badLines.values()].reduce((sum, count) => sum + count, 0);
+        expect(translated.page).toMatchObject({ badLines: bad });
+        expect(reads['bad_line'] ?? 0).toBe(bad);
+      }
+    });
+  });
+
+  test('the oracle reads of the request what the table says, and nothing else', () => {
+    check((world, chosen) => {
+      const target = targetOf(chosen);
+      for (const told of tell(world, false)) {
+        const seen = scrape(target, told);
+        const sent = [...seen.points, ...seen.own].map(pointText).sort();
+        expect(sent).toEqual(tablePoints(target.translation.table, chosen).sort());
+        const { services } = seen.translated.derived;
+        const { parts } = seen.translated.batch;
+        expect(Object.fromEntries(services.map(({ id, points }) => [id, points]))).toEqual(
+          Object.fromEntries(parts.map(({ service, points }) => [service, points])),
+        );
+      }
+    });
+  });
+});
+
+const amountOf = (point: OtlpPoint): number =>
+  point.type === 'histogram'
+    ? Number(/count=(\d+)/.exec(point.distribution)?.[1])
+    : Number(point.value);
+
+/** A series that has been gone for an hour is forgotten; stamps may be off by some minutes on either side. */
+const FORGOTTEN_NS = 2_400_000_000_000n;
+
+interface Grown {
+  first: number;
+  last: number;
+  lastNs: bigint;
+  growth: number;
+  isForgotten: boolean;
+}
+
+const NEVER_SENT = { first: Number.NaN, growth: Number.NaN, isForgotten: false };
+
+/** What the cumulative series of the same pages began with, and what they grew by afterwards, resets included. */
+function grownBy(target: Target, pages: readonly ToldPage[]): ReadonlyMap<string, Grown> {
+  const grown = new Map<string, Grown>();
+  for (const told of pages)
+    for (const point of scrape(target, told).points) {
+      if (point.temporality !== 'cumulative' || point.flags === 1) continue;
+      const value = amountOf(point);
+      const lastNs = timeOf(point);
+      const series = grown.get(seriesOf(point));
+      if (series === undefined) {
+        const growth = { growth: 0, isForgotten: false };
+        grown.set(seriesOf(point), { first: value, last: value, lastNs, ...growth });
+        continue;
+      }
+      series.growth += value < series.last ? value : value - series.last;
+      if (lastNs - series.lastNs >= FORGOTTEN_NS) series.isForgotten = true;
+      series.last = value;
+      series.lastNs = lastNs;
+    }
+  return grown;
+}
+
+function pointText(point: OtlpPoint): string {
+  const value = point.flags === 1 ? 'stale' : point.distribution || String(point.value);
+  return `${point.serviceId} ${point.metric} ${point.attributes} ${value} ${point.timeNs} ${point.startNs}`;
+}
+
+/** The points of a page, worked out from the columns in the plainest way. */
+function tablePoints(table: SeriesTable, chosen: Options): string[] {
+  const texts: string[] = [];
+  for (let row = 0; row < table.count; row++) {
+    const fate = table.fate[row];
+    const metric = table.metrics[table.metric[row] ?? 0];
+    const isHead =
+      table.head[row] === row &&
+      (table.role[row] === ROLE.scalar ||
+        table.role[row] === ROLE.synthetic ||
+        table.compounds.has(row));
+    if (table.keyLength[row] === 0 || metric === undefined || !isHead) continue;
+    if (fate !== FATE.point && fate !== FATE.stale) continue;
+    const { labels } = keyOfRow(table, row);
+    const kept =
+      table.role[row] === ROLE.synthetic
+        ? []
+        : labels.filter(
+            ([name]) => !['namespace', 'le', ...(chosen.dropsPod ? ['pod'] : [])].includes(name),
+          );
+    const attributes = attributesText(
+      kept.map(([key, stringValue]) => ({ key, value: { stringValue } })),
+    );
+    const service = table.services[table.blocks[table.block[row] ?? 0]?.service ?? 0]?.id;
+    const isStarted = metric.kind === 'sum' || metric.kind === 'histogram';
+    const value = fate === FATE.stale ? 'stale' : valueText(table, row);
+    const start = isStarted ? nanoseconds(table.startMs[row]) : '0';
+    texts.push(
+      `${service} ${metric.sentName} ${attributes} ${value} ${nanoseconds(table.timeMs[row])} ${start}`,
+    );
+  }
+  return texts;
+}
+
+function valueText(table: SeriesTable, row: number): string {
+  const compound = table.compounds.get(row);
+  if (compound === undefined) return String(table.value[row]);
+  const value = (part: number): number => table.value[part] ?? 0;
+  const buckets = compound.rows.map(
+    (part, i) =>
+      `le${compound.bounds[i]}:${value(part) - (i === 0 ? 0 : value(compound.rows[i - 1] ?? 0))}`,
+  );
+  const last = value(compound.count) - value(compound.rows.at(-1) ?? 0);
+  return `count=${value(compound.count)} sum=${value(compound.sum)} ${buckets.join(' ')} inf:${last}`;
+}
+
+function nanoseconds(ms: number | undefined): string {
+  return ms === undefined || Number.isNaN(ms) ? '0' : `${ms}000000`;
+}

@@ -1,0 +1,215 @@
+// A random world for the mapping: servers that restart and flush, series that come and go, stamps that lag, repeat and
+// lie, clocks that are set, pages with broken lines. A world is plain data that fast-check makes and shrinks; telling
+// it gives the pages one after the other.
+import * as fc from 'fast-check';
+import { T0 } from '../support/target.ts';
+
+/** One line of the world, and how its value moves. */
+interface Line {
+  readonly key: string;
+  readonly service: string;
+  readonly server: string;
+  readonly kind: 'uptime' | 'counter' | 'gauge';
+}
+
+const SERVERS = [
+  ['a', 's1'],
+  ['a', 's2'],
+  ['b', 's1'],
+  ['z', 's1'],
+] as const;
+
+const LINES: readonly Line[] = SERVERS.flatMap(([service, server]) => {
+  const labels = `namespace="${service}",server_name="${server}"`;
+  const line = (key: string, kind: Line['kind']): Line => ({ key, service, server, kind });
+  return [
+    line(`engine_global_status_uptime{${labels}}`, 'uptime'),
+    line(`engine_global_status_queries{${labels}}`, 'counter'),
+    line(`engine_global_status_commands_total{${labels},command="x"}`, 'counter'),
+    line(`c_total{${labels},pod="1"}`, 'counter'),
+    line(`c_total{${labels},pod="2"}`, 'counter'),
+    line(`g{${labels}}`, 'gauge'),
+    line(`up{${labels}}`, 'gauge'),
+  ];
+});
+
+/** What happens to one line on one page. */
+interface Fate {
+  readonly isAbsent: boolean;
+  readonly growth: number;
+  /** How many seconds before the scrape it was sampled, or null for no timestamp. */
+  readonly lag: number | null;
+  readonly isTwice: boolean;
+}
+
+export interface PageEvent {
+  readonly kind: 'page' | 'failure' | 'unusable';
+  readonly gapSeconds: number;
+  /** By how much our clock is off; the service's own is right. */
+  readonly wallOffset: number;
+  /** Servers (by index) that restarted, or flushed their counters, since the last page. */
+  readonly restarts: readonly number[];
+  readonly flushes: readonly number[];
+  readonly fates: readonly Fate[];
+  readonly badLines: readonly (readonly [service: string, text: string])[];
+  /** Counts of the buckets of a histogram, cumulated here; and its count beyond the last. */
+  readonly buckets: readonly [number, number, number];
+  readonly isHistogramBroken: boolean;
+}
+
+const lag = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom(0, 1, 5) },
+  { weight: 2, arbitrary: fc.integer({ min: -700, max: 900 }) },
+);
+const fate = (hasStamps: fc.Arbitrary<boolean>): fc.Arbitrary<Fate> =>
+  fc
+    .record({
+      isAbsent: fc.oneof(
+        { weight: 6, arbitrary: fc.constant(false) },
+        { weight: 1, arbitrary: fc.boolean() },
+      ),
+      growth: fc.oneof(
+        { weight: 4, arbitrary: fc.nat(100) },
+        { weight: 1, arbitrary: fc.integer({ min: -50, max: 0 }) },
+      ),
+      lag,
+      isStamped: hasStamps,
+      isTwice: fc.oneof(
+        { weight: 20, arbitrary: fc.constant(false) },
+        { weight: 1, arbitrary: fc.constant(true) },
+      ),
+    })
+    .map(({ isStamped, ...rest }) => ({ ...rest, lag: isStamped ? rest.lag : null }));
+
+/** Bytes that are no sample line; they never hold a newline, and never begin a comment. */
+const badText = fc.oneof(
+  fc.constantFrom('1,5', '0x10', '', '1 2 3', 'Inf1', '--1', '1 1.5', '{'),
+  fc.string({ maxLength: 12 }).map(text => `${text.replaceAll(/[\r\n]/g, '')} x`),
+);
+const servers = fc.array(fc.nat(SERVERS.length - 1), { maxLength: 2 });
+
+const event: fc.Arbitrary<PageEvent> = fc.boolean().chain(isStamped =>
+  fc.record({
+    kind: fc.oneof(
+      { weight: 12, arbitrary: fc.constant('page' as const) },
+      { weight: 1, arbitrary: fc.constantFrom('failure' as const, 'unusable' as const) },
+    ),
+    gapSeconds: fc.oneof(
+      { weight: 5, arbitrary: fc.constantFrom(15, 60) },
+      { weight: 1, arbitrary: fc.integer({ min: 1, max: 5000 }) },
+    ),
+    wallOffset: fc.oneof(
+      { weight: 8, arbitrary: fc.constant(0) },
+      { weight: 1, arbitrary: fc.integer({ min: -900_000, max: 900_000 }) },
+    ),
+    restarts: fc.oneof(
+      { weight: 6, arbitrary: fc.constant([]) },
+      { weight: 1, arbitrary: servers },
+    ),
+    flushes: fc.oneof({ weight: 6, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: servers }),
+    fates: fc.array(
+      fate(
+        isStamped
+          ? fc.oneof(
+              { weight: 9, arbitrary: fc.constant(true) },
+              { weight: 1, arbitrary: fc.boolean() },
+            )
+          : fc.constant(false),
+      ),
+      {
+        minLength: LINES.length,
+        maxLength: LINES.length,
+      },
+    ),
+    badLines: fc.oneof(
+      { weight: 5, arbitrary: fc.constant([]) },
+      {
+        weight: 1,
+        arbitrary: fc.array(fc.tuple(fc.constantFrom('a', 'b', 'z', ''), badText), {
+          maxLength: 6,
+        }),
+      },
+    ),
+    buckets: fc.tuple(fc.nat(5), fc.nat(5), fc.nat(5)),
+    isHistogramBroken: fc.oneof(
+      { weight: 9, arbitrary: fc.constant(false) },
+      { weight: 1, arbitrary: fc.constant(true) },
+    ),
+  }),
+);
+
+/** Random sequences of what can happen. */
+export const worlds: fc.Arbitrary<readonly PageEvent[]> = fc.array(event, {
+  minLength: 2,
+  maxLength: 14,
+});
+
+/** One page as text, with what the test knows of it. */
+export interface ToldPage {
+  readonly event: PageEvent;
+  readonly seconds: number;
+  readonly text: string;
+  /** Good and bad sample lines by service, '' for none. */
+  readonly goodLines: ReadonlyMap<string, number>;
+  readonly badLines: ReadonlyMap<string, number>;
+}
+
+/** Tells a world page by page; `hasRepeats` false leaves out series that stand on a page twice. */
+export function* tell(world: readonly PageEvent[], hasRepeats = true): Generator<ToldPage> {
+  const startedAt = SERVERS.map(() => -1000);
+  const values = LINES.map(() => 10);
+  const cumulated = [0, 0, 0];
+  let seconds = 0;
+  for (const [index, happening] of world.entries()) {
+    // What our clock says at first is what we have to believe.
+    const event: PageEvent =
+      index === 0 ? { ...happening, kind: 'page', wallOffset: 0 } : happening;
+    seconds += event.gapSeconds;
+    for (const server of event.restarts) startedAt[server] = seconds - 3;
+    const back = new Set([...event.restarts, ...event.flushes]);
+    const goodLines = new Map<string, number>();
+    const badLines = new Map<string, number>();
+    const count = (counts: Map<string, number>, service: string): void => {
+      counts.set(service, (counts.get(service) ?? 0) + 1);
+    };
+    const lines = ['# TYPE c_total counter', '# TYPE g gauge'];
+    for (const [i, line] of LINES.entries()) {
+      const fate = event.fates[i];
+      if (fate === undefined) continue;
+      const server = SERVERS.findIndex(
+        ([service, name]) => service === line.service && name === line.server,
+      );
+      const sampledAt = seconds - (fate.lag ?? 0);
+      if (line.kind === 'counter' && back.has(server)) values[i] = 0;
+      values[i] = Math.max(0, (values[i] ?? 0) + fate.growth);
+      const uptime = Math.max(0, Math.floor(sampledAt - (startedAt[server] ?? 0)));
+      const value = line.kind === 'uptime' ? uptime : values[i];
+      const stamp = fate.lag === null ? '' : ` ${T0 + sampledAt * 1000}`;
+      if (fate.isAbsent) continue;
+      for (let copies = fate.isTwice && hasRepeats ? 2 : 1; copies > 0; copies--) {
+        lines.push(`${line.key} ${value}${stamp}`);
+        count(goodLines, line.service);
+      }
+    }
+    for (const [service, text] of event.badLines) {
+      lines.push(service === '' ? `bad ${text}` : `bad{namespace="${service}"} ${text}`);
+      count(badLines, service);
+    }
+    for (const [i, growth] of event.buckets.entries()) cumulated[i] = (cumulated[i] ?? 0) + growth;
+    lines.push(...histogramLines(cumulated, event.isHistogramBroken));
+    for (let i = 0; i < 4; i++) count(goodLines, 'b');
+    yield { event, seconds, text: `${lines.join('\n')}\n`, goodLines, badLines };
+  }
+}
+
+function histogramLines(growths: readonly number[], isBroken: boolean): string[] {
+  const [first = 0, second = 0, third = 0] = growths;
+  const labels = 'namespace="b",server_name="s1"';
+  return [
+    '# TYPE h histogram',
+    `h_bucket{${labels},le="1"} ${first}`,
+    `h_bucket{${labels},le="5"} ${first + second}`,
+    `h_count{${labels}} ${isBroken ? 'NaN' : first + second + third}`,
+    `h_sum{${labels}} ${first + 3 * second}`,
+  ];
+}

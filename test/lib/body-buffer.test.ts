@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { BodyBuffer, BodyBufferPool } from '../../src/lib/body-buffer.ts';
+
+test('what is appended in pieces is read as one', () => {
+  const buffer = new BodyBuffer();
+  const piece = Buffer.from('0123456789'.repeat(5000));
+  for (let i = 0; i < 10; i++) buffer.append(piece);
+  expect(buffer.usedBytes).toBe(500_000);
+  expect(buffer.bytes.equals(Buffer.concat(Array.from({ length: 10 }, () => piece)))).toBe(true);
+});
+
+test('the next round is written into the same memory', () => {
+  const buffer = new BodyBuffer();
+  buffer.append(Buffer.alloc(300_000, 'a'));
+  const { capacityBytes } = buffer;
+  const memory = buffer.bytes.buffer;
+  for (let round = 0; round < 40; round++) {
+    buffer.clear();
+    buffer.append(Buffer.alloc(300_000, 'b'));
+  }
+  expect(buffer.bytes.buffer).toBe(memory);
+  expect(buffer.capacityBytes).toBe(capacityBytes);
+  expect(buffer.bytes.toString()).toBe('b'.repeat(300_000));
+});
+
+test('room that was reserved is not grown again', () => {
+  const buffer = new BodyBuffer();
+  buffer.append(Buffer.from('kept'));
+  buffer.reserve(1_000_000);
+  const memory = buffer.bytes.buffer;
+  buffer.append(Buffer.alloc(999_996));
+  expect(buffer.bytes.buffer).toBe(memory);
+  expect(buffer.bytes.subarray(0, 4).toString()).toBe('kept');
+  expect(buffer.capacityBytes).toBe(1_000_000);
+});
+
+test('memory that sixteen rounds did not need is given back', () => {
+  const buffer = new BodyBuffer();
+  buffer.append(Buffer.alloc(8_000_000));
+  for (let round = 0; round < 32; round++) {
+    buffer.clear();
+    buffer.append(Buffer.from('small'));
+  }
+  expect(buffer.capacityBytes).toBeLessThan(100_000);
+  expect(buffer.bytes.toString()).toBe('small');
+});
+
+test('memory can be given back at once', () => {
+  const buffer = new BodyBuffer();
+  buffer.append(Buffer.alloc(8_000_000));
+  buffer.release();
+  expect([buffer.usedBytes, buffer.capacityBytes, buffer.bytes.length]).toEqual([0, 0, 0]);
+  buffer.append(Buffer.from('again'));
+  expect(buffer.bytes.toString()).toBe('again');
+});
+
+test('a pool lends what came back last, and keeps no more than it may', () => {
+  const pool = new BodyBufferPool(1_000_000);
+  const [first, second] = [pool.take(), pool.take()];
+  expect(first).not.toBe(second);
+  first.append(Buffer.alloc(600_000));
+  second.append(Buffer.alloc(500_000));
+  pool.give(first);
+  pool.give(second);
+  expect(pool.idleBytes).toBe(600_000);
+  expect(pool.take()).toBe(first);
+  expect(pool.idleBytes).toBe(0);
+  pool.give(second);
+  pool.give(first);
+  expect(pool.take()).toBe(second);
+});

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { follow, parsePointer } from '../../src/lib/json-pointer.ts';
+
+/** The document of RFC 6901, section 5, and what each pointer of it evaluates to. */
+const DOCUMENT: Record<string, unknown> = {
+  foo: ['bar', 'baz'],
+  '': 0,
+  'a/b': 1,
+  'c%d': 2,
+  'e^f': 3,
+  'g|h': 4,
+  'i\\j': 5,
+  'k"l': 6,
+  ' ': 7,
+  'm~n': 8,
+};
+
+test('the examples of RFC 6901 lead where it says', () => {
+  const check = (pointer: string, value: unknown): void =>
+    expect(follow(parsePointer(pointer), DOCUMENT), pointer).toEqual(value);
+  check('', DOCUMENT);
+  check('/foo', ['bar', 'baz']);
+  check('/foo/0', 'bar');
+  check('/', 0);
+  check('/a~1b', 1);
+  check('/c%d', 2);
+  check('/e^f', 3);
+  check('/g|h', 4);
+  check('/i\\j', 5);
+  check('/k"l', 6);
+  check('/ ', 7);
+  check('/m~0n', 8);
+});
+
+test('what is not there is undefined, and nothing inherited is', () => {
+  const check = (pointer: string): void =>
+    expect(follow(parsePointer(pointer), DOCUMENT), pointer).toBeUndefined();
+  check('/none');
+  check('/foo/2');
+  check('/foo/00');
+  check('/foo/-');
+  check('/foo/length');
+  check('/a~1b/deeper');
+  check('/constructor');
+  check('/__proto__');
+  expect(follow(['a'], null)).toBeUndefined();
+  expect(follow(['0'], 'text')).toBeUndefined();
+});
+
+test('an escaped tilde is not unescaped twice', () => {
+  expect(follow(parsePointer('/~01'), { '~1': 'here' })).toBe('here');
+});

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { Permits } from '../../src/lib/permits.ts';
+
+test('no more jobs run at once than there are permits, in the order they came', async () => {
+  const permits = new Permits(2);
+  const started: number[] = [];
+  const ends: (() => void)[] = [];
+  const jobs = [0, 1, 2, 3].map(number =>
+    permits.run(async () => {
+      started.push(number);
+      await new Promise<void>(resolve => (ends[number] = resolve));
+      return number;
+    }),
+  );
+  await Promise.resolve();
+  expect(started).toEqual([0, 1]);
+  ends[1]?.();
+  await jobs[1];
+  await Promise.resolve();
+  expect(started).toEqual([0, 1, 2]);
+  ends[0]?.();
+  await jobs[0];
+  await Promise.resolve();
+  ends[2]?.();
+  ends[3]?.();
+  expect(await Promise.all(jobs)).toEqual([0, 1, 2, 3]);
+});
+
+test('a job that fails gives its permit back', async () => {
+  const permits = new Permits(1);
+  await expect(permits.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(await permits.run(() => Promise.resolve('yes'))).toBe('yes');
+});

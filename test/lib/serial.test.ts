@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { Serial } from '../../src/lib/serial.ts';
+
+test('jobs run one after the other in the order they were given, whatever each takes', async () => {
+  const serial = new Serial();
+  const events: string[] = [];
+  const job = (name: string, turns: number) => async (): Promise<string> => {
+    events.push(`${name} starts`);
+    for (let i = 0; i < turns; i++) await Promise.resolve();
+    events.push(`${name} ends`);
+    return name;
+  };
+  const results = [serial.run(job('a', 20)), serial.run(job('b', 1)), serial.run(job('c', 5))];
+  expect(await Promise.all(results)).toEqual(['a', 'b', 'c']);
+  expect(events).toEqual(['a starts', 'a ends', 'b starts', 'b ends', 'c starts', 'c ends']);
+});
+
+test('a job that fails fails its own caller only', async () => {
+  const serial = new Serial();
+  const failed = serial.run(() => Promise.reject(new Error('no')));
+  const next = serial.run(() => 7);
+  await expect(failed).rejects.toThrow('no');
+  expect(await next).toBe(7);
+});

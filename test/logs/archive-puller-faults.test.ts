@@ -1,0 +1,299 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { startHttpServer } from '../support/http-server.ts';
+import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
+import { until } from '../support/program.ts';
+
+const LOGS = '/observability/v2/logs';
+const ARCHIVE = `${LOGS}/archive`;
+const ERRORS_ID = '2026-03-04.orders-0.error-log';
+
+/** Two archives, of which the first is the one that is about to break. */
+async function openSite(logs: object = {}): Promise<LogSite> {
+  const site = await LogSite.open({ logs });
+  site.write(ERRORS, 'one', 'two', 'end');
+  site.write(OTHER, 'other', 'end');
+  return site;
+}
+
+describe('a broken archive', () => {
+  test('does not hold up the others, and arrives when it is whole again', async () => {
+    for (const fault of ['cut', 'html', 'missing', 'checksum'] as const) {
+      await using site = await openSite();
+      site.simulator.setFaults({ archives: { [ERRORS_ID]: fault } });
+      expect((await site.pull()).kind, fault).toBe('done');
+      expect(site.bodies, fault).toEqual(['other']);
+      site.simulator.resetFaults();
+      site.clock.forward(6 * MINUTE);
+      await site.pull();
+      expect(site.bodies, fault).toEqual(['other', 'one', 'two']);
+      expect(site.gaps).toEqual([]);
+    }
+  });
+
+  test('is given up after five tries in an hour, with a gap that is counted and sent', async () => {
+    await using site = await openSite();
+    site.simulator.setFaults({ archives: { [ERRORS_ID]: 'cut' } });
+    await site.pulls(14);
+    expect(site.count('archives_total', 'broken')).toBe(4);
+    expect(site.count('set_aside_archives_total', 'dbpgf1', 'error-log', 'cut')).toBe(1);
+    expect(site.count('gaps_total', 'dbpgf1', 'error-log', 'cut')).toBe(1);
+    expect(site.gaps).toHaveLength(1);
+    expect(site.gaps[0]).toMatchObject({
+      severity: 'WARN',
+      service: 'dbpgf1',
+      attributes: {
+        'prom2otlp.gap.from': '2026-03-04T00:00:00.000Z',
+        'prom2otlp.gap.to': '2026-03-05T00:00:00.000Z',
+        'prom2otlp.gap.reason': 'cut',
+        'prom2otlp.gap.archive': ERRORS_ID,
+      },
+    });
+    expect(site.gaps[0]?.body).toContain('error-log of dbpgf1/orders-0');
+    await site.restart();
+    await site.pulls(3);
+    expect(site.gaps).toHaveLength(1);
+    // It gets another chance once it has changed.
+    site.simulator.resetFaults();
+    site.write(ERRORS, 'after');
+    await site.pulls(14);
+    expect(site.bodies).toContain('one');
+  });
+
+  test('that is a bomb is given up at once, and takes neither memory nor time', async () => {
+    await using site = await openSite({ limits: { ratio: 5 } });
+    site.simulator.setFaults({ archives: { [ERRORS_ID]: 'bomb' } });
+    await site.pull();
+    expect(site.gaps.map(({ attributes }) => attributes['prom2otlp.gap.reason'])).toEqual([
+      'ratio_limit',
+    ]);
+    expect(site.bodies.filter(body => body === 'other')).toHaveLength(1);
+    await site.pulls(3);
+    expect(site.gaps).toHaveLength(1);
+  });
+
+  test('that is encrypted or holds another is given up at once', async () => {
+    for (const fault of ['encrypted', 'nested'] as const) {
+      await using site = await openSite();
+      site.simulator.setFaults({ archives: { [ERRORS_ID]: fault } });
+      await site.pull();
+      expect(site.gaps[0]?.attributes['prom2otlp.gap.reason']).toBe(fault);
+    }
+  });
+
+  test('over a limit is read up to the limit where it can be', async () => {
+    await using packed = await openSite({ limits: { archive: '100B' } });
+    await packed.pull();
+    expect(packed.gaps[0]?.attributes['prom2otlp.gap.reason']).toBe('archive_limit');
+    await using unpacked = await openSite({
+      limits: { unpacked: '250B' },
+      endpoints: { format: 'raw' },
+    });
+    for (let i = 0; i < 100; i++) unpacked.write(ERRORS, `line ${i}`);
+    await unpacked.pull();
+    expect(unpacked.gaps[0]?.attributes['prom2otlp.gap.reason']).toBe('unpacked_limit');
+    expect(unpacked.bodies).toContain('line 20');
+    expect(unpacked.bodies).not.toContain('line 99');
+  });
+});
+
+describe('a service that refuses', () => {
+  test('the key is marked, by 400 as by 401, and nothing is asked in vain', async () => {
+    for (const refusalStatus of [400, 401, 403]) {
+      await using site = await openSite();
+      await site.pull();
+      const asked = site.simulator.requests.count;
+      site.simulator.refusalStatus = refusalStatus;
+      site.simulator.key = 'another-key';
+      const end = await site.pull();
+      expect(end, String(refusalStatus)).toMatchObject({ kind: 'unreachable' });
+      expect(site.simulator.requests.count - asked).toBeLessThanOrEqual(2);
+      const [status] = site.logs.partitions;
+      expect(status).toMatchObject({
+        state: 'failed',
+        lastError: expect.stringContaining('cannot'),
+      });
+      site.simulator.key = 'test-key';
+      site.write(ERRORS, 'after');
+      await site.pull();
+      expect(site.bodies).toContain('end');
+      expect(site.logs.partitions[0]).toMatchObject({ state: 'waiting', lastError: null });
+    }
+  });
+
+  test('for a while is asked again within the pull, after the time it asks for', async () => {
+    for (const isDate of [false, true]) {
+      await using site = await openSite();
+      const retryAfter = isDate ? new Date(site.clock.nowMs() + 1500).toUTCString() : '1';
+      site.simulator.setFaults({ path: LOGS, status: 429, retryAfter, times: 1 });
+      expect((await site.pull()).kind).toBe('done');
+      expect(site.bodies).toContain('one');
+      expect(site.count('errors_total', 'rate_limited')).toBe(1);
+    }
+  });
+
+  test('with an error, or in the middle, is asked again', async () => {
+    await using site = await openSite();
+    for (const fault of [{ status: 503 }, { cut: 'length' }, { cut: 'chunked' }] as const) {
+      site.write(ERRORS, JSON.stringify(fault));
+      site.simulator.resetFaults();
+      site.simulator.setFaults({ path: ARCHIVE, times: 2, ...fault });
+      expect((await site.pull()).kind).toBe('done');
+    }
+    await site.pulls(3);
+    expect(site.bodies.filter(body => body.startsWith('{'))).toHaveLength(3);
+    expect(site.gaps).toEqual([]);
+  });
+
+  test('never gets the key to another host', async () => {
+    await using elsewhere = await startHttpServer((_, response) => void response.end('x'));
+    await using site = await openSite();
+    site.simulator.setFaults({ path: ARCHIVE, redirectTo: `${elsewhere.origin}/file` });
+    expect(await site.pull()).toMatchObject({
+      kind: 'unreachable',
+      failure: { reason: 'redirect' },
+    });
+    expect(elsewhere.requests).toEqual([]);
+    site.simulator.setFaults({ redirectTo: 'same-origin' });
+    await site.pull();
+    expect(site.bodies).toContain('one');
+  });
+});
+
+describe('a list', () => {
+  test('that changes while it is read loses nothing', async () => {
+    await using site = await LogSite.open({ logs: { endpoints: { page_size: 2 } } });
+    const places = [ERRORS, AUDIT, OTHER];
+    for (let day = 3; day >= 0; day--)
+      for (const place of places)
+        site.book.write(place, { text: `day ${day}`, atMs: NOW - day * DAY });
+    let lists = 0;
+    site.book.onList = () => {
+      if (++lists % 3 !== 0 || lists > 30) return;
+      site.book.write(ERRORS, { text: `in between ${lists}`, atMs: NOW - MINUTE });
+      site.book.write({ ...OTHER, type: 'audit-log' }, { text: `new ${lists}`, atMs: NOW - DAY });
+    };
+    site.simulator.setFaults({ isCountUnsteady: true });
+    await site.pulls(6);
+    const lines = site.bodies.flatMap(body => body.split('\n'));
+    expect([...lines].sort()).toEqual(site.book.issued.map(({ text }) => text).sort());
+  });
+
+  test('that ignores what it is asked for is checked line by line', async () => {
+    await using site = await LogSite.open({ logs: { types: ['error-log'] } });
+    site.simulator.setFaults({ ignoredParameters: ['logType', 'fromDate', 'toDate', 'orderBy'] });
+    site.write(ERRORS, 'one', 'end');
+    site.write(AUDIT, 'not wanted', 'end');
+    await site.pull();
+    expect(site.bodies).toEqual(['one']);
+    expect(site.count('refused_items_total', 'type')).toBeGreaterThan(0);
+  });
+});
+
+describe('a clock that is wrong', () => {
+  test('is not ours to go by: the days are those of the service', async () => {
+    for (const skewMs of [-26 * HOUR, 26 * HOUR]) {
+      await using site = await LogSite.open({ logs: { first_start: '1h' } });
+      site.simulator.setFaults({ clockSkewMs: skewMs });
+      const serviceNow = (): number => site.clock.nowMs() + skewMs;
+      for (let i = 0; i < 6; i++) {
+        site.book.write(ERRORS, { text: `line ${i}`, atMs: serviceNow() - MINUTE });
+        await site.pull();
+        site.clock.forward(4 * HOUR);
+      }
+      await site.pulls(3);
+      expect(site.bodies, String(skewMs)).toEqual(site.book.issued.map(({ text }) => text));
+      expect(site.gaps).toEqual([]);
+    }
+  });
+});
+
+describe('what is gone', () => {
+  test('before it was read is a gap from where reading stopped', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.clock.forward(2 * HOUR);
+    site.write(ERRORS, 'never seen');
+    site.clock.forward(4 * DAY);
+    site.book.remove(ERRORS_ID);
+    site.write(ERRORS, 'back', 'end');
+    await site.pulls(5);
+    expect(site.bodies).toContain('back');
+    const spans = site.gaps.map(({ attributes }) => [
+      attributes['prom2otlp.gap.reason'],
+      attributes['prom2otlp.gap.from']?.slice(0, 13),
+      attributes['prom2otlp.gap.to']?.slice(0, 13),
+    ]);
+    expect(spans).toContainEqual(['vanished', '2026-03-04T09', '2026-03-05T00']);
+  });
+
+  test('below the retention is a gap, whether the service says nothing or refuses', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.clock.forward(20 * DAY);
+    site.write(ERRORS, 'back', 'end');
+    await site.pulls(3);
+    expect(site.bodies).toContain('back');
+    const [gap] = site.gaps.filter(
+      ({ attributes }) => attributes['prom2otlp.gap.reason'] === 'retention',
+    );
+    expect(gap?.attributes['prom2otlp.gap.from']).toMatch(/^2026-03-04T09:0/);
+    expect(gap?.attributes['prom2otlp.gap.to']).toBe('2026-03-24T00:00:00.000Z');
+  });
+});
+
+describe('room in the queue', () => {
+  /** Lines that do not shrink, so that the share holds one chunk of them. */
+  const fill = (site: LogSite): void => {
+    for (let i = 0; i < 2200; i++) site.write(ERRORS, `${i} ${randomBytes(40).toString('hex')}`);
+  };
+
+  test('that is full stops the pulling, and nothing is lost or sent twice', async () => {
+    await using site = await LogSite.open({ queueBytes: '60kB' });
+    fill(site);
+    const pulling = site.pull();
+    await until('the queue is full', () => site.count('queue_full_state') === 1);
+    expect(site.queue.stats('logs').bytes).toBeLessThanOrEqual(60_000);
+    const draining = setInterval(() => void site.drain(), 20);
+    expect((await pulling).kind).toBe('done');
+    clearInterval(draining);
+    await site.pulls(3);
+    expect(site.bodies).toEqual(site.book.issued.map(line => line.text));
+    expect(site.count('queue_full_state')).toBe(0);
+  });
+
+  test('does not come while the program stops: the next start goes on', async () => {
+    await using site = await LogSite.open({ queueBytes: '60kB' });
+    fill(site);
+    for (let start = 0; start < 2; start++) {
+      const stop = new AbortController();
+      const pulling = site.pull(stop.signal);
+      await until('the queue is full', () => site.count('queue_full_state') === 1);
+      stop.abort();
+      expect((await pulling).kind).toBe('stopped');
+      await site.restart();
+    }
+    const draining = setInterval(() => void site.drain(), 20);
+    await site.pulls(3);
+    clearInterval(draining);
+    expect(site.bodies).toEqual(site.book.issued.map(line => line.text));
+  });
+});
+
+test('what may be downloaded in an hour stretches the interval, and shows as lag', async () => {
+  await using site = await LogSite.open({ logs: { limits: { download_per_hour: '1kB' } } });
+  const rows = Array.from({ length: 400 }, (_, i) => `line ${i * 7919}`);
+  site.write(ERRORS, ...rows);
+  site.write(OTHER, ...rows);
+  expect(await site.pull()).toEqual({ kind: 'done', postponedCount: 1 });
+  expect(site.count('archives_total', 'postponed')).toBe(1);
+  site.clock.forward(HOUR);
+  site.simulator.setFaults({ clockSkewMs: 0 });
+  await site.pull();
+  expect(site.count('lag_seconds', 'dbpgf2', 'error-log')).toBeGreaterThanOrEqual(0);
+  for (let i = 0; i < 60 && site.bodies.length < 798; i++) {
+    site.clock.forward(HOUR);
+    await site.pull();
+  }
+  expect(site.bodies.filter(body => body === 'line 0')).toHaveLength(2);
+});

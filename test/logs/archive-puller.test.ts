@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest';
+import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
+
+describe('an archive that grows', () => {
+  test('is read on behind what was delivered, and its open record goes out when it is quiet', async () => {
+    await using site = await LogSite.open();
+    site.write(ERRORS, 'one', 'two');
+    expect((await site.pull()).kind).toBe('done');
+    expect(site.bodies).toEqual(['one']);
+    site.write(ERRORS, ' more', 'three');
+    await site.pull();
+    expect(site.bodies).toEqual(['one', 'two\n more']);
+    await site.pulls(2);
+    expect(site.bodies).toEqual(['one', 'two\n more', 'three']);
+    expect(site.downloads).toBe(2);
+    site.write(ERRORS, ' late', 'four');
+    await site.pulls(3);
+    expect(site.bodies.slice(3)).toEqual([' late', 'four']);
+    expect(site.delivered.at(3)?.attributes['prom2otlp.log.continuation']).toBe('true');
+  });
+
+  test('is not downloaded when it has not grown, also after a restart', async () => {
+    await using site = await LogSite.open();
+    site.write(ERRORS, 'one', 'two');
+    await site.pulls(4);
+    const { downloads } = site;
+    await site.restart();
+    await site.pulls(3);
+    expect([downloads, site.downloads]).toEqual([1, 1]);
+    expect(site.bodies).toEqual(['one', 'two']);
+    expect(site.count('archives_total', 'unchanged')).toBe(3);
+  });
+
+  test('gives every line once over restarts, whatever comes in between', async () => {
+    await using site = await LogSite.open();
+    for (let i = 0; i < 12; i++) {
+      site.write(ERRORS, `line ${i}`, ` and more of ${i}`);
+      if (i % 2 === 0) site.write(AUDIT, `audit ${i}`);
+      await site.pull();
+      await site.restart();
+      site.clock.forward(5 * MINUTE);
+    }
+    await site.pulls(3);
+    const lines = site.bodies.flatMap(body => body.split('\n'));
+    expect(lines.sort()).toEqual(site.book.issued.map(({ text }) => text).sort());
+    expect(new Set(site.delivered.map(({ uid }) => uid)).size).toBe(site.delivered.length);
+  });
+
+  test('may be read in raw form, packed otherwise, or with the prefixes of a runtime', async () => {
+    const check = async (logs: object, faults: object): Promise<void> => {
+      await using site = await LogSite.open({ logs });
+      site.simulator.setFaults(faults);
+      const long = 'x'.repeat(40_000);
+      site.write(ERRORS, 'one', ' two', long);
+      await site.pull();
+      site.write(ERRORS, 'three');
+      await site.pulls(3);
+      expect(site.bodies, JSON.stringify(faults)).toEqual(['one\n two', long, 'three']);
+    };
+    await check({ endpoints: { format: 'raw' } }, {});
+    await check({}, { archiveForm: 'gzip' });
+    await check({}, { archiveForm: 'plain' });
+    await check({}, { hasLinePrefix: true });
+    await check({ endpoints: { format: 'raw' } }, { hasLinePrefix: true, archiveForm: 'gzip' });
+  });
+
+  test('of which the list tells no size is downloaded until it is quiet', async () => {
+    await using site = await LogSite.open();
+    site.simulator.setFaults({ isSizeHidden: true });
+    site.write(ERRORS, 'one', 'two');
+    await site.pulls(6);
+    expect(site.bodies).toEqual(['one', 'two']);
+    const { downloads } = site;
+    await site.pulls(3);
+    expect(site.downloads).toBe(downloads);
+  });
+});
+
+describe('each record', () => {
+  test('carries whose it is, where it stood and when it was written', async () => {
+    await using site = await LogSite.open();
+    site.write(ERRORS, 'one', 'two');
+    site.write(OTHER, 'other', 'end');
+    await site.pull();
+    expect(site.delivered[0]).toMatchObject({
+      body: 'one',
+      service: 'dbpgf1',
+      severity: 'Note',
+      attributes: {
+        server_name: 'orders-0',
+        'prom2otlp.log.type': 'error-log',
+        'log.file.name': 'orders-0/error-log/2026-03-04.json',
+        'log.iostream': 'stderr',
+        'log.record.uid': expect.stringMatching(/^[\da-f]{32}$/),
+      },
+    });
+    expect(Math.abs((site.delivered[0]?.timeMs ?? 0) - NOW)).toBeLessThan(2 * MINUTE);
+    expect(site.delivered[1]?.service).toBe('dbpgf2');
+    expect(site.queue.account.get('dbpgf2', 'point/accepted')).toBe(1);
+  });
+
+  test('has the same id wherever and whenever it is read', async () => {
+    const uids = async (): Promise<string[]> => {
+      await using site = await LogSite.open();
+      for (const [i, text] of ['one', 'two', 'one', 'end'].entries())
+        site.book.write(ERRORS, { text, atMs: NOW - HOUR + Math.floor(i / 3) });
+      await site.pulls(3);
+      return site.delivered.map(({ uid }) => uid);
+    };
+    const first = await uids();
+    expect(new Set(first).size).toBe(4);
+    expect(await uids()).toEqual(first);
+  });
+
+  test('of a service that is not configured is left alone', async () => {
+    await using site = await LogSite.open({ services: ['dbpgf2'] });
+    site.write(ERRORS, 'one', 'two');
+    site.write(OTHER, 'other', 'end');
+    await site.pull();
+    expect(site.bodies).toEqual(['other']);
+    expect(site.count('refused_items_total', 'service')).toBeGreaterThan(0);
+  });
+
+  test('from before the first start is passed over', async () => {
+    await using site = await LogSite.open({ logs: { first_start: '1h' } });
+    const at = (text: string, ageMs: number): void =>
+      site.book.write(ERRORS, { text, atMs: NOW - ageMs });
+    at('old', 2 * HOUR);
+    at('new', HOUR / 2);
+    at('end', 1);
+    site.book.write(ERRORS, { text: 'yesterday', atMs: NOW - DAY });
+    await site.pull();
+    expect(site.bodies).toEqual(['new']);
+    expect(site.count('records_total', 'dbpgf1', 'error-log', 'before_start')).toBe(1);
+    await site.restart();
+    site.write(ERRORS, 'after');
+    await site.pull();
+    expect(site.bodies).toEqual(['new', 'end']);
+  });
+});
+
+describe('over midnight', () => {
+  test('nothing is lost: yesterday is listed until its day is closed', async () => {
+    await using site = await LogSite.open({ startMs: NOW + 14.9 * HOUR });
+    for (let i = 0; i < 40; i++) {
+      site.write(ERRORS, `line ${i}`);
+      await site.pull();
+      site.clock.forward(20 * MINUTE);
+    }
+    await site.pulls(3);
+    expect(site.bodies).toEqual(site.book.issued.map(({ text }) => text));
+    expect(site.gaps).toEqual([]);
+  });
+
+  test('lines that are filed under yesterday arrive within the grace', async () => {
+    await using site = await LogSite.open();
+    site.write(ERRORS, 'one', 'two');
+    await site.pull();
+    site.clock.forward(18 * HOUR);
+    site.write(ERRORS, 'today');
+    await site.pull();
+    const late = { text: 'late', atMs: NOW + 14 * HOUR };
+    site.book.write(ERRORS, late);
+    await site.pulls(3);
+    expect([...site.bodies].sort()).toEqual(['late', 'one', 'today', 'two']);
+  });
+
+  test('a closed day is forgotten, and not read again when it changes', async () => {
+    await using site = await LogSite.open();
+    site.write(ERRORS, 'one', 'two');
+    await site.pulls(3);
+    site.clock.forward(22 * HOUR);
+    await site.pulls(3);
+    site.book.write(ERRORS, { text: 'far too late', atMs: NOW });
+    const { downloads } = site;
+    await site.pulls(3);
+    expect([site.bodies, site.downloads]).toEqual([['one', 'two'], downloads]);
+    expect(site.gaps).toEqual([]);
+  });
+});
+
+test('late and reordered lines arrive in the order of the file', async () => {
+  await using site = await LogSite.open();
+  const at = (text: string, ageMs: number): void =>
+    site.book.write(ERRORS, { text, atMs: site.clock.nowMs() - ageMs });
+  at('b', 5 * MINUTE);
+  at('a', 7 * MINUTE);
+  await site.pull();
+  at('late by hours', 3 * HOUR);
+  at('c', MINUTE);
+  await site.pulls(3);
+  expect(site.bodies).toEqual(['b', 'a', 'late by hours', 'c']);
+});
+
+describe('an archive that is rewritten', () => {
+  test('is read again: nothing is lost, and what did not move keeps its id', async () => {
+    await using site = await LogSite.open();
+    site.write(ERRORS, 'one', 'two', 'three');
+    await site.pull();
+    expect(site.bodies).toEqual(['one', 'two']);
+    const [{ archive } = { archive: '' }] = site.book.issued;
+    const line = { text: 'two, repaired', atMs: NOW };
+    site.book.rewrite(archive, ([first, , ...rest]) => [first ?? line, line, ...rest]);
+    await site.pulls(4);
+    expect(site.bodies).toEqual(['one', 'two', 'one', 'two, repaired', 'three']);
+    expect(site.delivered[2]?.uid).toBe(site.delivered[0]?.uid);
+    expect(site.count('rewritten_entries_total')).toBe(1);
+  });
+
+  test('is read again when it is shorter than before', async () => {
+    await using site = await LogSite.open();
+    site.write(ERRORS, 'one', 'two', 'three');
+    await site.pulls(3);
+    const [{ archive } = { archive: '' }] = site.book.issued;
+    site.book.rewrite(archive, () => [{ text: 'new', atMs: NOW }]);
+    await site.pulls(4);
+    expect(site.bodies.slice(3)).toEqual(['new']);
+  });
+});

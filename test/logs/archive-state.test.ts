@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import {
+  actionFor,
+  afterAbsent,
+  afterFault,
+  afterFlush,
+  afterListed,
+  afterRead,
+  isClosed,
+  isVanished,
+  lostFromMs,
+  newArchive,
+  type ArchiveState,
+} from '../../src/logs/archive-state.ts';
+import type { EntryProgress } from '../../src/logs/entry-reader.ts';
+
+const NOW = Date.UTC(2026, 2, 4, 9);
+const MINUTE = 60_000;
+const FRESH = newArchive(Date.UTC(2026, 2, 4));
+
+const ENTRY: EntryProgress = { bytes: 1, lines: 1, hash: '', hasTail: false, reader: 'open' };
+
+function listed(state: ArchiveState, ...sizes: (number | null)[]): ArchiveState {
+  return sizes.reduce(afterListed, state);
+}
+
+function read(state: ArchiveState, bytes = 10, isFinal = false): ArchiveState {
+  return afterRead({ ...state, entries: { a: ENTRY } }, bytes, isFinal);
+}
+
+const action = (state: ArchiveState, afterMinutes = 0): string =>
+  actionFor(state, NOW + afterMinutes * MINUTE);
+
+describe('an archive that is listed with its size', () => {
+  test('is downloaded when it is new, when it has grown, and not otherwise', () => {
+    const first = listed(FRESH, 5);
+    expect(action(first)).toBe('download');
+    const done = read(first);
+    expect(action(done)).toBe('nothing');
+    expect(action(listed(done, 5))).toBe('nothing');
+    expect(action(listed(done, 6))).toBe('download');
+    // Also when it shrank: then it is another.
+    expect(action(listed(done, 4))).toBe('download');
+  });
+
+  test('gives its open record after two looks without growth, without a download', () => {
+    const quiet = listed(read(listed(FRESH, 5)), 5, 5);
+    expect(action(quiet)).toBe('flush');
+    const flushed = afterFlush(quiet, {});
+    expect(action(flushed)).toBe('nothing');
+    expect(action(listed(flushed, 5, 5))).toBe('nothing');
+    expect(isClosed(flushed)).toBe(true);
+  });
+
+  test('is downloaded once more where it ends without a line end', () => {
+    const done = { ...read(listed(FRESH, 5)), entries: { a: { ...ENTRY, hasTail: true } } };
+    const quiet = listed(done, 5, 5);
+    expect(action(quiet)).toBe('final');
+    const final = afterRead(quiet, 10, true);
+    expect(action(final)).toBe('nothing');
+    expect(isClosed(final)).toBe(true);
+  });
+
+  test('is open again when it grows', () => {
+    const flushed = afterFlush(listed(read(listed(FRESH, 5)), 5, 5), {});
+    const grown = listed(flushed, 6);
+    expect([isClosed(grown), action(grown)]).toEqual([false, 'download']);
+    expect(action(listed(read(grown), 6, 6))).toBe('flush');
+  });
+
+  test('is closed only after two looks without growth', () => {
+    const done = read(listed(FRESH, 5));
+    expect(isClosed(done)).toBe(false);
+    expect(isClosed(listed(done, 5))).toBe(false);
+    expect(isClosed(listed(done, 5, 5))).toBe(false);
+    expect(isClosed(afterFlush(listed(done, 5, 5), {}))).toBe(true);
+    expect(isClosed(listed(FRESH, 5, 5, 5))).toBe(false);
+  });
+});
+
+describe('an archive that is listed without a size', () => {
+  test('is downloaded until two downloads have shown no growth', () => {
+    let state = listed(FRESH, null);
+    const bytes = [10, 12, 12, 12];
+    for (const size of bytes) {
+      expect(action(state)).toBe('download');
+      state = listed(read(state, size), null);
+    }
+    expect(action(state)).toBe('final');
+    state = read(state, 12, true);
+    expect([action(state), isClosed(state)]).toEqual(['nothing', true]);
+  });
+});
+
+describe('a broken archive', () => {
+  test('is tried five times over an hour and then set aside', () => {
+    let state = listed(FRESH, 5);
+    const triesAt: number[] = [];
+    for (let minute = 0; minute < 300; minute += 5) {
+      if (action(state, minute) !== 'download') continue;
+      triesAt.push(minute);
+      state = afterFault(state, 'damaged', NOW + minute * MINUTE);
+    }
+    expect(triesAt).toEqual([0, 5, 15, 30, 60]);
+    expect([state.setAside, isClosed(state)]).toEqual(['damaged', true]);
+  });
+
+  test('starts anew after one good read', () => {
+    let state = afterFault(listed(FRESH, 5), 'cut', NOW);
+    state = listed(read(state), 6);
+    expect(state.tryCount).toBe(0);
+    expect(action(state)).toBe('download');
+  });
+
+  test('gets another chance when it has changed since, once an hour', () => {
+    let state = listed(FRESH, 5);
+    for (let i = 0; i < 5; i++) state = afterFault(state, 'checksum', NOW);
+    expect(state.setAside).toBe('checksum');
+    expect(action(state, 120)).toBe('nothing');
+    state = listed(state, 6);
+    expect([action(state, 59), action(state, 60)]).toEqual(['nothing', 'download']);
+    const again = afterFault(state, 'checksum', NOW + 60 * MINUTE);
+    expect([again.setAside, action(again, 200)]).toEqual(['checksum', 'nothing']);
+    expect(read(state).setAside).toBe('');
+  });
+
+  test('is set aside at once where another try would end the same', () => {
+    for (const reason of [
+      'encrypted',
+      'nested',
+      'method',
+      'archive_limit',
+      'ratio_limit',
+    ] as const) {
+      const state = afterFault(listed(FRESH, 5), reason, NOW);
+      expect([state.setAside, action(listed(state, 6), 600)]).toEqual([reason, 'nothing']);
+    }
+  });
+});
+
+describe('an archive that is not listed any more', () => {
+  const DAY_END = FRESH.dayMs + 24 * 60 * MINUTE;
+  const gone = (state: ArchiveState, listedMs: number): ArchiveState =>
+    afterAbsent(afterAbsent(state, listedMs), listedMs + MINUTE);
+
+  test('gives what is open, too, and is not downloaded', () => {
+    const done = read(listed(FRESH, 5));
+    expect(action(afterAbsent(done, NOW))).toBe('nothing');
+    expect(action(gone(done, NOW))).toBe('flush');
+    expect(action(gone(listed(done, 6), NOW))).toBe('flush');
+    expect(action(gone(listed(FRESH, 5), NOW))).toBe('nothing');
+  });
+
+  test('has vanished after two such lists, unless it comes back', () => {
+    const state = gone(listed(FRESH, 5), NOW);
+    expect([isVanished(afterAbsent(FRESH, NOW)), isVanished(state)]).toEqual([false, true]);
+    expect(isVanished(listed(state, 5))).toBe(false);
+    const read2 = gone(read(listed(FRESH, 5)), NOW);
+    expect([isVanished(read2), isVanished(afterFlush(read2, {}))]).toEqual([false, true]);
+  });
+
+  test('has lost what was never read of it, and what may have come behind the last look', () => {
+    const done = afterFlush(listed(read(listed(FRESH, 5)), 5, 5), {});
+    const check = (state: ArchiveState, want: number | null): void =>
+      expect(lostFromMs(state)).toBe(want);
+    check(gone(listed(FRESH, 5), DAY_END), FRESH.dayMs);
+    check(gone(listed(done, 6), DAY_END), FRESH.dayMs);
+    check(gone(done, NOW), NOW);
+    check(gone(done, DAY_END), null);
+    check(done, null);
+  });
+});

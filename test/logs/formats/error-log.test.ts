@@ -1,0 +1,206 @@
+// What begins a record of the error log, and what is read of it.
+
+import { describe, expect, test } from 'vitest';
+import { MARK } from '../../../src/logs/record.ts';
+import { attribute, type ReadingOptions, readLog, rejoin } from '../../support/log-reading.ts';
+
+const NOTE = '2026-03-04  9:05:33 0 [Note] engined: ready for connections.';
+
+/** The log is cut into these records; parts of one line are joined by nothing. */
+function check(records: readonly string[], options: ReadingOptions = {}): void {
+  const text = records.join('\n');
+  const rawOf = (more: ReadingOptions): string[] =>
+    readLog('error-log', text, { ...options, ...more }).map(({ raw }) => raw);
+  expect(rawOf({})).toEqual(records);
+  const everyLine = text.split('\n').map((_, number) => number);
+  expect(rawOf({ resumedAt: everyLine })).toEqual(records);
+}
+
+describe('a record begins', () => {
+  test('with a stamp, a thread and a level', () => {
+    check([NOTE, '2026-03-04 19:06:10 41 [Warning] Aborted', '2026-03-04 19:06:11 41 [ERROR] x']);
+  });
+
+  test('with an older stamp, with or without a level', () => {
+    check([
+      '260304  9:07:01 [ERROR] engined got signal 11 ;',
+      '260304  9:07:01 server_audit: STOPPED',
+      NOTE,
+    ]);
+  });
+
+  test('with a level and no message', () => {
+    check(['2026-03-04  9:05:33 0 [Note]', NOTE]);
+  });
+
+  test('with nothing else, so that every other line belongs to the one before', () => {
+    check([`${NOTE}\nVersion: '11.4.5'  socket: '/run/engine.sock'  port: 3306`, NOTE]);
+    check([`${NOTE}\n\n})\nWSREP_SST: [INFO] Streaming (20260304 09:05:33.123)\n`, NOTE]);
+    check([`${NOTE}\n2026-03-04 09:05:33 0x7f2f INNODB MONITOR OUTPUT\n==========`, NOTE]);
+    check([`${NOTE}\n2026-03-04 09:05:33\n260304\n2026-13-04  9:05:33 0 [Note] x`, NOTE]);
+    check([`${NOTE}\n 2026-03-04  9:05:33 0 [Note] indented`, NOTE]);
+  });
+});
+
+describe('two messages on one line', () => {
+  const PLUGIN = '260304  9:05:33 server_audit: some reads can be veiled.';
+
+  test('are two records where the second has a whole header right behind a word', () => {
+    const second = '260304  9:05:33 server_audit: logging started';
+    const records = readLog('error-log', `${NOTE}\n${PLUGIN}${second}\nmore\n${NOTE}`);
+    expect(records.map(({ raw, lineCount, firstOffset }) => [raw, lineCount, firstOffset])).toEqual(
+      [
+        [NOTE, 1, 0],
+        [PLUGIN, 1, NOTE.length + 1],
+        [`${second}\nmore`, 1, NOTE.length + 1 + PLUGIN.length],
+        [NOTE, 1, NOTE.length + 1 + PLUGIN.length + second.length + 6],
+      ],
+    );
+    expect(rejoin(records)).toBe(`${NOTE}\n${PLUGIN}${second}\nmore\n${NOTE}`);
+  });
+
+  test('are three where three are, whatever the form of their headers', () => {
+    const parts = [PLUGIN, NOTE, '260304  9:05:33 [ERROR] engined got signal 11 ;'];
+    const records = readLog('error-log', parts.join(''));
+    expect(records.map(({ raw }) => raw)).toEqual(parts);
+    expect(records.map(({ severityNumber }) => severityNumber)).toEqual([9, 9, 21]);
+  });
+
+  test('are one where the message tells a time, or quotes a header', () => {
+    check(['2026-03-04  9:05:33 0 [Note] load completed at 260304  9:05:33', NOTE]);
+    check(['2026-03-04  9:05:33 0 [Note] completed at 260304  9:05:33 server_audit: no', NOTE]);
+    check([`2026-03-04  9:05:33 0 [Note] Query: 'set @a='${NOTE}''`, NOTE]);
+    check(['2026-03-04  9:05:33 0 [Note] id 5260304  9:05:33 [ERROR] x', NOTE]);
+    check([`${NOTE}\nupdate t set a=x.260304  9:05:33 [ERROR] y`, NOTE]);
+  });
+});
+
+describe('of a record is read', () => {
+  const read = (text: string, options: ReadingOptions = {}) =>
+    readLog('error-log', text, options)[0];
+
+  test('time, level and thread', () => {
+    const warning = read('2026-03-04  9:06:10 41 [Warning] something');
+    expect(warning).toMatchObject({
+      timeMs: Date.UTC(2026, 2, 4, 9, 6, 10),
+      severityNumber: 13,
+      severityText: 'Warning',
+      body: '2026-03-04  9:06:10 41 [Warning] something',
+      eventName: null,
+      attributes: [['thread.id', 41]],
+      marks: 0,
+    });
+  });
+
+  test('the severity of each level', () => {
+    const severity = (text: string): number | undefined => read(text)?.severityNumber;
+    expect(severity('2026-03-04  9:06:10 0 [Note] x')).toBe(9);
+    expect(severity('2026-03-04  9:06:10 0 [Warning] x')).toBe(13);
+    expect(severity('2026-03-04  9:06:10 0 [ERROR] x')).toBe(17);
+    expect(severity('260304  9:06:10 [ERROR] engined got signal 11 ;')).toBe(21);
+    expect(severity('260304  9:06:10 [ERROR] engined got exception 0xc0000005 ;')).toBe(21);
+    expect(severity('260304  9:06:10 [ERROR] got it: signal')).toBe(17);
+    expect(severity('260304  9:06:10 server_audit: STARTED')).toBe(9);
+    expect(severity('2026-03-04  9:06:10 0 [constructor] x')).toBe(0);
+  });
+
+  test('the instant in the zone of the server', () => {
+    const berlin = read('260704  9:06:10 [Note] x', { timezone: 'Europe/Berlin' });
+    expect(berlin?.timeMs).toBe(Date.UTC(2026, 6, 4, 7, 6, 10));
+  });
+
+  test('who was turned away or went', () => {
+    const aborted = read(
+      "2026-03-04  9:06:10 41 [Warning] Aborted connection 41 to db: 'shop' user: 'app' host: '10.0.0.9' (Got timeout)",
+    );
+    expect(attribute(aborted, 'db.namespace')).toBe('shop');
+    expect(attribute(aborted, 'user.name')).toBe('app');
+    expect(attribute(aborted, 'client.address')).toBe('10.0.0.9');
+    const early = read(
+      "2026-03-04  9:06:10 0 [Warning] Aborted connection 0 to db: 'unconnected' user: 'unauthenticated' host: 'connecting host' (x)",
+    );
+    expect(early?.attributes).toEqual([['thread.id', 0]]);
+    const denied = read(
+      "2026-03-04  9:06:10 47 [Warning] Access denied for user 'app'@'10.0.0.9' (using password: YES)",
+    );
+    expect(attribute(denied, 'user.name')).toBe('app');
+    expect(attribute(denied, 'client.address')).toBe('10.0.0.9');
+  });
+
+  test('the statement of a dump without its literals, and as it came where that is wanted', () => {
+    const crash = [
+      '260304  9:06:10 [ERROR] engined got signal 11 ;',
+      'Connection ID (thread ID): 9',
+      "Query (0x774900011830): select 'secret',",
+      ' 12345 from t',
+      '',
+      'Optimizer switch: index_merge=on',
+    ];
+    expect(read(crash.join('\n'))?.body.split('\n')).toEqual([
+      ...crash.slice(0, 2),
+      'Query (0x774900011830): select ?,',
+      ' ? from t',
+      ...crash.slice(4),
+    ]);
+    expect(read(crash.join('\n'), { isRedacting: false })?.body).toBe(crash.join('\n'));
+  });
+});
+
+describe('lines without header', () => {
+  test('at the beginning are one record, marked as unparsed', () => {
+    const [orphan, next] = readLog('error-log', `stack trace\nmore of it\n${NOTE}`);
+    expect(orphan).toMatchObject({
+      raw: 'stack trace\nmore of it',
+      marks: MARK.unparsed,
+      severityNumber: 0,
+      lineCount: 2,
+    });
+    expect(orphan?.timeMs).toBeNaN();
+    expect(next?.marks).toBe(0);
+  });
+
+  test('behind a flush are a continuation, with time and severity of what they continue', () => {
+    const text = `260304  9:06:10 [ERROR] engined got signal 11 ;\nstack\ntrace\n${NOTE}`;
+    const records = readLog('error-log', text, { flushedAt: [2] });
+    expect(records.map(({ raw, marks }) => [raw, marks])).toEqual([
+      ['260304  9:06:10 [ERROR] engined got signal 11 ;\nstack', 0],
+      ['trace', MARK.continuation],
+      [NOTE, 0],
+    ]);
+    expect(records[1]).toMatchObject({
+      timeMs: records[0]?.timeMs,
+      severityNumber: 21,
+      severityText: 'ERROR',
+    });
+    expect(readLog('error-log', text, { flushedAt: [2], resumedAt: [2, 3] })).toEqual(records);
+  });
+
+  test('over the limit are gone, and the record is marked', () => {
+    const text = `${NOTE}\n${'dump line\n'.repeat(100)}${NOTE}`;
+    const [cut, next] = readLog('error-log', text, { recordBytesMax: 100 });
+    expect(cut?.raw).toHaveLength(100);
+    expect(text.startsWith(cut?.raw ?? 'x')).toBe(true);
+    expect(cut).toMatchObject({ marks: MARK.recordCut, lineCount: 101 });
+    expect(next?.raw).toBe(NOTE);
+  });
+});
+
+test('a log of another format is not cut at the limit of a record', () => {
+  const text = Array.from({ length: 50 }, (_, number) => `{"line":${number}}`).join('\n');
+  for (const type of ['error-log', 'proxy-log', 'slow-query-log']) {
+    const records = readLog(type, text, { recordBytesMax: 100 });
+    expect(rejoin(records)).toBe(text);
+    expect(records.map(({ marks }) => marks)).toEqual(records.map(() => MARK.unparsed));
+    expect(records.length).toBeGreaterThan(5);
+    const rest = readLog(type, text, { recordBytesMax: 100, flushedAt: [2] });
+    expect(rejoin(rest)).toBe(text);
+    expect(rest.slice(1).every(({ marks }) => marks === MARK.continuation)).toBe(true);
+  }
+});
+
+test('marks and the stream of lines are kept', () => {
+  const line = (number: number) => ({ stream: 'stderr', marks: number === 1 ? MARK.badUtf8 : 0 });
+  const [first, second] = readLog('error-log', `${NOTE}\n\uFFFD\n${NOTE}`, { line });
+  expect(first).toMatchObject({ stream: 'stderr', marks: MARK.badUtf8 });
+  expect(second?.marks).toBe(0);
+});

@@ -1,0 +1,191 @@
+// What holds for every format: nothing is dropped, whatever the lines are; where a reader is saved and another
+// goes on, the records are the same; no record is longer than its limit.
+
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createLineReader } from '../../../src/logs/formats/reader.ts';
+import { MARK, type ParsedRecord } from '../../../src/logs/record.ts';
+import { rawLine, readLog, rejoin, TEST_OPTIONS } from '../../support/log-reading.ts';
+
+const TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log', 'general-log'];
+
+/** Lines of all formats, whole and broken, with what makes reading them hard. */
+const LINES = [
+  '',
+  ';',
+  "';",
+  "select 'it",
+  "x';",
+  'select 1;',
+  '/* ;',
+  '*/ end;',
+  'é😀 `',
+  String.raw`'a\', ';`,
+  '# Time: 260304  9:12:07',
+  '# User@Host: app[app] @ web-1 [10.0.0.9]',
+  '# Thread_id: 75  Schema: shop  QC_hit: No',
+  '# Query_time: 2.000215  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: 90210',
+  '# explain: 1\tSIMPLE',
+  '#',
+  "# Warning 1292 value: 'x'",
+  'use shop;',
+  'SET timestamp=1772615525;',
+  'SET timestamp=1772000000;',
+  'SET insert_id=7,timestamp=1772615525;',
+  'engined, Version: 11.4.5. started with:',
+  "select 'engined, Version: 11.4.5. started with:",
+  'Tcp port: 3306  Unix socket: /run/engine.sock',
+  'Time\t\t    Id Command\tArgument',
+  '2026-03-04  9:05:33 0 [Note] ready',
+  '260304  9:05:33 server_audit: veiled.260304  9:05:33 server_audit: started',
+  '260304  9:07:01 [ERROR] engined got signal 11 ;',
+  "20260304 09:12:07,db-0,app,h,75,311,QUERY,shop,'select 5',0",
+  '20260304 09:12:08,db-0,bad,h,76,0,FAILED_CONNECT,,,1045',
+  '2026-03-04 09:05:33   notice : [monitor] (Mon); up',
+];
+/** Lines that follow each other, so that whole records come up. */
+const RUNS = [
+  [12, 13, 18],
+  [11, 12, 13, 18],
+  [10, 11, 12, 13, 19, 5],
+  [21, 23, 24],
+  [11, 12, 13, 18, 5],
+  [11, 12, 13, 18, 3],
+];
+const run = fc.constantFrom(...RUNS).map(numbers => numbers.map(number => LINES[number] ?? ''));
+const anyText = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom(...LINES).map(line => [line]),
+      run,
+    ),
+    { minLength: 1, maxLength: 12 },
+  )
+  .map(lines => lines.flat().join('\n'));
+const places = fc.array(fc.nat({ max: 40 }), { maxLength: 5 });
+
+function lineCountOf(records: readonly ParsedRecord[]): number {
+  return records.reduce((count, { lineCount }) => count + lineCount, 0);
+}
+
+for (const type of TYPES) {
+  describe(type, () => {
+    test('gives all it took, and counts every line once', () => {
+      fc.assert(
+        fc.property(anyText, places, (text, flushedAt) => {
+          const records = readLog(type, text, { flushedAt });
+          expect(rejoin(records)).toBe(text);
+          expect(lineCountOf(records)).toBe(text.split('\n').length);
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    test('goes on where another reader was saved, be it flushed or not', () => {
+      fc.assert(
+        fc.property(anyText, places, places, (text, resumedAt, flushedAt) => {
+          const records = readLog(type, text, { flushedAt });
+          expect(readLog(type, text, { flushedAt, resumedAt })).toEqual(records);
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    test('cuts what is over the limit, and finds the next record', () => {
+      fc.assert(
+        fc.property(anyText, fc.integer({ min: 40, max: 200 }), (text, recordBytesMax) => {
+          const records = readLog(type, text, { recordBytesMax });
+          expect(lineCountOf(records)).toBe(text.split('\n').length);
+          const slack = 3 * Math.max(...LINES.map(line => Buffer.byteLength(line) + 1));
+          for (const { raw, marks } of records) {
+            const bytes = Buffer.byteLength(raw);
+            expect(bytes).toBeLessThanOrEqual(recordBytesMax + slack);
+            if ((marks & MARK.recordCut) === 0) expect(text).toContain(raw);
+          }
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    test('reads any characters at all without an error', () => {
+      const unit = fc.nat({ max: 0xffff }).map(code => String.fromCharCode(code));
+      const line = fc.string({ unit, maxLength: 80 }).map(text => text.replaceAll('\n', ' '));
+      fc.assert(
+        fc.property(fc.array(line, { minLength: 1, maxLength: 6 }), lines => {
+          const text = lines.join('\n');
+          expect(lineCountOf(readLog(type, text))).toBe(lines.length);
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    test('begins anew with what it cannot take over', () => {
+      const reader = createLineReader({ ...TEST_OPTIONS, type });
+      for (const saved of ['', 'x', 'x\ny', `${type}/1 {\n`, `${type}/0 [null,[]]\n`]) {
+        reader.restore(saved);
+        expect(reader.isOpen).toBe(false);
+        expect(reader.save()).toBe('');
+        expect(reader.flush()).toEqual([]);
+      }
+    });
+  });
+}
+
+test('a reader that is as new saves nothing', () => {
+  for (const type of TYPES) expect(createLineReader({ ...TEST_OPTIONS, type }).save()).toBe('');
+});
+
+test('lines of an unknown type go out at once, as they are, and marked', () => {
+  const reader = createLineReader({ ...TEST_OPTIONS, type: 'something-new' });
+  const [record] = reader.push({ ...rawLine('anything 5', 17), timeMs: 42, stream: 'stdout' });
+  expect(record).toMatchObject({
+    body: 'anything 5',
+    raw: 'anything 5',
+    marks: MARK.unparsed,
+    timeMs: 42,
+    stream: 'stdout',
+    firstOffset: 17,
+    severityNumber: 0,
+    eventName: null,
+    attributes: [],
+  });
+  expect(reader.isOpen).toBe(false);
+  const [query] = reader.push(rawLine("75 Query select 'secret', 5"));
+  expect(query?.body).toBe('75 Query select ?, ?');
+});
+
+test('no literal of a slow query or audit record survives, in any field', () => {
+  const secret = fc.constantFrom(
+    "'ZQ'",
+    '"ZQ"',
+    "'it''s\nZQ'",
+    String.raw`'it\'s ZQ'`,
+    "'\n\nZQ\n'",
+    '9077',
+    '-9077.5',
+    "x'9077'",
+    '/* ZQ\nZQ */',
+    '-- ZQ\n',
+  );
+  const statement = fc
+    .array(secret, { minLength: 1, maxLength: 6 })
+    .map(parts => `select ${parts.join(' , ')} from t`);
+  fc.assert(
+    fc.property(statement, fc.nat(), (sql, cut) => {
+      const header = '# User@Host: a[a] @ b []\n# Thread_id: 1\nSET timestamp=1772615525;';
+      const quoted = sql.replace(/[\\']/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`);
+      const audit = `20260304 09:12:07,db,a,h,7,3,QUERY,s,'${quoted}',0`;
+      const linesOff = cut % sql.split('\n').length;
+      const flushedAt = [3 + linesOff];
+      const records = [
+        ...readLog('slow-query-log', `${header}\n${sql};`, { flushedAt }),
+        ...readLog('slow-query-log', sql.split('\n').slice(linesOff).join('\n')),
+        ...readLog('audit-log', audit),
+        ...readLog('audit-log', audit.slice(0, audit.length - (cut % quoted.length))),
+      ];
+      const sent = records.map(({ body, attributes }) => JSON.stringify([body, attributes]));
+      expect(sent.join('\n')).not.toMatch(/ZQ|9077/);
+    }),
+    { numRuns: 300 },
+  );
+});

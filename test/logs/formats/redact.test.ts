@@ -1,0 +1,309 @@
+// No literal survives, whatever way it is written, and all else does.
+
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { redactSql, redactSqlFrom, redactSqlPiece } from '../../../src/logs/formats/redact.ts';
+
+function check(sql: string, want: string): void {
+  expect(redactSql(sql)).toBe(want);
+}
+
+describe('redactSql', () => {
+  test('takes out strings of both quotes and both ways to escape', () => {
+    check(`select 'a', "b", '', ""`, 'select ?, ?, ?, ?');
+    check(`select 'it''s', "say ""x"""`, 'select ?, ?');
+    check(String.raw`select 'it\'s', "say \"x\"", 'c:\\', 5`, 'select ?, ?, ?, ?');
+    check("select 'two\nlines'", 'select ?');
+    check("select 'a' 'b'", 'select ? ?');
+  });
+
+  test('takes out what belongs to a string', () => {
+    check(
+      "select x'0f', X'0F', b'01', N'name', _utf8mb4'x', _binary 'y'",
+      'select ?, ?, ?, ?, ?, _binary ?',
+    );
+    check("select date'2026-01-01', timestamp '2026-01-01 10:00'", 'select date?, timestamp ?');
+    check("select * from t where a like'x%'", 'select * from t where a like?');
+  });
+
+  test('takes out numbers with their signs', () => {
+    check(
+      'select 1, -2, +3, 4.5, .5, 6., 7e8, 7.5e-8, 0x1F, 0b01',
+      'select ?, ?, +?, ?, ?, ?, ?, ?, ?, ?',
+    );
+    check('where a=-5 and b>-.5 and c in (-1)', 'where a=? and b>? and c in (?)');
+    check('limit 10,20', 'limit ?,?');
+  });
+
+  test('leaves a minus that subtracts, and one that only looks like a comment', () => {
+    check('a-1', 'a-?');
+    check('a - 1', 'a - ?');
+    check('f(x)-1', 'f(x)-?');
+    check('5--3', '?-?');
+  });
+
+  test('keeps names, with digits and with backticks', () => {
+    check(
+      "select t1.c2, `a 1`, `it's`, x$5 from 2024_orders",
+      "select t1.c2, `a 1`, `it's`, x$5 from 2024_orders",
+    );
+    check('select `a``b`, t.2col, größe1', 'select `a``b`, t.2col, größe1');
+    check('select @a, @@global.x1, :p1, ?, $1', 'select @a, @@global.x1, :p1, ?, $1');
+  });
+
+  test('takes out comments', () => {
+    check('select 1 -- secret\nfrom t', 'select ? -- ?\nfrom t');
+    check('select 1 # secret\nfrom t', 'select ? # ?\nfrom t');
+    check("select /* it's secret */ a from t --", 'select /* ? */ a from t -- ?');
+    check('select /*+ MAX_EXECUTION_TIME(1000) */ a', 'select /* ? */ a');
+  });
+
+  test('reads a comment that the engine executes', () => {
+    check(
+      "select /*!40001 SQL_NO_CACHE */ /*M!100100 'x' */ a",
+      'select /*!40001 SQL_NO_CACHE */ /*M!100100 ? */ a',
+    );
+  });
+
+  test('makes one of a list behind IN, and of no other', () => {
+    check("where a in (1, 'b',-3 ,0x4)", 'where a in (?)');
+    check('where a IN(1,2) or b not in ( 3 )', 'where a IN(?) or b not in ( ? )');
+    check('where a in (1, x, 2, 3)', 'where a in (?, x, ?, ?)');
+    check('where (a,b) in ((1,2),(3,4))', 'where (a,b) in ((?,?),(?,?))');
+    check('insert into t values (1,2),(3,4)', 'insert into t values (?,?),(?,?)');
+    check('select join (1,2)', 'select join (?,?)');
+  });
+
+  test('takes out the rest where something was never closed', () => {
+    check("select 'abc", 'select ?');
+    check('select 1 /* abc', 'select ? /* ?');
+    check("select `abc 'x', 5", 'select `abc ?, ?');
+  });
+
+  test('takes out all from a string on that may be another where a backslash does not escape', () => {
+    check(String.raw`select a, 'C:\', 'secret', 'x'`, 'select a, ?');
+    check(String.raw`select a, 'C:\', ' secret'`, 'select a, ?');
+    check(String.raw`select a, 'C:\', 'secret', 'D:\'`, 'select a, ?');
+    check(
+      String.raw`select 'it\'s', name, 'b' from t where a=5`,
+      'select ?, name, ? from t where a=?',
+    );
+  });
+
+  test('takes out all from a string on whose quote was forgotten', () => {
+    check("insert into t values ('O'Brien', 'secret')", 'insert into t values (?');
+    check("where a='x'and b='y'and c=1", 'where a=?and b=?and c=?');
+  });
+});
+
+describe('redactSqlFrom', () => {
+  test('goes on inside of what is open, and tells what is open at the end', () => {
+    const from = (...args: Parameters<typeof redactSqlFrom>): unknown[] => {
+      const { text, end } = redactSqlFrom(...args);
+      return [text, end];
+    };
+    expect(from('code', "select 'a")).toEqual(['select ?', "'"]);
+    expect(from("'", "b', 5")).toEqual(['?, ?', 'code']);
+    expect(from("'", 'all of it')).toEqual(['?', "'"]);
+    expect(from('"', `it's", 5`)).toEqual(['?, ?', 'code']);
+    expect(from('/*', 'secret */ select 1')).toEqual(['/* ? */ select ?', 'code']);
+    expect(from('`', 'c`, 5')).toEqual(['c`, ?', 'code']);
+    expect(from('code', 'select `a')).toEqual(['select `a', '`']);
+  });
+});
+
+describe('redactSqlPiece', () => {
+  test('takes out all of a text that does not begin where it seems to', () => {
+    expect(redactSqlPiece("end of a secret', 5)")).toBe('?');
+    expect(redactSqlPiece('end of a secret */ select 1')).toBe('?');
+    expect(redactSqlPiece(String.raw`a\b`)).toBe('?');
+    expect(redactSqlPiece("and a = 'x' and b = 5")).toBe('and a = ? and b = ?');
+  });
+});
+
+/** Something to find again, that no name or keyword of the statement can hold. */
+const SECRET = 'ZQ';
+const text = fc.string({
+  unit: fc.constantFrom(
+    'a',
+    ' ',
+    "'",
+    '"',
+    '\\',
+    '\n',
+    ';',
+    '`',
+    '-',
+    '#',
+    '/',
+    '*',
+    ',',
+    '(',
+    'é',
+    '😀',
+    '5',
+  ),
+  maxLength: 12,
+});
+const secretText = fc.tuple(text, text).map(([before, after]) => `${before}${SECRET}${after}`);
+
+const backslashString = fc
+  .tuple(secretText, fc.constantFrom("'", '"'))
+  .map(([value, quote]) => quote + value.replace(/[\\'"]/g, String.raw`\$&`) + quote);
+const doublingString = (value: string, quote: string): string =>
+  quote + value.replaceAll('\\', '\\\\').replaceAll(quote, quote + quote) + quote;
+/** As a session writes it in which a backslash does not escape. */
+const plainString = secretText.map(value => `'${value.replaceAll("'", "''")}'`);
+const number = fc.constantFrom(
+  '9077',
+  '-9077',
+  '9077.5',
+  '0x9077',
+  '9077e5',
+  '.9077',
+  "x'9077'",
+  "b'9077'",
+  "N'9077'",
+);
+const comment = fc.oneof(
+  secretText.map(value => `/* ${value.replaceAll('*', '').replace('!', '')} */`),
+  secretText.map(value => `-- ${value.replaceAll('\n', '')}\n`),
+  secretText.map(value => `# ${value.replaceAll('\n', '')}\n`),
+);
+const name = fc.constantFrom(
+  't1',
+  'c_2',
+  '`a 3`',
+  "`it's`",
+  '2024_orders',
+  'x$5',
+  'größe',
+  'select',
+  'IN',
+  'from',
+);
+const operator = fc.constantFrom(',', '(', ')', '=', ' and ', '<', '+', ' - ', '\n', '.', ';');
+const literal = fc.oneof(
+  backslashString,
+  fc
+    .tuple(secretText, fc.constantFrom("'", '"'))
+    .map(([value, quote]) => doublingString(value, quote)),
+  number,
+);
+
+/** Tokens stand apart by blanks, as no two literals touch in SQL. */
+function statementOf(...tokens: fc.Arbitrary<string>[]): fc.Arbitrary<string> {
+  return fc
+    .array(fc.oneof(name, operator, ...tokens), { maxLength: 30 })
+    .map(parts => parts.join(' '));
+}
+
+describe('any statement', () => {
+  test('loses every literal and every comment', () => {
+    fc.assert(
+      fc.property(statementOf(literal, comment), sql => {
+        expect(redactSql(sql)).not.toMatch(/ZQ|9077/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('loses them where a backslash does not escape, too', () => {
+    fc.assert(
+      fc.property(statementOf(plainString, number), sql => {
+        expect(redactSql(sql)).not.toMatch(/ZQ|9077/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('loses them when it is cut off anywhere', () => {
+    fc.assert(
+      fc.property(statementOf(literal, comment), fc.nat(), (sql, cut) => {
+        expect(redactSql(sql.slice(0, cut % (sql.length + 1)))).not.toMatch(/ZQ|9077/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('keeps its names, in their order', () => {
+    // A name that holds a quote is taken out with what follows, where an escaped quote makes the reading uncertain.
+    const plainName = name.filter(word => word !== "`it's`");
+    const names = fc.array(fc.tuple(plainName, literal), { maxLength: 10 });
+    fc.assert(
+      fc.property(names, pairs => {
+        const sql = pairs.map(([word, value]) => `${word} = ${value}`).join(' , ');
+        const want = pairs.map(([word]) => `${word} = ?`).join(' , ');
+        expect(redactSql(sql)).toBe(want);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('says at each cut what a reader would be inside of', () => {
+    fc.assert(
+      fc.property(statementOf(literal), fc.nat(), (sql, cut) => {
+        const at = cut % (sql.length + 1);
+        const head = redactSqlFrom('code', sql.slice(0, at));
+        fc.pre(head.end === 'code' || sql.charAt(at) !== head.end);
+        fc.pre(!head.isMisread && !sql.includes("`it's`") && !endsWithinToken(sql, at));
+        const tail = redactSqlFrom(head.end, sql.slice(at));
+        expect(tail.end).toBe(redactSqlFrom('code', sql).end);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('of any characters is read without an error, and does not swell', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), sql => {
+        expect(redactSql(sql).length).toBeLessThanOrEqual(sql.length * 6 + 6);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+/** A cut behind a backslash, or within a doubled quote, is none that a line's end can make. */
+function endsWithinToken(sql: string, at: number): boolean {
+  return /[\\'"]$/.test(sql.slice(0, at)) || /^['"]/.test(sql.slice(at));
+}
+
+/** What takes that long of so little is not linear, on whatever machine. */
+const QUADRATIC_MS = 2000;
+
+test('no text takes long', () => {
+  const length = 64 * 1024;
+  const patterns = [
+    "'",
+    '"',
+    "''",
+    "\\'",
+    "'\\",
+    '`',
+    '/*',
+    '*/',
+    '--',
+    '-- ',
+    '- ',
+    '#\n',
+    'in (',
+    '(1,',
+    '1',
+    'a',
+    '0x',
+    '1e',
+    "a'b",
+    "x'",
+    '\\',
+    '/*!',
+    ' ',
+  ];
+  for (const pattern of patterns) {
+    const sql = pattern.repeat(Math.ceil(length / pattern.length));
+    const start = performance.now();
+    redactSql(sql);
+    redactSql(`select '${sql}`);
+    expect(performance.now() - start, pattern).toBeLessThan(QUADRATIC_MS);
+  }
+});

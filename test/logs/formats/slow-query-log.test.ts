@@ -1,0 +1,420 @@
+// Where one statement of the slow query log ends and the next begins, trap by trap; and what is read of each.
+
+import { describe, expect, test } from 'vitest';
+import { createLineReader } from '../../../src/logs/formats/reader.ts';
+import { MARK } from '../../../src/logs/record.ts';
+import {
+  attribute,
+  rawLine,
+  type ReadingOptions,
+  readLog,
+  rejoin,
+  TEST_OPTIONS,
+} from '../../support/log-reading.ts';
+
+const CLOCK = 1772615525;
+
+interface Parts {
+  readonly user?: string;
+  readonly clock?: number;
+  readonly seconds?: number;
+}
+
+function header({ user = 'app', clock = CLOCK, seconds = 2 }: Parts = {}): string {
+  return [
+    `# User@Host: ${user}[${user}] @ web-1 [10.0.0.9]`,
+    '# Thread_id: 75  Schema: shop  QC_hit: No',
+    `# Query_time: ${seconds}.000215  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: 90210`,
+    '# Rows_affected: 0  Bytes_sent: 65',
+    `SET timestamp=${clock};`,
+  ].join('\n');
+}
+
+function record(statement: string, parts?: Parts): string {
+  return `${header(parts)}\n${statement};`;
+}
+
+const TIME = '# Time: 260304  9:12:07';
+const BANNER = [
+  '/usr/sbin/engined, Version: 11.4.5-log (any build). started with:',
+  'Tcp port: 3306  Unix socket: /run/engine.sock',
+  'Time\t\t    Id Command\tArgument',
+].join('\n');
+
+/** The log is cut into these records, whatever the options; and into the same where a reader resumes. */
+function check(records: readonly string[], options: ReadingOptions = {}): void {
+  const text = records.join('\n');
+  const rawOf = (more: ReadingOptions): string[] =>
+    readLog('slow-query-log', text, { ...options, ...more }).map(({ raw }) => raw);
+  expect(rawOf({})).toEqual(records);
+  expect(rawOf({ isRedacting: false })).toEqual(records);
+  const everyLine = text.split('\n').map((_, number) => number);
+  expect(rawOf({ resumedAt: everyLine })).toEqual(records);
+}
+
+const NEXT = record('select 2');
+
+describe('a record ends', () => {
+  test('where the next header begins, with or without a time', () => {
+    check([record('select 1'), NEXT, `${TIME}\n${NEXT}`, NEXT]);
+  });
+
+  test('behind a statement of many lines', () => {
+    check([record('select *\n\n  from t\n where a = 5'), NEXT]);
+  });
+
+  test('behind a procedure with statements of its own', () => {
+    check([record('create procedure p()\nbegin\n  select 1;\n  select 2;\nend'), NEXT]);
+  });
+
+  test('at the banner of a server that starts again', () => {
+    check([BANNER, record('select 1'), BANNER, BANNER, NEXT]);
+  });
+
+  test('behind a line that was cut off, whose semicolon is gone', () => {
+    const first = record('select 1').slice(0, -1);
+    const lines = first.split('\n').length;
+    const line = (number: number) => (number === lines - 1 ? { marks: MARK.lineCut } : {});
+    check([first, NEXT], { line });
+  });
+
+  test('behind a command that is no statement', () => {
+    check([record('# administrator command: Quit'), NEXT]);
+  });
+
+  test('where its header was cut off', () => {
+    check(['# User@Host: app[app] @ web-1 [10.0.0.9]\n# Thread_id: 75', NEXT]);
+    check([TIME, `${TIME}\n${NEXT}`]);
+  });
+});
+
+describe('a header is text', () => {
+  const FAKE = header({ user: 'fake' });
+
+  test('in a string', () => {
+    check(
+      [record(`select 'a\n${TIME}\n${FAKE}\nselect 5`), NEXT].map(text =>
+        text.replace('select 5;', "select 5';"),
+      ),
+    );
+    check([record(`select 'a;\n${TIME}\n${FAKE}\nselect 5;\n'`), NEXT]);
+    check([record(`select "a;\n${FAKE}\nit's;\n", 1`), NEXT]);
+  });
+
+  test('in a string with quotes of its own', () => {
+    check([record(`select 'it''s;\n${FAKE}\n'`), NEXT]);
+    check([record(`select 'it\\'s;\n${FAKE}\n'`), NEXT]);
+    check([record(`select 'a\\\\', ';\n${FAKE}\n'`), NEXT]);
+  });
+
+  test('in a comment', () => {
+    check([record(`select /* it's;\n${FAKE}\n*/ 1`), NEXT]);
+  });
+
+  test('in a name', () => {
+    check([record(`select \`a;\n${FAKE}\n\` from t`), NEXT]);
+  });
+
+  test('when it comes twice in a string, and is older than the record: an excerpt of a log', () => {
+    const old = { clock: CLOCK - 3600 };
+    const excerpt = [record('select 1', old), record('select 2', old), record('select 3', old)];
+    check([record(`insert into t values ('x;\n${excerpt.join('\n')}\n')`), NEXT]);
+  });
+
+  test('when lines of it are missing', () => {
+    check([record(`begin\nselect 1;\n${TIME}\nselect 2;\nend`), NEXT]);
+    check([
+      record(`begin\nselect 1;\n# User@Host: fake[fake] @ evil [1.2.3.4]\nselect 2;\nend`),
+      NEXT,
+    ]);
+    check([record(`begin\nselect 1;\n${TIME}\n# User@Host: x[x] @ y []\n\nselect 2;\nend`), NEXT]);
+  });
+
+  test('where no semicolon is before it', () => {
+    check([record(`select 1,\n${FAKE.split('\n').slice(0, 4).join('\n')}\n2`), NEXT]);
+  });
+
+  test('when it is longer than names are', () => {
+    check([
+      record(`select 1;\n# User@Host: ${'x'.repeat(3000)}[x] @ y []\n# Thread_id: 5\nselect 2`),
+      NEXT,
+    ]);
+  });
+
+  test('and so are lines of a banner that is not whole', () => {
+    const [first = '', second = ''] = BANNER.split('\n');
+    check([record(`select 1;\n${first}\nselect 2`), NEXT]);
+    check([record(`select 1;\n${first}\n${second}\nselect 2`), NEXT]);
+    check([record(`select 'x${first}\n'`), NEXT]);
+  });
+});
+
+describe('a statement whose quote was never closed', () => {
+  const OPEN = record("select 'it");
+
+  test('takes no other with it', () => {
+    check([OPEN, NEXT, NEXT, NEXT]);
+    check([OPEN, `${TIME}\n${NEXT}`, NEXT]);
+    check([record('select /* it'), NEXT, NEXT]);
+    check([record('select `it'), NEXT, NEXT]);
+  });
+
+  test('takes none with it when the log ends there', () => {
+    check([OPEN]);
+    check([OPEN, NEXT]);
+  });
+
+  test('takes none with it where the server started again', () => {
+    check([OPEN, BANNER, NEXT, NEXT, BANNER]);
+  });
+
+  test('is told from one where a backslash does not escape', () => {
+    check([
+      record(String.raw`select 'C:\', 'x'`),
+      NEXT,
+      record(String.raw`select 'C:\', 'D:\'`),
+      NEXT,
+    ]);
+  });
+
+  test('is let go before the limit of a record cuts the ones behind it', () => {
+    check([OPEN, record(`select '${'x'.repeat(300)}'`), NEXT], { recordBytesMax: 700 });
+  });
+});
+
+test('a banner right behind the statement that the server died in begins with its version', () => {
+  const [first = '', ...rest] = BANNER.split('\n');
+  const version = first.slice(first.indexOf(', Version'));
+  const text = [`${header()}\nselect 'secre${first}`, ...rest, NEXT].join('\n');
+  const records = readLog('slow-query-log', text);
+  expect(records.map(({ raw, lineCount }) => [raw, lineCount])).toEqual([
+    [`${header()}\nselect 'secre/usr/sbin/engined`, 6],
+    [[version, ...rest].join('\n'), 2],
+    [NEXT, 6],
+  ]);
+  expect(rejoin(records)).toBe(text);
+  expect(records[0]?.body).toBe(`${header()}\nselect ?`);
+});
+
+test('a banner behind the rest of a statement, or of nobody knows what, shows nothing of that', () => {
+  const text = `${header()}\nselect 'a\nsecret${BANNER}`;
+  const rest = readLog('slow-query-log', text, { flushedAt: [6] });
+  expect(rest.map(({ body }) => body).join('\n')).not.toContain('secret');
+  const [orphan] = readLog('slow-query-log', `x secret', 5${BANNER}`);
+  expect(orphan?.body).toBe('?');
+});
+
+test('a banner that was none leaves the line as it was', () => {
+  const [first = ''] = BANNER.split('\n');
+  check([record(`select 'x' ${first}\nselect 2`), NEXT]);
+});
+
+describe('of a record is read', () => {
+  const read = (text: string, options: ReadingOptions = {}) =>
+    readLog('slow-query-log', text, options)[0];
+
+  test('time, severity, event and all that the header says', () => {
+    const slow = read(
+      [
+        TIME,
+        '# User@Host: app[login] @ web-1 [10.0.0.9]',
+        '# Thread_id: 75  Schema: shop  QC_hit: Yes',
+        '# Query_time: 2.000215  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: 90210',
+        '# Rows_affected: 7  Bytes_sent: 65',
+        '# Tmp_tables: 1  Tmp_disk_tables: 2  Tmp_table_sizes: 16384',
+        '# Full_scan: Yes  Full_join: No  Tmp_table: No  Tmp_table_on_disk: No',
+        '# Filesort: No  Filesort_on_disk: No  Merge_passes: 3  Priority_queue: No',
+        '# Stored_routine: shop.p',
+        '# Pages_accessed: 2  Pages_read_time: 0.0120  Engine_time: 0.0123',
+        '#',
+        '# explain: id\tselect_type\ttable',
+        '#',
+        `SET timestamp=${CLOCK};`,
+        'SELECT * FROM orders',
+        ' WHERE customer_id = 12345;',
+      ].join('\n'),
+    );
+    expect(slow?.timeMs).toBe(CLOCK * 1000);
+    expect(slow?.severityNumber).toBe(13);
+    expect(slow?.eventName).toBe('prom2otlp.slow_query');
+    const own = (key: string): string => `prom2otlp.slow_query.${key}`;
+    expect(slow?.attributes).toEqual([
+      ['user.name', 'login'],
+      ['client.address', '10.0.0.9'],
+      [own('client_host'), 'web-1'],
+      ['thread.id', 75],
+      ['db.namespace', 'shop'],
+      [own('qc_hit'), true],
+      [own('query_time_s'), 2.000215, 'double'],
+      [own('lock_time_s'), 0.000031, 'double'],
+      ['db.response.returned_rows', 1],
+      [own('rows_examined'), 90210],
+      [own('rows_affected'), 7],
+      [own('bytes_sent'), 65],
+      [own('tmp_tables'), 1],
+      [own('tmp_disk_tables'), 2],
+      [own('tmp_table_sizes'), 16384],
+      [own('full_scan'), true],
+      [own('full_join'), false],
+      [own('tmp_table'), false],
+      [own('tmp_table_on_disk'), false],
+      [own('filesort'), false],
+      [own('filesort_on_disk'), false],
+      [own('merge_passes'), 3],
+      [own('priority_queue'), false],
+      [own('stored_routine'), 'shop.p'],
+      [own('pages_accessed'), 2],
+      [own('pages_read_time_ms'), 0.012, 'double'],
+      [own('engine_time_ms'), 0.0123, 'double'],
+      ['db.query.text', 'SELECT * FROM orders\n WHERE customer_id = ?'],
+    ]);
+  });
+
+  test('the whole text as it came, where nothing is taken out', () => {
+    const text = record("select 'a', 5");
+    expect(read(text, { isRedacting: false })?.body).toBe(text);
+    expect(read(text)?.body).toBe(record('select ?, ?'));
+  });
+
+  test('an empty schema as none, and the database that a `use` names instead', () => {
+    const empty = record('select 1').replace('Schema: shop', 'Schema: ');
+    expect(attribute(read(empty), 'db.namespace')).toBeUndefined();
+    expect(attribute(read(empty), 'prom2otlp.slow_query.qc_hit')).toBe(false);
+    const used = empty.replace('SET', 'use `a``b`;\nSET');
+    expect(attribute(read(used), 'db.namespace')).toBe('a`b');
+    expect(attribute(read(used.replace('`a``b`', 'plain')), 'db.namespace')).toBe('plain');
+  });
+
+  test('who is empty, and a host without an address', () => {
+    const local = record('select 1').replace(
+      'app[app] @ web-1 [10.0.0.9]',
+      'root[] @ localhost []',
+    );
+    expect(attribute(read(local), 'user.name')).toBe('root');
+    expect(attribute(read(local), 'client.address')).toBe('localhost');
+    const nobody = local.replace('root[] @ localhost []', '[] @  []');
+    expect(attribute(read(nobody), 'user.name')).toBeUndefined();
+    expect(attribute(read(nobody), 'client.address')).toBeUndefined();
+  });
+
+  test('a clock with ids before it, which are not sent, and one with a fraction', () => {
+    const ids = record('insert into t values (1)').replace(
+      'SET ',
+      'SET last_insert_id=5,insert_id=7,',
+    );
+    expect(read(ids)?.timeMs).toBe(CLOCK * 1000);
+    expect(read(ids)?.body).toContain(
+      `\nSET last_insert_id=?,insert_id=?,timestamp=${CLOCK};\ninsert into t values (?);`,
+    );
+    const fine = record('select 1').replace(`=${CLOCK};`, `=${CLOCK}.123456789;`);
+    expect(read(fine)?.timeMs).toBe(CLOCK * 1000 + 123);
+    expect(read(fine)?.timeExtraNs).toBe(456_789);
+  });
+
+  test('the time of the header in the zone of the server, where there is no clock', () => {
+    const text = `${TIME}\n${record('select 1').replace(/SET .*\n/, '')}`;
+    expect(read(text)?.timeMs).toBe(Date.UTC(2026, 2, 4, 9, 12, 7));
+    const berlin = read(text, { timezone: 'Europe/Berlin' });
+    expect(berlin?.timeMs).toBe(Date.UTC(2026, 2, 4, 8, 12, 7));
+    expect(attribute(berlin, 'db.query.text')).toBe('select ?');
+  });
+
+  test('the time of the wrapper before any other', () => {
+    const line = () => ({ timeMs: 5, timeExtraNs: 7, stream: 'stderr' });
+    expect(read(record('select 1'), { line })).toMatchObject({
+      timeMs: 5,
+      timeExtraNs: 7,
+      stream: 'stderr',
+    });
+  });
+
+  test('warnings without what they quote of the statement', () => {
+    const text = record("select 1+'12abc'").replace(
+      'SET',
+      "# Warnings\n# Warning 1292 Truncated incorrect DOUBLE value: '12abc'\nSET",
+    );
+    expect(read(text)?.body).toContain('\n# Warnings\n# Warning 1292 ?\nSET');
+    expect(read(text)?.body).not.toContain('12abc');
+    expect(read(text, { isRedacting: false })?.body).toBe(text);
+  });
+
+  test('numbers that are none, or too long for one, as text', () => {
+    const odd = record('select 1')
+      .replace('Thread_id: 75', 'Thread_id: x')
+      .replace('90210', '99999999999999999999');
+    expect(attribute(read(odd), 'thread.id')).toBe('x');
+    expect(attribute(read(odd), 'prom2otlp.slow_query.rows_examined')).toBe('99999999999999999999');
+    const long = record('select 1').replace('2.000215', '1234567890.12345678');
+    expect(attribute(read(long), 'prom2otlp.slow_query.query_time_s')).toBe(
+      Number('1234567890.12345678'),
+    );
+  });
+});
+
+describe('lines without a record', () => {
+  test('are one, marked, and lose everything where their beginning is not known', () => {
+    const text = `end of a secret',\n 5);\n${NEXT}`;
+    const [orphan, next] = readLog('slow-query-log', text);
+    expect(orphan).toMatchObject({
+      body: '?',
+      raw: "end of a secret',\n 5);",
+      marks: MARK.unparsed,
+      severityNumber: 0,
+      eventName: null,
+    });
+    expect(next?.raw).toBe(NEXT);
+    const [plain] = readLog('slow-query-log', "and a = 'secret' or b = 5");
+    expect(plain).toMatchObject({ body: 'and a = ? or b = ?', marks: MARK.unparsed });
+  });
+
+  test('behind a flush are a continuation, in whose strings it goes on', () => {
+    const text = `${header()}\nselect 'a\nsecret', 5\n  from t;\n${NEXT}`;
+    const records = readLog('slow-query-log', text, { flushedAt: [6] });
+    expect(records.map(({ body, marks }) => [body, marks])).toEqual([
+      [`${header()}\nselect ?`, 0],
+      ['?, ?\n  from t;', MARK.continuation],
+      [record('select ?'), 0],
+    ]);
+    expect(records[1]).toMatchObject({ timeMs: CLOCK * 1000, eventName: null, severityNumber: 13 });
+    expect(rejoin(records)).toBe(text);
+    const resumed = readLog('slow-query-log', text, { flushedAt: [6], resumedAt: [6, 7] });
+    expect(resumed).toEqual(records);
+  });
+
+  test('behind a flush within the header are read as the rest of it', () => {
+    const records = readLog('slow-query-log', NEXT, { flushedAt: [2] });
+    expect(records).toHaveLength(2);
+    expect(records[1]).toMatchObject({ marks: MARK.continuation, timeMs: CLOCK * 1000 });
+    expect(attribute(records[1], 'db.query.text')).toBe('select ?');
+    expect(attribute(records[1], 'prom2otlp.slow_query.query_time_s')).toBe(2.000215);
+  });
+
+  test('a flush behind a whole record makes nothing of the next a continuation', () => {
+    const lines = NEXT.split('\n').length;
+    const records = readLog('slow-query-log', `${NEXT}\n${NEXT}`, { flushedAt: [lines] });
+    expect(records.map(({ marks }) => marks)).toEqual([0, 0]);
+  });
+});
+
+describe('a record over its limit', () => {
+  const recordBytesMax = 600;
+
+  test('is cut and marked, and the next one is found', () => {
+    const long = record(`select '${'é'.repeat(400)}\n\n;\n', 1`);
+    const [cut, next, ...more] = readLog('slow-query-log', `${long}\n${NEXT}`, { recordBytesMax });
+    expect(Buffer.byteLength(cut?.raw ?? '')).toBeLessThanOrEqual(recordBytesMax);
+    expect(long.startsWith(cut?.raw ?? 'x')).toBe(true);
+    expect(cut).toMatchObject({ marks: MARK.recordCut, lineCount: 9 });
+    expect(cut?.body).toBe(`${header()}\nselect ?`);
+    expect(next?.raw).toBe(NEXT);
+    expect(more).toEqual([]);
+  });
+
+  test('saves no more than the limit and a little', () => {
+    const reader = createLineReader({ ...TEST_OPTIONS, type: 'slow-query-log', recordBytesMax });
+    for (const line of record(`select '${'"\n;\n'.repeat(5000)}`).split('\n')) {
+      reader.push(rawLine(line));
+      expect(Buffer.byteLength(reader.save())).toBeLessThan(recordBytesMax + 2048);
+    }
+  });
+});

@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import { listPages, type ListEnd } from '../../src/logs/list.ts';
+import { askOptions, json, openLogApi, type OpenedApi } from '../support/log-api.ts';
+
+const QUERY = {
+  fromMs: Date.UTC(2026, 2, 3),
+  toMs: Date.UTC(2026, 2, 4, 9),
+  type: 'error-log',
+};
+
+async function readAll(
+  { api }: OpenedApi,
+  query = QUERY,
+): Promise<{ items: unknown[]; end: ListEnd }> {
+  const items: unknown[] = [];
+  const pages = listPages(api, query, askOptions());
+  for (;;) {
+    const step = await pages.next();
+    if (step.done === true) return { items, end: step.value };
+    items.push(...step.value);
+  }
+}
+
+const ids = (from: number, count: number): { id: number }[] =>
+  Array.from({ length: count }, (_, i) => ({ id: from + i }));
+
+/** A list of so many items, by offset and limit, as a good service has it. */
+function paged(total: number): Parameters<typeof openLogApi>[0] {
+  return [
+    (response, { path }) => {
+      const query = new URL(path, 'http://x').searchParams;
+      const offset = Number(query.get('offset'));
+      const limit = Number(query.get('limit'));
+      const count = Math.max(0, Math.min(limit, total - offset));
+      json({ count: total, logs: ids(offset, count) })(response);
+    },
+  ];
+}
+
+describe('a list', () => {
+  test('is asked for over a frozen window, in order, page by page', async () => {
+    await using opened = await openLogApi(paged(5), { pageSize: 2 });
+    const { items, end } = await readAll(opened);
+    expect(items).toEqual(ids(0, 5));
+    expect(end).toMatchObject({ ok: true, isStable: true, itemCount: 5 });
+    const asked = opened.requests.map(({ path }) => new URL(path, 'http://x'));
+    expect(asked.map(({ searchParams }) => searchParams.get('offset'))).toEqual(['0', '2', '4']);
+    expect(asked[0]?.pathname).toBe('/observability/v2/logs');
+    expect(Object.fromEntries(asked[2]?.searchParams ?? [])).toEqual({
+      fromDate: '2026-03-03T00:00:00.000Z',
+      toDate: '2026-03-04T09:00:00.000Z',
+      limit: '2',
+      offset: '4',
+      orderBy: 'startTime',
+      logType: 'error-log',
+    });
+  });
+
+  test('ends where it ends, whatever the service says of it', async () => {
+    const check = async (
+      answers: readonly unknown[],
+      want: { items: number; requests: number },
+    ): Promise<void> => {
+      await using opened = await openLogApi(
+        answers.map(answer => json(answer)),
+        { pageSize: 3 },
+      );
+      const { items, end } = await readAll(opened);
+      expect(end.ok).toBe(true);
+      expect([items.length, opened.requests.length], JSON.stringify(answers)).toEqual([
+        want.items,
+        want.requests,
+      ]);
+    };
+    await check([{ count: 0, logs: [] }], { items: 0, requests: 1 });
+    await check([{ count: 0, logs: null }], { items: 0, requests: 1 });
+    await check([ids(0, 2)], { items: 2, requests: 1 });
+    await check([{ logs: ids(0, 3) }, { logs: [] }], { items: 3, requests: 2 });
+    // The count of the page, not of the list.
+    await check(
+      [
+        { count: 3, logs: ids(0, 3) },
+        { count: 1, logs: ids(3, 1) },
+      ],
+      {
+        items: 4,
+        requests: 2,
+      },
+    );
+    // Fewer than asked for at once.
+    await check(
+      [
+        { count: 4, logs: ids(0, 2) },
+        { count: 4, logs: ids(2, 2) },
+      ],
+      {
+        items: 4,
+        requests: 2,
+      },
+    );
+    // All at once, whatever was asked for.
+    await check([{ count: 5, logs: ids(0, 5) }], { items: 5, requests: 1 });
+  });
+
+  test('that changes while it is read says so', async () => {
+    await using opened = await openLogApi(
+      [json({ count: 3, logs: ids(0, 2) }), json({ count: 4, logs: ids(2, 2) })],
+      { pageSize: 2 },
+    );
+    expect((await readAll(opened)).end).toMatchObject({ ok: true, isStable: false, itemCount: 4 });
+  });
+
+  test('tells the time of the service', async () => {
+    await using opened = await openLogApi([
+      response => {
+        response.setHeader('date', 'Wed, 04 Mar 2026 09:00:00 GMT');
+        json({ count: 0, logs: [] })(response);
+      },
+    ]);
+    expect((await readAll(opened)).end).toMatchObject({ serverNowMs: Date.UTC(2026, 2, 4, 9) });
+  });
+
+  test('may come in numbered pages, or whole', async () => {
+    await using numbered = await openLogApi([json({ logs: ids(0, 2) }), json({ logs: [] })], {
+      pageSize: 2,
+      pagination: 'page',
+    });
+    await readAll(numbered);
+    const page = ({ path }: { path: string }): string | null =>
+      new URL(path, 'http://x').searchParams.get('offset');
+    expect(numbered.requests.map(page)).toEqual(['1', '2']);
+    await using whole = await openLogApi([json({ logs: ids(0, 2) })], {
+      pageSize: 2,
+      pagination: 'none',
+    });
+    await readAll(whole);
+    expect(whole.requests.map(page)).toEqual([null]);
+    expect(whole.requests[0]?.path).not.toContain('limit');
+  });
+});
+
+describe('a list that cannot be read', () => {
+  const check = async (answers: Parameters<typeof openLogApi>[0], want: object): Promise<void> => {
+    await using opened = await openLogApi(answers, { pageSize: 2 });
+    expect((await readAll(opened)).end).toMatchObject({ ok: false, failure: want });
+  };
+
+  test('is a failure of the service', async () => {
+    await check([json({ message: 'no' }, 400)], {
+      kind: 'service',
+      failure: { reason: 'bad_request', status: 400 },
+    });
+    await check([json({ count: 9, logs: ids(0, 2) }), json({}, 403)], {
+      kind: 'service',
+      failure: { reason: 'auth' },
+    });
+  });
+
+  test('is one that repeats a page, has too many, or holds no list', async () => {
+    await check([json({ count: 9, logs: ids(0, 2) })], { kind: 'list', reason: 'same_page' });
+    await check([json({ entries: [] })], { kind: 'list', reason: 'no_list' });
+    await check([json({ logs: 'none' })], { kind: 'list', reason: 'no_list' });
+  });
+});

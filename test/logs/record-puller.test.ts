@@ -1,0 +1,160 @@
+import { array, assert, asyncProperty, constantFrom, integer, tuple } from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  AUDIT,
+  DAY,
+  ERRORS,
+  HOUR,
+  LogSite,
+  MINUTE,
+  NOW,
+  OTHER,
+  type SiteOptions,
+} from '../support/log-site.ts';
+
+const LINES = '/observability/v2/logs/lines';
+const RECORDS = { shape: 'records', first_start: '2h', endpoints: { list: LINES, page_size: 3 } };
+
+function open(logs: object = {}, options: SiteOptions = {}): Promise<LogSite> {
+  return LogSite.open({ ...options, logs: { ...RECORDS, ...logs } });
+}
+
+describe('records that are listed themselves', () => {
+  test('arrive once, window after window, with their times', async () => {
+    await using site = await open();
+    for (let i = 0; i < 10; i++) {
+      site.write(ERRORS, `line ${i}`, `second ${i}`);
+      if (i % 3 === 0) site.write(OTHER, `other ${i}`);
+      site.clock.forward(3 * MINUTE);
+      await site.pull();
+      if (i % 4 === 0) await site.restart();
+    }
+    site.clock.forward(3 * MINUTE);
+    await site.pull();
+    expect([...site.bodies].sort()).toEqual(site.book.issued.map(({ text }) => text).sort());
+    expect(site.delivered[0]?.timeMs).toBe(Math.floor(site.book.issued[0]?.atMs ?? 0));
+    expect(site.delivered[0]).toMatchObject({
+      service: 'dbpgf1',
+      attributes: { server_name: 'orders-0', 'log.iostream': 'stderr' },
+    });
+  });
+
+  test('that are equal to the letter are not taken for one', async () => {
+    await using site = await open();
+    for (let i = 0; i < 5; i++) site.book.write(ERRORS, { text: 'same', atMs: NOW - MINUTE * 30 });
+    await site.pulls(3);
+    expect(site.bodies).toEqual(Array.from({ length: 5 }, () => 'same'));
+    expect(new Set(site.delivered.map(({ uid }) => uid)).size).toBe(5);
+    expect(site.downloads).toBe(0);
+  });
+
+  test('are not asked for before they can be complete', async () => {
+    await using site = await open();
+    site.book.write(ERRORS, { text: 'fresh', atMs: NOW - MINUTE });
+    await site.pull();
+    expect(site.bodies).toEqual([]);
+    site.clock.forward(2 * MINUTE);
+    await site.pull();
+    expect(site.bodies).toEqual(['fresh']);
+  });
+
+  test('that come late are found within the overlap', async () => {
+    await using site = await open();
+    await site.pull();
+    site.clock.forward(20 * MINUTE);
+    site.write(ERRORS, 'on time');
+    await site.pull();
+    site.book.write(ERRORS, { text: 'late', atMs: site.clock.nowMs() - 10 * MINUTE });
+    site.clock.forward(3 * MINUTE);
+    await site.pulls(2);
+    expect([...site.bodies].sort()).toEqual(['late', 'on time']);
+  });
+
+  test('of several lines are one record each', async () => {
+    await using site = await open();
+    site.book.write(ERRORS, { text: 'head\n more\n and more', atMs: NOW - 10 * MINUTE });
+    site.book.write(ERRORS, { text: ' begins like the rest of one', atMs: NOW - 9 * MINUTE });
+    await site.pull();
+    expect(site.bodies).toEqual(['head\n more\n and more', ' begins like the rest of one']);
+  });
+});
+
+describe('a window', () => {
+  test('that is empty moves on', async () => {
+    await using site = await open();
+    await site.pull();
+    await site.pull();
+    const asked = [...site.simulator.requests.countByPath];
+    expect(asked.map(([path]) => path)).toEqual([LINES]);
+    expect(site.count('lag_seconds', 'dbpgf1', 'error-log')).toBeLessThan(125);
+  });
+
+  test('that cannot be finished is halved, and passed over at the least length', async () => {
+    await using site = await open({ window: { max: '1h', min: '10m' } });
+    for (let minute = 110; minute > 3; minute--)
+      site.book.write(ERRORS, { text: `minute ${minute}`, atMs: NOW - minute * MINUTE });
+    site.simulator.setFaults({ poisonMs: NOW - 65 * MINUTE });
+    await site.pulls(9);
+    const spans = site.gaps.map(({ attributes, service }) => {
+      expect(attributes['prom2otlp.gap.reason']).toBe('window');
+      const [from, to] = [attributes['prom2otlp.gap.from'], attributes['prom2otlp.gap.to']];
+      return `${service} ${attributes['prom2otlp.log.type']} ${from?.slice(11, 16)} ${to?.slice(11, 16)}`;
+    });
+    expect(spans.sort()).toEqual(
+      ['dbpgf1', 'dbpgf2'].flatMap(service =>
+        ['audit-log', 'error-log', 'proxy-log', 'slow-query-log'].map(
+          type => `${service} ${type} 07:55 08:05`,
+        ),
+      ),
+    );
+    const minutes = new Set(site.bodies.map(body => Number(body.slice(7))));
+    const missing = Array.from({ length: 106 }, (_, i) => i + 4).filter(one => !minutes.has(one));
+    expect(missing.length).toBeLessThanOrEqual(10);
+    expect(missing).toContain(65);
+  });
+
+  test('below what the service keeps is jumped over, with a gap', async () => {
+    await using site = await open();
+    site.write(ERRORS, 'before');
+    site.clock.forward(5 * MINUTE);
+    await site.pull();
+    site.clock.forward(3 * DAY);
+    site.write(ERRORS, 'after');
+    site.clock.forward(5 * MINUTE);
+    site.simulator.setFaults({ oldestMs: site.clock.nowMs() - DAY });
+    await site.pulls(2);
+    expect(site.bodies).toEqual(['before', 'after']);
+    const reasons = new Set(site.gaps.map(({ attributes }) => attributes['prom2otlp.gap.reason']));
+    expect([...reasons]).toEqual(['retention']);
+  });
+});
+
+test('whatever is written, late, reordered or equal, arrives once within the overlap', async () => {
+  const action = constantFrom('write', 'late', 'equal', 'pull', 'restart', 'forward') as never;
+  await assert(
+    asyncProperty(
+      array(tuple(action, integer({ min: 0, max: 14 })), { maxLength: 25 }),
+      async steps => {
+        await using site = await open();
+        await site.pull();
+        let number = 0;
+        for (const [what, minutes] of steps as [string, number][]) {
+          const atMs = site.clock.nowMs() - minutes * MINUTE;
+          if (what === 'write') site.write(ERRORS, `line ${number++}`);
+          if (what === 'late') site.book.write(AUDIT, { text: `late ${number++}`, atMs });
+          if (what === 'equal')
+            site.book.write(ERRORS, { text: 'equal', atMs: atMs - (atMs % MINUTE) });
+          if (what === 'pull') await site.pull();
+          if (what === 'restart') await site.restart();
+          if (what === 'forward') site.clock.forward(minutes * MINUTE);
+        }
+        site.clock.forward(3 * MINUTE);
+        await site.pull();
+        const isInTime = ({ atMs }: { atMs: number }): boolean => atMs > NOW - 2 * HOUR;
+        const want = site.book.issued.filter(isInTime).map(({ text }) => text);
+        expect([...site.bodies].sort()).toEqual(want.sort());
+      },
+    ),
+    { numRuns: 8, endOnFailure: true },
+  );
+}, 60_000);

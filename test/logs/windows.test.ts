@@ -1,0 +1,187 @@
+import { array, assert, constantFrom, property } from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  afterFailure,
+  afterWindow,
+  atFloor,
+  DAY_MS,
+  dayOf,
+  findFloor,
+  firstListedDay,
+  firstLowMs,
+  isDayOver,
+  nextWindow,
+  startCursor,
+  WINDOW_TRIES_MAX,
+  type WindowCursor,
+  type WindowRules,
+} from '../../src/logs/windows.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const NOW = Date.UTC(2026, 2, 4, 9);
+
+const RULES: WindowRules = {
+  maxMs: DAY_MS,
+  minMs: 5 * MINUTE,
+  settleDelayMs: 2 * MINUTE,
+  overlapMs: 15 * MINUTE,
+  dayCloseGraceMs: 6 * HOUR,
+};
+
+describe('the first start', () => {
+  test('is back from now, at a date, or the beginning, and never ahead of now', () => {
+    expect(firstLowMs({ backMs: HOUR }, NOW)).toBe(NOW - HOUR);
+    expect(firstLowMs({ at: new Date(NOW - DAY_MS) }, NOW)).toBe(NOW - DAY_MS);
+    expect(firstLowMs({ at: new Date(NOW + DAY_MS) }, NOW)).toBe(NOW);
+    expect(firstLowMs('beginning', NOW)).toBe(0);
+    expect(firstLowMs({ backMs: NOW + HOUR }, NOW)).toBe(0);
+  });
+});
+
+describe('the window', () => {
+  test('ends where lines may still be on their way, and begins an overlap before the low watermark', () => {
+    const cursor = { ...startCursor(NOW - 3 * DAY_MS, RULES), lowMs: NOW - HOUR };
+    expect(nextWindow(cursor, NOW, RULES)).toEqual({
+      fromMs: NOW - HOUR - 15 * MINUTE,
+      toMs: NOW - 2 * MINUTE,
+    });
+  });
+
+  test('is bounded, and does not reach below the floor', () => {
+    const cursor = startCursor(NOW - 3 * DAY_MS, RULES);
+    const span = { fromMs: NOW - 3 * DAY_MS, toMs: NOW - 2 * DAY_MS };
+    expect(nextWindow(cursor, NOW, RULES)).toEqual(span);
+  });
+
+  test('is none while nothing new can be complete, as after the clock was set back', () => {
+    const check = (backMs: number): void =>
+      expect(nextWindow(startCursor(NOW - backMs, RULES), NOW, RULES)).toBeNull();
+    check(2 * MINUTE);
+    check(MINUTE);
+    check(-DAY_MS);
+  });
+});
+
+describe('the low watermark', () => {
+  test('moves to the end of a window that was committed, full or empty, and the next window grows', () => {
+    const cursor = { ...startCursor(NOW - DAY_MS, RULES), sizeMs: HOUR, failureCount: 3 };
+    const window = nextWindow(cursor, NOW, RULES);
+    expect(window).not.toBeNull();
+    expect(afterWindow(cursor, window ?? { fromMs: 0, toMs: 0 }, RULES)).toEqual({
+      ...cursor,
+      lowMs: NOW - DAY_MS + HOUR,
+      sizeMs: 2 * HOUR,
+      failureCount: 0,
+    });
+  });
+
+  test('stays where a window fails, which is halved down to the least and then passed over as a gap', () => {
+    let cursor = startCursor(NOW - DAY_MS, RULES);
+    const lengths: number[] = [];
+    for (let i = 0; i < 20; i++) {
+      const window = nextWindow(cursor, NOW, RULES) ?? { fromMs: 0, toMs: 0 };
+      lengths.push((window.toMs - cursor.lowMs) / MINUTE);
+      const step = afterFailure(cursor, window, RULES);
+      if (step.gap !== null) {
+        expect(step.gap).toEqual({ fromMs: NOW - DAY_MS, toMs: NOW - DAY_MS + 5 * MINUTE });
+        expect(step.cursor.lowMs).toBe(NOW - DAY_MS + 5 * MINUTE);
+        break;
+      }
+      expect(step.cursor.lowMs).toBe(NOW - DAY_MS);
+      cursor = step.cursor;
+    }
+    const rounded = lengths.slice(0, 9).map(Math.floor);
+    expect(rounded).toEqual([1438, 719, 359, 179, 89, 44, 22, 11, 5]);
+    expect(lengths.filter(length => length === 5)).toHaveLength(WINDOW_TRIES_MAX);
+  });
+
+  test('jumps to the floor with a gap where it lies below, and only there', () => {
+    const cursor = startCursor(NOW - 9 * DAY_MS, RULES);
+    const floorMs = NOW - 7 * DAY_MS;
+    expect(atFloor(cursor, floorMs)).toEqual({
+      cursor: { ...cursor, lowMs: floorMs, floorMs },
+      gap: { fromMs: NOW - 9 * DAY_MS, toMs: floorMs },
+    });
+    expect(atFloor(cursor, NOW - 10 * DAY_MS)).toEqual({ cursor, gap: null });
+  });
+
+  test('whatever happens, covers every moment once: by windows or by gaps', () => {
+    const outcome = constantFrom('good', 'bad', 'floor');
+    assert(
+      property(array(outcome, { maxLength: 200 }), outcomes => {
+        const startMs = NOW - 5 * DAY_MS;
+        let cursor: WindowCursor = startCursor(startMs, RULES);
+        let coveredMs = startMs;
+        for (const outcome of outcomes) {
+          const window = nextWindow(cursor, NOW, RULES);
+          if (window === null) break;
+          expect(window.toMs - cursor.lowMs).toBeLessThanOrEqual(RULES.maxMs);
+          expect(window.fromMs).toBeLessThanOrEqual(coveredMs);
+          if (outcome === 'good') {
+            cursor = afterWindow(cursor, window, RULES);
+            coveredMs = window.toMs;
+          } else {
+            const step =
+              outcome === 'bad'
+                ? afterFailure(cursor, window, RULES)
+                : atFloor(cursor, cursor.lowMs + HOUR);
+            if (step.gap !== null) {
+              expect(step.gap.fromMs).toBe(coveredMs);
+              coveredMs = step.gap.toMs;
+            }
+            cursor = step.cursor;
+          }
+          expect(cursor.lowMs).toBe(coveredMs);
+        }
+      }),
+    );
+  });
+});
+
+describe('days', () => {
+  test('begin at midnight UTC', () => {
+    expect(dayOf(NOW)).toBe(Date.UTC(2026, 2, 4));
+    expect(dayOf(Date.UTC(2026, 2, 4))).toBe(Date.UTC(2026, 2, 4));
+    expect(dayOf(Date.UTC(2026, 2, 4) - 1)).toBe(Date.UTC(2026, 2, 3));
+  });
+
+  test('are listed from yesterday or the oldest open one on, and never from before the floor', () => {
+    const day = (date: number): number => Date.UTC(2026, 2, date);
+    const check = (openDayMs: number, floorMs: number, want: number): void =>
+      expect(firstListedDay(openDayMs, { nowMs: NOW, floorMs })).toBe(want);
+    check(day(4), day(1), day(3));
+    check(day(3), day(1), day(3));
+    check(day(1), day(1), day(1));
+    check(day(3), NOW - HOUR, day(4));
+    check(day(1), day(2) + HOUR, day(2));
+  });
+
+  test('are over when their end and the grace have passed', () => {
+    const dayMs = Date.UTC(2026, 2, 3);
+    const check = (hour: number, minute: number, want: boolean): void =>
+      expect(isDayOver(dayMs, Date.UTC(2026, 2, 4, hour, minute), RULES)).toBe(want);
+    check(0, 0, false);
+    check(5, 59, false);
+    check(6, 0, true);
+    check(9, 0, true);
+  });
+});
+
+describe('the floor that nobody tells', () => {
+  test('is found by halves, within the precision, and is accepted', async () => {
+    const floorMs = NOW - 7 * DAY_MS - 1234;
+    let asked = 0;
+    const found = await findFloor(NOW - 90 * DAY_MS, NOW - DAY_MS, DAY_MS, fromMs => {
+      asked++;
+      return Promise.resolve(fromMs >= floorMs);
+    });
+    expect(found).toBeGreaterThanOrEqual(floorMs);
+    expect(found).toBeLessThan(floorMs + DAY_MS);
+    expect(asked).toBeLessThanOrEqual(7);
+  });
+
+  test('is not guessed when the service gives no answer', async () => {
+    expect(await findFloor(0, NOW, DAY_MS, () => Promise.resolve(null))).toBeNull();
+  });
+});

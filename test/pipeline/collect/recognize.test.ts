@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { recognize } from '../../../src/pipeline/collect/recognize.ts';
+
+function check(body: string | Buffer, contentType: string, want: string): void {
+  const recognized = recognize(Buffer.from(body), contentType);
+  const got =
+    recognized.kind === 'page'
+      ? `${recognized.format}${recognized.notice === null ? '' : ', with a notice'}`
+      : recognized.kind === 'not_metrics'
+        ? recognized.what
+        : recognized.kind;
+  expect(got, `${contentType}: ${String(body).slice(0, 40)}`).toBe(want);
+}
+
+test('the type decides between the two formats', () => {
+  check('engine_up 1\n', 'text/plain', 'text');
+  check('engine_up 1\n', 'text/plain; version=0.0.4; charset=utf-8', 'text');
+  check('engine_up 1\n', 'TEXT/PLAIN', 'text');
+  check('# EOF\n', 'application/openmetrics-text; version=1.0.0; charset=utf-8', 'openmetrics');
+  check('# EOF\n', 'Application/OpenMetrics-Text', 'openmetrics');
+});
+
+test('a missing or odd type is noticed, and the page is read as text all the same', () => {
+  check('engine_up 1\n', '', 'text, with a notice');
+  check('engine_up 1\n', 'text/html', 'text, with a notice');
+  check('engine_up 1\n', 'application/json', 'text, with a notice');
+  check('engine_up 1\n', 'application/octet-stream', 'text, with a notice');
+  check('# HELP a b\n', 'garbage', 'text, with a notice');
+});
+
+test('quoted names begin with a brace and are no JSON', () => {
+  check('{"engine.up"} 1\n', 'text/plain', 'text');
+  check('{"engine.up"} 1\n', 'application/openmetrics-text', 'openmetrics');
+});
+
+test('what is no page is told by kind', () => {
+  check('<!DOCTYPE html><html></html>', 'text/html', 'a web page');
+  check('<html>', 'text/plain', 'a web page');
+  check('\ufeff\r\n  <?xml version="1.0"?>', '', 'a web page');
+  check('{"errors":[]}', 'application/json; charset=utf-8', 'JSON');
+  check('{"title":""}', 'application/problem+json', 'JSON');
+  check('[]', 'text/plain', 'JSON');
+  check('PK\u0003\u0004\u0000\u0000', 'application/zip', 'binary data');
+  check(Buffer.alloc(5000), 'text/plain', 'binary data');
+  check(
+    '\n\u0005\n\u0003abc',
+    'application/vnd.google.protobuf; encoding=delimited',
+    'binary data',
+  );
+});
+
+test('nothing but blanks is empty', () => {
+  check('', 'text/plain', 'empty');
+  check(' \r\n\t\n', 'text/plain', 'empty');
+  check('\ufeff', '', 'empty');
+  check('', 'text/html', 'empty');
+});
+
+test('a page of blanks without end is not searched to its end', () => {
+  check(Buffer.alloc(50_000_000, ' '), 'text/plain', 'text');
+});

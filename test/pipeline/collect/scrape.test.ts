@@ -1,0 +1,265 @@
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import type { ApiConfig } from '../../../src/config/config.ts';
+import { BodyBufferPool } from '../../../src/lib/body-buffer.ts';
+import { systemClock, type Clock } from '../../../src/lib/clock.ts';
+import { Counters, renderCounters } from '../../../src/lib/counters.ts';
+import {
+  Scraper,
+  type ScrapeFailure,
+  type ScrapeResult,
+} from '../../../src/pipeline/collect/scrape.ts';
+import { ServiceClients } from '../../../src/service/clients.ts';
+import { findClosedPort, startHttpServer } from '../../support/http-server.ts';
+import { testApi, testSecret } from '../../support/test-api.ts';
+
+const TEXT = { 'content-type': 'text/plain; version=0.0.4' };
+const OPEN_METRICS = { 'content-type': 'application/openmetrics-text; version=1.0.0' };
+
+interface Setting extends AsyncDisposable {
+  readonly scraper: Scraper;
+  readonly counters: Counters;
+  readonly buffers: BodyBufferPool;
+}
+
+interface SettingOptions {
+  readonly settings?: Partial<ApiConfig>;
+  readonly bodyBytesMax?: number;
+  readonly path?: string;
+  readonly clock?: Clock;
+}
+
+function setUp(baseUrl: string, options: SettingOptions = {}): Setting {
+  const { settings, bodyBytesMax = 1_000_000, path = '/metrics', clock = systemClock } = options;
+  const api = testApi(baseUrl, settings);
+  const counters = new Counters();
+  const clients = new ServiceClients({ clock, counters });
+  const buffers = new BodyBufferPool();
+  const target = {
+    id: 'id',
+    name: 'name',
+    services: [],
+    configured: new Map<string, number>(),
+    otherShards: { serviceCount: 0, takes: () => false },
+    api,
+    path,
+    intervalMs: 60_000,
+  };
+  const client = clients.get(api);
+  const scraper = new Scraper({ target, client, bodyBytesMax, buffers, clock, counters });
+  return { scraper, counters, buffers, [Symbol.asyncDispose]: () => clients.close() };
+}
+
+async function scrapeOnce(
+  answer: (response: ServerResponse) => void,
+  options: SettingOptions = {},
+): Promise<ScrapeResult> {
+  await using server = await startHttpServer((_request, response) => answer(response));
+  await using setting = setUp(server.origin, options);
+  return await setting.scraper.scrape();
+}
+
+function failureOf(result: ScrapeResult): ScrapeFailure {
+  if (result.kind === 'page') throw new Error('unexpected page');
+  return result;
+}
+
+function send(status: number, body: string, headers: Record<string, string> = TEXT) {
+  return (response: ServerResponse): void => void response.writeHead(status, headers).end(body);
+}
+
+test('a page comes with its format, times and sizes, and is asked for in the right order', async () => {
+  await using server = await startHttpServer((_request, response) =>
+    send(200, 'engine_up 1\n')(response),
+  );
+  await using setting = setUp(server.origin, { path: '/metrics?service=orders' });
+  const beforeMs = Date.now();
+  const result = await setting.scraper.scrape();
+  if (result.kind !== 'page') throw new Error(result.message);
+  const { page, notice } = result;
+  expect(page.bytes.toString()).toBe('engine_up 1\n');
+  expect(page).toMatchObject({ format: 'text', wireBytes: 12 });
+  expect(page.startedAtMs).toBeGreaterThanOrEqual(beforeMs);
+  expect(page.startedAtMs).toBeLessThanOrEqual(Date.now());
+  expect(page.durationMs).toBeGreaterThan(0);
+  expect(notice).toBe(null);
+  expect(server.requests[0]?.path).toBe('/metrics?service=orders');
+  expect(server.requests[0]?.headers.accept).toBe(
+    'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+  );
+  const rendered = renderCounters(setting.counters);
+  expect(rendered).toContain('prom2otlp_collect_scrapes_total{result="ok"} 1');
+  expect(rendered).toContain('prom2otlp_collect_body_bytes_total 12');
+  expect(rendered).toContain('prom2otlp_collect_wire_bytes_total 12');
+});
+
+test('OpenMetrics is told by its type', async () => {
+  const result = await scrapeOnce(send(200, '# EOF\n', OPEN_METRICS));
+  expect(result.kind === 'page' && result.page.format).toBe('openmetrics');
+});
+
+test('an odd Content-Type is said once, and again when it changes', async () => {
+  const types: (string | undefined)[] = [undefined, undefined, 'x/y', 'x/y', undefined];
+  await using server = await startHttpServer((_request, response) => {
+    const type = types.shift();
+    send(200, 'engine_up 1\n', type === undefined ? {} : { 'content-type': type })(response);
+  });
+  await using setting = setUp(server.origin);
+  const notices: (string | null)[] = [];
+  while (types.length > 0) {
+    const result = await setting.scraper.scrape();
+    notices.push(result.kind === 'page' ? result.notice : result.reason);
+  }
+  const missing = 'the page has no Content-Type; it is read as Prometheus text 0.0.4';
+  const odd =
+    'the page has a Content-Type of neither text format; it is read as Prometheus text 0.0.4';
+  expect(notices).toEqual([missing, null, odd, null, missing]);
+});
+
+test('every bad answer has its reason', async () => {
+  const check = async (
+    want: string,
+    answer: (response: ServerResponse) => void,
+    options: SettingOptions = {},
+  ): Promise<ScrapeFailure> => {
+    const failure = failureOf(await scrapeOnce(answer, options));
+    expect(failure.reason, failure.message).toBe(want);
+    expect(failure.isHeld).toBe(false);
+    return failure;
+  };
+  const html = await check('not_metrics', send(200, '<html>log in</html>'));
+  expect(html.message).toMatch(
+    /^cannot read metrics from http:\/\/127\.0\.0\.1:\d+\/metrics: the answer is a web page$/,
+  );
+  expect(html.hint).toBe('check api.base_url and metrics.path');
+  await check('not_metrics', send(200, '{}', { 'content-type': 'application/json' }));
+  await check('empty', send(200, ''));
+  await check('empty', send(204, ''));
+  await check('auth', send(400, ''));
+  await check('auth', send(401, ''));
+  await check('auth', send(403, ''));
+  await check('not_found', send(404, ''));
+  await check('rate_limited', send(429, ''));
+  await check('server_error', send(500, ''));
+  await check('redirect', send(302, '', { location: 'https://elsewhere.example/' }));
+  await check('timeout', () => undefined, { settings: { timeoutMs: 50 } });
+  const large = await check('too_large', send(200, 'x'.repeat(101)), { bodyBytesMax: 100 });
+  expect(large.hint).toBe('raise metrics.limits.body if pages of this size are expected');
+  await check('cut', response => {
+    response.writeHead(200, { ...TEXT, 'content-length': '1000' });
+    response.write('engine_up 1\n', () => response.destroy());
+  });
+});
+
+test('a failure tells when and how long, and is counted by its reason', async () => {
+  await using setting = setUp(`http://127.0.0.1:${await findClosedPort()}`);
+  const beforeMs = Date.now();
+  const failure = failureOf(await setting.scraper.scrape());
+  expect(failure.reason).toBe('refused');
+  expect(failure.startedAtMs).toBeGreaterThanOrEqual(beforeMs);
+  expect(failure.durationMs).toBeGreaterThan(0);
+  const rendered = renderCounters(setting.counters);
+  expect(rendered).toContain('prom2otlp_collect_scrapes_total{result="refused"} 1');
+});
+
+test('a refused key is held off, and asked again at once when its source has changed', async () => {
+  await using server = await startHttpServer(({ headers }, response) =>
+    send(headers['x-api-key'] === 'right' ? 200 : 400, 'engine_up 1\n')(response),
+  );
+  let source = 'wrong';
+  await using setting = setUp(server.origin, { settings: { key: testSecret(() => source) } });
+  const { scraper } = setting;
+  const results = [await scraper.scrape(), await scraper.scrape(), await scraper.scrape()];
+  expect(results.map(result => failureOf(result).isHeld)).toEqual([false, false, true]);
+  const held = failureOf(await scraper.scrape());
+  expect(held.reason).toBe('auth');
+  expect(held.message).toMatch(/the service refused the key \(400\); not asked again for \d+ s$/);
+  expect(server.requests.length).toBe(2);
+  source = 'right';
+  expect((await scraper.scrape()).kind).toBe('page');
+  expect(server.requests.length).toBe(3);
+  const rendered = renderCounters(setting.counters);
+  expect(rendered).toContain('prom2otlp_collect_held_total{reason="auth"} 2');
+  expect(rendered).toContain('prom2otlp_collect_scrapes_total{result="auth"} 4');
+});
+
+test('Retry-After is honoured', async () => {
+  await using server = await startHttpServer((_request, response) =>
+    send(503, '', { 'retry-after': '90' })(response),
+  );
+  await using setting = setUp(server.origin);
+  expect(failureOf(await setting.scraper.scrape()).retryAfterMs).toBe(90_000);
+  expect(failureOf(await setting.scraper.scrape())).toMatchObject({
+    isHeld: true,
+    reason: 'server_error',
+    durationMs: 0,
+  });
+  expect(server.requests.length).toBe(1);
+});
+
+test('a target that drips does not delay the others', async () => {
+  await using server = await startHttpServer(({ path }, response) => {
+    if (path === '/metrics') return send(200, 'engine_up 1\n')(response);
+    response.writeHead(200, TEXT);
+    const drip = setInterval(() => response.write('#\n'), 5);
+    response.on('close', () => clearInterval(drip));
+  });
+  await using slow = setUp(server.origin, { path: '/slow', settings: { timeoutMs: 400 } });
+  await using quick = setUp(server.origin);
+  const ended: string[] = [];
+  const dripping = slow.scraper.scrape().then(result => {
+    ended.push('slow');
+    return result;
+  });
+  for (let poll = 0; poll < 5; poll++) {
+    expect((await quick.scraper.scrape()).kind).toBe('page');
+    ended.push('quick');
+  }
+  expect(failureOf(await dripping).reason).toBe('timeout');
+  expect(ended).toEqual(['quick', 'quick', 'quick', 'quick', 'quick', 'slow']);
+});
+
+test('memory is lent for a page and goes to the next target when it has been used', async () => {
+  await using server = await startHttpServer((_request, response) =>
+    send(200, 'x'.repeat(200_000))(response),
+  );
+  await using setting = setUp(server.origin);
+  const { scraper, buffers } = setting;
+  const first = await scraper.scrape();
+  expect(buffers.idleBytes).toBe(0);
+  scraper.release();
+  scraper.release();
+  const kept = buffers.idleBytes;
+  expect(kept).toBeGreaterThanOrEqual(200_000);
+  const second = await scraper.scrape();
+  if (first.kind !== 'page' || second.kind !== 'page') throw new Error('unexpected failure');
+  expect(second.page.bytes.buffer).toBe(first.page.bytes.buffer);
+  scraper.release();
+  expect(buffers.idleBytes).toBe(kept);
+});
+
+test('a scrape can be given up, and a second one at once is a bug', async () => {
+  await using server = await startHttpServer(() => undefined);
+  await using setting = setUp(server.origin);
+  const stop = new AbortController();
+  const running = setting.scraper.scrape(stop.signal);
+  await expect(setting.scraper.scrape()).rejects.toThrow('BUG: the target id is scraped twice');
+  stop.abort();
+  expect(failureOf(await running).reason).toBe('aborted');
+});
+
+test('no failure shows the key, whatever the service echoes', async () => {
+  const key = 'canary-0123';
+  const answers = [
+    send(200, `<html>${key}`, { 'content-type': key }),
+    send(401, JSON.stringify({ errors: [{ message: key }], trace_id: key })),
+    send(302, '', { location: `https://${key}.example/${key}` }),
+    send(200, 'x', { 'content-encoding': key }),
+    send(500, key),
+  ];
+  for (const answer of answers) {
+    const settings = { key: testSecret(key) };
+    const failure = failureOf(await scrapeOnce(answer, { settings }));
+    expect(JSON.stringify(failure)).not.toContain('canary');
+  }
+});

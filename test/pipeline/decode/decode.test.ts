@@ -1,0 +1,354 @@
+import { readFileSync } from 'node:fs';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { PROBLEMS_MAX, ROLE, SeriesTable } from '../../../src/model.ts';
+import { decodePage, type DecodeOptions } from '../../support/decode-page.ts';
+
+/** The samples of a page, one line each, in the order of its families. */
+function linesOf(page: string | Buffer, options?: DecodeOptions): string[] {
+  return decodePage(page, options).samples.map(({ name, labels, value, timestampMs, exemplar }) =>
+    [
+      name + (Object.keys(labels).length === 0 ? '' : JSON.stringify(labels)),
+      Object.is(value, -0) ? '-0' : value,
+      ...(timestampMs === undefined ? [] : [`@${timestampMs}`]),
+      ...(exemplar === undefined ? [] : [JSON.stringify(exemplar)]),
+    ].join(' '),
+  );
+}
+
+describe('captured pages decode without a problem', () => {
+  const capture = (name: string): Buffer =>
+    readFileSync(new URL(`../../fixtures/captures/${name}.prom`, import.meta.url));
+  const check = (name: string, samples: number): void => {
+    const { report, samples: shown } = decodePage(capture(name));
+    expect(report, name).toMatchObject({ isUsable: true, samples, badLines: 0, problems: [] });
+    expect(shown).toHaveLength(samples);
+  };
+
+  test('each has the samples it had when it was taken', () => {
+    check('engine', 1161);
+    check('engine_dbdown', 50);
+    check('engine_replica', 1162);
+  });
+
+  test('their second reading finds every row again', () => {
+    const { table } = decodePage(capture('engine'));
+    const rows = table.count;
+    table.fresh.length = 0;
+    decodePage(capture('engine'), { table });
+    expect(table.count).toBe(rows);
+    expect(table.fresh).toStrictEqual([]);
+  });
+});
+
+describe('bad lines', () => {
+  test('a page with one bad line keeps all other samples and names the line', () => {
+    const page =
+      '# TYPE a counter\na{namespace="n"} 1\na{namespace="n",x="1"} 1,5\na{namespace="n",x="2"} 3\nb 4\n';
+    const { report } = decodePage(page);
+    expect(linesOf(page)).toStrictEqual([
+      'a{"namespace":"n"} 1',
+      'a{"namespace":"n","x":"2"} 3',
+      'b 4',
+    ]);
+    expect(report).toMatchObject({ isUsable: true, lines: 5, samples: 4, badLines: 1 });
+    expect(report.problems).toStrictEqual([
+      { line: 3, column: 24, reason: 'the value is no number' },
+    ]);
+    expect([...report.badByNamespace]).toStrictEqual([['n', 1]]);
+  });
+
+  test('problems name line and column, in bytes', () => {
+    const check = (page: string, line: number, column: number, reason: string): void => {
+      expect(decodePage(page).report.problems, page).toStrictEqual([{ line, column, reason }]);
+    };
+    check('a 1\n  b{c=1} 1\n', 2, 7, 'expected a quoted label value');
+    check('a{b="é"} x\n', 1, 11, 'the value is no number');
+    check('a 1 1.5\n', 1, 5, 'the timestamp is no time');
+    check('a{b="1",b="2"} 1\n', 1, 1, 'the label "b" stands twice');
+    check('a 1 # {} 1\n', 1, 5, 'unexpected text after the value');
+    check('# TYPE a what\na 1\n', 1, 1, 'the type "what" is none of the format\'s');
+  });
+
+  test('names and labels that are no UTF-8 are refused, others on the page stay', () => {
+    const page = Buffer.from('a{b="\xff"} 1\na{b="\xc3\xa9"} 2\n', 'latin1');
+    expect(linesOf(page)).toStrictEqual(['a{"b":"é"} 2']);
+    expect(decodePage(page).report.problems[0]?.reason).toBe(
+      'the name or a label is not valid UTF-8',
+    );
+  });
+
+  test('they are counted by the namespace they name, even where they break off', () => {
+    const { report } = decodePage(
+      'a{namespace="n1"} x\na{namespace="n2",b=c} 1\na{namespace="n1\nb{\n',
+    );
+    expect(Object.fromEntries(report.badByNamespace)).toStrictEqual({ n1: 1, n2: 1, '': 2 });
+  });
+
+  test('no more problems are kept than the limit, all are counted', () => {
+    const { report } = decodePage('? 1\n'.repeat(5 * PROBLEMS_MAX));
+    expect(report.problems).toHaveLength(PROBLEMS_MAX);
+    expect(report.badLines).toBe(5 * PROBLEMS_MAX);
+  });
+
+  test('a bad exemplar is named, its sample stays', () => {
+    const page = '# TYPE a counter\na_total 1 # {b=c} 2\n# EOF\n';
+    const { report } = decodePage(page, { format: 'openmetrics' });
+    expect(linesOf(page, { format: 'openmetrics' })).toStrictEqual(['a_total 1']);
+    expect(report.problems).toStrictEqual([
+      { line: 2, column: 16, reason: 'expected a quoted label value' },
+    ]);
+  });
+});
+
+describe('what lenient mode lets pass', () => {
+  const check = (page: string, want: readonly string[]): void => {
+    expect(linesOf(page), page).toStrictEqual(want);
+    expect(decodePage(page).report.problems, page).toStrictEqual([]);
+  };
+
+  test('a missing last newline', () => {
+    check('a 1\nb 2', ['a 1', 'b 2']);
+    check('a{b="c"} 1 2', ['a{"b":"c"} 1 @2']);
+    check('# TYPE a counter\na 1', ['a 1']);
+  });
+
+  test('CRLF, blank lines, blanks at both ends', () => {
+    check('# TYPE a gauge\r\na 1 2\r\n\r\nb{c="d"} 3\r\n', ['a 1 @2', 'b{"c":"d"} 3']);
+    check('\n \t\n  a 1  \n\t\tb\t2\t3\t\n', ['a 1', 'b 2 @3']);
+  });
+
+  test('`#TYPE` without a space', () => {
+    const { families } = decodePage('#TYPE a histogram\n#HELP a text\na_bucket{le="1"} 1\n');
+    expect(families).toMatchObject([{ name: 'a', type: 'histogram', help: 'text' }]);
+  });
+
+  test('HELP and TYPE again, families whose samples are not adjacent', () => {
+    const page =
+      '# TYPE a counter\na{x="1"} 1\nb 2\n# TYPE a gauge\n# HELP a one\n# HELP a two\na{x="2"} 3\n';
+    check(page, ['a{"x":"1"} 1', 'a{"x":"2"} 3', 'b 2']);
+    expect(decodePage(page).families[0]).toMatchObject({ type: 'counter', help: 'one' });
+  });
+});
+
+describe('histograms and summaries', () => {
+  test('labelled histograms stay apart and keep their parts', () => {
+    const page =
+      '# TYPE h histogram\n' +
+      ['x', 'y']
+        .map(
+          l =>
+            `h_bucket{l="${l}",le="1"} 1\nh_bucket{le="+Inf",l="${l}"} 2\nh_sum{l="${l}"} 3\nh_count{l="${l}"} 2\n`,
+        )
+        .join('');
+    const { table, families } = decodePage(page);
+    expect(families).toHaveLength(1);
+    expect(families[0]?.samples).toHaveLength(8);
+    expect([...table.role.subarray(0, 8)]).toStrictEqual(
+      ['x', 'y'].flatMap(() => [ROLE.bucket, ROLE.bucket, ROLE.sum, ROLE.count]),
+    );
+    expect(table.metrics.map(({ name }) => name)).toStrictEqual(['h']);
+  });
+
+  test('TYPE after the samples files them all the same', () => {
+    const page = 'h_bucket{le="+Inf"} 1\nh_count 1\n# TYPE h histogram\nh_sum 1\n';
+    const { families, table } = decodePage(page);
+    expect(families).toMatchObject([{ name: 'h', type: 'histogram' }]);
+    expect(families[0]?.samples).toHaveLength(3);
+    expect([...table.role.subarray(0, 3)]).toStrictEqual([ROLE.bucket, ROLE.count, ROLE.sum]);
+  });
+
+  test('a family that changes its type between pages is filed anew', () => {
+    const table = new SeriesTable();
+    const samples = 'f_count 1\nf_sum 2\n';
+    const familyNames = (page: string): string[] =>
+      decodePage(page, { table }).families.map(({ name, type }) => `${name} ${type}`);
+    expect(familyNames(`# TYPE f summary\n${samples}`)).toStrictEqual(['f summary']);
+    expect(familyNames(samples)).toStrictEqual(['f_count unknown', 'f_sum unknown']);
+    expect(familyNames(`# TYPE f histogram\n${samples}`)).toStrictEqual(['f histogram']);
+    expect(familyNames(`# TYPE f summary\n${samples}`)).toStrictEqual(['f summary']);
+    expect(familyNames(`# TYPE f_count counter\n${samples}`)).toStrictEqual([
+      'f_count counter',
+      'f_sum unknown',
+    ]);
+    expect(table.count).toBe(2);
+  });
+
+  test('a gauge that becomes a counter keeps its row and is marked as changed', () => {
+    const { table } = decodePage('# TYPE a gauge\n# HELP a one\na 1\n');
+    for (const metric of table.metrics) metric.changed = false;
+    decodePage('# TYPE a gauge\n# HELP a one\na 2\n', { table });
+    expect(table.metrics[0]).toMatchObject({ declared: 'gauge', changed: false });
+    decodePage('# TYPE a counter\na 3\n', { table });
+    expect(table.metrics[0]).toMatchObject({
+      declared: 'counter',
+      help: '',
+      hasType: true,
+      changed: true,
+    });
+    expect(table.count).toBe(1);
+  });
+});
+
+describe('rows', () => {
+  test('labels in another order are the same series', () => {
+    const { table } = decodePage('a{b="1",c="2"} 1\n');
+    decodePage('a{c="2",b="1"} 5 7\n', { table });
+    expect(table.count).toBe(1);
+    expect([table.value[0], table.timeMs[0], table.seen[0]]).toStrictEqual([5, 7, 2]);
+  });
+
+  test('a series that is gone keeps its row but is not seen', () => {
+    const { table } = decodePage('a 1\nb 2\n');
+    decodePage('b 3\n', { table });
+    expect([...table.seen.subarray(0, 2)]).toStrictEqual([1, 2]);
+  });
+
+  test('a series that stands twice on a page is repeated, not lost', () => {
+    const { table, samples } = decodePage('a 1 10\na 2 20\na{b=""} 3 30\n');
+    expect(table.count).toBe(1);
+    expect(table.repeats.map(({ value, timeMs, line }) => [value, timeMs, line])).toStrictEqual([
+      [2, 20, 2],
+      [3, 30, 3],
+    ]);
+    expect(samples).toHaveLength(3);
+    expect(decodePage('a 1\n', { table }).table.repeats).toStrictEqual([]);
+  });
+
+  test('fresh rows are told once', () => {
+    const { table } = decodePage('a 1\nb 2\n');
+    expect(table.fresh).toStrictEqual([0, 1]);
+    table.fresh.length = 0;
+    decodePage('a 1\nc 2\nb 3\n', { table });
+    expect(table.fresh).toStrictEqual([2]);
+  });
+});
+
+describe('OpenMetrics', () => {
+  const check = (page: string, want: readonly string[]): void => {
+    const options = { format: 'openmetrics' } as const;
+    expect(linesOf(page, options), page).toStrictEqual(want);
+    expect(decodePage(page, options).report.problems, page).toStrictEqual([]);
+  };
+
+  test('timestamps are seconds', () => {
+    check('a 1 1520879607.789\nb 1 -1.5e0\n# EOF\n', ['a 1 @1520879607789', 'b 1 @-1500']);
+  });
+
+  test('nothing behind EOF counts', () => {
+    check('a 1\n# EOF\nb 2\n', ['a 1']);
+  });
+
+  test('exemplars', () => {
+    check('# TYPE a counter\na_total 1 2 # {trace_id="x",b="\\n"} 0.5 3.25\n# EOF\n', [
+      'a_total 1 @2000 {"labels":{"trace_id":"x","b":"\\n"},"value":0.5,"timestampMs":3250}',
+    ]);
+    check('# TYPE a counter\na_total 1 # {} NaN\n# EOF\n', [
+      'a_total 1 {"labels":{},"value":"NaN"}',
+    ]);
+  });
+
+  test('created lines belong to the counter', () => {
+    const page = '# TYPE a counter\na_total{b="c"} 1\na_created{b="c"} 1520430000.123\n# EOF\n';
+    const { families, table } = decodePage(page, { format: 'openmetrics' });
+    expect(families).toHaveLength(1);
+    expect([...table.role.subarray(0, 2)]).toStrictEqual([ROLE.scalar, ROLE.created]);
+    expect(table.metrics.map(({ name }) => name)).toStrictEqual(['a_total']);
+  });
+});
+
+describe('limits', () => {
+  test('one sample more than allowed ends the page', () => {
+    const { report } = decodePage('a 1\nb 2\nc 3\n', { limits: { samples: 2 } });
+    expect(report).toMatchObject({ isUsable: false, limit: 'samples', samples: 3 });
+    expect(report.problems).toStrictEqual([
+      { line: 3, column: 1, reason: 'more samples than limits.samples (2)' },
+    ]);
+    expect(decodePage('a 1\nb 2\n', { limits: { samples: 2 } }).report.isUsable).toBe(true);
+  });
+
+  test('labels, names and values beyond their limit cost the line, not the page', () => {
+    const limits = { labels: 2, nameBytes: 4, valueBytes: 3 };
+    const page =
+      'ok{a="123",b="1"} 1\nokay{a="1",b="2",c="3"} 1\nlonger 1\nok{longer="1"} 1\nok{a="1234"} 1\nlast 1\n';
+    expect(linesOf(page, { limits })).toStrictEqual(['ok{"a":"123","b":"1"} 1', 'last 1']);
+    expect(
+      decodePage(page, { limits }).report.problems.map(({ line, reason }) => `${line}: ${reason}`),
+    ).toStrictEqual([
+      '2: more labels than limits.labels',
+      '3: the name is longer than limits.name',
+      '4: the name is longer than limits.name',
+      '5: a label value is longer than limits.value',
+    ]);
+  });
+});
+
+describe('slices', () => {
+  test('the size of the slices changes nothing', () => {
+    const page = '# TYPE a counter\na 1\n\nbad line\na{b="c"} 2\n# HELP a text\nlast 3';
+    const want = decodePage(page);
+    for (const slice of [1, 2, 3, 100]) {
+      const { report, families } = decodePage(page, { slice });
+      expect({ report, families }).toStrictEqual({ report: want.report, families: want.families });
+    }
+  });
+
+  test('an empty page is done at once', () => {
+    expect(decodePage('').report).toMatchObject({ lines: 0, samples: 0, isUsable: true });
+  });
+});
+
+describe('whatever stands on a page', () => {
+  const format = fc.constantFrom('text', 'openmetrics');
+  const syntax = fc.string({
+    unit: fc.constantFrom(...Array.from('ab{}="\\,# \t\r\n1.-+eNI_:é\u0000'), '# TYPE ', '# EOF'),
+    maxLength: 60,
+  });
+
+  test('it does not throw, on bytes or on something like a page', () => {
+    const bytes = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      syntax.map(text => Buffer.from(text)),
+    );
+    fc.assert(
+      fc.property(bytes, format, fc.boolean(), (page, format, isTwice) => {
+        const { table, report } = decodePage(Buffer.from(page), { format });
+        if (isTwice) decodePage(Buffer.from(page), { format, table });
+        expect(report.badLines).toBeLessThanOrEqual(report.samples);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('good lines around bad ones are all kept', () => {
+    const good = fc.uniqueArray(fc.nat(1e6), { maxLength: 20 });
+    const junk = fc.string({
+      unit: fc.constantFrom(...Array.from('ab{}="\\, \t1.-é')),
+      maxLength: 20,
+    });
+    fc.assert(
+      fc.property(good, fc.array(junk, { maxLength: 20 }), (numbers, bad) => {
+        const lines = numbers.flatMap((n, i) => [bad[i] ?? '', `kept{n="${n}"} ${n}`]);
+        const kept = decodePage(`${lines.join('\n')}\n`).samples.filter(
+          ({ name }) => name === 'kept',
+        );
+        expect(kept.map(({ value }) => value)).toStrictEqual(numbers);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('label values survive their escapes', () => {
+    const label = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(label, value => {
+        const escaped = value
+          .replaceAll('\\', '\\\\')
+          .replaceAll('"', '\\"')
+          .replaceAll('\n', '\\n');
+        const { samples } = decodePage(`a{b="${escaped}"} 1\n`);
+        expect(samples[0]?.labels).toStrictEqual({ b: value });
+      }),
+    );
+  });
+});

@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest';
+import { type ExpositionFormat, ROLE, SeriesTable } from '../../../src/model.ts';
+import { PageMetadata } from '../../../src/pipeline/decode/metadata.ts';
+
+const ROLE_NAMES = Object.fromEntries(Object.entries(ROLE).map(([name, role]) => [role, name]));
+
+function metadataOf(format: ExpositionFormat, lines: readonly string[]): PageMetadata {
+  const table = new SeriesTable();
+  table.page = 1;
+  const metadata = new PageMetadata(table, format);
+  lines.forEach((line, i) => metadata.readLine(line, i + 1));
+  return metadata;
+}
+
+/** `metric (role)` of a sample name under the given comment lines. */
+function placeOf(format: ExpositionFormat, lines: readonly string[], name: string): string {
+  const table = new SeriesTable();
+  const metadata = new PageMetadata(table, format);
+  for (const line of lines) metadata.readLine(line, 1);
+  const { metric, role } = metadata.placeOf(name);
+  const { name: metricName = '', familyName = '' } = table.metrics[metric] ?? {};
+  return `${familyName}/${metricName} ${ROLE_NAMES[role]}`;
+}
+
+describe('a sample name finds its family', () => {
+  const check = (
+    type: string,
+    name: string,
+    want: string,
+    format: ExpositionFormat = 'text',
+  ): void => {
+    expect(placeOf(format, [`# TYPE a ${type}`], name), `${name} of a ${type}`).toBe(want);
+  };
+
+  test('histograms', () => {
+    check('histogram', 'a_bucket', 'a/a bucket');
+    check('histogram', 'a_count', 'a/a count');
+    check('histogram', 'a_sum', 'a/a sum');
+    check('histogram', 'a_created', 'a/a created');
+    check('histogram', 'a', 'a/a scalar');
+    check('histogram', 'a_total', 'a_total/a_total scalar');
+    check('histogram', 'ab_count', 'ab_count/ab_count scalar');
+  });
+
+  test('gauge histograms, with and without the g', () => {
+    check('gaugehistogram', 'a_bucket', 'a/a bucket', 'openmetrics');
+    check('gaugehistogram', 'a_gcount', 'a/a count', 'openmetrics');
+    check('gaugehistogram', 'a_gsum', 'a/a sum', 'openmetrics');
+    check('gaugehistogram', 'a_count', 'a/a count', 'openmetrics');
+    check('gauge_histogram', 'a_sum', 'a/a sum');
+  });
+
+  test('summaries', () => {
+    check('summary', 'a', 'a/a quantile');
+    check('summary', 'a_count', 'a/a count');
+    check('summary', 'a_sum', 'a/a sum');
+    check('summary', 'a_created', 'a/a created');
+    check('summary', 'a_bucket', 'a_bucket/a_bucket scalar');
+  });
+
+  test('counters have suffixes in OpenMetrics alone', () => {
+    check('counter', 'a', 'a/a scalar');
+    check('counter', 'a_total', 'a_total/a_total scalar');
+    check('counter', 'a_total', 'a/a_total scalar', 'openmetrics');
+    check('counter', 'a_created', 'a/a_total created', 'openmetrics');
+    check('counter', 'a_created', 'a_created/a_created scalar');
+  });
+
+  test('infos have theirs in OpenMetrics alone', () => {
+    check('info', 'a_info', 'a/a_info scalar', 'openmetrics');
+    check('stateset', 'a', 'a/a scalar', 'openmetrics');
+    check('unknown', 'a', 'a/a scalar', 'openmetrics');
+  });
+
+  test('a name that has a TYPE of its own is its own family', () => {
+    const lines = ['# TYPE a histogram', '# TYPE a_count counter'];
+    expect(placeOf('text', lines, 'a_count')).toBe('a_count/a_count scalar');
+    expect(placeOf('text', lines, 'a_sum')).toBe('a/a sum');
+  });
+
+  test('the longest way is not searched: one suffix is taken off, no more', () => {
+    expect(placeOf('text', ['# TYPE a histogram'], 'a_sum_count')).toBe(
+      'a_sum_count/a_sum_count scalar',
+    );
+    expect(placeOf('text', ['# TYPE a_sum histogram'], 'a_sum_count')).toBe('a_sum/a_sum count');
+  });
+});
+
+describe('comment lines', () => {
+  const check = (format: ExpositionFormat, line: string, want: object | undefined): void => {
+    const family = metadataOf(format, ['', line]).families.get('a');
+    expect(family, line).toStrictEqual(
+      want === undefined ? undefined : { line: 2, type: null, help: null, unit: null, ...want },
+    );
+  };
+
+  test('HELP, TYPE and UNIT, with blanks as they come', () => {
+    check('text', '# HELP a some text ', { help: 'some text ' });
+    check('text', '#HELP a text', { help: 'text' });
+    check('text', '#\t HELP \t a \t text', { help: 'text' });
+    check('text', '# HELP a', { help: '' });
+    check('text', '# TYPE a counter', { type: 'counter' });
+    check('text', '#TYPE a untyped', { type: 'unknown' });
+    check('text', '# TYPE "a" gauge ', { type: 'gauge' });
+    check('openmetrics', '# UNIT a seconds', { unit: 'seconds' });
+    check('openmetrics', '# TYPE a stateset', { type: 'stateset' });
+  });
+
+  test('escapes in HELP are undone', () => {
+    check('text', '# HELP a b\\\\c\\nd\\"e\\f', { help: 'b\\c\nd"e\\f' });
+    check('openmetrics', '# HELP a b\\\\c\\nd\\"e\\f', { help: 'b\\c\nd"e\\f' });
+  });
+
+  test('other comments are none of ours', () => {
+    check('text', '# a comment about a', undefined);
+    check('text', '# HELPFUL a', undefined);
+    check('text', '# UNIT a seconds', undefined);
+    check('text', '# HELP', undefined);
+    check('text', '#', undefined);
+  });
+
+  test('quoted family names', () => {
+    const metadata = metadataOf('text', ['# TYPE "a.b \\"c\\"" gauge']);
+    expect([...metadata.families.keys()]).toStrictEqual(['a.b "c"']);
+  });
+
+  test('the first line of a kind wins', () => {
+    const lines = [
+      '# HELP a one',
+      '# HELP a two',
+      '# TYPE a counter',
+      '# TYPE a gauge',
+      '# UNIT a b',
+      '# UNIT a c',
+    ];
+    expect(metadataOf('openmetrics', lines).families.get('a')).toStrictEqual({
+      line: 1,
+      type: 'counter',
+      help: 'one',
+      unit: 'b',
+    });
+  });
+
+  test('a type that the format does not have is named and counts as unknown', () => {
+    const table = new SeriesTable();
+    const metadata = new PageMetadata(table, 'text');
+    expect(metadata.readLine('# TYPE a constructor', 1)).toBe(
+      'the type "constructor" is none of the format\'s',
+    );
+    expect(metadata.readLine('# TYPE b info', 2)).toBe('the type "info" is none of the format\'s');
+    expect(metadata.families.get('b')?.type).toBe('unknown');
+    expect(new PageMetadata(table, 'openmetrics').readLine('# TYPE a Counter', 1)).toBe(
+      'the type "Counter" is none of the format\'s',
+    );
+  });
+
+  test('EOF ends an OpenMetrics page and no other', () => {
+    expect(metadataOf('openmetrics', ['# EOF']).hasEnded).toBe(true);
+    expect(metadataOf('openmetrics', ['# EOFX']).hasEnded).toBe(false);
+    expect(metadataOf('text', ['# EOF']).hasEnded).toBe(false);
+  });
+});

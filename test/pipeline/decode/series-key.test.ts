@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import {
+  duplicateLabel,
+  isSameSeries,
+  labelValue,
+  parseSeriesKey,
+  type SeriesKey,
+  unescapeText,
+} from '../../../src/pipeline/decode/series-key.ts';
+
+function parse(text: string): SeriesKey {
+  const bytes = Buffer.from(`x${text}x`);
+  return parseSeriesKey(bytes, 1, bytes.length - 1);
+}
+
+test('a key is taken apart into name and labels', () => {
+  const check = (text: string, name: string, labels: Record<string, string>): void => {
+    const key = parse(text);
+    expect(key.name, text).toBe(name);
+    expect(key.labels, text).toStrictEqual(Object.entries(labels));
+  };
+  check('a', 'a', {});
+  check('a:b{}', 'a:b', {});
+  check('a{b="c"}', 'a', { b: 'c' });
+  check('a {\tb = "c" ,d="e", }', 'a', { b: 'c', d: 'e' });
+  check('{"a.b"}', 'a.b', {});
+  check('{"a{b=","c d"="}"}', 'a{b=', { 'c d': '}' });
+  check('{c="d", "a.b" , e="f"}', 'a.b', { c: 'd', e: 'f' });
+  check('a{b="Björn",c="佖"}', 'a', { b: 'Björn', c: '佖' });
+  check('a{b="x\\\\y\\"z\\nw\\t"}', 'a', { b: 'x\\y"z\nw\\t' });
+  check('{"a\\"b\\\\"}', 'a"b\\', {});
+  check('a{b="=,{}"}', 'a', { b: '=,{}' });
+});
+
+test('labels with an empty value are absent, but noted', () => {
+  const key = parse('a{b="",c="1",d=""}');
+  expect(key.labels).toStrictEqual([['c', '1']]);
+  expect(key.emptyLabels).toStrictEqual(['b', 'd']);
+});
+
+test('a label that stands twice is found', () => {
+  const check = (text: string, want: string | null): void => {
+    expect(duplicateLabel(parse(text)), text).toBe(want);
+  };
+  check('a{b="1",c="2"}', null);
+  check('a{b="1",b="2"}', 'b');
+  check('a{b="1",c="2","b"="1"}', 'b');
+  check('a{b="",b="1"}', 'b');
+  check('a{b="",b=""}', 'b');
+});
+
+test('series are the same whatever the order of their labels', () => {
+  const check = (a: string, b: string, want: boolean): void => {
+    expect(isSameSeries(parse(a), parse(b)), `${a} and ${b}`).toBe(want);
+  };
+  check('a{b="1",c="2"}', 'a{c="2",b="1"}', true);
+  check('a{b="1",c=""}', 'a{b="1"}', true);
+  check('a', '{"a"}', true);
+  check('a{b="1"}', 'a{b="2"}', false);
+  check('a{b="1"}', 'a{b="1",c="2"}', false);
+  check('a{b="1"}', 'b{b="1"}', false);
+});
+
+test('one label is looked up by name', () => {
+  const key = parse('a{b="1",c=""}');
+  expect(labelValue(key, 'b')).toBe('1');
+  expect(labelValue(key, 'c')).toBe('');
+  expect(labelValue(key, 'd')).toBe('');
+});
+
+test('three escapes are undone, the rest stays as it is', () => {
+  const check = (text: string, want: string): void => {
+    expect(unescapeText(text), text).toBe(want);
+  };
+  check('foo', 'foo');
+  check('\\\\', '\\');
+  check('\\n', '\n');
+  check('\\"', '"');
+  check('\\\\n', '\\n');
+  check('\\\\\\n', '\\\n');
+  check('\\foo', '\\foo');
+  check('foo\\', 'foo\\');
+});

@@ -1,0 +1,53 @@
+// The lenient decoder against the public suites: what a page holds that its suite accepts, it reads as the suite
+// says (values, labels, times, exemplars, metadata), and without a problem.
+
+import { describe, expect, test } from 'vitest';
+import type { ShownSample } from '../../../src/cli/show-families.ts';
+import { decodePage } from '../../support/decode-page.ts';
+import { type CaseSample, expositionSuites, pageBytes } from '../../support/exposition-cases.ts';
+
+/** Pages of suites that the formats forbid and that no other parser reads: the line is dropped here too. */
+const DROPPED: Readonly<Record<string, string>> = {
+  'a comma without labels': 'a label stands before a comma',
+  'a comma without labels, blanks before': 'a label stands before a comma',
+  'a comma without labels, blanks behind': 'a label stands before a comma',
+  'every kind of line, a comma missing between labels': 'labels are separated by commas',
+};
+
+for (const { name: suite, format, cases } of expositionSuites()) {
+  describe(suite, () => {
+    for (const one of cases) {
+      if (one.expect === 'reject' || one.name in DROPPED) continue;
+      test(one.name, () => {
+        const { families, samples, report } = decodePage(pageBytes(one), { format });
+        expect(report.problems).toStrictEqual([]);
+        if (one.samples !== undefined)
+          expect(samples.map(asCase).sort(bySeries)).toStrictEqual([...one.samples].sort(bySeries));
+        if (one.exemplars !== undefined) {
+          const exemplars = samples.flatMap(({ exemplar }) => exemplar ?? []);
+          expect(exemplars).toStrictEqual(
+            one.exemplars.map(([labels, value, timestampMs]) => ({
+              labels,
+              value,
+              ...(timestampMs === undefined ? {} : { timestampMs }),
+            })),
+          );
+        }
+        for (const key of ['help', 'type', 'unit'] as const)
+          for (const [family, want] of Object.entries(one[key] ?? {}))
+            expect(families.find(({ name }) => name === family)?.[key]).toBe(want);
+      });
+    }
+  });
+}
+
+function asCase({ name, labels, value, timestampMs }: ShownSample): CaseSample {
+  return timestampMs === undefined ? [name, labels, value] : [name, labels, value, timestampMs];
+}
+
+/** Suites list their samples by family; the order says nothing here. */
+function bySeries(a: CaseSample, b: CaseSample): number {
+  const key = ([name, labels, value]: CaseSample): string =>
+    JSON.stringify([name, Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)), value]);
+  return key(a) < key(b) ? -1 : 1;
+}

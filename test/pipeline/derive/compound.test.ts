@@ -1,0 +1,182 @@
+// Rules D and E: what makes a histogram or a summary, and what makes it invalid.
+import { describe, expect, test } from 'vitest';
+import { at, Target } from '../../support/target.ts';
+
+/** The points of one page and its reads; lines get their type. */
+function histogram(lines: string): ReturnType<Target['page']> {
+  return new Target().page(60, `# TYPE h histogram\n${lines}\n`);
+}
+
+function summary(lines: string): ReturnType<Target['page']> {
+  return new Target().page(60, `# TYPE s summary\n${lines}\n`);
+}
+
+describe('D: histograms', () => {
+  const check = (lines: string, want: string): void =>
+    expect(histogram(lines).shown).toEqual([want]);
+  const invalid = (lines: string): void => {
+    const seen = histogram(lines);
+    expect(seen.shown).toEqual([]);
+    expect(seen.reads).toEqual({ histogram_invalid: lines.split('\n').length });
+  };
+
+  test('D: buckets are differences, sorted by le; +Inf is no bound', () => {
+    check(
+      'h_bucket{le="10"} 5\nh_bucket{le="+Inf"} 7\nh_bucket{le="2.5"} 3\nh_sum 9.5\nh_count 7',
+      'histogram h{} count=7 sum=9.5 le2.5:3 le10:2 inf:2 @60 from 60',
+    );
+  });
+
+  test('D: the last bucket is the count less the last finite one; no +Inf line is fine', () => {
+    check(
+      'h_bucket{le="1"} 3\nh_sum 1\nh_count 8',
+      'histogram h{} count=8 sum=1 le1:3 inf:5 @60 from 60',
+    );
+    check('h_bucket{le="+Inf"} 7\nh_count 8', 'histogram h{} count=8 inf:8 @60 from 60');
+  });
+
+  test('D: no sum: it is left unset; no buckets: one for all', () => {
+    check('h_bucket{le="1"} 3\nh_count 8', 'histogram h{} count=8 le1:3 inf:5 @60 from 60');
+    check('h_count 8\nh_sum NaN', 'histogram h{} count=8 sum=NaN inf:8 @60 from 60');
+  });
+
+  test('D: no count: the point is dropped', () => {
+    invalid('h_bucket{le="1"} 3\nh_bucket{le="+Inf"} 3\nh_sum 1');
+    invalid('h_sum 1');
+  });
+
+  test('D: a bucket that is NaN or decreases, or a count below the last one, drops the point', () => {
+    invalid('h_bucket{le="1"} NaN\nh_count 8');
+    invalid('h_bucket{le="1"} 3\nh_bucket{le="2"} 2\nh_count 8');
+    invalid('h_bucket{le="1"} 9\nh_count 8');
+    invalid('h_bucket{le="+Inf"} 9\nh_count 8');
+    invalid('h_count NaN');
+    invalid('h_count -1');
+  });
+
+  test('D: counts are whole numbers that 64 bits hold', () => {
+    invalid('h_count 1.5');
+    invalid('h_bucket{le="1"} 0.5\nh_count 3');
+    invalid('h_count +Inf');
+    invalid('h_count 1e30');
+    check(
+      'h_count 18446744073709549568',
+      'histogram h{} count=18446744073709549568 inf:18446744073709549568 @60 from 60',
+    );
+  });
+
+  test('D: a bound that is missing, no number, or stands twice drops the point', () => {
+    invalid('h_bucket 3\nh_count 8');
+    invalid('h_bucket{le="x"} 3\nh_count 8');
+    invalid('h_bucket{le="NaN"} 3\nh_count 8');
+    invalid('h_bucket{le="1"} 3\nh_bucket{le="1.0"} 3\nh_count 8');
+  });
+
+  test('D: bounds that change their spelling are the same histogram', () => {
+    const target = new Target();
+    const text = (le: string, count: number): string =>
+      `# TYPE h histogram\nh_bucket{le="${le}"} ${count}\nh_count ${count}\n`;
+    target.page(0, text('1', 3));
+    expect(target.page(60, text('1.0', 4)).shown).toEqual([
+      'histogram h{} count=4 le1:4 inf:0 @60 from 0',
+    ]);
+  });
+
+  test('D: timestamps inside a group must agree', () => {
+    const stamped = (first: number, second: number): string =>
+      `h_bucket{le="1"} 3 ${at(first)}\nh_sum 3 ${at(first)}\nh_count 8 ${at(second)}`;
+    check(stamped(50, 50), 'histogram h{} count=8 sum=3 le1:3 inf:5 @50 from 50');
+    invalid(stamped(50, 51));
+    invalid(`h_bucket{le="1"} 3 ${at(50)}\nh_count 8`);
+    const target = new Target({ metrics: { honorTimestamps: false } });
+    expect(target.page(60, `# TYPE h histogram\n${stamped(50, 51)}\n`).shown).toHaveLength(1);
+  });
+
+  test('D: labelled histograms stay apart per label set, in any order of lines and labels', () => {
+    const { shown } = histogram(
+      [
+        'h_bucket{a="1",le="1"} 1',
+        'h_bucket{le="1",a="2"} 2',
+        'h_count{a="2"} 4',
+        'h_count{a="1"} 3',
+        'h_sum{a="2"} 40',
+        'h_sum{a="1"} 30',
+      ].join('\n'),
+    );
+    expect(shown).toEqual([
+      'histogram h{a=1} count=3 sum=30 le1:1 inf:2 @60 from 60',
+      'histogram h{a=2} count=4 sum=40 le1:2 inf:2 @60 from 60',
+    ]);
+  });
+
+  test('D: one broken label set takes no other with it, nor does a stray sample of the bare name', () => {
+    const { shown, reads } = histogram('h{a="2"} 5\nh_count{a="1"} NaN\nh_count{a="2"} 4\nh 5');
+    expect(shown).toEqual(['histogram h{a=2} count=4 inf:4 @60 from 60']);
+    expect(reads).toEqual({ used: 1, histogram_invalid: 3 });
+  });
+
+  test('D: a gaugehistogram is dropped and counted', () => {
+    const text = '# TYPE g gaugehistogram\ng_bucket{le="+Inf"} 3\ng_gcount 3\ng_gsum 4\n# EOF\n';
+    const seen = new Target().page(60, text);
+    expect(seen.shown).toEqual([]);
+    expect(seen.reads).toEqual({ gauge_histogram: 3 });
+  });
+
+  test('D: a family that becomes a histogram, or ceases to be one, is sent as what it is', () => {
+    const target = new Target();
+    const lines = 'h_bucket{le="1"} 2\nh_count 3\n';
+    expect(target.page(0, lines).shown).toEqual([
+      'gauge h_bucket{le=1} 2 @0',
+      'gauge h_count{} 3 @0',
+    ]);
+    expect(target.page(60, `# TYPE h histogram\n${lines}`).shown).toEqual([
+      'histogram h{} count=3 le1:2 inf:1 @60 from 60',
+    ]);
+    expect(target.page(120, lines).shown).toEqual([
+      'gauge h_bucket{le=1} 2 @120',
+      'gauge h_count{} 3 @120',
+    ]);
+    expect(target.page(180, `# TYPE h histogram\n${lines}`).shown).toEqual([
+      'histogram h{} count=3 le1:2 inf:1 @180 from 180',
+    ]);
+  });
+});
+
+describe('E: summaries', () => {
+  const check = (lines: string, want: string): void => expect(summary(lines).shown).toEqual([want]);
+  const invalid = (lines: string): void => {
+    const seen = summary(lines);
+    expect(seen.shown).toEqual([]);
+    expect(seen.reads).toEqual({ summary_invalid: lines.split('\n').length });
+  };
+
+  test('E: quantiles sorted, with NaN values kept', () => {
+    check(
+      's{quantile="0.9"} NaN\ns{quantile="0.5"} 2\ns_sum 9\ns_count 4',
+      'summary s{} count=4 sum=9 q0.5:2 q0.9:NaN @60 from 60',
+    );
+  });
+
+  test('E: no sum: 0; no quantiles: still sent', () => {
+    check('s_count 4', 'summary s{} count=4 sum=0 @60 from 60');
+    check('s{quantile="1"} 2\ns_count 4', 'summary s{} count=4 sum=0 q1:2 @60 from 60');
+  });
+
+  test('E: no count, or one that is no whole number: dropped', () => {
+    invalid('s{quantile="0.5"} 2\ns_sum 9');
+    invalid('s_sum 9\ns_count NaN');
+    invalid('s_count 1.5');
+  });
+
+  test('E: a quantile that is missing or no number drops the point', () => {
+    invalid('s 2\ns_count 4');
+    invalid('s{quantile="x"} 2\ns_count 4');
+  });
+
+  test('E: label sets stay apart', () => {
+    expect(summary('s_count{a="1"} 1\ns_count{a="2"} 2').shown).toEqual([
+      'summary s{a=1} count=1 sum=0 @60 from 60',
+      'summary s{a=2} count=2 sum=0 @60 from 60',
+    ]);
+  });
+});

@@ -1,0 +1,68 @@
+// What the pages of a target say against the catalog, told when it changes.
+import { describe, expect, test } from 'vitest';
+import type { DriftReport } from '../../../src/pipeline/derive/drift-report.ts';
+import { Target } from '../../support/target.ts';
+
+const PAGE = [
+  'engine_up 1',
+  'engine_info_schema_table_size 1',
+  '# TYPE engine_global_status_queries histogram',
+  'engine_global_status_queries_count 1',
+  'engine_dist_stats_connections 1',
+  'engine_dist_staengine_dist_Com_select 1',
+  'engine_server_cpu 1',
+].join('\n');
+
+describe('drift', () => {
+  const driftOf = (target: Target, seconds: number, text: string): DriftReport | null =>
+    target.page(seconds, `${text}\n`).translated.derived.drift;
+
+  test('B: what the page says against the catalog is found and counted', () => {
+    const drift = driftOf(new Target(), 0, PAGE);
+    expect(drift?.added).toEqual({
+      appeared: 1,
+      vanished: expect.any(Number),
+      contradicted: 1,
+      mangled: 1,
+    });
+    const engine = drift?.families.get('engine');
+    expect(engine?.appeared).toEqual({ count: 1, items: ['engine_server_cpu'] });
+    expect(engine?.vanished.items).toContain('engine_security_users_without_passwords');
+    expect(engine?.contradicted.items).toEqual([
+      { name: 'engine_global_status_queries', declared: 'histogram' },
+    ]);
+    expect(drift?.families.get('dist')?.mangled.items).toEqual([
+      {
+        name: 'engine_dist_staengine_dist_Com_select',
+        original: 'engine_dist_stats_Com_select',
+      },
+    ]);
+  });
+
+  test('B: it is told once: a page that says the same says nothing', () => {
+    const target = new Target();
+    expect(driftOf(target, 0, PAGE)).not.toBeNull();
+    expect(driftOf(target, 60, PAGE)).toBeNull();
+    expect(driftOf(target, 120, PAGE.replaceAll(' 1', ' 2'))).toBeNull();
+    expect(target.fail(180).translated.derived.drift).toBeNull();
+    expect(driftOf(target, 240, PAGE)).toBeNull();
+  });
+
+  test('B: only what is new is counted again', () => {
+    const target = new Target();
+    driftOf(target, 0, PAGE);
+    expect(driftOf(target, 60, `${PAGE}\nengine_server_disk 1`)?.added).toEqual({
+      appeared: 1,
+      vanished: 0,
+      contradicted: 0,
+      mangled: 0,
+    });
+    const gone = driftOf(target, 120, PAGE.replace('engine_info_schema_table_size 1\n', ''));
+    expect(gone?.added).toMatchObject({ appeared: 0, vanished: 1 });
+    expect(driftOf(target, 180, PAGE)?.added).toMatchObject({ appeared: 0, vanished: 0 });
+  });
+
+  test('B: strict mode does not use the catalog', () => {
+    expect(driftOf(new Target({ metrics: { mapping: 'strict' } }), 0, PAGE)).toBeNull();
+  });
+});

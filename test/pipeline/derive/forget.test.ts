@@ -1,0 +1,157 @@
+// What has been gone for long is given up: a target whose labels change without end stays of one size.
+import { describe, expect, test } from 'vitest';
+import { at, outcomeOf, Target } from '../../support/target.ts';
+
+const HOUR = 3600;
+
+/** How much the table holds, in everything that could grow. */
+function sizes(target: Target): Record<string, number> {
+  const { table } = target.translation;
+  return {
+    rows: table.count - table.free.length,
+    metrics: table.metrics.length - table.spare.metrics.length,
+    metricKeys: table.metricByKey.size,
+    blocks: table.blocks.length - table.spare.blocks.length,
+    components: table.components.length - table.spare.components.length,
+    services: table.services.length - table.spare.services.length,
+    compounds: table.compounds.size,
+    compoundKeys: table.compoundByKey.size,
+    created: table.createdRows.size,
+    identities: table.identities.size,
+  };
+}
+
+describe('a series that is gone', () => {
+  test('is forgotten after an hour of good pages, and is a new one when it is back', () => {
+    const target = new Target();
+    target.page(0, '# TYPE x counter\nx 5\ny 1\n');
+    const before = sizes(target)['rows'] ?? 0;
+    for (const minutes of [1, 30, 59]) target.page(minutes * 60, 'y 1\n');
+    expect(sizes(target)['rows']).toBe(before);
+    target.page(HOUR + 60, 'y 1\n');
+    expect(sizes(target)['rows']).toBe(before - 1);
+    const seen = target.page(2 * HOUR, '# TYPE x counter\nx 9\ny 1\n');
+    expect(seen.shown).toContain(`sum x{} 9 @${2 * HOUR} from ${2 * HOUR}`);
+  });
+
+  test('is forgotten an hour after its end, not after its last sample', () => {
+    const target = new Target();
+    const text = '# TYPE x counter\nx 5\n';
+    target.page(0, text);
+    expect(target.page(3 * HOUR, 'y 1\n').shown).toContain(`sum x{} stale @${3 * HOUR} from 0`);
+    target.page(3 * HOUR + 60, 'y 1\n');
+    expect(target.page(3 * HOUR + 120, text).shown).toContain(
+      `sum x{} 5 @${3 * HOUR + 120} from 0`,
+    );
+  });
+
+  test('is kept for four intervals where these are long', () => {
+    const target = new Target({ metrics: { intervalMs: HOUR * 1000 } });
+    const text = '# TYPE x counter\nx 5\n';
+    target.page(0, text);
+    for (const hours of [1, 2, 3, 4]) target.page(hours * HOUR, 'y 1\n');
+    expect(target.page(5 * HOUR, text).shown).toContain(`sum x{} 5 @${5 * HOUR} from 0`);
+  });
+
+  test('is remembered through an outage: its start stays, whatever the outage lasts', () => {
+    const target = new Target();
+    const page = (seconds: number): string =>
+      `engine_global_status_uptime ${500 + seconds} ${at(seconds)}\nengine_global_status_queries ${seconds} ${at(seconds)}\n`;
+    target.page(0, page(0));
+    for (let hours = 1; hours < 9; hours++) target.fail(hours * HOUR);
+    expect(target.page(9 * HOUR, page(9 * HOUR)).shown[1]).toMatch(/from -500$/);
+  });
+
+  test('is kept until its marker is due, however late that is', () => {
+    const target = new Target({ metrics: { staleAfterMs: 3 * HOUR * 1000 } });
+    target.page(0, `x 1 ${at(0)}\ny 1\n`);
+    const later = [1, 2, 3].flatMap(hours => target.page(hours * HOUR, 'y 1\n').shown);
+    expect(later).toContain('gauge x{} stale @0.001');
+  });
+
+  test('rows of a page that went over its limit are new with the next good page, and are no trouble before', () => {
+    const target = new Target();
+    const { limits } = target.translation;
+    Object.assign(target.translation, { limits: { ...limits, samples: 2 } });
+    const text = '# TYPE x counter\nx{a="1"} 1\nx{a="2"} 2\nx{a="3"} 3\n';
+    expect(target.page(0, text).shown).toEqual([]);
+    target.fail(60);
+    Object.assign(target.translation, { limits });
+    const seen = target.page(120, text);
+    expect(seen.shown).toHaveLength(3);
+    expect(seen.own.find(({ metric }) => metric === 'scrape_series_added')?.value).toBe(3);
+  });
+
+  test('a page that is laid out like one from before is not taken for it when its rows are gone', () => {
+    const target = new Target();
+    const page = 'x 1\ny 1\nx{namespace="stranger"} 1\n';
+    target.page(0, page);
+    target.page(60, page);
+    for (const minutes of [2, 30, 62, 63]) target.fail(minutes * 60);
+    const rows = sizes(target)['rows'] ?? 0;
+    const seen = target.page(2 * HOUR - 60, page);
+    expect(seen.reads).toEqual({ used: 2, unconfigured: 1 });
+    expect(sizes(target)['rows']).toBe(rows + 1);
+    expect(target.page(2 * HOUR, page).shown).toEqual([
+      `gauge x{} 1 @${2 * HOUR}`,
+      `gauge y{} 1 @${2 * HOUR}`,
+    ]);
+  });
+});
+
+describe('churn', () => {
+  test('of names, labels, servers, scopes and services ends in tables of one size', () => {
+    const target = new Target({ services: ['a'], unconfigured: 'send' });
+    const page = (round: number): string =>
+      [
+        `name_${round}{namespace="a"} 1`,
+        `x{namespace="a",server_name="s${round}"} 1`,
+        `engine_global_status_uptime{namespace="a",server_name="s${round}"} 5`,
+        `x{namespace="a",otel_scope_name="lib${round}"} 1`,
+        `x{namespace="svc${round}"} 1`,
+        `x{namespace="a",job="j${round}"} 1`,
+        '# TYPE h histogram',
+        `h_bucket{namespace="a",server_name="s${round}",le="1"} 1`,
+        `h_count{namespace="a",server_name="s${round}"} 1`,
+        '# TYPE c counter',
+        `c_total{namespace="a",id="${round}"} 1`,
+        `c_created{namespace="a",id="${round}"} ${at(0) / 1000}`,
+        '# EOF\n',
+      ].join('\n');
+    const atRound: Record<string, number>[] = [];
+    for (let round = 0; round < 40; round++) {
+      target.page(round * 600, page(round));
+      atRound.push(sizes(target));
+    }
+    expect(atRound[39]).toEqual(atRound[12]);
+    const { table } = target.translation;
+    expect(table.count).toBeLessThan(200);
+    expect(table.services.length).toBeLessThan(20);
+  });
+
+  test('of single buckets leaves the histogram alive, whichever row was its head', () => {
+    const target = new Target();
+    const page = (round: number): string =>
+      `# TYPE h histogram\nh_bucket{le="${round}"} 1\nh_count ${round + 1}\n`;
+    for (let round = 0; round < 30; round++) {
+      const [point] = target.page(round * 600, page(round)).shown;
+      expect(point).toBe(
+        `histogram h{} count=${round + 1} le${round}:1 inf:${round} @${round * 600} from 0`,
+      );
+    }
+    const [compound] = target.translation.table.compounds.values();
+    expect(compound?.rows.length).toBeLessThan(10);
+  });
+
+  test('a service that no entry names is given up with its last series; a configured one never', () => {
+    const target = new Target({ services: ['a', 'b'], unconfigured: 'send' });
+    target.page(0, 'x{namespace="a"} 1\nx{namespace="b"} 1\nx{namespace="z"} 1\n');
+    for (const minutes of [1, 30, 62, 63]) target.page(minutes * 60, 'x{namespace="a"} 1\n');
+    const seen = target.page(2 * HOUR, 'x{namespace="a"} 1\n');
+    expect(outcomeOf(seen, 'z')).toBeUndefined();
+    expect(outcomeOf(seen, 'b')).toMatchObject({ isUp: false, reason: 'absent' });
+    const back = target.page(2 * HOUR + 60, 'x{namespace="y"} 1\nx{namespace="a"} 1\n');
+    expect(outcomeOf(back, 'y')).toMatchObject({ isUp: true, configIndex: -1 });
+    expect(back.own.filter(({ serviceId }) => serviceId === 'y')).toHaveLength(6);
+  });
+});

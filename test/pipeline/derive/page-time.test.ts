@@ -1,0 +1,126 @@
+// F1 and F2 where clocks are set: ours by days, back and forth, and the service's.
+import { describe, expect, test } from 'vitest';
+import {
+  at,
+  type Clocks,
+  outcomeOf,
+  type Seen,
+  Target,
+  type TargetOptions,
+} from '../../support/target.ts';
+
+const DAY = 86_400;
+
+/** Scrapes of `text` (`@` is the time at the service) each minute; `ours` is by how much our clock is off. */
+function run(
+  text: string,
+  ours: readonly number[],
+  options: TargetOptions & { readonly hasDate?: boolean } = {},
+): Seen[] {
+  const target = new Target(options);
+  return ours.map((offset, minute) => {
+    const seconds = 60 * (minute + 1);
+    const clocks: Clocks = { wall: seconds + offset, monotonic: seconds };
+    const dated = options.hasDate === false ? clocks : { ...clocks, server: seconds };
+    const page = text.replaceAll('@', String(at(seconds - 5))).replaceAll('%', String(minute + 1));
+    return target.page(seconds, `${page}\n`, dated);
+  });
+}
+
+const shown = (seen: readonly Seen[]): string[] => seen.flatMap(one => one.shown);
+
+describe('our clock is set', () => {
+  test('F2: set back by days, explicit timestamps are not the future: the Date of the answer says so', () => {
+    const seen = run('a % @', [0, -3 * DAY, -3 * DAY]);
+    expect(shown(seen)).toEqual(['gauge a{} 1 @55', 'gauge a{} 2 @115', 'gauge a{} 3 @175']);
+  });
+
+  test('F2: wrong by days from the start, explicit timestamps are believed with the Date of the answer', () => {
+    expect(shown(run('a % @', [-3 * DAY]))).toEqual(['gauge a{} 1 @55']);
+    expect(run('a % @', [-3 * DAY], { hasDate: false })[0]?.reads).toEqual({ time_future: 1 });
+  });
+
+  test('F1: set by days, samples without timestamps go on in the time of the service', () => {
+    for (const days of [-3 * DAY, 3 * DAY]) {
+      const seen = run('a %', [0, days, days, 0]);
+      expect(shown(seen)).toEqual(
+        [60, 120, 180, 240].map((time, i) => `gauge a{} ${i + 1} @${time}`),
+      );
+      expect(seen.flatMap(one => one.own).filter(({ metric }) => metric === 'up')).toHaveLength(4);
+    }
+  });
+
+  test('F1: set by days while the service does not answer, time goes on by its last Date', () => {
+    const target = new Target();
+    target.page(60, 'a 1\n', { server: 60 });
+    const { own } = target.fail(120, 'timeout', { wall: 120 - 3 * DAY, monotonic: 120 });
+    expect(own[0]?.timeNs).toBe(`${at(120)}000000`);
+  });
+
+  test('F1: put right by days, samples without timestamps follow at once', () => {
+    // The first page was dated wrongly; the second is dated right, and is not lost for three days.
+    const seen = run('a %', [3 * DAY, 0, 0]);
+    expect(shown(seen).slice(1)).toEqual(['gauge a{} 2 @120', 'gauge a{} 3 @180']);
+    expect(seen.at(-1)?.reads).toEqual({ used: 1 });
+    const back = run('a %', [-3 * DAY, 0, 0]);
+    expect(shown(back).slice(1)).toEqual(['gauge a{} 2 @120', 'gauge a{} 3 @180']);
+  });
+
+  test('F1: without any Date the clock as it is now is believed, and nothing is lost', () => {
+    const seen = run('a %', [0, -3 * DAY, -3 * DAY], { hasDate: false });
+    expect(shown(seen)).toEqual([
+      'gauge a{} 1 @60',
+      `gauge a{} 2 @${120 - 3 * DAY}`,
+      `gauge a{} 3 @${180 - 3 * DAY}`,
+    ]);
+  });
+
+  test('F1: set back by minutes, time goes on at half its pace until the clock has caught up', () => {
+    const seen = run('a %', [0, -120, -120, -120, -120, -120]);
+    expect(shown(seen).map(point => point.split('@')[1])).toEqual([
+      '60',
+      '90',
+      '120',
+      '150',
+      '180',
+      '240',
+    ]);
+  });
+
+  test('F5: a counter that began anew with a clock put right starts before its points', () => {
+    const text = 'engine_global_status_uptime 30%\nengine_global_status_queries %';
+    const sums = shown(run(text, [3 * DAY, 0, 0])).filter(point => point.startsWith('sum'));
+    expect(sums.slice(1)).toEqual([
+      'sum engine_global_status_queries{} 2 @120 from -182',
+      'sum engine_global_status_queries{} 3 @180 from -182',
+    ]);
+  });
+
+  test('F8: in delta mode a clock put right makes a new baseline, no spike', () => {
+    const seen = run('# TYPE a counter\na %', [3 * DAY, 0, 0], { temporality: 'delta' });
+    expect(seen.map(({ reads }) => reads)).toEqual([{ baseline: 1 }, { baseline: 1 }, { used: 1 }]);
+  });
+
+  test('G2: ages are counted by the clock that nobody sets: nothing ends because of a step', () => {
+    for (const days of [-3 * DAY, 3 * DAY])
+      for (const seen of run('a 1 @', [0, days, days, 0]).slice(1)) {
+        expect(seen.points.every(({ flags }) => flags === 0)).toBe(true);
+        expect(outcomeOf(seen)).toMatchObject({ isSourceStale: false, stalePoints: 0 });
+      }
+  });
+});
+
+describe("the service's clock is set", () => {
+  test('F2: ahead by hours with its Date: its timestamps are believed', () => {
+    const target = new Target();
+    const seen = target.page(60, `a 1 ${at(7255)}\n`, { server: 7260 });
+    expect(seen.shown).toEqual(['gauge a{} 1 @7255']);
+  });
+
+  test('F2: put right by hours: what it dated wrongly is forgotten once its Date is right', () => {
+    const target = new Target();
+    target.page(60, `a 1 ${at(7255)}\n`, { server: 7260 });
+    const seen = target.page(120, `a 2 ${at(115)}\n`, { server: 120 });
+    expect(seen.shown).toEqual(['gauge a{} 2 @115']);
+  });
+});

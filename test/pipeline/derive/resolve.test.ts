@@ -1,0 +1,168 @@
+// Rules I1 to I3 and I5, A4, A5: whose a series is, its scope, and which labels stay.
+import { describe, expect, test } from 'vitest';
+import { Target, type TargetOptions } from '../../support/target.ts';
+
+function seen(text: string, options: TargetOptions = {}): ReturnType<Target['page']> {
+  return new Target(options).page(60, `${text}\n`);
+}
+
+describe('I1: Resources', () => {
+  test('I1: one Resource per service, told apart by `namespace`, which leaves the points', () => {
+    const text = 'x{namespace="a",server_name="s"} 1\nx{namespace="b",server_name="s"} 2';
+    const { points } = seen(text, { services: ['a', 'b'] });
+    expect(
+      points.map(({ serviceId, attributes, value }) => [serviceId, attributes, value]),
+    ).toEqual([
+      ['a', 'server_name=s', 1],
+      ['b', 'server_name=s', 2],
+    ]);
+  });
+
+  test('I1: service.name, the service id, the attributes of the entry, and where it was scraped', () => {
+    const identity = {
+      name: 'orders',
+      id: 'dbpgf1',
+      attributes: { 'deployment.environment.name': 'production' },
+      server: { address: 'api.example.com', port: 443, scheme: 'https' },
+    };
+    const [point] = seen('x 1', { identity }).points;
+    expect(point?.resource.split(',')).toEqual([
+      'deployment.environment.name=production',
+      'server.address=api.example.com',
+      'server.port=443',
+      'service.instance.id=dbpgf1',
+      'service.name=orders',
+      'url.scheme=https',
+    ]);
+  });
+
+  test('I1: job and instance are no attributes of points, the other labels are', () => {
+    const labels =
+      'job="j",instance="i:1",service_name="n",server_name="s",server_type="engine",id="1"';
+    expect(seen(`x{${labels}} 1`).points[0]?.attributes).toBe(
+      'id=1,server_name=s,server_type=engine,service_name=n',
+    );
+  });
+
+  test('I1: drop_labels leave the points, too', () => {
+    const metrics = { dropLabels: ['server_type', 'id'] };
+    expect(seen('x{server_type="engine",id="1",a="b"} 1', { metrics }).points[0]?.attributes).toBe(
+      'a=b',
+    );
+  });
+
+  test('I1: a page without namespace belongs to the one service of its target', () => {
+    const { points } = seen('x 1\nx{namespace="a"} 2\nx{namespace="b"} 3', { services: ['a'] });
+    expect(points.map(({ serviceId, value }) => [serviceId, value])).toEqual([['a', 1]]);
+    // The second line is the same series once its namespace is gone.
+  });
+
+  test('I1: where several are configured, samples without namespace are nobody’s', () => {
+    const result = seen('x 1\nx{namespace="a"} 2', { services: ['a', 'b'] });
+    expect(result.points.map(({ serviceId }) => serviceId)).toEqual(['a']);
+    expect(result.reads).toEqual({ used: 1, unconfigured: 1 });
+  });
+
+  test('I1: services that no entry names are counted and not sent, unless they are to be', () => {
+    const text = 'x{namespace="a"} 1\nx{namespace="z"} 2';
+    const dropped = seen(text, { services: ['a'] });
+    expect(dropped.reads).toEqual({ used: 1, unconfigured: 1 });
+    expect(dropped.translated.derived.services.map(({ id }) => id)).toEqual(['a']);
+    const sent = seen(text, { services: ['a'], unconfigured: 'send' });
+    expect(sent.points.map(({ serviceId }) => serviceId)).toEqual(['a', 'z']);
+    expect(
+      sent.translated.derived.services.map(({ id, configIndex }) => [id, configIndex]),
+    ).toEqual([
+      ['a', 0],
+      ['z', -1],
+    ]);
+  });
+
+  test('I1: namespace: prefix puts the id before every name, and leaves the Resource', () => {
+    const result = seen('x{namespace="a"} 1', {
+      services: ['a'],
+      metrics: { namespace: 'prefix' },
+    });
+    const [point] = result.points.filter(({ metric }) => metric === 'a.x');
+    expect(point).toMatchObject({ serviceId: 'a' });
+    expect(result.points.map(({ metric }) => metric)).toContain('a.up');
+  });
+});
+
+describe('I2: scopes', () => {
+  const scopeOf = (text: string, options?: TargetOptions): string | undefined =>
+    seen(text, options).points[0]?.scope;
+
+  test('I2: by family, without version', () => {
+    expect(scopeOf('engine_up 1')).toBe('prom2otlp/engine');
+    expect(scopeOf('engine_multimaster_status_info 1')).toBe('prom2otlp/multimaster');
+    expect(scopeOf('engine_dist_qps 1')).toBe('prom2otlp/dist');
+    expect(scopeOf('proxy_up 1')).toBe('prom2otlp/proxy');
+    expect(scopeOf('process_resident_memory_bytes 1')).toBe('prom2otlp/process');
+    expect(scopeOf('go_goroutines 1')).toBe('prom2otlp/other');
+  });
+
+  test('I2: one scope in strict mode', () => {
+    expect(scopeOf('proxy_up 1', { metrics: { mapping: 'strict' } })).toBe('prom2otlp');
+  });
+
+  test('I2: otel_scope_* labels win and leave the points', () => {
+    const labels = 'a="b",otel_scope_name="lib",otel_scope_version="1.2",otel_scope_color="red"';
+    const [point] = seen(`x{${labels}} 1`).points;
+    expect(point).toMatchObject({ scope: 'lib', attributes: 'a=b' });
+    expect(seen('x{otel_scope_version="1.2"} 1').points[0]?.scope).toBe('prom2otlp/other');
+  });
+
+  test('I2: the order of scope labels makes no other scope', () => {
+    const target = new Target();
+    target.page(
+      0,
+      'x{otel_scope_a="1",otel_scope_b="2"} 1\ny{otel_scope_b="2",otel_scope_a="1"} 1\n',
+    );
+    expect(target.translation.table.blocks.filter(({ component }) => component >= 0)).toHaveLength(
+      1,
+    );
+  });
+});
+
+describe('I3: target_info', () => {
+  test('I3: its labels go to the Resource, and it is no metric', () => {
+    const { points, reads } = seen(
+      '# TYPE target info\ntarget_info{job="j",cloud="x"} 1\ny 2\n# EOF',
+    );
+    expect(points.map(({ metric }) => metric)).toEqual(['y']);
+    expect(points[0]?.resource).toBe('cloud=x,service.instance.id=local,service.name=local');
+    expect(reads).toEqual({ used: 1, metadata: 1 });
+  });
+
+  test('I3: in the text format, too, and also where filters leave it out', () => {
+    const { points } = seen('target_info{cloud="x"} 1\ny 2', { metrics: { include: [/^y$/] } });
+    expect(points[0]?.resource).toContain('cloud=x');
+  });
+
+  test('I3: what the entry says beats it; what it says changes with it', () => {
+    const target = new Target({ identity: { attributes: { cloud: 'mine' } } });
+    const resource = (text: string, seconds: number): string | undefined =>
+      target.page(seconds, `${text}\ny 1\n`).points.find(({ metric }) => metric === 'y')?.resource;
+    expect(resource('target_info{cloud="x",zone="1"} 1', 0)).toContain('cloud=mine,');
+    expect(resource('target_info{cloud="x",zone="2"} 1', 60)).toContain('zone=2');
+    expect(resource('target_info{cloud="x",zone="1"} 1', 120)).toContain('zone=1');
+  });
+
+  test('I3: the target_info of one service says nothing of another', () => {
+    const text = 'target_info{namespace="a",zone="1"} 1\ny{namespace="a"} 1\ny{namespace="b"} 1';
+    const { points } = seen(text, { services: ['a', 'b'] });
+    expect(points.map(({ resource }) => resource.includes('zone=1'))).toEqual([true, false]);
+  });
+});
+
+describe('I5: envelopes', () => {
+  test('I5: none is empty', () => {
+    const target = new Target({ services: ['a', 'b'] });
+    const { translated } = target.page(60, 'x{namespace="z"} 1\n');
+    expect(translated.batch.parts.map(({ service, points }) => [service, points])).toEqual([
+      ['a', 6],
+      ['b', 6],
+    ]);
+  });
+});

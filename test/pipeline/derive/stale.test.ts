@@ -1,0 +1,231 @@
+// Rules G1 to G4: series that end.
+import { describe, expect, test } from 'vitest';
+import { at, outcomeOf, Target } from '../../support/target.ts';
+
+const HISTOGRAM =
+  '# TYPE h histogram\nh_bucket{le="1"} 2\nh_bucket{le="+Inf"} 3\nh_count 3\nh_sum 4\n';
+
+describe('G1: without timestamps', () => {
+  test('G1: in the last good page and absent now: one marker with the time of this scrape, once only', () => {
+    const target = new Target();
+    target.page(0, 'a{x="1"} 1\nb 2\n');
+    expect(target.page(60, 'b 2\n').shown).toEqual(['gauge a{x=1} stale @60', 'gauge b{} 2 @60']);
+    expect(target.page(120, 'b 2\n').shown).toEqual(['gauge b{} 2 @120']);
+  });
+
+  test('G1: a marker has the attributes, type, unit and start of its series', () => {
+    const target = new Target();
+    const line = 'engine_global_status_bytes_sent{server_name="s"}';
+    target.page(0, `engine_global_status_uptime{server_name="s"} 50\n${line} 7\n`);
+    const [, marker] = target.page(60, 'b 1\n').points;
+    expect(marker).toMatchObject({
+      metric: 'engine_global_status_bytes_sent',
+      attributes: 'server_name=s',
+      unit: 'By',
+      type: 'sum',
+      flags: 1,
+      value: undefined,
+    });
+  });
+
+  test('G1: a histogram keeps its bounds with zero counts and a sum, a summary its quantiles', () => {
+    const target = new Target();
+    target.page(0, `${HISTOGRAM}# TYPE s summary\ns{quantile="0.5"} 1\ns_count 2\ns_sum 3\n`);
+    const { points } = target.page(60, 'b 1\n');
+    expect(points.map(({ metric, flags, distribution }) => [metric, flags, distribution])).toEqual([
+      ['h', 1, 'count=0 sum=0 le1:0 inf:0'],
+      ['s', 1, 'count=0 sum=0 q0.5:0'],
+      ['b', 0, ''],
+    ]);
+  });
+
+  test('G1: the marker of a histogram names each bound once, however it was spelled', () => {
+    const target = new Target();
+    const text = (le: string): string => `# TYPE h histogram\nh_bucket{le="${le}"} 2\nh_count 3\n`;
+    target.page(0, text('1'));
+    target.page(60, text('1.0'));
+    expect(target.fail(120).points[0]?.distribution).toBe('count=0 le1:0 inf:0');
+  });
+
+  test('G1: a failed scrape ends all series of the last good page, once', () => {
+    const target = new Target();
+    target.page(0, `a 1\n${HISTOGRAM}`);
+    const failed = target.fail(60);
+    expect(failed.shown).toEqual(['gauge a{} stale @60', 'histogram h{} stale @60 from 0']);
+    expect(outcomeOf(failed)).toMatchObject({
+      isUp: false,
+      reason: 'timeout',
+      stalePoints: 2,
+      points: 8,
+    });
+    expect(target.fail(120).shown).toEqual([]);
+  });
+
+  test('G1: after a failed scrape the series go on, with the start they had', () => {
+    const target = new Target();
+    const text = '# TYPE c counter\nc 5\n';
+    target.page(0, text);
+    target.fail(60);
+    expect(target.page(120, text).shown).toEqual(['sum c{} 5 @120 from 0']);
+    // And they can end again.
+    expect(target.page(180, '').shown).toEqual(['sum c{} stale @180 from 0']);
+  });
+
+  test('G1: a service that fails alone ends its series; the others go on', () => {
+    const target = new Target({ services: ['a', 'b'] });
+    const lines = (value: number): string =>
+      `x{namespace="a"} ${value}\nx{namespace="b"} ${value}\n`;
+    target.page(0, lines(1));
+    const bad = 'y{namespace="a"} 1,5\nz{namespace="a"} 1,5\n';
+    expect(
+      target.page(60, lines(2) + bad).points.map(({ serviceId, flags }) => [serviceId, flags]),
+    ).toEqual([
+      ['a', 1],
+      ['b', 0],
+    ]);
+  });
+
+  test('G1: a histogram of which a bucket vanished goes on without it', () => {
+    const target = new Target();
+    target.page(0, HISTOGRAM);
+    const { shown } = target.page(
+      60,
+      '# TYPE h histogram\nh_bucket{le="+Inf"} 4\nh_count 4\nh_sum 4\n',
+    );
+    expect(shown).toEqual(['histogram h{} count=4 sum=4 inf:4 @60 from 0']);
+  });
+});
+
+describe('G2: with timestamps', () => {
+  test('G2: absent for stale_after: a marker 1 ms behind the last point', () => {
+    const target = new Target();
+    target.page(0, `a 1 ${at(0)}\nb 1 ${at(0)}\n`);
+    const b = (seconds: number): string => `b 1 ${at(seconds)}\n`;
+    for (const seconds of [60, 120, 180, 240])
+      expect(target.page(seconds, b(seconds)).shown).toEqual([`gauge b{} 1 @${seconds}`]);
+    expect(target.page(300, b(300)).shown).toEqual(['gauge a{} stale @0.001', 'gauge b{} 1 @300']);
+    expect(target.page(360, b(360)).shown).toEqual(['gauge b{} 1 @360']);
+  });
+
+  test('G2: a timestamp that has not moved for stale_after ends the series, though it is on the page', () => {
+    const target = new Target();
+    const text = `a 1 ${at(-30)}\n`;
+    target.page(0, text);
+    for (const seconds of [60, 120, 180, 240]) expect(target.page(seconds, text).shown).toEqual([]);
+    const seen = target.page(300, text);
+    expect(seen.shown).toEqual(['gauge a{} stale @-29.999']);
+    expect(seen.reads).toEqual({ repeated: 1 });
+    expect(target.page(360, text).shown).toEqual([]);
+  });
+
+  test('G2: a marker never stands in the way of the next sample, however old its stamp', () => {
+    const target = new Target();
+    target.page(0, `a 1 ${at(-600)}\n`);
+    expect(target.page(300, '').shown).toEqual(['gauge a{} stale @-599.999']);
+    expect(target.page(360, `a 1 ${at(-599.998)}\n`).shown).toEqual(['gauge a{} 1 @-599.998']);
+  });
+
+  test('G2: the sample that a marker ended is a repeat, and another value of its time a conflict', () => {
+    const target = new Target();
+    target.page(0, `a 1 ${at(0)}\n`);
+    target.page(300, '');
+    expect(target.page(360, `a 1 ${at(0)}\n`).reads).toEqual({ repeated: 1 });
+    expect(target.page(420, `a 2 ${at(0)}\n`).reads).toEqual({ time_conflict: 1 });
+    expect(target.page(480, `a 2 ${at(0.001)}\n`).reads).toEqual({ time_conflict: 1 });
+    expect(target.page(540, `a 2 ${at(-1)}\n`).reads).toEqual({ time_backwards: 1 });
+  });
+
+  test('G2: timestamps that only go back do not keep a series alive', () => {
+    const target = new Target();
+    target.page(0, `a 1 ${at(0)}\n`);
+    target.page(240, `a 2 ${at(-60)}\n`);
+    expect(target.page(300, `a 2 ${at(-30)}\n`).shown).toEqual(['gauge a{} stale @0.001']);
+  });
+
+  test('G2: failed scrapes end what has timestamps after stale_after only', () => {
+    const target = new Target();
+    target.page(0, `a 1 ${at(0)}\n`);
+    expect([60, 120, 180, 240].flatMap(seconds => target.fail(seconds).shown)).toEqual([]);
+    expect(target.fail(300).shown).toEqual(['gauge a{} stale @0.001']);
+  });
+
+  test('G2: source_stale says that a service stands still, until it moves', () => {
+    const target = new Target();
+    const stale = (seconds: number, stamp: number): boolean | undefined =>
+      outcomeOf(target.page(seconds, `a 1 ${at(stamp)}\nb 1 ${at(stamp - 5)}\n`))?.isSourceStale;
+    expect([stale(0, 0), stale(299, 0), stale(300, 0), stale(360, 0), stale(420, 410)]).toEqual([
+      false,
+      false,
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test('G2: a service of which everything is filtered is no stale source', () => {
+    const target = new Target({ metrics: { exclude: [/^.*$/] } });
+    target.page(0, `a 1 ${at(0)}\n`);
+    expect(outcomeOf(target.page(600, `a 1 ${at(600)}\n`))?.isSourceStale).toBe(false);
+  });
+
+  test('G2: a histogram that stands still ends as a whole', () => {
+    const target = new Target();
+    const text = HISTOGRAM.replaceAll(/(\d)\n/g, `$1 ${at(0)}\n`);
+    target.page(0, text);
+    expect(target.page(300, text).shown).toEqual(['histogram h{} stale @0.001 from 0']);
+    expect(target.page(360, text).reads).toEqual({ repeated: 4 });
+  });
+
+  test('G2: a histogram that is no longer valid ends after stale_after', () => {
+    const target = new Target();
+    target.page(0, HISTOGRAM);
+    const broken = HISTOGRAM.replace('h_count 3', 'h_count 1');
+    expect(target.page(60, broken).shown).toEqual([]);
+    expect(target.page(300, broken).shown).toEqual(['histogram h{} stale @300 from 0']);
+    expect(target.page(360, HISTOGRAM).shown).toEqual([
+      'histogram h{} count=3 sum=4 le1:2 inf:1 @360 from 0',
+    ]);
+  });
+});
+
+describe('G3 and G4', () => {
+  test('G3: a configured service that is absent from a good answer is down, with its reason', () => {
+    const target = new Target({ services: ['a', 'b'] });
+    const seen = target.page(0, 'x{namespace="a"} 1\n');
+    expect([outcomeOf(seen, 'a'), outcomeOf(seen, 'b')]).toMatchObject([
+      { isUp: true, reason: '' },
+      { isUp: false, reason: 'absent' },
+    ]);
+    const up = seen.own.filter(({ metric }) => metric === 'up');
+    expect(up.map(({ serviceId, value }) => [serviceId, value])).toEqual([
+      ['a', 1],
+      ['b', 0],
+    ]);
+  });
+
+  test('G3: a service that leaves the answer ends with its series, and is up again when it is back', () => {
+    const target = new Target({ services: ['a', 'b'] });
+    const both = 'x{namespace="a"} 1\nx{namespace="b"} 1\n';
+    target.page(0, both);
+    const gone = target.page(60, 'x{namespace="a"} 1\n');
+    expect(gone.points.map(({ serviceId, flags }) => [serviceId, flags])).toEqual([
+      ['a', 0],
+      ['b', 1],
+    ]);
+    expect(outcomeOf(gone, 'b')).toMatchObject({ isUp: false, reason: 'absent', samples: 0 });
+    expect(outcomeOf(target.page(120, both), 'b')).toMatchObject({ isUp: true, samples: 1 });
+  });
+
+  test('G4: an ordinary NaN is a value, and no marker', () => {
+    const [point] = new Target().page(0, 'a NaN\n').points;
+    expect(point).toMatchObject({ value: 'NaN', flags: 0 });
+  });
+
+  test('G4: stale_markers: false sends none', () => {
+    const target = new Target({ metrics: { staleMarkers: false } });
+    target.page(0, `a 1\nb 1 ${at(0)}\n`);
+    expect(target.fail(60).shown).toEqual([]);
+    expect(target.page(600, 'c 1\n').shown).toEqual(['gauge c{} 1 @600']);
+    expect(target.page(660, `a 1\nb 1 ${at(1)}\nc 1\n`).shown).toHaveLength(3);
+  });
+});

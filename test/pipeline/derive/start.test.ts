@@ -1,0 +1,453 @@
+// Rules F4 to F7: when a counter, histogram or summary began to count.
+import { describe, expect, test } from 'vitest';
+import { at, Target, type TargetOptions } from '../../support/target.ts';
+
+type Pages = readonly (readonly [seconds: number, text: string])[];
+
+/** A page of one engine server: its uptime and one counter, stamped at `seconds` unless told otherwise. */
+function page(seconds: number, uptime: number | null, queries: number, uptimeAt = seconds): string {
+  const line = `engine_global_status_uptime ${uptime} ${at(uptimeAt)}\n`;
+  return `${uptime === null ? '' : line}engine_global_status_queries ${queries} ${at(seconds)}\n`;
+}
+
+/** The start of the last point of a counter, histogram or summary on each page, in seconds after T0. */
+function starts(pages: Pages, options: TargetOptions = {}): (number | null)[] {
+  const target = new Target(options);
+  return pages.map(([seconds, text]) => {
+    const points = target.page(seconds, text).shown.filter(point => !point.startsWith('gauge '));
+    const found = / from (-?[\d.]+)$/.exec(points.at(-1) ?? '');
+    return found === null ? null : Number(found[1]);
+  });
+}
+
+function check(pages: Pages, want: readonly (number | null)[], options?: TargetOptions): void {
+  expect(starts(pages, options)).toEqual(want);
+}
+
+describe('F4: the page tells the start', () => {
+  const openMetrics = (value: number, created: string): string =>
+    `# TYPE x counter\nx_total{a="b"} ${value}\nx_created{a="b"} ${created}\n# EOF\n`;
+  const epoch = at(0) / 1000;
+
+  test('F4: `_created` is the start, and no metric of its own', () => {
+    const target = new Target();
+    const { shown, reads } = target.page(10, openMetrics(5, `${epoch - 100}.25`));
+    expect(shown).toEqual(['sum x_total{a=b} 5 @10 from -99.75']);
+    expect(reads).toEqual({ used: 1, metadata: 1 });
+  });
+
+  test('F4: `_created` may stand before its counter, and come later than it', () => {
+    const before = `# TYPE x counter\nx_created ${epoch - 100}\nx_total 5\n# EOF\n`;
+    check([[10, before]], [-100]);
+    const without = '# TYPE x counter\nx_total 5\n# EOF\n';
+    check(
+      [
+        [10, without],
+        [20, before],
+      ],
+      [null, -100],
+      { metrics: { mapping: 'strict' } },
+    );
+  });
+
+  test('F4: a new `_created` begins a new stream', () => {
+    check(
+      [
+        [10, openMetrics(5, `${epoch}`)],
+        [20, openMetrics(1, `${epoch + 15}`)],
+      ],
+      [0, 15],
+    );
+  });
+
+  test('F4: a `_created` later than its sample, or none at all, is not believed', () => {
+    check([[10, openMetrics(5, `${epoch + 60}`)]], [10]);
+    check([[10, openMetrics(5, 'NaN')]], [10]);
+    check([[10, openMetrics(5, '0')]], [10]);
+    check([[10, openMetrics(5, `${epoch + 60}`)]], [null], { metrics: { mapping: 'strict' } });
+  });
+
+  test('F4: a start never goes back, though `_created` does', () => {
+    check(
+      [
+        [10, openMetrics(5, `${epoch}`)],
+        [20, openMetrics(6, `${epoch - 50}`)],
+      ],
+      [0, 0],
+    );
+  });
+
+  test('F4: the word of the page beats the uptime', () => {
+    const name = 'engine_global_status_commands';
+    const text = (uptime: number, value: number): string =>
+      `engine_global_status_uptime ${uptime}\n# TYPE ${name} counter\n${name}_total ${value}\n${name}_created ${epoch}\n# EOF\n`;
+    check(
+      [
+        [10, text(100, 5)],
+        [70, text(5, 6)],
+      ],
+      [0, 0],
+    );
+  });
+
+  test('F4: histograms and summaries have it, too', () => {
+    const tail = (name: string): string =>
+      `${name}_count 2\n${name}_sum 3\n${name}_created ${epoch - 7}\n`;
+    const histogram = `# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="+Inf"} 2\n${tail('h')}# EOF\n`;
+    check([[10, histogram]], [-7]);
+    check([[10, `# TYPE s summary\ns{quantile="0.5"} 1\n${tail('s')}# EOF\n`]], [-7]);
+  });
+
+  test('F4: strict mode, and start_times: false, know no other start', () => {
+    const pages: Pages = [
+      [0, page(0, 100, 5)],
+      [60, page(60, 10, 1)],
+    ];
+    const strict = '# TYPE engine_global_status_queries counter\n';
+    const declared: Pages = pages.map(([seconds, text]) => [seconds, strict + text]);
+    check(declared, [null, null], { metrics: { mapping: 'strict' } });
+    check(pages, [null, null], { metrics: { startTimes: false } });
+  });
+});
+
+describe('F5: the start is derived from the uptime', () => {
+  test('F5: time of the uptime sample minus its value, wherever it stands on the page', () => {
+    check([[0, page(0, 100, 5)]], [-100]);
+    const uptimeLast = page(0, 100, 5).split('\n').toReversed().join('\n');
+    check([[0, `${uptimeLast}\n`]], [-100]);
+  });
+
+  test('F5: without timestamps the scrape is the time of both', () => {
+    const text = 'engine_global_status_uptime 100\nengine_global_status_queries 5\n';
+    check([[30, text]], [-70]);
+  });
+
+  test('F5: kept once derived: whole seconds and jitter do not move it', () => {
+    const pages: Pages = [
+      [0, page(0, 100, 5)],
+      [60, page(60, 159, 6)],
+      [120, page(120, 222, 7, 121)],
+      [180, page(180, 280, 8, 178)],
+    ];
+    check(pages, [-100, -100, -100, -100]);
+  });
+
+  test('F5b: the uptime fell: the start moves, though the counter has passed its old value', () => {
+    check(
+      [
+        [0, page(0, 100, 5)],
+        [60, page(60, 20, 9)],
+      ],
+      [-100, 40],
+    );
+    // Even where pages come faster than the uptime says.
+    check(
+      [
+        [0, page(0, 100, 5)],
+        [15, page(15, 30, 9)],
+      ],
+      [-100, -15],
+    );
+  });
+
+  test('F5c: a start later than the previous sample is a restart, though the uptime did not fall', () => {
+    check(
+      [
+        [0, page(0, 100, 5)],
+        [7200, page(7200, 3600, 9)],
+      ],
+      [-100, 3600],
+    );
+  });
+
+  test('F5: uptime missing for a scrape: the start stays, also through a fall', () => {
+    check(
+      [
+        [0, page(0, 100, 5)],
+        [60, page(60, null, 6)],
+        [120, page(120, 220, 7)],
+      ],
+      [-100, -100, -100],
+    );
+    // The fall is handled when it shows; the evidence that comes a poll later moves nothing.
+    const pages: Pages = [
+      [0, page(0, 100, 50)],
+      [60, page(60, null, 3)],
+      [120, page(120, 70, 9)],
+      [180, page(180, 130, 12)],
+    ];
+    check(pages, [-100, 0, 0, 0]);
+  });
+
+  test('F5: an uptime that falls a poll after its counters moves nothing any more', () => {
+    const pages: Pages = [
+      [0, page(0, 100, 50)],
+      // The store still has the uptime of the poll before.
+      [60, page(60, 100, 3, 0)],
+      [120, page(120, 70, 9)],
+      [180, page(180, 130, 12)],
+    ];
+    check(pages, [-100, 0, 0, 0]);
+    // Restarted within the jitter before the sample that fell.
+    check(
+      [
+        [0, page(0, 100, 50)],
+        [60, page(60, 100, 3, 0)],
+        [120, page(120, 57, 9)],
+      ],
+      [-100, 0, 0],
+    );
+  });
+
+  test('F5: a second restart after such a one is told again', () => {
+    const pages: Pages = [
+      [0, page(0, 100, 50)],
+      [60, page(60, 100, 3, 0)],
+      [120, page(120, 70, 9)],
+      [180, page(180, 10, 11)],
+    ];
+    check(pages, [-100, 0, 0, 170]);
+  });
+
+  test('F5: an uptime that falls before its counters waits for a sample that is later than the restart', () => {
+    const pages: Pages = [
+      [0, page(0, 100, 50)],
+      // Restarted at 90; the counter on this page was taken at 60.
+      [120, page(60, 30, 55, 120)],
+      [180, page(180, 90, 4)],
+      [240, page(240, 150, 9)],
+    ];
+    check(pages, [-100, -100, 90, 90]);
+  });
+
+  test('F5: uptime that was missing at first does not move a start that is known as unknown', () => {
+    check(
+      [
+        [0, page(0, null, 5)],
+        [60, page(60, 1000, 6)],
+      ],
+      [0, 0],
+    );
+  });
+
+  test('F5: a start later than the sample is none', () => {
+    // The uptime was sampled 30 s after the counter, on a server that is 10 s old.
+    check([[60, page(60, 10, 5, 90)]], [60]);
+  });
+
+  test('F5: nonsense in an uptime is no evidence', () => {
+    for (const nonsense of ['-5', 'NaN', '+Inf', '1e300', '9e9'])
+      check([[0, page(0, 0, 5).replace(/uptime \S+/, `uptime ${nonsense}`)]], [0]);
+  });
+
+  test('F5: an uptime from the future is no evidence', () => {
+    check(
+      [
+        [0, page(0, 10_000, 5, 3600)],
+        [60, page(60, 10_060, 6, 3660)],
+      ],
+      [0, 0],
+    );
+  });
+
+  test('F5: an uptime that is older than the last one says nothing', () => {
+    const pages: Pages = [
+      [0, page(0, 100, 5)],
+      [60, page(60, 5, 6, -60)],
+      [120, page(120, 220, 7)],
+    ];
+    check(pages, [-100, -100, -100]);
+  });
+
+  test('F5: an unknown start does not move by jitter when the uptime comes, nor does a fall mean that start', () => {
+    check(
+      [
+        [0, page(0, null, 5)],
+        [60, page(60, 57, 6)],
+        [120, page(120, 117, 2)],
+      ],
+      [0, 0, 60],
+    );
+  });
+
+  test('F5: each server, proxy or engine, has its own start, though their samples are minutes apart', () => {
+    const line = (name: string, server: string, value: number, seconds: number): string =>
+      `${name}{server_name="${server}"} ${value} ${at(seconds)}\n`;
+    const text = [
+      line('engine_global_status_uptime', 'db-0', 1000, 600),
+      line('engine_global_status_queries', 'db-0', 5, 600),
+      line('engine_global_status_uptime', 'db-1', 50, 590),
+      line('engine_global_status_queries', 'db-1', 6, 590),
+      line('proxy_uptime_seconds', 'px-0', 400, 300),
+      line('proxy_threads_reads', 'px-0', 7, 300),
+    ].join('');
+    expect(new Target().page(605, text).shown.filter(point => point.startsWith('sum'))).toEqual([
+      'sum engine_global_status_queries{server_name=db-0} 5 @600 from -400',
+      'sum engine_global_status_queries{server_name=db-1} 6 @590 from 540',
+      'sum proxy_threads_reads{server_name=px-0} 7 @300 from -100',
+    ]);
+  });
+
+  test('F5: the clock of the store is set ahead: uptime grew by what passed here, so nothing restarted', () => {
+    const target = new Target();
+    const seen = (seconds: number, stamp: number, uptime: number, queries: number): string =>
+      target.page(seconds, page(stamp, uptime, queries), { server: stamp }).shown.at(-1) ?? '';
+    expect(seen(0, 0, 100, 5)).toMatch(/from -100$/);
+    expect(seen(60, 3660, 160, 6)).toMatch(/@3660 from -100$/);
+    expect(seen(120, 3720, 220, 7)).toMatch(/@3720 from -100$/);
+  });
+
+  test('F5: the clock of the store is set back by a little: a poll is lost, the start stays', () => {
+    const pages: Pages = [
+      [0, page(0, 100, 5)],
+      [60, page(60, 160, 6)],
+      [120, page(50, 220, 7)],
+      [180, page(110, 280, 8)],
+    ];
+    check(pages, [-100, -100, null, -100]);
+  });
+
+  test('F5: honor_timestamps: false dates the uptime, too, by the scrape', () => {
+    check([[60, page(0, 100, 5)]], [-40], { metrics: { honorTimestamps: false } });
+  });
+
+  test('F5: an override names the uptime of counters, histograms and summaries that the catalog does not know', () => {
+    const overrides = [
+      {
+        match: /^(?:h|x_total)$/,
+        type: null,
+        unit: null,
+        description: null,
+        uptimeSeries: 'x_age',
+      },
+    ];
+    const text = 'x_age 30\n# TYPE x_total counter\nx_total 4\n';
+    check([[10, text]], [-20], { metrics: { overrides } });
+    check([[10, 'x_age 30\n# TYPE h histogram\nh_count 4\nh_sum 1\n']], [-20], {
+      metrics: { overrides },
+    });
+  });
+
+  test('F5: labels that change with a fail-over do not lose the evidence', () => {
+    const labelled = (kind: string, seconds: number, uptime: number): string =>
+      ['engine_global_status_uptime', 'engine_global_status_queries']
+        .map(
+          (name, i) => `${name}{topology_type="${kind}"} ${i === 0 ? uptime : 5} ${at(seconds)}\n`,
+        )
+        .join('');
+    check(
+      [
+        [0, labelled('single', 0, 100)],
+        [60, labelled('primary', 60, 160)],
+      ],
+      [-100, -100],
+    );
+  });
+});
+
+describe('F6: other counters', () => {
+  test('F6: the first point starts at its own time, later points keep that', () => {
+    const text = (value: number): string => `# TYPE x_total counter\nx_total ${value}\n`;
+    check(
+      [
+        [0, text(5)],
+        [60, text(6)],
+        [120, text(9)],
+      ],
+      [0, 0, 0],
+    );
+  });
+});
+
+describe('F7: resets', () => {
+  test('F7: a fall without a restart is a flush: the previous sample is the start', () => {
+    check(
+      [
+        [0, page(0, 100, 50)],
+        [60, page(60, 160, 3)],
+        [120, page(120, 220, 9)],
+      ],
+      [-100, 0, 0],
+    );
+  });
+
+  test('F7: a fall with a restart has the derived start', () => {
+    check(
+      [
+        [0, page(0, 100, 50)],
+        [60, page(60, 20, 3)],
+        [120, page(120, 80, 9)],
+      ],
+      [-100, 40, 40],
+    );
+  });
+
+  test('F7: a flush and then a restart are two resets', () => {
+    const pages: Pages = [
+      [0, page(0, 100, 50)],
+      [60, page(60, 160, 3)],
+      [120, page(120, 10, 1)],
+    ];
+    check(pages, [-100, 0, 110]);
+  });
+
+  test('F7: a counter that the page dates with an old `_created` still resets when it falls', () => {
+    const text = (value: number): string =>
+      `# TYPE x counter\nx_total ${value}\nx_created ${at(-100) / 1000}\n# EOF\n`;
+    check(
+      [
+        [0, text(50)],
+        [60, text(3)],
+        [120, text(4)],
+      ],
+      [-100, 0, 0],
+    );
+  });
+
+  test('F7: a histogram resets when its count or any bucket falls, whatever its sum does', () => {
+    const text = (buckets: readonly number[], sum: number): string =>
+      `# TYPE h histogram\nh_bucket{le="1"} ${buckets[0]}\nh_bucket{le="2"} ${buckets[1]}\nh_count ${buckets[2]}\nh_sum ${sum}\n`;
+    const checkThird = (buckets: readonly number[], sum: number, want: number): void =>
+      check(
+        [
+          [0, text([2, 3, 4], 5)],
+          [60, text([2, 3, 4], 5)],
+          [120, text(buckets, sum)],
+        ],
+        [0, 0, want],
+      );
+    checkThird([2, 3, 4], 4, 0);
+    checkThird([2, 3, 3], 6, 60);
+    checkThird([1, 3, 4], 6, 60);
+    checkThird([2, 2, 4], 6, 60);
+  });
+
+  test('F7: a summary resets when its count falls, and not when a quantile or its sum does', () => {
+    const text = (quantile: number, count: number, sum: number): string =>
+      `# TYPE s summary\ns{quantile="0.5"} ${quantile}\ns_count ${count}\ns_sum ${sum}\n`;
+    const checkThird = (third: string, want: number): void =>
+      check(
+        [
+          [0, text(9, 3, 5)],
+          [60, text(9, 4, 5)],
+          [120, third],
+        ],
+        [0, 0, want],
+      );
+    checkThird(text(2, 5, 5), 0);
+    checkThird(text(9, 5, 1), 0);
+    checkThird(text(9, 3, 5), 60);
+  });
+
+  test('F7: a value that is no number for once hides no reset', () => {
+    const text = (value: string): string => `# TYPE x_total counter\nx_total ${value}\n`;
+    check(
+      [
+        [0, text('50')],
+        [60, text('NaN')],
+        [120, text('3')],
+      ],
+      [0, 0, 60],
+    );
+  });
+});

@@ -1,0 +1,102 @@
+// Rules A6 and A7 per service, and the account: every sample line of a page has one fate.
+import { describe, expect, test } from 'vitest';
+import { at, outcomeOf, type Seen, Target } from '../../support/target.ts';
+
+const total = (seen: Seen): number =>
+  Object.values(seen.reads).reduce((sum, count) => sum + count, 0);
+const good = (namespace: string, count: number): string =>
+  Array.from({ length: count }, (_, i) => `x{namespace="${namespace}",i="${i}"} 1\n`).join('');
+const bad = (namespace: string, count: number): string =>
+  `x{namespace="${namespace}"} 1,5\n`.repeat(count);
+
+describe('A6: bad lines of one service', () => {
+  test('A6: more than the configured share of bad lines fails the service, alone', () => {
+    const target = new Target({ services: ['a', 'b'] });
+    const seen = target.page(0, good('a', 3) + bad('a', 4) + good('b', 3) + bad('b', 3));
+    expect(outcomeOf(seen, 'a')).toMatchObject({
+      isUp: false,
+      reason: 'bad_lines',
+      badLines: 4,
+      samples: 3,
+    });
+    expect(outcomeOf(seen, 'b')).toMatchObject({ isUp: true, badLines: 3, samples: 3 });
+    expect(seen.points.map(({ serviceId }) => serviceId)).toEqual(['b', 'b', 'b']);
+    expect(seen.reads).toEqual({ used: 3, service_failed: 3, bad_line: 7 });
+  });
+
+  test('A6: the share is configured', () => {
+    const target = new Target({ metrics: { badShare: 0.1 } });
+    expect(outcomeOf(target.page(0, 'x 1\ny 1\nz 1,5\n'))).toMatchObject({ reason: 'bad_lines' });
+  });
+
+  test('A6: bad lines that name no service belong to the only one, or to nobody', () => {
+    const lines = 'x 1,5\ny 1,5\nz 1\n';
+    expect(outcomeOf(new Target().page(0, lines))).toMatchObject({
+      reason: 'bad_lines',
+      badLines: 2,
+    });
+    const target = new Target({ services: ['a', 'b'] });
+    const seen = target.page(0, lines + good('a', 1) + good('b', 1));
+    expect(seen.translated.derived.services.map(({ isUp }) => isUp)).toEqual([true, true]);
+    expect(seen.translated.derived.reads).toContainEqual({
+      service: '',
+      fate: 'bad_line',
+      count: 2,
+    });
+  });
+
+  test('A6: a service of which nothing can be read has bad lines and is not absent', () => {
+    const target = new Target({ services: ['a'] });
+    target.page(0, good('a', 1));
+    expect(outcomeOf(target.page(60, bad('a', 2)), 'a')).toMatchObject({ reason: 'bad_lines' });
+  });
+});
+
+describe('A7: a service over its own limit', () => {
+  test('A7: more samples than limits.service_samples fail the service, alone', () => {
+    const target = new Target({ services: ['a', 'b'] });
+    const options = target.translation.derive;
+    Object.assign(options, { serviceSamplesMax: 3 });
+    const seen = target.page(0, good('a', 4) + good('b', 3));
+    expect(outcomeOf(seen, 'a')).toMatchObject({
+      isUp: false,
+      reason: 'service_samples',
+      samples: 4,
+    });
+    expect(outcomeOf(seen, 'b')).toMatchObject({ isUp: true });
+    expect(seen.reads).toEqual({ service_failed: 4, used: 3 });
+  });
+});
+
+describe('the account', () => {
+  test('every sample line of a page has one fate, in the account of its service', () => {
+    const target = new Target({ services: ['a', 'b'] });
+    const page = (seconds: number): string =>
+      [
+        good('a', 2),
+        `y{namespace="a"} 1 ${at(seconds)}\ny{namespace="a"} 1 ${at(seconds)}\n`,
+        `z{namespace="b"} 1 ${at(99_999)}\n`,
+        `# TYPE h histogram\nh_count{namespace="b"} 2\nh_bucket{namespace="b",le="1"} 9\n`,
+        `target_info{namespace="b",x="y"} 1\n`,
+        good('unknown', 2),
+        bad('b', 1),
+        'no 1,5\n',
+      ].join('');
+    for (const seconds of [0, 60, 120]) {
+      const seen = target.page(seconds, page(seconds));
+      expect(total(seen)).toBe(seen.translated.page?.samples);
+    }
+    expect(target.fail(180).reads).toEqual({});
+  });
+
+  test('points made are those of the batch, service by service', () => {
+    const target = new Target({ services: ['a', 'b'] });
+    const page = `${good('a', 2)}# TYPE h histogram\nh_bucket{namespace="b",le="1"} 1\nh_count{namespace="b"} 2\n`;
+    for (const seen of [target.page(0, page), target.page(60, good('a', 1)), target.fail(120)]) {
+      const { services } = seen.translated.derived;
+      expect(services.map(({ id, points }) => [id, points])).toEqual(
+        seen.translated.batch.parts.map(({ service, points }) => [service, points]),
+      );
+    }
+  });
+});

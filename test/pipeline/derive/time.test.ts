@@ -1,0 +1,114 @@
+// Rules F1 to F3: which time a sample has, and whether it may follow what was sent before.
+import { describe, expect, test } from 'vitest';
+import { at, outcomeOf, type Seen, Target, type TargetOptions } from '../../support/target.ts';
+
+/** The points of each page, each a text. Pages are lines with `@seconds` for a timestamp. */
+function run(pages: Readonly<Record<number, string>>, options: TargetOptions = {}): Seen[] {
+  const target = new Target(options);
+  return Object.entries(pages).map(([seconds, text]) => target.page(Number(seconds), page(text)));
+}
+
+function page(text: string): string {
+  const stamped = text.replaceAll(/@(-?[\d.]+)/g, (_, seconds: string) =>
+    String(at(Number(seconds))),
+  );
+  return `${stamped}\n`;
+}
+
+describe('F1: the time of a sample', () => {
+  test('F1: its own timestamp, else when the scrape started', () => {
+    const [first] = run({ 60: 'a 1 @55\nb 2' });
+    expect(first?.shown).toEqual(['gauge a{} 1 @55', 'gauge b{} 2 @60']);
+  });
+
+  test('F1: honor_timestamps: false takes the scrape for all', () => {
+    const [first] = run({ 60: 'a 1 @55\nb 2' }, { metrics: { honorTimestamps: false } });
+    expect(first?.shown).toEqual(['gauge a{} 1 @60', 'gauge b{} 2 @60']);
+  });
+
+  test('F1: OpenMetrics has seconds, rounded to milliseconds', () => {
+    const [first] = run({ 60: `a 1 ${at(55) / 1000}.1234567\n# EOF` });
+    expect(first?.shown).toEqual(['gauge a{} 1 @55.123']);
+  });
+});
+
+describe('F2: what may follow what was sent', () => {
+  const check = (second: string, fate: string): void => {
+    const [, seen] = run({ 60: 'a 1 @50', 120: second });
+    expect(seen?.shown).toEqual([]);
+    expect(seen?.reads).toEqual({ [fate]: 1 });
+  };
+
+  test('F2: older than what was sent is dropped as time_backwards', () => {
+    check('a 1 @49.999', 'time_backwards');
+    check('a 2 @-10', 'time_backwards');
+    check(`a 2 0`, 'time_backwards');
+    check(`a 2 -1`, 'time_backwards');
+  });
+
+  test('F2: the same time with another value is dropped as time_conflict', () => {
+    check('a 2 @50', 'time_conflict');
+    check('a NaN @50', 'time_conflict');
+  });
+
+  test('F2: more than ten minutes ahead of the scrape is dropped as time_future', () => {
+    check('a 2 @720.001', 'time_future');
+    expect(run({ 120: 'a 2 @720' })[0]?.shown).toEqual(['gauge a{} 2 @720']);
+    expect(run({ 120: 'a 2 @720.001' })[0]?.reads).toEqual({ time_future: 1 });
+  });
+
+  test('F2: one series going back takes no other with it', () => {
+    const [, seen] = run({ 60: 'a 1 @50\nb 1 @50', 120: 'a 2 @40\nb 2 @110' });
+    expect(seen?.shown).toEqual(['gauge b{} 2 @110']);
+  });
+
+  test('F2: what was dropped is not compared with: the next newer sample is sent', () => {
+    const seen = run({ 60: 'a 1 @50', 120: 'a 2 @40', 180: 'a 3 @51' });
+    expect(seen.map(({ shown }) => shown.length)).toEqual([1, 0, 1]);
+  });
+
+  test('F2: of a histogram the whole point is judged', () => {
+    const text = (value: number, stamp: number): string =>
+      `# TYPE h histogram\nh_bucket{le="+Inf"} ${value} @${stamp}\nh_count ${value} @${stamp}`;
+    const seen = run({ 60: text(1, 50), 120: text(2, 50), 180: text(2, 40), 240: text(1, 50) });
+    expect(seen.slice(1).map(({ reads }) => reads)).toEqual([
+      { time_conflict: 2 },
+      { time_backwards: 2 },
+      { repeated: 2 },
+    ]);
+  });
+});
+
+describe('F3: repeats', () => {
+  test('F3: the same time and value again is no observation and makes no point', () => {
+    const [, again] = run({ 60: 'a 1 @50\nb NaN @50', 120: 'a 1 @50\nb NaN @50' });
+    expect(again?.shown).toEqual([]);
+    expect(again?.reads).toEqual({ repeated: 2 });
+  });
+
+  test('F3: a repeat stays away, too, beside samples of its server that have moved', () => {
+    const [, second] = run({ 60: 'a 1 @50\nb 1 @50', 120: 'a 1 @50\nb 2 @110' });
+    expect(second?.shown).toEqual(['gauge b{} 2 @110']);
+    expect(second?.reads).toEqual({ used: 1, repeated: 1 });
+  });
+
+  test('F3: without timestamps every page is an observation', () => {
+    const seen = run({ 60: 'a 1', 120: 'a 1' });
+    expect(seen.map(({ shown }) => shown)).toEqual([['gauge a{} 1 @60'], ['gauge a{} 1 @120']]);
+  });
+
+  test('F3: a repeat is no reset and no delta', () => {
+    const text = 'engine_global_status_queries 5 @50';
+    const seen = run({ 60: text, 120: text }, { temporality: 'delta' });
+    expect(seen[1]?.reads).toEqual({ repeated: 1 });
+  });
+
+  test('F3: a page that repeats leaves its service up, and says nothing of a stale source yet', () => {
+    const [, again] = run({ 60: 'a 1 @50', 120: 'a 1 @50' });
+    expect(again && outcomeOf(again)).toMatchObject({
+      isUp: true,
+      isSourceStale: false,
+      samples: 1,
+    });
+  });
+});

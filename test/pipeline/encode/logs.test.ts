@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest';
+import {
+  LogsRequest,
+  type LogAttribute,
+  type LogRecord,
+} from '../../../src/pipeline/encode/logs.ts';
+import { writeResource, type ResourceIdentity } from '../../../src/pipeline/encode/identity.ts';
+import { WireWriter } from '../../../src/pipeline/encode/wire.ts';
+import type { LogRecordJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import { countPoints } from '../../../src/pipeline/queue/split.ts';
+import { oracleDecodeLogs } from '../../reference/oracle.ts';
+
+const TIME_MS = Date.UTC(2026, 2, 4, 9, 5, 33, 120);
+const OBSERVED_MS = TIME_MS + 300_000;
+
+const ORDERS: ResourceIdentity = {
+  name: 'orders',
+  id: 'dbpgf1',
+  attributes: { 'deployment.environment.name': 'production' },
+  server: { address: 'api.example.com', port: 443, scheme: 'https' },
+};
+
+const PLAIN: LogRecord = {
+  timeMs: TIME_MS,
+  timeExtraNs: 0,
+  severityNumber: 9,
+  severityText: 'Note',
+  body: 'ready',
+  eventName: null,
+  attributes: [],
+};
+
+function encoded(
+  records: readonly Partial<LogRecord>[],
+  more: readonly LogAttribute[] = [],
+): Buffer {
+  const request = new LogsRequest(new WireWriter(), ORDERS, new Map([['engine', 'x']]));
+  for (const record of records) request.add({ ...PLAIN, ...record }, OBSERVED_MS, more);
+  expect(request.count).toBe(records.length);
+  return Buffer.from(request.end());
+}
+
+function decoded(record: Partial<LogRecord>, more: readonly LogAttribute[] = []): LogRecordJson {
+  const { resourceLogs } = oracleDecodeLogs(encoded([record], more));
+  return resourceLogs?.[0]?.scopeLogs?.[0]?.logRecords?.[0] ?? {};
+}
+
+test('a request is what the official definitions say', () => {
+  const request = oracleDecodeLogs(encoded([{}, { body: 'two' }]));
+  expect(request.resourceLogs).toHaveLength(1);
+  const scopeLogs = request.resourceLogs?.[0]?.scopeLogs ?? [];
+  expect(scopeLogs.map(({ scope }) => scope)).toEqual([{ name: 'prom2otlp/logs' }]);
+  expect(scopeLogs[0]?.logRecords).toEqual([
+    {
+      timeUnixNano: `${TIME_MS}000000`,
+      observedTimeUnixNano: `${OBSERVED_MS}000000`,
+      severityNumber: 9,
+      severityText: 'Note',
+      body: { stringValue: 'ready' },
+    },
+    expect.objectContaining({ body: { stringValue: 'two' } }),
+  ]);
+});
+
+test('the Resource has the bytes that the metrics of the service have', () => {
+  const metrics = new WireWriter();
+  writeResource(metrics, 1, ORDERS, new Map([['engine', 'x']]));
+  expect(encoded([{}]).includes(metrics.written())).toBe(true);
+});
+
+test('times are exact to the nanosecond, and left out where they are unknown', () => {
+  const check = (timeMs: number, timeExtraNs: number, want: string | undefined): void =>
+    expect(decoded({ timeMs, timeExtraNs }).timeUnixNano).toBe(want);
+  check(TIME_MS, 394_001, `${TIME_MS}394001`);
+  check(TIME_MS, 999_999, `${TIME_MS}999999`);
+  check(1, 7, '1000007');
+  check(Number.NaN, 0, undefined);
+  check(-1, 0, undefined);
+  // Whatever the low half of the nanoseconds is, the carry is right.
+  for (let i = 0; i < 50; i++) check(TIME_MS + 86 * i, 999_999, `${TIME_MS + 86 * i}999999`);
+});
+
+test('what is not known is left out', () => {
+  const record = decoded({ severityNumber: 0, severityText: '', body: '' });
+  expect(Object.keys(record).sort()).toEqual(['body', 'observedTimeUnixNano', 'timeUnixNano']);
+});
+
+test('attributes keep their types; an event has its name', () => {
+  const attributes: LogAttribute[] = [
+    ['text', 'größe'],
+    ['yes', true],
+    ['no', false],
+    ['count', 90_210],
+    ['big', Number.MAX_SAFE_INTEGER],
+    ['negative', -2],
+    ['seconds', 2, 'double'],
+  ];
+  const record = decoded({ attributes, eventName: 'slow' }, [['log.record.uid', 'abc']]);
+  expect(record.eventName).toBe('slow');
+  expect(record.attributes).toEqual([
+    { key: 'text', value: { stringValue: 'größe' } },
+    { key: 'yes', value: { boolValue: true } },
+    { key: 'no', value: { boolValue: false } },
+    { key: 'count', value: { intValue: '90210' } },
+    { key: 'big', value: { intValue: '9007199254740991' } },
+    { key: 'negative', value: { intValue: '-2' } },
+    { key: 'seconds', value: { doubleValue: 2 } },
+    { key: 'log.record.uid', value: { stringValue: 'abc' } },
+  ]);
+});
+
+test('requests can be counted and cut as the queue does', () => {
+  expect(countPoints('logs', encoded([{}, {}, {}]))).toBe(3);
+});
+
+test('the same records give the same bytes, also from a writer that was used before', () => {
+  const writer = new WireWriter(64);
+  const once = (): Buffer => {
+    const request = new LogsRequest(writer, ORDERS);
+    request.add(PLAIN, OBSERVED_MS, []);
+    return Buffer.from(request.end());
+  };
+  expect(once().equals(once())).toBe(true);
+});

@@ -1,0 +1,301 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  decodeLogsRequest,
+  decodeMetricsRequest,
+  NESTING_DEPTH_MAX,
+  otlpJson,
+} from '../../../src/pipeline/encode/otlp-json.ts';
+import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import { WIRE, WireWriter } from '../../../src/pipeline/encode/wire.ts';
+import { WireError } from '../../../src/pipeline/encode/wire-reader.ts';
+import {
+  arbitraryLogsRequest,
+  arbitraryMetricsRequest,
+} from '../../reference/arbitrary-request.ts';
+import {
+  oracleDecodeLogs,
+  oracleDecodeMetrics,
+  oracleEncodeLogs,
+  oracleEncodeMetrics,
+} from '../../reference/oracle.ts';
+
+/** One of everything, with values that an encoder could get wrong. */
+const everything: MetricsRequestJson = {
+  resourceMetrics: [
+    {
+      resource: {
+        attributes: [
+          { key: 'text', value: { stringValue: 'größe' } },
+          { key: 'empty', value: { stringValue: '' } },
+          { key: 'integer', value: { intValue: '-9223372036854775808' } },
+          { key: 'yes', value: { boolValue: true } },
+          { key: 'bytes', value: { bytesValue: 'AAH/' } },
+          { key: 'list', value: { arrayValue: { values: [{ doubleValue: 'NaN' }, {}] } } },
+          { key: 'map', value: { kvlistValue: { values: [{ key: 'k', value: {} }] } } },
+        ],
+        droppedAttributesCount: 1,
+      },
+      scopeMetrics: [
+        {
+          scope: { name: 'prom2otlp/engine' },
+          metrics: [
+            {
+              name: 'a',
+              description: 'about a',
+              unit: 'By',
+              gauge: {
+                dataPoints: [{ timeUnixNano: '1760000000123000001', asDouble: '-Infinity' }],
+              },
+              metadata: [{ key: 'prometheus.type', value: { stringValue: 'gauge' } }],
+            },
+            {
+              name: 'b',
+              sum: {
+                dataPoints: [
+                  {
+                    startTimeUnixNano: '1',
+                    timeUnixNano: '18446744073709551615',
+                    asDouble: 0,
+                    flags: 1,
+                    exemplars: [
+                      {
+                        timeUnixNano: '5',
+                        asInt: '-7',
+                        traceId: '0102030405060708090a0b0c0d0e0f10',
+                        spanId: '0102030405060708',
+                        filteredAttributes: [{ key: 'f', value: { stringValue: 'v' } }],
+                      },
+                    ],
+                  },
+                ],
+                aggregationTemporality: 2,
+                isMonotonic: true,
+              },
+            },
+            {
+              name: 'c',
+              histogram: {
+                dataPoints: [
+                  {
+                    count: '3',
+                    sum: 0,
+                    bucketCounts: ['0', '1', '2'],
+                    explicitBounds: [0.005, 5e-324],
+                  },
+                ],
+                aggregationTemporality: 2,
+              },
+            },
+            {
+              name: 'd',
+              summary: {
+                dataPoints: [
+                  { count: '2', sum: 1.5, quantileValues: [{ quantile: 0.99, value: 'NaN' }] },
+                ],
+              },
+            },
+          ],
+        },
+      ],
+    },
+  ],
+};
+
+describe('a request is decoded', () => {
+  test('to OTLP/JSON, with every kind of message and value', () => {
+    expect(decodeMetricsRequest(oracleEncodeMetrics(everything))).toStrictEqual(everything);
+    expect(JSON.parse(otlpJson('metrics', oracleEncodeMetrics(everything)))).toStrictEqual(
+      everything,
+    );
+  });
+
+  test('as the oracle decodes it: metrics', () => {
+    fc.assert(
+      fc.property(arbitraryMetricsRequest, request => {
+        const bytes = oracleEncodeMetrics(request);
+        expect(decodeMetricsRequest(bytes)).toStrictEqual(oracleDecodeMetrics(bytes));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('as the oracle decodes it: logs', () => {
+    fc.assert(
+      fc.property(arbitraryLogsRequest, request => {
+        const bytes = oracleEncodeLogs(request);
+        expect(decodeLogsRequest(bytes)).toStrictEqual(oracleDecodeLogs(bytes));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('from the middle of a larger buffer', () => {
+    const bytes = oracleEncodeMetrics(everything);
+    const larger = Buffer.concat([Buffer.from('before'), bytes, Buffer.from('after')]);
+    const part = new Uint8Array(larger.buffer, larger.byteOffset + 6, bytes.length);
+    expect(decodeMetricsRequest(part)).toStrictEqual(everything);
+  });
+
+  test('when two requests stand back to back', () => {
+    const bytes = oracleEncodeMetrics(everything);
+    const { resourceMetrics = [] } = decodeMetricsRequest(Buffer.concat([bytes, bytes]));
+    expect(resourceMetrics).toHaveLength(2);
+    expect(resourceMetrics[1]).toStrictEqual(resourceMetrics[0]);
+  });
+});
+
+describe('what an encoder may do, and ours does not', () => {
+  /** A metric made of what `write` puts into its message. */
+  function metricOf(write: (writer: WireWriter) => void): unknown {
+    const writer = new WireWriter();
+    const marks = [writer.begin(1), writer.begin(2), writer.begin(2)];
+    write(writer);
+    for (const mark of marks.toReversed()) writer.end(mark);
+    const bytes = writer.written();
+    expect(oracleDecodeMetrics(bytes)).toStrictEqual(decodeMetricsRequest(bytes));
+    return decodeMetricsRequest(bytes).resourceMetrics?.[0]?.scopeMetrics?.[0]?.metrics?.[0];
+  }
+
+  test('fields of a later version are passed over', () => {
+    const metric = metricOf(writer => {
+      writer.tag(100, WIRE.varint);
+      writer.varint(5);
+      writer.tag(101, WIRE.fixed64);
+      writer.fixed64(5);
+      writer.tag(102, WIRE.fixed32);
+      writer.raw(Buffer.alloc(4));
+      writer.string(103, 'later');
+      writer.string(1, 'name');
+    });
+    expect(metric).toStrictEqual({ name: 'name' });
+  });
+
+  test('a default on the wire is no value, the last value counts', () => {
+    const metric = metricOf(writer => {
+      writer.string(1, 'first');
+      writer.string(1, 'name');
+      writer.string(2, 'gone');
+      writer.string(2, '');
+    });
+    expect(metric).toStrictEqual({ name: 'name' });
+  });
+
+  test('the last member of a oneof counts', () => {
+    const metric = metricOf(writer => {
+      writer.end(writer.begin(5));
+      writer.end(writer.begin(11));
+    });
+    expect(metric).toStrictEqual({ summary: {} });
+  });
+
+  test('the pieces of one message are joined', () => {
+    const metric = metricOf(writer => {
+      for (let piece = 0; piece < 2; piece++) {
+        const gauge = writer.begin(5);
+        writer.end(writer.begin(1));
+        writer.end(gauge);
+      }
+    });
+    expect(metric).toStrictEqual({ gauge: { dataPoints: [{}, {}] } });
+  });
+
+  test('bucket counts need not be packed', () => {
+    const metric = metricOf(writer => {
+      const marks = [writer.begin(9), writer.begin(1)];
+      for (const count of [1, 2]) {
+        writer.tag(6, WIRE.fixed64);
+        writer.fixed64(count);
+      }
+      for (const mark of marks.toReversed()) writer.end(mark);
+    });
+    expect(metric).toStrictEqual({ histogram: { dataPoints: [{ bucketCounts: ['1', '2'] }] } });
+  });
+});
+
+describe('damaged input', () => {
+  const bytes = oracleEncodeMetrics(everything);
+
+  test('says what could not be decoded, why and where', () => {
+    const where = (input: number[]): string => {
+      try {
+        decodeMetricsRequest(Buffer.from(input));
+      } catch (error) {
+        expect(error).toBeInstanceOf(WireError);
+        return (error as WireError).message;
+      }
+      return 'nothing';
+    };
+    expect(where([0x0a])).toBe(
+      'cannot decode metrics request: a value of 1 bytes where 0 are left at byte 1',
+    );
+    expect(where([0x0a, 0x05, 0x01])).toBe(
+      'cannot decode metrics request: a value of 5 bytes where 1 are left at byte 2',
+    );
+    expect(where([0x0d, 0, 0, 0, 0])).toBe(
+      'cannot decode metrics request: field resourceMetrics with wire type 5 at byte 1',
+    );
+    expect(where([0x03])).toBe('cannot decode metrics request: a tag that is none at byte 0');
+    expect(where([0x5b])).toBe(
+      'cannot decode metrics request: wire type 3, which OTLP does not use, at byte 1',
+    );
+  });
+
+  test('in a logs request names the logs request', () => {
+    expect(() => decodeLogsRequest(Buffer.from([0x0a, 0x05]))).toThrow(
+      'cannot decode logs request: ',
+    );
+  });
+
+  test('cut anywhere is refused, or the end of a whole request', () => {
+    for (let length = 1; length < bytes.length; length++) {
+      expect(() => decodeMetricsRequest(bytes.subarray(0, length))).toThrow(WireError);
+    }
+  });
+
+  test('with any byte changed gives a request or a WireError', () => {
+    fc.assert(
+      fc.property(fc.nat(bytes.length - 1), fc.nat(255), (offset, value) => {
+        const damaged = Buffer.from(bytes);
+        damaged[offset] = value;
+        try {
+          decodeMetricsRequest(damaged);
+        } catch (error) {
+          expect(error).toBeInstanceOf(WireError);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('of any bytes gives a request or a WireError', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), input => {
+        try {
+          decodeMetricsRequest(input);
+          decodeLogsRequest(input);
+        } catch (error) {
+          expect(error).toBeInstanceOf(WireError);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('that nests without end is refused before the stack is full', () => {
+    const nested = (depth: number): Buffer => {
+      const writer = new WireWriter();
+      // Request, resource logs, scope logs, record, body: then arrays of arrays.
+      const marks = [1, 2, 2, 5].map(field => writer.begin(field));
+      for (let i = 0; i < depth; i++) marks.push(writer.begin(5), writer.begin(1));
+      for (const mark of marks.toReversed()) writer.end(mark);
+      return writer.written();
+    };
+    const levels = (NESTING_DEPTH_MAX - 6) / 2;
+    expect(decodeLogsRequest(nested(levels)).resourceLogs).toHaveLength(1);
+    expect(() => decodeLogsRequest(nested(levels + 1))).toThrow(
+      `more than ${NESTING_DEPTH_MAX} levels`,
+    );
+    expect(() => decodeLogsRequest(nested(20_000))).toThrow(WireError);
+  });
+});

@@ -1,0 +1,193 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  putDouble,
+  putTimeMs,
+  varintSize,
+  WIRE,
+  WireWriter,
+} from '../../../src/pipeline/encode/wire.ts';
+import { WireReader } from '../../../src/pipeline/encode/wire-reader.ts';
+
+/** Hex of what `write` writes into a writer that has to grow. */
+function written(write: (writer: WireWriter) => void): string {
+  const writer = new WireWriter(1);
+  write(writer);
+  return writer.written().toString('hex');
+}
+
+describe('numbers', () => {
+  test('a varint takes seven bits a byte, low bits first', () => {
+    const check = (value: number, want: string): void => {
+      expect(written(writer => writer.varint(value))).toBe(want);
+      expect(varintSize(value)).toBe(want.length / 2);
+    };
+    check(0, '00');
+    check(127, '7f');
+    check(128, '8001');
+    check(300, 'ac02');
+    check(2 ** 31, '8080808008');
+    check(2 ** 32 - 1, 'ffffffff0f');
+    check(2 ** 53 - 1, 'ffffffffffffff0f');
+  });
+
+  test('a tag is the field number and the wire type', () => {
+    expect(written(writer => writer.tag(1, WIRE.bytes))).toBe('0a');
+    expect(written(writer => writer.tag(15, WIRE.fixed64))).toBe('79');
+    expect(written(writer => writer.tag(16, WIRE.varint))).toBe('8001');
+  });
+
+  test('fixed64 holds integers to the last bit that a double has', () => {
+    const check = (value: number, want: string): void =>
+      expect(written(writer => writer.fixed64(value))).toBe(want);
+    check(0, '0000000000000000');
+    check(2 ** 32 + 5, '0500000001000000');
+    check(2 ** 53 - 1, 'ffffffffffff1f00');
+    check(2 ** 63, '0000000000000080');
+  });
+
+  test('a double keeps its bits, and NaN has one form', () => {
+    const check = (value: number, want: string): void =>
+      expect(written(writer => writer.double(value))).toBe(want);
+    check(0, '0000000000000000');
+    check(-0, '0000000000000080');
+    check(1, '000000000000f03f');
+    check(5e-324, '0100000000000000');
+    check(Number.POSITIVE_INFINITY, '000000000000f07f');
+    check(Number.NEGATIVE_INFINITY, '000000000000f0ff');
+    check(Number.NaN, '000000000000f87f');
+    const bits = new DataView(new ArrayBuffer(8));
+    bits.setBigUint64(0, 0xfff8_0000_0000_0001n);
+    check(bits.getFloat64(0), '000000000000f87f');
+  });
+});
+
+describe('times', () => {
+  const view = new DataView(new ArrayBuffer(8));
+  const nanoseconds = (timeMs: number): bigint => {
+    putTimeMs(view, 0, timeMs);
+    return view.getBigUint64(0, true);
+  };
+
+  test('milliseconds become nanoseconds without rounding', () => {
+    const check = (timeMs: number): void => {
+      expect(nanoseconds(timeMs)).toBe(BigInt(timeMs) * 1_000_000n);
+    };
+    check(0);
+    check(1);
+    check(1_760_000_000_123);
+    check(4_294_967_295);
+    check(65_535);
+    check(18_446_744_073_708);
+    fc.assert(fc.property(fc.nat(18_446_744_073_708), check));
+  });
+
+  test('fractions are rounded to whole nanoseconds', () => {
+    expect(nanoseconds(1.5)).toBe(1_500_000n);
+    expect(nanoseconds(1_520_879_607_789.25)).toBe(1_520_879_607_789_250_000n);
+    expect(nanoseconds(0.999_999_9)).toBe(1_000_000n);
+  });
+
+  test('what is no time is unknown', () => {
+    expect(nanoseconds(Number.NaN)).toBe(0n);
+    expect(nanoseconds(-1)).toBe(0n);
+    expect(nanoseconds(18_446_744_073_709)).toBe(0n);
+    expect(nanoseconds(Number.POSITIVE_INFINITY)).toBe(0n);
+  });
+});
+
+describe('strings and bytes', () => {
+  test('a string comes back whatever it holds', () => {
+    const check = (text: string): void => {
+      const writer = new WireWriter(1);
+      writer.string(3, text);
+      const reader = new WireReader(writer.written(), 'test');
+      expect(reader.tag()).toBe(3 * 8 + WIRE.bytes);
+      expect(reader.string()).toBe(text.toWellFormed());
+      expect(reader.isAtEnd).toBe(true);
+    };
+    check('');
+    check('a'.repeat(42));
+    check('ü'.repeat(42));
+    check('€'.repeat(42));
+    check('€'.repeat(43));
+    check('a'.repeat(128));
+    check('ascii first, then 😀');
+    check('half of \ud83d a pair');
+    check('x'.repeat(70_000));
+    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), check));
+  });
+
+  test('bytes are copied from the part that was named', () => {
+    const source = Buffer.from('abcdef');
+    expect(written(writer => writer.bytesField(1, source, 2, 4))).toBe('0a026364');
+    expect(written(writer => writer.bytesField(1, source))).toBe('0a06616263646566');
+    expect(written(writer => writer.raw(source, 5))).toBe('66');
+  });
+});
+
+describe('nested messages', () => {
+  test('content moves only when its length takes more than a byte', () => {
+    const check = (size: number, shift: number, head: string): void => {
+      const writer = new WireWriter(1);
+      const mark = writer.begin(1);
+      writer.raw(Buffer.alloc(size, 0x55));
+      expect(writer.end(mark)).toBe(shift);
+      const bytes = writer.written();
+      expect(bytes.toString('hex', 0, bytes.length - size)).toBe(head);
+      expect(bytes.subarray(-size).every(byte => byte === 0x55)).toBe(true);
+    };
+    check(1, 0, '0a01');
+    check(127, 0, '0a7f');
+    check(128, 1, '0a8001');
+    check(16_383, 1, '0aff7f');
+    check(16_384, 2, '0a808001');
+  });
+
+  test('an empty message has no content', () => {
+    expect(written(writer => writer.end(writer.begin(2)))).toBe('1200');
+  });
+
+  test('messages nest', () => {
+    const writer = new WireWriter(1);
+    const outer = writer.begin(1);
+    const inner = writer.begin(2);
+    for (let i = 0; i < 50; i++) writer.string(1, 'abc');
+    writer.end(inner);
+    writer.varint(7);
+    writer.end(outer);
+    const reader = new WireReader(writer.written(), 'test');
+    expect(reader.tag()).toBe(8 + WIRE.bytes);
+    const end = reader.enter();
+    expect(reader.tag()).toBe(16 + WIRE.bytes);
+    expect(reader.view()).toHaveLength(250);
+    expect(reader.uint32()).toBe(7);
+    expect(reader.isAtEnd).toBe(true);
+    reader.leave(end);
+    expect(reader.isAtEnd).toBe(true);
+  });
+});
+
+test('a writer that was reset writes the same bytes into the same memory', () => {
+  const writer = new WireWriter(1);
+  const write = (): string => {
+    writer.reset();
+    writer.string(1, 'x'.repeat(1000));
+    return writer.written().toString('hex');
+  };
+  const first = write();
+  const { bytes } = writer;
+  expect(write()).toBe(first);
+  expect(writer.bytes).toBe(bytes);
+});
+
+test('values can be put over what was written', () => {
+  const writer = new WireWriter();
+  writer.tag(4, WIRE.fixed64);
+  const offset = writer.length;
+  writer.double(1);
+  putDouble(writer.view, offset, 2);
+  const reader = new WireReader(writer.written(), 'test');
+  reader.tag();
+  expect(reader.double()).toBe(2);
+});

@@ -1,0 +1,329 @@
+// What becomes of a queue whose file was damaged on disk: it always opens, what can be read is there, what
+// cannot is counted, and the damaged file is kept.
+
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Counters } from '../../../src/lib/counters.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import { salvage } from '../../../src/pipeline/queue/salvage.ts';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { batchOf, logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { acceptRow, commitOf, expectBalance, queueOptions, services } from './queue-behaviour.ts';
+
+const NONE: ReadonlySet<number> = new Set();
+const ROWS = 40;
+const PAGE_BYTES = 4096;
+
+interface Stage {
+  readonly directory: string;
+  readonly path: string;
+  readonly options: QueueOptions;
+  readonly log: Record<string, unknown>[];
+}
+
+/** A closed queue with ROWS rows of metrics (services s0, s1 …) and one of logs, state and an account. */
+async function createStage(): Promise<Stage> {
+  const directory = temporaryDirectory();
+  const log: Record<string, unknown>[] = [];
+  const destination = {
+    write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>),
+  };
+  const logger = createLogger({ level: 'debug', format: 'json', destination });
+  const options = queueOptions({
+    logger,
+    config: {
+      directory,
+      metrics: { maxBytes: 10_000_000, maxAgeMs: 3_600_000 },
+      logs: { maxBytes: 1_000_000 },
+    },
+    maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
+  });
+  const queue = SqliteQueue.open(options, directory);
+  const now = options.clock.nowMs();
+  for (let i = 0; i < ROWS; i++)
+    await queue.commit({
+      batches: [metricsBatch({ [`s${i}`]: 10 * (i + 1) }, now)],
+      state: [{ kind: 'cursor', key: `k${i}`, blob: Buffer.alloc(500, i) }],
+      reads: [{ service: `s${i}`, fate: 'used', count: i + 1 }],
+    });
+  await queue.commit(commitOf(logsBatch('x', ['line'], now)));
+  await queue.close();
+  return { directory, path: join(directory, 'queue.sqlite'), options, log };
+}
+
+function overwrite(path: string, offset: number, bytes: Uint8Array): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, bytes, 0, bytes.length, offset);
+  closeSync(file);
+}
+
+/** Opens, checks what always holds, and gives the services whose rows are there. */
+async function reopen({ directory, options }: Stage): Promise<{
+  readonly services: readonly string[];
+  readonly corruptFiles: readonly string[];
+  readonly states: number;
+  readonly evicted: number;
+}> {
+  const queue = SqliteQueue.open(options, directory);
+  try {
+    const rows = await queue.oldest('metrics', 1000, NONE);
+    for (const row of rows) expect(row.body).toEqual(bodyOf(row));
+    expectBalance(queue);
+    const states = await Promise.all(
+      Array.from({ length: ROWS }, (_, i) => queue.readState('cursor', `k${i}`)),
+    );
+    for (const [i, blob] of states.entries())
+      if (blob !== null) expect(blob).toEqual(Buffer.alloc(500, i));
+    // It works: what comes now is stored and can be settled.
+    const now = options.clock.nowMs();
+    expect(await queue.commit(commitOf(metricsBatch({ fresh: 1 }, now)))).toMatchObject({
+      kind: 'stored',
+    });
+    const fresh = (await queue.oldest('metrics', 1000, NONE)).at(-1);
+    if (fresh === undefined) throw new Error('no row');
+    expect(fresh.parts[0]?.service).toBe('fresh');
+    await acceptRow(queue, fresh);
+    expectBalance(queue);
+    return {
+      services: rows.flatMap(row => row.parts.map(part => part.service)),
+      corruptFiles: queue.corruptFiles(),
+      states: states.filter(state => state !== null).length,
+      evicted: queue.account.total().get('point/evicted') ?? 0,
+    };
+  } finally {
+    await queue.close();
+  }
+}
+
+function bodyOf(row: QueueRow): Buffer {
+  return Buffer.concat(row.parts.map(({ service, points }) => metricsBytes(service, points)));
+}
+
+const ALL = Array.from({ length: ROWS }, (_, i) => `s${i}`);
+
+test('undamaged, everything is there', async () => {
+  const stage = await createStage();
+  expect(await reopen(stage)).toEqual({
+    services: ALL,
+    corruptFiles: [],
+    states: ROWS,
+    evicted: 0,
+  });
+  expect(stage.log).toEqual([]);
+});
+
+test('a flipped byte in a body costs that row, which is kept for a look', async () => {
+  const stage = await createStage();
+  const file = readFileSync(stage.path);
+  const at = file.indexOf(metricsBytes('s7', 80).subarray(0, 200));
+  expect(at).toBeGreaterThan(0);
+  overwrite(stage.path, at + 150, Buffer.from([(file[at + 150] ?? 0) ^ 0x10]));
+  const { services, corruptFiles, evicted } = await reopen(stage);
+  expect(services).toEqual(ALL.filter(id => id !== 's7'));
+  expect(corruptFiles).toEqual([]);
+  expect(evicted).toBe(80);
+  const queue = SqliteQueue.open(stage.options, stage.directory);
+  const [aside] = await queue.readSetAside(5);
+  expect(aside).toMatchObject({ service: 's7', points: 80 });
+  expect(aside?.reason).toContain('damaged on disk');
+  expect(aside?.sample).toHaveLength(metricsBytes('s7', 80).length);
+  await queue.close();
+  expect(stage.log).toMatchObject([
+    { level: 'warn', reason: 'damaged', points: 80, services: ['s7'] },
+  ]);
+});
+
+test('a flipped byte in a state costs that state', async () => {
+  const stage = await createStage();
+  const at = readFileSync(stage.path).indexOf(Buffer.alloc(400, 9));
+  overwrite(stage.path, at + 100, Buffer.from([8]));
+  const { services, states } = await reopen(stage);
+  expect(services).toEqual(ALL);
+  expect(states).toBe(ROWS - 1);
+  expect(stage.log).toMatchObject([{ level: 'error', cause: 'state cursor of k9 is damaged' }]);
+});
+
+test('a torn tail costs what was in it', async () => {
+  const stage = await createStage();
+  truncateSync(stage.path, statSync(stage.path).size - 20 * PAGE_BYTES);
+  const { services, corruptFiles, evicted } = await reopen(stage);
+  expect(services.length).toBeGreaterThan(ROWS / 2);
+  expect(services.length).toBeLessThan(ROWS);
+  expect(corruptFiles).toHaveLength(1);
+  expect(evicted).toBeGreaterThan(0);
+  const [corrupt] = corruptFiles;
+  expect(stage.log[0]).toMatchObject({
+    level: 'error',
+    corruptFile: corrupt,
+    rows: expect.any(Number),
+    lostRows: ROWS + 1 - Number(stage.log[0]?.['rows']),
+  });
+  expect(existsSync(join(stage.directory, corrupt ?? ''))).toBe(true);
+});
+
+test('a page of junk costs what was on it, and no more', async () => {
+  const stage = await createStage();
+  const pages = statSync(stage.path).size / PAGE_BYTES;
+  // Somewhere in the middle, where rows are.
+  overwrite(stage.path, Math.floor(pages / 2) * PAGE_BYTES, Buffer.alloc(PAGE_BYTES, 0xa5));
+  const { services } = await reopen(stage);
+  expect(services.length).toBeGreaterThan(ROWS - 10);
+});
+
+test('a file of junk is put aside whole, and a new one is begun', async () => {
+  for (const junk of [Buffer.from('junk'), Buffer.alloc(100_000, 0x5a), Buffer.alloc(8192)]) {
+    const stage = await createStage();
+    writeFileSync(stage.path, junk);
+    const { services, corruptFiles } = await reopen(stage);
+    expect(services).toEqual([]);
+    expect(corruptFiles).toHaveLength(1);
+    expect(readFileSync(join(stage.directory, corruptFiles[0] ?? ''))).toEqual(junk);
+  }
+});
+
+test('an empty file is a new queue', async () => {
+  const stage = await createStage();
+  truncateSync(stage.path);
+  expect(await reopen(stage)).toMatchObject({ services: [], corruptFiles: [] });
+});
+
+test('a second damage on the same day does not take the place of the first', async () => {
+  const stage = await createStage();
+  for (let i = 1; i <= 3; i++) {
+    writeFileSync(stage.path, `junk ${i}`);
+    const { corruptFiles } = await reopen(stage);
+    expect(corruptFiles).toHaveLength(i);
+  }
+});
+
+describe('with a log that was not yet moved into the file', () => {
+  /** A copy of the directory as a killed process would leave it. */
+  async function createKilled(): Promise<Stage> {
+    const { options, log } = await createStage();
+    const running = temporaryDirectory();
+    // With large shares the log is moved into the file late.
+    const config = { ...options.config, metrics: { maxBytes: 1e9, maxAgeMs: 3_600_000 } };
+    const queue = SqliteQueue.open({ ...options, config }, running);
+    for (let i = 0; i < 5; i++)
+      await queue.commit(
+        commitOf(metricsBatch({ [`s${i}`]: 10 * (i + 1) }, options.clock.nowMs())),
+      );
+    const directory = temporaryDirectory();
+    for (const name of ['queue.sqlite', 'queue.sqlite-wal'])
+      copyFileSync(join(running, name), join(directory, name));
+    await queue.close();
+    return { directory, path: join(directory, 'queue.sqlite'), options, log };
+  }
+
+  test('it is applied', async () => {
+    const stage = await createKilled();
+    expect(statSync(`${stage.path}-wal`).size).toBeGreaterThan(0);
+    expect((await reopen(stage)).services).toEqual(['s0', 's1', 's2', 's3', 's4']);
+  });
+
+  test('a torn one is applied up to where it is sound', async () => {
+    const stage = await createKilled();
+    truncateSync(`${stage.path}-wal`, statSync(`${stage.path}-wal`).size - 100);
+    expect((await reopen(stage)).services).toEqual(['s0', 's1', 's2', 's3']);
+  });
+
+  test('and a file that is lost, the log is kept and not applied to the new one', async () => {
+    const stage = await createKilled();
+    truncateSync(stage.path);
+    expect((await reopen(stage)).services).toEqual([]);
+    expect(readdirSync(stage.directory)).toContain('queue-log.corrupt-wal');
+  });
+});
+
+describe('a salvage that was interrupted', () => {
+  test('before the damaged file was out of the way, it is begun anew', async () => {
+    const stage = await createStage();
+    truncateSync(stage.path, statSync(stage.path).size - 20 * PAGE_BYTES);
+    writeFileSync(join(stage.directory, 'salvage.sqlite'), 'half');
+    const { services } = await reopen(stage);
+    expect(services.length).toBeGreaterThan(ROWS / 2);
+  });
+
+  test('after that, it is completed', async () => {
+    const stage = await createStage();
+    salvage(stage.path, join(stage.directory, 'salvage.sqlite'));
+    renameSync(stage.path, join(stage.directory, 'queue-x.corrupt'));
+    writeFileSync(`${stage.path}-wal`, 'the log of the damaged one');
+    const { services, corruptFiles } = await reopen(stage);
+    expect(services).toEqual(ALL);
+    expect(corruptFiles).toEqual(['queue-x.corrupt']);
+    expect(readdirSync(stage.directory)).not.toContain('salvage.sqlite');
+  });
+});
+
+test('damage that shows while the queue is in use is mended without a restart', async () => {
+  const directory = temporaryDirectory();
+  const { options } = await createStage();
+  const queue = SqliteQueue.open(options, directory);
+  const now = options.clock.nowMs();
+  // More than SQLite keeps in memory.
+  const put = async (service: string): Promise<void> => {
+    const bytes = randomBytes(100_000);
+    const batch = batchOf('metrics', [{ service, points: 10, bytes }], now);
+    expect(await queue.commit(commitOf(batch))).toMatchObject({ kind: 'stored' });
+  };
+  for (let i = 0; i < 60; i++) await put(`s${i}`);
+  const [held] = await queue.oldest('metrics', 1, NONE);
+  if (held === undefined) throw new Error('no row');
+  expect(queue.pin(held.id)).toBe(true);
+  const { size } = statSync(join(directory, 'queue.sqlite'));
+  for (let at = 100_000; at < size; at += 500_000)
+    overwrite(join(directory, 'queue.sqlite'), at, Buffer.alloc(10_000, 0xa5));
+  const left = await services(queue, 'metrics');
+  expect(left.length).toBeGreaterThan(30);
+  expect(left.length).toBeLessThan(60);
+  expect(queue.corruptFiles()).toHaveLength(1);
+  expectBalance(queue);
+  await put('fresh');
+  // A row that is on its way keeps its id, and no other row gets it, even if it was lost itself.
+  await queue.settle(held.id, [{ service: 's0', accepted: 10, rejected: 0, setAside: 0 }], []);
+  expect((await services(queue, 'metrics')).at(-1)).toBe('fresh');
+  expectBalance(queue);
+  await queue.close();
+});
+
+test('whatever bytes are damaged, the queue opens, works, and sends nothing wrong', async () => {
+  const original = await createStage();
+  const { size } = statSync(original.path);
+  const damage = fc.record({
+    offset: fc.integer({ min: 0, max: size - 1 }),
+    bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(damage, { minLength: 1, maxLength: 4 }), async damages => {
+      const directory = temporaryDirectory();
+      const path = join(directory, 'queue.sqlite');
+      copyFileSync(original.path, path);
+      for (const { offset, bytes } of damages) overwrite(path, offset, bytes);
+      await reopen({
+        ...original,
+        directory,
+        path,
+        options: { ...original.options, counters: new Counters() },
+      });
+    }),
+    { numRuns: 25 },
+  );
+});

@@ -1,0 +1,197 @@
+// The durable queue on a disk that is really full: a file system of 2 MiB in memory, which only root can mount.
+
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, existsSync, rmSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Counters } from '../../../src/lib/counters.ts';
+import type { Commit, CommitOutcome, QueueOptions } from '../../../src/pipeline/queue/queue.ts';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { batchOf } from '../../support/otlp-requests.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { acceptRow, expectBalance, HOUR_MS, queueOptions, services } from './queue-behaviour.ts';
+
+const NONE: ReadonlySet<number> = new Set();
+const BODY_BYTES = 60_000;
+
+/** A directory on a disk of its own; null when there cannot be one. */
+function mountDisk(): string | null {
+  const directory = temporaryDirectory();
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', directory], { stdio: 'pipe' });
+  } catch {
+    return null;
+  }
+  onTestFinished(() => void execFileSync('umount', ['--lazy', directory]));
+  return directory;
+}
+
+const canMount = process.platform === 'linux' && process.getuid?.() === 0;
+if (!canMount) console.log('full-disk: skipped, since only root can mount a small disk');
+
+interface Disk {
+  readonly directory: string;
+  readonly options: QueueOptions;
+  /** Another program takes every byte that is left. */
+  readonly fill: () => void;
+  readonly clear: () => void;
+}
+
+function createDisk(): Disk {
+  const directory = mountDisk() ?? '';
+  if (directory === '') throw new Error('cannot mount a small disk');
+  const filler = join(directory, 'filler');
+  const options = queueOptions({
+    counters: new Counters(),
+    config: {
+      directory,
+      metrics: { maxBytes: 10_000_000, maxAgeMs: HOUR_MS },
+      logs: { maxBytes: 5_000_000 },
+    },
+    maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
+  });
+  const fill = (): void => {
+    for (const chunk of [100_000, 4096, 1])
+      try {
+        for (;;) appendFileSync(filler, Buffer.alloc(chunk, 1));
+      } catch {
+        // Full, for chunks of this size.
+      }
+  };
+  return { directory, options, fill, clear: () => rmSync(filler) };
+}
+
+function commitOf(service: string, signal: 'metrics' | 'logs' = 'metrics'): Commit {
+  const slice = { service, points: 10, bytes: randomBytes(BODY_BYTES) };
+  return {
+    batches: [batchOf(signal, [slice], Date.UTC(2026, 2, 4, 9))],
+    state: [{ kind: 'last', key: signal, blob: Buffer.from(service) }],
+    reads: [],
+  };
+}
+
+/** Commits until one does not simply succeed; gives how many did, and that one. */
+async function commitUntilFull(queue: SqliteQueue): Promise<[number, CommitOutcome]> {
+  for (let i = 0; ; i++) {
+    const outcome = await queue.commit(commitOf(`s${i}`));
+    if (outcome.kind !== 'stored' || outcome.evictedPoints > 0) return [i, outcome];
+  }
+}
+
+describe.runIf(canMount)('on a full disk', () => {
+  test('new metrics take the place of the oldest', async () => {
+    const { directory, options } = createDisk();
+    const queue = SqliteQueue.open(options, directory);
+    const [count, outcome] = await commitUntilFull(queue);
+    expect(count).toBeGreaterThan(5);
+    expect(outcome.kind).toBe('stored');
+    for (let i = 0; i < 50; i++)
+      expect(await queue.commit(commitOf(`n${i}`))).toMatchObject({ kind: 'stored' });
+    expect((await services(queue, 'metrics')).at(-1)).toBe('n49');
+    expect((await queue.readState('last', 'metrics'))?.toString()).toBe('n49');
+    const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
+    expect(evicted?.get('metrics', 's0', 'disk')).toBe(10);
+    expect(existsSync(join(directory, 'reserve'))).toBe(true);
+    expectBalance(queue);
+    await queue.close();
+  });
+
+  test('logs are not stored, and nothing of their commit is', async () => {
+    const { directory, options, fill } = createDisk();
+    const queue = SqliteQueue.open(options, directory);
+    expect(await queue.commit(commitOf('a', 'logs'))).toMatchObject({ kind: 'stored' });
+    fill();
+    const outcome = await queue.commit(commitOf('b', 'logs'));
+    expect(outcome).toMatchObject({ kind: 'failed' });
+    expect(JSON.stringify(outcome)).toContain('free space');
+    expect((await queue.readState('last', 'logs'))?.toString()).toBe('a');
+    expect(await services(queue, 'logs')).toEqual(['a']);
+    expectBalance(queue);
+    await queue.close();
+  });
+
+  test('every acknowledgement is stored, however full the disk', async () => {
+    const { directory, options, fill, clear } = createDisk();
+    const queue = SqliteQueue.open(options, directory);
+    const [count] = await commitUntilFull(queue);
+    fill();
+    const rows = await queue.oldest('metrics', 1000, NONE);
+    expect(rows.length).toBeGreaterThanOrEqual(count - 2);
+    for (const row of rows.slice(0, -1)) {
+      await acceptRow(queue, row);
+      // Whatever that gave back is gone at once.
+      fill();
+    }
+    const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
+    expect(errors?.get('settle')).toBe(0);
+    expectBalance(queue);
+    const account = queue.account.total();
+    await queue.close();
+    const again = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    expect(again.stats('metrics').rows).toBe(1);
+    expect(again.account.total()).toEqual(account);
+    // Once there is space, everything is as before.
+    clear();
+    expect(await again.commit(commitOf('later'))).toEqual({ kind: 'stored', evictedPoints: 0 });
+    expect(existsSync(join(directory, 'reserve'))).toBe(true);
+    await again.close();
+  });
+
+  test('what acknowledgements free has room for what comes next, and for others', async () => {
+    const { directory, options, fill } = createDisk();
+    const queue = SqliteQueue.open(options, directory);
+    await commitUntilFull(queue);
+    fill();
+    for (const row of await queue.oldest('metrics', 1000, NONE)) await acceptRow(queue, row);
+    expect(await queue.commit(commitOf('later'))).toEqual({ kind: 'stored', evictedPoints: 0 });
+    const { bavail, bsize } = statfsSync(directory);
+    expect(bavail * bsize).toBeGreaterThan(500_000);
+    await queue.close();
+  });
+
+  test('a commit that another program leaves no room for is held in memory until there is', async () => {
+    const { directory, options, fill, clear } = createDisk();
+    const queue = SqliteQueue.open(options, directory);
+    fill();
+    expect(await queue.commit(commitOf('a'))).toMatchObject({ kind: 'held', evictedPoints: 0 });
+    expect(await queue.commit(commitOf('b', 'logs'))).toMatchObject({ kind: 'failed' });
+    expect(await services(queue, 'metrics')).toEqual(['a']);
+    expect(queue.account.get('a', 'point/made')).toBe(10);
+    expectBalance(queue);
+    clear();
+    expect(await queue.commit(commitOf('c'))).toEqual({ kind: 'stored', evictedPoints: 0 });
+    expect(await services(queue, 'metrics')).toEqual(['a', 'c']);
+    expectBalance(queue);
+    await queue.close();
+    const again = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    expect(await services(again, 'metrics')).toEqual(['a', 'c']);
+    expectBalance(again);
+    await again.close();
+  });
+
+  test('a start finds what was stored, and can acknowledge it', async () => {
+    const { directory, options, fill } = createDisk();
+    const queue = SqliteQueue.open(options, directory);
+    await commitUntilFull(queue);
+    const { rows } = queue.stats('metrics');
+    await queue.close();
+    fill();
+    const again = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    const found = await again.oldest('metrics', 1000, NONE);
+    expect(found).toHaveLength(rows);
+    for (const row of found) await acceptRow(again, row);
+    await again.close();
+    const last = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    expect(last.stats('metrics').rows).toBe(0);
+    await last.close();
+  });
+
+  test('a first start says what is wrong', () => {
+    const { directory, options, fill } = createDisk();
+    fill();
+    expect(() => SqliteQueue.open(options, directory)).toThrow(
+      /cannot open the queue .*full|cannot lock/,
+    );
+  });
+});

@@ -1,0 +1,135 @@
+// While the file of the queue cannot be written: another program has it locked. What is committed then is sent from
+// memory, and nothing of it is missing from the file once that works again.
+
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Commit, QueueOptions } from '../../../src/pipeline/queue/queue.ts';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { metricsBatch } from '../../support/otlp-requests.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import {
+  acceptRow,
+  expectBalance,
+  HOUR_MS,
+  queueOptions,
+  services,
+  shareFor,
+} from './queue-behaviour.ts';
+
+const NONE: ReadonlySet<number> = new Set();
+
+interface Stage {
+  readonly directory: string;
+  readonly options: ReturnType<typeof queueOptions>;
+  readonly queue: SqliteQueue;
+  /** From now on nothing can be written, until the function that it gives is called. */
+  readonly block: () => () => void;
+  readonly commitOf: (service: string) => Commit;
+}
+
+function createStage(changes: Partial<QueueOptions> = {}): Stage {
+  const directory = temporaryDirectory();
+  const options = queueOptions(changes);
+  const queue = SqliteQueue.open(options, directory);
+  onTestFinished(() => queue.close());
+  const block = (): (() => void) => {
+    const other = new DatabaseSync(join(directory, 'queue.sqlite'));
+    other.exec('BEGIN IMMEDIATE');
+    return () => other.close();
+  };
+  const commitOf = (service: string): Commit => ({
+    batches: [metricsBatch({ [service]: 10 }, options.clock.nowMs())],
+    state: [{ kind: 'last', key: 'k', blob: Buffer.from(service) }],
+    reads: [{ service, fate: 'used', count: 10 }],
+  });
+  return { directory, options, queue, block, commitOf };
+}
+
+async function stateOf(queue: SqliteQueue): Promise<string> {
+  return String(await queue.readState('last', 'k'));
+}
+
+test('what is held goes out from memory, behind what is in the file', async () => {
+  const { queue, block, commitOf } = createStage();
+  await queue.commit(commitOf('a'));
+  const unblock = block();
+  expect(await queue.commit(commitOf('b'))).toMatchObject({ kind: 'held' });
+  expect(await services(queue, 'metrics')).toEqual(['a', 'b']);
+  expect(await stateOf(queue)).toBe('b');
+  expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 20 });
+  const [, second] = await queue.oldest('metrics', 2, NONE);
+  if (second === undefined) throw new Error('no row');
+  await acceptRow(queue, second);
+  expect(queue.account.get('b', 'point/accepted')).toBe(10);
+  expect(await services(queue, 'metrics')).toEqual(['a']);
+  expectBalance(queue);
+  unblock();
+});
+
+test('the file has it all once it can be written, in order, and a new process finds it', async () => {
+  const { directory, options, queue, block, commitOf } = createStage();
+  await queue.commit(commitOf('a'));
+  const unblock = block();
+  for (const service of ['b', 'c', 'd']) await queue.commit(commitOf(service));
+  const rows = await queue.oldest('metrics', 9, NONE);
+  // One goes out from memory, one is on its way while the file comes back.
+  if (rows[1] === undefined || rows[2] === undefined) throw new Error('no row');
+  await acceptRow(queue, rows[1]);
+  expect(queue.pin(rows[2].id)).toBe(true);
+  unblock();
+  expect(await queue.commit(commitOf('e'))).toEqual({ kind: 'stored', evictedPoints: 0 });
+  expect(await services(queue, 'metrics')).toEqual(['a', 'c', 'd', 'e']);
+  await acceptRow(queue, rows[2]);
+  const account = queue.account.total();
+  expectBalance(queue);
+  await queue.close();
+  const again = SqliteQueue.open(options, directory);
+  expect(await services(again, 'metrics')).toEqual(['a', 'd', 'e']);
+  expect(await stateOf(again)).toBe('e');
+  expect(again.account.total()).toEqual(account);
+  expect(Object.fromEntries(account)).toEqual({
+    'point/made': 50,
+    'point/accepted': 20,
+    'sample/used': 50,
+  });
+  expectBalance(again);
+  await again.close();
+});
+
+test('the end of the process is a last chance to write', async () => {
+  const { directory, options, queue, block, commitOf } = createStage();
+  const unblock = block();
+  await queue.commit(commitOf('a'));
+  unblock();
+  await queue.close();
+  const again = SqliteQueue.open(options, directory);
+  expect(await services(again, 'metrics')).toEqual(['a']);
+  expectBalance(again);
+  await again.close();
+});
+
+test('memory is bounded: the oldest are given up, counted, and the file is told', async () => {
+  const { queue, block, commitOf, options } = createStage({
+    config: {
+      directory: null,
+      metrics: { maxBytes: shareFor(3), maxAgeMs: HOUR_MS },
+      logs: { maxBytes: 1000 },
+    },
+  });
+  const unblock = block();
+  for (const service of ['a', 'b', 'c', 'd']) await queue.commit(commitOf(service));
+  expect(await queue.commit(commitOf('e'))).toMatchObject({ kind: 'held', evictedPoints: 10 });
+  expect(await services(queue, 'metrics')).toEqual(['c', 'd', 'e']);
+  const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
+  expect(evicted?.get('metrics', 'a', 'disk')).toBe(10);
+  expectBalance(queue);
+  await options.clock.advance(2 * HOUR_MS);
+  expect(await services(queue, 'metrics')).toEqual([]);
+  expect(evicted?.get('metrics', 'e', 'age')).toBe(10);
+  unblock();
+  await queue.commit(commitOf('f'));
+  expect(queue.account.get('a', 'point/evicted')).toBe(10);
+  expect(await services(queue, 'metrics')).toEqual(['f']);
+  expectBalance(queue);
+});

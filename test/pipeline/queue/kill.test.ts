@@ -1,0 +1,91 @@
+// A process is killed while it commits or settles: what it was told is done is done, and what was stored
+// together is there together or not at all.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { metricsBatch } from '../../support/otlp-requests.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { commitOf, expectBalance, queueOptions } from './queue-behaviour.ts';
+
+const VICTIM = join(import.meta.dirname, '../../support/queue-victim.ts');
+
+/** Runs the victim, kills it some time after its first words, and gives what it has told. */
+async function killed(mode: string, directory: string, count: number): Promise<readonly string[]> {
+  const child = spawn(process.execPath, [VICTIM, mode, directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let told = '';
+  child.stdout.setEncoding('utf8');
+  child.stdout.on('data', (text: string) => {
+    told += text;
+    if (told.split('\n').length > count) child.kill('SIGKILL');
+  });
+  const [, signal] = (await once(child, 'close')) as [number | null, string | null];
+  expect(signal).toBe('SIGKILL');
+  return told.trim().split('\n');
+}
+
+function optionsFor(directory: string): QueueOptions {
+  return queueOptions({
+    config: { directory, metrics: { maxBytes: 1e8, maxAgeMs: 1e15 }, logs: { maxBytes: 1e8 } },
+  });
+}
+
+async function look<T>(directory: string, work: (queue: SqliteQueue) => Promise<T>): Promise<T> {
+  const queue = SqliteQueue.open(optionsFor(directory), directory);
+  const result = await work(queue);
+  expect(queue.corruptFiles()).toEqual([]);
+  expectBalance(queue);
+  await queue.close();
+  return result;
+}
+
+function rowsOf(queue: SqliteQueue): Promise<readonly QueueRow[]> {
+  return queue.oldest('metrics', 1e6, new Set());
+}
+
+test('killed while committing: every commit that was acknowledged is there, whole', async () => {
+  const directory = temporaryDirectory();
+  for (const count of [1, 40]) {
+    const told = await killed('commit', directory, count);
+    const last = Number(told.at(-1));
+    expect(last).toBeGreaterThan(0);
+    await look(directory, async queue => {
+      const stored = (await rowsOf(queue)).length;
+      // One more than was told may have been stored in the moment of the kill.
+      expect(stored - last).toBeGreaterThanOrEqual(0);
+      expect(stored - last).toBeLessThanOrEqual(1);
+      expect(Number(await queue.readState('cursor', 'a'))).toBe(stored);
+      expect(Object.fromEntries(queue.account.total())).toEqual({
+        'point/made': 30 * stored,
+        'sample/used': 5 * stored,
+      });
+    });
+  }
+});
+
+test('killed while settling: what was settled does not come back, and nothing else is gone', async () => {
+  const directory = temporaryDirectory();
+  const ids = await look(directory, async queue => {
+    for (let i = 0; i < 800; i++) await queue.commit(commitOf(metricsBatch({ a: 2 }, 1e12)));
+    return (await rowsOf(queue)).map(row => row.id);
+  });
+  let first = 0;
+  for (const count of [1, 60]) {
+    const told = await killed('settle', directory, count);
+    await look(directory, async queue => {
+      const left = (await rowsOf(queue)).map(row => row.id);
+      expect(left).toEqual(ids.slice(ids.length - left.length));
+      const gone = ids.length - left.length - first;
+      expect(gone - told.length).toBeGreaterThanOrEqual(0);
+      expect(gone - told.length).toBeLessThanOrEqual(1);
+      first += gone;
+      expect(queue.account.get('a', 'point/accepted')).toBe(2 * first);
+    });
+  }
+});

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Config, OtlpSignalConfig } from '../../../src/config/config.ts';
+import { OperatorError } from '../../../src/errors.ts';
+import { Counters } from '../../../src/lib/counters.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { openQueue } from '../../../src/pipeline/queue/open-queue.ts';
+import type { Queue } from '../../../src/pipeline/queue/queue.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { metricsBatch } from '../../support/otlp-requests.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const SIGNAL: Pick<OtlpSignalConfig, 'protocol' | 'compression'> = {
+  protocol: 'http/protobuf',
+  compression: 'zstd',
+};
+
+function open(directory: string | null, changes: Partial<typeof SIGNAL> = {}): Promise<Queue> {
+  const config = {
+    queue: {
+      directory,
+      metrics: { maxBytes: 1_000_000, maxAgeMs: 3_600_000 },
+      logs: { maxBytes: 1_000_000 },
+    },
+    otlp: { maxRequestBytes: 8000, metrics: { ...SIGNAL, ...changes }, logs: SIGNAL },
+  };
+  return openQueue({
+    config: config as unknown as Config,
+    clock: new FakeClock(),
+    counters: new Counters(),
+    logger: silentLogger,
+  });
+}
+
+test('a directory makes the queue durable, null keeps it in memory', async () => {
+  const directory = join(temporaryDirectory(), 'queue');
+  const durable = await open(directory);
+  expect(existsSync(join(directory, 'queue.sqlite'))).toBe(true);
+  await durable.close();
+  const memory = await open(null);
+  expect(memory.stats('metrics').maxBytes).toBe(1_000_000);
+  await memory.close();
+});
+
+test('a directory that another queue holds is the operator’s mistake', async () => {
+  const directory = temporaryDirectory();
+  const queue = await open(directory);
+  await expect(open(directory)).rejects.toThrow(OperatorError);
+  await queue.close();
+});
+
+test('rows are compressed as the signal asks for, and smaller where they will be sent as JSON', async () => {
+  const rowsFor = async (changes: Partial<typeof SIGNAL>): Promise<readonly number[]> => {
+    const queue = await open(null, changes);
+    const now = new FakeClock().nowMs();
+    await queue.commit({ batches: [metricsBatch({ a: 300 }, now)], state: [], reads: [] });
+    const rows = await queue.oldest('metrics', 100, new Set());
+    for (const { encoding } of rows) expect(encoding).toBe('zstd');
+    await queue.close();
+    return rows.map(row => row.rawBytes);
+  };
+  const protobuf = await rowsFor({});
+  expect(protobuf).toHaveLength(1);
+  const json = await rowsFor({ protocol: 'http/json' });
+  expect(json.length).toBeGreaterThan(5);
+  expect(Math.max(...json)).toBeLessThanOrEqual(1000);
+});

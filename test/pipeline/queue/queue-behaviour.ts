@@ -1,0 +1,406 @@
+// What every queue does, whichever store is behind it: one suite, run by the test of each store.
+
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { Counters } from '../../../src/lib/counters.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import type { Batch, Signal } from '../../../src/model.ts';
+import type {
+  Commit,
+  Queue,
+  QueueOptions,
+  QueueRow,
+  SetAside,
+} from '../../../src/pipeline/queue/queue.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
+
+export const HOUR_MS = 3_600_000;
+const NONE: ReadonlySet<number> = new Set();
+
+/** Options with a clock of the test's own and room for a few uncompressed rows; a test alters what it is about. */
+export function queueOptions(changes: Partial<QueueOptions> = {}): QueueOptions & {
+  readonly clock: FakeClock;
+} {
+  return {
+    config: {
+      directory: null,
+      metrics: { maxBytes: 100_000, maxAgeMs: HOUR_MS },
+      logs: { maxBytes: 100_000 },
+    },
+    maxRequestBytes: { metrics: 10_000, logs: 10_000 },
+    compression: { metrics: 'none', logs: 'none' },
+    counters: new Counters(),
+    logger: silentLogger,
+    ...changes,
+    clock: (changes.clock as FakeClock | undefined) ?? new FakeClock(),
+  };
+}
+
+export function commitOf(...batches: Batch[]): Commit {
+  return { batches, state: [], reads: [] };
+}
+
+/** A share that holds `count` rows of `metricsBatch({ a: 10 })` and not one more. */
+export function shareFor(count: number): number {
+  const oneRowBytes = metricsBatch({ a: 10 }, 0).payload.length + 145;
+  return count * oneRowBytes + oneRowBytes / 2;
+}
+
+/** Pins and settles a row with all points accepted. */
+export async function acceptRow(queue: Queue, row: QueueRow): Promise<void> {
+  expect(queue.pin(row.id)).toBe(true);
+  const settlements = row.parts.map(({ service, points }) => ({
+    service,
+    accepted: points,
+    rejected: 0,
+    setAside: 0,
+  }));
+  await queue.settle(row.id, settlements, []);
+}
+
+export async function services(queue: Queue, signal: Signal): Promise<readonly string[]> {
+  const rows = await queue.oldest(signal, 1000, NONE);
+  return rows.flatMap(row => row.parts.map(part => part.service));
+}
+
+/** Invariant 9 for every service of a queue. */
+export function expectBalance(queue: Queue): void {
+  const queued = queue.account.services().reduce((sum, id) => sum + queue.account.queued(id), 0);
+  expect(queued).toBe(queue.stats('metrics').points + queue.stats('logs').points);
+}
+
+/** Declares the suite for a store; `open` is called once per test. */
+export function describeQueue(name: string, open: (options: QueueOptions) => Promise<Queue>): void {
+  describe(name, () => {
+    let queue: Queue;
+    afterEach(async () => {
+      await queue.close();
+    });
+
+    test('rows come out in the order they went in, per signal', async () => {
+      const options = queueOptions();
+      queue = await open(options);
+      const now = options.clock.nowMs();
+      await queue.commit(commitOf(metricsBatch({ a: 1 }, now), logsBatch('x', ['l'], now)));
+      await queue.commit(commitOf(metricsBatch({ b: 2, c: 3 }, now)));
+      expect(await services(queue, 'metrics')).toEqual(['a', 'b', 'c']);
+      expect(await services(queue, 'logs')).toEqual(['x']);
+      const [first, second] = await queue.oldest('metrics', 2, NONE);
+      expect(first?.body).toEqual(metricsBytes('a', 1));
+      expect(await queue.oldest('metrics', 1, NONE)).toEqual([first]);
+      expect(await queue.oldest('metrics', 1, new Set([first?.id ?? 0]))).toEqual([second]);
+      expect(await queue.oldest('metrics', 0, NONE)).toEqual([]);
+    });
+
+    test('commits keep their order although compression is asynchronous', async () => {
+      queue = await open(queueOptions({ compression: { metrics: 'gzip', logs: 'zstd' } }));
+      const names = Array.from({ length: 20 }, (_, i) => `s${i}`);
+      await Promise.all(
+        names.map((id, i) =>
+          queue.commit(commitOf(metricsBatch({ [id]: i % 2 ? 1 : 60 }, i + 1e13))),
+        ),
+      );
+      expect(await services(queue, 'metrics')).toEqual(names);
+    });
+
+    test('a settled row is gone and its points are in the account', async () => {
+      const options = queueOptions();
+      queue = await open(options);
+      await queue.commit(commitOf(metricsBatch({ a: 5, b: 5 }, options.clock.nowMs())));
+      const [row] = await queue.oldest('metrics', 1, NONE);
+      if (row === undefined) throw new Error('no row');
+      expect(queue.pin(row.id)).toBe(true);
+      const aside: SetAside = {
+        signal: 'metrics',
+        service: 'b',
+        points: 2,
+        reason: 'no',
+        sample: Buffer.from('x'),
+        atMs: 5,
+      };
+      await queue.settle(
+        row.id,
+        [
+          { service: 'a', accepted: 4, rejected: 1, setAside: 0 },
+          { service: 'b', accepted: 3, rejected: 0, setAside: 2 },
+        ],
+        [aside],
+      );
+      expect(await queue.oldest('metrics', 1, NONE)).toEqual([]);
+      expect(queue.pin(row.id)).toBe(false);
+      expect(queue.stats('metrics')).toMatchObject({ rows: 0, bytes: 0, points: 0 });
+      expect(Object.fromEntries(queue.account.total())).toEqual({
+        'point/made': 10,
+        'point/accepted': 7,
+        'point/rejected': 1,
+        'point/set_aside': 2,
+      });
+      expect(await queue.readSetAside(10)).toEqual([aside]);
+      expectBalance(queue);
+    });
+
+    test('the set-aside are shown newest first and are bounded', async () => {
+      const options = queueOptions();
+      queue = await open(options);
+      const entry = (points: number): SetAside => ({
+        signal: 'metrics',
+        service: 'a',
+        points,
+        reason: 'no',
+        sample: Buffer.from('x'),
+        atMs: 5,
+      });
+      const put = async (asides: readonly SetAside[]): Promise<void> => {
+        await queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+        const [row] = await queue.oldest('metrics', 1, NONE);
+        expect(queue.pin(row?.id ?? 0)).toBe(true);
+        await queue.settle(row?.id ?? 0, [], asides);
+      };
+      await put(Array.from({ length: 900 }, (_, i) => entry(i)));
+      await put(Array.from({ length: 900 }, (_, i) => entry(900 + i)));
+      expect((await queue.readSetAside(2)).map(aside => aside.points)).toEqual([1799, 1798]);
+      const all = await queue.readSetAside(5000);
+      expect(all.map(aside => aside.points)).toEqual(
+        Array.from({ length: 1000 }, (_, i) => 1799 - i),
+      );
+      await put([{ ...entry(1), sample: Buffer.alloc(16 * 1024 * 1024) }]);
+      expect(await queue.readSetAside(5000)).toHaveLength(1);
+    });
+
+    test('what was read is counted per service with the commit', async () => {
+      queue = await open(queueOptions());
+      const reads = [
+        { service: 'a', fate: 'used', count: 7 },
+        { service: 'a', fate: 'repeated', count: 2 },
+        { service: 'b', fate: 'used', count: 1 },
+      ];
+      await queue.commit({ batches: [], state: [], reads });
+      await queue.commit({ batches: [], state: [], reads });
+      expect(queue.account.get('a', 'sample/used')).toBe(14);
+      expect(queue.account.get('a', 'sample/repeated')).toBe(4);
+      expect(queue.account.get('b', 'sample/used')).toBe(2);
+    });
+
+    test('state is kept by kind and key, replaced, and deleted by null', async () => {
+      queue = await open(queueOptions());
+      const put = async (kind: string, key: string, text: string | null): Promise<void> => {
+        const blob = text === null ? null : Buffer.from(text);
+        await queue.commit({ batches: [], state: [{ kind, key, blob }], reads: [] });
+      };
+      const check = async (kind: string, key: string, want: string | null): Promise<void> =>
+        expect((await queue.readState(kind, key))?.toString() ?? null).toBe(want);
+      await check('cursor', 'a', null);
+      await put('cursor', 'a', 'one');
+      await put('start', 'a', 'other');
+      await put('cursor', 'a', 'two');
+      await check('cursor', 'a', 'two');
+      await check('start', 'a', 'other');
+      await put('cursor', 'a', null);
+      await check('cursor', 'a', null);
+      await check('start', 'a', 'other');
+    });
+
+    test('a state blob is a copy: the caller may go on writing into its buffer', async () => {
+      queue = await open(queueOptions());
+      const blob = Buffer.from('one');
+      await queue.commit({ batches: [], state: [{ kind: 'k', key: 'a', blob }], reads: [] });
+      blob.fill(0);
+      expect((await queue.readState('k', 'a'))?.toString()).toBe('one');
+    });
+
+    test('metrics that find no room push out the oldest, counted per service', async () => {
+      const options = queueOptions();
+      queue = await open({
+        ...options,
+        config: { ...options.config, metrics: { maxBytes: shareFor(3), maxAgeMs: HOUR_MS } },
+      });
+      const outcomes = [];
+      for (const id of ['a', 'b', 'c', 'd', 'e'])
+        outcomes.push(
+          await queue.commit(commitOf(metricsBatch({ [id]: 10 }, options.clock.nowMs()))),
+        );
+      expect(outcomes).toEqual(
+        [0, 0, 0, 10, 10].map(evictedPoints => ({ kind: 'stored', evictedPoints })),
+      );
+      expect(await services(queue, 'metrics')).toEqual(['c', 'd', 'e']);
+      expect(queue.account.get('a', 'point/evicted')).toBe(10);
+      expect(queue.account.get('c', 'point/evicted')).toBe(0);
+      const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
+      expect(evicted?.get('metrics', 'b', 'size')).toBe(10);
+      expect(queue.stats('metrics').bytes).toBeLessThanOrEqual(queue.stats('metrics').maxBytes);
+      expectBalance(queue);
+    });
+
+    test('a row that is being sent is passed over by eviction, until it is let go', async () => {
+      const options = queueOptions();
+      queue = await open({
+        ...options,
+        config: { ...options.config, metrics: { maxBytes: shareFor(2), maxAgeMs: HOUR_MS } },
+      });
+      const put = async (id: string): Promise<unknown> =>
+        await queue.commit(commitOf(metricsBatch({ [id]: 10 }, options.clock.nowMs())));
+      await put('a');
+      await put('b');
+      const [a] = await queue.oldest('metrics', 1, NONE);
+      if (a === undefined) throw new Error('no row');
+      expect(queue.pin(a.id)).toBe(true);
+      await put('c');
+      expect(await services(queue, 'metrics')).toEqual(['a', 'c']);
+      queue.unpin(a.id);
+      await put('d');
+      expect(await services(queue, 'metrics')).toEqual(['c', 'd']);
+      expect(queue.pin(a.id)).toBe(false);
+      expectBalance(queue);
+    });
+
+    test('a batch that has no room even alone is counted as evicted itself, and evicts nothing', async () => {
+      const options = queueOptions();
+      queue = await open({
+        ...options,
+        config: { ...options.config, metrics: { maxBytes: shareFor(1), maxAgeMs: HOUR_MS } },
+      });
+      await queue.commit(commitOf(metricsBatch({ a: 10 }, options.clock.nowMs())));
+      const outcome = await queue.commit(
+        commitOf(metricsBatch({ big: 100 }, options.clock.nowMs())),
+      );
+      expect(outcome).toEqual({ kind: 'stored', evictedPoints: 100 });
+      expect(await services(queue, 'metrics')).toEqual(['a']);
+      expectBalance(queue);
+    });
+
+    test('metrics older than the maximum age are evicted, logs are not', async () => {
+      const options = queueOptions();
+      queue = await open(options);
+      const put = async (id: string): Promise<unknown> =>
+        await queue.commit(
+          commitOf(
+            metricsBatch({ [id]: 1 }, options.clock.nowMs()),
+            logsBatch(id, ['line'], options.clock.nowMs()),
+          ),
+        );
+      await put('a');
+      await options.clock.advance(HOUR_MS / 2);
+      await put('b');
+      await options.clock.advance(HOUR_MS / 2 + 1);
+      expect(await services(queue, 'metrics')).toEqual(['b']);
+      expect(await services(queue, 'logs')).toEqual(['a', 'b']);
+      expect(queue.account.get('a', 'point/evicted')).toBe(1);
+      await options.clock.advance(HOUR_MS);
+      expect(await put('c')).toEqual({ kind: 'stored', evictedPoints: 1 });
+      expect(await services(queue, 'metrics')).toEqual(['c']);
+      expectBalance(queue);
+    });
+
+    test('logs that find no room are refused, with all that belongs to their commit', async () => {
+      const options = queueOptions();
+      queue = await open({ ...options, config: { ...options.config, logs: { maxBytes: 1000 } } });
+      const now = options.clock.nowMs();
+      const line = 'x'.repeat(500);
+      const commit = (text: string): Commit => ({
+        batches: [logsBatch('a', [line], now), metricsBatch({ a: 1 }, now)],
+        state: [{ kind: 'cursor', key: 'a', blob: Buffer.from(text) }],
+        reads: [{ service: 'a', fate: 'used', count: 1 }],
+      });
+      expect(await queue.commit(commit('one'))).toEqual({ kind: 'stored', evictedPoints: 0 });
+      const before = Object.fromEntries(queue.account.total());
+      expect(await queue.commit(commit('two'))).toEqual({ kind: 'full' });
+      expect(Object.fromEntries(queue.account.total())).toEqual(before);
+      expect((await queue.readState('cursor', 'a'))?.toString()).toBe('one');
+      expect(await services(queue, 'metrics')).toEqual(['a']);
+      // Once the back end has taken the first, there is room again.
+      const [row] = await queue.oldest('logs', 1, NONE);
+      if (row === undefined) throw new Error('no row');
+      await acceptRow(queue, row);
+      expect(await queue.commit(commit('two'))).toEqual({ kind: 'stored', evictedPoints: 0 });
+      expectBalance(queue);
+    });
+
+    test('a full log share does not stop metrics, nor the other way round', async () => {
+      const options = queueOptions();
+      queue = await open({
+        ...options,
+        config: {
+          ...options.config,
+          metrics: { maxBytes: shareFor(1), maxAgeMs: HOUR_MS },
+          logs: { maxBytes: 1000 },
+        },
+      });
+      const now = options.clock.nowMs();
+      const logs = commitOf(logsBatch('a', ['x'.repeat(500)], now));
+      expect(await queue.commit(logs)).toMatchObject({ kind: 'stored' });
+      expect(await queue.commit(logs)).toEqual({ kind: 'full' });
+      for (let i = 0; i < 3; i++)
+        expect(await queue.commit(commitOf(metricsBatch({ a: 10 }, now)))).toMatchObject({
+          kind: 'stored',
+        });
+      expect(await services(queue, 'logs')).toEqual(['a']);
+    });
+
+    test('logs that can never fit fail with the key to raise', async () => {
+      const options = queueOptions();
+      queue = await open({ ...options, config: { ...options.config, logs: { maxBytes: 100 } } });
+      const outcome = await queue.commit(commitOf(logsBatch('a', ['x'.repeat(500)], 1e13)));
+      expect(outcome).toMatchObject({ kind: 'failed' });
+      expect(JSON.stringify(outcome)).toContain('queue.logs.max_bytes');
+    });
+
+    test('figures of a signal: rows, bytes, points, oldest and newest', async () => {
+      const options = queueOptions();
+      queue = await open(options);
+      expect(queue.stats('metrics')).toEqual({
+        rows: 0,
+        bytes: 0,
+        points: 0,
+        maxBytes: 100_000,
+        oldestAtMs: null,
+        newestAtMs: null,
+      });
+      const now = options.clock.nowMs();
+      await queue.commit(commitOf(metricsBatch({ a: 2, b: 3 }, now - 5)));
+      await queue.commit(commitOf(metricsBatch({ a: 2 }, now)));
+      expect(queue.stats('metrics')).toMatchObject({
+        rows: 2,
+        points: 7,
+        oldestAtMs: now - 5,
+        newestAtMs: now,
+      });
+      expect(queue.stats('logs').rows).toBe(0);
+      const rows = options.counters.list().find(({ name }) => name === 'prom2otlp_queue_rows');
+      expect(rows?.get('metrics')).toBe(2);
+    });
+
+    test('listeners hear of every stored commit and of no other', async () => {
+      const options = queueOptions();
+      queue = await open({ ...options, config: { ...options.config, logs: { maxBytes: 100 } } });
+      let heard = 0;
+      queue.onCommit(() => heard++);
+      await queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+      expect(heard).toBe(1);
+      await queue.commit(commitOf(logsBatch('a', ['x'.repeat(500)], options.clock.nowMs())));
+      expect(heard).toBe(1);
+    });
+
+    test('settling what is not in the queue changes nothing', async () => {
+      queue = await open(queueOptions());
+      await queue.settle(99, [{ service: 'a', accepted: 1, rejected: 0, setAside: 0 }], []);
+      expect(queue.account.services()).toEqual([]);
+    });
+
+    test('a closed queue stores nothing, hands out nothing and does not throw', async () => {
+      const options = queueOptions();
+      queue = await open(options);
+      const early = queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+      await setTimeout(0);
+      const reading = queue.oldest('metrics', 1, NONE);
+      await queue.close();
+      expect(await early).toEqual({ kind: 'stored', evictedPoints: 0 });
+      await reading;
+      expect(await queue.commit(commitOf())).toMatchObject({ kind: 'failed' });
+      expect(await queue.oldest('metrics', 1, NONE)).toEqual([]);
+      expect(queue.pin(1)).toBe(false);
+      await queue.settle(1, [], []);
+      await queue.close();
+    });
+  });
+}

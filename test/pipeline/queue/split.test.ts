@@ -1,0 +1,128 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Signal } from '../../../src/model.ts';
+import {
+  countPoints,
+  firstPoint,
+  halveRequest,
+  splitRequest,
+} from '../../../src/pipeline/queue/split.ts';
+import {
+  arbitraryLogsRequest,
+  arbitraryMetricsRequest,
+} from '../../reference/arbitrary-request.ts';
+import { oracleEncodeLogs, oracleEncodeMetrics } from '../../reference/oracle.ts';
+import { flatPoints, logsBytes, metricsBytes } from '../../support/otlp-requests.ts';
+
+const arbitraryRequest: fc.Arbitrary<readonly [Signal, Buffer]> = fc.oneof(
+  arbitraryMetricsRequest.map(json => ['metrics', oracleEncodeMetrics(json)] as const),
+  arbitraryLogsRequest.map(json => ['logs', oracleEncodeLogs(json)] as const),
+);
+
+function both(halves: readonly [Buffer, Buffer] | null): readonly [Buffer, Buffer] {
+  if (halves === null) throw new Error('cannot be halved');
+  return halves;
+}
+
+test('points are counted at every depth', () => {
+  fc.assert(
+    fc.property(arbitraryRequest, ([signal, bytes]) => {
+      expect(countPoints(signal, bytes)).toBe(flatPoints(signal, bytes).length);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('two halves hold the same points in order, with all that surrounds them, and neither is empty', () => {
+  fc.assert(
+    fc.property(arbitraryRequest, ([signal, bytes]) => {
+      const points = flatPoints(signal, bytes);
+      const halves = halveRequest(signal, bytes);
+      if (points.length < 2) {
+        expect(halves).toBeNull();
+        return;
+      }
+      const [first, second] = both(halves).map(half => flatPoints(signal, half));
+      expect(first).not.toEqual([]);
+      expect(second).not.toEqual([]);
+      expect([...(first ?? []), ...(second ?? [])]).toEqual(points);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('pieces of a request are no larger than asked, unless a single point is, and lose nothing', () => {
+  fc.assert(
+    fc.property(
+      arbitraryRequest,
+      fc.integer({ min: 1, max: 2000 }),
+      ([signal, bytes], maxBytes) => {
+        const pieces = splitRequest(signal, bytes, maxBytes);
+        for (const piece of pieces)
+          if (piece.length > maxBytes) expect(countPoints(signal, piece)).toBeLessThanOrEqual(1);
+        expect(pieces.flatMap(piece => flatPoints(signal, piece))).toEqual(
+          flatPoints(signal, bytes),
+        );
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('a cut goes between Resources before scopes, metrics and points', () => {
+  const check = (bytes: Buffer, want: readonly [number, number]): void => {
+    const halves = both(halveRequest('metrics', bytes));
+    expect(halves.map(half => countPoints('metrics', half))).toEqual(want);
+  };
+  const metric = (name: string, count: number) => ({
+    name,
+    gauge: { dataPoints: Array.from({ length: count }, () => ({ asDouble: 1 })) },
+  });
+  // Where the request has two Resources, it is there, however uneven.
+  check(Buffer.concat([metricsBytes('a', 1), metricsBytes('b', 9)]), [1, 9]);
+  check(Buffer.concat([metricsBytes('a', 9), metricsBytes('b', 1)]), [9, 1]);
+  // Of several places the most even one.
+  check(Buffer.concat(['a', 'b', 'c', 'd'].map(name => metricsBytes(name, 5))), [10, 10]);
+  // One Resource with two scopes; one scope with two metrics; one metric.
+  const scopes = [{ metrics: [metric('x', 2), metric('y', 2)] }, { metrics: [metric('z', 1)] }];
+  check(oracleEncodeMetrics({ resourceMetrics: [{ scopeMetrics: scopes }] }), [4, 1]);
+  check(oracleEncodeMetrics({ resourceMetrics: [{ scopeMetrics: scopes.slice(0, 1) }] }), [2, 2]);
+  check(metricsBytes('a', 7), [3, 4]);
+});
+
+test('a thousand points are ten halvings deep', () => {
+  let bytes = metricsBytes('a', 1000);
+  let depth = 0;
+  for (let halves = halveRequest('metrics', bytes); halves !== null; depth++) {
+    [, bytes] = halves;
+    halves = halveRequest('metrics', bytes);
+  }
+  expect(depth).toBeLessThanOrEqual(10);
+});
+
+test('the sample of a request is its first point alone', () => {
+  const check = (signal: Signal, bytes: Buffer): void =>
+    expect(flatPoints(signal, firstPoint(signal, bytes))).toEqual(
+      flatPoints(signal, bytes).slice(0, 1),
+    );
+  check('metrics', metricsBytes('a', 1));
+  check('metrics', metricsBytes('a', 100));
+  check(
+    'metrics',
+    Buffer.concat([metricsBytes('empty', 0), metricsBytes('b', 3), metricsBytes('c', 3)]),
+  );
+  check('logs', logsBytes('a', ['one', 'two', 'three']));
+});
+
+test('damaged bytes are left whole', () => {
+  const check = (bytes: Buffer): void => {
+    expect(countPoints('metrics', bytes)).toBe(0);
+    expect(halveRequest('metrics', bytes)).toBeNull();
+    expect(splitRequest('metrics', bytes, 1)).toEqual([bytes]);
+    expect(firstPoint('metrics', bytes)).toEqual(bytes);
+  };
+  check(Buffer.from('hello, I am not protobuf'));
+  check(metricsBytes('a', 10).subarray(0, 40));
+  check(Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]));
+  check(Buffer.from([0x0a]));
+});

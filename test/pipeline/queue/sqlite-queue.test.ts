@@ -1,0 +1,311 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import { OperatorError } from '../../../src/errors.ts';
+import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
+import type { QueueOptions, QueueRow, SetAside } from '../../../src/pipeline/queue/queue.ts';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import {
+  acceptRow,
+  commitOf,
+  describeQueue,
+  expectBalance,
+  HOUR_MS,
+  queueOptions,
+  services,
+  shareFor,
+} from './queue-behaviour.ts';
+
+const NONE: ReadonlySet<number> = new Set();
+
+describeQueue('SqliteQueue', options =>
+  Promise.resolve(SqliteQueue.open(options, temporaryDirectory())),
+);
+
+/** Opens the queue of a directory for one visit. */
+async function visit<T>(
+  directory: string,
+  options: QueueOptions,
+  work: (queue: SqliteQueue) => T | Promise<T>,
+): Promise<T> {
+  const queue = SqliteQueue.open(options, directory);
+  try {
+    return await work(queue);
+  } finally {
+    await queue.close();
+  }
+}
+
+async function firstRow(queue: SqliteQueue): Promise<QueueRow> {
+  const [row] = await queue.oldest('metrics', 1, NONE);
+  if (row === undefined) throw new Error('no row');
+  return row;
+}
+
+function mistakeOf(open: () => unknown): string {
+  try {
+    open();
+  } catch (error) {
+    if (error instanceof OperatorError)
+      return error.mistakes.map(mistake => `${mistake.code}: ${mistake.message}`).join();
+    throw error;
+  }
+  throw new Error('opened');
+}
+
+describe('after a restart', () => {
+  test('an empty queue is empty', async () => {
+    const directory = temporaryDirectory();
+    const options = queueOptions();
+    await visit(directory, options, () => undefined);
+    await visit(directory, options, async queue => {
+      expect(await services(queue, 'metrics')).toEqual([]);
+      expect(queue.stats('metrics').rows).toBe(0);
+      expect(queue.corruptFiles()).toEqual([]);
+    });
+  });
+
+  test('everything is as it was: rows, state, account, what was set aside', async () => {
+    const directory = temporaryDirectory();
+    const options = queueOptions({ compression: { metrics: 'zstd', logs: 'gzip' } });
+    const now = options.clock.nowMs();
+    const aside: SetAside = {
+      signal: 'metrics',
+      service: 'b',
+      points: 2,
+      reason: 'no',
+      sample: Buffer.from('x'),
+      atMs: now,
+    };
+    const before = await visit(directory, options, async queue => {
+      await queue.commit(commitOf(metricsBatch({ b: 5 }, now)));
+      const row = await firstRow(queue);
+      queue.pin(row.id);
+      await queue.settle(
+        row.id,
+        [{ service: 'b', accepted: 3, rejected: 0, setAside: 2 }],
+        [aside],
+      );
+      await queue.commit({
+        batches: [metricsBatch({ a: 1, c: 2 }, now), logsBatch('x', ['one', 'two'], now)],
+        state: [{ kind: 'cursor', key: 'x', blob: Buffer.from('here') }],
+        reads: [{ service: 'a', fate: 'used', count: 9 }],
+      });
+      const rows = [
+        ...(await queue.oldest('metrics', 9, NONE)),
+        ...(await queue.oldest('logs', 9, NONE)),
+      ];
+      return { rows, account: queue.account.total(), stats: queue.stats('metrics') };
+    });
+    await visit(directory, options, async queue => {
+      const rows = [
+        ...(await queue.oldest('metrics', 9, NONE)),
+        ...(await queue.oldest('logs', 9, NONE)),
+      ];
+      expect(rows).toEqual(before.rows);
+      expect(queue.account.total()).toEqual(before.account);
+      expect(queue.stats('metrics')).toEqual(before.stats);
+      expect(await queue.readSetAside(9)).toEqual([aside]);
+      expect((await queue.readState('cursor', 'x'))?.toString()).toBe('here');
+      expectBalance(queue);
+    });
+  });
+
+  test('an id is never used again, not even that of the newest row', async () => {
+    const directory = temporaryDirectory();
+    const options = queueOptions();
+    const put = async (queue: SqliteQueue): Promise<number> => {
+      await queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+      const row = await firstRow(queue);
+      await acceptRow(queue, row);
+      return row.id;
+    };
+    const first = await visit(directory, options, put);
+    const second = await visit(directory, options, put);
+    expect(second).toBeGreaterThan(first);
+  });
+
+  test('a smaller share is kept to from the next commit on', async () => {
+    const directory = temporaryDirectory();
+    const options = queueOptions();
+    const now = options.clock.nowMs();
+    await visit(directory, options, async queue => {
+      for (const id of ['a', 'b', 'c', 'd'])
+        await queue.commit(commitOf(metricsBatch({ [id]: 10 }, now)));
+      await queue.commit(commitOf(logsBatch('x', ['x'.repeat(500)], now)));
+    });
+    const config = {
+      directory,
+      metrics: { maxBytes: shareFor(2), maxAgeMs: HOUR_MS },
+      logs: { maxBytes: 700 },
+    };
+    await visit(directory, { ...options, config }, async queue => {
+      expect(queue.stats('metrics').rows).toBe(4);
+      expect(await queue.commit(commitOf(metricsBatch({ e: 10 }, now)))).toEqual({
+        kind: 'stored',
+        evictedPoints: 30,
+      });
+      expect(await services(queue, 'metrics')).toEqual(['d', 'e']);
+      expect(await queue.commit(commitOf(logsBatch('x', ['short'], now)))).toEqual({
+        kind: 'full',
+      });
+      expect(await services(queue, 'logs')).toEqual(['x']);
+      expectBalance(queue);
+    });
+  });
+
+  test('the file shrinks again after a long outage', async () => {
+    const directory = temporaryDirectory();
+    const options = queueOptions();
+    const config = {
+      directory,
+      metrics: { maxBytes: 100_000_000, maxAgeMs: HOUR_MS },
+      logs: { maxBytes: 1_000_000 },
+    };
+    const large = { ...options, config, maxRequestBytes: { metrics: 1e8, logs: 1e8 } };
+    const batch = metricsBatch({ a: 1 }, options.clock.nowMs());
+    const payload = Buffer.alloc(12_000_000, 7);
+    const part = { service: 'a', points: 1, offset: 0, length: payload.length };
+    const sizeOf = (): number => statSync(join(directory, 'queue.sqlite')).size;
+    await visit(directory, large, async queue => {
+      for (let i = 0; i < 2; i++)
+        await queue.commit(commitOf({ ...batch, payload, parts: [part] }));
+    });
+    expect(sizeOf()).toBeGreaterThan(24_000_000);
+    await visit(directory, large, async queue => {
+      for (let i = 0; i < 2; i++) await acceptRow(queue, await firstRow(queue));
+    });
+    expect(sizeOf()).toBeLessThan(14_000_000);
+  });
+});
+
+describe('while the file cannot be written', () => {
+  test('an acknowledgement is not forgotten, and its row is not handed out again', async () => {
+    const directory = temporaryDirectory();
+    const options = queueOptions();
+    await visit(directory, options, async queue => {
+      await queue.commit(commitOf(metricsBatch({ a: 4 }, options.clock.nowMs())));
+      await queue.commit(commitOf(metricsBatch({ b: 4 }, options.clock.nowMs())));
+      const other = new DatabaseSync(join(directory, 'queue.sqlite'));
+      other.exec('BEGIN IMMEDIATE');
+      const row = await firstRow(queue);
+      await acceptRow(queue, row);
+      expect(queue.pin(row.id)).toBe(false);
+      expect(await services(queue, 'metrics')).toEqual(['b']);
+      expect(queue.account.get('a', 'point/accepted')).toBe(0);
+      const commit = commitOf(metricsBatch({ c: 4 }, options.clock.nowMs()));
+      expect(await queue.commit(commit)).toMatchObject({ kind: 'held' });
+      const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
+      expect(errors?.get('settle')).toBeGreaterThan(0);
+      other.exec('ROLLBACK');
+      other.close();
+      expect(await queue.commit(commit)).toMatchObject({ kind: 'stored' });
+      expect(queue.account.get('a', 'point/accepted')).toBe(4);
+      expectBalance(queue);
+    });
+    await visit(directory, options, async queue => {
+      expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'c']);
+    });
+  });
+});
+
+describe('the directory', () => {
+  test('is created, and nobody else can read what is in it', async () => {
+    const directory = join(temporaryDirectory(), 'deep', 'below');
+    const options = queueOptions();
+    const queue = SqliteQueue.open(options, directory);
+    await queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+    for (const name of ['queue.sqlite', 'queue.sqlite-wal', 'reserve'])
+      expect(statSync(join(directory, name)).mode & 0o077, name).toBe(0);
+    expect(statSync(directory).mode & 0o077).toBe(0);
+    await queue.close();
+    expect(readdirSync(directory).sort()).toEqual(['lock.sqlite', 'queue.sqlite', 'reserve']);
+  });
+
+  test('belongs to one queue at a time, in this process and in others', async () => {
+    const directory = temporaryDirectory();
+    const options = queueOptions();
+    const queue = SqliteQueue.open(options, directory);
+    const want = `E_QUEUE_HELD: cannot lock ${directory}: another process is using it`;
+    expect(mistakeOf(() => SqliteQueue.open(options, directory))).toBe(want);
+    const script = `
+      import { DirectoryLock } from ${JSON.stringify(join(import.meta.dirname, '../../../src/pipeline/queue/lock.ts'))};
+      try { DirectoryLock.acquire(${JSON.stringify(directory)}); process.stdout.write('opened'); }
+      catch (error) { process.stdout.write(error.mistakes[0].code); }
+    `;
+    const inOtherProcess = (): string =>
+      execFileSync(process.execPath, ['--input-type=module', '--eval', script], {
+        encoding: 'utf8',
+      });
+    expect(inOtherProcess()).toBe('E_QUEUE_HELD');
+    await queue.close();
+    expect(inOtherProcess()).toBe('opened');
+    await SqliteQueue.open(options, directory).close();
+  });
+
+  test('can be looked into while a queue is using it', async () => {
+    const directory = temporaryDirectory();
+    const options = queueOptions();
+    await visit(directory, options, async queue => {
+      await queue.commit(commitOf(metricsBatch({ a: 4 }, options.clock.nowMs())));
+      const file = QueueFile.open(join(directory, 'queue.sqlite'), { isReadOnly: true });
+      expect(file.sums('metrics')).toMatchObject({ rows: 1, points: 4 });
+      expect(file.counts()).toEqual([{ service: 'a', key: 'point/made', count: 4 }]);
+      expect(
+        await queue.commit(commitOf(metricsBatch({ b: 4 }, options.clock.nowMs()))),
+      ).toMatchObject({
+        kind: 'stored',
+      });
+      file.close();
+    });
+  });
+
+  test('that cannot be used is the operator’s mistake', () => {
+    const check = (directory: string, words: string): void =>
+      expect(mistakeOf(() => SqliteQueue.open(queueOptions(), directory))).toContain(words);
+    const parent = temporaryDirectory();
+    writeFileSync(join(parent, 'file'), '');
+    check(join(parent, 'file'), `E_QUEUE_OPEN: cannot create ${join(parent, 'file')}: EEXIST`);
+    check(join(parent, 'file', 'below'), 'ENOTDIR');
+    // A directory in the place of the file.
+    const inTheWay = join(parent, 'in-the-way');
+    mkdirSync(join(inTheWay, 'queue.sqlite'), { recursive: true });
+    check(inTheWay, `E_QUEUE_OPEN: cannot open the queue in ${inTheWay}: EISDIR`);
+    // Free again after a start that failed.
+    check(inTheWay, 'EISDIR');
+  });
+
+  test.skipIf(process.getuid?.() === 0)(
+    'in which one may not write is the operator’s mistake',
+    () => {
+      const directory = temporaryDirectory();
+      chmodSync(directory, 0o500);
+      expect(mistakeOf(() => SqliteQueue.open(queueOptions(), directory))).toContain(
+        'E_QUEUE_OPEN',
+      );
+    },
+  );
+
+  test('with another program’s database, or a newer version’s, is left alone', async () => {
+    const check = async (sql: string, words: string): Promise<void> => {
+      const directory = temporaryDirectory();
+      const db = new DatabaseSync(join(directory, 'queue.sqlite'));
+      db.exec(sql);
+      db.close();
+      expect(mistakeOf(() => SqliteQueue.open(queueOptions(), directory))).toContain(words);
+      expect(readdirSync(directory)).not.toContain('salvage.sqlite');
+    };
+    await check(
+      'CREATE TABLE theirs (x); PRAGMA user_version = 1',
+      'it belongs to another program',
+    );
+    await check(
+      `CREATE TABLE batch (x); PRAGMA application_id = ${String(0x70326f74)}; PRAGMA user_version = 2`,
+      'it has format 2, made by another version',
+    );
+  });
+});

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { systemClock as clock } from '../../../src/lib/clock.ts';
+import { Counters } from '../../../src/lib/counters.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { metricsBatch } from '../../support/otlp-requests.ts';
+import { tempDirectory } from '../../support/program.ts';
+
+test('each transaction counts, with the time that it took', async () => {
+  using directory = tempDirectory();
+  const counters = new Counters();
+  const bytes = 1024 * 1024;
+  const options = {
+    config: {
+      directory: directory.path,
+      metrics: { maxBytes: bytes, maxAgeMs: 3_600_000 },
+      logs: { maxBytes: bytes },
+    },
+    maxRequestBytes: { metrics: bytes, logs: bytes },
+    compression: { metrics: 'none', logs: 'none' },
+    clock,
+    counters,
+    logger: silentLogger,
+  } as const;
+  const queue = SqliteQueue.open(options, directory.path);
+  const get = (name: string): number =>
+    counters
+      .list()
+      .find(counter => counter.name === name)
+      ?.get() ?? expect.fail(name);
+  const before = get('prom2otlp_queue_writes_total');
+  const startedMs = clock.monotonicMs();
+  const secondsBefore = get('prom2otlp_queue_write_seconds_total');
+  for (let i = 0; i < 3; i++) {
+    const batches = [metricsBatch({ a: 1 }, clock.nowMs())];
+    await queue.commit({ batches, state: [], reads: [] });
+  }
+  expect(get('prom2otlp_queue_writes_total') - before).toBe(3);
+  const seconds = get('prom2otlp_queue_write_seconds_total') - secondsBefore;
+  expect(seconds).toBeGreaterThan(0);
+  expect(seconds).toBeLessThan((clock.monotonicMs() - startedMs) / 1000);
+  await queue.close();
+});

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest';
+import { classifyAnswer, type HttpAnswer } from '../../../src/pipeline/send/classify.ts';
+
+const NOW_MS = Date.UTC(2026, 2, 4, 9);
+
+function classify(answer: Partial<HttpAnswer>) {
+  return classifyAnswer(
+    {
+      status: 200,
+      contentType: undefined,
+      retryAfter: undefined,
+      body: Buffer.alloc(0),
+      ...answer,
+    },
+    {
+      signal: 'metrics',
+      requestFormat: 'protobuf',
+      nowMs: NOW_MS,
+      redact: text => text.replaceAll('hunter2', '[secret]'),
+    },
+  );
+}
+
+test('every status has its kind', () => {
+  const check = (kind: string, ...statuses: number[]): void => {
+    for (const status of statuses) expect(classify({ status }).kind, String(status)).toBe(kind);
+  };
+  check('accepted', 200, 201, 202, 204, 206);
+  check('retry', 429, 502, 503, 504);
+  check('split', 400, 413, 422);
+  check('hold', 401, 403, 404, 405, 408, 500, 501, 505, 507, 508, 511, 529, 599);
+  check(
+    'hold',
+    300,
+    301,
+    302,
+    303,
+    304,
+    307,
+    308,
+    402,
+    406,
+    407,
+    409,
+    410,
+    411,
+    415,
+    418,
+    431,
+    451,
+  );
+});
+
+test('an empty answer is a full success', () => {
+  expect(classify({})).toEqual({ kind: 'accepted', rejected: 0, message: '' });
+});
+
+test('a success that is a web page is none', () => {
+  const body = Buffer.from('<html>log in');
+  expect(classify({ contentType: 'text/html; charset=utf-8', body })).toMatchObject({
+    kind: 'hold',
+  });
+});
+
+test('Retry-After is read in seconds and as a date, for statuses that are tried again', () => {
+  const check = (status: number, retryAfter: string | undefined, want: number | null): void =>
+    expect(classify({ status, retryAfter })).toMatchObject({ kind: 'retry', retryAfterMs: want });
+  check(429, '7', 7000);
+  check(503, 'Wed, 04 Mar 2026 09:00:30 GMT', 30_000);
+  check(502, 'Wed, 04 Mar 2026 08:00:00 GMT', 0);
+  check(504, undefined, null);
+  check(503, 'soon', null);
+});
+
+test('the reason has the status, the words of the back end in one line, and what to look at', () => {
+  const check = (status: number, body: string, want: string): void =>
+    expect(classify({ status, body: Buffer.from(body) })).toMatchObject({ reason: want });
+  check(400, 'out of\n\u001b[1m order', 'the back end answered 400: out of [1m order');
+  check(401, '', 'the back end answered 401; check otlp.headers');
+  check(404, 'no such path', 'the back end answered 404: no such path; check otlp.endpoint');
+  check(302, 'moved', 'the back end answered 302: redirects are not followed; check otlp.endpoint');
+  check(503, '', 'the back end answered 503');
+  const window = 'set storage.tsdb.out_of_order_time_window to 30m there, if this is Prometheus';
+  check(400, 'out of order sample', `the back end answered 400: out of order sample; ${window}`);
+});
+
+test('words are redacted before they are cut', () => {
+  const body = Buffer.from(`${'x'.repeat(296)} hunter2 and more`);
+  const { reason } = classify({ status: 403, body }) as { reason: string };
+  expect(reason).not.toContain('hun');
+  expect(reason.length).toBeLessThan(400);
+});

@@ -1,0 +1,194 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Batch } from '../../../src/model.ts';
+import type { QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import {
+  Delivery,
+  pieceBytes,
+  REQUESTS_MAX,
+  SAMPLE_BYTES_MAX,
+} from '../../../src/pipeline/send/delivery.ts';
+import {
+  batchOf,
+  flatPoints,
+  logsBatch,
+  logsBytes,
+  metricsBatch,
+} from '../../support/otlp-requests.ts';
+
+function rowOf(batch: Batch): QueueRow {
+  const { signal, payload: body, parts, madeAtMs } = batch;
+  return { id: 1, signal, encoding: 'none', body, rawBytes: body.length, parts, madeAtMs };
+}
+
+interface Run {
+  readonly delivery: Delivery;
+  readonly requestCount: number;
+  /** Points that the back end took, as text. */
+  readonly taken: readonly string[];
+}
+
+/** Plays a back end that refuses every request in which `isRefused` finds a point. */
+function run(batch: Batch, isRefused: (point: string) => boolean): Run {
+  const delivery = new Delivery(rowOf(batch));
+  const taken: string[] = [];
+  let requestCount = 0;
+  for (let piece = delivery.next(); piece !== undefined; piece = delivery.next()) {
+    requestCount++;
+    const bytes = delivery.isSplit ? pieceBytes(piece) : batch.payload;
+    const points = flatPoints(batch.signal, bytes);
+    if (points.some(isRefused)) delivery.refuse('bad point', 99, batch.payload);
+    else {
+      delivery.accept(0);
+      taken.push(...points);
+    }
+  }
+  return { delivery, requestCount, taken };
+}
+
+const hasValue = (value: number) => (point: string) => point.includes(`"asDouble":${value}}`);
+
+test('a row that is accepted costs one request', () => {
+  const { delivery, requestCount } = run(metricsBatch({ a: 3, b: 4 }, 0), () => false);
+  expect(requestCount).toBe(1);
+  expect(delivery.isDone).toBe(true);
+  expect(delivery.outcome()).toEqual({
+    settlements: [
+      { service: 'a', accepted: 3, rejected: 0, setAside: 0 },
+      { service: 'b', accepted: 4, rejected: 0, setAside: 0 },
+    ],
+    aside: [],
+  });
+});
+
+test('one poisonous point of a thousand costs that point alone', () => {
+  for (const value of [1, 500, 777, 1000]) {
+    const batch = metricsBatch({ a: 1000 }, 0);
+    const { delivery, requestCount, taken } = run(batch, hasValue(value));
+    expect(requestCount).toBeLessThanOrEqual(REQUESTS_MAX);
+    expect(taken).toHaveLength(999);
+    const { settlements, aside } = delivery.outcome();
+    expect(settlements).toEqual([{ service: 'a', accepted: 999, rejected: 0, setAside: 1 }]);
+    expect(aside).toMatchObject([
+      { signal: 'metrics', service: 'a', points: 1, reason: 'bad point', atMs: 99 },
+    ]);
+    expect(
+      flatPoints('metrics', aside[0]?.sample ?? Buffer.alloc(0)).filter(hasValue(value)),
+    ).toHaveLength(1);
+  }
+});
+
+test('one poisonous log record of five hundred costs that record alone', () => {
+  const batch = logsBatch(
+    'a',
+    Array.from({ length: 500 }, (_, i) => `line ${i}`),
+    0,
+  );
+  const { taken, delivery } = run(batch, point => point.includes('"line 123"'));
+  expect(taken).toHaveLength(499);
+  expect(delivery.outcome().settlements).toEqual([
+    { service: 'a', accepted: 499, rejected: 0, setAside: 1 },
+  ]);
+});
+
+test('the poison of one service costs the others nothing', () => {
+  const batch = metricsBatch({ a: 50, b: 50, c: 1, d: 50 }, 0);
+  const { delivery } = run(batch, point => point.includes('"stringValue":"c"'));
+  expect(delivery.outcome().settlements.filter(({ setAside }) => setAside > 0)).toEqual([
+    { service: 'c', accepted: 0, rejected: 0, setAside: 1 },
+  ]);
+});
+
+test('poison everywhere ends with the requests, and what is unsent then is set aside and says so', () => {
+  const batch = metricsBatch({ a: 500, b: 500 }, 0);
+  const { delivery, requestCount } = run(batch, () => true);
+  expect(requestCount).toBe(REQUESTS_MAX);
+  const { settlements, aside } = delivery.outcome();
+  expect(settlements.map(({ setAside }) => setAside)).toEqual([500, 500]);
+  expect(aside.reduce((sum, { points }) => sum + points, 0)).toBe(1000);
+  expect(aside[0]?.reason).toBe('not sent, 64 requests were spent: bad point');
+});
+
+test('with several poisonous points the largest pieces go first, so that little is lost', () => {
+  const poison = [17, 222, 391, 640, 913];
+  const { delivery } = run(metricsBatch({ a: 1000 }, 0), point =>
+    poison.some(value => hasValue(value)(point)),
+  );
+  const [settlement] = delivery.outcome().settlements;
+  expect(settlement?.accepted).toBeGreaterThan(950);
+});
+
+test('no point is lost or sent twice, whatever is refused', () => {
+  const arbitrary = fc.record({
+    sizes: fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 4 }),
+    poison: fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(arbitrary, ({ sizes, poison }) => {
+      const named = Object.fromEntries(sizes.map((size, i) => [`s${i}`, size]));
+      const batch = metricsBatch(named, 0);
+      const { delivery, requestCount, taken } = run(batch, point =>
+        poison.some(value => hasValue(value)(point)),
+      );
+      expect(requestCount).toBeLessThanOrEqual(REQUESTS_MAX);
+      const { settlements, aside } = delivery.outcome();
+      for (const { service, accepted, rejected, setAside } of settlements)
+        expect(accepted + rejected + setAside).toBe(named[service]);
+      expect(new Set(taken).size).toBe(taken.length);
+      const asidePoints = aside.reduce((sum, { points }) => sum + points, 0);
+      const total = sizes.reduce((sum, size) => sum + size, 0);
+      expect(taken.length + asidePoints).toBe(total);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('rejected points are shared out between the services, and never more than there are', () => {
+  const check = (
+    points: Record<string, number>,
+    rejected: number,
+    want: readonly number[],
+  ): void => {
+    const delivery = new Delivery(rowOf(metricsBatch(points, 0)));
+    delivery.accept(rejected);
+    const { settlements } = delivery.outcome();
+    expect(settlements.map(settlement => settlement.rejected)).toEqual(want);
+    for (const { service, accepted, rejected } of settlements)
+      expect(accepted + rejected).toBe(points[service]);
+  };
+  check({ a: 10 }, 3, [3]);
+  check({ a: 10 }, 99, [10]);
+  check({ a: 10, b: 10 }, 10, [5, 5]);
+  check({ a: 1, b: 1, c: 1 }, 1, [0, 1, 0]);
+  check({ a: 1, b: 98, c: 1 }, 50, [1, 49, 0]);
+  check({ a: 3, b: 5 }, 8, [3, 5]);
+});
+
+test('a row whose payload cannot be read is set aside whole', () => {
+  const delivery = new Delivery(rowOf(metricsBatch({ a: 3, b: 4 }, 0)));
+  delivery.refuse('no', 99, null);
+  expect(delivery.isDone).toBe(true);
+  expect(delivery.outcome().settlements.map(({ setAside }) => setAside)).toEqual([3, 4]);
+  expect(delivery.outcome().aside.map(({ sample }) => sample.length)).toEqual([0, 0]);
+});
+
+test('a sample is bounded: the first point where all is too much, nothing where that is', () => {
+  const check = (lineBytes: number, count: number, want: number): void => {
+    const bodies = Array.from({ length: count }, () => 'x'.repeat(lineBytes));
+    const batch = batchOf(
+      'logs',
+      [{ service: 'a', points: count, bytes: logsBytes('a', bodies) }],
+      0,
+    );
+    const delivery = new Delivery(rowOf(batch));
+    while (!delivery.isDone) delivery.refuse('no', 99, batch.payload);
+    const { aside } = delivery.outcome();
+    for (const { sample } of aside) {
+      expect(sample.length).toBeLessThanOrEqual(SAMPLE_BYTES_MAX);
+      expect(flatPoints('logs', sample)).toHaveLength(want);
+    }
+  };
+  check(1000, 1, 1);
+  check(40_000, 80, 1);
+  check(80_000, 1, 0);
+});

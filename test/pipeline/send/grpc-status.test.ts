@@ -1,0 +1,108 @@
+import { status as codes } from '@grpc/grpc-js';
+import { describe, expect, test } from 'vitest';
+import {
+  classifyGrpcAnswer,
+  readRetryDelay,
+  type GrpcAnswer,
+} from '../../../src/pipeline/send/grpc-status.ts';
+import { retryInfo } from '../../support/status-details.ts';
+
+const redact = (text: string): string => text.replaceAll('hush', '[secret]');
+
+function classify(
+  code: number,
+  answer: Partial<GrpcAnswer> = {},
+): ReturnType<typeof classifyGrpcAnswer> {
+  const none = { details: '', statusDetails: null, body: Buffer.alloc(0) };
+  return classifyGrpcAnswer({ ...none, ...answer, code }, { signal: 'metrics', redact });
+}
+
+test('every code leads where the mapping says', () => {
+  const check = (kind: string, ...names: (keyof typeof codes)[]): void => {
+    for (const name of names) expect([name, classify(codes[name]).kind]).toEqual([name, kind]);
+  };
+  check('accepted', 'OK');
+  check('retry', 'CANCELLED', 'DEADLINE_EXCEEDED', 'ABORTED', 'OUT_OF_RANGE');
+  check('retry', 'UNAVAILABLE', 'DATA_LOSS');
+  check('hold', 'UNAUTHENTICATED', 'PERMISSION_DENIED', 'UNIMPLEMENTED', 'NOT_FOUND');
+  check('hold', 'RESOURCE_EXHAUSTED', 'UNKNOWN', 'INTERNAL', 'ALREADY_EXISTS');
+  check('hold', 'FAILED_PRECONDITION');
+  check('split', 'INVALID_ARGUMENT');
+  expect(classify(99)).toEqual({
+    kind: 'hold',
+    status: 99,
+    reason: 'the back end answered status 99',
+  });
+  expect(Object.keys(codes).filter(name => Number.isNaN(Number(name)))).toHaveLength(17);
+});
+
+test('the words of the back end are shown with its code and what to do, without secrets', () => {
+  expect(classify(codes.UNAUTHENTICATED, { details: 'no key "hush"\n' })).toEqual({
+    kind: 'hold',
+    status: 16,
+    reason: 'the back end answered UNAUTHENTICATED: no key "[secret]"; check otlp.headers',
+  });
+  expect(classify(codes.UNAVAILABLE, { details: 'starting' })).toEqual({
+    kind: 'retry',
+    reason: 'the back end answered UNAVAILABLE: starting',
+    retryAfterMs: null,
+  });
+});
+
+test('what is larger than the server takes is split', () => {
+  const check = (code: number, details: string, kind: string): void => {
+    expect([details, classify(code, { details }).kind]).toEqual([details, kind]);
+  };
+  const { RESOURCE_EXHAUSTED, OUT_OF_RANGE, UNAVAILABLE } = codes;
+  check(RESOURCE_EXHAUSTED, 'grpc: received message larger than max (5 vs. 4)', 'split');
+  check(
+    RESOURCE_EXHAUSTED,
+    'grpc: received message after decompression larger than max 4',
+    'split',
+  );
+  check(RESOURCE_EXHAUSTED, 'gRPC message exceeds maximum size 4: 5', 'split');
+  check(RESOURCE_EXHAUSTED, 'Received message exceeds the maximum configured size.', 'split');
+  check(RESOURCE_EXHAUSTED, 'Received message that decompresses to a size larger than 4', 'split');
+  check(OUT_OF_RANGE, 'Error, decoded message length too large: found 5 bytes', 'split');
+  check(RESOURCE_EXHAUSTED, 'quota exceeded', 'hold');
+  check(OUT_OF_RANGE, 'too far', 'retry');
+  check(UNAVAILABLE, 'message larger than max', 'retry');
+});
+
+describe('RetryInfo', () => {
+  test('it makes RESOURCE_EXHAUSTED a matter of time, and is waited for', () => {
+    const statusDetails = retryInfo(30, 5e8);
+    const want = { kind: 'retry', retryAfterMs: 30_500 };
+    expect(classify(codes.RESOURCE_EXHAUSTED, { statusDetails })).toMatchObject(want);
+    expect(classify(codes.UNAVAILABLE, { statusDetails })).toMatchObject(want);
+    expect(classify(codes.INTERNAL, { statusDetails })).toMatchObject({ kind: 'hold' });
+    const details = 'grpc: received message larger than max';
+    expect(classify(codes.RESOURCE_EXHAUSTED, { statusDetails, details }).kind).toBe('split');
+  });
+
+  test('its delay is read in milliseconds, never negative', () => {
+    const check = (details: Buffer | null, want: number | null): void => {
+      expect(readRetryDelay(details)).toBe(want);
+    };
+    check(null, null);
+    check(Buffer.alloc(0), null);
+    check(retryInfo(1, 0), 1000);
+    check(retryInfo(0, 1), 1);
+    check(retryInfo(0, 0), 0);
+    check(retryInfo(null, null), 0);
+    check(retryInfo(-5, 0), 0);
+    check(retryInfo(1, 0, 'type.googleapis.com/google.rpc.Help'), null);
+    check(Buffer.from('not protobuf'), null);
+    check(retryInfo(315_576_000_000, 0), 315_576_000_000_000);
+    for (let end = 1; end < retryInfo(1, 0).length; end++)
+      expect([null, 0, 1000]).toContain(readRetryDelay(retryInfo(1, 0).subarray(0, end)));
+  });
+});
+
+test('a partial success is read from the response', () => {
+  // ExportMetricsServiceResponse {partial_success {rejected_data_points: 3, error_message: "old"}}
+  const body = Buffer.from([0x0a, 0x07, 0x08, 0x03, 0x12, 0x03, 0x6f, 0x6c, 0x64]);
+  expect(classify(codes.OK, { body })).toEqual({ kind: 'accepted', rejected: 3, message: 'old' });
+  expect(classify(codes.OK)).toEqual({ kind: 'accepted', rejected: 0, message: '' });
+  expect(classify(codes.OK, { body: Buffer.from('?') })).toMatchObject({ kind: 'accepted' });
+});

@@ -1,0 +1,337 @@
+import { createServer as createHttp2Server } from 'node:http2';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { ServerCredentials, status as codes } from '@grpc/grpc-js';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { OtlpSignalConfig } from '../../../src/config/config.ts';
+import { OperatorError } from '../../../src/errors.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
+import { OtlpGrpc } from '../../../src/pipeline/send/otlp-grpc.ts';
+import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
+import {
+  ELSEWHERE_SERVER,
+  EXPIRED_SERVER,
+  SECOND_CA,
+  TEST_CLIENT,
+} from '../../support/certificates.ts';
+import { GrpcBackEnd, type GrpcAnswer } from '../../support/grpc-back-end.ts';
+import { findClosedPort, startTcpServer, TEST_TLS } from '../../support/http-server.ts';
+import { metricsBytes } from '../../support/otlp-requests.ts';
+import { TestSecret } from '../../support/secret.ts';
+import { retryInfo } from '../../support/status-details.ts';
+
+const RAW = metricsBytes('a', 200);
+const REQUEST: SendRequest = {
+  signal: 'metrics',
+  encoding: 'gzip',
+  body: gzipSync(RAW),
+  rawBytes: RAW.length,
+};
+const NO_TLS = { ca: null, cert: null, key: null };
+const CONFIG: OtlpSignalConfig = {
+  protocol: 'grpc',
+  compression: 'gzip',
+  headers: {},
+  timeoutMs: 2000,
+  tls: NO_TLS,
+};
+const ACCEPTED = { kind: 'accepted', rejected: 0, message: '' };
+
+const never = new AbortController().signal;
+let backEnd: GrpcBackEnd;
+const open: { close(): Promise<void> }[] = [];
+
+beforeEach(async () => {
+  backEnd = await GrpcBackEnd.start();
+});
+
+afterEach(async () => {
+  for (const part of open.splice(0)) await part.close();
+  await backEnd.stop();
+});
+
+function connect(config: Partial<OtlpSignalConfig> = {}, endpoint = backEnd.url): OtlpGrpc {
+  const options = { endpoint, version: '1.2.3', clock: systemClock };
+  const transport = new OtlpGrpc({ ...options, config: { ...CONFIG, ...config } });
+  open.push(transport);
+  return transport;
+}
+
+function send(transport: OtlpGrpc, request: SendRequest = REQUEST): Promise<SendResult> {
+  return transport.send(request, never);
+}
+
+describe('a request', () => {
+  test('arrives as the protobuf that was queued, at the service of its signal', async () => {
+    const transport = connect({ headers: { 'X-Api-Key': new TestSecret('key-of-the-back-end') } });
+    expect(await send(transport)).toEqual(ACCEPTED);
+    expect(await send(transport, { ...REQUEST, signal: 'logs' })).toEqual(ACCEPTED);
+    expect(backEnd.requests.map(({ signal }) => signal)).toEqual(['metrics', 'logs']);
+    for (const { bytes, metadata } of backEnd.requests) {
+      expect(bytes).toEqual(RAW);
+      expect(metadata).toMatchObject({ 'x-api-key': 'key-of-the-back-end' });
+      expect(metadata['user-agent']).toMatch(/^prom2otlp\/1\.2\.3 /);
+    }
+    expect(backEnd.connectionCount).toBe(1);
+  });
+
+  test('is packed with gzip where that is configured, however the row is packed', async () => {
+    const rows: readonly SendRequest[] = [
+      REQUEST,
+      { ...REQUEST, encoding: 'zstd', body: zstdCompressSync(RAW) },
+      { ...REQUEST, encoding: 'none', body: RAW },
+    ];
+    for (const row of rows)
+      for (const compression of ['gzip', 'none'] as const) {
+        const before = backEnd.receivedBytes;
+        expect(await send(connect({ compression }), row)).toEqual(ACCEPTED);
+        const sentBytes = backEnd.receivedBytes - before;
+        expect(sentBytes > RAW.length).toBe(compression === 'none');
+      }
+    expect(backEnd.requests.map(({ bytes }) => bytes.equals(RAW))).toEqual(Array(6).fill(true));
+  });
+
+  test('may be empty, or larger than what servers take by default', async () => {
+    const transport = connect({ compression: 'none' });
+    for (const bytes of [Buffer.alloc(0), Buffer.alloc(8 * 1024 * 1024, 1)]) {
+      const row = { ...REQUEST, encoding: 'none', body: bytes, rawBytes: bytes.length } as const;
+      expect(await send(transport, row)).toEqual(ACCEPTED);
+      expect(backEnd.requests.at(-1)?.bytes.length).toBe(bytes.length);
+    }
+  });
+
+  test('tells the server its deadline', async () => {
+    await send(connect({ timeoutMs: 60_000 }));
+    const leftMs = (backEnd.requests[0]?.deadlineMs ?? 0) - Date.now();
+    expect(leftMs).toBeGreaterThan(50_000);
+    expect(leftMs).toBeLessThanOrEqual(60_000);
+  });
+
+  test('that cannot be unpacked is refused without asking', async () => {
+    const broken = { ...REQUEST, body: Buffer.from('not gzip') };
+    expect(await send(connect(), broken)).toMatchObject({ kind: 'split', status: 0 });
+    expect(backEnd.requests).toEqual([]);
+  });
+
+  test('with a header that gRPC cannot carry is held, and the value is not shown', async () => {
+    const tab = new TestSecret('hush\thush');
+    const result = await send(connect({ headers: { 'x-key': tab } }));
+    expect(result).toMatchObject({ kind: 'hold', reason: expect.stringMatching(/header x-key/) });
+    expect(JSON.stringify(result)).not.toContain('hush');
+    expect(backEnd.requests).toEqual([]);
+  });
+
+  test('ignores the proxies of the environment', async () => {
+    process.env['http_proxy'] = 'http://127.0.0.1:9';
+    process.env['grpc_proxy'] = 'http://127.0.0.1:9';
+    try {
+      expect(await send(connect())).toEqual(ACCEPTED);
+    } finally {
+      delete process.env['http_proxy'];
+      delete process.env['grpc_proxy'];
+    }
+  });
+});
+
+describe('an answer', () => {
+  const check = async (answer: GrpcAnswer, want: object): Promise<void> => {
+    backEnd.answer = () => answer;
+    expect(await send(connect())).toMatchObject(want);
+  };
+
+  test('counts by its status, with or without headers before it', async () => {
+    for (const hasHeaders of [false, true]) {
+      const refuse = (code: number, message: string): GrpcAnswer => ({ code, message, hasHeaders });
+      await check(refuse(codes.INVALID_ARGUMENT, 'bad'), { kind: 'split', status: 3 });
+      await check(refuse(codes.UNAUTHENTICATED, 'who?'), { kind: 'hold', status: 16 });
+      await check(refuse(codes.UNAVAILABLE, 'later'), { kind: 'retry', retryAfterMs: null });
+      await check(refuse(codes.RESOURCE_EXHAUSTED, 'quota'), { kind: 'hold', status: 8 });
+      const tooLarge = 'grpc: received message larger than max (5 vs. 4)';
+      await check(refuse(codes.RESOURCE_EXHAUSTED, tooLarge), { kind: 'split' });
+    }
+  });
+
+  test('has its RetryInfo in a trailer', async () => {
+    const trailers = { 'grpc-status-details-bin': retryInfo(7, 0) };
+    const want = { kind: 'retry', retryAfterMs: 7000 };
+    await check({ code: codes.RESOURCE_EXHAUSTED, message: 'slow down', trailers }, want);
+  });
+
+  test('may reject a part', async () => {
+    const body = Buffer.from([0x0a, 0x07, 0x08, 0x03, 0x12, 0x03, 0x6f, 0x6c, 0x64]);
+    await check({ body }, { kind: 'accepted', rejected: 3, message: 'old' });
+  });
+
+  test('is not read beyond the limit, and holds then', async () => {
+    const body = Buffer.alloc(ANSWER_BYTES_MAX + 1);
+    await check({ body }, { kind: 'hold', reason: expect.stringMatching(/larger than 4194304/) });
+  });
+
+  test('shows no secret, whatever it echoes', async () => {
+    backEnd.answer = () => ({ code: codes.UNAUTHENTICATED, message: 'no token s3cr3t-t0ken' });
+    const headers = { authorization: new TestSecret('Bearer s3cr3t-t0ken') };
+    const result = await send(connect({ headers }));
+    expect(result).toMatchObject({ reason: expect.stringMatching(/no token \[secret\]/) });
+  });
+
+  test('of a web server that speaks no gRPC holds or is retried by its HTTP status', async () => {
+    let status = 404;
+    const web = createHttp2Server((_request, response) => response.writeHead(status).end('<html>'));
+    await new Promise<void>(resolve => web.listen(0, '127.0.0.1', resolve));
+    const address = web.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    const transport = connect({}, `http://127.0.0.1:${String(port)}`);
+    expect(await send(transport)).toMatchObject({ kind: 'hold' });
+    status = 503;
+    expect(await send(transport)).toMatchObject({ kind: 'retry' });
+    await transport.close();
+    web.close();
+  });
+});
+
+describe('no answer', () => {
+  const check = async (transport: OtlpGrpc, words: RegExp): Promise<void> => {
+    const result = await send(transport);
+    expect(result).toMatchObject({ kind: 'retry', retryAfterMs: null });
+    expect(JSON.stringify(result)).toMatch(words);
+  };
+
+  test('is to be tried again: nobody there, silence, another protocol', async () => {
+    const closed = `http://127.0.0.1:${String(await findClosedPort())}`;
+    await check(connect({}, closed), /no answer: connect ECONNREFUSED.*; check host and port/);
+    await check(connect({}, 'http://nowhere.invalid'), /no answer: Name resolution failed.*host/);
+    backEnd.answer = () => null;
+    await check(connect({ timeoutMs: 50 }), /no answer: none within 50 ms; raise otlp.timeout/);
+    await using silent = await startTcpServer(() => undefined);
+    await check(connect({ timeoutMs: 50 }, silent.origin), /none within 50 ms/);
+    await using web = await startTcpServer(socket => socket.end('HTTP/1.1 400 No\r\n\r\n'));
+    await check(connect({}, web.origin), /no answer: Protocol error.*; .*check otlp.protocol/);
+  });
+
+  test('a cut connection is made again', async () => {
+    const transport = connect();
+    backEnd.answer = () => {
+      setImmediate(() => backEnd.cut());
+      return null;
+    };
+    await check(transport, /no answer: /);
+    backEnd.answer = () => ({});
+    expect(await send(transport)).toEqual(ACCEPTED);
+    backEnd.cut();
+    await expect.poll(() => send(transport)).toEqual(ACCEPTED);
+  });
+
+  test('a back end that comes back is reached at once, without a back-off of its own', async () => {
+    const { port, url } = backEnd;
+    await backEnd.stop();
+    const transport = connect({}, url);
+    for (let i = 0; i < 3; i++) await check(transport, /ECONNREFUSED/);
+    backEnd = await GrpcBackEnd.start(undefined, port);
+    expect(await send(transport)).toEqual(ACCEPTED);
+  });
+
+  test('a request that is given up does not disturb another one', async () => {
+    const transport = connect();
+    const abort = new AbortController();
+    backEnd.answer = (_, i) => (i === 0 ? null : {});
+    const given = transport.send(REQUEST, abort.signal);
+    await expect.poll(() => backEnd.requests.length).toBe(1);
+    abort.abort();
+    expect(await given).toMatchObject({ kind: 'retry' });
+    expect(await transport.send(REQUEST, abort.signal)).toMatchObject({ kind: 'retry' });
+    expect(await send(transport)).toEqual(ACCEPTED);
+  });
+
+  test('of one request leaves others under way alone', async () => {
+    const transport = connect({ timeoutMs: 300 });
+    backEnd.answer = (_, i) => (i === 0 ? null : { afterMs: 200 });
+    const first = send(transport);
+    await expect.poll(() => backEnd.requests.length).toBe(1);
+    await systemClock.sleep(150);
+    const second = send(transport);
+    expect(await first).toMatchObject({ kind: 'retry' });
+    expect(await second).toEqual(ACCEPTED);
+  });
+});
+
+describe('TLS', () => {
+  async function startSecure(
+    { cert, key }: { readonly cert: string; readonly key: string },
+    clientCa: string | null = null,
+  ): Promise<string> {
+    const pair = { cert_chain: Buffer.from(cert), private_key: Buffer.from(key) };
+    const authority = clientCa === null ? null : Buffer.from(clientCa);
+    const server = await GrpcBackEnd.start(
+      ServerCredentials.createSsl(authority, [pair], authority !== null),
+    );
+    open.push({ close: () => server.stop() });
+    return `https://localhost:${String(server.port)}`;
+  }
+
+  test('an authority of our own is trusted, and no other', async () => {
+    const url = await startSecure(TEST_TLS);
+    const check = async (ca: string | null, want: object): Promise<void> => {
+      expect(await send(connect({ tls: { ...NO_TLS, ca } }, url))).toMatchObject(want);
+    };
+    const words = /^no answer: unable to verify .*; otlp.tls.ca must hold/;
+    const refused = { kind: 'retry', reason: expect.stringMatching(words) };
+    await check(TEST_TLS.ca, ACCEPTED);
+    await check(null, refused);
+    await check(SECOND_CA, refused);
+  });
+
+  test('a certificate that has expired, or is that of another host, is told', async () => {
+    const check = async (server: typeof EXPIRED_SERVER, words: RegExp): Promise<void> => {
+      const url = await startSecure(server);
+      const result = await send(connect({ tls: { ...NO_TLS, ca: SECOND_CA } }, url));
+      expect(result).toMatchObject({ kind: 'retry', reason: expect.stringMatching(words) });
+    };
+    await check(EXPIRED_SERVER, /^no answer: certificate has expired; .*new certificate/);
+    await check(ELSEWHERE_SERVER, /^no answer: Hostname.*altnames.*; otlp.endpoint must name/);
+  });
+
+  test('a client shows its certificate where the server wants one', async () => {
+    const url = await startSecure(TEST_TLS, SECOND_CA);
+    const { cert, key } = TEST_CLIENT;
+    const known = { ca: TEST_TLS.ca, cert, key: new TestSecret(key) };
+    expect(await send(connect({ tls: known }, url))).toEqual(ACCEPTED);
+    const unknown = await send(connect({ tls: { ...NO_TLS, ca: TEST_TLS.ca } }, url));
+    expect(unknown).toMatchObject({ kind: 'retry' });
+    expect(JSON.stringify(unknown)).toMatch(/otlp.tls.cert/);
+  });
+
+  test('a server without TLS is told from one with it', async () => {
+    const url = backEnd.url.replace('http:', 'https:').replace('127.0.0.1', 'localhost');
+    const result = await send(connect({ tls: { ...NO_TLS, ca: TEST_TLS.ca } }, url));
+    expect(result).toMatchObject({ reason: expect.stringMatching(/wrong version number; no TLS/) });
+    const plain = (await startSecure(TEST_TLS)).replace('https:', 'http:');
+    expect(await send(connect({}, plain))).toMatchObject({ kind: 'retry' });
+  });
+
+  test('certificates that cannot be used are a mistake found at the start', () => {
+    const check = (tls: Partial<OtlpSignalConfig['tls']>, words: RegExp): void => {
+      const make = (): OtlpGrpc => connect({ tls: { ...NO_TLS, ...tls } }, 'https://localhost');
+      expect(make).toThrow(OperatorError);
+      expect(make).toThrow(words);
+    };
+    check({ ca: 'none' }, /otlp.tls.ca: cannot use otlp.tls.ca: there is no certificate in it/);
+    const { cert } = TEST_CLIENT;
+    check({ cert, key: new TestSecret(TEST_TLS.key) }, /otlp.tls.cert: .*mismatch.*private key/);
+  });
+});
+
+describe('a key that the back end refuses', () => {
+  test('is read anew, and a new one is tried at once', async () => {
+    for (const code of [codes.UNAUTHENTICATED, codes.PERMISSION_DENIED]) {
+      const key = new TestSecret('old');
+      backEnd.answer = ({ metadata }) => (metadata['x-api-key'] === 'new' ? {} : { code });
+      const transport = connect({ headers: { 'x-api-key': key } });
+      const count = backEnd.requests.length;
+      expect(await send(transport)).toMatchObject({ kind: 'hold', status: code });
+      expect(backEnd.requests).toHaveLength(count + 1);
+      key.source = 'new';
+      expect(await send(transport)).toEqual(ACCEPTED);
+      expect(backEnd.requests).toHaveLength(count + 3);
+    }
+  });
+});

@@ -1,0 +1,242 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { OtlpSignalConfig } from '../../../src/config/config.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
+import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
+import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
+import { oracleDecodeMetrics } from '../../reference/oracle.ts';
+import { BackEnd, type Answer } from '../../support/back-end.ts';
+import { TEST_TLS } from '../../support/http-server.ts';
+import { metricsBytes } from '../../support/otlp-requests.ts';
+import { TestSecret } from '../../support/secret.ts';
+
+const RAW = metricsBytes('a', 3);
+const REQUEST: SendRequest = {
+  signal: 'metrics',
+  encoding: 'gzip',
+  body: gzipSync(RAW),
+  rawBytes: RAW.length,
+};
+
+const CONFIG: OtlpSignalConfig = {
+  protocol: 'http/protobuf',
+  compression: 'gzip',
+  headers: {},
+  timeoutMs: 2000,
+  tls: { ca: null, cert: null, key: null },
+};
+
+const never = new AbortController().signal;
+let backEnd: BackEnd;
+const open: OtlpHttp[] = [];
+
+beforeEach(async () => {
+  backEnd = await BackEnd.start();
+});
+
+afterEach(async () => {
+  for (const transport of open.splice(0)) await transport.close();
+  await backEnd.stop();
+});
+
+function connect(config: Partial<OtlpSignalConfig> = {}, url = backEnd.url): OtlpHttp {
+  const transport = new OtlpHttp({
+    endpoint: `${url}/v1/metrics`,
+    config: { ...CONFIG, ...config },
+    concurrency: 1,
+    version: '1.2.3',
+    clock: systemClock,
+  });
+  open.push(transport);
+  return transport;
+}
+
+function send(transport: OtlpHttp, request: SendRequest = REQUEST): Promise<SendResult> {
+  return transport.send(request, never);
+}
+
+test('the body goes out as the queue holds it, with the headers of OTLP over HTTP', async () => {
+  const key = new TestSecret('key-of-the-back-end');
+  const transport = connect({ headers: { 'X-Api-Key': key } });
+  expect(await send(transport)).toEqual({ kind: 'accepted', rejected: 0, message: '' });
+  const [request] = backEnd.requests;
+  expect(request).toMatchObject({ method: 'POST', path: '/v1/metrics' });
+  expect(request?.body).toEqual(REQUEST.body);
+  expect(request?.headers).toMatchObject({
+    'content-type': 'application/x-protobuf',
+    'content-encoding': 'gzip',
+    'content-length': String(REQUEST.body.length),
+    'user-agent': 'prom2otlp/1.2.3',
+    'x-api-key': 'key-of-the-back-end',
+  });
+});
+
+test('an uncompressed body has no Content-Encoding', async () => {
+  const transport = connect({ compression: 'none' });
+  await send(transport, { ...REQUEST, encoding: 'none', body: RAW });
+  expect(backEnd.requests[0]?.headers).not.toHaveProperty('content-encoding');
+  expect(backEnd.requests[0]?.body).toEqual(RAW);
+});
+
+test('a row of another compression than the settings ask for is packed anew', async () => {
+  for (const compression of ['zstd', 'none'] as const) {
+    await send(connect({ compression }));
+    const request = backEnd.requests.at(-1);
+    expect(request?.headers['content-encoding']).toBe(
+      compression === 'none' ? undefined : compression,
+    );
+    expect(request?.raw).toEqual(RAW);
+  }
+});
+
+test('http/json sends the same request as JSON', async () => {
+  await send(connect({ protocol: 'http/json' }));
+  const [request] = backEnd.requests;
+  expect(request?.headers).toMatchObject({
+    'content-type': 'application/json',
+    'content-encoding': 'gzip',
+  });
+  expect(JSON.parse(request?.raw.toString() ?? '')).toEqual(oracleDecodeMetrics(RAW));
+});
+
+test('bytes that cannot be read to be encoded anew are refused without asking', async () => {
+  const transport = connect({ protocol: 'http/json' });
+  const broken = { ...REQUEST, body: Buffer.from('not gzip') };
+  expect(await send(transport, broken)).toMatchObject({ kind: 'split', status: 0 });
+  expect(backEnd.requests).toEqual([]);
+});
+
+test('one connection serves many requests', async () => {
+  const transport = connect();
+  for (let i = 0; i < 5; i++) await send(transport);
+  expect(backEnd.requests).toHaveLength(5);
+  expect(backEnd.connectionCount).toBe(1);
+});
+
+test('redirects are not followed, and hold', async () => {
+  const other = await BackEnd.start();
+  for (const status of [301, 302, 307, 308]) {
+    const count = backEnd.requests.length;
+    backEnd.answer = () => ({ status, headers: { location: `${other.url}/v1/metrics` } });
+    expect(await send(connect())).toMatchObject({ kind: 'hold', status });
+    expect(backEnd.requests).toHaveLength(count + 1);
+  }
+  expect(other.requests).toEqual([]);
+  await other.stop();
+});
+
+test('no answer is to be tried again: refused, cut off, silent, not HTTP', async () => {
+  const check = async (transport: OtlpHttp, words: RegExp): Promise<void> => {
+    const result = await send(transport);
+    expect(result).toMatchObject({ kind: 'retry', retryAfterMs: null });
+    expect(JSON.stringify(result)).toMatch(words);
+  };
+  const closed = await BackEnd.start();
+  const { url } = closed;
+  await closed.stop();
+  await check(connect({}, url), /no answer: .*ECONNREFUSED/);
+  backEnd.answer = () => response => void response.socket?.destroy();
+  await check(connect(), /no answer: .*other side closed/);
+  backEnd.answer = () => () => undefined;
+  await check(connect({ timeoutMs: 50 }), /none within 50 ms; raise otlp.timeout/);
+  backEnd.answer = () => response => void response.socket?.end('SSH-2.0-x\r\n');
+  await check(connect(), /no answer: /);
+  await check(connect({}, `https://127.0.0.1:${String(backEnd.port)}`), /no answer: /);
+});
+
+test('a closing sender does not wait for an answer', async () => {
+  backEnd.answer = () => () => undefined;
+  const abort = new AbortController();
+  const result = connect().send(REQUEST, abort.signal);
+  await expect.poll(() => backEnd.requests.length).toBe(1);
+  abort.abort();
+  expect(await result).toMatchObject({ kind: 'retry' });
+});
+
+test('a status counts even if its body breaks off, never ends, or is larger than the limit', async () => {
+  const accepted = { kind: 'accepted', rejected: 0, message: '' };
+  backEnd.answer = () => response => {
+    response.writeHead(200, { 'content-length': '100', 'content-type': 'application/json' });
+    response.write('{"partialSuccess":');
+    setImmediate(() => response.socket?.destroy());
+  };
+  expect(await send(connect())).toEqual(accepted);
+  backEnd.answer = () => response => void response.writeHead(200).write('x');
+  expect(await send(connect({ timeoutMs: 50 }))).toEqual(accepted);
+  const bytes = Buffer.alloc(ANSWER_BYTES_MAX + 1, 0x20);
+  backEnd.answer = () => ({ status: 200, body: bytes });
+  expect(await send(connect())).toEqual(accepted);
+  backEnd.answer = () => ({ status: 503, body: bytes });
+  expect(await send(connect())).toMatchObject({ kind: 'retry' });
+});
+
+test('an early refusal is seen even while a large body is still on its way', async () => {
+  const body = Buffer.alloc(4 * 1024 * 1024, 1);
+  const server = await BackEnd.start();
+  server.refuseEarly(413);
+  const transport = connect({ compression: 'none' }, server.url);
+  const result = await send(transport, { ...REQUEST, encoding: 'none', body });
+  expect(result).toMatchObject({ kind: 'split', status: 413 });
+  await server.stop();
+});
+
+test('TLS: an authority of our own, a client certificate, and no trust without', async () => {
+  const server = await BackEnd.start(undefined, {
+    ...TEST_TLS,
+    requestCert: true,
+    rejectUnauthorized: false,
+  });
+  const url = `https://localhost:${String(server.port)}`;
+  const { ca, cert, key } = TEST_TLS;
+  const trusting = { ca, cert, key: new TestSecret(key) };
+  expect(await send(connect({ tls: trusting }, url))).toMatchObject({ kind: 'accepted' });
+  expect(server.requests.map(({ isCertified }) => isCertified)).toEqual([true]);
+  const result = await send(connect({}, url));
+  expect(result).toMatchObject({ kind: 'retry', reason: expect.stringMatching(/certificate/) });
+  expect(server.requests).toHaveLength(1);
+  await server.stop();
+});
+
+test('an endpoint keeps its path and its query', async () => {
+  const transport = new OtlpHttp({
+    endpoint: `${backEnd.url}/otlp/v1/metrics?tenant=7`,
+    config: CONFIG,
+    concurrency: 1,
+    version: '1.2.3',
+    clock: systemClock,
+  });
+  open.push(transport);
+  await send(transport);
+  expect(backEnd.requests[0]?.path).toBe('/otlp/v1/metrics?tenant=7');
+});
+
+test('a key that the back end refuses is read anew, and a new one is tried at once', async () => {
+  const key = new TestSecret('old');
+  backEnd.answer = ({ headers }) => ({ status: headers['x-api-key'] === 'new' ? 200 : 401 });
+  const transport = connect({ headers: { 'x-api-key': key } });
+  expect(await send(transport)).toMatchObject({ kind: 'hold', status: 401 });
+  expect(backEnd.requests).toHaveLength(1);
+  key.source = 'new';
+  expect(await send(transport)).toMatchObject({ kind: 'accepted' });
+  expect(backEnd.requests).toHaveLength(3);
+});
+
+test('no answer shows a secret, whatever it echoes', async () => {
+  const headers = { authorization: new TestSecret('Bearer s3cr3t-t0ken-of-ours') };
+  const check = async (answer: Answer): Promise<void> => {
+    backEnd.answer = () => answer;
+    const text = JSON.stringify(await send(connect({ headers })));
+    expect(text).not.toContain('s3cr3t');
+    expect(text).toContain('[secret]');
+  };
+  const text = 'the token s3cr3t-t0ken-of-ours is unknown';
+  await check({ status: 401, body: text });
+  await check({ status: 503, body: text });
+  await check({ status: 400, body: `${'x '.repeat(142)}${text}`.replace('token ', '') });
+  await check({
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ partialSuccess: { errorMessage: text } }),
+  });
+});

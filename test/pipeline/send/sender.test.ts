@@ -1,0 +1,586 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Counters, type Counter } from '../../../src/lib/counters.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import { MemoryQueue } from '../../../src/pipeline/queue/memory-queue.ts';
+import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
+import { SendMeter } from '../../../src/pipeline/send/send-meter.ts';
+import { HOLD_MS, RETRIES_ALONE, Sender } from '../../../src/pipeline/send/sender.ts';
+import { BackEnd, type Answer, type ReceivedRequest } from '../../support/back-end.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { flatPoints, metricsBatch } from '../../support/otlp-requests.ts';
+import { commitOf, expectBalance, HOUR_MS, queueOptions } from '../queue/queue-behaviour.ts';
+
+const SECOND_MS = 1000;
+
+let clock: FakeClock;
+let counters: Counters;
+let queue: MemoryQueue;
+let backEnd: BackEnd;
+let sender: Sender;
+let log: Record<string, unknown>[];
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  counters = new Counters();
+  const config = {
+    directory: null,
+    metrics: { maxBytes: 10_000_000, maxAgeMs: HOUR_MS },
+    logs: { maxBytes: 10_000_000 },
+  };
+  const maxRequestBytes = { metrics: 1_000_000, logs: 1_000_000 };
+  queue = new MemoryQueue(queueOptions({ clock, counters, config, maxRequestBytes }));
+  backEnd = await BackEnd.start();
+  log = [];
+  sender = createSender();
+});
+
+afterEach(async () => {
+  await sender.close();
+  await queue.close();
+  await backEnd.stop();
+});
+
+function createSender(changes: { concurrency?: number; random?: () => number } = {}): Sender {
+  const destination = {
+    write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>),
+  };
+  const endpoint = `${backEnd.url}/v1/metrics`;
+  const logger = createLogger({ level: 'debug', format: 'json', destination, clock });
+  const concurrency = changes.concurrency ?? 1;
+  return new Sender({
+    signal: 'metrics',
+    queue,
+    transport: new OtlpHttp({
+      endpoint,
+      config: {
+        protocol: 'http/protobuf',
+        compression: 'none',
+        headers: {},
+        timeoutMs: 3_600_000,
+        tls: { ca: null, cert: null, key: null },
+      },
+      concurrency,
+      version: '0',
+      clock,
+    }),
+    meter: new SendMeter({ signal: 'metrics', endpoint, counters, logger, clock }),
+    concurrency,
+    clock,
+    random: changes.random ?? (() => 0.5),
+  });
+}
+
+async function put(points: Readonly<Record<string, number>>, ageMs = 0): Promise<void> {
+  await queue.commit(commitOf(metricsBatch(points, clock.nowMs() - ageMs)));
+}
+
+/** What is put with this age is too old after AGEING_MS, which is less than a pause. */
+const NEARLY_OLD_MS = HOUR_MS - 100;
+const AGEING_MS = 200;
+
+/** Until something that happens on a real socket has happened. */
+async function until(condition: () => boolean): Promise<void> {
+  await vi.waitFor(() => expect(condition()).toBe(true), { timeout: 5000, interval: 2 });
+}
+
+/** Until the sender waits for its next attempt, and gives for how long. */
+async function pauseMs(): Promise<number> {
+  await until(() => sender.status().nextAttemptAtMs !== null && clock.sleeps().length === 1);
+  return clock.sleeps()[0] ?? 0;
+}
+
+/** Lets the current pause pass, and waits for the next one or for the end of the work. */
+async function passPause(): Promise<void> {
+  const before = backEnd.requests.length;
+  await clock.advance(await pauseMs());
+  await until(() => backEnd.requests.length > before);
+}
+
+/** The services of each request, as `a+b`. */
+function received(requests: readonly ReceivedRequest[] = backEnd.requests): readonly string[] {
+  return requests.map(({ raw }) => {
+    const points = flatPoints('metrics', raw);
+    const names = points.map(point => /"stringValue":"(.*?)"/.exec(point)?.[1] ?? '');
+    return [...new Set(names)].join('+');
+  });
+}
+
+function counter(name: string): Counter {
+  const found = counters.list().find(some => some.name === name);
+  if (found === undefined) throw new Error(`no counter ${name}`);
+  return found;
+}
+
+const isSettled = (): boolean => queue.stats('metrics').rows === 0;
+
+/** Answers requests that hold a service with one answer, all others with 200. */
+function refuse(service: string, answer: Answer): void {
+  backEnd.answer = ({ raw }) => (raw.includes(service) ? answer : { status: 200 });
+}
+
+describe('accepted', () => {
+  test('rows go out in order, those that were there before and those that come', async () => {
+    await put({ a: 1 });
+    await put({ b: 2 });
+    sender.start();
+    await until(isSettled);
+    await put({ c: 3, d: 4 });
+    await until(isSettled);
+    expect(received()).toEqual(['a', 'b', 'c+d']);
+    expect(Object.fromEntries(queue.account.total())).toEqual({
+      'point/made': 10,
+      'point/accepted': 10,
+    });
+    expect(counter('prom2otlp_send_requests_total').get('metrics', 'accepted')).toBe(3);
+    expect(counter('prom2otlp_send_points_total').get('metrics', 'accepted')).toBe(10);
+    expect(counter('prom2otlp_send_bytes_total').get('metrics')).toBe(
+      backEnd.requests.reduce((sum, { body }) => sum + body.length, 0),
+    );
+    expect(sender.status()).toEqual({
+      state: 'idle',
+      lastError: null,
+      lastErrorAtMs: null,
+      lastAcceptedAtMs: clock.nowMs(),
+      nextAttemptAtMs: null,
+    });
+  });
+
+  test('points that the back end rejects are counted and never sent again', async () => {
+    backEnd.answer = () => ({
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      body: '{"partialSuccess":{"rejectedDataPoints":"2","errorMessage":"too old"}}',
+    });
+    sender.start();
+    await put({ a: 5 });
+    await until(isSettled);
+    expect(backEnd.requests).toHaveLength(1);
+    expect(queue.account.get('a', 'point/accepted')).toBe(3);
+    expect(queue.account.get('a', 'point/rejected')).toBe(2);
+    expect(log).toMatchObject([{ level: 'warn', rejected: 2, reason: 'too old' }]);
+  });
+
+  test('a message without rejected points is a warning', async () => {
+    backEnd.answer = () => ({
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      body: '{"partialSuccess":{"errorMessage":"use /v2"}}',
+    });
+    sender.start();
+    await put({ a: 5 });
+    await until(isSettled);
+    expect(queue.account.get('a', 'point/accepted')).toBe(5);
+    expect(log).toMatchObject([{ level: 'warn', rejected: 0, reason: 'use /v2' }]);
+  });
+
+  test('a slow back end does not delay a commit', async () => {
+    backEnd.answer = () => () => undefined;
+    sender.start();
+    await put({ a: 1 });
+    await until(() => backEnd.requests.length === 1);
+    await put({ b: 1 });
+    await put({ c: 1 });
+    expect(queue.stats('metrics').rows).toBe(3);
+    expect(backEnd.requests).toHaveLength(1);
+    expect(sender.status().state).toBe('sending');
+  });
+
+  test('with concurrency several rows are on their way at once, and each is settled once', async () => {
+    await sender.close();
+    sender = createSender({ concurrency: 3 });
+    const waiting: (() => void)[] = [];
+    backEnd.answer = () => response => void waiting.push(() => response.end());
+    for (const id of ['a', 'b', 'c', 'd', 'e']) await put({ [id]: 1 });
+    sender.start();
+    await until(() => waiting.length === 3);
+    expect([...received()].sort()).toEqual(['a', 'b', 'c']);
+    waiting.splice(0).forEach(answer => answer());
+    await until(() => waiting.length === 2);
+    waiting.splice(0).forEach(answer => answer());
+    await until(isSettled);
+    expect([...received()].sort()).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expectBalance(queue);
+  });
+});
+
+describe('retry', () => {
+  test('a busy or absent back end is asked again, with the same bytes, and nothing overtakes', async () => {
+    const answers: (Answer | (() => void))[] = [
+      { status: 429 },
+      { status: 502 },
+      { status: 503 },
+      { status: 504 },
+    ];
+    backEnd.answer = (_, i) =>
+      i === 4
+        ? response => void response.socket?.destroy()
+        : ((answers[i] as Answer) ?? { status: 200 });
+    await put({ a: 1 });
+    await put({ b: 1 });
+    sender.start();
+    for (let i = 0; i < 5; i++) await passPause();
+    await until(isSettled);
+    expect(received()).toEqual(['a', 'a', 'a', 'a', 'a', 'a', 'b']);
+    expect(new Set(backEnd.requests.slice(0, 6).map(({ body }) => body.toString('hex'))).size).toBe(
+      1,
+    );
+    expect(counter('prom2otlp_send_requests_total').get('metrics', 'retry')).toBe(5);
+    expect(counter('prom2otlp_send_resent_points_total').get('metrics')).toBe(5);
+    expect(queue.account.get('a', 'point/accepted')).toBe(1);
+    expectBalance(queue);
+  });
+
+  test('the wait doubles from one second up to a minute, with full jitter', async () => {
+    await sender.close();
+    const jitter = [0.5, 0.25, 1, 1, 1, 1, 1, 1, 0.1];
+    sender = createSender({ random: () => jitter[backEnd.requests.length - 1] ?? 0 });
+    backEnd.answer = () => ({ status: 503 });
+    await put({ a: 1 });
+    sender.start();
+    const waits = [];
+    for (let i = 0; i < jitter.length; i++) {
+      waits.push(await pauseMs());
+      await passPause();
+    }
+    const seconds = [0.5, 0.5, 4, 8, 16, 32, 60, 60, 6];
+    expect(waits).toEqual(seconds.map(wait => wait * SECOND_MS));
+  });
+
+  test('Retry-After is waited for, up to a quarter of an hour', async () => {
+    const headers = [{ 'retry-after': '100' }, { 'retry-after': '999999' }, { 'retry-after': '0' }];
+    backEnd.answer = (_, i) => ({ status: 429, headers: headers[i] ?? {} });
+    await put({ a: 1 });
+    sender.start();
+    const waits = [];
+    for (const _ of headers) {
+      waits.push(await pauseMs());
+      await passPause();
+    }
+    expect(waits).toEqual([100 * SECOND_MS, 900 * SECOND_MS, 2 * SECOND_MS]);
+  });
+
+  test('the status says what is wrong and when the next attempt is due', async () => {
+    backEnd.answer = () => ({ status: 503, body: 'starting' });
+    await put({ a: 1 });
+    sender.start();
+    await pauseMs();
+    expect(sender.status()).toEqual({
+      state: 'retrying',
+      lastError: 'the back end answered 503: starting',
+      lastErrorAtMs: clock.nowMs(),
+      lastAcceptedAtMs: null,
+      nextAttemptAtMs: clock.nowMs() + 500,
+    });
+    backEnd.answer = () => ({ status: 200 });
+    await passPause();
+    await until(isSettled);
+    expect(log.map(({ msg }) => msg)).toEqual([
+      'cannot send to the back end; the points wait',
+      'the back end accepts again',
+    ]);
+  });
+
+  test('a row that leaves the queue for its age while it waits is not sent again', async () => {
+    backEnd.answer = () => ({ status: 503 });
+    await put({ a: 1 }, NEARLY_OLD_MS);
+    sender.start();
+    await pauseMs();
+    await clock.advance(AGEING_MS);
+    await put({ b: 1 });
+    backEnd.answer = () => ({ status: 200 });
+    await passPause();
+    await until(isSettled);
+    expect(received()).toEqual(['a', 'b']);
+    expect(queue.account.get('a', 'point/evicted')).toBe(1);
+    expectBalance(queue);
+  });
+
+  test('a row that is retried in vain while a later one is accepted is in the way no longer', async () => {
+    refuse('poison', { status: 503 });
+    await put({ poison: 4 });
+    await put({ b: 1 });
+    sender.start();
+    for (let i = 0; i < RETRIES_ALONE; i++) await passPause();
+    await until(() => received().includes('b'));
+    // Split in two, of which each is given as much patience.
+    await until(() => backEnd.requests.length === RETRIES_ALONE + 3);
+    expect(flatPoints('metrics', backEnd.requests.at(-1)?.raw ?? Buffer.alloc(0))).toHaveLength(2);
+    await pauseMs();
+    expect(sender.status().state).toBe('retrying');
+    backEnd.answer = () => ({ status: 200 });
+    await passPause();
+    await until(isSettled);
+    expect(queue.account.get('poison', 'point/accepted')).toBe(4);
+    expectBalance(queue);
+  });
+
+  test('a back end that is down for long costs nothing, however often it was tried', async () => {
+    backEnd.answer = () => ({ status: 503 });
+    await put({ a: 4 });
+    await put({ b: 1 });
+    sender.start();
+    for (let i = 0; i < RETRIES_ALONE + 3; i++) await passPause();
+    await pauseMs();
+    backEnd.answer = () => ({ status: 200 });
+    await passPause();
+    await until(isSettled);
+    expect(queue.account.total().get('point/accepted')).toBe(5);
+  });
+});
+
+describe('hold', () => {
+  test('a back end that refuses us is asked once a minute, and everything stays', async () => {
+    backEnd.answer = () => ({ status: 401, body: 'no such key' });
+    await put({ a: 1 });
+    sender.start();
+    for (let i = 0; i < 3; i++) {
+      expect(await pauseMs()).toBe(HOLD_MS);
+      await passPause();
+    }
+    await pauseMs();
+    expect(received()).toEqual(['a', 'a', 'a', 'a']);
+    expect(sender.status()).toMatchObject({
+      state: 'holding',
+      lastError: 'the back end answered 401: no such key; check otlp.headers',
+    });
+    backEnd.answer = () => ({ status: 200 });
+    await passPause();
+    await until(isSettled);
+    expect(queue.account.get('a', 'point/accepted')).toBe(1);
+  });
+
+  test('every status that J.3 names holds', async () => {
+    for (const status of [401, 403, 404, 405, 408, 500, 501]) {
+      backEnd.answer = () => ({ status });
+      await put({ a: 1 });
+      sender.start();
+      expect(await pauseMs(), String(status)).toBe(HOLD_MS);
+      backEnd.answer = () => ({ status: 200 });
+      await passPause();
+      await until(isSettled);
+    }
+  });
+
+  test('once the back end takes us again, the order was kept', async () => {
+    backEnd.answer = () => ({ status: 403 });
+    for (const id of ['a', 'b', 'c']) await put({ [id]: 1 });
+    sender.start();
+    await pauseMs();
+    backEnd.answer = () => ({ status: 200 });
+    await passPause();
+    await until(isSettled);
+    expect(received()).toEqual(['a', 'a', 'b', 'c']);
+  });
+
+  test('a held row is compared with a later one; while that is held, too, nothing is given up', async () => {
+    backEnd.answer = () => ({ status: 500 });
+    for (const id of ['a', 'b', 'c']) await put({ [id]: 1 });
+    sender.start();
+    for (let i = 0; i < 3; i++) await passPause();
+    await pauseMs();
+    // One attempt a minute of the held one, and each time another one after it.
+    expect(received()).toEqual(['a', 'a', 'b', 'a', 'c', 'a']);
+    expect(queue.stats('metrics').rows).toBe(3);
+  });
+
+  test('where a later row is accepted, the held one is the odd one and is split', async () => {
+    refuse('odd', { status: 500, body: 'panic' });
+    await put({ good: 5, odd: 1 });
+    await put({ b: 1 });
+    await put({ c: 1 });
+    sender.start();
+    await pauseMs();
+    await passPause();
+    await until(isSettled);
+    expect(received()).toEqual(['good+odd', 'good+odd', 'b', 'good', 'odd', 'c']);
+    expect(queue.account.get('good', 'point/accepted')).toBe(5);
+    expect(queue.account.get('odd', 'point/set_aside')).toBe(1);
+    expect(await queue.readSetAside(5)).toMatchObject([
+      { service: 'odd', points: 1, reason: 'the back end answered 500: panic' },
+    ]);
+    expectBalance(queue);
+  });
+
+  test('with concurrency the same comes of what the other workers see', async () => {
+    await sender.close();
+    sender = createSender({ concurrency: 2 });
+    refuse('odd', { status: 500 });
+    await put({ odd: 1 });
+    sender.start();
+    await until(() => sender.status().state === 'holding');
+    await put({ b: 1 });
+    await until(isSettled);
+    expect(received()).toEqual(['odd', 'b', 'odd']);
+    expect(queue.account.get('odd', 'point/set_aside')).toBe(1);
+  });
+
+  test('a held row that ages out makes way', async () => {
+    backEnd.answer = () => ({ status: 404 });
+    await put({ a: 1 }, NEARLY_OLD_MS);
+    sender.start();
+    await pauseMs();
+    await clock.advance(AGEING_MS);
+    await put({ b: 1 });
+    await passPause();
+    await pauseMs();
+    expect(received()).toEqual(['a', 'b']);
+    expectBalance(queue);
+  });
+});
+
+describe('split', () => {
+  test('one poisonous point of a thousand costs that point alone, with the back end’s words', async () => {
+    const isPoison = (point: string): boolean => point.includes('"asDouble":777}');
+    for (const status of [400, 413, 422]) {
+      const before = backEnd.requests.length;
+      backEnd.answer = ({ raw }) =>
+        flatPoints('metrics', raw).some(isPoison)
+          ? { status, body: 'a bad point' }
+          : { status: 200 };
+      await put({ a: 1000 });
+      sender.start();
+      await until(isSettled);
+      expect(backEnd.requests.length - before).toBeLessThanOrEqual(64);
+      const [aside] = await queue.readSetAside(1);
+      expect(aside).toMatchObject({
+        points: 1,
+        reason: `the back end answered ${status}: a bad point`,
+      });
+      expect(flatPoints('metrics', aside?.sample ?? Buffer.alloc(0)).some(isPoison)).toBe(true);
+    }
+    expect(queue.account.get('a', 'point/accepted')).toBe(3 * 999);
+    expect(queue.account.get('a', 'point/set_aside')).toBe(3);
+    expect(log[0]).toMatchObject({ level: 'error', points: 1, service: 'a' });
+    expectBalance(queue);
+  });
+
+  test('a back end with a smaller limit gets everything in pieces', async () => {
+    backEnd.answer = ({ raw }) => ({ status: raw.length > 2000 ? 413 : 200 });
+    await put({ a: 300, b: 3, c: 3 });
+    sender.start();
+    await until(isSettled);
+    expect(queue.account.total().get('point/accepted')).toBe(306);
+  });
+
+  test('a back end that refuses everything ends the row after 64 requests', async () => {
+    backEnd.answer = () => ({ status: 400, body: 'never' });
+    await put({ a: 500, b: 500 });
+    sender.start();
+    await until(isSettled);
+    expect(backEnd.requests).toHaveLength(64);
+    expect(queue.account.total().get('point/set_aside')).toBe(1000);
+    expectBalance(queue);
+  });
+
+  test('a back end that goes away in the middle of a split is waited for, and nothing is sent twice', async () => {
+    const isPoison = (point: string): boolean => point.includes('"asDouble":7}');
+    const taken: string[] = [];
+    backEnd.answer = ({ raw }, i) => {
+      if (i === 3) return { status: 503 };
+      const points = flatPoints('metrics', raw);
+      if (points.some(isPoison)) return { status: 400 };
+      taken.push(...points);
+      return { status: 200 };
+    };
+    await put({ a: 100 }, NEARLY_OLD_MS);
+    sender.start();
+    await pauseMs();
+    // Meanwhile the queue may not count the row as evicted: parts of it are accepted.
+    await clock.advance(AGEING_MS);
+    await put({ b: 1 });
+    await passPause();
+    await until(isSettled);
+    expect(new Set(taken).size).toBe(taken.length);
+    expect(queue.account.get('a', 'point/accepted')).toBe(99);
+    expect(queue.account.get('a', 'point/set_aside')).toBe(1);
+    expectBalance(queue);
+  });
+
+  test('a key that expires in the middle of a split holds, and costs nothing', async () => {
+    const isPoison = (point: string): boolean => point.includes('"asDouble":7}');
+    backEnd.answer = ({ raw }, i) => {
+      if (i === 2) return { status: 401 };
+      return { status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200 };
+    };
+    await put({ a: 8 });
+    sender.start();
+    expect(await pauseMs()).toBe(HOLD_MS);
+    await passPause();
+    await until(isSettled);
+    expect(queue.account.get('a', 'point/accepted')).toBe(7);
+  });
+});
+
+describe('flush and close', () => {
+  test('a flush ends when everything is accepted', async () => {
+    await put({ a: 1 });
+    await put({ b: 1 });
+    sender.start();
+    expect(await sender.flush(SECOND_MS)).toBe(true);
+    expect(received()).toEqual(['a', 'b']);
+    expect(await sender.flush(0)).toBe(true);
+  });
+
+  test('a flush does not wait out a pause', async () => {
+    backEnd.answer = (_, i) => ({ status: i === 0 ? 503 : 200 });
+    await put({ a: 1 });
+    sender.start();
+    await pauseMs();
+    expect(await sender.flush(SECOND_MS)).toBe(true);
+  });
+
+  test('a flush ends at its deadline', async () => {
+    backEnd.answer = () => () => undefined;
+    await put({ a: 1 });
+    sender.start();
+    await until(() => backEnd.requests.length === 1);
+    const flushed = sender.flush(5 * SECOND_MS);
+    await clock.advance(5 * SECOND_MS);
+    expect(await flushed).toBe(false);
+    expect(queue.stats('metrics').rows).toBe(1);
+  });
+
+  test('a flush ends at once when the back end holds us off', async () => {
+    backEnd.answer = () => ({ status: 401 });
+    await put({ a: 1 });
+    await put({ b: 1 });
+    sender.start();
+    expect(await sender.flush(3600 * SECOND_MS)).toBe(false);
+    expect(queue.stats('metrics').rows).toBe(2);
+  });
+
+  test('a flush does not take a minute to find the odd row', async () => {
+    refuse('odd', { status: 500 });
+    await put({ odd: 1 });
+    await put({ b: 1 });
+    const flushed = sender.flush(SECOND_MS);
+    sender.start();
+    expect(await flushed).toBe(true);
+    expect(queue.account.get('odd', 'point/set_aside')).toBe(1);
+    expect(queue.account.get('b', 'point/accepted')).toBe(1);
+  });
+
+  test('closing gives up a request, and its row stays', async () => {
+    backEnd.answer = () => () => undefined;
+    await put({ a: 1 });
+    sender.start();
+    await until(() => backEnd.requests.length === 1);
+    await sender.close();
+    expect(queue.stats('metrics').rows).toBe(1);
+    expect(sender.status().state).toBe('idle');
+    expect(queue.account.total().get('point/accepted')).toBeUndefined();
+    await put({ b: 1 });
+    expect(backEnd.requests).toHaveLength(1);
+  });
+
+  test('closing ends a pause, works twice, and without a start', async () => {
+    backEnd.answer = () => ({ status: 401 });
+    await put({ a: 1 });
+    sender.start();
+    await pauseMs();
+    await sender.close();
+    await sender.close();
+    const unused = createSender();
+    await unused.close();
+  });
+});

@@ -1,0 +1,37 @@
+// What the counters of the data path say after a page.
+import { expect, test } from 'vitest';
+import { Counters, renderCounters } from '../../src/lib/counters.ts';
+import { TranslateMeter } from '../../src/pipeline/translate-meter.ts';
+import { Target } from '../support/target.ts';
+
+/** The lines of /metrics that begin so, after these pages. */
+function linesAfter(pages: readonly string[], prefix: string): string[] {
+  const counters = new Counters();
+  const meter = new TranslateMeter(counters);
+  const target = new Target();
+  for (const [i, page] of pages.entries()) {
+    const { translated } = target.page(60 * i, page);
+    meter.count(translated.page, translated.derived);
+  }
+  return renderCounters(counters)
+    .split('\n')
+    .filter(line => line.startsWith(prefix));
+}
+
+test('drift is counted when it is new, not with every page', () => {
+  const page = 'engine_up 1\nengine_server_cpu 1\n';
+  const appeared = (pages: readonly string[]): string[] =>
+    linesAfter(pages, 'prom2otlp_derive_drift_total{kind="appeared"}');
+  expect(appeared([page, page])).toEqual(['prom2otlp_derive_drift_total{kind="appeared"} 1']);
+  expect(appeared([page, `${page}engine_server_disk 1\n`])).toEqual([
+    'prom2otlp_derive_drift_total{kind="appeared"} 2',
+  ]);
+});
+
+test('every sample is counted by service and fate, bad lines too', () => {
+  expect(linesAfter(['x 1\nx 1\ny 1,5\n'], 'prom2otlp_derive_samples_total').sort()).toEqual([
+    'prom2otlp_derive_samples_total{service="local",fate="bad_line"} 1',
+    'prom2otlp_derive_samples_total{service="local",fate="repeated"} 1',
+    'prom2otlp_derive_samples_total{service="local",fate="used"} 1',
+  ]);
+});

@@ -1,0 +1,200 @@
+// One cycle of the program from three real database servers to each real back end; what the back end then
+// holds is compared with the pages that were served, series by series and value by value.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { collector, type CollectorRunning } from './parts/collector.ts';
+import { prometheus } from './parts/prometheus.ts';
+import { victoriaMetrics, type StoredSeries } from './parts/victoria-metrics.ts';
+import { API_KEY, configureBridge, runOnce } from './support/bridge.ts';
+import { ADDED_SERIES, expectSame, isNear, pageLabels } from './support/compare.ts';
+import { readPage, seriesKey, type PageSeries } from './support/exposition.ts';
+import { reasonToSkip } from './support/part.ts';
+import { until } from './support/process.ts';
+import { readReceived, type ReceivedPoint } from './support/received.ts';
+import { siteParts, startSite, type Site } from './support/site.ts';
+
+const noSite = await reasonToSkip(siteParts);
+const noCollector = await reasonToSkip([collector]);
+const noVictoriaMetrics = await reasonToSkip([victoriaMetrics]);
+const noPrometheus = await reasonToSkip([prometheus]);
+
+describe.skipIf(noSite !== null)('after one cycle a real back end holds the page', () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await startSite();
+  });
+  afterAll(() => site?.stop());
+
+  /** Runs one cycle and gives, by service id, what was on its page. */
+  async function cycle(
+    otlp: Record<string, unknown>,
+    metrics: Record<string, unknown> = {},
+  ): Promise<Map<string, Map<string, PageSeries>>> {
+    const served = site.services.map(({ front }) => front.pages.length);
+    const files = await configureBridge({ services: site.services, otlp, metrics });
+    const result = await runOnce(files);
+    expect(result, result.stderr).toMatchObject({ code: 0 });
+    expect(site.services.map(({ front }) => front.pages.length)).toEqual(served.map(n => n + 1));
+    return new Map(
+      site.services.map(({ id, front }) => [id, readPage(front.pages.at(-1)?.body ?? '')]),
+    );
+  }
+
+  /** The stored samples of one service, by series, without what the bridge adds; that is checked here. */
+  function ofService(
+    samples: readonly Sample[],
+    id: string,
+    page: ReadonlyMap<string, PageSeries>,
+  ): Map<string, number> {
+    const arrived = new Map<string, number>();
+    const added = new Map<string, number>();
+    for (const { metric, value } of samples) {
+      const { __name__: name = '', ...rest } = metric;
+      if ((rest['service.instance.id'] ?? rest['instance']) !== id || name === 'target_info')
+        continue;
+      const labels = pageLabels(rest);
+      (ADDED_SERIES.has(name) ? added : arrived).set(seriesKey(name, labels), value);
+    }
+    expectAdded(added, page);
+    return arrived;
+  }
+
+  function expectAdded(
+    added: ReadonlyMap<string, number>,
+    page: ReadonlyMap<string, PageSeries>,
+  ): void {
+    expect([...added.keys()].sort()).toEqual([...ADDED_SERIES].map(n => seriesKey(n, {})).sort());
+    expect(added.get(seriesKey('up', {}))).toBe(1);
+    expect(added.get(seriesKey('scrape_samples_scraped', {}))).toBe(page.size);
+  }
+
+  async function withCollector(
+    use: (running: CollectorRunning) => Promise<void>,
+  ): Promise<ReceivedPoint[]> {
+    const running = await collector.start({});
+    try {
+      await use(running);
+    } finally {
+      await running.stop();
+    }
+    return readReceived(running.output);
+  }
+
+  for (const protocol of ['http/protobuf', 'http/json', 'grpc']) {
+    for (const compression of protocol === 'grpc' ? ['gzip', 'none'] : ['gzip', 'zstd', 'none']) {
+      const title = `an OpenTelemetry Collector, over ${protocol} with compression ${compression}`;
+      test.skipIf(noCollector !== null)(title, async () => {
+        let pages = new Map<string, Map<string, PageSeries>>();
+        const points = await withCollector(async ({ httpUrl, grpcUrl }) => {
+          const endpoint = protocol === 'grpc' ? grpcUrl : httpUrl;
+          pages = await cycle({ endpoint, protocol, compression });
+        });
+        const samples = points.flatMap(point =>
+          [...point.series].map(([key, value]) => ({ key, value, point })),
+        );
+        for (const [id, page] of pages) {
+          const own = samples.filter(({ point }) => point.resource['service.instance.id'] === id);
+          const added = own.filter(({ point }) => ADDED_SERIES.has(point.name));
+          const arrived = own.filter(({ point }) => !ADDED_SERIES.has(point.name));
+          expect(page.size).toBeGreaterThan(1000);
+          expect(arrived.length).toBe(page.size);
+          expectSame(page, new Map(arrived.map(({ key, value }) => [key, value])));
+          expectAdded(new Map(added.map(({ key, value }) => [key, value])), page);
+        }
+        expect(new Set(points.map(point => point.resource['service.instance.id']))).toEqual(
+          new Set(pages.keys()),
+        );
+      });
+    }
+  }
+
+  // This store keeps decimals, not doubles, and rounds at about twelve digits: what a second one makes of a page
+  // that it scrapes itself says which value is the right one, to the last bit.
+  test.skipIf(noVictoriaMetrics !== null)('VictoriaMetrics, over http/protobuf', async () => {
+    for (const { front } of site.services) front.freeze();
+    const running = await victoriaMetrics.start({});
+    try {
+      const pages = await cycle({ metrics_endpoint: running.otlpUrl });
+      const stored = await running.series('{__name__!=""}');
+      expect(stored.filter(({ values }) => values.length !== 1)).toEqual([]);
+      const direct = await scrapedDirectly(site.services);
+      for (const [id, page] of pages) {
+        const arrived = ofService(newestOf(stored), id, page);
+        expect(page.size).toBeGreaterThan(1000);
+        expectSame(page, arrived, isNear);
+        expect(arrived).toEqual(ofDirectScrape(newestOf(direct), id));
+      }
+    } finally {
+      await running.stop();
+      for (const { front } of site.services) front.thaw();
+    }
+  });
+
+  test.skipIf(noPrometheus !== null)(
+    'Prometheus, over http/protobuf, with names left as they are',
+    async () => {
+      const running = await prometheus.start({
+        config: 'otlp: {translation_strategy: NoTranslation}\n',
+      });
+      try {
+        const pages = await cycle({ metrics_endpoint: running.otlpUrl });
+        const samples = await running.newest('{__name__!=""}');
+        for (const [id, page] of pages) {
+          const arrived = ofService(samples, id, page);
+          expect(page.size).toBeGreaterThan(1000);
+          expectSame(page, arrived);
+        }
+      } finally {
+        await running.stop();
+      }
+    },
+  );
+});
+
+interface Sample {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+function newestOf(series: readonly StoredSeries[]): Sample[] {
+  return series.map(({ metric, values }) => ({ metric, value: values.at(-1) ?? Number.NaN }));
+}
+
+/** What a VictoriaMetrics of its own stores when it scrapes the fronts by itself. */
+async function scrapedDirectly(services: Site['services']): Promise<StoredSeries[]> {
+  const running = await victoriaMetrics.start({ scrapeConfig: scrapeConfig(services) });
+  try {
+    await until(async () => {
+      const up = await running.series('up');
+      return up.filter(({ values }) => values.includes(1)).length === services.length;
+    }, 30_000);
+    return await running.series('{__name__!=""}');
+  } finally {
+    await running.stop();
+  }
+}
+
+function scrapeConfig(services: Site['services']): string {
+  const targets = services.map(
+    ({ id, front }) => `{targets: ["${new URL(front.url).host}"], labels: {instance: ${id}}}`,
+  );
+  return `
+scrape_configs:
+  - job_name: direct
+    scrape_interval: 1s
+    metrics_path: /observability/v2/metrics
+    headers: ["X-API-Key: ${API_KEY}"]
+    static_configs: [${targets.join(', ')}]
+`;
+}
+
+/** The directly scraped samples of one front, without what the store adds. */
+function ofDirectScrape(samples: readonly Sample[], id: string): Map<string, number> {
+  const arrived = new Map<string, number>();
+  for (const { metric, value } of samples) {
+    const { __name__: name = '', job: _job, instance, ...labels } = metric;
+    if (instance === id && !/^(up|scrape_.*)$/.test(name))
+      arrived.set(seriesKey(name, labels), value);
+  }
+  return arrived;
+}

@@ -1,0 +1,103 @@
+// What a real Collector answers over gRPC beside acceptance: that its limits and its settings are understood.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { OtlpSignalConfig } from '../../src/config/config.ts';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import type { Signal } from '../../src/model.ts';
+import { OtlpGrpc } from '../../src/pipeline/send/otlp-grpc.ts';
+import type { SendResult } from '../../src/pipeline/send/transport.ts';
+import { SECOND_CA, TEST_CLIENT } from '../support/certificates.ts';
+import { TEST_TLS } from '../support/http-server.ts';
+import { metricsBytes } from '../support/otlp-requests.ts';
+import { TestSecret } from '../support/secret.ts';
+import { collector, type CollectorRunning } from './parts/collector.ts';
+import { runFolder } from './support/folder.ts';
+import { reasonToSkip } from './support/part.ts';
+
+const noCollector = await reasonToSkip([collector]);
+const NO_TLS: OtlpSignalConfig['tls'] = { ca: null, cert: null, key: null };
+
+let running: CollectorRunning | null = null;
+afterEach(async () => {
+  await running?.stop();
+  running = null;
+});
+
+/** A Collector that takes metrics over gRPC, with further settings of its receiver. */
+async function startCollector(grpc: string): Promise<URL> {
+  running = await collector.start({
+    config: (ports, output) => `
+receivers:
+  otlp:
+    protocols:
+      http: {endpoint: "127.0.0.1:${ports.http}"}
+      grpc: {endpoint: "127.0.0.1:${ports.grpc}", ${grpc}}
+exporters: {file: {path: ${JSON.stringify(output)}}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {metrics: {receivers: [otlp], exporters: [file]}}
+`,
+  });
+  return new URL(running.grpcUrl);
+}
+
+async function send(
+  endpoint: string,
+  options: { signal?: Signal; bytes?: Buffer; tls?: OtlpSignalConfig['tls'] } = {},
+): Promise<SendResult> {
+  const { signal = 'metrics', bytes = metricsBytes('a', 3), tls = NO_TLS } = options;
+  const protocol = 'grpc';
+  const config = { protocol, compression: 'gzip', headers: {}, timeoutMs: 10_000, tls } as const;
+  const transport = new OtlpGrpc({ endpoint, config, version: '1', clock });
+  const request = { signal, encoding: 'none', body: bytes, rawBytes: bytes.length } as const;
+  const result = await transport.send(request, new AbortController().signal);
+  await transport.close();
+  return result;
+}
+
+describe.skipIf(noCollector !== null)('a Collector over gRPC', () => {
+  test('refuses what is larger than it takes, which is split', async () => {
+    const { href } = await startCollector('max_recv_msg_size_mib: 1');
+    expect(await send(href)).toMatchObject({ kind: 'accepted' });
+    const bytes = metricsBytes('a', 100_000);
+    const reason = expect.stringMatching(/RESOURCE_EXHAUSTED: .*larger than max/);
+    expect(await send(href, { bytes })).toMatchObject({ kind: 'split', reason });
+  });
+
+  test('has no service for a signal that it does not take, which is held', async () => {
+    const { href } = await startCollector('max_recv_msg_size_mib: 4');
+    const reason = expect.stringMatching(/UNIMPLEMENTED: .*; check otlp.endpoint/);
+    expect(await send(href, { signal: 'logs' })).toMatchObject({ kind: 'hold', reason });
+  });
+
+  test('refuses bytes that are no request, which are split or held', async () => {
+    const { href } = await startCollector('max_recv_msg_size_mib: 4');
+    const result = await send(href, { bytes: Buffer.from('not a request') });
+    expect(['split', 'hold']).toContain(result.kind);
+  });
+
+  test('asks for a client certificate, and gets it', async () => {
+    const folder = await runFolder('grpc-tls');
+    const file = async (name: string, text: string): Promise<string> => {
+      const path = join(folder, name);
+      await writeFile(path, text);
+      return path;
+    };
+    const cert = await file('server.pem', TEST_TLS.cert);
+    const key = await file('server.key', TEST_TLS.key);
+    const clients = await file('clients.pem', SECOND_CA);
+    const settings = `cert_file: ${cert}, key_file: ${key}, client_ca_file: ${clients}`;
+    const { port } = await startCollector(`tls: {${settings}}`);
+    const endpoint = `https://localhost:${port}`;
+    const { ca } = TEST_TLS;
+    const tls = { ca, cert: TEST_CLIENT.cert, key: new TestSecret(TEST_CLIENT.key) };
+    expect(await send(endpoint, { tls })).toMatchObject({ kind: 'accepted' });
+    const refused = await send(endpoint, { tls: { ...NO_TLS, ca } });
+    expect(refused).toMatchObject({
+      kind: 'retry',
+      reason: expect.stringMatching(/^no answer: .*otlp\.tls\.cert/),
+    });
+  });
+});

@@ -1,0 +1,222 @@
+// What one cycle makes of real pages: types, start times, resources and times, held against what is known
+// of the servers behind them and, for the strict mapping, against the Collector's own Prometheus receiver.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { collector, type CollectorPorts } from './parts/collector.ts';
+import type { FrontRunning } from './parts/front.ts';
+import { API_KEY, configureBridge, runOnce } from './support/bridge.ts';
+import { ADDED_SERIES } from './support/compare.ts';
+import { pointKey, readPage, seriesKey } from './support/exposition.ts';
+import { reasonToSkip } from './support/part.ts';
+import { until } from './support/process.ts';
+import { readReceived, type ReceivedPoint } from './support/received.ts';
+import { siteParts, startSite, type Site } from './support/site.ts';
+
+const skip = await reasonToSkip([...siteParts, collector]);
+
+/** Untyped on the page; by the server's manual they only grow until it restarts. */
+const KNOWN_COUNTERS = [
+  'aborted_clients',
+  'bytes_received',
+  'bytes_sent',
+  'created_tmp_disk_tables',
+  'innodb_data_written',
+  'opened_tables',
+  'queries',
+  'questions',
+  'rows_read',
+  'select_full_join',
+  'slow_queries',
+  'sort_rows',
+  'table_locks_immediate',
+  'threads_created',
+];
+
+/** Untyped or gauge on the page, and no counters. */
+const KNOWN_LEVELS = [
+  'open_files',
+  'open_tables',
+  'threads_connected',
+  'threads_running',
+  'uptime',
+];
+
+describe.skipIf(skip !== null)('after one cycle', () => {
+  let site: Site;
+  let points: ReceivedPoint[];
+  let startedAtMs: number;
+  let endedAtMs: number;
+
+  beforeAll(async () => {
+    site = await startSite();
+    startedAtMs = Date.now();
+    points = await cycleToCollector(site, {});
+    endedAtMs = Date.now();
+  });
+  afterAll(() => site?.stop());
+
+  const pointsOf = (id: string): ReceivedPoint[] =>
+    points.filter(({ resource }) => resource['service.instance.id'] === id);
+  const named = (id: string, name: string): ReceivedPoint | undefined =>
+    pointsOf(id).find(point => point.name === name);
+
+  test('what the page declares a counter is a cumulative monotonic sum with a start', () => {
+    for (const { id, front } of site.services) {
+      const page = readPage(front.pages[0]?.body ?? '');
+      const counters = [...page.values()].filter(({ type }) => type === 'counter');
+      const declared = new Set(counters.map(({ name }) => name));
+      const sent = pointsOf(id).filter(({ name }) => declared.has(name));
+      expect(sent.length).toBe(counters.length);
+      expect(sent.length).toBeGreaterThan(500);
+      const wrong = sent.filter(
+        ({ type, isMonotonic, isCumulative, startMs, timeMs }) =>
+          !(type === 'sum' && isMonotonic && isCumulative && startMs > 0 && startMs <= timeMs),
+      );
+      expect(wrong).toEqual([]);
+    }
+  });
+
+  test('the page has a histogram and a summary, and each arrives as such', () => {
+    for (const { id, front } of site.services) {
+      const page = readPage(front.pages[0]?.body ?? '');
+      for (const type of ['histogram', 'summary'] as const) {
+        const families = [...page.values()].filter(series => series.type === type);
+        const sent = pointsOf(id).filter(point => point.type === type);
+        expect(new Set(sent.map(({ name, labels }) => seriesKey(name, labels)))).toEqual(
+          new Set(families.map(pointKey)),
+        );
+        expect(sent.length).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  test('untyped counters of the server are sums that start when the server did', async () => {
+    for (const { id, database } of site.services) {
+      const uptime = await database.sql(
+        "select unix_timestamp(now(6)) - variable_value from information_schema.global_status where variable_name = 'uptime'",
+      );
+      for (const word of KNOWN_COUNTERS) {
+        const point = named(id, `mysql_global_status_${word}`);
+        expect(point, word).toMatchObject({
+          type: 'sum',
+          isMonotonic: true,
+          isCumulative: true,
+          metadata: { 'prometheus.type': 'unknown' },
+        });
+        const offSeconds = (point?.startMs ?? 0) / 1000 - Number(uptime);
+        expect(Math.abs(offSeconds), word).toBeLessThan(2.5);
+      }
+    }
+  });
+
+  test('what goes up and down is no monotonic sum', () => {
+    for (const { id } of site.services) {
+      for (const word of KNOWN_LEVELS) {
+        const point = named(id, `mysql_global_status_${word}`);
+        expect(point, word).toMatchObject({ isMonotonic: false, labels: {} });
+      }
+    }
+  });
+
+  test('a service is one resource, and all of its points have the time of its scrape', () => {
+    for (const { id, name, front } of site.services) {
+      const own = pointsOf(id);
+      const { hostname, port } = new URL(front.url);
+      for (const { resource } of own) {
+        expect(resource).toEqual({
+          'service.name': name,
+          'service.instance.id': id,
+          'server.address': hostname,
+          'server.port': port,
+          'url.scheme': 'http',
+        });
+      }
+      const times = [...new Set(own.map(({ timeMs }) => timeMs))];
+      expect(times).toHaveLength(1);
+      expect(times[0]).toBeGreaterThanOrEqual(startedAtMs);
+      expect(times[0]).toBeLessThanOrEqual(endedAtMs);
+      expect(own.filter(({ labels }) => 'namespace' in labels)).toEqual([]);
+    }
+  });
+
+  test("the strict mapping says what the Collector's own Prometheus receiver says", async () => {
+    for (const { front } of site.services) front.freeze();
+    const ours = await cycleToCollector(site, { mapping: 'strict' });
+    for (const { id, front } of site.services) {
+      const own = ours.filter(({ resource }) => resource['service.instance.id'] === id);
+      const theirs = await scrapedByCollector(front);
+      const mine = comparable(own);
+      expect(mine.size).toBeGreaterThan(1000);
+      expect(mine).toEqual(comparable(theirs));
+    }
+    for (const { front } of site.services) front.thaw();
+  });
+});
+
+/** The points of one cycle of the program, as a collector accepted them. */
+async function cycleToCollector(
+  site: Site,
+  metrics: Record<string, unknown>,
+): Promise<ReceivedPoint[]> {
+  const running = await collector.start({});
+  try {
+    const otlp = { endpoint: running.httpUrl };
+    const files = await configureBridge({ services: site.services, otlp, metrics });
+    const result = await runOnce(files);
+    expect(result, result.stderr).toMatchObject({ code: 0 });
+  } finally {
+    await running.stop();
+  }
+  return readReceived(running.output);
+}
+
+/** The points of one scrape of a front by a collector itself. */
+async function scrapedByCollector(front: FrontRunning): Promise<ReceivedPoint[]> {
+  const served = front.pages.length;
+  const running = await collector.start({
+    config: (ports, output) => scrapingConfig(front, ports, output),
+  });
+  try {
+    // The receiver looks for its targets five seconds after it has started.
+    await until(() => front.pages.length > served + 1, 30_000);
+  } finally {
+    await running.stop();
+  }
+  const points = await readReceived(running.output);
+  return points.filter(({ timeMs }) => timeMs === points[0]?.timeMs);
+}
+
+function scrapingConfig(front: FrontRunning, ports: CollectorPorts, output: string): string {
+  return `
+receivers:
+  otlp:
+    protocols:
+      http: {endpoint: "127.0.0.1:${ports.http}"}
+      grpc: {endpoint: "127.0.0.1:${ports.grpc}"}
+  prometheus:
+    config:
+      scrape_configs:
+        - job_name: direct
+          scrape_interval: 1s
+          metrics_path: /observability/v2/metrics
+          http_headers: {X-API-Key: {values: [${API_KEY}]}}
+          static_configs: [{targets: ["${new URL(front.url).host}"]}]
+exporters:
+  file: {path: ${JSON.stringify(output)}, flush_interval: 100ms}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines:
+    metrics: {receivers: [otlp, prometheus], exporters: [file]}
+`;
+}
+
+/** What must be the same of every point of a page, whoever scraped it: all but resource, scope and time. */
+function comparable(points: readonly ReceivedPoint[]): Map<string, unknown> {
+  const page = points.filter(({ name }) => !ADDED_SERIES.has(name));
+  return new Map(
+    page.map(point => [
+      seriesKey(point.name, point.labels),
+      { ...point, resource: null, scope: null, timeMs: null },
+    ]),
+  );
+}

@@ -1,0 +1,110 @@
+// Stands between an exporter and the bridge as the service's API does: it asks for the key, may compress,
+// and passes the exporter's page on unchanged. It keeps every page it served, so that a test can compare
+// what arrived with what was there, and can hold a page still. Runs inside the test's own process.
+
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import type { Part, Running } from '../support/part.ts';
+
+export interface FrontOptions {
+  /** Where the page comes from. */
+  readonly exporterUrl: string;
+  /** What X-API-Key must be; without it the answer is 400. */
+  readonly key: string;
+  /** Compress the answer when the client takes gzip; default false. */
+  readonly isGzipped?: boolean;
+}
+
+export interface ServedPage {
+  readonly servedAtMs: number;
+  readonly body: string;
+}
+
+export interface FrontRunning extends Running {
+  /** Origin without a path, as `api.base_url` takes it. The page is at `/observability/v2/metrics`. */
+  readonly url: string;
+  /** Every good answer, oldest first. */
+  readonly pages: readonly ServedPage[];
+  /** Requests without the key. */
+  readonly refusals: () => number;
+  /** Requests that could not be answered because the exporter did not. */
+  readonly failures: () => number;
+  /** From the next request on the same page is served again and again, until thaw. */
+  freeze(): void;
+  thaw(): void;
+}
+
+const PATH = '/observability/v2/metrics';
+/** A test that runs for so long that it needs more pages is a bench. */
+const PAGES_KEPT = 1000;
+
+export const front: Part<FrontOptions, FrontRunning> = {
+  name: 'front',
+  prepare: () => Promise.resolve({ version: 'own', path: import.meta.filename, seconds: 0 }),
+  start: startFront,
+};
+
+async function startFront(options: FrontOptions): Promise<FrontRunning> {
+  const pages: ServedPage[] = [];
+  let refused = 0;
+  let failed = 0;
+  let isFrozen = false;
+  let held: { body: string; type: string } | null = null;
+
+  async function page(request: IncomingMessage): Promise<{ body: string; type: string }> {
+    if (isFrozen && held !== null) return held;
+    const accept = request.headers.accept ?? '*/*';
+    const answer = await fetch(options.exporterUrl, { headers: { accept } });
+    const type = answer.headers.get('content-type') ?? 'text/plain';
+    held = { body: await answer.text(), type };
+    return held;
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.headers['x-api-key'] !== options.key) {
+      refused++;
+      response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"no key"}');
+    } else if (new URL(request.url ?? '/', 'http://front').pathname !== PATH) {
+      response.writeHead(404).end();
+    } else {
+      const { body, type } = await page(request);
+      if (pages.length < PAGES_KEPT) pages.push({ servedAtMs: Date.now(), body });
+      const takesGzip = String(request.headers['accept-encoding']).includes('gzip');
+      if (options.isGzipped === true && takesGzip) {
+        response.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' });
+        response.end(gzipSync(body));
+      } else {
+        response.writeHead(200, { 'content-type': type }).end(body);
+      }
+    }
+  }
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) => {
+      failed++;
+      response.writeHead(502).end(String(error));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    pages,
+    refusals: () => refused,
+    failures: () => failed,
+    freeze: () => {
+      isFrozen = true;
+    },
+    thaw: () => {
+      isFrozen = false;
+    },
+    stop: async () => {
+      if (!server.listening) return;
+      server.closeAllConnections();
+      await new Promise(resolve => server.close(resolve));
+    },
+  };
+}

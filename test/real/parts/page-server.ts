@@ -1,0 +1,66 @@
+// Serves page sequences, each under a path of its own: the first request gets the first step, and so on; after the
+// last step it is served again. It keeps what it answered, so that another reader can be given the very same. Runs
+// inside the test's own process.
+
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Running } from '../support/part.ts';
+import { renderPage, type Sequence, type Step } from '../receiver/sequences.ts';
+
+/** What a scrape got: a body with status 200 to its end, or nothing that can be read. */
+export type Answered =
+  | { readonly kind: 'page'; readonly body: string; readonly contentType: string }
+  | { readonly kind: 'failure' };
+
+export interface PageServerRunning extends Running {
+  readonly port: number;
+  /** The answers of a sequence, first one first. */
+  answers(name: string): readonly Answered[];
+}
+
+/** A sequence's page is at `/<name>`. */
+export async function startPageServer(sequences: readonly Sequence[]): Promise<PageServerRunning> {
+  const answered = new Map<string, Answered[]>(sequences.map(({ name }) => [name, []]));
+  const server = createServer((request, response) => {
+    const name = (request.url ?? '').slice(1);
+    const answers = answered.get(name);
+    const steps = sequences.find(sequence => sequence.name === name)?.steps ?? [];
+    const step = steps[answers?.length ?? 0] ?? steps.at(-1);
+    if (answers === undefined || step === undefined) response.writeHead(404).end();
+    else answers.push(answer(step, response));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    answers: name => answered.get(name) ?? [],
+    stop: async () => {
+      if (!server.listening) return;
+      server.closeAllConnections();
+      await new Promise(resolve => server.close(resolve));
+    },
+  };
+}
+
+function answer(step: Step, response: ServerResponse): Answered {
+  switch (step.kind) {
+    case 'hang':
+      return { kind: 'failure' };
+    case 'status':
+      response.writeHead(step.status, { 'content-type': 'text/plain' }).end('no metrics\n');
+      return { kind: 'failure' };
+    default: {
+      const { contentType } = step;
+      const body = renderPage(step.template, contentType, Date.now());
+      const length = Buffer.byteLength(body);
+      response.writeHead(200, { 'content-type': contentType, 'content-length': length });
+      if (step.kind === 'page') {
+        response.end(body);
+        return { kind: 'page', body, contentType };
+      }
+      response.write(body.slice(0, length / 2), () => response.destroy());
+      return { kind: 'failure' };
+    }
+  }
+}

@@ -1,0 +1,74 @@
+// A real Prometheus with its OTLP receiver on, built from its module without the user interface: a back
+// end for the tests, and as an agent something for the bench to compare with.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runFolder } from '../support/folder.ts';
+import { goBuild } from '../support/go-build.ts';
+import { need, type Part, type Running } from '../support/part.ts';
+import { type PromqlSample, askPromql } from '../support/promql.ts';
+import { freePort, isUp, startServer } from '../support/process.ts';
+
+export interface PrometheusOptions {
+  /** Its configuration as YAML: scrape jobs, remote write, the `otlp` section. Default: nothing is scraped. */
+  readonly config?: string;
+  /** Agent mode: no storage to ask, no OTLP receiver. */
+  readonly isAgent?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface PrometheusRunning extends Running {
+  readonly pid: number;
+  readonly url: string;
+  /** What `otlp.metrics_endpoint` must be. */
+  readonly otlpUrl: string;
+  /** The newest value of every series under a selector, as stored. */
+  newest(selector: string): Promise<PromqlSample[]>;
+}
+
+export const prometheus: Part<PrometheusOptions, PrometheusRunning> = {
+  name: 'prometheus',
+  prepare: () =>
+    goBuild({
+      name: 'prometheus',
+      package: 'github.com/prometheus/prometheus/cmd/prometheus',
+      versionOf: 'github.com/prometheus/prometheus',
+      // The module counts 0.314.0 where the program counts 3.14.0.
+      linkerFlags: version => {
+        const [, minor, patch] = version.split('.');
+        const released = `${minor?.slice(0, 1)}.${Number(minor?.slice(1))}.${patch}`;
+        return `-X github.com/prometheus/common/version.Version=${released}`;
+      },
+      sources: [],
+    }),
+  start: startPrometheus,
+};
+
+async function startPrometheus(options: PrometheusOptions): Promise<PrometheusRunning> {
+  const { path } = await need(prometheus);
+  const folder = await runFolder('prometheus');
+  await writeFile(join(folder, 'prometheus.yaml'), options.config ?? 'scrape_configs: []\n');
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const server = await startServer({
+    name: 'prometheus',
+    command: path,
+    args: [
+      '--config.file=prometheus.yaml',
+      `--web.listen-address=127.0.0.1:${port}`,
+      ...(options.isAgent === true
+        ? ['--agent', '--storage.agent.path=data']
+        : ['--storage.tsdb.path=data', '--web.enable-otlp-receiver']),
+    ],
+    ...(options.env === undefined ? {} : { env: options.env }),
+    folder,
+    isReady: () => isUp(`${url}/-/ready`),
+  });
+  return {
+    pid: server.pid,
+    url,
+    otlpUrl: `${url}/api/v1/otlp/v1/metrics`,
+    newest: selector => askPromql(url, selector),
+    stop: () => server.stop(),
+  };
+}

@@ -1,0 +1,149 @@
+// All 160 series of the service's specification, as the simulated service shows them over ten minutes, and the pages of
+// a real exporter before and after its database went down: real back ends then hold every series with every value.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { NO_FAULTS } from '../../src/simulator/faults.ts';
+import { MetricsEndpoint } from '../../src/simulator/metrics-endpoint.ts';
+import { labelsOf, type SimulatedSeries } from '../../src/simulator/series.ts';
+import { demoServices } from '../../src/simulator/topology.ts';
+import { World } from '../../src/simulator/world.ts';
+import { prometheus } from './parts/prometheus.ts';
+import { victoriaMetrics } from './parts/victoria-metrics.ts';
+import { bridgePages } from './story/bridge-pages.ts';
+import { ADDED_SERIES, expectSame, isNear, pageLabels } from './support/compare.ts';
+import { readPage, seriesKey } from './support/exposition.ts';
+import { checkoutFolder } from './support/folder.ts';
+import { reasonToSkip, type Running } from './support/part.ts';
+import { askPromql, askPromqlByMinute } from './support/promql.ts';
+
+const MINUTE_MS = 60_000;
+const endMs = Math.floor(Date.now() / MINUTE_MS - 1) * MINUTE_MS;
+const minutes = Array.from({ length: 11 }, (_, minute) => endMs - (10 - minute) * MINUTE_MS);
+const startMs = minutes[0] ?? 0;
+
+const world = new World({ services: demoServices(), seed: 7, originMs: startMs - 60 * MINUTE_MS });
+world.restart('orders-0', startMs + 5.5 * MINUTE_MS);
+const endpoint = new MetricsEndpoint(world, { refreshMs: MINUTE_MS, proxyLagMs: 20_000 });
+const simulatedPages = minutes.map(timeMs => endpoint.page(null, timeMs, NO_FAULTS).toString());
+
+/** All uptimes on the last page together: no page before it says the same. */
+const uptimes = world.series
+  .filter(({ name }) => name === 'engine_global_status_uptime')
+  .reduce((sum, series) => sum + world.valueOf(series, endMs), 0);
+
+const CAPTURE_ID = 'dbcaptured0001';
+const capture = (name: string): string =>
+  readFileSync(join(checkoutFolder, 'test/fixtures/captures', name), 'utf8');
+const alive = capture('engine.prom');
+const down = capture('engine_dbdown.prom');
+
+const backEnds = [
+  {
+    name: 'VictoriaMetrics',
+    skip: await reasonToSkip([victoriaMetrics]),
+    captured: `{"service.instance.id"="${CAPTURE_ID}"}`,
+    isEqual: isNear,
+    start: () => victoriaMetrics.start({}),
+  },
+  {
+    name: 'Prometheus',
+    skip: await reasonToSkip([prometheus]),
+    captured: `{instance="${CAPTURE_ID}"}`,
+    isEqual: Object.is,
+    start: () =>
+      prometheus.start({
+        config:
+          'otlp: {translation_strategy: NoTranslation}\nstorage: {tsdb: {out_of_order_time_window: 30m}}\n',
+      }),
+  },
+];
+
+describe.each(backEnds)('$name holds', ({ skip, start, captured, isEqual }) => {
+  const started: Running[] = [];
+  let url = '';
+
+  beforeAll(async () => {
+    if (skip !== null) return;
+    const running = await start();
+    started.push(running);
+    url = running.url;
+    const flush = 'flush' in running ? () => running.flush() : () => Promise.resolve();
+    const isSaid = async (query: string, value: number, atMs?: number): Promise<boolean> => {
+      const [sample] = await askPromql(url, query, atMs);
+      return sample?.value === value;
+    };
+    await bridgePages({
+      sources: [
+        { services: world.services.map(({ id }) => id), pages: simulatedPages },
+        { services: [CAPTURE_ID], pages: [...Array.from({ length: 5 }, () => alive), down] },
+      ],
+      otlpUrl: running.otlpUrl,
+      hasArrived: async () => {
+        await flush();
+        return (
+          (await isSaid('sum(engine_global_status_uptime)', uptimes, endMs)) &&
+          (await isSaid(`engine_up${captured}`, 0))
+        );
+      },
+    });
+  });
+  afterAll(async () => {
+    for (const part of started) await part.stop();
+  });
+
+  test.skipIf(skip !== null)('each of the 160 series with its value at every minute', async () => {
+    const stored = await askPromqlByMinute(url, '{server_name!=""}', [startMs, endMs]);
+    const arrived = new Map(stored.map(({ metric, values }) => [keyOf(metric), values]));
+    expect(new Set(world.series.map(({ name }) => name)).size).toBe(160);
+    expect([...arrived.keys()].sort()).toEqual(world.series.map(keyOfSimulated).sort());
+    const wrong = world.series.flatMap(series =>
+      minutes.flatMap(timeMs => {
+        const sent = world.valueOf(series, endpoint.sampleTimeMs(series.server, timeMs));
+        const found = arrived.get(keyOfSimulated(series))?.get(timeMs) ?? Number.NaN;
+        return isEqual(sent, found) ? [] : [`${keyOfSimulated(series)} ${sent} became ${found}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test.skipIf(skip !== null)('every series of a captured page', async () => {
+    const samples = await askPromql(url, `last_over_time(${captured}[10m])`);
+    const page = new Map([...readPage(alive), ...readPage(down)]);
+    const arrived = samples.filter(({ metric }) => !ADDED_SERIES.has(metric['__name__'] ?? ''));
+    const found = arrived.filter(({ metric }) => metric['__name__'] !== 'target_info');
+    expect(page.size).toBeGreaterThan(1100);
+    expectSame(page, new Map(found.map(({ metric, value }) => [keyOf(metric), value])), isEqual);
+  });
+
+  test.skipIf(skip !== null)('of the captured database what its last page says', async () => {
+    const check = async (query: string, wanted: readonly number[]): Promise<void> => {
+      const samples = await askPromql(url, query);
+      expect(
+        samples.map(({ value }) => value),
+        query,
+      ).toEqual(wanted);
+    };
+    await check(`up${captured}`, [1]);
+    await check(`engine_up${captured}`, [0]);
+    // It is down: nothing is known of its connections now. When it was up, 2 of 151 were used, 125 s after its start.
+    await check(`engine_global_status_threads_connected${captured}`, []);
+    const before = (name: string): string => `last_over_time(${name}${captured}[10m])`;
+    const connected = before('engine_global_status_threads_connected');
+    await check(`${connected} / ${before('engine_global_variables_max_connections')}`, [2 / 151]);
+    await check(before('engine_global_status_uptime'), [125]);
+    await check(before('engine_global_status_queries'), [387]);
+    await check(`increase(engine_global_status_slow_queries${captured}[10m])`, [0]);
+  });
+});
+
+/** A stored series as the page has it. */
+function keyOf(metric: Readonly<Record<string, string>>): string {
+  return seriesKey(metric['__name__'] ?? '', pageLabels(metric));
+}
+
+function keyOfSimulated(series: SimulatedSeries): string {
+  const { namespace: _id, ...labels } = Object.fromEntries(labelsOf(series));
+  return seriesKey(series.name, labels);
+}

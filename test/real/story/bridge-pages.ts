@@ -1,0 +1,67 @@
+// Lets the daemon bring pages into a back end: a page server for each source, which serves one page after the other and
+// then the last one again, and a daemon that polls them every second until the back end has what is waited for.
+
+import { startPageServer, type PageServerRunning } from '../parts/page-server.ts';
+import type { Sequence } from '../receiver/sequences.ts';
+import { configureBridge, startBridge } from '../support/bridge.ts';
+import type { Running } from '../support/part.ts';
+import { until } from '../support/process.ts';
+
+export interface PageSource {
+  /** Ids of the services on its pages. */
+  readonly services: readonly string[];
+  readonly pages: readonly string[];
+}
+
+const PATIENCE_MS = 60_000;
+
+export interface BridgeTask {
+  readonly sources: readonly PageSource[];
+  /** What `otlp.metrics_endpoint` is. */
+  readonly otlpUrl: string;
+  /** Asked again and again once all pages have been served. */
+  readonly hasArrived: () => Promise<boolean>;
+}
+
+/** Runs a daemon from the first page to the arrival of the last. */
+export async function bridgePages({ sources, otlpUrl, hasArrived }: BridgeTask): Promise<void> {
+  const started: Running[] = [];
+  try {
+    const servers: PageServerRunning[] = [];
+    for (const { pages } of sources) {
+      const server = await startPageServer([sequenceOf(pages)]);
+      servers.push(server);
+      started.push(server);
+    }
+    const services = sources.flatMap(({ services: ids }, index) => {
+      const server = servers[index];
+      const url = `http://127.0.0.1:${server?.port ?? 0}`;
+      return ids.map(id => ({ id, name: id, front: { url, pages: server?.answers(NAME) ?? [] } }));
+    });
+    const files = await configureBridge({
+      services,
+      otlp: { metrics_endpoint: otlpUrl },
+      metrics: { interval: '1s', path: `/${NAME}`, stale_after: '2s' },
+    });
+    started.push(await startBridge(files, services));
+    await until(() => isServed(sources, servers), PATIENCE_MS);
+    await until(hasArrived, PATIENCE_MS);
+  } finally {
+    for (const part of started.reverse()) await part.stop();
+  }
+}
+
+const NAME = 'metrics';
+
+function sequenceOf(pages: readonly string[]): Sequence {
+  const contentType = 'text/plain; version=0.0.4; charset=utf-8';
+  const steps = pages.map(template => ({ kind: 'page', template, contentType }) as const);
+  return { name: NAME, about: '', steps, scrape: {}, metrics: {} };
+}
+
+/** The request after the last page proves that the daemon has that one. */
+function isServed(sources: readonly PageSource[], servers: readonly PageServerRunning[]): boolean {
+  return servers.every(
+    (server, index) => server.answers(NAME).length > (sources[index]?.pages.length ?? 0),
+  );
+}

@@ -1,0 +1,94 @@
+// Packages of Debian, unpacked into the cache without touching what the machine has installed. The mirror
+// comes from the machine's own apt sources; a package of another release is fetched with package lists of
+// its own and verified with the archive's keyring like any other.
+
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cached, realFolder } from './folder.ts';
+import type { Absent, Ready } from './part.ts';
+import { findProgram, run } from './process.ts';
+
+/** The release that the machine itself runs. */
+export const OWN_SUITE = 'own';
+
+const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
+
+/**
+ * Downloads one package, without its dependencies, from the first of the suites that has it, and unpacks
+ * it. `path` of the result is the folder with usr/, etc/ and so on.
+ */
+export async function unpackDebian(
+  name: string,
+  suites: readonly string[],
+): Promise<Ready | Absent> {
+  if (findProgram('apt-get') === null) return { absent: 'there is no apt-get here' };
+  const failures: string[] = [];
+  for (const suite of suites) {
+    try {
+      const { folder, seconds } = await cached(`${name}-${suite}`, draft =>
+        fetch(name, suite, draft),
+      );
+      const packages = (await readdir(folder)).filter(entry => entry.endsWith('.deb'));
+      const version = await run('dpkg-deb', ['-f', join(folder, packages[0] ?? ''), 'Version']);
+      return { version: version.trim(), path: join(folder, 'root'), seconds };
+    } catch (error) {
+      failures.push(`${suite}: ${(error as Error).message}`);
+    }
+  }
+  return { absent: `cannot get Debian's ${name} (${failures.join('; ')})` };
+}
+
+async function fetch(name: string, suite: string, folder: string): Promise<void> {
+  const options = suite === OWN_SUITE ? [] : await suiteOptions(suite);
+  if (suite === OWN_SUITE) await updateOwnLists();
+  await run('apt-get', [...options, '-q', 'download', name], { folder });
+  for (const entry of await readdir(folder)) {
+    if (entry.endsWith('.deb')) await run('dpkg-deb', ['-x', entry, 'root'], { folder });
+  }
+}
+
+/** The options that make apt see one suite of the machine's mirror and nothing else. */
+async function suiteOptions(suite: string): Promise<string[]> {
+  const folder = join(realFolder, 'apt', suite);
+  const lists = join(folder, 'lists');
+  const options = [
+    ['Dir::Etc::sourcelist', join(folder, 'sources.list')],
+    ['Dir::Etc::sourceparts', '-'],
+    ['Dir::State::lists', lists],
+    ['Dir::Cache::pkgcache', ''],
+    ['Dir::Cache::srcpkgcache', ''],
+    ['APT::Sandbox::User', process.getuid?.() === 0 ? 'root' : ''],
+    ['Acquire::Languages', 'none'],
+  ].flatMap(([key, value]) => ['-o', `${key}=${value}`]);
+  if (existsSync(join(folder, 'updated'))) return options;
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(join(lists, 'partial'), { recursive: true });
+  const source = `deb [signed-by=${KEYRING}] ${await ownMirror()} ${suite} main\n`;
+  await writeFile(join(folder, 'sources.list'), source);
+  await run('apt-get', [...options, '-q', 'update']);
+  await writeFile(join(folder, 'updated'), '');
+  return options;
+}
+
+/** The mirror that this machine takes Debian's packages from. */
+async function ownMirror(): Promise<string> {
+  await updateOwnLists();
+  const format = '$(REPO_URI) $(ORIGIN) $(LABEL)';
+  const targets = await run('apt-get', [
+    'indextargets',
+    '--format',
+    format,
+    'Created-By: Packages',
+  ]);
+  const mirror = targets.split('\n').find(line => line.endsWith(' Debian Debian'));
+  if (mirror === undefined) throw new Error('no apt source of this machine is Debian');
+  return mirror.split(' ', 1)[0] ?? '';
+}
+
+/** Fetches the machine's package lists where it has none, as on a fresh image; root alone may. */
+export async function updateOwnLists(): Promise<void> {
+  const lists = await readdir('/var/lib/apt/lists').catch(() => []);
+  if (lists.some(entry => entry.endsWith('_InRelease'))) return;
+  if (process.getuid?.() === 0) await run('apt-get', ['-q', 'update']);
+}

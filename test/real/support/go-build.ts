@@ -1,0 +1,69 @@
+// Builds the programs of test/real/go. Module versions are pinned by its go.mod and go.sum; the module
+// proxy is the one that the machine's Go is set up with. Both caches stay in the folder of the real parts:
+// they are needed for the next build only and may be deleted.
+
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cached, checkoutFolder, realFolder } from './folder.ts';
+import type { Prepared } from './part.ts';
+import { findProgram, run } from './process.ts';
+
+export const goModuleFolder: string = join(checkoutFolder, 'test/real/go');
+
+/** Two cores and an empty cache need about three minutes; a slow mirror may add as much again. */
+const BUILD_MAX_MS = 25 * 60 * 1000;
+
+export interface GoProgram {
+  /** Name of the program in the cache. */
+  readonly name: string;
+  /** What to build, as `go build` takes it, from the folder of go.mod. */
+  readonly package: string;
+  /** The module whose version in go.mod is the program's. */
+  readonly versionOf: string;
+  readonly linkerFlags?: (version: string) => string;
+  /** Sources beside go.mod and go.sum that the program is made of. */
+  readonly sources: readonly string[];
+}
+
+/** Builds the program unless the same sources were built before. */
+export async function goBuild(program: GoProgram): Promise<Prepared> {
+  if (findProgram('go') === null) return { absent: 'there is no Go tool chain here' };
+  const files = ['go.mod', 'go.sum', ...program.sources];
+  const texts = await Promise.all(files.map(file => readFile(join(goModuleFolder, file), 'utf8')));
+  const version = requiredVersion(texts[0] ?? '', program.versionOf);
+  const sum = createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 8);
+  try {
+    const { folder, seconds } = await cached(`${program.name}-${version}-${sum}`, draft =>
+      build(program, version, join(draft, program.name)),
+    );
+    return { version, seconds, path: join(folder, program.name) };
+  } catch (error) {
+    return { absent: (error as Error).message };
+  }
+}
+
+async function build(program: GoProgram, version: string, output: string): Promise<void> {
+  const linkerFlags = `-s -w ${program.linkerFlags?.(version) ?? ''}`.trim();
+  // The Prometheus code compiles in every service discovery there is, unless this tag says otherwise.
+  const flags = ['-p', '2', '-trimpath', '-buildvcs=false', '-tags', 'remove_all_sd'];
+  const go = ['go', 'build', ...flags, '-ldflags', linkerFlags, '-o', output, program.package];
+  await run('nice', ['-n', '10', ...go], {
+    folder: goModuleFolder,
+    timeoutMs: BUILD_MAX_MS,
+    env: {
+      CGO_ENABLED: '0',
+      GOCACHE: join(realFolder, 'go/build'),
+      // Writable, so that deleting the folder needs no chmod.
+      GOFLAGS: '-modcacherw',
+      GOMODCACHE: join(realFolder, 'go/modules'),
+    },
+  });
+}
+
+function requiredVersion(goMod: string, module: string): string {
+  const line = goMod.split('\n').find(line => line.trim().startsWith(`${module} v`));
+  const version = line?.trim().split(' ')[1];
+  if (version === undefined) throw new Error(`cannot find the version of ${module} in go.mod`);
+  return version.slice(1);
+}

@@ -1,0 +1,165 @@
+// What a collector wrote to its file, as series: every OTLP point taken apart again into what a page would
+// show of it, a histogram into buckets, sum and count. Plain readings of OTLP/JSON, sharing nothing with the
+// program's encoder.
+
+import { readFile } from 'node:fs/promises';
+import { seriesKey } from './exposition.ts';
+
+/** A number as OTLP/JSON has it: 64-bit integers, NaN and infinities are texts. */
+type JsonNumber = number | string;
+
+interface KeyValue {
+  key: string;
+  value: { stringValue?: string; intValue?: JsonNumber; boolValue?: boolean; doubleValue?: number };
+}
+
+interface Point {
+  attributes?: KeyValue[];
+  timeUnixNano: string;
+  startTimeUnixNano?: string;
+  flags?: number;
+  asDouble?: JsonNumber;
+  asInt?: JsonNumber;
+  count?: JsonNumber;
+  sum?: JsonNumber;
+  explicitBounds?: JsonNumber[];
+  bucketCounts?: JsonNumber[];
+  quantileValues?: { quantile?: JsonNumber; value?: JsonNumber }[];
+}
+
+interface Data {
+  dataPoints?: Point[];
+  aggregationTemporality?: number;
+  isMonotonic?: boolean;
+}
+
+interface Metric {
+  name: string;
+  description?: string;
+  unit?: string;
+  metadata?: KeyValue[];
+  gauge?: Data;
+  sum?: Data;
+  histogram?: Data;
+  summary?: Data;
+}
+
+interface Request {
+  resourceMetrics?: {
+    resource?: { attributes?: KeyValue[] };
+    scopeMetrics?: { scope?: { name?: string }; metrics?: Metric[] }[];
+  }[];
+}
+
+export interface ReceivedPoint {
+  readonly resource: Readonly<Record<string, string>>;
+  readonly scope: string;
+  readonly name: string;
+  readonly type: 'gauge' | 'sum' | 'histogram' | 'summary';
+  readonly unit: string;
+  readonly description: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly isMonotonic: boolean;
+  readonly isCumulative: boolean;
+  /** Milliseconds; NaN where there is none. */
+  readonly timeMs: number;
+  readonly startMs: number;
+  /** True for a point that only says that the series has ended. */
+  readonly isStale: boolean;
+  /** The series of a page that the point stands for, by `seriesKey`; empty when stale. */
+  readonly series: ReadonlyMap<string, number>;
+}
+
+const CUMULATIVE = 2;
+const NO_RECORDED_VALUE = 1;
+
+/** All metric points of the file, in the order in which they were accepted. */
+export async function readReceived(file: string): Promise<ReceivedPoint[]> {
+  const lines = (await readFile(file, 'utf8')).split('\n').filter(line => line !== '');
+  return lines.flatMap(line => requestPoints(JSON.parse(line) as Request));
+}
+
+function requestPoints(request: Request): ReceivedPoint[] {
+  const points: ReceivedPoint[] = [];
+  for (const { resource, scopeMetrics = [] } of request.resourceMetrics ?? []) {
+    const labels = textsOf(resource?.attributes);
+    for (const { scope, metrics = [] } of scopeMetrics) {
+      for (const metric of metrics) points.push(...metricPoints(metric, labels, scope?.name ?? ''));
+    }
+  }
+  return points;
+}
+
+function metricPoints(
+  metric: Metric,
+  resource: Record<string, string>,
+  scope: string,
+): ReceivedPoint[] {
+  const points: ReceivedPoint[] = [];
+  for (const type of ['gauge', 'sum', 'histogram', 'summary'] as const) {
+    const data = metric[type];
+    for (const point of data?.dataPoints ?? []) {
+      const labels = textsOf(point.attributes);
+      const isStale = ((point.flags ?? 0) & NO_RECORDED_VALUE) !== 0;
+      points.push({
+        resource,
+        scope,
+        name: metric.name,
+        type,
+        labels,
+        isStale,
+        unit: metric.unit ?? '',
+        description: metric.description ?? '',
+        metadata: textsOf(metric.metadata),
+        isMonotonic: data?.isMonotonic === true,
+        isCumulative: data?.aggregationTemporality === CUMULATIVE,
+        timeMs: Number(point.timeUnixNano) / 1e6,
+        startMs: Number(point.startTimeUnixNano ?? Number.NaN) / 1e6,
+        series: new Map(isStale ? [] : pointSeries(metric.name, type, labels, point)),
+      });
+    }
+  }
+  return points;
+}
+
+function pointSeries(
+  name: string,
+  type: ReceivedPoint['type'],
+  labels: Record<string, string>,
+  point: Point,
+): [string, number][] {
+  const one = (suffix: string, more: Record<string, string>, value: number): [string, number] => [
+    seriesKey(name + suffix, { ...labels, ...more }),
+    value,
+  ];
+  if (type === 'gauge' || type === 'sum')
+    return [one('', {}, toNumber(point.asDouble ?? point.asInt))];
+  const series = [one('_count', {}, toNumber(point.count ?? 0))];
+  if (type === 'summary' || point.sum !== undefined) {
+    series.push(one('_sum', {}, toNumber(point.sum ?? 0)));
+  }
+  if (type === 'summary') {
+    for (const { quantile = 0, value = 0 } of point.quantileValues ?? []) {
+      series.push(one('', { quantile: String(toNumber(quantile)) }, toNumber(value)));
+    }
+    return series;
+  }
+  let below = 0;
+  for (const [index, count] of (point.bucketCounts ?? []).entries()) {
+    below += toNumber(count);
+    const bound = point.explicitBounds?.[index] ?? Number.POSITIVE_INFINITY;
+    series.push(one('_bucket', { le: String(bound) }, below));
+  }
+  return series;
+}
+
+function toNumber(value: JsonNumber | undefined): number {
+  return value === undefined ? Number.NaN : Number(value);
+}
+
+function textsOf(attributes: KeyValue[] = []): Record<string, string> {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => [key, String(Object.values(value)[0] ?? '')]),
+  );
+}

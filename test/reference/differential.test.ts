@@ -1,0 +1,55 @@
+import { ProtobufMetricsSerializer } from '@opentelemetry/otlp-transformer';
+import { describe, expect, test } from 'vitest';
+import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
+import { Translator } from '../support/translate-page.ts';
+import { AGREEMENTS, DIFFERENCES } from './differences.ts';
+import { oracleDecodeMetrics } from './oracle.ts';
+import { plainTranslate } from './plain-stack.ts';
+
+const NOW_MS = 1_760_000_060_000;
+
+/** A row as differences.ts has it: the time is shown where it is not that of the scrape. */
+function rowText({ metric, attributes, type, value, distribution, timeNs }: OtlpPoint): string {
+  const time = timeNs === `${String(NOW_MS)}000000` ? '' : ` @${timeNs}`;
+  return `${metric}{${attributes}} ${type} ${value === undefined ? distribution : String(value)}${time}`;
+}
+
+/** What leaves the plain stack for a page. */
+function plainRows(page: string): string[] {
+  const metrics = plainTranslate(page, { nowMs: NOW_MS, startMs: NOW_MS, resource: {} });
+  const bytes = ProtobufMetricsSerializer.serializeRequest(metrics);
+  return otlpPoints(oracleDecodeMetrics(bytes ?? new Uint8Array())).map(rowText);
+}
+
+/** The series that the bridge adds of its own. */
+const ADDED = /^(?:up|scrape_\w+)$/;
+
+/** What leaves our data path for the same page. */
+function ourRows(page: string): string[] {
+  const request = oracleDecodeMetrics(new Translator({ badShare: 1 }).translate(page, NOW_MS));
+  return otlpPoints(request)
+    .filter(row => !ADDED.test(row.metric))
+    .map(rowText);
+}
+
+const text = (page: readonly string[], isCut = false): string =>
+  page.join('\n') + (isCut ? '' : '\n');
+
+describe('the plain stack tells as we do', () => {
+  for (const { what, page, both } of AGREEMENTS) {
+    test(what, () => {
+      expect(plainRows(text(page))).toStrictEqual(both);
+      expect(ourRows(text(page)).sort()).toStrictEqual(both.toSorted());
+    });
+  }
+});
+
+describe('the plain stack tells it differently:', () => {
+  for (const { because, page, isCut, plain, ours } of DIFFERENCES) {
+    test(because, () => {
+      if (typeof plain === 'string') expect(() => plainRows(text(page, isCut))).toThrow(plain);
+      else expect(plainRows(text(page, isCut))).toStrictEqual(plain);
+      expect(ourRows(text(page, isCut)).sort()).toStrictEqual(ours.toSorted());
+    });
+  }
+});

@@ -1,0 +1,311 @@
+// One case per bad answer: each gives its own reason, in time, and without taking more memory than allowed.
+// The same servers are used by the canary test, which looks for the key in everything that comes out.
+
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import type { ApiConfig } from '../../src/config/config.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import type { FailureReason, ServiceFailure } from '../../src/service/failure.ts';
+import { createServiceClient } from '../../src/service/http.ts';
+import {
+  findClosedPort,
+  startHttpServer,
+  startTcpServer,
+  TEST_TLS,
+} from '../support/http-server.ts';
+import { testApi, testSecret } from '../support/test-api.ts';
+
+const KEY = 'canary-3b9f/KEY+with=odd%signs';
+const HEADER_VALUE = 'canary-header-77aa';
+const LIMIT_BYTES = 1_000_000;
+
+async function failureOf(
+  baseUrl: string,
+  settings: Partial<ApiConfig> = {},
+): Promise<ServiceFailure> {
+  const api = testApi(baseUrl, {
+    key: testSecret(KEY),
+    headers: { 'x-tenant': testSecret(HEADER_VALUE) },
+    timeoutMs: 5000,
+    ...settings,
+  });
+  const client = createServiceClient({ api, clock: systemClock, counters: new Counters() });
+  try {
+    const options = { accept: 'text/plain', maxBodyBytes: LIMIT_BYTES } as const;
+    const result = await client.get('/metrics', options);
+    if (result.ok) throw new Error(`unexpected success: ${result.body.toString().slice(0, 80)}`);
+    checkSilence(result.failure);
+    return result.failure;
+  } finally {
+    await client.close();
+  }
+}
+
+/** No form of a secret may be in anything that a caller gets to see. */
+function checkSilence(failure: ServiceFailure): void {
+  const shown = JSON.stringify(failure).toLowerCase();
+  for (const secret of [KEY, HEADER_VALUE, encodeURIComponent(KEY), 'canary'])
+    expect(shown).not.toContain(secret.toLowerCase());
+}
+
+async function checkHttp(
+  want: FailureReason,
+  answer: (response: ServerResponse) => void,
+  settings: Partial<ApiConfig> = {},
+): Promise<ServiceFailure> {
+  await using server = await startHttpServer((_request, response) => answer(response));
+  const failure = await failureOf(server.origin, settings);
+  expect(failure.reason, failure.message).toBe(want);
+  return failure;
+}
+
+async function checkTcp(
+  want: FailureReason,
+  answer: (socket: Socket) => void,
+  settings: Partial<ApiConfig> = {},
+): Promise<ServiceFailure> {
+  await using server = await startTcpServer(
+    socket => void socket.once('data', () => answer(socket)),
+  );
+  const failure = await failureOf(server.origin, settings);
+  expect(failure.reason, failure.message).toBe(want);
+  return failure;
+}
+
+function send(status: number, body = '', headers: Record<string, string> = {}) {
+  return (response: ServerResponse): void => void response.writeHead(status, headers).end(body);
+}
+
+describe('statuses', () => {
+  test('each has its reason, and the failure carries the status', async () => {
+    const check = async (status: number, want: FailureReason): Promise<void> => {
+      expect((await checkHttp(want, send(status))).status).toBe(status);
+    };
+    await check(400, 'auth');
+    await check(401, 'auth');
+    await check(403, 'auth');
+    await check(404, 'not_found');
+    await check(407, 'proxy');
+    await check(422, 'bad_request');
+    await check(429, 'rate_limited');
+    await check(500, 'server_error');
+    await check(503, 'server_error');
+    await check(304, 'http_status');
+    await check(410, 'http_status');
+  });
+
+  test('an answer that is no success is not read to its end, however long it is', async () => {
+    const failure = await checkHttp('server_error', response => {
+      response.writeHead(500);
+      response.write('x'.repeat(200_000));
+    });
+    expect(failure.status).toBe(500);
+  });
+
+  test('a bad status is the reason even when the body is cut or in an unknown encoding', async () => {
+    await checkTcp('auth', socket =>
+      socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 500\r\n\r\n{"errors'),
+    );
+    await checkHttp('not_found', send(404, 'x', { 'content-encoding': 'br' }));
+  });
+});
+
+describe('bodies', () => {
+  test('one that ends too early is cut, whichever way its length was told', async () => {
+    await checkTcp('cut', socket =>
+      socket.end('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\nengine_up 1\n'),
+    );
+    await checkTcp('cut', socket =>
+      socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nc\r\nengine_up 1\n\r\n'),
+    );
+    await checkTcp('cut', socket =>
+      socket.end(
+        'HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\nc\r\nengine_',
+      ),
+    );
+    await checkTcp('cut', socket => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\nengine_up 1\n', () =>
+        socket.resetAndDestroy(),
+      );
+    });
+    const packed = gzipSync('engine_up 1\n'.repeat(1000));
+    await checkHttp('cut', response => {
+      response.writeHead(200, { 'content-encoding': 'gzip' });
+      response.end(packed.subarray(0, packed.length - 12));
+    });
+  });
+
+  test('one that is too large is refused by its declared length, or as soon as it is', async () => {
+    const failure = await checkHttp('too_large', response => {
+      response.writeHead(200, { 'content-length': String(LIMIT_BYTES + 1) });
+      response.write('x');
+    });
+    expect(failure.message).toMatch(/the answer is larger than the limit \(1000000 bytes\)$/);
+    await checkHttp('too_large', response => {
+      response.writeHead(200);
+      const more = (): void => void response.write('x'.repeat(50_000), more);
+      more();
+    });
+    await checkHttp('too_large', response => {
+      response.writeHead(200, { 'content-encoding': 'gzip' });
+      response.end(gzipSync(Buffer.alloc(LIMIT_BYTES + 1)));
+    });
+  });
+
+  test('an encoding that was not asked for, or is not what it claims, is told as such', async () => {
+    const failure = await checkHttp('encoding', send(200, 'x', { 'content-encoding': 'br' }));
+    expect(failure.message).toMatch(/\(its encoding is "br"\)$/);
+    await checkHttp('encoding', send(200, 'x', { 'content-encoding': 'gzip, gzip' }));
+    await checkHttp('encoding', send(200, 'plain text', { 'content-encoding': 'gzip' }));
+    await checkHttp('encoding', send(200, 'plain text', { 'content-encoding': 'zstd' }));
+  });
+});
+
+describe('time', () => {
+  const timeoutMs = 150;
+
+  async function checkDuration(check: () => Promise<unknown>): Promise<void> {
+    const startMs = performance.now();
+    await check();
+    const durationMs = performance.now() - startMs;
+    expect(durationMs).toBeGreaterThanOrEqual(timeoutMs - 5);
+    expect(durationMs).toBeLessThan(timeoutMs + 1000);
+  }
+
+  test('no answer at all ends at the timeout', async () => {
+    await checkDuration(() => checkHttp('timeout', () => undefined, { timeoutMs }));
+  });
+
+  test('a slow drip of bytes ends at the timeout, though each comes soon after the last', async () => {
+    await checkDuration(() =>
+      checkHttp(
+        'timeout',
+        response => {
+          response.writeHead(200);
+          const drip = setInterval(() => response.write('x'), 10);
+          response.on('close', () => clearInterval(drip));
+        },
+        { timeoutMs },
+      ),
+    );
+  });
+
+  test('a head that drips ends at the timeout', async () => {
+    await checkDuration(() =>
+      checkTcp(
+        'timeout',
+        socket => {
+          socket.write('HTTP/1.1 200 OK\r\n');
+          const drip = setInterval(() => socket.write('x: y\r\n'), 10);
+          socket.on('close', () => clearInterval(drip));
+        },
+        { timeoutMs },
+      ),
+    );
+  });
+
+  test('a connection that never comes about is told apart', async () => {
+    // TEST-NET-1 of RFC 5737 is routed nowhere; where the machine refuses it at once, that is a reason too.
+    const settings = { timeoutMs, isInsecureAllowed: true };
+    const failure = await failureOf('http://192.0.2.1:9', settings);
+    expect(['connect_timeout', 'network', 'refused', 'reset']).toContain(failure.reason);
+  });
+
+  test('a TLS handshake that never ends is no connection', async () => {
+    await using server = await startTcpServer(() => undefined);
+    const baseUrl = `https://localhost:${server.port}`;
+    const failure = await failureOf(baseUrl, { timeoutMs });
+    expect(failure.reason).toBe('connect_timeout');
+  });
+});
+
+describe('connections', () => {
+  test('a name that does not resolve', async () => {
+    const failure = await failureOf('https://no-such-host.invalid');
+    expect(failure.reason).toBe('dns');
+  });
+
+  test('a port on which nobody listens', async () => {
+    const failure = await failureOf(`http://127.0.0.1:${await findClosedPort()}`);
+    expect(failure.reason).toBe('refused');
+    expect(failure.message).toMatch(
+      /^cannot get http:\/\/127\.0\.0\.1:\d+\/metrics: .*ECONNREFUSED/,
+    );
+  });
+
+  test('a connection that is closed or reset before an answer', async () => {
+    await checkTcp('reset', socket => socket.end());
+    await checkTcp('reset', socket => socket.resetAndDestroy());
+    await checkTcp('reset', socket => socket.end('HTTP/1.1 200 OK\r\ncontent-'));
+  });
+
+  test('an answer that is not HTTP', async () => {
+    await checkTcp('protocol', socket => socket.end('SSH-2.0-OpenSSH_9.2\r\n'));
+    await checkTcp('protocol', socket =>
+      socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nno chunk\r\n'),
+    );
+    await checkTcp('protocol', socket =>
+      socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`),
+    );
+  });
+
+  test('a certificate that is not trusted, is for another name, or no TLS at all', async () => {
+    await using server = await startHttpServer((_request, response) => void response.end(), {
+      isTls: true,
+    });
+    const untrusted = await failureOf(server.origin);
+    expect(untrusted.reason, untrusted.message).toBe('tls');
+    const misnamed = await failureOf(`https://127.0.0.1:${server.port}`, { ca: TEST_TLS.ca });
+    expect(misnamed.reason, misnamed.message).toBe('tls');
+    await using plain = await startHttpServer((_request, response) => void response.end());
+    const clear = await failureOf(`https://localhost:${plain.port}`, { ca: TEST_TLS.ca });
+    expect(clear.reason, clear.message).toBe('tls');
+    expect(server.requests).toEqual([]);
+  });
+
+  test('a proxy that is not there, or refuses to connect', async () => {
+    const absent = testSecret(`http://user:canary-pw@127.0.0.1:${await findClosedPort()}`);
+    const failure = await failureOf('https://service.invalid', { proxy: absent });
+    expect(failure.reason, failure.message).toBe('proxy');
+    await using server = await startTcpServer(socket => {
+      socket.once('data', () => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
+    });
+    const proxy = testSecret(`http://user:canary-pw@127.0.0.1:${server.port}`);
+    for (const baseUrl of ['https://service.invalid', 'http://127.0.0.1:1']) {
+      const refused = await failureOf(baseUrl, { proxy });
+      expect(refused.reason, refused.message).toBe('proxy');
+    }
+  });
+});
+
+describe('what the other side echoes', () => {
+  test('never shows the key, wherever and however it is written', async () => {
+    const long = `${'x'.repeat(180)}${KEY}`;
+    for (const message of [KEY, `no: ${KEY}`, KEY.toLowerCase(), encodeURIComponent(KEY), long]) {
+      await checkHttp('auth', send(401, JSON.stringify({ errors: [{ message }] })));
+      await checkHttp('auth', send(401, JSON.stringify({ detail: message, trace_id: message })));
+      await checkHttp(
+        'auth',
+        send(401, JSON.stringify({ detail: [{ loc: [KEY], msg: message }] })),
+      );
+    }
+    await checkHttp('encoding', send(200, '', { 'content-encoding': KEY }));
+    await checkHttp('server_error', send(500, JSON.stringify({ error: HEADER_VALUE })));
+    await checkTcp('protocol', socket => socket.end(`${KEY}\r\n`));
+  });
+
+  test('is cut to a line', async () => {
+    const message = `first\nsecond\u001b[31m ${'long '.repeat(100)}`;
+    const failure = await checkHttp('server_error', send(500, JSON.stringify({ message })));
+    expect(failure.message).toMatch(/\(500: first second \[31m (?:long )+lo?n?g?…\)$/);
+    expect(failure.message.length).toBeLessThan(350);
+  });
+
+  test('a page of HTML is not shown at all', async () => {
+    const failure = await checkHttp('server_error', send(502, '<html>Bad Gateway</html>'));
+    expect(failure.message).toMatch(/: the service failed \(502\)$/);
+  });
+});

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import type { ApiConfig } from '../../src/config/config.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { apiIdentity, ServiceClients } from '../../src/service/clients.ts';
+import { startHttpServer } from '../support/http-server.ts';
+import { testApi, testSecret } from '../support/test-api.ts';
+
+const API = testApi('https://api.example.com', { headers: { 'X-Region': testSecret('north') } });
+
+test('equal settings are one identity, whatever objects hold them', () => {
+  const same = testApi('https://api.example.com', { headers: { 'x-region': testSecret('north') } });
+  expect(apiIdentity(same)).toBe(apiIdentity(API));
+  expect(apiIdentity(API)).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('every setting that changes how or whether a request arrives makes another identity', () => {
+  const check = (changed: Partial<ApiConfig>): void => {
+    expect(apiIdentity({ ...API, ...changed })).not.toBe(apiIdentity(API));
+  };
+  check({ baseUrl: 'https://api.example.com/v2' });
+  check({ key: testSecret('other') });
+  check({ headers: {} });
+  check({ headers: { 'x-region': testSecret('south') } });
+  check({ headers: { 'x-zone': testSecret('north') } });
+  check({ timeoutMs: 1 });
+  check({ ca: 'PEM' });
+  check({ proxy: testSecret('http://proxy.example.com') });
+});
+
+test('equal settings share a client, and are served by a new one after closing', async () => {
+  await using server = await startHttpServer((_request, response) => void response.end('ok'));
+  const clients = new ServiceClients({ clock: systemClock, counters: new Counters() });
+  const api = testApi(server.origin);
+  const client = clients.get(api);
+  expect(clients.get({ ...api })).toBe(client);
+  expect(clients.get({ ...api, timeoutMs: 1234 })).not.toBe(client);
+  await clients.close();
+  expect((await client.get('/', { accept: '*/*' })).ok).toBe(false);
+  expect((await clients.get(api).get('/', { accept: '*/*' })).ok).toBe(true);
+  await clients.close();
+});
+
+test('clients of one key at one origin wait for each other, another key does not', async () => {
+  await using server = await startHttpServer(({ headers }, response) => {
+    if (headers['x-region'] === 'north') response.writeHead(429, { 'retry-after': '60' });
+    response.end('ok');
+  });
+  const clients = new ServiceClients({ clock: systemClock, counters: new Counters() });
+  const north = testApi(server.origin, { headers: { 'x-region': testSecret('north') } });
+  const south = testApi(`${server.origin}/path`, { headers: { 'x-region': testSecret('south') } });
+  const options = { accept: '*/*', priority: 'metrics' } as const;
+  await clients.get(north).get('/', options);
+  const held = await clients.get(south).get('/', options);
+  expect(held.ok || held.failure.reason).toBe('rate_limited');
+  const free = await clients.get({ ...south, key: testSecret('other') }).get('/', options);
+  expect(free.ok).toBe(true);
+  expect(server.requests.length).toBe(2);
+  await clients.close();
+});

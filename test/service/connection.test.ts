@@ -1,0 +1,118 @@
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import type { ApiConfig } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { OperatorError } from '../../src/errors.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { createServiceClient } from '../../src/service/http.ts';
+import { startHttpServer, startTcpServer, TEST_TLS } from '../support/http-server.ts';
+import { testApi, testSecret } from '../support/test-api.ts';
+
+/** The mistake's line, or 'accepted'. */
+function verdictOf(baseUrl: string, settings: Partial<ApiConfig>): string {
+  const api = testApi(baseUrl, settings);
+  try {
+    void createServiceClient({ api, clock: systemClock, counters: new Counters() }).close();
+    return 'accepted';
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    return error.message;
+  }
+}
+
+function check(baseUrl: string, want: RegExp, settings: Partial<ApiConfig> = {}): void {
+  expect(verdictOf(baseUrl, settings), baseUrl).toMatch(want);
+}
+
+test('plain http beyond this machine needs a word of the operator', () => {
+  const refused =
+    /^api\.base_url: cannot use http:\/\/.*: the key would travel in plain text; use https/;
+  check('http://api.example.com', refused);
+  check('http://10.0.0.7:8080', refused);
+  check('http://localhost.example.com', refused);
+  check('http://api.example.com', /^accepted$/, { isInsecureAllowed: true });
+  check('http://localhost:8080', /^accepted$/);
+  check('http://[::1]:8080', /^accepted$/);
+  check('https://api.example.com', /^accepted$/);
+});
+
+test('a proxy elsewhere sees what is not encrypted, so it needs that word too', () => {
+  const proxy = testSecret('http://proxy.example.com:3128');
+  check('http://localhost', /^api\.proxy: .*the key would travel to it in plain text/, { proxy });
+  check('http://localhost', /^accepted$/, { proxy: testSecret('http://127.0.0.1:3128') });
+  check('http://localhost', /^accepted$/, { proxy, isInsecureAllowed: true });
+  check('https://api.example.com', /^accepted$/, { proxy });
+});
+
+test('what is no address of a service is refused', () => {
+  check('api.example.com', /^api\.base_url: .*not an http or https URL; write it as https:/);
+  check('ftp://api.example.com', /not an http or https URL/);
+  check('https://', /not an http or https URL/);
+  check('https://api.example.com?x=1', /^api\.base_url: .*it has a query/);
+  check('https://me:pw@api.example.com', /^api\.base_url: cannot use api\.base_url: it has a user/);
+  check('https://a.example', /^api\.proxy: .*not an http/, { proxy: testSecret('socks5://x') });
+});
+
+test('headers that cannot be sent are refused, without showing what they hold', () => {
+  const header = (name: string, value = 'canary'): Partial<ApiConfig> => ({
+    headers: { [name]: testSecret(value) },
+  });
+  check('https://a.example', /^api\.headers: .*"X-Api-Key": the client sets/, header('X-Api-Key'));
+  check('https://a.example', /"Host": the client sets/, header('Host'));
+  check('https://a.example', /"x y": a character is not allowed/, header('x y'));
+  check('https://a.example', /"x-a": a character is not allowed/, header('x-a', 'canary\r\nb: c'));
+  expect(verdictOf('https://a.example', header('x-a', 'canary\n'))).not.toContain('canary');
+  check('https://a.example', /^accepted$/, header('x-a', 'north 1'));
+});
+
+test('the configuration refuses the same headers', () => {
+  const names = 'X-API-Key Accept Accept-Encoding Connection Content-Encoding Content-Length';
+  const others = 'Content-Type Expect Host Keep-Alive Proxy-Authorization TE Trailer';
+  for (const name of `${names} ${others} Transfer-Encoding Upgrade`.split(' ')) {
+    const headers = { [name]: testSecret('x') };
+    expect(verdictOf('https://a.example', { headers }), name).toMatch(/the client sets it itself/);
+    const api = { base_url: 'https://a.example', key: 'k', headers: { [name]: 'x' } };
+    const text = JSON.stringify({ api, services: [{ id: 'x' }] });
+    const parse = (): unknown => parseConfig(text, { file: 'c.yaml', environment: {} });
+    expect(parse, name).toThrow(/api\.headers\..*cannot be set here/);
+  }
+});
+
+test('an authority that is no certificate is refused', () => {
+  const pem = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+  check('https://a.example', /^api\.ca: .*no certificate in it/, { ca: 'not PEM' });
+  check('https://a.example', /^api\.ca: .*cannot be read/, { ca: pem });
+  check('https://a.example', /^api\.ca: .*cannot be read/, { ca: `${TEST_TLS.ca}${pem}` });
+  check('https://a.example', /^accepted$/, { ca: TEST_TLS.ca });
+});
+
+test('through a proxy the key is seen by the service alone', async () => {
+  await using server = await startHttpServer((_request, response) => void response.end('ok'), {
+    isTls: true,
+  });
+  const seen: string[] = [];
+  await using proxyServer = await startTcpServer(socket => {
+    socket.once('data', head => {
+      seen.push(head.toString('latin1'));
+      const tunnel = connect(server.port, '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n');
+        socket.on('data', chunk => seen.push(chunk.toString('latin1')));
+        socket.pipe(tunnel).pipe(socket);
+      });
+      tunnel.on('error', () => socket.destroy());
+    });
+  });
+  const api = testApi(server.origin, {
+    ca: TEST_TLS.ca,
+    proxy: testSecret(`http://me:pw@127.0.0.1:${proxyServer.port}`),
+  });
+  const client = createServiceClient({ api, clock: systemClock, counters: new Counters() });
+  const result = await client.get('/metrics', { accept: 'text/plain' });
+  await client.close();
+  expect(result.ok, JSON.stringify(result)).toBe(true);
+  expect(server.requests[0]?.headers['x-api-key']).toBe('test-key');
+  expect(seen[0]).toMatch(/^CONNECT localhost:\d+ HTTP\/1\.1\r\n/);
+  expect(seen[0]).toMatch(/proxy-authorization: Basic bWU6cHc=/i);
+  expect(seen.join('')).not.toContain('test-key');
+});

@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import type { BodySink } from '../../src/service/exchange.ts';
+import {
+  createServiceClient,
+  type ServiceAnswer,
+  type ServiceClient,
+  type ServiceResult,
+} from '../../src/service/http.ts';
+import { startHttpServer, type Handler } from '../support/http-server.ts';
+import { testApi } from '../support/test-api.ts';
+
+/** Keeps what it is given; asks for a pause after every chunk, like a slow disk. */
+class SlowSink implements BodySink {
+  failure: Error | null = null;
+  readonly chunks: Buffer[] = [];
+  pauses = 0;
+  #onDrain = (): void => undefined;
+
+  write(chunk: Buffer): boolean {
+    this.chunks.push(Buffer.from(chunk));
+    this.pauses++;
+    setTimeout(() => this.#onDrain(), 1);
+    return false;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  end(): Promise<void> {
+    return new Promise(resolve => setTimeout(resolve, 5));
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.chunks);
+  }
+}
+
+let client: ServiceClient | undefined;
+afterEach(() => client?.close());
+
+async function download(
+  handler: Handler,
+  sink: BodySink,
+  options: { maxBodyBytes?: number; idleTimeoutMs?: number; timeoutMs?: number } = {},
+): Promise<{ result: ServiceResult<ServiceAnswer>; encoding: string | undefined }> {
+  await using server = await startHttpServer(handler);
+  client = createServiceClient({
+    api: testApi(server.origin),
+    clock: systemClock,
+    counters: new Counters(),
+    acceptEncoding: 'gzip',
+  });
+  const maxBodyBytes = 2 ** 30;
+  const base = {
+    accept: '*/*',
+    sink,
+    maxBodyBytes,
+    idleTimeoutMs: 2000,
+    priority: 'logs',
+  } as const;
+  const result = await client.download('/archive', { ...base, ...options });
+  return { result, encoding: server.requests[0]?.headers['accept-encoding']?.toString() };
+}
+
+const reasonOf = (result: ServiceResult<ServiceAnswer>): string =>
+  result.ok ? 'ok' : result.failure.reason;
+
+describe('a body that goes into a sink', () => {
+  test('arrives whole, at the pace of the sink, and asks for no packing', async () => {
+    const body = randomBytes(1_000_000);
+    const sink = new SlowSink();
+    const { result, encoding } = await download((_, response) => void response.end(body), sink);
+    expect(reasonOf(result)).toBe('ok');
+    expect(result).toMatchObject({ wireBytes: body.length, body: Buffer.alloc(0) });
+    expect(sink.bytes.equals(body)).toBe(true);
+    expect(sink.pauses).toBeGreaterThan(3);
+    expect(encoding).toBe('identity');
+  });
+
+  test('is unpacked when it comes packed all the same', async () => {
+    const body = Buffer.alloc(300_000, 'abc ');
+    const sink = new SlowSink();
+    const { result } = await download((_, response) => {
+      response.setHeader('content-encoding', 'gzip');
+      response.end(gzipSync(body));
+    }, sink);
+    expect([reasonOf(result), sink.bytes.equals(body)]).toEqual(['ok', true]);
+  });
+
+  test('may take longer than a small answer, but not stand still', async () => {
+    const sink = new SlowSink();
+    const { result } = await download((_, response) => void response.write('a'), sink, {
+      timeoutMs: 60_000,
+      idleTimeoutMs: 200,
+    });
+    expect(reasonOf(result)).toBe('timeout');
+  });
+
+  test('ends at the limit, whether it is announced or not', async () => {
+    const body = Buffer.alloc(100_000);
+    const check = async (handler: Handler): Promise<void> => {
+      const { result } = await download(handler, new SlowSink(), { maxBodyBytes: 50_000 });
+      expect(reasonOf(result)).toBe('too_large');
+    };
+    await check((_, response) => void response.end(body));
+    await check((_, response) => {
+      response.write(body);
+      response.end();
+    });
+  });
+
+  test('is a failure when it is cut off', async () => {
+    const { result } = await download((_, response) => {
+      response.setHeader('content-length', 100);
+      response.write('half', () => response.destroy());
+    }, new SlowSink());
+    expect(reasonOf(result)).toBe('cut');
+  });
+
+  test('is a failure when it cannot be stored', async () => {
+    const sink = new SlowSink();
+    sink.failure = new Error('ENOSPC: no space left on device');
+    const { result } = await download((_, response) => void response.end('body'), sink);
+    expect(reasonOf(result)).toBe('not_stored');
+    expect(result.ok || result.failure.message).toContain('no space left');
+  });
+});
+
+test('of an answer that is no success nothing goes into the sink', async () => {
+  const sink = new SlowSink();
+  const { result } = await download((_, response) => {
+    response.statusCode = 503;
+    response.setHeader('retry-after', '7');
+    response.end('{"message":"later"}');
+  }, sink);
+  expect(result).toMatchObject({ failure: { reason: 'server_error', retryAfterMs: 7000 } });
+  expect(result.ok || result.failure.message).toContain('later');
+  expect(sink.chunks).toEqual([]);
+});

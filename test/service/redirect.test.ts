@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import {
+  createServiceClient,
+  type ServiceAnswer,
+  type ServiceResult,
+} from '../../src/service/http.ts';
+import { redirectOf } from '../../src/service/redirect.ts';
+import { startHttpServer } from '../support/http-server.ts';
+import { testApi } from '../support/test-api.ts';
+
+async function get(baseUrl: string): Promise<ServiceResult<ServiceAnswer>> {
+  const options = { api: testApi(baseUrl), clock: systemClock, counters: new Counters() };
+  const client = createServiceClient(options);
+  try {
+    return await client.get('/metrics', { accept: 'text/plain' });
+  } finally {
+    await client.close();
+  }
+}
+
+test('a redirect to another host is told as such, and nothing is sent there', async () => {
+  await using other = await startHttpServer((_request, response) => void response.end('got it'));
+  for (const status of [301, 302, 303, 307, 308]) {
+    await using server = await startHttpServer((_request, response) => {
+      response.writeHead(status, { location: `${other.origin}/test-key?key=test-key` }).end();
+    });
+    const result = await get(server.origin);
+    if (result.ok) throw new Error('unexpected success');
+    expect(result.failure.reason).toBe('redirect');
+    expect(result.failure.message).toMatch(
+      new RegExp(`the key must not follow \\(${status} to ${other.origin}\\)$`),
+    );
+    expect(JSON.stringify(result.failure)).not.toContain('test-key');
+    expect(server.requests.length).toBe(1);
+  }
+  expect(other.requests).toEqual([]);
+});
+
+test('one redirect within the origin is followed, with the key', async () => {
+  await using server = await startHttpServer(({ path }, response) => {
+    if (path === '/metrics') response.writeHead(307, { location: '/metrics/?all=1' });
+    response.end('engine_up 1\n');
+  });
+  const result = await get(server.origin);
+  expect(result.ok && result.body.toString()).toBe('engine_up 1\n');
+  expect(server.requests.map(({ path, headers }) => [path, headers['x-api-key']])).toEqual([
+    ['/metrics', 'test-key'],
+    ['/metrics/?all=1', 'test-key'],
+  ]);
+});
+
+test('a loop ends after the second answer', async () => {
+  await using server = await startHttpServer((_request, response) => {
+    response.writeHead(302, { location: '/metrics' }).end();
+  });
+  const result = await get(server.origin);
+  expect(result.ok || result.failure.reason).toBe('redirect');
+  expect(result.ok || result.failure.message).toMatch(/\(more than one\)$/);
+  expect(server.requests.length).toBe(2);
+});
+
+/** What becomes of a redirect from https://api.example.com/a/b, as one line. */
+function check(location: string, want: string, differently: object = {}): void {
+  const { status, ...options } = { status: 307, ...differently };
+  const redirect = redirectOf(
+    { kind: 'answer', status, headers: { location }, body: Buffer.alloc(0), wireBytes: 0 },
+    { method: 'GET', origin: 'https://api.example.com', path: '/a/b', isSafe: true, ...options },
+  );
+  const got = redirect?.kind === 'follow' ? redirect.path : redirect?.fault.detail;
+  expect(got, location).toBe(want);
+}
+
+test('what is the same origin is followed, however it is written', () => {
+  check('c', '/a/c');
+  check('/c?d=e#f', '/c?d=e');
+  check('https://api.example.com/c', '/c');
+  check('https://API.example.com:443/c', '/c');
+  check('//api.example.com/c', '/c');
+  check('https://user:password@api.example.com/c', '/c');
+});
+
+test('what only looks like it is not', () => {
+  check('http://api.example.com/c', '307 to http://api.example.com');
+  check('https://api.example.com:8443/c', '307 to https://api.example.com:8443');
+  check('https://api.example.com.evil.example/c', '307 to https://api.example.com.evil.example');
+  check('https://api.example.com@evil.example/c', '307 to https://evil.example');
+  check('//evil.example', '307 to https://evil.example');
+  check('\\\\evil.example', '307 to https://evil.example');
+  check('javascript:alert(1)', '307 to an address that is not http');
+  check('file:///etc/passwd', '307 to an address that is not http');
+  check('', '307 without a readable Location');
+  check('https://[', '307 without a readable Location');
+});
+
+test('an operation is repeated elsewhere only where its method and body are kept', () => {
+  const post = { method: 'POST' };
+  check('/c', '/c', { ...post, status: 307 });
+  check('/c', '/c', { ...post, status: 308 });
+  check('/c', '301 to a POST', { ...post, status: 301 });
+  check('/c', '302 to a POST', { ...post, status: 302 });
+  check('/c', '303 to a POST', { ...post, status: 303 });
+});
+
+test('over plain http to another machine none is followed', () => {
+  check('/c', '307 over plain http', { isSafe: false });
+});

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import type { Secret } from '../../src/config/config.ts';
+import { checkAccess, type Access } from '../../src/status/access.ts';
+
+const TOKEN = 'correct-horse-battery';
+
+function secretOf(text: string): Secret {
+  const hidden = (): string => '[secret]';
+  return { reveal: () => text, refresh: () => false, toString: hidden, toJSON: hidden };
+}
+
+describe('with a token', () => {
+  const check = (authorization: string | undefined, want: Access): void => {
+    const rules = { token: secretOf(TOKEN), host: '0.0.0.0' };
+    const headers = authorization === undefined ? {} : { authorization };
+    expect(checkAccess(headers, rules)).toBe(want);
+  };
+  const basic = (pair: string): string => `Basic ${Buffer.from(pair).toString('base64')}`;
+
+  test('it is taken as a bearer token, or as the password that a browser asks for', () => {
+    check(`Bearer ${TOKEN}`, 'granted');
+    check(`bearer  ${TOKEN} `, 'granted');
+    check(basic(`anybody:${TOKEN}`), 'granted');
+    check(basic(`:${TOKEN}`), 'granted');
+  });
+
+  test('nothing else opens', () => {
+    check(undefined, 'token_needed');
+    check('', 'token_needed');
+    check('Bearer', 'token_needed');
+    check('Bearer ', 'token_needed');
+    check(`Bearer ${TOKEN}x`, 'token_needed');
+    check(`Bearer ${TOKEN.slice(0, -1)}`, 'token_needed');
+    check(`Bearer ${TOKEN} ${TOKEN}`, 'token_needed');
+    check(TOKEN, 'token_needed');
+    check(`Digest ${TOKEN}`, 'token_needed');
+    check(basic(TOKEN), 'token_needed');
+    check(basic(`${TOKEN}:`), 'token_needed');
+    check('Basic %%%', 'token_needed');
+  });
+
+  test('the name that it is asked by does not matter', () => {
+    const rules = { token: secretOf(TOKEN), host: '127.0.0.1' };
+    const headers = { authorization: `Bearer ${TOKEN}`, host: 'bridge.example.com' };
+    expect(checkAccess(headers, rules)).toBe('granted');
+  });
+});
+
+describe('without a token', () => {
+  const check = (host: string, asked: string, want: Access): void =>
+    expect(checkAccess({ host: asked }, { token: null, host })).toBe(want);
+
+  test('on loopback, whoever asks for this machine', () => {
+    check('127.0.0.1', '127.0.0.1:9464', 'granted');
+    check('127.0.0.1', 'localhost', 'granted');
+    check('127.0.0.1', 'LocalHost:9464', 'granted');
+    check('::1', '[::1]:9464', 'granted');
+    check('localhost', 'bridge.localhost:80', 'granted');
+  });
+
+  test('not a page elsewhere whose name was made to mean this machine', () => {
+    check('127.0.0.1', 'evil.example.com', 'foreign_host');
+    check('127.0.0.1', 'evil.example.com:9464', 'foreign_host');
+    check('127.0.0.1', '127.0.0.1.evil.example.com', 'foreign_host');
+    check('127.0.0.1', 'localhost.evil.example.com', 'foreign_host');
+    check('127.0.0.1', '10.0.0.1:9464', 'foreign_host');
+    check('127.0.0.1', '', 'foreign_host');
+    check('::1', '[::2]', 'foreign_host');
+  });
+
+  test('beyond loopback, where the configuration has let it be', () => {
+    check('10.0.0.1', 'bridge.example.com', 'granted');
+  });
+});

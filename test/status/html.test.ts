@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { html, rawHtml, type HtmlValue } from '../../src/status/html.ts';
+
+test('what stands in a template is text, unless it was made by one', () => {
+  const check = (value: HtmlValue, want: string): void =>
+    expect(html`<td title="${value}">${value}</td>`.text).toBe(`<td title="${want}">${want}</td>`);
+  check('orders', 'orders');
+  check(12, '12');
+  check(0, '0');
+  check(null, '');
+  check('', '');
+  check('<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;');
+  check(`" onclick='x' &amp;`, '&quot; onclick=&#39;x&#39; &amp;amp;');
+  check(html`<b>${'<'}</b>`, '<b>&lt;</b>');
+  check(rawHtml('<br>'), '<br>');
+  check(['<', html`<i>`, [1, null]], '&lt;<i>1');
+});
+
+test('characters that control a screen or turn a line around are shown as what they are not', () => {
+  const check = (text: string, want: string): void => expect(html`${text}`.text).toBe(want);
+  check('a\u0000b\u001B[31m', 'a\uFFFDb\uFFFD[31m');
+  check('gpj.\u202Eexe', 'gpj.\uFFFDexe');
+  check('two\nlines\tand a tab', 'two\nlines\tand a tab');
+  check('سلام 数据 👩‍💻', 'سلام 数据 👩‍💻');
+});

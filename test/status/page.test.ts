@@ -1,0 +1,226 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { accountReport } from '../../src/status/account-report.ts';
+import { PAGE_POLICY, renderPage } from '../../src/status/page.ts';
+import { TABLE_ROWS_MAX } from '../../src/status/page-parts.ts';
+import { verdictOf } from '../../src/status/page-summary.ts';
+import { withProblems } from '../../src/status/problems.ts';
+import type { StatusReport } from '../../src/status/status-report.ts';
+import {
+  sampleAccount,
+  sampleQueue,
+  sampleReport,
+  sampleSender,
+  sampleService,
+  sampleTarget,
+  secondsAgo,
+} from './sample-report.ts';
+
+function pageOf(changes: Partial<StatusReport> = {}): string {
+  return renderPage(withProblems(sampleReport(changes)));
+}
+
+/** What a reader sees: the text without tags, style and script. */
+function textOf(page: string): string {
+  return page
+    .replace(/<(style|script)>.*?<\/\1>/gs, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+}
+
+describe('the verdict', () => {
+  const check = (changes: Partial<StatusReport>, tone: string, title: string): void =>
+    expect(verdictOf(withProblems(sampleReport(changes)))).toMatchObject({ tone, title });
+
+  test('says whether data flows', () => {
+    check({}, 'good', 'Data flows');
+    check({ senders: [sampleSender({ lastAcceptedAt: null })] }, 'busy', 'Nothing accepted yet');
+    const starting = { state: 'starting' as const };
+    check(
+      { ...starting, waitingFor: ['the first cycle'] },
+      'busy',
+      'Starting: waiting for the first cycle',
+    );
+    check({ state: 'stopping' }, 'warn', 'Stopping: what is queued is being delivered');
+    // Notes are no cause for alarm.
+    check({ notes: ['a note'] }, 'good', 'Data flows');
+    const stale = sampleService('a', 'orders', { isSourceStale: true });
+    check({ services: [stale] }, 'warn', 'Data flows, with 1 warning');
+  });
+
+  test('is bad where data is missing, whatever the state', () => {
+    const down = { targets: [sampleTarget({ state: 'down', lastReason: 'dns' })] };
+    check(down, 'bad', '1 problem');
+    check({ ...down, state: 'starting' }, 'bad', '1 problem');
+    check({ senders: [sampleSender({ state: 'holding' })] }, 'bad', '1 problem');
+  });
+
+  test('rests on numbers and ages', () => {
+    const { evidence } = verdictOf(withProblems(sampleReport()));
+    expect(evidence).toBe('2 of 2 services up · scraped 21 s ago · accepted 20 s ago');
+  });
+});
+
+test('the way of the data stands there in numbers and ages', () => {
+  const account = sampleAccount();
+  account.add('dbpgf1', 'point/made', 3788);
+  const text = textOf(
+    pageOf({
+      account: accountReport(account),
+      queue: [sampleQueue({ rows: 22, points: 3788, bytes: 1536, oldestAt: secondsAgo(1320) })],
+    }),
+  );
+  expect(text).toContain('Scraped 216,720 samples 1 of 1 target up last 21 s ago , took 184 ms');
+  expect(text).toContain('Typed 215,948 points 1,204 series now 6,720 repeated, 0 dropped');
+  expect(text).toContain('Queued 3,788 points wait 22 requests, 1.5 KiB oldest 22 min ago');
+  expect(text).toContain('Accepted 212,160 points last 20 s ago 0 refused, 0 evicted');
+});
+
+test('a failing target shows its last error and what to do, above those that are well', () => {
+  const target = sampleTarget({
+    name: 'failing',
+    state: 'auth',
+    lastReason: 'auth',
+    lastMessage: 'cannot get https://x: the service refused the key',
+    hint: 'check api.key',
+  });
+  const page = pageOf({ targets: [sampleTarget({ name: 'well' }), target] });
+  const text = textOf(page.slice(page.indexOf('<h2>Targets')));
+  expect(text).toContain('auth cannot get https://x: the service refused the key check api.key');
+  expect(text.indexOf('failing')).toBeLessThan(text.indexOf('well'));
+  const services = [
+    sampleService('a', 'well'),
+    sampleService('b', 'failing', { isUp: false, reason: 'absent' }),
+  ];
+  const servicesText = textOf(pageOf({ services })).split('Series per family')[1] ?? '';
+  expect(servicesText).toMatch(/failing b down absent .*well a up/);
+});
+
+test('nothing that comes from outside becomes markup', () => {
+  const evil = `"><script>alert('x')</script><img src=x onerror=alert(1)>`;
+  const numbers = accountReport(sampleAccount()).total;
+  const page = pageOf({
+    version: evil,
+    waitingFor: [evil],
+    state: 'starting',
+    targets: [
+      sampleTarget({
+        name: evil,
+        url: evil,
+        lastReason: evil,
+        lastMessage: evil,
+        hint: evil,
+        drift: {
+          engine: {
+            appeared: { count: 1, items: [evil] },
+            vanished: { count: 0, items: [] },
+            contradicted: { count: 0, items: [] },
+            mangled: { count: 1, items: [{ name: evil, original: evil }] },
+          },
+        },
+      }),
+      sampleTarget({ badLines: 1, firstProblem: { line: 1, column: 1, reason: evil } }),
+    ],
+    services: [
+      sampleService(evil, evil, { isUp: false, reason: evil, droppedByReason: { [evil]: 1 } }),
+    ],
+    unconfigured: [{ id: evil, samples: 1, isSent: false }],
+    senders: [sampleSender({ endpoint: evil, lastError: evil, state: 'holding' })],
+    setAside: [{ signal: 'metrics', service: evil, points: 1, reason: evil, at: secondsAgo(1) }],
+    account: { total: numbers, services: { [evil]: numbers } },
+    logs: {
+      partitions: [
+        {
+          service: evil,
+          source: evil,
+          type: evil,
+          state: 'failed',
+          doneUntil: null,
+          recordCount: 1,
+          gapCount: 1,
+          lastError: evil,
+        },
+      ],
+      nextPullAt: secondsAgo(-5),
+    },
+    backups: {
+      schedules: [{ service: evil, id: evil, status: evil, isSuspended: true, lastBackupAt: null }],
+      lastError: evil,
+    },
+    notes: [evil],
+  });
+  expect(page).not.toContain("alert('x')");
+  expect(page).not.toContain('<img');
+  expect(page.match(/<script>/g)).toHaveLength(1);
+  expect(page).toContain('&lt;script&gt;alert(&#39;x&#39;)');
+  // Every element that was opened is closed: no text has broken out of its place.
+  for (const name of ['table', 'tr', 'td', 'div', 'section', 'li', 'details', 'span', 'small'])
+    expect(page.match(new RegExp(`<${name}[ >]`, 'g'))?.length, name).toBe(
+      page.match(new RegExp(`</${name}>`, 'g'))?.length,
+    );
+});
+
+test('style and script are allowed by their hashes, and nothing else is', () => {
+  const page = pageOf();
+  const hashOf = (name: string): string => {
+    const inline = new RegExp(`<${name}>(.*?)</${name}>`, 's').exec(page)?.[1] ?? '';
+    return `'sha256-${createHash('sha256').update(inline).digest('base64')}'`;
+  };
+  expect(PAGE_POLICY).toContain("default-src 'none'");
+  expect(PAGE_POLICY).toContain(`script-src ${hashOf('script')};`);
+  expect(PAGE_POLICY).toContain(`style-src ${hashOf('style')};`);
+  expect(page).not.toMatch(/ style=| on[a-z]+=/);
+  expect(page).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
+});
+
+test('without scripts the page is complete and reloads', () => {
+  const page = pageOf().replace(/<script>.*<\/script>/s, '');
+  expect(textOf(page)).toContain('Accepted 212,160 points');
+  expect(page).toContain('<noscript><meta http-equiv="refresh"');
+});
+
+test('long tables end, with the failing rows in them', () => {
+  const services = Array.from({ length: TABLE_ROWS_MAX + 50 }, (_, i) =>
+    sampleService(`db${i}`, `service-${i}`),
+  );
+  services.push(sampleService('dbx', 'the-failing-one', { isUp: false, reason: 'absent' }));
+  const page = pageOf({ services });
+  expect(page.match(/<th scope="row">service-/g)).toHaveLength(TABLE_ROWS_MAX - 1);
+  expect(page).toContain('<th scope="row">the-failing-one');
+  expect(textOf(page)).toContain('51 more rows are in status.json .');
+});
+
+test('parts that are not in use take no room', () => {
+  const titles = (changes: Partial<StatusReport>): readonly string[] =>
+    [...pageOf(changes).matchAll(/<h2>([^<]*?) </g)].map(match => match[1] ?? '');
+  expect(titles({})).toEqual(['Services', 'Targets', 'Back end', 'Account']);
+  const all = titles({
+    notes: ['x'],
+    logs: { partitions: [], nextPullAt: null },
+    backups: { schedules: [], lastError: null },
+    setAside: [{ signal: 'logs', service: 'a', points: 1, reason: 'no', at: secondsAgo(1) }],
+    targets: [
+      sampleTarget({
+        drift: {
+          proxy: {
+            appeared: { count: 130, items: ['proxy_new'] },
+            vanished: { count: 0, items: [] },
+            contradicted: { count: 0, items: [] },
+            mangled: { count: 0, items: [] },
+          },
+        },
+      }),
+    ],
+  });
+  expect(all).toEqual([
+    'Problems',
+    'Services',
+    'Targets',
+    'Back end',
+    'Account',
+    'Logs',
+    'Backups',
+    'Set aside',
+    'Drift',
+  ]);
+});

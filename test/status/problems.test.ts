@@ -1,0 +1,223 @@
+import { describe, expect, test } from 'vitest';
+import type { FamilyDrift } from '../../src/catalog/drift.ts';
+import { FATE_NAMES } from '../../src/model.ts';
+import { accountReport } from '../../src/status/account-report.ts';
+import { DROP_ADVICE, SERVICE_ADVICE } from '../../src/status/advice.ts';
+import { findProblems, PROBLEMS_SHOWN_MAX, withProblems } from '../../src/status/problems.ts';
+import type { StatusReport } from '../../src/status/status-report.ts';
+import {
+  sampleAccount,
+  sampleQueue,
+  sampleReport,
+  sampleSender,
+  sampleService,
+  sampleTarget,
+  secondsAgo,
+} from './sample-report.ts';
+
+/** The problems of the sample report with some of it changed, as `severity subject: message | hint`. */
+function told(changes: Partial<StatusReport>): readonly string[] {
+  return findProblems(sampleReport(changes)).map(
+    ({ severity, subject, message, hint }) => `${severity} ${subject}: ${message} | ${hint}`,
+  );
+}
+
+test('a bridge that is well has none', () => {
+  expect(told({})).toEqual([]);
+  expect(told({ targets: [sampleTarget({ state: 'waiting' })], state: 'starting' })).toEqual([]);
+});
+
+test('a report and its problems are one document', () => {
+  const report = sampleReport({ notes: ['a key has no effect'] });
+  expect(withProblems(report)).toEqual({
+    ...report,
+    problems: [{ severity: 'note', subject: 'bridge', message: 'a key has no effect', hint: '' }],
+  });
+});
+
+describe('targets', () => {
+  const down = sampleTarget({
+    name: 'api.example.com (orders)',
+    state: 'down',
+    lastReason: 'refused',
+    lastMessage: 'cannot get https://api.example.com: the connection was refused',
+    hint: 'check host and port in api.base_url',
+  });
+  const isDown = (reason: string): Partial<StatusReport['services'][number]> => ({
+    isUp: false,
+    reason,
+  });
+
+  test('one that is down is told in the words of the collector', () => {
+    expect(told({ targets: [down] })).toEqual([
+      'error api.example.com (orders): cannot get https://api.example.com: the connection was refused | Check host and port in api.base_url.',
+    ]);
+  });
+
+  test('its services are not told again, others are', () => {
+    const services = [
+      sampleService('a', 'orders', isDown('refused')),
+      sampleService('b', 'payments', isDown('absent')),
+    ];
+    expect(told({ targets: [down], services }).map(line => line.split(':')[0])).toEqual([
+      'error api.example.com (orders)',
+      'error payments',
+    ]);
+  });
+
+  test('a reason without words of its own is at least named', () => {
+    const target = sampleTarget({ name: 'x', state: 'down', lastReason: 'limit_samples' });
+    expect(told({ targets: [target] })).toEqual(['error x: cannot be scraped: limit_samples | ']);
+    const service = sampleService('a', 'orders', isDown('something_new'));
+    expect(told({ services: [service] })).toEqual(['error orders: is down: something_new | ']);
+  });
+
+  test('lines that cannot be read are counted, the first is shown', () => {
+    const firstProblem = { line: 12, column: 7, reason: 'expected a value' };
+    const [line] = told({ targets: [sampleTarget({ name: 'x', badLines: 1, firstProblem })] });
+    expect(line).toContain(
+      'warning x: 1 line of the last page cannot be read; the first at line 12, column 7: expected a value |',
+    );
+  });
+
+  test('types against the catalog and damaged names are notes; new names are none', () => {
+    const list = <Item>(...items: Item[]): { count: number; items: Item[] } => ({
+      count: items.length,
+      items,
+    });
+    const engine: FamilyDrift = {
+      appeared: list('engine_new'),
+      vanished: list('engine_old'),
+      contradicted: list({ name: 'engine_up', declared: 'counter' as const }),
+      mangled: list({ name: 'engine.up', original: 'engine_up' }),
+    };
+    const lines = told({ targets: [sampleTarget({ name: 'x', drift: { engine } })] });
+    expect(lines.map(line => line.split(' | ')[0])).toEqual([
+      "note x: 1 series of engine declared otherwise than the catalog has it; the catalog's type is sent",
+      'note x: 1 series of engine came under a damaged name',
+    ]);
+  });
+});
+
+describe('services', () => {
+  test('one that stands still, and one whose samples are dropped', () => {
+    const services = [
+      sampleService('a', 'orders', { isSourceStale: true }),
+      sampleService('b', 'payments', { droppedByReason: { time_conflict: 2, excluded: 100 } }),
+    ];
+    expect(told({ services }).map(line => line.split(' | ')[0])).toEqual([
+      'warning orders: its timestamps stand still: the service shows the same values again and again',
+      'warning payments: 2 samples of the last page dropped: with another value at a time that was sent before',
+    ]);
+  });
+
+  test('every advice is for a reason that exists', () => {
+    for (const reason of Object.keys(DROP_ADVICE)) expect(FATE_NAMES).toContain(reason);
+    for (const advice of [...Object.values(DROP_ADVICE), ...Object.values(SERVICE_ADVICE)]) {
+      expect(advice.message).toMatch(/[^.]$/);
+      expect(advice.hint).toMatch(/^[A-Z].*\.$/);
+    }
+  });
+
+  test('one that no entry names is a note, unless it is sent', () => {
+    const check = (isSent: boolean, want: readonly string[]): void =>
+      expect(told({ unconfigured: [{ id: 'dbother', samples: 1588, isSent }] })).toEqual(want);
+    check(true, []);
+    check(false, [
+      'note dbother: 1,588 samples of a service that no entry names are not sent | Add it to services, or set unconfigured_services: send.',
+    ]);
+  });
+});
+
+describe('back end and queue', () => {
+  test('a back end that does not accept is an error, with what waits and for how long', () => {
+    const sender = sampleSender({
+      state: 'retrying',
+      lastError: 'the back end answered 503',
+      nextAttemptAt: secondsAgo(-9),
+    });
+    const account = sampleAccount();
+    account.add('dbpgf1', 'point/made', 3788);
+    const waiting = { queue: [sampleQueue({ points: 3788 })], account: accountReport(account) };
+    expect(told({ senders: [sender], ...waiting })).toEqual([
+      'error metrics to https://otlp.example.com/v1/metrics: the back end answered 503 | 3,788 points wait in the queue; the next attempt is in 9 s.',
+    ]);
+    const due = { ...sender, nextAttemptAt: null };
+    expect(told({ senders: [due], ...waiting })[0]).toContain('the next attempt is due.');
+  });
+
+  test('an error of the past is no problem', () => {
+    const sender = sampleSender({ state: 'idle', lastError: 'the back end answered 503' });
+    expect(told({ senders: [sender] })).toEqual([]);
+  });
+
+  test('a queue is told when four fifths of it are used', () => {
+    const check = (bytes: number, signal: 'metrics' | 'logs', want: readonly string[]): void =>
+      expect(told({ queue: [sampleQueue({ signal, bytes, maxBytes: 1000 })] })).toEqual(want);
+    check(799, 'metrics', []);
+    check(800, 'metrics', [
+      'warning queue of metrics: 80 % full: 800 B of 1000 B | When it is full, the oldest go. Raise queue.metrics.max_bytes, or see why the back end does not accept.',
+    ]);
+    check(999, 'logs', [
+      'warning queue of logs: 99 % full: 999 B of 1000 B | When it is full, pulling waits. Raise queue.logs.max_bytes, or see why the back end does not accept.',
+    ]);
+  });
+
+  test('what was lost is told as long as the account knows of it', () => {
+    const account = sampleAccount();
+    account.add('dbpgf1', 'point/made', 17);
+    account.settle({ service: 'dbpgf1', accepted: 0, rejected: 4, setAside: 8 });
+    account.add('dbpgf1', 'point/evicted', 5);
+    const setAside = [
+      {
+        signal: 'metrics' as const,
+        service: 'dbpgf1',
+        points: 8,
+        reason: 'the back end answered 400: out of order',
+        at: secondsAgo(60),
+      },
+    ];
+    expect(told({ account: accountReport(account), setAside })).toEqual([
+      'warning back end: the back end has refused 12 points for good; the last time: the back end answered 400: out of order | prom2otlp queue inspect shows what was set aside.',
+      'warning queue: 5 points dropped before the back end accepted them | The queue was full or they were too old. See queue.metrics in the configuration.',
+    ]);
+  });
+
+  test('an account that does not balance is our mistake', () => {
+    expect(told({ queue: [sampleQueue({ points: 1 })] })[0]).toContain(
+      'warning account: it does not balance: 0 points should wait, the queue holds 1 |',
+    );
+  });
+});
+
+test('logs and backups that cannot be had are errors', () => {
+  const partition = {
+    service: 'orders',
+    source: 'db-0',
+    type: 'error-log',
+    state: 'failed' as const,
+    doneUntil: null,
+    recordCount: 0,
+    gapCount: 0,
+    lastError: 'cannot list the logs: the service refused the key',
+  };
+  const lines = told({
+    logs: { partitions: [partition, { ...partition, state: 'waiting' }], nextPullAt: null },
+    backups: { schedules: [], lastError: 'cannot read the schedules' },
+  });
+  expect(lines.map(line => line.split(' | ')[0])).toEqual([
+    'error error-log of orders: cannot list the logs: the service refused the key',
+    'error backups: cannot read the schedules',
+  ]);
+});
+
+test('the worst comes first, and the list has an end', () => {
+  const services = Array.from({ length: PROBLEMS_SHOWN_MAX + 20 }, (_, i) =>
+    sampleService(`db${i}`, `service ${i}`, { isSourceStale: true }),
+  );
+  const targets = [sampleTarget({ name: 'x', state: 'down', lastReason: 'dns' })];
+  const lines = told({ services, targets, notes: ['a note'] });
+  expect(lines.length).toBe(PROBLEMS_SHOWN_MAX + 1);
+  expect(lines[0]).toContain('error x:');
+  expect(lines.at(-1)).toBe('note bridge: 22 more are not listed here | ');
+});

@@ -1,0 +1,123 @@
+// A status report of a bridge that is well, and the same with some of it changed: what the tests of the status
+// page start from.
+
+import { Account } from '../../src/pipeline/queue/account.ts';
+import { accountReport } from '../../src/status/account-report.ts';
+import type {
+  QueueReport,
+  SenderReport,
+  ServiceReport,
+  StatusReport,
+  TargetReport,
+} from '../../src/status/status-report.ts';
+
+const REPORTED_AT = Date.UTC(2026, 2, 4, 9, 30);
+
+/** A time so many seconds before the sample report was made. */
+export function secondsAgo(seconds: number): string {
+  return new Date(REPORTED_AT - seconds * 1000).toISOString();
+}
+
+export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport {
+  return {
+    version: '0.1.0',
+    reportedAt: secondsAgo(0),
+    startedAt: secondsAgo(3 * 3600),
+    state: 'ready',
+    waitingFor: [],
+    targets: [sampleTarget()],
+    services: [sampleService('dbpgf1', 'orders'), sampleService('dbpgf2', 'payments')],
+    unconfigured: [],
+    queue: [sampleQueue()],
+    senders: [sampleSender()],
+    setAside: [],
+    account: accountReport(sampleAccount()),
+    logs: null,
+    backups: null,
+    notes: [],
+    ...changes,
+  };
+}
+
+export function sampleTarget(changes: Partial<TargetReport> = {}): TargetReport {
+  return {
+    name: 'api.example.com (orders and 1 more)',
+    url: 'https://api.example.com/observability/v2/metrics',
+    state: 'up',
+    scrapeCount: 180,
+    failureCount: 0,
+    lastScrapeAt: secondsAgo(21),
+    lastDurationMs: 184,
+    lastReason: '',
+    lastMessage: '',
+    hint: '',
+    nextScrapeAt: secondsAgo(-39),
+    bodyBytes: 208_311,
+    samples: 1204,
+    badLines: 0,
+    firstProblem: null,
+    series: 1204,
+    path: 'repeating',
+    drift: {},
+    ...changes,
+  };
+}
+
+export function sampleService(
+  id: string,
+  name: string,
+  changes: Partial<ServiceReport> = {},
+): ServiceReport {
+  return {
+    id,
+    name,
+    isUp: true,
+    reason: '',
+    samples: 602,
+    badLines: 0,
+    points: 608,
+    stalePoints: 0,
+    isSourceStale: false,
+    families: { engine: 540, proxy: 62 },
+    droppedByReason: {},
+    ...changes,
+  };
+}
+
+export function sampleQueue(changes: Partial<QueueReport> = {}): QueueReport {
+  return {
+    signal: 'metrics',
+    rows: 0,
+    bytes: 0,
+    maxBytes: 2 ** 30,
+    points: 0,
+    oldestAt: null,
+    newestAt: null,
+    ...changes,
+  };
+}
+
+export function sampleSender(changes: Partial<SenderReport> = {}): SenderReport {
+  return {
+    signal: 'metrics',
+    endpoint: 'https://otlp.example.com/v1/metrics',
+    state: 'idle',
+    lastError: null,
+    lastErrorAt: null,
+    lastAcceptedAt: secondsAgo(20),
+    nextAttemptAt: null,
+    ...changes,
+  };
+}
+
+/** Two services with 180 scrapes behind them; everything was accepted. */
+export function sampleAccount(): Account {
+  const account = new Account();
+  for (const service of ['dbpgf1', 'dbpgf2']) {
+    account.add(service, 'sample/used', 105_000);
+    account.add(service, 'sample/repeated', 3360);
+    account.add(service, 'point/made', 106_080);
+    account.add(service, 'point/accepted', 106_080);
+  }
+  return account;
+}

@@ -1,0 +1,326 @@
+import { once } from 'node:events';
+import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import type { Secret } from '../../src/config/config.ts';
+import { OperatorError } from '../../src/errors.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { CLOSE_MS } from '../../src/status/listen.ts';
+import {
+  startStatusServer,
+  type StatusServer,
+  type StatusServerOptions,
+} from '../../src/status/status-server.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { sampleReport } from './sample-report.ts';
+
+const TOKEN = 'canary-5f1c2a9be07d';
+
+interface Running extends AsyncDisposable {
+  readonly server: StatusServer;
+  readonly counters: Counters;
+}
+
+async function start(changes: Partial<StatusServerOptions> = {}): Promise<Running> {
+  const counters = new Counters();
+  const server = await startStatusServer({
+    host: '127.0.0.1',
+    port: 0,
+    token: null,
+    report: () => sampleReport(),
+    isReady: () => ({ ready: true, waitingFor: [] }),
+    counters,
+    clock: systemClock,
+    ...changes,
+  });
+  return { server, counters, [Symbol.asyncDispose]: () => server.close() };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** One request over a connection of its own. */
+async function ask(
+  { server }: Running,
+  path: string,
+  options: { readonly method?: string; readonly headers?: OutgoingHttpHeaders } = {},
+): Promise<Answer> {
+  const outgoing = request(server.url + path, { agent: false, ...options });
+  outgoing.end();
+  const [incoming] = await once(outgoing, 'response');
+  let body = '';
+  for await (const chunk of incoming) body += String(chunk);
+  return { status: incoming.statusCode, headers: incoming.headers, body };
+}
+
+async function statusOf(...args: Parameters<typeof ask>): Promise<number> {
+  return (await ask(...args)).status;
+}
+
+function secretOf(text: string): Secret {
+  const hidden = (): string => '[secret]';
+  return { reveal: () => text, refresh: () => false, toString: hidden, toJSON: hidden };
+}
+
+test('the page, its data and the counters are served', async () => {
+  await using running = await start();
+  const page = await ask(running, '/');
+  expect(page.status).toBe(200);
+  expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+  expect(page.body).toContain('Data flows');
+  const json = await ask(running, '/status.json?pretty');
+  expect(json.headers['content-type']).toBe('application/json');
+  expect(JSON.parse(json.body)).toEqual({ ...sampleReport(), problems: [] });
+  const metrics = await ask(running, '/metrics');
+  expect(metrics.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+  expect(metrics.body).toContain('\nprom2otlp_status_requests_total{status="200"} 2\n');
+});
+
+test('the report is made anew for every request, and may take its time', async () => {
+  let count = 0;
+  const report = async (): Promise<ReturnType<typeof sampleReport>> => {
+    await Promise.resolve();
+    return sampleReport({ version: `v${++count}` });
+  };
+  await using running = await start({ report });
+  const versionOf = async (): Promise<unknown> =>
+    JSON.parse((await ask(running, '/status.json')).body).version;
+  expect([await versionOf(), await versionOf()]).toEqual(['v1', 'v2']);
+});
+
+test('liveness and readiness are two things', async () => {
+  let waitingFor = ['the queue', 'the first cycle'];
+  const isReady: StatusServerOptions['isReady'] = () => ({
+    ready: waitingFor.length === 0,
+    waitingFor,
+  });
+  await using running = await start({ isReady });
+  expect(await ask(running, '/healthz')).toMatchObject({ status: 200, body: 'ok\n' });
+  expect(await ask(running, '/readyz')).toMatchObject({
+    status: 503,
+    body: 'waiting for\n  the queue\n  the first cycle\n',
+  });
+  waitingFor = [];
+  expect(await ask(running, '/readyz')).toMatchObject({ status: 200, body: 'ready\n' });
+});
+
+test('what is no page is refused, and nothing of the request comes back', async () => {
+  await using running = await start();
+  const check = async (method: string, path: string, status: number): Promise<void> => {
+    const answer = await ask(running, path, { method });
+    expect(answer.status).toBe(status);
+    expect(answer.body).not.toContain('canary');
+    expect(JSON.stringify(answer.headers)).not.toContain('canary');
+  };
+  await check('GET', '/canary', 404);
+  await check('GET', '//canary/../status.json', 404);
+  await check('GET', '/status.json/', 404);
+  await check('GET', '/?canary', 200);
+  await check('POST', '/', 405);
+  await check('DELETE', '/healthz', 405);
+  await check('OPTIONS', '/canary', 405);
+  const { headers } = await ask(running, '/', { method: 'PUT' });
+  expect(headers.allow).toBe('GET, HEAD');
+});
+
+test('HEAD gives the headers of GET and no body', async () => {
+  const report = sampleReport();
+  await using running = await start({ report: () => report });
+  for (const path of ['/', '/status.json', '/healthz', '/nowhere']) {
+    const get = await ask(running, path);
+    const head = await ask(running, path, { method: 'HEAD' });
+    expect(head.body).toBe('');
+    expect({ ...head.headers, date: '' }).toEqual({ ...get.headers, date: '' });
+    expect(head.headers['content-length']).toBe(String(Buffer.byteLength(get.body)));
+  }
+});
+
+test('no answer may be stored, framed, sniffed or read by another site', async () => {
+  await using running = await start({ token: secretOf(TOKEN) });
+  for (const path of ['/', '/status.json', '/healthz', '/nowhere']) {
+    const { headers } = await ask(running, path, { headers: { authorization: `Bearer ${TOKEN}` } });
+    expect(headers).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'same-origin',
+    });
+    expect(headers['content-security-policy']).toMatch(
+      /^default-src 'none'.*frame-ancestors 'none'$/,
+    );
+    expect(headers['access-control-allow-origin']).toBeUndefined();
+  }
+});
+
+describe('with a token', () => {
+  test('only health is open to all', async () => {
+    await using running = await start({ token: secretOf(TOKEN), host: '0.0.0.0' });
+    const local = { ...running, server: { ...running.server, url: urlOf(running) } };
+    const check = async (path: string, authorization: string, status: number): Promise<void> =>
+      expect(await statusOf(local, path, { headers: { authorization } })).toBe(status);
+    for (const path of ['/', '/status.json', '/metrics']) {
+      await check(path, `Bearer ${TOKEN}`, 200);
+      await check(path, `Basic ${Buffer.from(`me:${TOKEN}`).toString('base64')}`, 200);
+      await check(path, '', 401);
+      await check(path, 'Bearer wrong', 401);
+    }
+    await check('/nowhere', '', 401);
+    await check('/healthz', '', 200);
+    await check('/readyz', '', 200);
+  });
+
+  test('a browser is told how to ask', async () => {
+    await using running = await start({ token: secretOf(TOKEN) });
+    const { headers } = await ask(running, '/');
+    expect(headers['www-authenticate']).toBe(
+      'Bearer realm="prom2otlp", Basic realm="prom2otlp", charset="UTF-8"',
+    );
+  });
+
+  test('it is in no answer', async () => {
+    await using running = await start({ token: secretOf(TOKEN) });
+    const basic = Buffer.from(`me:${TOKEN}`).toString('base64');
+    const answers: Answer[] = [];
+    for (const authorization of ['', `Bearer ${TOKEN}`, `Bearer ${TOKEN}x`, `Basic ${basic}`])
+      for (const path of ['/', '/status.json', '/metrics', '/healthz', '/readyz', `/${TOKEN}`])
+        for (const method of ['GET', 'HEAD', 'POST'])
+          answers.push(await ask(running, path, { method, headers: { authorization } }));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 401, 404, 405]));
+    const all = JSON.stringify(answers);
+    expect(all).not.toContain(TOKEN);
+    expect(all).not.toContain(basic);
+  });
+});
+
+test('on loopback without a token, other names than ours are refused', async () => {
+  await using running = await start();
+  const check = async (path: string, host: string, status: number): Promise<void> =>
+    expect(await statusOf(running, path, { headers: { host } })).toBe(status);
+  await check('/', `localhost:${running.server.port}`, 200);
+  await check('/', 'evil.example.com', 403);
+  await check('/status.json', `evil.example.com:${running.server.port}`, 403);
+  await check('/metrics', '127.0.0.1.evil.example.com', 403);
+  await check('/healthz', 'evil.example.com', 200);
+});
+
+describe('bounds', () => {
+  test('connections beyond the limit are closed at once and counted', async () => {
+    const limits = { connections: 3 };
+    await using running = await start({ limits });
+    const sockets = Array.from({ length: 3 }, () => connect(running.server.port, '127.0.0.1'));
+    await Promise.all(sockets.map(socket => once(socket, 'connect')));
+    // The server has taken a connection for sure when it answers on it.
+    for (const socket of sockets)
+      await firstBytes(socket, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+    const late = connect(running.server.port, '127.0.0.1').on('error', () => undefined);
+    await once(late, 'close');
+    expect(
+      running.counters
+        .list()
+        .find(({ name }) => name.includes('dropped'))
+        ?.get('limit'),
+    ).toBe(1);
+    const [first] = sockets;
+    first?.destroy();
+    if (first !== undefined) await once(first, 'close');
+    await expect.poll(() => statusOf(running, '/healthz').catch(() => 0)).toBe(200);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test('a client that does not finish its request is cut off', async () => {
+    await using running = await start({ limits: { requestMs: 200, idleMs: 5000 } });
+    const socket = connect(running.server.port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nhost: localhost\r\nx-slow: ');
+    expect(await allBytes(socket)).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  test('headers beyond the limit are refused', async () => {
+    await using running = await start();
+    const headers = { 'x-long': 'x'.repeat(9000) };
+    expect(await statusOf(running, '/', { headers })).toBe(431);
+  });
+
+  test('a request with a body that nobody reads does not hold the connection', async () => {
+    await using running = await start();
+    const socket = connect(running.server.port, '127.0.0.1');
+    socket.write('POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\nstart');
+    expect(await allBytes(socket)).toMatch(/^HTTP\/1\.1 405 .*connection: close/is);
+  });
+});
+
+describe('listening', () => {
+  async function mistakeOf(host: string, port: number): Promise<unknown> {
+    const error: unknown = await start({ host, port }).then(
+      async running => {
+        await running.server.close();
+        return null;
+      },
+      (cause: unknown) => cause,
+    );
+    return error instanceof OperatorError ? error.mistakes : error;
+  }
+
+  test('a port that is taken is a mistake that says what to do', async () => {
+    await using running = await start();
+    const { port } = running.server;
+    expect(await mistakeOf('127.0.0.1', port)).toEqual([
+      {
+        code: 'E_STATUS_LISTEN',
+        key: 'status.listen',
+        message: `cannot listen on 127.0.0.1:${port}: the port is in use`,
+        hint: 'end the other program (another prom2otlp?), or choose another port',
+      },
+    ]);
+  });
+
+  test('so is an address that this machine does not have', async () => {
+    expect(await mistakeOf('192.0.2.1', 0)).toMatchObject([
+      {
+        code: 'E_STATUS_LISTEN',
+        message: 'cannot listen on 192.0.2.1:0: this machine has no such address',
+      },
+    ]);
+  });
+
+  test('the end closes connections that are kept alive, idle or in the middle', async () => {
+    const clock = new FakeClock();
+    const running = await start({ clock });
+    const { port } = running.server;
+    const idle = connect(port, '127.0.0.1');
+    await firstBytes(idle, 'GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    const unfinished = connect(port, '127.0.0.1');
+    await firstBytes(unfinished, 'GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\nGET / HTT');
+    const closed = once(unfinished, 'close');
+    const ended = running.server.close();
+    await once(idle, 'close');
+    expect(unfinished.closed).toBe(false);
+    await clock.advance(CLOSE_MS);
+    await Promise.all([ended, closed]);
+    await expect(statusOf(running, '/healthz')).rejects.toThrow('ECONNREFUSED');
+  });
+});
+
+/** A server on all addresses, by one that can be asked. */
+function urlOf({ server }: Running): string {
+  expect(server.url).toBe(`http://0.0.0.0:${server.port}`);
+  return `http://127.0.0.1:${server.port}`;
+}
+
+async function firstBytes(socket: Socket, bytes: string): Promise<string> {
+  socket.on('error', () => undefined);
+  socket.write(bytes);
+  const [chunk] = await once(socket, 'data');
+  return String(chunk);
+}
+
+async function allBytes(socket: Socket): Promise<string> {
+  socket.on('error', () => undefined);
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  await once(socket, 'close');
+  return text;
+}

@@ -1,0 +1,27 @@
+// Certificates for tests, as PEM texts valid from 2020 to 2120. Two authorities, so that one can be the wrong one;
+// the keys of both were thrown away. All servers' certificates have the same key.
+
+import { readFileSync } from 'node:fs';
+
+export interface TestCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Signed servers on `localhost`; see http-server.ts for its certificate. */
+export const FIRST_CA: string = read('ca.pem');
+/** Signed everything below. */
+export const SECOND_CA: string = read('second-ca.pem');
+/** For `localhost`, until 2021. */
+export const EXPIRED_SERVER: TestCertificate = pair('expired.pem', 'localhost.key');
+/** For `elsewhere.example`. */
+export const ELSEWHERE_SERVER: TestCertificate = pair('elsewhere.pem', 'localhost.key');
+export const TEST_CLIENT: TestCertificate = pair('client.pem', 'client.key');
+
+function pair(cert: string, key: string): TestCertificate {
+  return { cert: read(cert), key: read(key) };
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(`tls/${name}`, import.meta.url), 'utf8');
+}

@@ -1,0 +1,52 @@
+// Decodes one page as the daemon would, for tests of what comes out of the decoder.
+
+import type { PageLimits } from '../../src/config/config.ts';
+import { type ExpositionFormat, type PageReport, SeriesTable } from '../../src/model.ts';
+import { familiesOf, type ShownFamily, type ShownSample } from '../../src/cli/show-families.ts';
+import { Decoding } from '../../src/pipeline/decode/decode.ts';
+
+export const LIMITS: PageLimits = {
+  bodyBytes: 512 * 2 ** 20,
+  samples: 2_000_000,
+  serviceSamples: 50_000,
+  labels: 64,
+  nameBytes: 1024,
+  valueBytes: 8192,
+};
+
+export interface DecodedPage {
+  readonly table: SeriesTable;
+  readonly report: PageReport;
+  readonly families: readonly ShownFamily[];
+  readonly samples: readonly ShownSample[];
+}
+
+export interface DecodeOptions {
+  readonly format?: ExpositionFormat;
+  readonly table?: SeriesTable;
+  readonly limits?: Partial<PageLimits>;
+  /** Lines per slice. */
+  readonly slice?: number;
+}
+
+/** Decodes `page` into `table`, or into a new one. */
+export function decodePage(page: string | Buffer, options: DecodeOptions = {}): DecodedPage {
+  const { format = 'text', table = new SeriesTable(), limits = {}, slice = 4096 } = options;
+  const bytes = Buffer.isBuffer(page) ? page : Buffer.from(page);
+  const decoding = new Decoding(
+    {
+      bytes,
+      format,
+      startedAtMs: 0,
+      monotonicMs: 0,
+      durationMs: 0,
+      serverAtMs: Number.NaN,
+      wireBytes: bytes.length,
+    },
+    table,
+    { ...LIMITS, ...limits },
+  );
+  while (!decoding.step(slice));
+  const families = familiesOf(decoding, table);
+  return { table, report: decoding.report, families, samples: families.flatMap(f => f.samples) };
+}

@@ -1,0 +1,68 @@
+// Reads whole logs with the readers under test: lines as the puller hands them in, cut off and resumed, flushed,
+// and put together again. A text's last line end is not part of it.
+
+import { createLineReader } from '../../src/logs/formats/reader.ts';
+import type { LineReaderOptions, ParsedRecord, RawLine } from '../../src/logs/record.ts';
+
+export interface ReadingOptions extends Partial<LineReaderOptions> {
+  /** Before these lines (numbered from 0) the reader is saved, and another one goes on. */
+  readonly resumedAt?: readonly number[];
+  /** Before these lines it is flushed. */
+  readonly flushedAt?: readonly number[];
+  /** What the wrapper says of a line, by its number. */
+  readonly line?: (number: number) => Partial<RawLine>;
+}
+
+export const TEST_OPTIONS: LineReaderOptions = {
+  type: 'error-log',
+  timezone: 'UTC',
+  isRedacting: true,
+  recordBytesMax: 256 * 1024,
+};
+
+/** All records of a log, those that only the end completes included. */
+export function readLog(type: string, text: string, options: ReadingOptions = {}): ParsedRecord[] {
+  const { resumedAt = [], flushedAt = [], line: wrapper = () => ({}), ...own } = options;
+  const readerOptions = { ...TEST_OPTIONS, type, ...own };
+  let reader = createLineReader(readerOptions);
+  const records: ParsedRecord[] = [];
+  let offset = 0;
+  for (const [number, line] of text.split('\n').entries()) {
+    if (flushedAt.includes(number)) records.push(...reader.flush());
+    if (resumedAt.includes(number)) {
+      const saved = reader.save();
+      reader = createLineReader(readerOptions);
+      reader.restore(saved);
+    }
+    records.push(...reader.push({ ...rawLine(line, offset), ...wrapper(number) }));
+    offset += Buffer.byteLength(line) + 1;
+  }
+  records.push(...reader.flush());
+  return records;
+}
+
+export function rawLine(text: string, offset = 0): RawLine {
+  return { text, offset, timeMs: Number.NaN, timeExtraNs: 0, stream: '', marks: 0 };
+}
+
+/** The log that the records were read of; throws when one is not where it says. */
+export function rejoin(records: readonly ParsedRecord[]): string {
+  let text = '';
+  let textBytes = 0;
+  for (const [number, { raw, firstOffset }] of records.entries()) {
+    const isPartOfLine = number === 0 || firstOffset === textBytes;
+    text += isPartOfLine ? raw : `\n${raw}`;
+    textBytes += Buffer.byteLength(raw) + (isPartOfLine ? 0 : 1);
+    if (firstOffset !== textBytes - Buffer.byteLength(raw)) {
+      throw new Error(
+        `record ${number} says ${firstOffset}, but text before it has another length`,
+      );
+    }
+  }
+  return text;
+}
+
+/** The value of an attribute; undefined where the record has none of that key. */
+export function attribute(record: ParsedRecord | undefined, key: string): unknown {
+  return record?.attributes.find(([name]) => name === key)?.[1];
+}

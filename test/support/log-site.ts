@@ -1,0 +1,283 @@
+// A whole site for tests of the puller: the simulated service with logs that a test writes, a queue, and pullers
+// over both, on a clock that a test sets forward. What is in the queue is taken out as the back end would get it.
+
+import { gunzipSync } from 'node:zlib';
+import { parseConfig } from '../../src/config/load.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { silentLogger, type Logger } from '../../src/lib/log.ts';
+import { Logs } from '../../src/logs/logs.ts';
+import type { PullEnd } from '../../src/logs/pull-end.ts';
+import type { CreateLineReader } from '../../src/logs/record.ts';
+import { decodeLogsRequest } from '../../src/pipeline/encode/otlp-json.ts';
+import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
+import { ServiceClients } from '../../src/service/clients.ts';
+import { LogBook, type LogPlace } from '../../src/simulator/log-book.ts';
+import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import type { SimulatedService } from '../../src/simulator/topology.ts';
+import { createIndentReader } from './indent-reader.ts';
+
+export const MINUTE = 60_000;
+export const HOUR: number = 60 * MINUTE;
+export const DAY: number = 24 * HOUR;
+
+/** 09:00 on 4 March 2026. */
+export const NOW: number = Date.UTC(2026, 2, 4, 9);
+
+export const SERVICES: readonly SimulatedService[] = [
+  {
+    id: 'dbpgf1',
+    name: 'orders',
+    topology: 'primary-replica',
+    servers: [
+      { name: 'orders-0', role: 'primary' },
+      { name: 'orders-1', role: 'replica' },
+    ],
+  },
+  {
+    id: 'dbpgf2',
+    name: 'ledger',
+    topology: 'single',
+    servers: [{ name: 'ledger-0', role: 'single' }],
+  },
+];
+
+export const ERRORS: LogPlace = { serviceId: 'dbpgf1', server: 'orders-0', type: 'error-log' };
+export const AUDIT: LogPlace = { serviceId: 'dbpgf1', server: 'orders-1', type: 'audit-log' };
+export const OTHER: LogPlace = { serviceId: 'dbpgf2', server: 'ledger-0', type: 'error-log' };
+
+/** A record as it would be delivered. */
+export interface Delivered {
+  readonly body: string;
+  readonly uid: string;
+  readonly timeMs: number;
+  readonly severity: string;
+  readonly eventName: string;
+  readonly service: string;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+/** The real clock, with the wall clock and the monotonic one set forward at will. */
+export class ShiftedClock implements Clock {
+  #offsetMs: number;
+  #monotonicOffsetMs = 0;
+
+  constructor(startMs: number) {
+    this.#offsetMs = startMs - systemClock.nowMs();
+  }
+
+  nowMs(): number {
+    return systemClock.nowMs() + this.#offsetMs;
+  }
+
+  monotonicMs(): number {
+    return systemClock.monotonicMs() + this.#monotonicOffsetMs;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return systemClock.sleep(ms, signal);
+  }
+
+  forward(ms: number): void {
+    this.#offsetMs += ms;
+    this.#monotonicOffsetMs += ms;
+  }
+}
+
+export interface SiteOptions {
+  /** Keys of `logs` in the configuration. */
+  readonly logs?: object;
+  /** Of the service; the program reads it as its own unless `clockAheadMs` says otherwise. */
+  readonly startMs?: number;
+  readonly queueBytes?: string;
+  readonly directory?: string | null;
+  readonly services?: readonly string[];
+  readonly createReader?: CreateLineReader;
+  readonly logger?: Logger;
+}
+
+export class LogSite implements AsyncDisposable {
+  readonly book: LogBook;
+  readonly simulator: Simulator;
+  readonly clock: ShiftedClock;
+  readonly queue: Queue;
+  /** Everything that has left the queue. */
+  readonly delivered: Delivered[] = [];
+  counters: Counters = new Counters();
+  #logs: Logs;
+  #clients: ServiceClients;
+  readonly #options: SiteOptions;
+  #text = '';
+
+  private constructor(
+    options: SiteOptions,
+    parts: { simulator: Simulator; book: LogBook; clock: ShiftedClock; queue: Queue; text: string },
+  ) {
+    this.#options = options;
+    this.book = parts.book;
+    this.simulator = parts.simulator;
+    this.clock = parts.clock;
+    this.queue = parts.queue;
+    this.#text = parts.text;
+    [this.#clients, this.#logs] = this.#build();
+  }
+
+  static async open(options: SiteOptions = {}): Promise<LogSite> {
+    const clock = new ShiftedClock(options.startMs ?? NOW);
+    const book = new LogBook(SERVICES);
+    const simulator = await startSimulator({
+      clock,
+      key: 'test-key',
+      services: SERVICES,
+      logs: book,
+    });
+    const ids = options.services ?? SERVICES.map(({ id }) => id);
+    const text = JSON.stringify({
+      api: { base_url: simulator.url, key: 'test-key', timeout: '5s' },
+      services: ids.map(id => ({ id, name: SERVICES.find(one => one.id === id)?.name ?? id })),
+      metrics: { enabled: false },
+      logs: { enabled: true, first_start: '10d', redact_literals: false, ...options.logs },
+      otlp: { endpoint: 'http://127.0.0.1:1', compression: 'gzip' },
+      queue: {
+        directory: options.directory ?? null,
+        logs: { max_bytes: options.queueBytes ?? '100MB' },
+      },
+    });
+    const config = parseConfig(text, { file: 'test', environment: {} });
+    const counters = new Counters();
+    const queue = await openQueue({ config, clock, counters, logger: silentLogger });
+    return new LogSite(options, { simulator, book, clock, queue, text });
+  }
+
+  /** Writes a line that is a minute old. */
+  write(place: LogPlace, ...texts: readonly string[]): void {
+    for (const text of texts) this.book.write(place, { text, atMs: this.clock.nowMs() - MINUTE });
+  }
+
+  async pull(signal: AbortSignal = new AbortController().signal): Promise<PullEnd> {
+    const [end] = await this.#logs.pull(signal);
+    await this.drain();
+    if (end === undefined) throw new Error('there is no puller');
+    return end;
+  }
+
+  /** Pulls that often, an interval apart. */
+  async pulls(count: number, intervalMs: number = 5 * MINUTE): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      await this.pull();
+      this.clock.forward(intervalMs);
+    }
+  }
+
+  /** Everything that is queued, as delivered. */
+  async drain(): Promise<void> {
+    for (;;) {
+      const [row] = await this.queue.oldest('logs', 1, new Set());
+      if (row === undefined) return;
+      this.delivered.push(...recordsOf(gunzipSync(row.body)));
+      this.queue.pin(row.id);
+      const settlements = row.parts.map(({ service, points }) => ({
+        service,
+        accepted: points,
+        rejected: 0,
+        setAside: 0,
+      }));
+      await this.queue.settle(row.id, settlements, []);
+    }
+  }
+
+  /** New pullers over the same queue, as after a restart. */
+  async restart(): Promise<void> {
+    await this.#clients.close();
+    this.counters = new Counters();
+    [this.#clients, this.#logs] = this.#build();
+  }
+
+  get logs(): Logs {
+    return this.#logs;
+  }
+
+  get bodies(): readonly string[] {
+    return this.delivered.filter(({ eventName }) => eventName === '').map(({ body }) => body);
+  }
+
+  get gaps(): readonly Delivered[] {
+    return this.delivered.filter(({ eventName }) => eventName === 'prom2otlp.log.gap');
+  }
+
+  /** How often archives were asked for. */
+  get downloads(): number {
+    return this.simulator.requests.countByPath.get('/observability/v2/logs/archive') ?? 0;
+  }
+
+  count(name: string, ...labels: readonly string[]): number {
+    const counter = this.counters.list().find(one => one.name === `prom2otlp_logs_${name}`);
+    if (counter === undefined) throw new Error(`there is no counter ${name}`);
+    return counter.get(...labels);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#clients.close();
+    await this.simulator.close();
+    await this.queue.close();
+  }
+
+  #build(): [ServiceClients, Logs] {
+    const config = parseConfig(this.#text, { file: 'test', environment: {} });
+    const { clock, counters } = this;
+    const clients = new ServiceClients({ clock, counters });
+    const logs = new Logs({
+      config,
+      clients,
+      queue: this.queue,
+      clock,
+      counters,
+      logger: this.#options.logger ?? silentLogger,
+      createReader: this.#options.createReader ?? createIndentReader,
+      resourceOf: ({ id, name }) => ({
+        identity: { id, name, attributes: {}, server: null },
+        info: new Map(),
+      }),
+      random: () => 0,
+    });
+    return [clients, logs];
+  }
+}
+
+export function recordsOf(request: Uint8Array): readonly Delivered[] {
+  const { resourceLogs = [] } = decodeLogsRequest(request);
+  return resourceLogs.flatMap(({ resource, scopeLogs = [] }) => {
+    const service = attributesOf(resource?.attributes)['service.instance.id'] ?? '';
+    return scopeLogs.flatMap(({ logRecords = [] }) =>
+      logRecords.map(record => {
+        const attributes = attributesOf(record.attributes);
+        return {
+          body: record.body?.stringValue ?? '',
+          uid: attributes['log.record.uid'] ?? '',
+          timeMs: Number(BigInt(record.timeUnixNano ?? 0) / 1_000_000n),
+          severity: record.severityText ?? '',
+          eventName: record.eventName ?? '',
+          service,
+          attributes,
+        };
+      }),
+    );
+  });
+}
+
+type Attributes = NonNullable<
+  NonNullable<
+    NonNullable<ReturnType<typeof decodeLogsRequest>['resourceLogs']>[number]['resource']
+  >['attributes']
+>;
+
+function attributesOf(attributes: Attributes | undefined): Record<string, string> {
+  return Object.fromEntries(
+    (attributes ?? []).map(({ key = '', value = {} }) => [
+      key,
+      String(value.stringValue ?? value.intValue ?? value.doubleValue ?? value.boolValue ?? ''),
+    ]),
+  );
+}

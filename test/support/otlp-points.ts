@@ -1,0 +1,161 @@
+// Flattens a metrics request into one row per point, so that a test can compare what was sent with what it expects
+// without walking envelopes. Rows stand in the order of the request; nothing is merged or sorted but attributes.
+import type {
+  AnyValueJson,
+  ExemplarJson,
+  HistogramPointJson,
+  JsonDouble,
+  KeyValueJson,
+  MetricJson,
+  MetricsRequestJson,
+  NumberPointJson,
+  PointJson,
+  SummaryPointJson,
+} from '../../src/pipeline/encode/otlp-shape.ts';
+
+/** What a point is within its metric; `empty` is a metric without any data. */
+export type PointType =
+  | 'gauge'
+  | 'sum'
+  | 'histogram'
+  | 'exponentialHistogram'
+  | 'summary'
+  | 'empty';
+
+/** Attributes and the like are texts as `a=1,b=x`, sorted by name: easy to compare and to read in a failure. */
+export interface OtlpPoint {
+  readonly resource: string;
+  /** The resource's service.name and service.instance.id, where it has them. */
+  readonly serviceName: string;
+  readonly serviceId: string;
+  readonly scope: string;
+  readonly metric: string;
+  readonly type: PointType;
+  readonly unit: string;
+  readonly description: string;
+  readonly metadata: string;
+  readonly temporality: 'unspecified' | 'delta' | 'cumulative' | 'none';
+  readonly isMonotonic: boolean;
+  readonly attributes: string;
+  /** Nanoseconds as decimal text; `0` when unknown. */
+  readonly startNs: string;
+  readonly timeNs: string;
+  /** A number point's value; undefined when the point has none, as markers of staleness do. */
+  readonly value: JsonDouble | undefined;
+  /** `count=3 sum=1.5 le0.1:1 le1:1 inf:1`, or `count=2 sum=3 q0.5:1 q0.99:2`; empty for number points. */
+  readonly distribution: string;
+  readonly flags: number;
+  readonly exemplars: readonly ExemplarJson[];
+}
+
+/** One row per point of the request, in its order. */
+export function otlpPoints(request: MetricsRequestJson): OtlpPoint[] {
+  const rows: OtlpPoint[] = [];
+  for (const { resource, scopeMetrics = [] } of request.resourceMetrics ?? []) {
+    const attributes = resource?.attributes ?? [];
+    const envelope = {
+      resource: attributesText(attributes),
+      serviceName: attributeOf(attributes, 'service.name'),
+      serviceId: attributeOf(attributes, 'service.instance.id'),
+    };
+    for (const { scope, metrics = [] } of scopeMetrics) {
+      for (const metric of metrics) {
+        rows.push(
+          ...metricRows(metric).map(row => ({ ...envelope, ...row, scope: scope?.name ?? '' })),
+        );
+      }
+    }
+  }
+  return rows;
+}
+
+/** `a=1,b=x`, sorted by name. */
+export function attributesText(attributes: readonly KeyValueJson[] = []): string {
+  return attributes
+    .map(({ key, value }) => `${key ?? ''}=${anyValueText(value)}`)
+    .sort()
+    .join(',');
+}
+
+function attributeOf(attributes: readonly KeyValueJson[], key: string): string {
+  return anyValueText(attributes.find(attribute => attribute.key === key)?.value);
+}
+
+function anyValueText(value: AnyValueJson = {}): string {
+  const { arrayValue, kvlistValue } = value;
+  if (arrayValue !== undefined) return `[${(arrayValue.values ?? []).map(anyValueText).join(',')}]`;
+  if (kvlistValue !== undefined) return `{${attributesText(kvlistValue.values)}}`;
+  return Object.values(value).map(String).join('');
+}
+
+type MetricRow = Omit<OtlpPoint, 'resource' | 'serviceName' | 'serviceId' | 'scope'>;
+
+const TEMPORALITIES = ['unspecified', 'delta', 'cumulative'] as const;
+
+function metricRows(metric: MetricJson): MetricRow[] {
+  const [type, data] = dataOf(metric);
+  const hasTemporality = type !== 'gauge' && type !== 'summary' && type !== 'empty';
+  const shared = {
+    metric: metric.name ?? '',
+    type,
+    unit: metric.unit ?? '',
+    description: metric.description ?? '',
+    metadata: attributesText(metric.metadata),
+    temporality: hasTemporality
+      ? (TEMPORALITIES[data.aggregationTemporality ?? 0] ?? 'unspecified')
+      : ('none' as const),
+    isMonotonic: metric.sum?.isMonotonic ?? false,
+  };
+  return (data.dataPoints ?? []).map(point => ({ ...shared, ...pointRow(type, point) }));
+}
+
+interface AnyData {
+  readonly dataPoints?: readonly PointJson[];
+  readonly aggregationTemporality?: number;
+}
+
+function dataOf(metric: MetricJson): [PointType, AnyData] {
+  if (metric.gauge !== undefined) return ['gauge', metric.gauge];
+  if (metric.sum !== undefined) return ['sum', metric.sum];
+  if (metric.histogram !== undefined) return ['histogram', metric.histogram];
+  if (metric.summary !== undefined) return ['summary', metric.summary];
+  if (metric.exponentialHistogram !== undefined) {
+    return ['exponentialHistogram', metric.exponentialHistogram];
+  }
+  return ['empty', { dataPoints: [{}] }];
+}
+
+type AnyPoint = NumberPointJson & HistogramPointJson & SummaryPointJson;
+type PointRow = Pick<
+  OtlpPoint,
+  'attributes' | 'startNs' | 'timeNs' | 'value' | 'distribution' | 'flags' | 'exemplars'
+>;
+
+function pointRow(type: PointType, point: AnyPoint): PointRow {
+  const { asDouble, asInt } = point;
+  return {
+    attributes: attributesText(point.attributes),
+    startNs: point.startTimeUnixNano ?? '0',
+    timeNs: point.timeUnixNano ?? '0',
+    value: asInt === undefined ? asDouble : Number(asInt),
+    distribution: distributionText(type, point),
+    flags: point.flags ?? 0,
+    exemplars: point.exemplars ?? [],
+  };
+}
+
+function distributionText(type: PointType, point: AnyPoint): string {
+  if (type === 'gauge' || type === 'sum' || type === 'empty') return '';
+  const { count = '0', bucketCounts = [], explicitBounds = [], quantileValues = [] } = point;
+  // A summary's sum cannot be unset, a histogram's can.
+  const sum = point.sum ?? (type === 'summary' ? 0 : undefined);
+  const buckets = bucketCounts.map((bucket, i) => {
+    const bound = explicitBounds[i];
+    return bound === undefined ? `inf:${bucket}` : `le${String(bound)}:${bucket}`;
+  });
+  const quantiles = quantileValues.map(
+    ({ quantile = 0, value = 0 }) => `q${String(quantile)}:${String(value)}`,
+  );
+  const head = sum === undefined ? [`count=${count}`] : [`count=${count}`, `sum=${String(sum)}`];
+  return [...head, ...buckets, ...quantiles].join(' ');
+}

@@ -1,0 +1,99 @@
+// Small OTLP requests for tests of what carries them, and a flat view of a request: one text per point with
+// everything that surrounds it, so that pieces can be compared with the whole. Encoded by the oracle.
+
+import type { Batch, Signal } from '../../src/model.ts';
+import type { LogsRequestJson, MetricsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import {
+  oracleDecodeLogs,
+  oracleDecodeMetrics,
+  oracleEncodeLogs,
+  oracleEncodeMetrics,
+} from '../reference/oracle.ts';
+
+/** A gauge with `pointCount` points, whose values are 0, 1, 2 …; one Resource per service. */
+export function metricsBytes(service: string, pointCount: number, name = 'g'): Buffer {
+  const dataPoints = Array.from({ length: pointCount }, (_, i) => ({
+    timeUnixNano: '1',
+    asDouble: i + 1,
+  }));
+  return oracleEncodeMetrics({
+    resourceMetrics: [
+      {
+        resource: { attributes: [{ key: 'service', value: { stringValue: service } }] },
+        scopeMetrics: [{ scope: { name: 's' }, metrics: [{ name, gauge: { dataPoints } }] }],
+      },
+    ],
+  });
+}
+
+/** Log records with the given bodies. */
+export function logsBytes(service: string, bodies: readonly string[]): Buffer {
+  const logRecords = bodies.map(stringValue => ({ body: { stringValue } }));
+  return oracleEncodeLogs({
+    resourceLogs: [
+      {
+        resource: { attributes: [{ key: 'service', value: { stringValue: service } }] },
+        scopeLogs: [{ logRecords }],
+      },
+    ],
+  });
+}
+
+/** A batch of metrics: services with their number of points. */
+export function metricsBatch(services: Readonly<Record<string, number>>, madeAtMs: number): Batch {
+  const parts = Object.entries(services).map(([service, points]) => ({
+    service,
+    points,
+    bytes: metricsBytes(service, points),
+  }));
+  return batchOf('metrics', parts, madeAtMs);
+}
+
+export function logsBatch(service: string, bodies: readonly string[], madeAtMs: number): Batch {
+  const parts = [{ service, points: bodies.length, bytes: logsBytes(service, bodies) }];
+  return batchOf('logs', parts, madeAtMs);
+}
+
+export function batchOf(
+  signal: Signal,
+  slices: readonly { service: string; points: number; bytes: Buffer }[],
+  madeAtMs: number,
+): Batch {
+  let offset = 0;
+  const parts = slices.map(({ service, points, bytes }) => {
+    const part = { service, points, offset, length: bytes.length };
+    offset += bytes.length;
+    return part;
+  });
+  return { signal, payload: Buffer.concat(slices.map(slice => slice.bytes)), parts, madeAtMs };
+}
+
+/** Every point with all that surrounds it (Resource, scope, metric), as JSON, in order. */
+export function flatPoints(signal: Signal, bytes: Buffer): readonly string[] {
+  return signal === 'metrics'
+    ? flatMetrics(oracleDecodeMetrics(bytes))
+    : flatLogs(oracleDecodeLogs(bytes));
+}
+
+function flatMetrics(request: MetricsRequestJson): string[] {
+  return (request.resourceMetrics ?? []).flatMap(({ scopeMetrics = [], ...resource }) =>
+    scopeMetrics.flatMap(({ metrics = [], ...scope }) =>
+      metrics.flatMap(metric =>
+        Object.entries(metric).flatMap(([kind, data]) => {
+          if (typeof data !== 'object' || !('dataPoints' in data)) return [];
+          const { dataPoints = [], ...rest } = data as { dataPoints?: readonly unknown[] };
+          const around = { resource, scope, metric: { ...metric, [kind]: rest } };
+          return dataPoints.map(point => JSON.stringify({ ...around, point }));
+        }),
+      ),
+    ),
+  );
+}
+
+function flatLogs(request: LogsRequestJson): string[] {
+  return (request.resourceLogs ?? []).flatMap(({ scopeLogs = [], ...resource }) =>
+    scopeLogs.flatMap(({ logRecords = [], ...scope }) =>
+      logRecords.map(record => JSON.stringify({ resource, scope, record })),
+    ),
+  );
+}

@@ -1,0 +1,165 @@
+// One target as the daemon has it: pages and failures in, points out, through the whole of translate(). Points are
+// shown as short texts, with times in seconds after T0, so that a test states what it expects in one line:
+//
+//   sum queries{server_name=a} 5 @60 from -100      a cumulative counter; `delta` and `updown` in the same way
+//   gauge threads{} 7 @60                            no start
+//   histogram h{} count=3 sum=1.5 le1:1 inf:2 @60    `stale` instead of numbers for a marker
+import { createCatalogLookup } from '../../src/catalog/lookup.ts';
+import { defaultConfig } from '../../src/cli/page-files.ts';
+import type { Config, MetricsConfig } from '../../src/config/config.ts';
+import { type ExpositionFormat, SeriesTable } from '../../src/model.ts';
+import type { OtherShards } from '../../src/pipeline/collect/targets.ts';
+import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
+import { deriveOptions } from '../../src/pipeline/derive/options.ts';
+import type { ResourceIdentity } from '../../src/pipeline/encode/identity.ts';
+import { WireWriter } from '../../src/pipeline/encode/wire.ts';
+import { type Scraped, translate, type Translated, type Translation } from '../../src/pipeline.ts';
+import { oracleDecodeMetrics } from '../reference/oracle.ts';
+import { type OtlpPoint, otlpPoints } from './otlp-points.ts';
+
+/** 2026-03-04 09:00 UTC. */
+export const T0: number = Date.UTC(2026, 2, 4, 9);
+
+export interface TargetOptions {
+  /** Ids of the configured services; one, `local`, by default. */
+  readonly services?: readonly string[];
+  readonly metrics?: Partial<MetricsConfig>;
+  readonly temporality?: Config['otlp']['temporality'];
+  readonly unconfigured?: Config['unconfiguredServices'];
+  readonly identity?: Partial<ResourceIdentity>;
+  readonly otherShards?: OtherShards;
+}
+
+/** The clocks of a scrape, where they are not all at the scrape's time; seconds after T0. */
+export interface Clocks {
+  readonly wall?: number;
+  readonly monotonic?: number;
+  readonly server?: number;
+  readonly format?: ExpositionFormat;
+}
+
+/** What one scrape led to. */
+export interface Seen {
+  /** The points made of the page, in the order of the request. */
+  readonly points: readonly OtlpPoint[];
+  /** The bridge's own series: `up` and `scrape_*`. */
+  readonly own: readonly OtlpPoint[];
+  /** The points as texts. */
+  readonly shown: readonly string[];
+  readonly translated: Translated;
+  /** Samples by fate, all services together. */
+  readonly reads: Readonly<Record<string, number>>;
+}
+
+const OWN =
+  /^(?:up|scrape_(?:duration_seconds|samples_scraped|samples_post_metric_relabeling|series_added|body_size_bytes))$/;
+
+export class Target {
+  readonly translation: Translation;
+  readonly #writer = new WireWriter();
+
+  constructor(options: TargetOptions = {}) {
+    const config = configOf(options);
+    const ids = options.services ?? ['local'];
+    const table = new SeriesTable();
+    const lookup = createCatalogLookup(config.metrics.prefixes);
+    const configured = new Map(ids.map((id, index) => [id, index]));
+    this.translation = {
+      table,
+      isKept: false,
+      limits: config.metrics.limits,
+      derive: deriveOptions(config, lookup, configured, options.otherShards),
+      encode: {
+        isDelta: config.otlp.temporality === 'delta',
+        namespace: config.metrics.namespace,
+        dropLabels: new Set(config.metrics.dropLabels),
+        resourceOf: index => {
+          const id = table.services[index]?.id ?? '';
+          return { name: id, id, attributes: {}, server: null, ...options.identity };
+        },
+      },
+    };
+  }
+
+  /** A good answer, `seconds` after T0. */
+  page(seconds: number, text: string | Buffer, clocks: Clocks = {}): Seen {
+    const bytes = Buffer.from(text);
+    const isOpenMetrics = /(^|\n)# EOF\n?$/.test(bytes.toString('latin1'));
+    const format = clocks.format ?? (isOpenMetrics ? 'openmetrics' : 'text');
+    const page = { bytes, format, wireBytes: bytes.length, ...timesOf(seconds, clocks) };
+    return this.#run({ kind: 'page', page });
+  }
+
+  /** A scrape that failed. */
+  fail(seconds: number, reason = 'timeout', clocks: Clocks = {}): Seen {
+    return this.#run({ kind: 'failure', reason, ...timesOf(seconds, clocks) });
+  }
+
+  #run(scraped: Scraped): Seen {
+    const steps = translate(this.translation, scraped, this.#writer);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    const translated = step.value;
+    const all = otlpPoints(oracleDecodeMetrics(translated.batch.payload));
+    const points = all.filter(({ metric }) => !OWN.test(metric));
+    const reads: Record<string, number> = {};
+    for (const { fate, count } of translated.derived.reads)
+      reads[fate] = (reads[fate] ?? 0) + count;
+    return {
+      points,
+      own: all.filter(({ metric }) => OWN.test(metric)),
+      shown: points.map(shownPoint),
+      translated,
+      reads,
+    };
+  }
+}
+
+function configOf(options: TargetOptions): Config {
+  const config = defaultConfig();
+  return {
+    ...config,
+    metrics: { ...config.metrics, ...options.metrics },
+    otlp: { ...config.otlp, temporality: options.temporality ?? 'cumulative' },
+    unconfiguredServices: options.unconfigured ?? 'drop',
+  };
+}
+
+function timesOf(
+  seconds: number,
+  clocks: Clocks,
+): { startedAtMs: number; monotonicMs: number; durationMs: number; serverAtMs: number } {
+  const { wall = seconds, monotonic = seconds, server = Number.NaN } = clocks;
+  return {
+    startedAtMs: T0 + wall * 1000,
+    monotonicMs: 5_000_000 + monotonic * 1000,
+    durationMs: 250,
+    serverAtMs: T0 + server * 1000,
+  };
+}
+
+/** A point as a text; see above. */
+export function shownPoint(point: OtlpPoint): string {
+  const kinds = point.isMonotonic ? 'sum' : 'updown';
+  const sumKind = point.temporality === 'delta' ? 'delta' : kinds;
+  const kind = point.type === 'sum' ? sumKind : point.type;
+  const start = point.startNs === '0' ? '' : ` from ${secondsOf(point.startNs)}`;
+  const numbers =
+    point.type === 'histogram' || point.type === 'summary' ? point.distribution : point.value;
+  const shown = point.flags === 1 ? 'stale' : String(numbers);
+  return `${kind} ${point.metric}{${point.attributes}} ${shown} @${secondsOf(point.timeNs)}${start}`;
+}
+
+function secondsOf(nanoseconds: string): number {
+  return Number(BigInt(nanoseconds) / 1_000_000n - BigInt(T0)) / 1000;
+}
+
+/** The outcome of one service on a page; the only one without an id. */
+export function outcomeOf(seen: Seen, id = 'local'): ServiceOutcome | undefined {
+  return seen.translated.derived.services.find(service => service.id === id);
+}
+
+/** A timestamp in milliseconds for a line of text 0.0.4. */
+export function at(seconds: number): number {
+  return T0 + seconds * 1000;
+}

@@ -1,0 +1,61 @@
+// Calls a verb in the test's own process: keeps what it prints, and lets the test stop it.
+
+import { OperatorError } from '../../src/errors.ts';
+import { systemClock, type Clock } from '../../src/lib/clock.ts';
+import type { TextSink, Verb } from '../../src/cli/verb.ts';
+
+export interface Printed {
+  /** null after an OperatorError, whose lines are in `err`. */
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface CallOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly clock?: Clock;
+  readonly stop?: AbortSignal;
+  /** Told of each line to stdout; false is a reader that goes away. */
+  readonly onLine?: (line: string) => boolean;
+}
+
+export async function callVerb(
+  verb: Verb,
+  args: readonly string[],
+  options: CallOptions = {},
+): Promise<Printed> {
+  const never = new AbortController().signal;
+  const { environment = {}, clock = systemClock, stop = never, onLine = () => true } = options;
+  const out = new KeptSink(onLine);
+  const err = new KeptSink(() => true);
+  const printed = (code: number | null): Printed => ({ code, out: out.text, err: err.text });
+  try {
+    return printed(await verb.run({ args, environment, clock, out, err, stop, stopNow: never }));
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    err.line(error.message);
+    return printed(null);
+  }
+}
+
+class KeptSink implements TextSink {
+  readonly isTerminal = false;
+  readonly columns = Infinity;
+  text = '';
+  readonly #onLine: (line: string) => boolean;
+  #isGone = false;
+
+  constructor(onLine: (line: string) => boolean) {
+    this.#onLine = onLine;
+  }
+
+  line(text: string): void {
+    if (this.#isGone) return;
+    this.text += `${text}\n`;
+    this.#isGone = !this.#onLine(text);
+  }
+
+  taken(): Promise<boolean> {
+    return Promise.resolve(!this.#isGone);
+  }
+}

@@ -1,0 +1,20 @@
+// The heavy suites at their full size, one after the other: `npm run test:full`. .ci/run runs the same suites at the
+// sizes of its budget table. The sizes come in by the environment; a test names the one it reads.
+
+import { spawnSync } from 'node:child_process';
+
+const FULL_SIZES = { FUZZ_RUNS: '10000', KILLS: '200' };
+
+let failedCount = 0;
+for (const project of ['unit', 'e2e', 'fuzz', 'faults', 'real']) {
+  const startedMs = performance.now();
+  const { status } = spawnSync('npx', ['vitest', 'run', '--project', project], {
+    stdio: 'inherit',
+    env: { ...process.env, ...FULL_SIZES },
+  });
+  if (status !== 0) failedCount++;
+  console.log(
+    `== ${project}: exit ${status}, ${Math.round((performance.now() - startedMs) / 1000)} s`,
+  );
+}
+process.exitCode = failedCount === 0 ? 0 : 1;
