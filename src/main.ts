@@ -49,6 +49,13 @@ async function main(argv: readonly string[]): Promise<number> {
     clock: systemClock,
     out: output.out,
     err: output.err,
+    // Looked up when it is asked for: a verb that reads nothing does not open it.
+    terminal: {
+      get input() {
+        return process.stdin;
+      },
+      screen: process.stderr,
+    },
     stop,
     stopNow,
   });

@@ -1,6 +1,8 @@
 // Tables for terminals: columns of plain text, numbers to the right, cut to the width there is. Cells may come from
 // the service or the back end, so control characters never reach the terminal.
 
+import { printableLine } from '../lib/printable.ts';
+
 /** How a column is set; `auto` sets it to the right when all its cells are numbers. */
 export type Alignment = 'left' | 'right' | 'auto';
 
@@ -36,7 +38,7 @@ export function renderTable(
   rows: readonly (readonly string[])[],
   options: TableOptions = {},
 ): string {
-  const cells = rows.map(row => row.map(printable));
+  const cells = rows.map(row => row.map(printableLine));
   const columns = measure(cells, options);
   if (options.width !== undefined) shrink(columns, options.width);
   return cells
@@ -51,11 +53,6 @@ export function textWidth(text: string): number {
   let width = 0;
   for (const { segment } of GRAPHEMES.segment(text)) width += WIDE.test(segment) ? 2 : 1;
   return width;
-}
-
-/** The text in one line, without the characters that make a terminal do something or turn its line around. */
-function printable(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu, '?');
 }
 
 function measure(

@@ -1,6 +1,7 @@
 // What a verb of the command line is made of. Data goes to `out`, messages to `err`; a verb returns its exit code
 // and throws OperatorError for mistakes of the operator (exit 2, printed by main).
 
+import type { Readable, Writable } from 'node:stream';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { OperatorError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -11,10 +12,18 @@ export interface VerbContext {
   readonly clock: Clock;
   readonly out: TextSink;
   readonly err: TextSink;
+  /** For verbs that ask back or show how far they are. */
+  readonly terminal: Terminal;
   /** Aborted by the first SIGTERM or SIGINT: stop taking in, finish what is begun. */
   readonly stop: AbortSignal;
   /** Aborted by the second: stop now. */
   readonly stopNow: AbortSignal;
+}
+
+/** What is typed, and where prompts and progress are shown: beside the data, so that a pipe gets that alone. */
+export interface Terminal {
+  readonly input: Readable & { readonly isTTY?: boolean };
+  readonly screen: Writable & { readonly isTTY?: boolean; readonly columns?: number };
 }
 
 /** Where lines go; a reader that has gone away is no error. */

@@ -1,5 +1,6 @@
 // Calls a verb in the test's own process: keeps what it prints, and lets the test stop it.
 
+import { PassThrough, Readable } from 'node:stream';
 import { OperatorError } from '../../src/errors.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import type { TextSink, Verb } from '../../src/cli/verb.ts';
@@ -15,6 +16,8 @@ export interface CallOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
   readonly stop?: AbortSignal;
+  /** What comes by stdin, which is no terminal. */
+  readonly typed?: string;
   /** Told of each line to stdout; false is a reader that goes away. */
   readonly onLine?: (line: string) => boolean;
 }
@@ -26,11 +29,13 @@ export async function callVerb(
 ): Promise<Printed> {
   const never = new AbortController().signal;
   const { environment = {}, clock = systemClock, stop = never, onLine = () => true } = options;
+  const terminal = { input: Readable.from([options.typed ?? '']), screen: new PassThrough() };
   const out = new KeptSink(onLine);
   const err = new KeptSink(() => true);
   const printed = (code: number | null): Printed => ({ code, out: out.text, err: err.text });
   try {
-    return printed(await verb.run({ args, environment, clock, out, err, stop, stopNow: never }));
+    const streams = { out, err, terminal };
+    return printed(await verb.run({ args, environment, clock, ...streams, stop, stopNow: never }));
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     err.line(error.message);

@@ -1,0 +1,37 @@
+// Tells a person at a terminal that something takes its time: one line beside the data, renewed every second and
+// wiped away at the end. Nothing is shown where nobody looks.
+
+import type { VerbContext } from './verb.ts';
+
+const SECOND_MS = 1000;
+const WIPE = '\r\u001B[K';
+
+/** Waits for `work`; `what` is such as `asking the agent`. */
+export async function withProgress<T>(
+  { clock, terminal }: Pick<VerbContext, 'clock' | 'terminal'>,
+  what: string,
+  work: Promise<T>,
+): Promise<T> {
+  const { screen } = terminal;
+  if (screen.isTTY !== true) return work;
+  const done = new AbortController();
+  const startMs = clock.monotonicMs();
+  const show = async (): Promise<void> => {
+    let isShown = false;
+    for (;;) {
+      await clock.sleep(SECOND_MS, done.signal);
+      if (done.signal.aborted) break;
+      const seconds = Math.round((clock.monotonicMs() - startMs) / SECOND_MS);
+      screen.write(`${WIPE}${what}: ${seconds} s`);
+      isShown = true;
+    }
+    if (isShown) screen.write(WIPE);
+  };
+  const showing = show();
+  try {
+    return await work;
+  } finally {
+    done.abort();
+    await showing;
+  }
+}

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { printableJson, printableLine, printableText } from '../../src/lib/printable.ts';
+
+const ESCAPE = '\u001B[2J';
+const TURNED = '\u202Edrow\u202C';
+
+test('a line stays one line, without anything that a terminal obeys', () => {
+  expect(printableLine(`a\n b${ESCAPE}`)).toBe('a b?[2J');
+  expect(printableLine(TURNED)).toBe('?drow?');
+  expect(printableLine('\u009B31m')).toBe('?31m');
+});
+
+test('a text keeps its lines alone', () => {
+  expect(printableText(`a\r\nb\rc\td${ESCAPE}`)).toBe('a\nb\nc  d?[2J');
+  expect(printableText('\u0007\u0000')).toBe('??');
+});
+
+test('JSON says the same and holds no such character', () => {
+  const value = { text: `x${ESCAPE}\u009B${TURNED}\n` };
+  const json = printableJson(value);
+  expect(JSON.parse(json)).toEqual(value);
+  // The line breaks between members are all there is.
+  expect(json.replaceAll('\n', '')).toMatch(/^[^\p{Cc}\u202A-\u202E]*$/u);
+});
