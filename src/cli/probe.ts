@@ -139,7 +139,11 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
   if (config.logs.isEnabled) ends.push(['logs', otlp.logsEndpoint, otlp.logs]);
   let isGood = true;
   for (const [signal, endpoint, settings] of ends) {
-    const transport = await openTransport(endpoint, settings, 1, context.clock);
+    const transport = await openTransport(endpoint, settings, {
+      config,
+      concurrency: 1,
+      clock: context.clock,
+    });
     const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
     const result = await transport.send(request, new AbortController().signal);
     await transport.close();

@@ -40,12 +40,12 @@ export async function openSenders(options: SendersOptions): Promise<readonly Ope
 async function openSender(
   signal: Signal,
   endpoint: string,
-  config: OtlpSignalConfig,
+  settings: OtlpSignalConfig,
   options: SendersOptions,
 ): Promise<OpenSender> {
-  const { queue, clock, counters, logger } = options;
-  const { concurrency } = options.config.otlp;
-  const transport = await openTransport(endpoint, config, concurrency, clock);
+  const { config, queue, clock, counters, logger } = options;
+  const { concurrency } = config.otlp;
+  const transport = await openTransport(endpoint, settings, { config, concurrency, clock });
   const shown = shownEndpoint(endpoint);
   const meter = new SendMeter({ signal, endpoint: shown, counters, clock, logger });
   const random = Math.random;
@@ -53,18 +53,26 @@ async function openSender(
   return { signal, endpoint: shown, sender };
 }
 
-/** One way to a back end, in the protocol that the configuration names. */
+export interface TransportOptions {
+  /** The whole of it: no secret that it holds may be shown. */
+  readonly config: Config;
+  readonly concurrency: number;
+  readonly clock: Clock;
+}
+
+/** One way to a back end, in the protocol that the signal's settings name. */
 export async function openTransport(
   endpoint: string,
-  config: OtlpSignalConfig,
-  ...[concurrency, clock]: [number, Clock]
+  settings: OtlpSignalConfig,
+  { config, concurrency, clock }: TransportOptions,
 ): Promise<Transport> {
-  const version = programVersion();
-  if (config.protocol === 'grpc') {
+  const apis = [...config.services, ...config.elsewhere].map(({ api }) => api);
+  const shared = { endpoint, config: settings, apis, version: programVersion(), clock };
+  if (settings.protocol === 'grpc') {
     const { OtlpGrpc } = await import('./otlp-grpc.ts');
-    return new OtlpGrpc({ endpoint, config, version, clock });
+    return new OtlpGrpc(shared);
   }
-  return new OtlpHttp({ endpoint, config, concurrency, version, clock });
+  return new OtlpHttp({ ...shared, concurrency });
 }
 
 function shownEndpoint(endpoint: string): string {

@@ -13,7 +13,7 @@ import {
   type ClientOptions,
   type ServiceError,
 } from '@grpc/grpc-js';
-import type { OtlpSignalConfig } from '../../config/config.ts';
+import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Signal } from '../../model.ts';
@@ -29,6 +29,8 @@ export interface OtlpGrpcOptions {
   /** `http://host:port` for a plain connection, `https://` for TLS. */
   readonly endpoint: string;
   readonly config: OtlpSignalConfig;
+  /** Where the service is reached: its secrets must not be shown either. */
+  readonly apis?: readonly ApiConfig[];
   /** The bridge's own version, for User-Agent. */
   readonly version: string;
   readonly clock: Clock;
@@ -71,7 +73,7 @@ export class OtlpGrpc implements Transport {
   constructor(options: OtlpGrpcOptions) {
     const { endpoint, config } = options;
     this.#options = options;
-    this.#redact = createRedactor(config.headers);
+    this.#redact = createRedactor(config.headers, options.apis ?? []);
     this.#credentials = endpoint.startsWith('https:')
       ? ChannelCredentials.createFromSecureContext(createTlsContext(config.tls))
       : ChannelCredentials.createInsecure();

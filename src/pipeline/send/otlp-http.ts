@@ -3,7 +3,7 @@
 // another compression after a restart) is the body made anew. Redirects are not followed.
 
 import { Pool, type Dispatcher } from 'undici';
-import type { OtlpSignalConfig } from '../../config/config.ts';
+import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { otlpJson } from '../encode/otlp-json.ts';
@@ -20,6 +20,8 @@ export interface OtlpHttpOptions {
   readonly endpoint: string;
   /** `protocol` is one of the two over HTTP. */
   readonly config: OtlpSignalConfig;
+  /** Where the service is reached: its secrets must not be shown either. */
+  readonly apis?: readonly ApiConfig[];
   readonly concurrency: number;
   /** The bridge's own version, for User-Agent. */
   readonly version: string;
@@ -49,7 +51,7 @@ export class OtlpHttp implements Transport {
     const url = new URL(options.endpoint);
     this.#options = options;
     this.#path = `${url.pathname}${url.search}`;
-    this.#redact = createRedactor(config.headers);
+    this.#redact = createRedactor(config.headers, options.apis ?? []);
     this.#pool = new Pool(url.origin, {
       connections: concurrency,
       // One deadline stands over the whole exchange, see #exchange.

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { OtlpSignalConfig } from '../../../src/config/config.ts';
+import type { ApiConfig, OtlpSignalConfig } from '../../../src/config/config.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
@@ -10,6 +10,7 @@ import { BackEnd, type Answer } from '../../support/back-end.ts';
 import { TEST_TLS } from '../../support/http-server.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
 import { TestSecret } from '../../support/secret.ts';
+import { testApi } from '../../support/test-api.ts';
 
 const RAW = metricsBytes('a', 3);
 const REQUEST: SendRequest = {
@@ -40,10 +41,15 @@ afterEach(async () => {
   await backEnd.stop();
 });
 
-function connect(config: Partial<OtlpSignalConfig> = {}, url = backEnd.url): OtlpHttp {
+function connect(
+  config: Partial<OtlpSignalConfig> = {},
+  url = backEnd.url,
+  apis: readonly ApiConfig[] = [],
+): OtlpHttp {
   const transport = new OtlpHttp({
     endpoint: `${url}/v1/metrics`,
     config: { ...CONFIG, ...config },
+    apis,
     concurrency: 1,
     version: '1.2.3',
     clock: systemClock,
@@ -239,4 +245,22 @@ test('no answer shows a secret, whatever it echoes', async () => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ partialSuccess: { errorMessage: text } }),
   });
+});
+
+test('no answer shows what is secret at the service', async () => {
+  const key = new TestSecret('canary-of-the-service');
+  const apis = [testApi('https://api.example.com', { key })];
+  const transport = connect({}, backEnd.url, apis);
+  const check = async (): Promise<void> => {
+    const echo = `unknown ${encodeURIComponent(key.reveal())} for ${key.reveal()}`;
+    backEnd.answer = () => ({ status: 401, body: echo });
+    expect(await send(transport)).toMatchObject({
+      reason: expect.stringContaining('unknown [secret] for [secret]'),
+    });
+  };
+  await check();
+  // Also one that was rotated since the start.
+  key.source = 'canary/of=another day';
+  key.refresh();
+  await check();
 });
