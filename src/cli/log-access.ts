@@ -5,7 +5,7 @@ import { Counters } from '../lib/counters.ts';
 import { programVersion } from '../lib/version.ts';
 import { textAt } from '../logs/descriptor.ts';
 import { itemsOf, listPages } from '../logs/list.ts';
-import { LogApi } from '../logs/log-api.ts';
+import { LogApi } from '../service/log-api.ts';
 import type { Config } from '../config/config.ts';
 import { ServiceClients } from '../service/clients.ts';
 import type { ServiceFailure } from '../service/failure.ts';

@@ -4,7 +4,7 @@
 import type { Config } from '../config/config.ts';
 import { listPages } from '../logs/list.ts';
 import { type Descriptor, readDescriptor, readPartition } from '../logs/descriptor.ts';
-import { LogApi } from '../logs/log-api.ts';
+import { LogApi } from '../service/log-api.ts';
 import { planTargets, type Target } from '../pipeline/collect/targets.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import { headerText } from '../service/exchange.ts';
@@ -83,7 +83,9 @@ async function probeList(target: Target, { config, api, context }: Probing): Pro
   }
   const items24h = `${items.length} ${shape === 'archives' ? 'archives' : 'records'}`;
   out.line(`logs     ${target.name}: list of the last day, ${types[0] ?? 'any type'}: ${items24h}`);
-  const itemContext = { pointers: api.pointers, services: target.services, types };
+  const { services, otherShards } = target;
+  const otherServiceCount = otherShards.serviceCount;
+  const itemContext = { pointers: api.pointers, services, otherServiceCount, types };
   const read = items.map(item =>
     shape === 'archives'
       ? readDescriptor(item, itemContext, span)

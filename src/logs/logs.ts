@@ -12,7 +12,7 @@ import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import { ByteBudget } from './byte-budget.ts';
 import type { LogResource } from './chunk.ts';
-import { LogApi } from './log-api.ts';
+import { LogApi } from '../service/log-api.ts';
 import { LogMeter, type PartitionStatus } from './log-meter.ts';
 import { LogPuller } from './log-puller.ts';
 import { LogStore } from './log-store.ts';

@@ -11,7 +11,7 @@ import type { ByteBudget } from './byte-budget.ts';
 import { Chunk, type LogResource } from './chunk.ts';
 import type { ItemContext } from './descriptor.ts';
 import { type Gap, gapRecord, gapUid } from './gap.ts';
-import type { LogApi } from './log-api.ts';
+import type { LogApi } from '../service/log-api.ts';
 import type { LogMeter } from './log-meter.ts';
 import type { LogStore, StateChange, StoreResult } from './log-store.ts';
 import type { Partition } from './partition.ts';

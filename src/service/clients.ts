@@ -8,9 +8,9 @@ import type { Counters } from '../lib/counters.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
 import {
   createServiceBucket,
-  createServiceClient,
-  type ServiceClient,
-  type ServiceClientOptions,
+  createServiceHttp,
+  type ServiceHttp,
+  type ServiceHttpOptions,
 } from './http.ts';
 
 export interface ServiceClientsOptions {
@@ -42,7 +42,7 @@ export function apiIdentity(api: ApiConfig): string {
 
 export class ServiceClients {
   readonly #options: ServiceClientsOptions;
-  readonly #clients = new Map<string, ServiceClient>();
+  readonly #clients = new Map<string, ServiceHttp>();
   readonly #buckets = new Map<string, TokenBucket>();
 
   constructor(options: ServiceClientsOptions) {
@@ -50,12 +50,12 @@ export class ServiceClients {
   }
 
   /** The client for these settings. Throws an OperatorError when the key would not be safe with them. */
-  get(api: ApiConfig): ServiceClient {
+  get(api: ApiConfig): ServiceHttp {
     const identity = apiIdentity(api);
     const known = this.#clients.get(identity);
     if (known !== undefined) return known;
-    const options: ServiceClientOptions = { ...this.#options, api, bucket: this.#bucket(api) };
-    const client = createServiceClient(options);
+    const options: ServiceHttpOptions = { ...this.#options, api, bucket: this.#bucket(api) };
+    const client = createServiceHttp(options);
     this.#clients.set(identity, client);
     return client;
   }

@@ -29,7 +29,7 @@ import { createRedactor, type Redact } from './redact.ts';
 import { redirectOf } from './redirect.ts';
 import { describeFailure, readBadAnswer, type FailureFacts } from './verdict.ts';
 
-export interface ServiceClientOptions {
+export interface ServiceHttpOptions {
   readonly api: ApiConfig;
   readonly clock: Clock;
   readonly counters: Counters;
@@ -70,7 +70,7 @@ type Failed = { readonly ok: false; readonly failure: ServiceFailure };
 export type ServiceResult<Answer> = Timing & (({ readonly ok: true } & Answer) | Failed);
 type Verdict = ({ readonly ok: true } & ServiceAnswer) | Failed;
 
-export interface ServiceClient {
+export interface ServiceHttp {
   /** Reads a path below base_url. It never rejects. */
   get(path: string, options: GetOptions): Promise<ServiceResult<ServiceAnswer>>;
   /** Calls an operation of the API. A request that may have had an effect is never sent twice. */
@@ -100,11 +100,11 @@ export function createServiceBucket(clock: Clock): TokenBucket {
 }
 
 /** Opens no connection yet. Throws an OperatorError when the key would not be safe with these settings. */
-export function createServiceClient(options: ServiceClientOptions): ServiceClient {
-  return new HttpServiceClient(options);
+export function createServiceHttp(options: ServiceHttpOptions): ServiceHttp {
+  return new Door(options);
 }
 
-class HttpServiceClient implements ServiceClient {
+class Door implements ServiceHttp {
   readonly #api: ApiConfig;
   readonly #clock: Clock;
   readonly #bucket: TokenBucket;
@@ -114,7 +114,7 @@ class HttpServiceClient implements ServiceClient {
   readonly #requests: Counter;
   #refused: Credentials | null = null;
 
-  constructor(options: ServiceClientOptions) {
+  constructor(options: ServiceHttpOptions) {
     const { api, clock, counters } = options;
     this.#api = api;
     this.#clock = clock;

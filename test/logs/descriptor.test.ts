@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parsePointer } from '../../src/lib/json-pointer.ts';
 import { type Descriptor, readDescriptor, type Refusal } from '../../src/logs/descriptor.ts';
-import type { LogPointers } from '../../src/logs/log-api.ts';
+import type { LogPointers } from '../../src/service/log-api.ts';
 import { DAY_MS } from '../../src/logs/windows.ts';
 import { ENDPOINTS, testService } from '../support/log-api.ts';
 

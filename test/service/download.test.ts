@@ -5,9 +5,9 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { BodySink } from '../../src/service/exchange.ts';
 import {
-  createServiceClient,
+  createServiceHttp,
   type ServiceAnswer,
-  type ServiceClient,
+  type ServiceHttp,
   type ServiceResult,
 } from '../../src/service/http.ts';
 import { startHttpServer, type Handler } from '../support/http-server.ts';
@@ -40,7 +40,7 @@ class SlowSink implements BodySink {
   }
 }
 
-let client: ServiceClient | undefined;
+let client: ServiceHttp | undefined;
 afterEach(() => client?.close());
 
 async function download(
@@ -49,7 +49,7 @@ async function download(
   options: { maxBodyBytes?: number; idleTimeoutMs?: number; timeoutMs?: number } = {},
 ): Promise<{ result: ServiceResult<ServiceAnswer>; encoding: string | undefined }> {
   await using server = await startHttpServer(handler);
-  client = createServiceClient({
+  client = createServiceHttp({
     api: testApi(server.origin),
     clock: systemClock,
     counters: new Counters(),

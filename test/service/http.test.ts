@@ -4,21 +4,21 @@ import type { ApiConfig } from '../../src/config/config.ts';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import { createServiceClient, type ServiceClient } from '../../src/service/http.ts';
+import { createServiceHttp, type ServiceHttp } from '../../src/service/http.ts';
 import { startHttpServer, startTcpServer, TEST_TLS } from '../support/http-server.ts';
 import { testApi, testSecret } from '../support/test-api.ts';
 
 const METRICS = { accept: 'text/plain', priority: 'metrics' } as const;
 
 interface Opened extends AsyncDisposable {
-  readonly client: ServiceClient;
+  readonly client: ServiceHttp;
   readonly counters: Counters;
 }
 
 function open(baseUrl: string, settings: Partial<ApiConfig> = {}): Opened {
   const counters = new Counters();
   const api = testApi(baseUrl, settings);
-  const client = createServiceClient({ api, clock: systemClock, counters });
+  const client = createServiceHttp({ api, clock: systemClock, counters });
   return { client, counters, [Symbol.asyncDispose]: () => client.close() };
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import {
-  createServiceClient,
+  createServiceHttp,
   type ServiceAnswer,
   type ServiceResult,
 } from '../../src/service/http.ts';
@@ -12,7 +12,7 @@ import { testApi } from '../support/test-api.ts';
 
 async function get(baseUrl: string): Promise<ServiceResult<ServiceAnswer>> {
   const options = { api: testApi(baseUrl), clock: systemClock, counters: new Counters() };
-  const client = createServiceClient(options);
+  const client = createServiceHttp(options);
   try {
     return await client.get('/metrics', { accept: 'text/plain' });
   } finally {

@@ -7,8 +7,8 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { AskOptions } from '../../src/logs/ask.ts';
-import { LogApi } from '../../src/logs/log-api.ts';
-import { createServiceClient } from '../../src/service/http.ts';
+import { LogApi } from '../../src/service/log-api.ts';
+import { createServiceHttp } from '../../src/service/http.ts';
 import { startHttpServer, type RecordedRequest } from './http-server.ts';
 import { testApi } from './test-api.ts';
 
@@ -31,7 +31,7 @@ export async function openLogApi(
     const answer = answers[Math.min(number++, answers.length - 1)];
     answer?.(response, request);
   });
-  const client = createServiceClient({
+  const client = createServiceHttp({
     api: testApi(server.origin),
     clock: systemClock,
     counters: new Counters(),

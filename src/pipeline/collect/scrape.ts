@@ -9,7 +9,7 @@ import type { Counter, Counters } from '../../lib/counters.ts';
 import type { Page, ScrapeTime } from '../../model.ts';
 import type { FailureReason, ServiceFailure } from '../../service/failure.ts';
 import { headerText } from '../../service/exchange.ts';
-import type { ServiceAnswer, ServiceClient, ServiceResult } from '../../service/http.ts';
+import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http.ts';
 import { HoldOff } from './hold-off.ts';
 import { recognize } from './recognize.ts';
 import type { Target } from './targets.ts';
@@ -35,7 +35,7 @@ export type ScrapeResult =
 
 export interface ScraperOptions {
   readonly target: Target;
-  readonly client: ServiceClient;
+  readonly client: ServiceHttp;
   /** `metrics.limits.body`: of the unpacked page. */
   readonly bodyBytesMax: number;
   /** Shared by all targets. */

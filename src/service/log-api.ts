@@ -3,14 +3,14 @@
 
 import type { LogEndpointsConfig } from '../config/config.ts';
 import { type JsonPointer, parsePointer } from '../lib/json-pointer.ts';
-import type { BodySink } from '../service/exchange.ts';
-import type { JsonAnswer, ServiceAnswer, ServiceClient, ServiceResult } from '../service/http.ts';
-import type { Priority } from '../service/call.ts';
+import type { BodySink } from './exchange.ts';
+import type { JsonAnswer, ServiceAnswer, ServiceHttp, ServiceResult } from './http.ts';
+import type { Priority } from './call.ts';
 
 export type LogPointers = Readonly<Record<keyof LogEndpointsConfig['pointers'], JsonPointer>>;
 
 export interface LogApiOptions {
-  readonly client: ServiceClient;
+  readonly client: ServiceHttp;
   readonly endpoints: LogEndpointsConfig;
   /** The API's own timeout, which holds for every answer but an archive, and between any two pieces of that. */
   readonly timeoutMs: number;
