@@ -25,6 +25,8 @@ export interface ItemContext {
   readonly pointers: LogPointers;
   /** The configured services of this API. */
   readonly services: readonly ServiceConfig[];
+  /** How many more are configured for it, which other shards take. */
+  readonly otherServiceCount: number;
   /** [] for any. */
   readonly types: readonly string[];
 }
@@ -60,7 +62,7 @@ export function readPartition(item: unknown, context: ItemContext): Partition | 
   if (knownType === '' || (types.length > 0 && !types.includes(knownType))) return 'type';
   const server = textAt(pointers.server, item);
   const source = textAt(pointers.source, item);
-  const service = findService(context.services, source, textAt(pointers.service, item));
+  const service = findService(context, source, textAt(pointers.service, item));
   if (service === null) return 'service';
   return { service, source: source === '' ? server : source, server, type: knownType };
 }
@@ -74,7 +76,7 @@ export function textAt(pointer: JsonPointer, item: unknown): string {
 
 /** The source is `<service id>/<…>`; else the service is named by its id, or by the name it is configured with. */
 function findService(
-  services: readonly ServiceConfig[],
+  { services, otherServiceCount }: ItemContext,
   source: string,
   serviceText: string,
 ): ServiceConfig | null {
@@ -87,7 +89,8 @@ function findService(
   if (byText !== undefined) return byText;
   // As with the metrics: what names no service belongs to the only one that is configured.
   const isUnnamed = source === '' && serviceText === '';
-  return isUnnamed && services.length === 1 ? (services[0] ?? null) : null;
+  const isOnly = services.length === 1 && otherServiceCount === 0;
+  return isUnnamed && isOnly ? (services[0] ?? null) : null;
 }
 
 function sizeAt(pointer: JsonPointer, item: unknown): number | null {

@@ -51,11 +51,13 @@ export class Logs {
     const budget = new ByteBudget(clock, config.logs.limits.downloadPerHourBytes);
     const permits = new Permits(ARCHIVES_AT_ONCE);
     this.#meter = meter;
-    this.pullers = planTargets(config).map(({ id, name, services, api }) => {
+    const targets = planTargets(config).filter(({ services }) => services.length > 0);
+    this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
       const context = new PullContext({
         name,
         config: config.logs,
         services,
+        otherServiceCount: otherShards.serviceCount,
         api: new LogApi({
           client: clients.get(api),
           endpoints: config.logs.endpoints,

@@ -22,6 +22,8 @@ export interface PullContextOptions {
   readonly name: string;
   readonly config: LogsConfig;
   readonly services: readonly ServiceConfig[];
+  /** How many more services other shards take of the same API. */
+  readonly otherServiceCount: number;
   readonly api: LogApi;
   readonly queue: Queue;
   readonly store: LogStore;
@@ -54,8 +56,8 @@ export class PullContext {
 
   constructor(options: PullContextOptions) {
     this.options = options;
-    const { api, services, config } = options;
-    this.items = { pointers: api.pointers, services, types: config.types };
+    const { api, services, otherServiceCount, config } = options;
+    this.items = { pointers: api.pointers, services, otherServiceCount, types: config.types };
   }
 
   /** The service's clock, as far as it is known. */

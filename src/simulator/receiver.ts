@@ -21,7 +21,7 @@ import {
   refusalBody,
   successBody,
 } from './receiver-response.ts';
-import { readBody } from './request-body.ts';
+import { hasLeft, readBody } from './request-body.ts';
 import { RequestRecord } from './request-record.ts';
 
 export interface ReceiverOptions extends ListenOptions {
@@ -143,7 +143,8 @@ export class Receiver {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request, BODY_BYTES_MAX);
-    if (body.kind === 'broken') return void response.destroy();
+    // What is read only after its sender has gone counts as never received.
+    if (body.kind === 'broken' || (await hasLeft(request))) return void response.destroy();
     this.requests.add(request, this.#options.clock.nowMs());
     this.totals.requests++;
     const behaviour = this.#takeBehaviour();

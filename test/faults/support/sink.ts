@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import { hasLeft } from '../../../src/simulator/request-body.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { otlpPoints, type OtlpPoint } from '../../support/otlp-points.ts';
 
@@ -118,9 +119,7 @@ export class Sink {
     }
     const { afterMs = 0, rejected = 0 } = verdict.kind === 'accept' ? verdict : {};
     if (afterMs > 0) await new Promise(resolve => setTimeout(resolve, afterMs));
-    await polled();
-    const { destroyed, readableEnded, writable } = request.socket;
-    if (destroyed || readableEnded || !writable) {
+    if (await hasLeft(request)) {
       this.lostAnswers++;
       return this.#note(0);
     }
@@ -133,11 +132,6 @@ export class Sink {
   #note(status: number): void {
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
   }
-}
-
-/** Lets the loop look at its sockets, so that a sender that left while the loop was busy is seen to have left. */
-async function polled(): Promise<void> {
-  for (let turn = 0; turn < 2; turn++) await new Promise(resolve => setImmediate(resolve));
 }
 
 function decode(request: IncomingMessage, body: Buffer): MetricsRequestJson {
