@@ -6,6 +6,7 @@ import { collector } from './parts/collector.ts';
 import { exporter } from './parts/exporter.ts';
 import { mariadb, mariadbCluster, mariadbPlugins } from './parts/mariadb.ts';
 import { prometheus } from './parts/prometheus.ts';
+import { promtool } from './parts/promtool.ts';
 import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { vmagent } from './parts/vmagent.ts';
 import { exclusively } from './support/folder.ts';
@@ -20,6 +21,7 @@ const parts = [
   vmagent,
   collector,
   prometheus,
+  promtool,
 ];
 
 async function main(names: readonly string[]): Promise<number> {
