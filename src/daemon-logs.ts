@@ -2,7 +2,8 @@
 // demand, since a bridge without logs need not carry them.
 
 import type { ServiceConfig } from './config/config.ts';
-import { type DaemonOptions, type DaemonParts, serverOf } from './daemon.ts';
+import type { DaemonOptions, DaemonParts } from './daemon.ts';
+import { serverOf } from './daemon-targets.ts';
 import type { LogResource } from './logs/chunk.ts';
 import { createLineReader } from './logs/formats/reader.ts';
 import { Logs } from './logs/logs.ts';

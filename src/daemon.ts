@@ -1,11 +1,13 @@
 // Builds every part of the bridge from its Config and owns their lives: the sink is started first, the source is
-// stopped first. `run` and `demo` keep one running, `once` lets it do a single cycle.
+// stopped first. `run` and `demo` keep one running, `once` lets it do a single cycle. A reload builds another one, to
+// which the former leaves its queue, its counters, and the memory of every target that has not changed (supervisor.ts).
 
-import { createCatalogLookup } from './catalog/lookup.ts';
-import type { ApiConfig, Config } from './config/config.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isSame } from './config/compare.ts';
+import type { Config } from './config/config.ts';
 import { notBuiltYet } from './config/not-built-yet.ts';
 import type { openLogs } from './daemon-logs.ts';
-import { bug } from './errors.ts';
+import { pipelineTarget } from './daemon-targets.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import { Counters } from './lib/counters.ts';
@@ -14,18 +16,14 @@ import type { Logs } from './logs/logs.ts';
 import { Throttle } from './lib/throttle.ts';
 import { untilAborted } from './lib/until-aborted.ts';
 import { programVersion } from './lib/version.ts';
-import { SeriesTable } from './model.ts';
 import { Schedule } from './pipeline/collect/schedule.ts';
-import { Scraper } from './pipeline/collect/scrape.ts';
 import { planTargets, type Target } from './pipeline/collect/targets.ts';
-import { deriveOptions } from './pipeline/derive/options.ts';
-import { MARKS, readState, STARTS } from './pipeline/derive/state.ts';
-import type { ResourceIdentity } from './pipeline/encode/identity.ts';
+import { MARKS, readState, saveState, STARTS, type StateBlobs } from './pipeline/derive/state.ts';
 import { openQueue } from './pipeline/queue/open-queue.ts';
 import type { Queue } from './pipeline/queue/queue.ts';
 import { openSenders, type OpenSender } from './pipeline/send/open-senders.ts';
 import { TranslateMeter } from './pipeline/translate-meter.ts';
-import { Pipeline, type PipelineTarget, type Translation } from './pipeline.ts';
+import { Pipeline, type PipelineTarget } from './pipeline.ts';
 import { ServiceClients } from './service/clients.ts';
 import { registerLiveCounters } from './status/live-counters.ts';
 import type { OwnTelemetry } from './status/own-telemetry.ts';
@@ -36,12 +34,16 @@ export interface DaemonOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** The running one whose place is taken; what it keeps for its life must be the same: see config/compare.ts. */
+  readonly former?: Daemon;
 }
 
 /** How long one pull of logs may take that is waited for. */
 const PULL_MS = 900_000;
 /** How long a first stop waits for the back end before what is left stays in the queue. */
 const FLUSH_MS = 10_000;
+/** How long the next daemon waits for the answer to a request under way, so that it is not sent again. */
+const HAND_OVER_MS = 2000;
 
 export class Daemon {
   readonly config: Config;
@@ -62,19 +64,25 @@ export class Daemon {
   readonly #startTelemetry: () => OwnTelemetry | null;
   #telemetry: OwnTelemetry | null = null;
   #running: Promise<void> = Promise.resolve();
+  #isStopping = false;
+  readonly #wasReady: boolean;
 
   private constructor(options: DaemonOptions, parts: DaemonParts) {
-    const { config, clock, logger } = options;
+    const { config, clock, logger, former } = options;
     const { counters, queue } = parts;
     this.config = config;
     this.counters = counters;
     this.queue = queue;
     this.senders = parts.senders;
-    this.startedAtMs = clock.nowMs();
+    this.startedAtMs = former?.startedAtMs ?? clock.nowMs();
+    this.#wasReady = former?.hasCycled === true;
     this.#clients = parts.clients;
     const planned = config.metrics.isEnabled ? planTargets(config) : [];
     const throttle = new Throttle({ clock });
-    this.targets = planned.map(target => new TargetLog(target, { clock, logger, throttle }));
+    this.targets = planned.map(
+      target =>
+        former?.unchanged(target, config) ?? new TargetLog(target, { clock, logger, throttle }),
+    );
     this.logs = parts.openLogs?.({ options, parts, targets: this.targets }) ?? null;
     const targets = this.targets.map(log => pipelineTarget(log, { config, clock, parts }));
     this.#pipelineTargets = targets;
@@ -89,7 +97,11 @@ export class Daemon {
       queue,
       senders: parts.senders,
     });
-    this.#schedule = new Schedule(planned, { clock, counters: parts.counters });
+    this.#schedule = new Schedule(planned, {
+      clock,
+      counters,
+      dueMs: target => former?.dueMs(target),
+    });
     this.#pipeline = new Pipeline({
       targets,
       schedule: this.#schedule,
@@ -101,14 +113,20 @@ export class Daemon {
     });
   }
 
-  /** Opens the queue and the ways in and out; nothing runs yet. Throws OperatorError for what cannot be opened. */
+  /**
+   * Opens the queue and the ways in and out; nothing runs yet. Throws OperatorError for what cannot be opened; a
+   * former daemon then goes on as if nothing had happened, otherwise it has ended.
+   */
   static async open(options: DaemonOptions): Promise<Daemon> {
-    const { config, clock, logger } = options;
-    const counters = new Counters();
+    const { config, clock, logger, former } = options;
+    const counters = former?.counters ?? new Counters();
     for (const key of notBuiltYet(config))
       logger.warn({ key }, 'this key is accepted but its part is not built yet: it has no effect');
-    const queue = await openQueue({ config, clock, counters, logger });
-    const senders = await openSenders({ config, queue, clock, counters, logger });
+    const queue = former?.queue ?? (await openQueue({ config, clock, counters, logger }));
+    const isSameEnd = former !== undefined && isSame(former.config.otlp, config.otlp);
+    const senders = isSameEnd
+      ? former.senders
+      : await openSenders({ config, queue, clock, counters, logger });
     const userAgent = `prom2otlp/${programVersion()}`;
     const clients = new ServiceClients({ clock, counters, userAgent });
     const buffers = new BodyBufferPool();
@@ -118,24 +136,73 @@ export class Daemon {
       : null;
     const openLogs = config.logs.isEnabled ? (await import('./daemon-logs.ts')).openLogs : null;
     const parts = { counters, queue, senders, clients, buffers, startTelemetry, openLogs };
-    const daemon = new Daemon(options, parts);
-    await daemon.#restore();
+    const daemon = await closingOnError(() => new Daemon(options, parts), isSameEnd ? [] : senders);
+    if (former !== undefined) await former.#handOver(daemon);
+    await daemon.#restore(former);
     return daemon;
   }
 
-  /** Gives each target what a former process knew of its series. */
-  async #restore(): Promise<void> {
-    for (const { id, translation } of this.#pipelineTargets) {
-      const starts = await this.queue.readState(STARTS, id);
-      const marks = await this.queue.readState(MARKS, id);
-      if (starts !== null && marks !== null) translation.table.restored = readState(starts, marks);
+  /** Gives each target what a former process, or daemon, knew of its series. */
+  async #restore(former: Daemon | undefined): Promise<void> {
+    for (const [index, { id, translation }] of this.#pipelineTargets.entries()) {
+      const log = this.targets[index];
+      if (log !== undefined && former?.targets.includes(log) === true) continue;
+      const known = former === undefined ? null : await former.#knowledgeOf(id);
+      const blobs = known ?? {
+        starts: await this.queue.readState(STARTS, id),
+        marks: await this.queue.readState(MARKS, id),
+      };
+      const { starts, marks } = blobs;
+      if (starts != null && marks !== null) translation.table.restored = readState(starts, marks);
     }
+  }
+
+  /** What it knows of a target, as it would be stored; null when it does not have the target. */
+  async #knowledgeOf(id: string): Promise<StateBlobs | null> {
+    const target = this.#pipelineTargets.find(one => one.id === id);
+    if (target === undefined) return null;
+    const { table } = target.translation;
+    // Whatever is stored already, all of it is wanted.
+    table.savedStarts = null;
+    const steps = saveState(table);
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) await nextTurn();
+    return step.value;
+  }
+
+  /** Ends all but what the next daemon has taken over. What is being scraped still comes into the queue. */
+  async #handOver(next: Daemon): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    this.#live.close();
+    await this.#clients.close();
+    if (isSame(this.config.telemetry, next.config.telemetry)) next.#telemetry = this.#telemetry;
+    else await this.#telemetry?.close();
+    const ended = this.senders.filter(sender => !next.senders.includes(sender));
+    await Promise.all(ended.map(({ sender }) => sender.close(HAND_OVER_MS)));
+  }
+
+  /** The memory of a target that a changed configuration would translate in the same way; null when it has none. */
+  unchanged(target: Target, config: Config): TargetLog | null {
+    const log = this.targets.find(one => one.target.id === target.id);
+    if (log === undefined || !isSame(log.target, target)) return null;
+    const { metrics, unconfiguredServices } = this.config;
+    const isReadAlike =
+      isSame(metrics, config.metrics) && unconfiguredServices === config.unconfiguredServices;
+    return isReadAlike ? log : null;
+  }
+
+  /** When a target is due (monotonic), if it is polled as often; undefined when it is not known. */
+  dueMs({ id, intervalMs }: Pick<Target, 'id' | 'intervalMs'>): number | undefined {
+    const index = this.targets.findIndex(({ target }) => target.id === id);
+    const isSameInterval = this.targets[index]?.target.intervalMs === intervalMs;
+    return isSameInterval ? this.#schedule.dueMs(index) : undefined;
   }
 
   /** Starts sending, then collecting. */
   start(): void {
     for (const { sender } of this.senders) sender.start();
-    this.#telemetry = this.#startTelemetry();
+    this.#telemetry ??= this.#startTelemetry();
     const { signal } = this.#stopping;
     this.#running = Promise.all([this.#pipeline.run(signal), this.logs?.run(signal)]).then(
       () => undefined,
@@ -157,16 +224,21 @@ export class Daemon {
   }
 
   get isStopping(): boolean {
-    return this.#stopping.signal.aborted;
+    return this.#isStopping;
   }
 
-  /** True once every target has been scraped and translated for the first time. */
+  get logger(): Logger {
+    return this.#options.logger;
+  }
+
+  /** True once every target has been scraped and translated for the first time; a reload does not take that back. */
   get hasCycled(): boolean {
-    return this.targets.every(target => target.scrapeCount > 0);
+    return this.#wasReady || this.targets.every(target => target.scrapeCount > 0);
   }
 
   /** Stops collecting, delivers what it can (unless `now` is aborted), and closes everything. */
   async stop(now: AbortSignal): Promise<void> {
+    this.#isStopping = true;
     this.#stopping.abort();
     await Promise.race([this.#finish(), untilAborted(now)]);
     this.#live.close();
@@ -211,61 +283,12 @@ export interface DaemonParts {
   readonly openLogs: typeof openLogs | null;
 }
 
-function pipelineTarget(
-  log: TargetLog,
-  context: { readonly config: Config; readonly clock: Clock; readonly parts: DaemonParts },
-): PipelineTarget {
-  const { config, clock, parts } = context;
-  const { target } = log;
-  const { counters, buffers } = parts;
-  const client = parts.clients.get(target.api);
-  const bodyBytesMax = config.metrics.limits.bodyBytes;
-  return {
-    id: target.id,
-    scraper: new Scraper({ target, client, bodyBytesMax, buffers, clock, counters }),
-    translation: translationOf(target, config, log.table),
-    onTranslated: (result, translated) => log.note(result, translated),
-  };
-}
-
-/** Where a service is reached, as its Resource has it. */
-export function serverOf({ baseUrl }: ApiConfig): ResourceIdentity['server'] {
-  const url = new URL(baseUrl);
-  return {
-    address: url.hostname,
-    port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
-    scheme: url.protocol.slice(0, -1),
-  };
-}
-
-/** The table and the rules for one target's pages. */
-export function translationOf(
-  target: Target,
-  config: Config,
-  table: SeriesTable = new SeriesTable(),
-): Translation {
-  const server = serverOf(target.api);
-  const resourceOf = (index: number): ResourceIdentity => {
-    const slot = table.services[index] ?? bug(`no service ${index}`);
-    const entry = config.services[slot.configIndex];
-    const { name = slot.id, attributes = {} } = entry ?? {};
-    return { name, id: slot.id, attributes, server };
-  };
-  return {
-    table,
-    isKept: config.queue.directory !== null,
-    limits: config.metrics.limits,
-    derive: deriveOptions(
-      config,
-      createCatalogLookup(config.metrics.prefixes),
-      target.configured,
-      target.otherShards,
-    ),
-    encode: {
-      isDelta: config.otlp.temporality === 'delta',
-      namespace: config.metrics.namespace,
-      dropLabels: new Set(config.metrics.dropLabels),
-      resourceOf,
-    },
-  };
+/** What comes of `make`; where it throws, senders that nobody will use are closed. */
+async function closingOnError<T>(make: () => T, senders: readonly OpenSender[]): Promise<T> {
+  try {
+    return make();
+  } catch (error) {
+    await Promise.all(senders.map(({ sender }) => sender.close()));
+    throw error;
+  }
 }

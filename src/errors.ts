@@ -12,6 +12,7 @@ export type OperatorErrorCode =
   | 'E_CONFIG_VALUE'
   | 'E_CONFIG_SECRET'
   | 'E_CONFIG_ENV'
+  | 'E_CONFIG_RESTART'
   | 'E_CLI_USAGE'
   | 'E_FILE_READ'
   | 'E_QUEUE_OPEN'

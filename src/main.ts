@@ -4,6 +4,7 @@
 import { openOutput } from './cli/output.ts';
 import { usageError, type Verb } from './cli/verb.ts';
 import { causeText, OperatorError, formatMistake } from './errors.ts';
+import { Bell } from './lib/bell.ts';
 import { systemClock } from './lib/clock.ts';
 import { armFailpoint } from './lib/failpoint.ts';
 
@@ -43,6 +44,8 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const [stop, stopNow] = verb.isStoppable === true ? signals() : NO_SIGNALS;
+  const hangUp = new Bell();
+  if (verb.isReloadable === true) process.on('SIGHUP', () => hangUp.ring());
   return verb.run({
     args: rest,
     environment: process.env,
@@ -58,6 +61,7 @@ async function main(argv: readonly string[]): Promise<number> {
     },
     stop,
     stopNow,
+    hangUp,
   });
 }
 

@@ -51,7 +51,7 @@ and decodes what arrives at a receiver. Prints where the status page is. Ends wi
     });
     const logger = createLogger({ level: 'warn', format: 'text', clock });
     const daemon = await Daemon.open({ config, clock, logger });
-    const status = await serveStatus(daemon, clock);
+    const status = await serveStatus({ daemon, lastReload: null }, clock);
     daemon.start();
     context.out.line(`simulated service   ${simulator.url}/observability/v2/metrics`);
     context.out.line(`receiver (OTLP)     ${receiver.url}/v1/metrics`);

@@ -14,7 +14,7 @@ import { WireWriter } from '../pipeline/encode/wire.ts';
 import { openTransport } from '../pipeline/send/open-senders.ts';
 import { translate, type Translation } from '../pipeline.ts';
 import { ServiceClients } from '../service/clients.ts';
-import { translationOf } from '../daemon.ts';
+import { translationOf } from '../daemon-targets.ts';
 import { probeLogs } from './probe-logs.ts';
 import { renderTable } from './table.ts';
 import type { VerbContext } from './verb.ts';

@@ -1,11 +1,8 @@
-// `run`: the daemon. Starts the bridge and its status page, and stops both when told to.
+// `run`: the daemon. Starts the bridge and its status page, reloads it, and stops both when told to.
 
-import { loadConfig } from '../config/load.ts';
-import { Daemon } from '../daemon.ts';
-import { createLogger } from '../lib/log.ts';
-import { untilAborted } from '../lib/until-aborted.ts';
 import { programVersion } from '../lib/version.ts';
 import { serveStatus } from '../status/serve-status.ts';
+import { Supervisor } from '../supervisor.ts';
 import { readArgs, refuseWords, usageError, type Verb, type VerbContext } from './verb.ts';
 
 const VERB = 'run';
@@ -18,6 +15,9 @@ Usage: prom2otlp run --config FILE
 Scrapes, types, queues and sends until it is told to stop. The first SIGTERM or SIGINT stops collecting and
 delivers what it can; what is left stays in the queue. The second stops now.
 
+SIGHUP, and a change of the configuration or of a file that it names (a key, a certificate), load it again: what has
+not changed goes on undisturbed. A configuration with a mistake is not used; the log and the status page say why.
+
   --config FILE   the configuration (config/prom2otlp.example.yaml shows every key)
 
 Exit: 0 after a clean stop, 1 when something is broken, 2 for a mistake in the configuration.
@@ -25,31 +25,24 @@ Exit: 0 after a clean stop, 1 when something is broken, 2 for a mistake in the c
 Example:
   prom2otlp check --config /etc/prom2otlp.yaml && prom2otlp run --config /etc/prom2otlp.yaml`,
   isStoppable: true,
+  isReloadable: true,
   run: async context => {
-    const config = loadConfig({
-      file: configFile(VERB, context),
-      environment: context.environment,
-    });
-    const { clock } = context;
-    const logger = createLogger({ ...config.log, clock });
-    const daemon = await Daemon.open({ config, clock, logger });
-    const status = await serveStatus(daemon, clock);
-    daemon.start();
-    logger.info(
-      {
-        version: programVersion(),
-        targets: daemon.targets.length,
-        services: config.services.length,
-        status: status.url,
-      },
-      'started',
-    );
-    await untilAborted(context.stop);
+    const { clock, environment, stop, stopNow } = context;
+    const file = configFile(VERB, context);
+    const supervisor = await Supervisor.open({ file, environment, clock });
+    const status = await serveStatus(supervisor, clock);
+    const running = supervisor.run(stop, context.hangUp);
+    const { logger } = supervisor;
+    const { targets, config } = supervisor.daemon;
+    const [version, services] = [programVersion(), config.services.length];
+    logger.info({ version, targets: targets.length, services, status: status.url }, 'started');
+    await running;
     logger.info({}, 'stopping: collecting has ended, what is queued is being delivered');
-    await daemon.stop(context.stopNow);
+    const { daemon } = supervisor;
+    await daemon.stop(stopNow);
     await status.close();
     logger.info({ left: daemon.leftPoints() }, 'stopped');
-    return context.stopNow.aborted ? 1 : 0;
+    return stopNow.aborted ? 1 : 0;
   },
 };
 

@@ -4,6 +4,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { OperatorError } from '../errors.ts';
+import type { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 
 export interface VerbContext {
@@ -18,6 +19,8 @@ export interface VerbContext {
   readonly stop: AbortSignal;
   /** Aborted by the second: stop now. */
   readonly stopNow: AbortSignal;
+  /** Rings at each SIGHUP: read the configuration again. */
+  readonly hangUp: Bell;
 }
 
 /** What is typed, and where prompts and progress are shown: beside the data, so that a pipe gets that alone. */
@@ -42,6 +45,8 @@ export interface Verb {
   readonly help: string;
   /** True: the verb ends on `stop`. Otherwise signals end the process at once, as they do anywhere. */
   readonly isStoppable?: boolean;
+  /** True: the verb listens to `hangUp`. Otherwise SIGHUP ends the process, as it does anywhere. */
+  readonly isReloadable?: boolean;
   run(context: VerbContext): Promise<number>;
 }
 

@@ -26,17 +26,14 @@ export interface LoadOptions {
   readonly file: string;
   /** Kept: secrets that come from a variable are read again from it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-}
-
-export interface ParseOptions extends LoadOptions {
-  /** Reads the files that the text refers to; the file system unless told otherwise. */
+  /** Reads the file and those that it refers to; the file system unless told otherwise. */
   readonly readFile?: ReadTextFile;
 }
 
 /** Reads and judges a configuration file. Throws one OperatorError with every mistake in it. */
 export function loadConfig(options: LoadOptions): Config {
-  const { file } = options;
-  const found = readTextFile(resolve(file));
+  const { file, readFile = readTextFile } = options;
+  const found = readFile(resolve(file));
   if ('text' in found) return parseConfig(found.text, options);
   throw new OperatorError([
     {
@@ -48,7 +45,7 @@ export function loadConfig(options: LoadOptions): Config {
 }
 
 /** The same for a text that was read elsewhere. `options.file` need not exist. */
-export function parseConfig(text: string, options: ParseOptions): Config {
+export function parseConfig(text: string, options: LoadOptions): Config {
   const { file, environment, readFile = readTextFile } = options;
   const sources = { directory: dirname(resolve(file)), environment, readFile };
   const tree = readTree(text, file, sources);

@@ -6,6 +6,7 @@ import type { Daemon } from '../daemon.ts';
 import type { Clock } from '../lib/clock.ts';
 import { programVersion } from '../lib/version.ts';
 import { FATE_NAMES, type Family, FATE, type SeriesTable, type Signal } from '../model.ts';
+import type { Reload } from '../supervisor.ts';
 import { accountReport } from './account-report.ts';
 import { logsReport } from './logs-report.ts';
 import {
@@ -23,7 +24,11 @@ const SIGNALS: readonly Signal[] = ['metrics', 'logs'];
 const KEPT_FATES: ReadonlySet<string> = new Set(['used', 'metadata', 'repeated']);
 
 /** The daemon's state as /status.json says it. */
-export async function reportOf(daemon: Daemon, clock: Clock): Promise<StatusReport> {
+export async function reportOf(
+  daemon: Daemon,
+  clock: Clock,
+  lastReload: Reload | null,
+): Promise<StatusReport> {
   const waitingFor = waitingForOf(daemon);
   return {
     version: programVersion(),
@@ -40,12 +45,14 @@ export async function reportOf(daemon: Daemon, clock: Clock): Promise<StatusRepo
     account: accountReport(daemon.queue.account),
     logs: logsReport(daemon.logs),
     backups: null,
+    reload: reloadReport(lastReload),
     notes: notesOf(daemon.config, daemon),
   };
 }
 
 /** What /readyz still waits for. */
 export function waitingForOf(daemon: Daemon): readonly string[] {
+  if (daemon.hasCycled) return [];
   return daemon.targets
     .filter(({ scrapeCount }) => scrapeCount === 0)
     .map(({ target }) => `the first scrape of ${target.name}`);
@@ -166,6 +173,10 @@ async function setAsideReports(daemon: Daemon): Promise<StatusReport['setAside']
       reason,
       at: instant(atMs),
     }));
+}
+
+function reloadReport(last: Reload | null): StatusReport['reload'] {
+  return last === null ? null : { at: instant(last.atMs), mistakes: last.mistakes };
 }
 
 function notesOf(config: Config, daemon: Daemon): readonly string[] {

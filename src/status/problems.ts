@@ -45,6 +45,7 @@ export function withProblems(report: StatusReport): StatusDocument {
 /** All problems, errors first; at most PROBLEMS_SHOWN_MAX, and one more that counts the rest. */
 export function findProblems(report: StatusReport): readonly StatusProblem[] {
   const all = [
+    ...reloadProblems(report),
     ...report.targets.flatMap(targetProblems),
     ...serviceProblems(report),
     ...report.senders.flatMap(sender => senderProblems(sender, report)),
@@ -66,6 +67,15 @@ export function findProblems(report: StatusReport): readonly StatusProblem[] {
 
 function problem(severity: Severity, subject: string, { message, hint }: Advice): StatusProblem {
   return { severity, subject, message, hint };
+}
+
+function reloadProblems({ reload }: StatusReport): readonly StatusProblem[] {
+  const [first, ...rest] = reload?.mistakes ?? [];
+  if (first === undefined) return [];
+  const more = rest.length === 0 ? '' : `; and ${counted(rest.length, 'more mistake')}`;
+  const message = `the changed configuration is not used, the former one stays: ${first}${more}`;
+  const hint = 'Mend it: it is read again when it changes. prom2otlp check tells all of it.';
+  return [problem('error', 'configuration', { message, hint })];
 }
 
 function targetProblems(target: TargetReport): readonly StatusProblem[] {

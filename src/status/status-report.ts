@@ -34,6 +34,8 @@ export interface StatusReport {
   readonly logs: LogsReport | null;
   /** null while backups are not watched. */
   readonly backups: BackupsReport | null;
+  /** The last attempt to load a changed configuration; null before the first. */
+  readonly reload: ReloadReport | null;
   /** Whatever else the operator should know, as sentences: keys that have no effect, a store that was repaired. */
   readonly notes: readonly string[];
 }
@@ -97,6 +99,12 @@ export interface ServiceReport {
   readonly families: Readonly<Partial<Record<Family, number>>>;
   /** Samples of the last page that made no point, by reason. */
   readonly droppedByReason: Readonly<Record<string, number>>;
+}
+
+export interface ReloadReport {
+  readonly at: string;
+  /** Why the changed configuration is not used, a line each; [] when it is. */
+  readonly mistakes: readonly string[];
 }
 
 export interface QueueReport {

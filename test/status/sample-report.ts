@@ -34,6 +34,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     account: accountReport(sampleAccount()),
     logs: null,
     backups: null,
+    reload: null,
     notes: [],
     ...changes,
   };

@@ -2,6 +2,7 @@
 
 import { PassThrough, Readable } from 'node:stream';
 import { OperatorError } from '../../src/errors.ts';
+import { Bell } from '../../src/lib/bell.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import type { TextSink, Verb } from '../../src/cli/verb.ts';
 

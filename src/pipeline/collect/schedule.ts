@@ -18,7 +18,11 @@ export interface ScheduleOptions {
   /** Read at the start only: from then on every call is told the time. */
   readonly clock: Clock;
   readonly counters: Counters;
+  /** When a target that was polled before is due (monotonic); undefined for one that was not. */
+  readonly dueMs?: (target: ScheduledTarget) => number | undefined;
 }
+
+type ScheduledTarget = Pick<Target, 'id' | 'intervalMs'>;
 
 interface Entry {
   /** Monotonic; always in the future of the last `takeDue`. */
@@ -41,17 +45,18 @@ export class Schedule {
 
   /** What `takeDue` gives are indexes into `targets`. */
   constructor(
-    targets: readonly Pick<Target, 'id' | 'intervalMs'>[],
-    { clock, counters }: ScheduleOptions,
+    targets: readonly ScheduledTarget[],
+    { clock, counters, dueMs }: ScheduleOptions,
   ) {
     const [nowMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
-    this.#entries = targets.map(({ id, intervalMs }) => {
+    this.#entries = targets.map(target => {
+      const { id, intervalMs } = target;
       const wantedCount = Math.floor(intervalMs / PLACE_MS_MIN);
       const placeCount = Math.min(Math.max(wantedCount, 1), PLACES_MAX);
       const placeMs = intervalMs / placeCount;
       const place = placeOf(id, placeCount);
       return {
-        dueMs: monotonicMs + place * Math.min(placeMs, FIRST_PLACE_MS_MAX),
+        dueMs: dueMs?.(target) ?? monotonicMs + place * Math.min(placeMs, FIRST_PLACE_MS_MAX),
         intervalMs,
         phaseMs: monotonicMs - (nowMs % intervalMs) + place * placeMs,
         isRunning: false,

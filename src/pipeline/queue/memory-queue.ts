@@ -38,7 +38,7 @@ export class MemoryQueue implements Queue {
   readonly #state = new Map<string, Buffer>();
   readonly #setAside = new SetAsideList();
   readonly #pinned = new Set<number>();
-  readonly #listeners: (() => void)[] = [];
+  readonly #listeners = new Set<() => void>();
   readonly #commits = new Serial();
   #lastId = 0;
   #isClosed = false;
@@ -126,8 +126,9 @@ export class MemoryQueue implements Queue {
     return [];
   }
 
-  onCommit(listener: () => void): void {
-    this.#listeners.push(listener);
+  onCommit(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   async close(): Promise<void> {

@@ -113,7 +113,7 @@ export interface Queue {
   /** Names of damaged files in the queue's directory that were put aside and wait for a look; they are never deleted. */
   corruptFiles(): readonly string[];
   readonly account: Account;
-  /** Called after each commit, so that senders wake up. */
-  onCommit(listener: () => void): void;
+  /** Calls `listener` after each commit, so that senders wake up; what is returned ends that. */
+  onCommit(listener: () => void): () => void;
   close(): Promise<void>;
 }

@@ -49,7 +49,7 @@ export class SqliteQueue implements Queue {
   /** What the file does not have yet, because it could not be written. */
   readonly #held: HeldCommits;
   readonly #commits = new Serial();
-  readonly #listeners: (() => void)[] = [];
+  readonly #listeners = new Set<() => void>();
   readonly #pinned = new Set<number>();
   /** Settled rows for which that could not be written yet; for everybody else they are gone. */
   readonly #unsettled = new Map<number, Outcome>();
@@ -170,8 +170,9 @@ export class SqliteQueue implements Queue {
     return this.#storage.corruptFiles();
   }
 
-  onCommit(listener: () => void): void {
-    this.#listeners.push(listener);
+  onCommit(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   async close(): Promise<void> {

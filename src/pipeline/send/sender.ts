@@ -47,6 +47,8 @@ export class Sender {
   /** Rings at each commit and settlement, when there may be something to take or to find finished. */
   readonly #bell = new Bell();
   readonly #closing = new AbortController();
+  readonly #forget: () => void;
+  #isEnding = false;
   readonly #health: SenderHealth;
   #workers: Promise<void>[] = [];
   /** How many flushes are under way. */
@@ -55,7 +57,7 @@ export class Sender {
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#health = new SenderHealth(options.clock);
-    options.queue.onCommit(() => this.#bell.ring());
+    this.#forget = options.queue.onCommit(() => this.#bell.ring());
   }
 
   start(): void {
@@ -81,17 +83,30 @@ export class Sender {
     }
   }
 
-  /** Gives up what is under way (it stays in the queue) and ends. */
-  async close(): Promise<void> {
+  /**
+   * Takes nothing more, waits so long for the answer to what is under way, gives up the rest (it stays in the
+   * queue) and ends.
+   */
+  async close(graceMs = 0): Promise<void> {
+    this.#isEnding = true;
+    this.#forget();
+    const wake = (): void => {
+      for (const job of this.#jobs.values()) wakeJob(job);
+      this.#bell.ring();
+    };
+    wake();
+    const ended = Promise.all(this.#workers);
+    const over = new AbortController();
+    if (graceMs > 0) await Promise.race([ended, this.#options.clock.sleep(graceMs, over.signal)]);
+    over.abort();
     this.#closing.abort();
-    for (const job of this.#jobs.values()) wakeJob(job);
-    this.#bell.ring();
-    await Promise.all(this.#workers);
+    wake();
+    await ended;
     await this.#options.transport.close();
   }
 
   get #isClosing(): boolean {
-    return this.#closing.signal.aborted;
+    return this.#isEnding || this.#closing.signal.aborted;
   }
 
   async #waitUntilEmpty(endMs: number): Promise<boolean> {
@@ -165,7 +180,7 @@ export class Sender {
     failpoint('send-begun');
     const result = await transport.send(request, this.#closing.signal);
     failpoint('send-answered');
-    if (this.#isClosing && result.kind === 'retry') return result;
+    if (this.#closing.signal.aborted && result.kind === 'retry') return result;
     meter.attempt({
       result,
       points: job.delivery.next()?.points ?? 0,

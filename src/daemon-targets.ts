@@ -1,0 +1,84 @@
+// What the daemon makes of each target of its configuration: a scraper, and the rules by which its pages are
+// translated, with the Resource of each service on them.
+
+import { createCatalogLookup } from './catalog/lookup.ts';
+import type { ApiConfig, Config } from './config/config.ts';
+import { bug } from './errors.ts';
+import type { BodyBufferPool } from './lib/body-buffer.ts';
+import type { Clock } from './lib/clock.ts';
+import type { Counters } from './lib/counters.ts';
+import { SeriesTable } from './model.ts';
+import { Scraper } from './pipeline/collect/scrape.ts';
+import type { Target } from './pipeline/collect/targets.ts';
+import { deriveOptions } from './pipeline/derive/options.ts';
+import type { ResourceIdentity } from './pipeline/encode/identity.ts';
+import type { PipelineTarget, Translation } from './pipeline.ts';
+import type { ServiceClients } from './service/clients.ts';
+import type { TargetLog } from './status/target-log.ts';
+
+export interface TargetContext {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly parts: {
+    readonly counters: Counters;
+    readonly clients: ServiceClients;
+    readonly buffers: BodyBufferPool;
+  };
+}
+
+/** A target in the running pipeline. Throws an OperatorError when the key would not be safe with its settings. */
+export function pipelineTarget(log: TargetLog, context: TargetContext): PipelineTarget {
+  const { config, clock, parts } = context;
+  const { target } = log;
+  const { counters, buffers } = parts;
+  const client = parts.clients.get(target.api);
+  const bodyBytesMax = config.metrics.limits.bodyBytes;
+  return {
+    id: target.id,
+    scraper: new Scraper({ target, client, bodyBytesMax, buffers, clock, counters }),
+    translation: translationOf(target, config, log.table),
+    onTranslated: (result, translated) => log.note(result, translated),
+  };
+}
+
+/** Where a service is reached, as its Resource has it. */
+export function serverOf({ baseUrl }: ApiConfig): ResourceIdentity['server'] {
+  const url = new URL(baseUrl);
+  return {
+    address: url.hostname,
+    port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+    scheme: url.protocol.slice(0, -1),
+  };
+}
+
+/** The table and the rules for one target's pages. */
+export function translationOf(
+  target: Target,
+  config: Config,
+  table: SeriesTable = new SeriesTable(),
+): Translation {
+  const server = serverOf(target.api);
+  const resourceOf = (index: number): ResourceIdentity => {
+    const slot = table.services[index] ?? bug(`no service ${index}`);
+    const entry = config.services[slot.configIndex];
+    const { name = slot.id, attributes = {} } = entry ?? {};
+    return { name, id: slot.id, attributes, server };
+  };
+  return {
+    table,
+    isKept: config.queue.directory !== null,
+    limits: config.metrics.limits,
+    derive: deriveOptions(
+      config,
+      createCatalogLookup(config.metrics.prefixes),
+      target.configured,
+      target.otherShards,
+    ),
+    encode: {
+      isDelta: config.otlp.temporality === 'delta',
+      namespace: config.metrics.namespace,
+      dropLabels: new Set(config.metrics.dropLabels),
+      resourceOf,
+    },
+  };
+}

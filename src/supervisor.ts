@@ -1,0 +1,123 @@
+// Keeps a daemon running, and puts another in its place when the configuration has changed: at a SIGHUP, and when
+// one of its files does. A configuration that cannot be used changes nothing: the daemon that runs goes on, and what
+// is wrong is logged, counted and shown on the page until it is mended.
+
+import { keysForRestart } from './config/compare.ts';
+import type { Config } from './config/config.ts';
+import { loadConfig } from './config/load.ts';
+import { WatchedFiles } from './config/watched-files.ts';
+import { Daemon } from './daemon.ts';
+import { formatMistake, OperatorError } from './errors.ts';
+import type { Bell } from './lib/bell.ts';
+import type { Clock } from './lib/clock.ts';
+import { createLogger, type Logger } from './lib/log.ts';
+
+export interface SupervisorOptions {
+  readonly file: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+}
+
+/** The last attempt to load another configuration. */
+export interface Reload {
+  readonly atMs: number;
+  /** What is wrong with the configuration that was not taken, a line each; [] when it was taken. */
+  readonly mistakes: readonly string[];
+}
+
+/** How often the files are looked at; a change counts once a second look finds nothing further changed. */
+const LOOK_MS = 2000;
+const MISTAKES_KEPT_MAX = 20;
+
+export class Supervisor {
+  readonly logger: Logger;
+  #daemon: Daemon;
+  #lastReload: Reload | null = null;
+  readonly #options: SupervisorOptions;
+  readonly #files: WatchedFiles;
+
+  private constructor(options: SupervisorOptions, files: WatchedFiles, daemon: Daemon) {
+    this.#options = options;
+    this.#files = files;
+    this.#daemon = daemon;
+    this.logger = daemon.logger;
+  }
+
+  /** Throws OperatorError when the configuration cannot be used. The daemon is not started yet. */
+  static async open(options: SupervisorOptions): Promise<Supervisor> {
+    const { file, environment, clock } = options;
+    const files = new WatchedFiles();
+    const config = loadConfig({ file, environment, readFile: files.read });
+    const logger = createLogger({ ...config.log, clock });
+    return new Supervisor(options, files, await Daemon.open({ config, clock, logger }));
+  }
+
+  /** The one that runs now. */
+  get daemon(): Daemon {
+    return this.#daemon;
+  }
+
+  /** null before the first. */
+  get lastReload(): Reload | null {
+    return this.#lastReload;
+  }
+
+  /** Runs until `stop`; a reload that is under way then is finished first. Each ring asks for a reload at once. */
+  async run(stop: AbortSignal, hangUp: Bell): Promise<void> {
+    this.#daemon.start();
+    let seen = hangUp.rings;
+    while (!stop.aborted) {
+      const nap = new AbortController();
+      const signal = AbortSignal.any([stop, nap.signal]);
+      await Promise.race([this.#options.clock.sleep(LOOK_MS, signal), hangUp.wait(seen)]);
+      nap.abort();
+      const isAsked = hangUp.rings !== seen;
+      seen = hangUp.rings;
+      if (!stop.aborted && (isAsked || this.#files.look())) await this.reload();
+    }
+  }
+
+  /** Takes what the file now says; never throws for what an operator can write. */
+  async reload(): Promise<void> {
+    const { clock } = this.#options;
+    const { counters, config: running } = this.#daemon;
+    const reloads = counters.counter(
+      'prom2otlp_config_reloads_total',
+      'Attempts to load a changed configuration by outcome: taken, or refused (the former one stays).',
+      ['outcome'],
+    );
+    let mistakes: readonly string[] = [];
+    try {
+      const config = this.#load(running);
+      const { logger } = this;
+      this.#daemon = await Daemon.open({ config, clock, logger, former: this.#daemon });
+      this.#daemon.start();
+      const { targets } = this.#daemon;
+      const services = config.services.length;
+      logger.info({ targets: targets.length, services }, 'the configuration was loaded again');
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      mistakes = error.mistakes.slice(0, MISTAKES_KEPT_MAX).map(formatMistake);
+      this.logger.error(
+        { mistakes },
+        'the changed configuration is not used, the former one stays',
+      );
+    }
+    reloads.add(1, mistakes.length === 0 ? 'taken' : 'refused');
+    this.#lastReload = { atMs: clock.nowMs(), mistakes };
+  }
+
+  #load(running: Config): Config {
+    const { file, environment } = this.#options;
+    const config = loadConfig({ file, environment, readFile: this.#files.read });
+    const keys = keysForRestart(running, config);
+    if (keys.length === 0) return config;
+    throw new OperatorError(
+      keys.map(key => ({
+        code: 'E_CONFIG_RESTART',
+        message: `cannot change ${key} while running`,
+        hint: `restart the program, or put the former value back; nothing of the new configuration is used until then`,
+      })),
+    );
+  }
+}
