@@ -162,7 +162,9 @@ describe('a service that refuses', () => {
 
 describe('a list', () => {
   test('that changes while it is read loses nothing', async () => {
-    await using site = await LogSite.open({ logs: { endpoints: { page_size: 2 } } });
+    await using site = await LogSite.open({
+      logs: { first_start: '4d', endpoints: { page_size: 2 } },
+    });
     const places = [ERRORS, AUDIT, OTHER];
     for (let day = 3; day >= 0; day--)
       for (const place of places)
