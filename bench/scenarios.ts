@@ -1,30 +1,56 @@
-// What is measured: how much is scraped, how often, and by whom. Rounds are interleaved: every contender once, then again.
+// What is measured: how much is scraped, how often, and by whom. The contenders of a group run side by side, each with
+// pages and a sink of its own, so that whatever else the machine does meets all of them alike; `ours` is in every
+// group, and ratios are taken within a group.
 
 import type { CorpusSpec } from './corpus/corpora.ts';
 
-export interface Scenario extends CorpusSpec {
+export interface PacedScenario extends CorpusSpec {
+  readonly kind: 'paced';
   readonly name: string;
   readonly title: string;
   readonly intervalMs: number;
   /** Pages over TLS and compressed. */
   readonly isRemote: boolean;
-  /** How many polls of each page the window of measurement is long, after those that warm up. */
+  /** Polls of each page before the window of measurement. */
+  readonly warmPolls: number;
+  /** How many polls of each page the window is long. */
   readonly polls: number;
-  /** Names of contenders; those marked with `?` run in the first round only. */
-  readonly contenders: readonly string[];
+  /** Whether logs are pulled, too, by those who can. */
+  readonly hasLogs: boolean;
+  /** Scenarios with the same word here run at the same time. */
+  readonly together: string;
+  readonly groups: readonly (readonly string[])[];
 }
 
-const ALL = [
-  'prom2otlp',
-  'vmagent',
-  'prometheus-agent',
-  'collector?',
-  'plain-stack?',
-  'vmagent-gogc100?',
-  'prometheus-agent-gogc100?',
-];
+/** Something other than the cost of a steady state; see runs/. */
+export interface SpecialScenario {
+  readonly kind: 'growth' | 'start' | 'drain';
+  readonly name: string;
+  readonly title: string;
+  /** Series of the sizes that are measured, for growth; of the page otherwise. */
+  readonly sizes: readonly number[];
+  readonly rounds: number;
+  readonly groups: readonly (readonly string[])[];
+}
 
-const ENGINE = { corpus: 'engine', isRemote: false } as const;
+export type Scenario = PacedScenario | SpecialScenario;
+
+const ALL = [
+  'ours',
+  'vmagent',
+  'vmagent-gogc100',
+  'prometheus-agent',
+  'prometheus-agent-gogc100',
+  'collector',
+  'plain-stack',
+];
+const MAIN = ['ours', 'vmagent', 'prometheus-agent', 'collector'];
+/** Where all at once would fill the machine. `ours-probed` is ours with a look at its event loop. */
+const IN_GROUPS = [
+  ['ours', 'vmagent', 'prometheus-agent'],
+  ['ours', 'vmagent-gogc100', 'prometheus-agent-gogc100', 'ours-probed'],
+  ['ours', 'collector', 'plain-stack'],
+];
 
 function size(
   addresses: number,
@@ -34,96 +60,180 @@ function size(
   return { addresses, services, series };
 }
 
-/** Real intervals; small ones run long beside each other, see side-by-side.ts. */
-export const PACED: readonly Scenario[] = [
-  {
-    ...ENGINE,
+function paced(
+  scenario: Pick<PacedScenario, 'name' | 'title' | 'intervalMs' | 'polls' | 'groups'> &
+    Pick<CorpusSpec, 'addresses' | 'services' | 'series'> &
+    Partial<PacedScenario>,
+): PacedScenario {
+  return {
+    kind: 'paced',
+    corpus: 'engine',
+    isRemote: false,
+    warmPolls: 3,
+    hasLogs: false,
+    together: scenario.name,
+    ...scenario,
+  };
+}
+
+const SCENARIOS: readonly Scenario[] = [
+  paced({
     name: 'fleet',
     title: '200 services x 500 series in one page, every 10 s',
     ...size(1, 200, 500),
     intervalMs: 10_000,
-    polls: 3,
-    contenders: ALL,
-  },
-  {
-    ...ENGINE,
+    polls: 6,
+    groups: [[...ALL, 'ours-probed']],
+  }),
+  paced({
     name: 'fleet-remote',
     title: 'the same, pages with gzip over TLS',
-    isRemote: true,
     ...size(1, 200, 500),
+    isRemote: true,
     intervalMs: 10_000,
-    polls: 3,
-    contenders: ['prom2otlp', 'vmagent', 'prometheus-agent?', 'collector?', 'plain-stack?'],
-  },
-  {
-    ...ENGINE,
+    polls: 4,
+    groups: [[...MAIN, 'plain-stack']],
+  }),
+  paced({
     name: 'targets',
     title: '200 addresses x 500 series, every 2 s',
     ...size(200, 1, 500),
     intervalMs: 2000,
-    polls: 8,
-    contenders: ALL,
-  },
-  {
-    ...ENGINE,
+    warmPolls: 5,
+    polls: 12,
+    groups: IN_GROUPS,
+  }),
+  paced({
     name: 'targets-large',
     title: '200 addresses x 5,000 series, every 10 s',
     ...size(200, 1, 5000),
     intervalMs: 10_000,
     polls: 3,
-    contenders: ALL,
-  },
-  {
-    ...ENGINE,
+    groups: IN_GROUPS,
+  }),
+  paced({
     name: 'histograms',
-    title: '20 addresses x 1,200 series, two thirds of them histograms, every 5 s',
+    title: '20 addresses x 1,200 series, two thirds of them histograms, every 4 s',
     corpus: 'histograms',
     ...size(20, 1, 1200),
-    intervalMs: 5000,
-    polls: 3,
-    contenders: ['prom2otlp', 'vmagent', 'prometheus-agent?', 'collector?'],
-  },
-  {
-    ...ENGINE,
+    intervalMs: 4000,
+    polls: 5,
+    together: 'corpora',
+    groups: [MAIN],
+  }),
+  paced({
     name: 'churning',
-    title: '20 addresses x 1,200 series, some of which are new at every poll, every 5 s',
+    title: '20 addresses x 1,200 series, some of them new at every poll, every 4 s',
     corpus: 'churning',
     ...size(20, 1, 1200),
-    intervalMs: 5000,
-    polls: 3,
-    contenders: ['prom2otlp', 'vmagent', 'prometheus-agent?', 'collector?'],
-  },
-  {
-    ...ENGINE,
+    intervalMs: 4000,
+    polls: 5,
+    together: 'corpora',
+    groups: [[...MAIN, 'ours-probed']],
+  }),
+  paced({
     name: 'captured',
-    title:
-      '20 addresses with a page of a real exporter, 1,161 series, without timestamps, every 5 s',
+    title: "20 addresses with a real exporter's page, 1,161 series without timestamps, every 4 s",
     corpus: 'captured',
     ...size(20, 1, 1161),
-    intervalMs: 5000,
-    polls: 3,
-    contenders: ['prom2otlp', 'vmagent', 'prometheus-agent?', 'collector?'],
-  },
-];
-
-/** What most run: the processes stand idle most of the time, so all of them are measured at once. */
-export const SIDE_BY_SIDE: readonly Scenario[] = [
-  {
-    ...ENGINE,
+    intervalMs: 4000,
+    polls: 5,
+    together: 'corpora',
+    groups: [MAIN],
+  }),
+  // What most run: the processes stand idle most of the time, and memory after ten minutes is what counts.
+  paced({
     name: 'sidecar',
-    title: '1 service x 1,200 series, every 15 s',
+    title: '1 service x 1,200 series, every 15 s, logs on',
     ...size(1, 1, 1200),
     intervalMs: 15_000,
     polls: 38,
-    contenders: ALL.map(name => name.replace('?', '')),
-  },
-  {
-    ...ENGINE,
+    hasLogs: true,
+    together: 'small',
+    groups: [ALL],
+  }),
+  paced({
     name: 'host',
     title: '20 services x 1,200 series in one page, every 15 s',
     ...size(1, 20, 1200),
     intervalMs: 15_000,
     polls: 38,
-    contenders: ALL.map(name => name.replace('?', '')),
+    together: 'small',
+    groups: [ALL],
+  }),
+  {
+    kind: 'growth',
+    name: 'growth',
+    title: 'ours alone, from 1,000 to 1,000,000 series in pages of at most 5,000',
+    sizes: [1000, 10_000, 100_000, 1_000_000],
+    rounds: 1,
+    groups: [['ours']],
+  },
+  {
+    kind: 'start',
+    name: 'start',
+    title: 'from the start of the process to the first accepted point, 1 service x 1,200 series',
+    sizes: [1200],
+    rounds: 5,
+    groups: [ALL],
+  },
+  {
+    kind: 'drain',
+    name: 'drain',
+    title: 'a backlog of 20 polls of 20 services x 1,000 series, once the back end is there again',
+    sizes: [20_000],
+    rounds: 1,
+    groups: [['ours', 'vmagent', 'prometheus-agent', 'collector']],
   },
 ];
+
+/** About a minute: that all contenders run, everything arrives, and nothing is broken. Its figures say little. */
+const SMOKE: readonly Scenario[] = [
+  paced({
+    name: 'fleet',
+    title: '20 services x 500 series in one page, every 2 s',
+    ...size(1, 20, 500),
+    intervalMs: 2000,
+    warmPolls: 2,
+    polls: 3,
+    groups: [[...MAIN, 'plain-stack', 'ours-probed']],
+  }),
+  paced({
+    name: 'targets',
+    title: '10 addresses x 500 series, every 2 s',
+    ...size(10, 1, 500),
+    intervalMs: 2000,
+    warmPolls: 2,
+    polls: 3,
+    groups: [['ours', 'vmagent']],
+  }),
+  {
+    kind: 'growth',
+    name: 'growth',
+    title: 'ours alone, 1,000 and 10,000 series',
+    sizes: [1000, 10_000],
+    rounds: 1,
+    groups: [['ours']],
+  },
+  {
+    kind: 'start',
+    name: 'start',
+    title: 'from the start of the process to the first accepted point',
+    sizes: [1200],
+    rounds: 1,
+    groups: [['ours']],
+  },
+  {
+    kind: 'drain',
+    name: 'drain',
+    title: 'a backlog of 20 polls of 2 services x 1,000 series',
+    sizes: [2000],
+    rounds: 1,
+    groups: [['ours']],
+  },
+];
+
+/** All scenarios, or those of the smoke test. */
+export function scenarios(isSmoke: boolean): readonly Scenario[] {
+  return isSmoke ? SMOKE : SCENARIOS;
+}

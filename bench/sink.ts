@@ -18,9 +18,9 @@ export interface SinkCounts {
   readonly rawBytes: number;
   /** What gzip at level 1 makes of the same requests; 0 unless asked for. */
   readonly gzip1Bytes: number;
-  /** When the first request was answered, by the wall clock; 0 before. */
-  readonly firstAtMs: number;
-  readonly lastAtMs: number;
+  /** When the first and the last request with samples of the pages were read, by the wall clock; 0 before. */
+  readonly firstSampleAtMs: number;
+  readonly lastSampleAtMs: number;
   /** Requests that could not be read. */
   readonly failures: readonly string[];
 }
@@ -43,8 +43,8 @@ class Sink {
   #bodyBytes = 0;
   #rawBytes = 0;
   #gzip1Bytes = 0;
-  #firstAtMs = 0;
-  #lastAtMs = 0;
+  #firstSampleAtMs = 0;
+  #lastSampleAtMs = 0;
   readonly #failures: string[] = [];
 
   async listen(): Promise<string> {
@@ -60,8 +60,8 @@ class Sink {
       bodyBytes: this.#bodyBytes,
       rawBytes: this.#rawBytes,
       gzip1Bytes: this.#gzip1Bytes,
-      firstAtMs: this.#firstAtMs,
-      lastAtMs: this.#lastAtMs,
+      firstSampleAtMs: this.#firstSampleAtMs,
+      lastSampleAtMs: this.#lastSampleAtMs,
       failures: this.#failures,
     };
   }
@@ -87,6 +87,7 @@ class Sink {
 
   #read(request: IncomingMessage, body: Buffer): void {
     const { url = '', headers } = request;
+    const samplesBefore = this.received.samples;
     const raw = unpack(body, headers['content-encoding'] ?? '');
     if (url.startsWith('/api/v1/write')) readRemoteWrite(raw, this.received);
     else if (url !== '/v1/metrics') return;
@@ -96,8 +97,9 @@ class Sink {
     this.#bodyBytes += body.length;
     this.#rawBytes += raw.length;
     if (this.mode.isComparing) this.#gzip1Bytes += gzipSync(raw, { level: 1 }).length;
-    this.#lastAtMs = Date.now();
-    this.#firstAtMs ||= this.#lastAtMs;
+    if (this.received.samples === samplesBefore) return;
+    this.#lastSampleAtMs = Date.now();
+    this.#firstSampleAtMs ||= this.#lastSampleAtMs;
   }
 }
 

@@ -15,6 +15,10 @@ const CA_FILE = join(checkoutFolder, 'test/support/tls/ca.pem');
 const QUIET_MS = 15_000;
 const LOOK_MS = 100;
 
+export interface StageOptions extends PageServerOptions {
+  readonly hasLogs: boolean;
+}
+
 export class Stage implements AsyncDisposable {
   readonly task: Task;
   readonly samplesPerPage: number;
@@ -37,7 +41,7 @@ export class Stage implements AsyncDisposable {
     this.samplesPerPage = made.samplesPerPage;
   }
 
-  static async open(options: PageServerOptions, intervalMs: number): Promise<Stage> {
+  static async open(options: StageOptions, intervalMs: number): Promise<Stage> {
     const pages = startChild<PageServerCalls>('./page-server.ts', ['start', 'take', 'pause']);
     const sink = startChild<SinkCalls>('./sink.ts', ['listen', 'setMode', 'counts', 'report']);
     const { origins, samplesPerPage } = await pages.calls.start(options);
@@ -46,6 +50,7 @@ export class Stage implements AsyncDisposable {
       origins,
       services: origins.map((_, address) => serviceIds(options, address)),
       intervalMs,
+      hasLogs: options.hasLogs,
       caFile: options.isRemote ? CA_FILE : null,
       sinkUrl,
     };
@@ -85,6 +90,17 @@ export class Stage implements AsyncDisposable {
       const isDone = this.task.origins.every((_, address) => (counts.get(address) ?? 0) >= count);
       if (isDone) return;
       if (Date.now() > endMs) throw new Error(`not every page was asked for ${count} times`);
+      await sleep(LOOK_MS);
+    }
+  }
+
+  /** When the sink accepted the first sample, by the wall clock; waits for it. */
+  async firstAccepted(withinMs: number): Promise<number> {
+    const endMs = Date.now() + withinMs;
+    for (;;) {
+      const { firstSampleAtMs } = await this.counts();
+      if (firstSampleAtMs > 0) return firstSampleAtMs;
+      if (Date.now() > endMs) throw new Error('nothing was sent');
       await sleep(LOOK_MS);
     }
   }

@@ -2,20 +2,21 @@
 // own telemetry on.
 
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, openSync, closeSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { openSync, closeSync, readFileSync } from 'node:fs';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkoutFolder, runFolder } from '../../test/real/support/folder.ts';
 import { API_KEY } from '../page-server.ts';
 import { type Contender, type RunningContender, stopProcess, type Task } from './contender.ts';
 
 export interface BridgeOptions {
+  /** With a look at the event loop; see pause-probe.ts. */
+  readonly isProbed?: boolean;
   /** More flags for Node: a profiler, a probe. */
   readonly nodeFlags?: readonly string[];
   readonly compression?: 'gzip' | 'zstd' | 'none';
   /** Where the queue lies; by default a fresh folder for each start. */
   readonly folder?: string;
-  readonly hasLogs?: boolean;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -24,23 +25,37 @@ export interface RunningBridge extends RunningContender {
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
-const BUNDLE = join(checkoutFolder, 'dist/main.js');
-
 export function bridge(options: BridgeOptions = {}): Contender & {
   start(task: Task): Promise<RunningBridge>;
 } {
   return {
-    name: 'prom2otlp',
+    name: options.isProbed === true ? 'ours-probed' : 'ours',
     title: 'prom2otlp',
     isRounded: false,
-    prepare: () => {
-      if (!existsSync(BUNDLE))
-        return Promise.resolve({ absent: 'there is no bundle: npm run build' });
-      const version = execFileSync(process.execPath, [BUNDLE, 'version'], { encoding: 'utf8' });
-      return Promise.resolve({ version: version.split('\n')[0]?.trim() ?? '' });
+    prepare: async () => {
+      const program = join(await installedFolder(), PROGRAM);
+      const version = execFileSync(process.execPath, [program, 'version'], { encoding: 'utf8' });
+      return { version: version.split('\n')[0]?.trim() ?? '' };
     },
     start: task => startBridge(task, options),
   };
+}
+
+const PROGRAM = 'bin/prom2otlp.js';
+const PROBE = join(checkoutFolder, 'bench/measure/pause-probe.ts');
+let installed: Promise<string> | null = null;
+
+/** What a package holds, built once: a folder of its own, so that a build beside the bench changes nothing. */
+function installedFolder(): Promise<string> {
+  return (installed ??= install());
+}
+
+async function install(): Promise<string> {
+  const folder = await runFolder('bench-installed');
+  execFileSync(process.execPath, ['tools/build.ts'], { cwd: checkoutFolder });
+  for (const name of ['bin', 'dist', 'package.json'])
+    await cp(join(checkoutFolder, name), join(folder, name), { recursive: true });
+  return folder;
 }
 
 async function startBridge(task: Task, options: BridgeOptions): Promise<RunningBridge> {
@@ -48,14 +63,16 @@ async function startBridge(task: Task, options: BridgeOptions): Promise<RunningB
   const config = join(folder, 'config.yaml');
   await writeFile(config, configText(task, folder, options));
   const log = openSync(join(folder, 'bridge.log'), 'a');
-  const flags = [...shippedFlags(), ...(options.nodeFlags ?? [])];
+  const pausesFile = join(folder, 'pauses.jsonl');
+  const probe = options.isProbed === true ? ['--import', PROBE] : [];
+  const flags = [...shippedFlags(), ...probe, ...(options.nodeFlags ?? [])];
   const child = spawn(
     process.execPath,
-    [...flags, join(checkoutFolder, 'bin/prom2otlp.js'), 'run', '--config', config],
+    [...flags, join(await installedFolder(), PROGRAM), 'run', '--config', config],
     {
       cwd: folder,
       stdio: ['ignore', log, log],
-      env: { NODE_ENV: 'production', PROM2OTLP_ENTRY: 'dist/main.js', ...options.env },
+      env: { NODE_ENV: 'production', BENCH_PAUSES: pausesFile, ...options.env },
     },
   );
   closeSync(log);
@@ -63,6 +80,7 @@ async function startBridge(task: Task, options: BridgeOptions): Promise<RunningB
   return {
     pid: child.pid ?? 0,
     folder,
+    pausesFile: options.isProbed === true ? pausesFile : null,
     stop: () => stopProcess(child, 'SIGTERM'),
     kill: signal => stopProcess(child, signal),
   };
@@ -87,7 +105,7 @@ api:
 ${caFile === null ? '' : `  ca: ${caFile}\n`}services:
 ${entries.join('\n')}
 metrics: {interval: ${intervalMs}ms}
-logs: {enabled: ${options.hasLogs === true}}
+logs: {enabled: ${task.hasLogs}}
 otlp: {endpoint: "${sinkUrl}", compression: ${options.compression ?? 'gzip'}}
 queue: {directory: ${JSON.stringify(join(folder, 'queue'))}}
 status: {listen: "127.0.0.1:0"}

@@ -12,17 +12,20 @@ export interface Task {
   readonly intervalMs: number;
   /** The authority of pages over TLS, a PEM file; null for plain http. */
   readonly caFile: string | null;
+  readonly hasLogs: boolean;
   /** Base address; OTLP below /v1, remote write below /api/v1. */
   readonly sinkUrl: string;
 }
 
 export interface RunningContender {
   readonly pid: number;
+  /** Where its pauses are noted; none for most. */
+  readonly pausesFile?: string | null;
   stop(): Promise<void>;
 }
 
 export interface Contender {
-  /** Short, as in results: `vmagent-gogc100`. */
+  /** Short, as on the command line and in results: `vmagent-gogc100`. */
   readonly name: string;
   readonly title: string;
   /** Whether the last bits of values may differ: it reads decimals in haste. */

@@ -1,11 +1,12 @@
 // The programs that others use for the same: vmagent and a Prometheus agent, which send remote write, and the official
 // Collector with its Prometheus receiver, which sends OTLP. Each with its defaults, but that timestamps of pages count.
 
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { collector } from '../../test/real/parts/collector.ts';
 import { prometheus } from '../../test/real/parts/prometheus.ts';
 import { vmagent } from '../../test/real/parts/vmagent.ts';
-import { exclusively, runFolder } from '../../test/real/support/folder.ts';
+import { exclusively, realFolder, runFolder } from '../../test/real/support/folder.ts';
 import type { Preparable } from '../../test/real/support/part.ts';
 import { API_KEY } from '../page-server.ts';
 import { type Contender, scrapeJobs, type Task } from './contender.ts';
@@ -19,7 +20,7 @@ export function vmagentContender(isDefaultGc: boolean): Contender {
     name: isDefaultGc ? 'vmagent' : 'vmagent-gogc100',
     title: isDefaultGc ? 'vmagent' : 'vmagent, GOGC=100',
     isRounded: true,
-    prepare: () => prepare(vmagent),
+    prepare: () => prepare(vmagent, 'victoria-metrics'),
     start: task =>
       vmagent.start({
         scrapeConfig: `scrape_configs:${scrapeJobs(task, `    headers: ["X-API-Key: ${API_KEY}"]`)}`,
@@ -37,7 +38,7 @@ export function prometheusAgent(isDefaultGc: boolean): Contender {
     name: isDefaultGc ? 'prometheus-agent' : 'prometheus-agent-gogc100',
     title: isDefaultGc ? 'Prometheus agent' : 'Prometheus agent, GOGC=100',
     isRounded: false,
-    prepare: () => prepare(prometheus),
+    prepare: () => prepare(prometheus, 'prometheus'),
     start: task => prometheus.start({ isAgent: true, config: agentConfig(task), ...env }),
   };
 }
@@ -46,7 +47,7 @@ export const collectorContender: Contender = {
   name: 'collector',
   title: 'OpenTelemetry Collector',
   isRounded: false,
-  prepare: () => prepare(collector),
+  prepare: () => prepare(collector, 'otelcol'),
   start: async task => {
     const folder = await runFolder('bench-collector');
     return collector.start({
@@ -87,9 +88,17 @@ function indented(text: string, spaces: number): string {
   return text.replaceAll('\n', `\n${' '.repeat(spaces)}`);
 }
 
+/** Only what `npm run test:parts` has built or downloaded: a bench does not begin with minutes of that. */
 async function prepare(
   part: Preparable,
+  cacheName: string,
 ): Promise<{ readonly version: string } | { readonly absent: string }> {
+  const parts = join(realFolder, 'parts');
+  const names = existsSync(parts) ? readdirSync(parts) : [];
+  const isThere = names.some(
+    name => name.startsWith(`${cacheName}-`) && existsSync(join(parts, name, '.seconds')),
+  );
+  if (!isThere) return { absent: 'it is not prepared: npm run test:parts' };
   const prepared = await exclusively(() => part.prepare());
   return 'absent' in prepared ? prepared : { version: prepared.version };
 }

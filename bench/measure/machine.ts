@@ -1,7 +1,6 @@
 // The machine that a result is of.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { arch, cpus, loadavg, release, totalmem } from 'node:os';
 
 export interface Machine {
@@ -29,15 +28,9 @@ export function load(): number {
   return loadavg()[0] ?? 0;
 }
 
-/** Of both cores together since the start of the machine: what was busy, and all. */
-export function machineCpuMs(): { readonly busyMs: number; readonly allMs: number } {
-  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
-  const ticks = line.split(/\s+/).slice(1, 9).map(Number);
-  const allMs = ticks.reduce((sum, tick) => sum + tick, 0) * 10;
-  const idleMs = ((ticks[3] ?? 0) + (ticks[4] ?? 0)) * 10;
-  return { busyMs: allMs - idleMs, allMs };
-}
-
-export function commit(): string {
-  return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
+/** The commit that was measured; with `+` when the sources differ from it. */
+export function describeCommit(): string {
+  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
+  const changed = git('status', '--porcelain', '--', 'src', 'bin', 'tools', 'package-lock.json');
+  return `${git('rev-parse', '--short=12', 'HEAD')}${changed === '' ? '' : '+'}`;
 }

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contender, RunningContender } from '../contenders/contender.ts';
 import { load } from '../measure/machine.ts';
 import { cpuMsBetween, processUsage, type ProcessUsage } from '../measure/process-usage.ts';
-import type { Scenario } from '../scenarios.ts';
+import { type Pauses, readPauses } from '../measure/pauses.ts';
+import type { PacedScenario } from '../scenarios.ts';
 import type { SinkCounts } from '../sink.ts';
 import { Stage, withContender } from '../stage.ts';
 import { sumPolls } from '../verify.ts';
@@ -13,7 +14,8 @@ import { sumPolls } from '../verify.ts';
 export interface PacedResult {
   readonly scenario: string;
   readonly contender: string;
-  readonly round: number;
+  /** Those of a group ran side by side: ratios are taken within it. */
+  readonly group: number;
   /** Of the pages served within the window; all of them arrived, or the result does not count. */
   readonly samples: number;
   readonly windowMs: number;
@@ -31,36 +33,38 @@ export interface PacedResult {
   readonly requests: number;
   /** Load average of the machine at the end. */
   readonly load: number;
+  /** Of `ours-probed`; null for all others. */
+  readonly pauses: Pauses | null;
   /** What did not arrive; the result counts only without any. */
   readonly losses: readonly string[];
 }
 
-/** Full pages that pass before a contender does what it does from then on. */
-const WARM_POLLS = 3;
 /** A window begins in the middle between two polls of a single page, so that it holds whole ones. */
 const PHASE = 0.6;
 
 export async function runPaced(
-  scenario: Scenario,
+  scenario: PacedScenario,
   contender: Contender,
-  round: number,
+  group: number,
 ): Promise<PacedResult> {
-  const { intervalMs, polls } = scenario;
+  const { intervalMs, polls, warmPolls } = scenario;
   await using stage = await Stage.open(scenario, intervalMs);
-  const isComparing = contender.name === 'prom2otlp' && round === 0;
-  await stage.setSink({ isOpen: true, isComparing });
+  await stage.setSink({ isOpen: true, isComparing: contender.name === 'ours-probed' });
   return await withContender(contender, stage.task, async running => {
-    await stage.polled(WARM_POLLS, (WARM_POLLS + 3) * intervalMs + 30_000);
+    await stage.polled(warmPolls, (warmPolls + 3) * intervalMs + 60_000);
     const lastPollMs = stage.polls.at(-1)?.timeMs ?? Date.now();
     if (stage.task.origins.length === 1)
       await sleep(Math.max(0, lastPollMs + PHASE * intervalMs - Date.now()));
+    const startMs = Date.now();
     const window = await measureWindow(stage, running, polls * intervalMs);
     const losses = await stage.settle(contender);
-    return { scenario: scenario.name, contender: contender.name, round, ...window, losses };
+    const { pausesFile = null } = running;
+    const pauses = pausesFile === null ? null : readPauses(pausesFile, startMs);
+    return { scenario: scenario.name, contender: contender.name, group, ...window, losses, pauses };
   });
 }
 
-type Window = Omit<PacedResult, 'scenario' | 'contender' | 'round' | 'losses'>;
+export type Window = Omit<PacedResult, 'scenario' | 'contender' | 'group' | 'losses' | 'pauses'>;
 
 export async function measureWindow(
   stage: Stage,

@@ -1,0 +1,112 @@
+// Runs what the command line has chosen, batch by batch, and gathers the results.
+
+import { contenderOf } from './contenders/all.ts';
+import { describeCommit, describeMachine } from './measure/machine.ts';
+import type { Options } from './options.ts';
+import { type Batch, planBatches } from './plan.ts';
+import type { Presence, Results } from './report/results.ts';
+import { type DrainResult, runDrain } from './runs/drain.ts';
+import { type GrowthResult, runGrowth } from './runs/growth.ts';
+import { type PacedResult, runPaced } from './runs/paced.ts';
+import { runStart, type StartResult } from './runs/start.ts';
+import { scenarios } from './scenarios.ts';
+
+export class Bench {
+  readonly #options: Options;
+  readonly #say: (line: string) => void;
+  readonly #contenders: Record<string, Presence> = {};
+  readonly #paced: PacedResult[] = [];
+  readonly #growth: GrowthResult[] = [];
+  readonly #start: StartResult[] = [];
+  readonly #drain: DrainResult[] = [];
+  readonly #failures: string[] = [];
+
+  constructor(options: Options, say: (line: string) => void) {
+    this.#options = options;
+    this.#say = say;
+  }
+
+  async run(): Promise<Results> {
+    const startedMs = Date.now();
+    const { isSmoke } = this.#options;
+    const chosen = scenarios(isSmoke).filter(
+      ({ name }) => this.#options.scenarios?.includes(name) ?? true,
+    );
+    await this.#prepare(chosen.flatMap(({ groups }) => groups.flat()));
+    const isWanted = (name: string): boolean => 'version' in (this.#contenders[name] ?? {});
+    for (const batch of planBatches(chosen, isWanted)) await this.#runBatch(batch);
+    return {
+      commit: describeCommit(),
+      takenAt: new Date(startedMs).toISOString(),
+      seconds: Math.round((Date.now() - startedMs) / 1000),
+      machine: describeMachine(),
+      contenders: this.#contenders,
+      paced: this.#paced,
+      growth: this.#growth,
+      start: this.#start,
+      drain: this.#drain,
+      failures: this.#failures,
+    };
+  }
+
+  /** Looks for those that are wanted. */
+  async #prepare(names: readonly string[]): Promise<void> {
+    const { contenders } = this.#options;
+    for (const name of new Set(names)) {
+      if (contenders?.includes(name) === false) continue;
+      const presence = await contenderOf(name).prepare();
+      this.#contenders[name] = presence;
+      this.#say(
+        'version' in presence
+          ? `${name}: ${presence.version}`
+          : `${name} is absent: ${presence.absent}`,
+      );
+    }
+  }
+
+  async #runBatch(batch: Batch): Promise<void> {
+    const startedMs = Date.now();
+    const words = describe(batch);
+    try {
+      await this.#measure(batch);
+    } catch (error) {
+      this.#fail(words, error);
+    }
+    this.#say(`${words}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+  }
+
+  async #measure(batch: Batch): Promise<void> {
+    if (batch.kind === 'paced') {
+      const runs = batch.runs.map(async ({ scenario, contender, group }) => {
+        try {
+          this.#paced.push(await runPaced(scenario, contenderOf(contender), group));
+        } catch (error) {
+          this.#fail(`${scenario.name}, ${contender}`, error);
+        }
+      });
+      await Promise.all(runs);
+      return;
+    }
+    const { sizes, rounds } = batch.scenario;
+    if (batch.kind === 'growth') this.#growth.push(...(await runGrowth(sizes)));
+    else if (batch.kind === 'start')
+      for (const name of batch.contenders)
+        this.#start.push(await runStart(contenderOf(name), { series: sizes[0] ?? 0, rounds }));
+    else
+      for (const name of batch.contenders)
+        this.#drain.push(await runDrain(contenderOf(name), sizes[0] ?? 0));
+  }
+
+  #fail(words: string, error: unknown): void {
+    const cause = error instanceof Error ? error.message : String(error);
+    this.#failures.push(`${words}: ${cause}`);
+    this.#say(`${words} broke off: ${cause}`);
+  }
+}
+
+function describe(batch: Batch): string {
+  if (batch.kind !== 'paced') return `${batch.kind}, ${batch.contenders.join(', ')}`;
+  const names = new Set(batch.runs.map(({ scenario }) => scenario.name));
+  const contenders = new Set(batch.runs.map(({ contender }) => contender));
+  return `${[...names].join(', ')}, side by side: ${[...contenders].join(', ')}`;
+}

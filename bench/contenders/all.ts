@@ -1,0 +1,24 @@
+// Every contender by its name, as scenarios and the command line know them.
+
+import { bridge } from './bridge.ts';
+import type { Contender } from './contender.ts';
+import { plainStack } from './plain.ts';
+import { collectorContender, prometheusAgent, vmagentContender } from './scrapers.ts';
+
+export const CONTENDERS: readonly Contender[] = [
+  bridge(),
+  bridge({ isProbed: true }),
+  vmagentContender(true),
+  vmagentContender(false),
+  prometheusAgent(true),
+  prometheusAgent(false),
+  collectorContender,
+  plainStack,
+];
+
+/** Throws for a name that is none. */
+export function contenderOf(name: string): Contender {
+  const contender = CONTENDERS.find(contender => contender.name === name);
+  if (contender === undefined) throw new Error(`there is no contender ${name}`);
+  return contender;
+}

@@ -1,0 +1,32 @@
+// Loaded into ours with `--import` where its event loop is watched: notes every time that the loop was not free for long,
+// as lines of JSON in the file that BENCH_PAUSES names. The looks cost processor time, so a probed process is never
+// measured for that.
+//
+// `cpuMs` is the main thread's own work within the pause. Waits for the disk (fsync) and for a processor that runs
+// another program are in `wallMs` alone.
+
+import { appendFileSync } from 'node:fs';
+
+const LOOK_MS = 5;
+/** Shorter ones are not worth a line. */
+const NOTED_MS = 10;
+
+const file = process.env['BENCH_PAUSES'] ?? '';
+let lastMs = performance.now();
+let lastCpuMs = threadCpuMs();
+
+function threadCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+function look(): void {
+  const wallMs = performance.now() - lastMs - LOOK_MS;
+  const cpuMs = threadCpuMs() - lastCpuMs;
+  if (wallMs > NOTED_MS)
+    appendFileSync(file, `${JSON.stringify({ atMs: Date.now(), wallMs, cpuMs })}\n`);
+  lastMs = performance.now();
+  lastCpuMs = threadCpuMs();
+}
+
+setInterval(look, LOOK_MS).unref();

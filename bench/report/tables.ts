@@ -1,0 +1,121 @@
+// Results as lines for a terminal.
+
+import { type Results, isWhole, ratioOf } from './results.ts';
+
+export function resultLines(results: Results): string[] {
+  return [
+    ...pacedLines(results),
+    ...growthLines(results),
+    ...startLines(results),
+    ...drainLines(results),
+  ];
+}
+
+/** What must not happen: a run that broke off, or samples that did not arrive. */
+export function problemsOf(results: Results): string[] {
+  const lost = [...results.paced, ...results.start, ...results.drain].flatMap(result =>
+    result.losses.map(loss => `${nameOf(result)}: ${loss}`),
+  );
+  const grown = results.growth.flatMap(({ series, losses }) =>
+    losses.map(loss => `growth, ${series} series: ${loss}`),
+  );
+  return [...results.failures, ...lost, ...grown];
+}
+
+function nameOf(result: { readonly scenario?: string; readonly contender: string }): string {
+  return result.scenario === undefined
+    ? result.contender
+    : `${result.scenario}, ${result.contender}`;
+}
+
+function pacedLines(results: Results): string[] {
+  const lines: string[][] = [];
+  for (const result of results.paced) {
+    const { scenario, contender, pauses } = result;
+    const ratio = ratioOf(results, scenario, contender);
+    lines.push([
+      scenario,
+      contender,
+      result.nsPerSample.toFixed(0),
+      ratio === null ? '' : `${ratio.toFixed(2)} x`,
+      `${result.cpuPercent.toFixed(2)} %`,
+      mebibytes(result.residentBytes),
+      mebibytes(result.peakBytes),
+      result.wireBytesPerSample.toFixed(1),
+      result.gzip1BytesPerSample?.toFixed(1) ?? '',
+      pauses === null ? '' : `${pauses.cpuMsMax.toFixed(0)} (${pauses.wallMsMax.toFixed(0)})`,
+      isWhole(result) ? '' : 'LOST',
+    ]);
+  }
+  return table(
+    [
+      'scenario',
+      'contender',
+      'ns/sample',
+      'of ours',
+      'CPU',
+      'RSS',
+      'peak',
+      'B/sample',
+      'gzip 1',
+      'pause ms',
+      '',
+    ],
+    lines,
+  );
+}
+
+function growthLines({ growth }: Results): string[] {
+  return table(
+    ['series', 'interval', 'ns/sample', 'RSS', 'peak', 'B/series'],
+    growth.map(({ series, intervalMs, nsPerSample, residentBytes, peakBytes, bytesPerSeries }) => [
+      String(series),
+      `${intervalMs} ms`,
+      nsPerSample.toFixed(0),
+      mebibytes(residentBytes),
+      mebibytes(peakBytes),
+      bytesPerSeries.toFixed(0),
+    ]),
+  );
+}
+
+function startLines({ start }: Results): string[] {
+  return table(
+    ['start', 'shortest ms', 'median', 'longest'],
+    start.map(({ contender, milliseconds: all }) => [
+      contender,
+      ...[all[0], all[all.length >> 1], all.at(-1)].map(String),
+    ]),
+  );
+}
+
+function drainLines({ drain }: Results): string[] {
+  return table(
+    ['drain', 'samples', 'first after ms', 'last after', 'samples/s', 'ns/sample'],
+    drain.map(({ contender, samples, firstMs, lastMs, samplesPerSecond, nsPerSample }) => [
+      contender,
+      String(samples),
+      String(firstMs),
+      String(lastMs),
+      samplesPerSecond.toFixed(0),
+      nsPerSample.toFixed(0),
+    ]),
+  );
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+}
+
+/** Columns as wide as what stands in them; [] without rows. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  if (rows.length === 0) return [];
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map(row => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd();
+  return ['', ...all.map(line)];
+}

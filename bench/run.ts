@@ -1,0 +1,62 @@
+// `npm run bench`: measures ours and what others would use instead, in every scenario, and says which goals are met. A
+// result counts only when every sample that was served has arrived; see docs/performance.md.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { CONTENDERS } from './contenders/all.ts';
+import { Bench } from './bench.ts';
+import { HELP, type Options, readOptions } from './options.ts';
+import { goalLines } from './report/goals.ts';
+import { writeTable } from './report/readme.ts';
+import type { Results } from './report/results.ts';
+import { problemsOf, resultLines } from './report/tables.ts';
+import { scenarios } from './scenarios.ts';
+
+async function main(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  switch (options.mode) {
+    case 'help':
+      print([HELP]);
+      return 0;
+    case 'list':
+      print(list());
+      return 0;
+    case 'table':
+      writeTable();
+      return 0;
+    case 'run':
+      return await run(options);
+  }
+}
+
+async function run(options: Options): Promise<number> {
+  const results = await new Bench(options, line => print([line])).run();
+  print(['', ...resultLines(results), '', ...goalLines(results)]);
+  if (options.output !== null) save(options.output, results);
+  const problems = problemsOf(results);
+  print(problems);
+  return problems.length === 0 ? 0 : 1;
+}
+
+function save(file: string, results: Results): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+  print(['', `results: ${file}`]);
+}
+
+function list(): string[] {
+  const rows = (entries: readonly { readonly name: string; readonly title: string }[]): string[] =>
+    entries.map(({ name, title }) => `  ${name.padEnd(26)}${title}`);
+  return ['scenarios', ...rows(scenarios(false)), '', 'contenders', ...rows(CONTENDERS)];
+}
+
+function print(lines: readonly string[]): void {
+  for (const line of lines) console.log(line);
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 2;
+}

@@ -1,0 +1,62 @@
+// How fast a backlog leaves: the back end refuses everything for some polls, then takes it again, while pages are no
+// longer served. What was scraped meanwhile must arrive, too.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Contender } from '../contenders/contender.ts';
+import { cpuMsBetween, processUsage } from '../measure/process-usage.ts';
+import { Stage, withContender } from '../stage.ts';
+import { sumPolls } from '../verify.ts';
+
+export interface DrainResult {
+  readonly contender: string;
+  /** Of the backlog. */
+  readonly samples: number;
+  /** From the moment that the back end takes requests again to the first and to the last of them. */
+  readonly firstMs: number;
+  readonly lastMs: number;
+  readonly samplesPerSecond: number;
+  readonly nsPerSample: number;
+  readonly losses: readonly string[];
+}
+
+const INTERVAL_MS = 1000;
+const POLLS = 20;
+const SERVICE_SERIES = 1000;
+/** Contenders wait between two tries, some of them for half a minute. */
+const FIRST_WITHIN_MS = 120_000;
+
+export async function runDrain(contender: Contender, series: number): Promise<DrainResult> {
+  const services = series / SERVICE_SERIES;
+  const options = { corpus: 'engine', addresses: 1, services, series: SERVICE_SERIES } as const;
+  await using stage = await Stage.open(
+    { ...options, isRemote: false, hasLogs: false },
+    INTERVAL_MS,
+  );
+  await stage.setSink({ isOpen: false, isComparing: false });
+  return await withContender(contender, stage.task, async ({ pid }) => {
+    await stage.polled(POLLS, POLLS * INTERVAL_MS * 3 + 60_000);
+    await stage.pausePages(true);
+    await sleep(INTERVAL_MS);
+    await stage.look();
+    const { samples } = sumPolls(stage.polls);
+    const before = processUsage(pid);
+    const openedMs = Date.now();
+    await stage.setSink({ isOpen: true, isComparing: false });
+    const firstAtMs = await stage.firstAccepted(FIRST_WITHIN_MS);
+    const losses = await stage.settle(contender);
+    const cpuMs = cpuMsBetween(before, processUsage(pid));
+    const { lastSampleAtMs } = await stage.counts();
+    const [firstMs, lastMs] = [firstAtMs - openedMs, lastSampleAtMs - openedMs];
+    const samplesPerSecond = samples / Math.max((lastMs - firstMs) / 1000, 0.001);
+    const nsPerSample = (cpuMs * 1e6) / samples;
+    return {
+      contender: contender.name,
+      samples,
+      firstMs,
+      lastMs,
+      samplesPerSecond,
+      nsPerSample,
+      losses,
+    };
+  });
+}
