@@ -6,6 +6,8 @@ export interface EndpointRequest {
   /** As it came, without a trailing slash; for an endpoint also without its own beginning. */
   readonly path: string;
   readonly query: URLSearchParams;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The parsed body, or undefined where there is none. */
   readonly json: unknown;
   /** By the service's clock. */
@@ -59,6 +61,12 @@ export function detailAnswer(status: number, place: readonly string[], message: 
 export function objectOf(json: unknown): Readonly<Record<string, unknown>> {
   const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
   return isObject ? (json as Record<string, unknown>) : {};
+}
+
+/** True when the body is said to be JSON, as the service wants it of every body. */
+export function isJsonSaid({ headers }: EndpointRequest): boolean {
+  const type = headers['content-type'];
+  return typeof type === 'string' && /^application\/json\s*(?:;|$)/iu.test(type);
 }
 
 /** A member of a body as text, whatever it is. */

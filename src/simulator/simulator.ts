@@ -201,6 +201,7 @@ export class Simulator {
       method: incoming.method ?? 'GET',
       path: path.replace(/\/$/u, ''),
       query: searchParams,
+      headers: incoming.headers,
       json: body.kind === 'whole' ? parseJson(body.bytes) : undefined,
       nowMs,
     };

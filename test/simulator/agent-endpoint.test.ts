@@ -7,7 +7,14 @@ const AGENT = 'c0ffee00-0000-4000-8000-000000000000';
 function open() {
   const endpoint = createAgentEndpoint();
   return (method: string, path: string, json?: unknown) => {
-    const answer = endpoint({ method, path, query: new URLSearchParams(), json, nowMs: NOW });
+    const answer = endpoint({
+      method,
+      path,
+      query: new URLSearchParams(),
+      headers: {},
+      json,
+      nowMs: NOW,
+    });
     const text = answer?.body.toString() ?? '';
     return { status: answer?.status ?? 404, value: text === '' ? null : JSON.parse(text) };
   };

@@ -8,7 +8,7 @@ function open() {
   const endpoint = createBackupEndpoint(demoServices());
   return (method: string, url: string, json?: unknown, nowMs = NOW) => {
     const { pathname: path, searchParams: query } = new URL(url, 'http://localhost');
-    const answer = endpoint({ method, path, query, json, nowMs });
+    const answer = endpoint({ method, path, query, headers: {}, json, nowMs });
     const text = answer?.body.toString() ?? '';
     return { status: answer?.status ?? 404, value: text === '' ? null : JSON.parse(text) };
   };

@@ -18,7 +18,10 @@ interface Question {
 function askFor(url: string, { method = 'GET', json, nowMs = NOW }: Question = {}): Answer {
   const { pathname, searchParams: query } = new URL(url, 'http://localhost');
   const path = pathname === '/' ? '' : pathname;
-  return endpoint({ method, path, query, json, nowMs }) ?? expect.fail(`no answer to ${url}`);
+  return (
+    endpoint({ method, path, query, headers: {}, json, nowMs }) ??
+    expect.fail(`no answer to ${url}`)
+  );
 }
 
 interface Descriptor {
@@ -170,7 +173,7 @@ test('types and servers are listed', () => {
 test('the retention can be read and set, and decides how far back the list goes', () => {
   const own = createLogsEndpoint(new GeneratedLogs(demoServices(), 1));
   const call = (method: string, path: string, json?: unknown): Answer | null =>
-    own({ method, path, query: new URLSearchParams(), json, nowMs: NOW });
+    own({ method, path, query: new URLSearchParams(), headers: {}, json, nowMs: NOW });
   const read = (answer: Answer | null): unknown => JSON.parse(answer?.body.toString() ?? '');
   expect(read(call('GET', '/retention'))).toMatchObject({ retention_policy_days: 7 });
   const json = { bucket_name: 'logs', provider: 'simulated', retention_policy_days: 2 };
