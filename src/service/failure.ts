@@ -23,6 +23,7 @@ export type FailureReason =
   | 'auth'
   | 'bad_request'
   | 'not_found'
+  | 'conflict'
   | 'rate_limited'
   | 'server_error'
   | 'http_status'
@@ -130,6 +131,10 @@ export const REASON_TEXTS: Readonly<Record<FailureReason, ReasonText>> = {
     cause: 'there is nothing at this address',
     hint: 'check api.base_url and the path',
   },
+  conflict: {
+    cause: 'the service says that its present state is against it',
+    hint: 'look at what is there already, or wait until what runs has ended',
+  },
   rate_limited: {
     cause: 'too many requests',
     hint: 'ask less often, or find out who else uses this key',
@@ -163,6 +168,7 @@ export function reasonOfStatus(status: number, isPlain: boolean): FailureReason 
   if (status === 401 || status === 403) return 'auth';
   if (status === 404) return 'not_found';
   if (status === 407) return 'proxy';
+  if (status === 409) return 'conflict';
   if (status === 422) return 'bad_request';
   if (status === 429) return 'rate_limited';
   return status >= 500 ? 'server_error' : 'http_status';

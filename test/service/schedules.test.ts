@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type ScheduleRequest,
+  scheduleProblems,
+  scheduleWarnings,
+} from '../../src/service/schedules.ts';
+import { scriptedService } from '../support/service-client.ts';
+
+const REQUEST: ScheduleRequest = {
+  backup_type: 'full',
+  schedule: '0 3 * * *',
+  service_id: 'dbpgf10000001',
+};
+
+describe('list', () => {
+  test('reads a bare list and a wrapped one, and keeps fields that nobody knows', async () => {
+    const one = { id: 7, service_id: 'a', type: 'full', suspended: false, colour: 'blue' };
+    const bodies: unknown[] = [
+      [one],
+      { schedules: [one], schedules_count: 1, pages_count: 1 },
+      { items: [one] },
+    ];
+    await using service = await scriptedService((_, index) => ({ body: bodies[index] }));
+    for (const _ of bodies)
+      expect(await service.client.schedules.list()).toEqual({
+        ok: true,
+        schedules: [one],
+        isComplete: true,
+      });
+    expect(service.server.requests[0]?.path).toBe('/backup/v1/backups/schedules');
+  });
+
+  test('counts fields of another kind as absent, and says that items are missing that are none', async () => {
+    const body = [{ id: '7', schedule: null, suspended: 'no' }, 'nothing'];
+    await using service = await scriptedService(() => ({ body }));
+    const result = await service.client.schedules.list();
+    expect(result).toEqual({ ok: true, schedules: [{ id: '7' }], isComplete: false });
+  });
+
+  test('reads page after page', async () => {
+    await using service = await scriptedService((_, index) => ({
+      body: { schedules: [{ id: index }], pages_count: 3 },
+    }));
+    const result = await service.client.schedules.list({ service_id: 'a' });
+    expect(result).toMatchObject({
+      schedules: [{ id: 0 }, { id: 1 }, { id: 2 }],
+      isComplete: true,
+    });
+    expect(service.server.requests.map(({ path }) => path.split('?')[1])).toEqual([
+      'service_id=a',
+      'service_id=a&page=2',
+      'service_id=a&page=3',
+    ]);
+  });
+
+  test('ends where the service gives the same page again and again', async () => {
+    await using service = await scriptedService(() => ({
+      body: { schedules: [{ id: 1 }], pages_count: 1e9 },
+    }));
+    const result = await service.client.schedules.list();
+    expect(result).toMatchObject({ schedules: [{ id: 1 }], isComplete: false });
+    expect(service.server.requests).toHaveLength(2);
+  });
+
+  test('leaves out what is of another service, should the parameter be ignored', async () => {
+    const body = [{ id: 1, service_id: 'a' }, { id: 2, service_id: 'b' }, { id: 3 }];
+    await using service = await scriptedService(() => ({ body }));
+    const result = await service.client.schedules.list({ service_id: 'a' });
+    expect(result).toMatchObject({ schedules: [{ id: 1 }, { id: 3 }] });
+  });
+
+  test('says that an answer without a list is unreadable', async () => {
+    await using service = await scriptedService(() => ({ body: { ok: true } }));
+    expect(await service.client.schedules.list()).toEqual({
+      ok: false,
+      error: {
+        kind: 'unreadable',
+        message: 'cannot read the schedules: the answer holds no list',
+        hint: 'check that api.base_url and the path are those of the service',
+        status: 200,
+        isOutcomeUnknown: false,
+      },
+    });
+  });
+});
+
+describe('create', () => {
+  test('sends the fields under the names of the specification', async () => {
+    const request = {
+      ...REQUEST,
+      external_storage: { bucket: { path: 's3://backups', credentials: 'W2RlZmF1bHRd' } },
+    };
+    await using service = await scriptedService(() => ({ status: 201, body: { id: 4 } }));
+    const result = await service.client.schedules.create(request);
+    expect(result).toEqual({ ok: true, schedule: { id: 4 } });
+    const [sent] = service.server.requests;
+    expect([sent?.method, sent?.path]).toEqual(['POST', '/backup/v1/backups/schedules']);
+    expect(sent?.headers).toMatchObject({
+      accept: 'application/json',
+      'content-type': 'application/json',
+      'x-api-key': 'test-key',
+    });
+    expect(JSON.parse(sent?.body ?? '')).toEqual(request);
+  });
+
+  test('takes any success for one, whatever the body', async () => {
+    const bodies: unknown[] = [undefined, Buffer.from('OK'), { schedule: { id: 4 } }];
+    await using service = await scriptedService((_, index) => ({ body: bodies[index] }));
+    const told = [];
+    for (const _ of bodies) told.push(await service.client.schedules.create(REQUEST));
+    expect(told).toEqual([
+      { ok: true, schedule: null },
+      { ok: true, schedule: null },
+      { ok: true, schedule: { id: 4 } },
+    ]);
+  });
+
+  test('sends nothing that the specification forbids', async () => {
+    await using service = await scriptedService(() => ({}));
+    const result = await service.client.schedules.create({ ...REQUEST, schedule: 'daily' });
+    expect(result).toMatchObject({
+      ok: false,
+      error: { kind: 'bad_request', problems: [{ path: 'schedule' }], isOutcomeUnknown: false },
+    });
+    expect(service.server.requests).toEqual([]);
+  });
+
+  test('is never sent again by itself, and says that it may have been carried out', async () => {
+    await using service = await scriptedService(() => ({ isLost: true }));
+    const result = await service.client.schedules.create(REQUEST);
+    expect(result).toMatchObject({ ok: false, error: { kind: 'network', isOutcomeUnknown: true } });
+    expect(service.server.requests).toHaveLength(1);
+  });
+});
+
+describe('a request is refused for', () => {
+  const check = (changes: object, path: string, why: string): void =>
+    expect(scheduleProblems({ ...REQUEST, ...changes })).toEqual([
+      { path, message: expect.stringContaining(why) },
+    ]);
+  const storage = (path: string, credentials = 'YQ=='): object => ({
+    external_storage: { bucket: { path, credentials } },
+  });
+
+  test('its schedule', () => {
+    check({ schedule: '' }, 'schedule', 'it does not have five fields');
+    check({ schedule: '0 3 * *' }, 'schedule', 'it does not have five fields');
+    check({ schedule: '0 0 3 * * *' }, 'schedule', 'it does not have five fields');
+    check({ schedule: '0  3 * * *' }, 'schedule', 'one blank between them');
+    check({ schedule: '@daily' }, 'schedule', 'it does not have five fields');
+    check({ schedule: '60 3 * * *' }, 'schedule', 'invalid value for minute: 60');
+    check({ schedule: '0 3 L * *' }, 'schedule', 'the field "L" is no number');
+    check({ schedule: '0 3 31 2 *' }, 'schedule', 'it matches no time to come');
+    expect(scheduleProblems({ ...REQUEST, schedule: 'once' })).toBeNull();
+    expect(scheduleProblems({ ...REQUEST, schedule: '*/15 1-5 * jan MON,fri' })).toBeNull();
+  });
+
+  test('its service, its type and what it does not know', () => {
+    check({ service_id: '' }, 'service_id', 'expected the id of a database service');
+    check({ service_id: 'a b' }, 'service_id', 'expected the id of a database service');
+    check({ service_id: 7 }, 'service_id', 'expected a text');
+    check({ backup_type: ' ' }, 'backup_type', 'expected a text, got an empty one');
+    check({ bakcup: 1 }, '', 'Unrecognized key: "bakcup"');
+  });
+
+  test('its bucket', () => {
+    const path = 'external_storage.bucket.path';
+    check(storage('backups'), path, 'expected s3://NAME or gs://NAME, got "backups"');
+    check(storage('S3://backups'), path, 'the scheme is in lower case');
+    check(storage('https://backups'), path, 'expected s3://NAME or gs://NAME');
+    check(storage('s3://'), path, '"" is no name of a bucket');
+    check(storage('gs://Big Bucket'), path, '"Big Bucket" is no name of a bucket');
+    check(storage('gs://backups/daily'), path, 'expected the bucket alone, as gs://backups');
+    expect(scheduleProblems({ ...REQUEST, ...storage('gs://my_backups.eu') })).toBeNull();
+  });
+
+  test('its credentials, which are not repeated', () => {
+    const path = 'external_storage.bucket.credentials';
+    check(storage('s3://backups', ''), path, 'expected credentials in standard base64');
+    check(storage('s3://backups', 'url-safe_'), path, 'expected credentials in standard base64');
+    const [problem] = scheduleProblems({ ...REQUEST, ...storage('s3://b-b', 'se cret') }) ?? [];
+    expect(JSON.stringify(problem)).not.toContain('cret');
+  });
+
+  test('not for a type of backup that nobody knows: that is worth a warning', () => {
+    const request = { ...REQUEST, backup_type: 'incremental' };
+    expect(scheduleProblems(request)).toBeNull();
+    expect(scheduleWarnings(request)).toEqual([
+      '"incremental" is no backup type that is known, only "full" is; it is sent',
+    ]);
+    expect(scheduleWarnings(REQUEST)).toEqual([]);
+  });
+});
