@@ -1,16 +1,18 @@
-// The agent: sessions and chat (service-spec 2.1 to 2.3). It answers every prompt with the same small table,
-// filtered as asked, and remembers sessions; what a chat without session_id said is forgotten.
+// The agent: sessions and chat (service-spec 2.1 to 2.3, 4, 5 and 7). It answers every question with the same small
+// table, filtered as asked, and a greeting with words alone; it remembers what was asked in a session, and
+// forgets what came without one. Where the specification says nothing, faults.ts has switches.
 
+import { z } from 'zod';
 import {
   type Answer,
   detailAnswer,
   type Endpoint,
+  type EndpointRequest,
+  isJsonSaid,
   jsonAnswer,
-  missingMember,
-  objectOf,
   segmentsOf,
-  textOf,
 } from './answer.ts';
+import type { Faults } from './faults.ts';
 import { hashText } from './load.ts';
 
 interface Session {
@@ -20,60 +22,120 @@ interface Session {
   readonly metadata?: unknown;
 }
 
-/** The oldest session is forgotten when there are more. */
+interface Conversation {
+  readonly session: Session;
+  readonly prompts: string[];
+}
+
+/** The oldest session is forgotten when there are more; of a conversation, its oldest questions. */
 const SESSIONS_MAX = 1_000;
+const PROMPTS_MAX = 100;
+
+const ROWS = [
+  { status: 'open', orders: 42 },
+  { status: 'shipped', orders: 1_234 },
+];
+/** Such a prompt wants no data. */
+const GREETING = /^(?:hello|hi|thanks|thank you)\b/iu;
+
+const TEXT = z.string().min(1, 'must not be empty');
+const SESSION_BODY = z.object({
+  agent_id: TEXT,
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+const FILTERS = z.record(z.string(), z.string()).optional();
+const CHAT_BODY = z.object({
+  prompt: TEXT,
+  agent_id: z.string().pipe(z.guid('must be a UUID')),
+  session_id: TEXT.optional(),
+  config: z.object({ table_filters: FILTERS, table_filter: FILTERS }).optional(),
+});
+type ChatBody = z.infer<typeof CHAT_BODY>;
 
 /** Paths are below /copilot/v1. */
-export function createAgentEndpoint(): Endpoint {
-  const sessions = new Map<string, Session>();
+export function createAgentEndpoint(faults: () => Faults): Endpoint {
+  const conversations = new Map<string, Conversation>();
   let created = 0;
-  const create = (json: unknown, nowMs: number): Answer => {
-    const missing = missingMember(json, ['agent_id']);
-    if (missing !== undefined) return detailAnswer(400, ['body', missing], 'Field required');
-    const { agent_id, metadata } = objectOf(json);
+  const create = (request: EndpointRequest): Answer => {
+    const body = readBody(SESSION_BODY, request);
+    if ('answer' in body) return body.answer;
+    const { agent_id, metadata } = body.value;
     const session: Session = {
-      session_id: sessionId(created++, nowMs),
-      agent_id: textOf(agent_id),
-      created_at: new Date(nowMs).toISOString(),
+      session_id: sessionId(created++, request.nowMs),
+      agent_id,
+      created_at: new Date(request.nowMs).toISOString(),
     };
-    sessions.set(session.session_id, metadata === undefined ? session : { ...session, metadata });
-    if (sessions.size > SESSIONS_MAX) sessions.delete(sessions.keys().next().value ?? '');
+    const kept = metadata === undefined ? session : { ...session, metadata };
+    conversations.set(session.session_id, { session: kept, prompts: [] });
+    if (conversations.size > SESSIONS_MAX)
+      conversations.delete(conversations.keys().next().value ?? '');
     return jsonAnswer(200, session);
   };
-  return ({ method, path, json, nowMs }) => {
+  const chat = (request: EndpointRequest): Answer => {
+    const body = readBody(CHAT_BODY, request);
+    if ('answer' in body) return body.answer;
+    const { session_id, prompt } = body.value;
+    const conversation = session_id === undefined ? null : conversations.get(session_id);
+    if (conversation === undefined)
+      return detailAnswer(404, ['body', 'session_id'], 'No such session');
+    conversation?.prompts.push(prompt);
+    if ((conversation?.prompts.length ?? 0) > PROMPTS_MAX) conversation?.prompts.shift();
+    return jsonAnswer(200, replyTo(body.value, conversation?.prompts ?? [], faults()));
+  };
+  return request => {
+    const { method, path } = request;
     const [resource = '', id = ''] = segmentsOf(path);
-    if (method === 'POST' && path === '/chat') return chat(json, sessions);
-    if (resource !== 'session') return null;
-    if (method === 'POST' && id === '') return create(json, nowMs);
-    const session = sessions.get(id);
-    if (session === undefined) return detailAnswer(404, ['path', 'session_id'], 'No such session');
-    if (method === 'GET') return jsonAnswer(200, session);
-    if (method !== 'DELETE') return null;
-    sessions.delete(id);
+    if (method === 'POST' && path === '/chat') return chat(request);
+    if (method === 'POST' && path === '/session') return create(request);
+    if (resource !== 'session' || id === '' || (method !== 'GET' && method !== 'DELETE'))
+      return null;
+    const conversation = conversations.get(id);
+    if (conversation === undefined)
+      return detailAnswer(404, ['path', 'session_id'], 'No such session');
+    if (method === 'GET') return jsonAnswer(200, conversation.session);
+    conversations.delete(id);
     return { status: 204, headers: {}, body: Buffer.alloc(0) };
   };
 }
 
-function chat(json: unknown, sessions: ReadonlyMap<string, Session>): Answer {
-  const missing = missingMember(json, ['prompt', 'agent_id']);
-  if (missing !== undefined) return detailAnswer(400, ['body', missing], 'Field required');
-  const { prompt, session_id, config } = objectOf(json);
-  if (session_id !== undefined && !sessions.has(textOf(session_id))) {
-    return detailAnswer(404, ['body', 'session_id'], 'No such session');
-  }
-  const filters = objectOf(objectOf(config)['table_filters']);
-  const filter = filters['orders'];
-  const where = filter === undefined ? '' : ` WHERE ${textOf(filter)}`;
-  const data = [
-    { status: 'open', orders: 42 },
-    { status: 'shipped', orders: 1_234 },
-  ];
-  return jsonAnswer(200, {
-    response: `You asked: ${textOf(prompt)} There are ${data.length} kinds of orders.`,
-    sql: `SELECT status, COUNT(*) AS orders FROM orders${where} GROUP BY status`,
-    data,
-    ...(session_id === undefined ? {} : { session_id }),
+type Read<T> = { readonly value: T } | { readonly answer: Answer };
+
+/** The body, or the 400 that says what is wrong with it first. */
+function readBody<T>(schema: z.ZodType<T>, request: EndpointRequest): Read<T> {
+  const refuse = (place: readonly string[], message: string): Read<T> => ({
+    answer: detailAnswer(400, place, message),
   });
+  if (!isJsonSaid(request)) return refuse(['header', 'Content-Type'], 'Must be application/json');
+  if (request.json === undefined) return refuse(['body'], 'Malformed JSON');
+  const read = schema.safeParse(request.json);
+  if (read.success) return { value: read.data };
+  const [issue] = read.error.issues;
+  const isMissing = issue?.code === 'invalid_type' && issue.message.endsWith('undefined');
+  const place = ['body', ...(issue?.path ?? []).map(String)];
+  return refuse(place, isMissing ? 'Field required' : (issue?.message ?? 'Invalid'));
+}
+
+/** In the shape of the specification, or in the other one that has been seen. */
+function replyTo(body: ChatBody, prompts: readonly string[], faults: Faults): unknown {
+  const { prompt, session_id } = body;
+  const isAboutData = !GREETING.test(prompt);
+  const sql = isAboutData ? sqlOf(body, faults) : undefined;
+  const before = prompts.length > 1 ? ` Before that: ${prompts.at(-2) ?? ''}` : '';
+  const words = isAboutData ? `There are ${ROWS.length} kinds of orders.` : 'At your service.';
+  const response = `You asked: ${prompt} ${words}${before}`;
+  const session = session_id === undefined ? {} : { session_id };
+  if (faults.chatShape === 'plain')
+    return { response, ...(sql === undefined ? {} : { sql, data: ROWS }), ...session };
+  const content = faults.chatError === null ? response : null;
+  const nested = { content, sql_text: sql ?? null, error_text: faults.chatError };
+  const col_keys = isAboutData ? Object.keys(ROWS[0] ?? {}) : [];
+  return { prompt, response: { ...nested, col_keys }, ...session };
+}
+
+function sqlOf({ config }: ChatBody, { filterKey }: Faults): string {
+  const filter = config?.[filterKey]?.['orders'];
+  const where = filter === undefined ? '' : ` WHERE ${filter.replace(/^\s*where\s+/iu, '')}`;
+  return `SELECT status, COUNT(*) AS orders FROM orders${where} GROUP BY status`;
 }
 
 function sessionId(number: number, nowMs: number): string {

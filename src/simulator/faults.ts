@@ -48,6 +48,14 @@ export interface Faults {
   readonly poisonMs: number | null;
   /** Logs: query parameters that are ignored. */
   readonly ignoredParameters: readonly string[];
+
+  /** Agent: the shape of a chat's answer; `nested` carries the failure of the agent, if there is one. */
+  readonly chatShape: 'plain' | 'nested';
+  readonly chatError: string | null;
+  /** Agent: under which key of `config` filters are heeded; the specification spells it in both ways. */
+  readonly filterKey: 'table_filters' | 'table_filter';
+  /** Agent: a path without a trailing slash is redirected to the one with it. */
+  readonly isSlashRequired: boolean;
 }
 
 export const METRICS_PATH = '/observability/v2/metrics';
@@ -77,6 +85,10 @@ export const NO_FAULTS: Faults = {
   oldestMs: null,
   poisonMs: null,
   ignoredParameters: [],
+  chatShape: 'plain',
+  chatError: null,
+  filterKey: 'table_filters',
+  isSlashRequired: false,
 };
 
 /** What is wrong with an archive that is served. */
@@ -124,6 +136,10 @@ const SCHEMA = z
     oldestMs: z.number().nullable(),
     poisonMs: z.number().nullable(),
     ignoredParameters: z.array(z.string()).max(100),
+    chatShape: z.enum(['plain', 'nested']),
+    chatError: z.string().max(1_000).nullable(),
+    filterKey: z.enum(['table_filters', 'table_filter']),
+    isSlashRequired: z.boolean(),
   })
   .partial();
 

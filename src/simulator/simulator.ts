@@ -101,7 +101,7 @@ export class Simulator {
       [METRICS_PATH, metrics],
       ['/observability/v2/logs', createLogsEndpoint(logs, () => this.#faults)],
       ['/backup/v1', createBackupEndpoint(this.world.services)],
-      ['/copilot/v1', createAgentEndpoint()],
+      ['/copilot/v1', createAgentEndpoint(() => this.#faults)],
     ];
   }
 
@@ -231,6 +231,8 @@ export class Simulator {
       if (request.path.startsWith(AGENT_PATH)) return detailAnswer(401, ['header'], message);
       return errorAnswer(this.refusalStatus, message, request);
     }
+    if (request.path.startsWith(AGENT_PATH) && this.#faults.isSlashRequired && !hasSlash(incoming))
+      return { status: 307, headers: { location: `${request.path}/` }, body: Buffer.alloc(0) };
     for (const [path, endpoint] of this.#endpoints) {
       const isBelow = request.path === path || request.path.startsWith(`${path}/`);
       if (!isBelow) continue;
@@ -252,6 +254,10 @@ export class Simulator {
     if (faults.times !== null) this.#faults = { ...faults, times: faults.times - 1 };
     return faults;
   }
+}
+
+function hasSlash({ url = '/' }: IncomingMessage): boolean {
+  return /^[^?]*\/(?:\?|$)/u.test(url);
 }
 
 function redirect(target: string, url: string): Answer {

@@ -1,78 +1,180 @@
-import { expect, test } from 'vitest';
+// The rules of the specification for the agent, one by one: the section each one comes from stands in its title.
+
+import { describe, expect, test } from 'vitest';
 import { createAgentEndpoint } from '../../src/simulator/agent-endpoint.ts';
+import { type Faults, NO_FAULTS } from '../../src/simulator/faults.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
 const AGENT = 'c0ffee00-0000-4000-8000-000000000000';
+const JSON_TYPE = { 'content-type': 'application/json' };
 
-function open() {
-  const endpoint = createAgentEndpoint();
-  return (method: string, path: string, json?: unknown) => {
-    const answer = endpoint({
-      method,
-      path,
-      query: new URLSearchParams(),
-      headers: {},
-      json,
-      nowMs: NOW,
-    });
+function open(faults: Partial<Faults> = {}) {
+  const endpoint = createAgentEndpoint(() => ({ ...NO_FAULTS, ...faults }));
+  return (method: string, path: string, json?: unknown, headers: object = JSON_TYPE) => {
+    const query = new URLSearchParams();
+    const given = { ...headers };
+    const answer = endpoint({ method, path, query, headers: given, json, nowMs: NOW });
     const text = answer?.body.toString() ?? '';
     return { status: answer?.status ?? 404, value: text === '' ? null : JSON.parse(text) };
   };
 }
 
-test('a session is created, read, used and ended', () => {
-  const call = open();
-  const metadata = { user_id: 'u1' };
-  const { status, value } = call('POST', '/session', { agent_id: AGENT, metadata });
-  expect([status, value]).toEqual([
-    200,
-    {
-      session_id: expect.stringMatching(/^[0-9a-f]{32}$/u),
-      agent_id: AGENT,
-      created_at: '2026-03-04T09:00:00.000Z',
-    },
-  ]);
-  const path = `/session/${value.session_id}`;
-  expect(call('GET', path).value).toEqual({ ...value, metadata });
-  const question = { prompt: 'How many?', agent_id: AGENT, session_id: value.session_id };
-  expect(call('POST', '/chat', question).value).toMatchObject({ session_id: value.session_id });
-  expect(call('DELETE', path).status).toBe(204);
-  expect(call('GET', path).status).toBe(404);
-  expect(call('POST', '/chat', question).status).toBe(404);
-});
+describe('a session', () => {
+  test('2.1, 4: is created of an agent_id, and answers with its id, that agent and its time', () => {
+    const { status, value } = open()('POST', '/session', { agent_id: AGENT });
+    expect([status, value]).toEqual([
+      200,
+      {
+        session_id: expect.stringMatching(/^[0-9a-f]{32}$/u),
+        agent_id: AGENT,
+        created_at: '2026-03-04T09:00:00.000Z',
+      },
+    ]);
+  });
 
-test('two sessions have two ids', () => {
-  const call = open();
-  const create = () => call('POST', '/session', { agent_id: AGENT }).value.session_id;
-  expect(create()).not.toBe(create());
-});
+  test('2.1: takes free metadata', () => {
+    const call = open();
+    const metadata = { user_id: 'u1', conversation_topic: 'orders', other: { deep: [1] } };
+    const { session_id } = call('POST', '/session', { agent_id: AGENT, metadata }).value;
+    expect(call('GET', `/session/${session_id}`).value).toMatchObject({ metadata });
+  });
 
-test('a chat without a session is answered without one, filtered as asked', () => {
-  const call = open();
-  const config = { table_filters: { orders: "region = 'north'" } };
-  const { value } = call('POST', '/chat', { prompt: 'How many?', agent_id: AGENT, config });
-  expect(value).toEqual({
-    response: expect.stringContaining('How many?'),
-    sql: expect.stringContaining("WHERE region = 'north'"),
-    data: [
-      { status: 'open', orders: 42 },
-      { status: 'shipped', orders: 1_234 },
-    ],
+  test('2.1: has an id of its own', () => {
+    const call = open();
+    const create = () => call('POST', '/session', { agent_id: AGENT }).value.session_id;
+    expect(create()).not.toBe(create());
+  });
+
+  test('observed: can be read and ended', () => {
+    const call = open();
+    const { session_id } = call('POST', '/session', { agent_id: AGENT }).value;
+    const path = `/session/${session_id}`;
+    expect(call('GET', path).status).toBe(200);
+    expect(call('DELETE', path).status).toBe(204);
+    expect(call('GET', path).status).toBe(404);
+    const question = { prompt: 'How many?', agent_id: AGENT, session_id };
+    expect(call('POST', '/chat', question).status).toBe(404);
   });
 });
 
-test('what is missing is named in the form of the agent', () => {
-  const call = open();
-  const check = (path: string, json: unknown, member: string): void => {
-    const { status, value } = call('POST', path, json);
-    expect([status, value]).toEqual([
-      400,
-      { detail: [{ loc: ['body', member], msg: 'Field required', type: 'value_error' }] },
+describe('a chat', () => {
+  const question = { prompt: 'How many?', agent_id: AGENT };
+
+  test('2.3: has words always; SQL and rows when they are called for', () => {
+    expect(open()('POST', '/chat', question).value).toEqual({
+      response: 'You asked: How many? There are 2 kinds of orders.',
+      sql: 'SELECT status, COUNT(*) AS orders FROM orders GROUP BY status',
+      data: [
+        { status: 'open', orders: 42 },
+        { status: 'shipped', orders: 1_234 },
+      ],
+    });
+    expect(open()('POST', '/chat', { ...question, prompt: 'Hello!' }).value).toEqual({
+      response: 'You asked: Hello! At your service.',
+    });
+  });
+
+  test('4, rule 1: without a session_id is forgotten; with one it is a conversation', () => {
+    const call = open();
+    call('POST', '/chat', { ...question, prompt: 'First?' });
+    expect(call('POST', '/chat', question).value.response).not.toContain('First?');
+    const { session_id } = call('POST', '/session', { agent_id: AGENT }).value;
+    call('POST', '/chat', { ...question, prompt: 'First?', session_id });
+    const { value } = call('POST', '/chat', { ...question, session_id });
+    expect(value.response).toContain('Before that: First?');
+  });
+
+  test('4, rule 2: answers with the session_id that was sent', () => {
+    const call = open();
+    const { session_id } = call('POST', '/session', { agent_id: AGENT }).value;
+    expect(call('POST', '/chat', { ...question, session_id }).value.session_id).toBe(session_id);
+  });
+
+  test('4, rule 3: applies a filter to the table that it is for', () => {
+    const call = open();
+    const sqlFor = (table_filters: object): string =>
+      call('POST', '/chat', { ...question, config: { table_filters } }).value.sql;
+    expect(sqlFor({ orders: "region = 'north'" })).toContain("orders WHERE region = 'north' GROUP");
+    expect(sqlFor({ orders: 'WHERE a = 1' })).toContain('orders WHERE a = 1 GROUP');
+    expect(sqlFor({ customers: 'a = 1' })).not.toContain('WHERE');
+  });
+
+  test('2.2: heeds the singular key only where a switch says so', () => {
+    const config = { table_filter: { orders: 'a = 1' } };
+    const sqlOf = (call: ReturnType<typeof open>): string =>
+      call('POST', '/chat', { ...question, config }).value.sql;
+    expect(sqlOf(open())).not.toContain('WHERE');
+    expect(sqlOf(open({ filterKey: 'table_filter' }))).toContain('WHERE a = 1');
+  });
+
+  test('observed: has another shape, which may carry a failure with a 200', () => {
+    const nested = open({ chatShape: 'nested' })('POST', '/chat', question);
+    expect(nested.value).toEqual({
+      prompt: 'How many?',
+      response: {
+        content: expect.stringContaining('2 kinds'),
+        sql_text: expect.stringContaining('SELECT'),
+        error_text: null,
+        col_keys: ['status', 'orders'],
+      },
+    });
+    const failed = open({ chatShape: 'nested', chatError: 'no such table' });
+    const { status, value } = failed('POST', '/chat', question);
+    expect([status, value.response]).toEqual([
+      200,
+      expect.objectContaining({ content: null, error_text: 'no such table' }),
     ]);
+  });
+});
+
+describe('7: 400, naming the place, for', () => {
+  const check = (path: string, json: unknown, place: string[], headers: object = JSON_TYPE) => {
+    const { status, value } = open()('POST', path, json, headers);
+    expect([status, value.detail?.[0]?.loc]).toEqual([400, place]);
+    return value.detail[0];
   };
-  check('/session', {}, 'agent_id');
-  check('/session', undefined, 'agent_id');
-  check('/chat', { agent_id: AGENT }, 'prompt');
-  check('/chat', { prompt: 'x' }, 'agent_id');
-  check('/chat', 'x', 'prompt');
+
+  test('missing fields', () => {
+    const required = { msg: 'Field required', type: 'value_error' };
+    expect(check('/session', {}, ['body', 'agent_id'])).toMatchObject(required);
+    expect(check('/chat', { agent_id: AGENT }, ['body', 'prompt'])).toMatchObject(required);
+    expect(check('/chat', { prompt: 'x' }, ['body', 'agent_id'])).toMatchObject(required);
+  });
+
+  test('malformed syntax', () => {
+    check('/session', undefined, ['body']);
+    check('/chat', 'x', ['body']);
+  });
+
+  test('fields of another type', () => {
+    const chat = { prompt: 'x', agent_id: AGENT };
+    check('/session', { agent_id: '' }, ['body', 'agent_id']);
+    check('/session', { agent_id: AGENT, metadata: 'x' }, ['body', 'metadata']);
+    check('/chat', { ...chat, agent_id: 'my-agent' }, ['body', 'agent_id']);
+    check('/chat', { ...chat, session_id: 7 }, ['body', 'session_id']);
+    check('/chat', { ...chat, config: { table_filters: { orders: 1 } } }, [
+      'body',
+      'config',
+      'table_filters',
+      'orders',
+    ]);
+  });
+
+  test('4: a body that is not said to be JSON', () => {
+    check('/chat', { prompt: 'x', agent_id: AGENT }, ['header', 'Content-Type'], {});
+    const text = { 'content-type': 'text/plain' };
+    check('/session', { agent_id: AGENT }, ['header', 'Content-Type'], text);
+  });
+});
+
+test('there is nothing else', () => {
+  const call = open();
+  for (const [method, path] of [
+    ['GET', '/chat'],
+    ['GET', '/session'],
+    ['PUT', '/session'],
+    ['POST', '/session/x'],
+    ['POST', '/sessions'],
+  ] as const)
+    expect(call(method, path, { agent_id: AGENT }).status).toBe(404);
 });
