@@ -25,6 +25,9 @@ export type ArchiveEnd =
 
 type EntryEnd = 'read' | 'rewritten' | 'stopped' | 'failed';
 
+/** Looking at the clock costs as much as a tenth of a line. */
+const LINES_PER_LOOK = 32;
+
 const READ: ArchiveEnd = { kind: 'read' };
 
 export class ArchiveReading {
@@ -167,8 +170,9 @@ export class ArchiveReading {
   }
 
   async #takeLines(reader: EntryReader, entryName: string): Promise<EntryEnd> {
-    while (reader.next()) {
+    for (let lines = 1; reader.next(); lines++) {
       if (reader.records.length > 0) this.#writer.add(reader.records, entryName);
+      if (lines % LINES_PER_LOOK === 0 && this.#slicer.isOver) await this.#slicer.pause();
       if (!this.#writer.isFull) continue;
       const end = await this.#commit(entryName, reader.progress());
       if (end !== 'read') return end;

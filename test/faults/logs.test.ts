@@ -147,7 +147,7 @@ class Stage implements AsyncDisposable {
     const environment: Record<string, string> = isRandom ? {} : { PROM2OTLP_FAILPOINT: place };
     const { child } = start(['run', '--config', this.#config], environment);
     const dead = once(child, 'exit');
-    await Promise.race([dead, sleep(isRandom ? 500 + random() * 2500 : 4000)]);
+    await Promise.race([dead, sleep(isRandom ? 500 + random() * 2000 : 2500)]);
     child.kill('SIGKILL');
     await dead;
   }
