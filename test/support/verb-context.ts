@@ -36,7 +36,17 @@ export async function callVerb(
   const printed = (code: number | null): Printed => ({ code, out: out.text, err: err.text });
   try {
     const streams = { out, err, terminal };
-    return printed(await verb.run({ args, environment, clock, ...streams, stop, stopNow: never }));
+    return printed(
+      await verb.run({
+        args,
+        environment,
+        clock,
+        ...streams,
+        stop,
+        stopNow: never,
+        hangUp: new Bell(),
+      }),
+    );
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     err.line(error.message);

@@ -573,6 +573,21 @@ describe('flush and close', () => {
     expect(backEnd.requests).toHaveLength(1);
   });
 
+  test('closing with some grace waits for the answer to a request, and takes nothing more', async () => {
+    let answer = (): void => undefined;
+    backEnd.answer = () => response => void (answer = () => void response.end());
+    await put({ a: 1 });
+    await put({ b: 1 });
+    sender.start();
+    await until(() => backEnd.requests.length === 1);
+    const closed = sender.close(SECOND_MS);
+    answer();
+    await closed;
+    expect(queue.account.get('a', 'point/accepted')).toBe(1);
+    expect(queue.stats('metrics').rows).toBe(1);
+    expect(received()).toEqual(['a']);
+  });
+
   test('closing ends a pause, works twice, and without a start', async () => {
     backEnd.answer = () => ({ status: 401 });
     await put({ a: 1 });

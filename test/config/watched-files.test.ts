@@ -1,0 +1,58 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { WatchedFiles } from '../../src/config/watched-files.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+function watched(): { readonly files: WatchedFiles; readonly path: string } {
+  const files = new WatchedFiles();
+  const path = join(temporaryDirectory(), 'key');
+  writeFileSync(path, 'one');
+  expect(files.read(path)).toEqual({ text: 'one' });
+  return { files, path };
+}
+
+test('a change is told once, when a second look finds it settled', () => {
+  const { files, path } = watched();
+  expect(files.look()).toBe(false);
+  writeFileSync(path, 'second');
+  expect(files.look()).toBe(false);
+  writeFileSync(path, 'still being written');
+  expect(files.look()).toBe(false);
+  expect(files.look()).toBe(true);
+  expect(files.look()).toBe(false);
+});
+
+test('a file that is taken away and one that appears are changes', () => {
+  const { files, path } = watched();
+  rmSync(path);
+  expect([files.look(), files.look()]).toEqual([false, true]);
+  expect(files.read(path)).toHaveProperty('problem');
+  writeFileSync(path, 'one');
+  expect([files.look(), files.look()]).toEqual([false, true]);
+});
+
+test('a change that is taken back before it settles is none', () => {
+  const { files, path } = watched();
+  renameSync(path, `${path}.old`);
+  expect(files.look()).toBe(false);
+  renameSync(`${path}.old`, path);
+  expect([files.look(), files.look()]).toEqual([false, false]);
+});
+
+test('links are followed, so that a swapped directory is seen', () => {
+  const directory = temporaryDirectory();
+  const [link, path] = [join(directory, '..data'), join(directory, 'key')];
+  for (const version of ['1', '2']) {
+    mkdirSync(join(directory, version));
+    writeFileSync(join(directory, version, 'key'), version);
+  }
+  symlinkSync('1', link);
+  symlinkSync('..data/key', path);
+  const files = new WatchedFiles();
+  expect(files.read(path)).toEqual({ text: '1' });
+  symlinkSync('2', `${link}_tmp`);
+  renameSync(`${link}_tmp`, link);
+  expect([files.look(), files.look()]).toEqual([false, true]);
+  expect(files.read(path)).toEqual({ text: '2' });
+});
