@@ -1,15 +1,12 @@
 // What the actions of `logs` have in common: the options, the log endpoints of the API that is meant, and times.
 
 import { parseDuration } from '../config/units.ts';
-import { Counters } from '../lib/counters.ts';
-import { programVersion } from '../lib/version.ts';
 import { textAt } from '../logs/descriptor.ts';
 import { itemsOf, listPages } from '../logs/list.ts';
 import { LogApi } from '../service/log-api.ts';
 import type { Config } from '../config/config.ts';
-import { ServiceClients } from '../service/clients.ts';
 import type { ServiceFailure } from '../service/failure.ts';
-import { type AccessValues, readAccess } from './service-access.ts';
+import { type AccessValues, withServices } from './service-access.ts';
 import { usageError, type VerbContext } from './verb.ts';
 
 /** Those of ACCESS_OPTIONS, and what narrows a list. */
@@ -60,27 +57,20 @@ export async function withLogApis<T>(
   context: VerbContext,
   use: (apis: readonly OpenLogApi[]) => Promise<T>,
 ): Promise<T> {
-  const { config, targets } = readAccess(verb, values, context);
-  const { clock } = context;
-  const userAgent = `prom2otlp/${programVersion()}`;
-  const clients = new ServiceClients({ clock, counters: new Counters(), userAgent });
-  try {
-    const { endpoints } = config.logs;
-    return await use(
-      targets.map(({ api, name }) => ({
+  return await withServices(verb, values, context, services =>
+    use(
+      services.map(({ config, target, http }) => ({
         config,
-        name,
+        name: target.name,
         api: new LogApi({
-          client: clients.get(api),
-          endpoints,
-          timeoutMs: api.timeoutMs,
+          client: http,
+          endpoints: config.logs.endpoints,
+          timeoutMs: target.api.timeoutMs,
           priority: 'command',
         }),
       })),
-    );
-  } finally {
-    await clients.close();
-  }
+    ),
+  );
 }
 
 /** The times of --from and --to; by default the day before now. A duration counts back from now. */

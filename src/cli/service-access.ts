@@ -4,7 +4,12 @@
 import type { Config } from '../config/config.ts';
 import { loadConfig, parseConfig } from '../config/load.ts';
 import { OperatorError } from '../errors.ts';
+import { Counters } from '../lib/counters.ts';
+import { programVersion } from '../lib/version.ts';
 import { planTargets, type Target } from '../pipeline/collect/targets.ts';
+import { ServiceClient } from '../service/client.ts';
+import { ServiceClients } from '../service/clients.ts';
+import type { ServiceHttp } from '../service/http.ts';
 import { usageError, type VerbContext } from './verb.ts';
 
 /** To be spread into the options of a verb. */
@@ -63,6 +68,51 @@ export function readAccess(
   throw new OperatorError([
     { code: 'E_SERVICE_ACCESS', message, hint: `name one of ${ids}, or add it` },
   ]);
+}
+
+/** One API, opened. */
+export interface OpenService {
+  readonly config: Config;
+  readonly target: Target;
+  readonly http: ServiceHttp;
+  readonly client: ServiceClient;
+}
+
+/** Opens the APIs that are meant, at least one, for the time of `use`. */
+export async function withServices<T>(
+  verb: string,
+  values: AccessValues,
+  context: Pick<VerbContext, 'environment' | 'clock'>,
+  use: (services: readonly OpenService[]) => Promise<T>,
+): Promise<T> {
+  const { config, targets } = readAccess(verb, values, context);
+  const { clock } = context;
+  const userAgent = `prom2otlp/${programVersion()}`;
+  const clients = new ServiceClients({ clock, counters: new Counters(), userAgent });
+  try {
+    return await use(
+      targets.map(target => {
+        const http = clients.get(target.api);
+        return { config, target, http, client: new ServiceClient({ http }) };
+      }),
+    );
+  } finally {
+    await clients.close();
+  }
+}
+
+/** For verbs that act on one API: a configuration with several needs --service-id. */
+export function withService<T>(
+  verb: string,
+  values: AccessValues,
+  context: Pick<VerbContext, 'environment' | 'clock'>,
+  use: (service: OpenService) => Promise<T>,
+): Promise<T> {
+  return withServices(verb, values, context, ([service, ...others]) => {
+    if (service === undefined || others.length > 0)
+      throw usageError(verb, 'expected --service-id: there are several APIs in the configuration');
+    return use(service);
+  });
 }
 
 /** The same judgement as for a file: an address over plain http is refused here, too. */

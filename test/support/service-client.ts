@@ -26,9 +26,15 @@ export async function scriptedService(
 ): Promise<ScriptedService> {
   const server = await startHttpServer((request, response) => {
     const { status = 200, body, isLost = false } = answer(request, server.requests.length - 1);
-    if (isLost) return void response.destroy();
+    if (isLost) {
+      response.destroy();
+      return;
+    }
     response.statusCode = status;
-    if (Buffer.isBuffer(body)) return void response.end(body);
+    if (Buffer.isBuffer(body)) {
+      response.end(body);
+      return;
+    }
     response.setHeader('content-type', 'application/json');
     response.end(body === undefined ? '' : JSON.stringify(body));
   });
