@@ -13,6 +13,8 @@ export interface ScriptedAnswer {
   readonly body?: unknown;
   /** Hangs up instead of answering. */
   readonly isLost?: boolean;
+  /** Takes the request and says nothing. */
+  readonly isSilent?: boolean;
 }
 
 export interface ScriptedService extends AsyncDisposable {
@@ -25,11 +27,17 @@ export async function scriptedService(
   answer: (request: RecordedRequest, index: number) => ScriptedAnswer,
 ): Promise<ScriptedService> {
   const server = await startHttpServer((request, response) => {
-    const { status = 200, body, isLost = false } = answer(request, server.requests.length - 1);
+    const {
+      status = 200,
+      body,
+      isLost = false,
+      isSilent = false,
+    } = answer(request, server.requests.length - 1);
     if (isLost) {
       response.destroy();
       return;
     }
+    if (isSilent) return;
     response.statusCode = status;
     if (Buffer.isBuffer(body)) {
       response.end(body);

@@ -1,0 +1,186 @@
+// The agent (service-spec 2.1 to 2.3): sessions, and questions in natural language. Requests are checked before they are
+// sent; answers are read in both shapes that have been seen. A question is never sent twice: it costs, and it
+// moves the conversation on.
+
+import * as z from 'zod';
+import { lenient, type ReadOptions, readOne } from './answers.ts';
+import { problemsOf, someText, textField } from './fields.ts';
+import type { ServiceHttp } from './http.ts';
+import { errorOf, refusedRequest, type Result, unreadableAnswer } from './service-error.ts';
+
+export interface SessionRequest {
+  /** UUID of the agent. */
+  readonly agent_id: string;
+  /** Free; `user_id` and `conversation_topic` are the keys that the specification suggests. */
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A session as the service tells it; fields beyond these are kept. */
+export interface Session {
+  readonly [field: string]: unknown;
+  readonly session_id: string;
+  readonly agent_id?: string | undefined;
+  /** ISO 8601, UTC. */
+  readonly created_at?: string | undefined;
+}
+
+export interface ChatRequest {
+  readonly prompt: string;
+  /** UUID of the agent. */
+  readonly agent_id: string;
+  /** Of a session; without one the question stands alone. */
+  readonly session_id?: string | undefined;
+  readonly config?: ChatConfig | undefined;
+}
+
+/** SQL conditions by table, which the service applies to every query on it. */
+export interface ChatConfig {
+  readonly table_filters?: Readonly<Record<string, string>> | undefined;
+  /** The same under the other spelling that the specification has; send one of them. */
+  readonly table_filter?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What the agent said, in one shape whichever the service used. */
+export interface ChatAnswer {
+  /** In words; '' where it gave none. */
+  readonly response: string;
+  /** null where it made none. */
+  readonly sql: string | null;
+  /** Rows, each an object of column name to value. */
+  readonly data: readonly Readonly<Record<string, unknown>>[];
+  /** The columns in their order; empty where the service does not tell. */
+  readonly columns: readonly string[];
+  /** Of the request, where the service repeats it. */
+  readonly session_id: string | null;
+  /** The agent's own failure to answer, which comes with a success by HTTP; null where there is none. */
+  readonly failure: string | null;
+}
+
+export interface ChatOptions extends ReadOptions {
+  /** CHAT_TIMEOUT_MS when absent. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** A chat takes tens of seconds. */
+export const CHAT_TIMEOUT_MS = 60_000;
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+const TABLE = /^[^\p{Cc}]{1,200}$/u;
+
+/** The agent's id. */
+export const agentId: z.ZodType<string> = textField(text =>
+  UUID.test(text) ? null : 'expected the UUID of the agent',
+);
+
+const sessionRequest: z.ZodType = z.strictObject({
+  agent_id: agentId,
+  metadata: z.record(someText, z.unknown()).optional(),
+});
+
+const filters = z
+  .record(z.string().regex(TABLE, 'expected the name of a table'), someText)
+  .optional();
+
+const chatRequest: z.ZodType = z.strictObject({
+  prompt: someText,
+  agent_id: agentId,
+  session_id: someText.optional(),
+  config: z.strictObject({ table_filters: filters, table_filter: filters }).optional(),
+});
+
+const text = lenient(z.string());
+
+const session: z.ZodType<Session> = z.looseObject({
+  session_id: z.string().min(1),
+  agent_id: text,
+  created_at: text,
+});
+
+const rows = lenient(z.array(z.record(z.string(), z.unknown())));
+const plainChat = z.object({ response: z.string(), sql: text, data: rows, session_id: text });
+const nestedChat = z.object({
+  response: z.object({
+    content: text,
+    sql_text: text,
+    error_text: text,
+    col_keys: lenient(z.array(z.string())),
+    data: rows,
+  }),
+  data: rows,
+  session_id: text,
+});
+
+export class AgentApi {
+  readonly #http: ServiceHttp;
+  readonly #path: string;
+
+  constructor(http: ServiceHttp, path: string) {
+    this.#http = http;
+    this.#path = path;
+  }
+
+  /** Opens a session; each call opens another one. */
+  async createSession(
+    request: SessionRequest,
+    { signal }: ReadOptions = {},
+  ): Promise<Result<{ readonly session: Session }>> {
+    const problems = problemsOf(sessionRequest, request);
+    if (problems !== null) return refusedRequest('create the session', problems);
+    const path = `${this.#path}/session`;
+    const answer = await this.#http.requestJson('POST', path, { body: request, signal });
+    if (!answer.ok) return errorOf(answer.failure, false);
+    const read = readOne(answer.json, 'session', session);
+    if (read !== null) return { ok: true, session: read };
+    return unreadableAnswer('create the session', 'holds no session_id', answer.status);
+  }
+
+  /** Ends a session. The specification only advises to; where the service knows of no such operation, it answers 404. */
+  async endSession(id: string, { signal }: ReadOptions = {}): Promise<Result<object>> {
+    const path = `${this.#path}/session/${encodeURIComponent(id)}`;
+    const answer = await this.#http.requestJson('DELETE', path, { signal });
+    return answer.ok ? { ok: true } : errorOf(answer.failure, false);
+  }
+
+  /** Asks one question. */
+  async chat(
+    request: ChatRequest,
+    { signal, timeoutMs = CHAT_TIMEOUT_MS }: ChatOptions = {},
+  ): Promise<Result<{ readonly answer: ChatAnswer }>> {
+    const problems = problemsOf(chatRequest, request);
+    if (problems !== null) return refusedRequest('ask the agent', problems);
+    const answer = await this.#http.requestJson('POST', `${this.#path}/chat`, {
+      body: request,
+      signal,
+      timeoutMs,
+    });
+    if (!answer.ok) return errorOf(answer.failure, false);
+    const read = readChat(answer.json);
+    if (read !== null) return { ok: true, answer: read };
+    return unreadableAnswer('ask the agent', 'holds no response', answer.status);
+  }
+}
+
+/** null when it has neither shape. */
+function readChat(json: unknown): ChatAnswer | null {
+  const plain = plainChat.safeParse(json);
+  if (plain.success) {
+    const { response, sql, data, session_id } = plain.data;
+    const shared = { columns: [], failure: null, session_id: session_id ?? null };
+    return { response, sql: textOf(sql), data: data ?? [], ...shared };
+  }
+  const nested = nestedChat.safeParse(json);
+  if (!nested.success) return null;
+  const { response, data, session_id } = nested.data;
+  return {
+    response: response.content ?? '',
+    sql: textOf(response.sql_text),
+    data: data ?? response.data ?? [],
+    columns: response.col_keys ?? [],
+    session_id: session_id ?? null,
+    failure: textOf(response.error_text),
+  };
+}
+
+function textOf(value: string | undefined): string | null {
+  return value === undefined || value === '' ? null : value;
+}
