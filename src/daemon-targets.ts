@@ -12,9 +12,11 @@ import { Scraper } from './pipeline/collect/scrape.ts';
 import type { Target } from './pipeline/collect/targets.ts';
 import { deriveOptions } from './pipeline/derive/options.ts';
 import type { ResourceIdentity } from './pipeline/encode/identity.ts';
+import type { Queue } from './pipeline/queue/queue.ts';
 import type { PipelineTarget, Translation } from './pipeline.ts';
 import type { ServiceClients } from './service/clients.ts';
 import type { TargetLog } from './status/target-log.ts';
+import type { Timeline } from './status/timeline.ts';
 
 export interface TargetContext {
   readonly config: Config;
@@ -23,7 +25,10 @@ export interface TargetContext {
     readonly counters: Counters;
     readonly clients: ServiceClients;
     readonly buffers: BodyBufferPool;
+    readonly queue: Pick<Queue, 'stats'>;
   };
+  /** Told of every scrape. */
+  readonly timeline: Timeline;
 }
 
 /** A target in the running pipeline. Throws an OperatorError when the key would not be safe with its settings. */
@@ -37,7 +42,13 @@ export function pipelineTarget(log: TargetLog, context: TargetContext): Pipeline
     id: target.id,
     scraper: new Scraper({ target, client, bodyBytesMax, buffers, clock, counters }),
     translation: translationOf(target, config, log.table),
-    onTranslated: (result, translated) => log.note(result, translated),
+    onTranslated: (result, translated) => {
+      log.note(result, translated);
+      const { samples = 0, durationMs = 0, reason = '' } = log.last ?? {};
+      const queued = parts.queue.stats('metrics').points;
+      const isFailed = reason !== '';
+      context.timeline.note(clock.monotonicMs(), { samples, durationMs, isFailed, queued });
+    },
   };
 }
 

@@ -29,6 +29,7 @@ import { registerLiveCounters } from './status/live-counters.ts';
 import type { OwnTelemetry } from './status/own-telemetry.ts';
 import type { startTelemetry } from './status/start-telemetry.ts';
 import { TargetLog } from './status/target-log.ts';
+import { Timeline } from './status/timeline.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -51,6 +52,7 @@ export class Daemon {
   readonly queue: Queue;
   readonly senders: readonly OpenSender[];
   readonly targets: readonly TargetLog[];
+  readonly timeline: Timeline;
   /** null where no logs are pulled. */
   readonly logs: Logs | null;
   readonly startedAtMs: number;
@@ -79,12 +81,18 @@ export class Daemon {
     this.#clients = parts.clients;
     const planned = config.metrics.isEnabled ? planTargets(config) : [];
     const throttle = new Throttle({ clock });
+    const { intervalMs } = config.metrics;
+    const timeline =
+      former?.config.metrics.intervalMs === intervalMs ? former.timeline : new Timeline(intervalMs);
+    this.timeline = timeline;
     this.targets = planned.map(
       target =>
         former?.unchanged(target, config) ?? new TargetLog(target, { clock, logger, throttle }),
     );
     this.logs = parts.openLogs?.({ options, parts, targets: this.targets }) ?? null;
-    const targets = this.targets.map(log => pipelineTarget(log, { config, clock, parts }));
+    const targets = this.targets.map(log =>
+      pipelineTarget(log, { config, clock, parts, timeline }),
+    );
     this.#pipelineTargets = targets;
     this.#options = options;
     this.#startTelemetry = () =>

@@ -46,6 +46,10 @@ export async function reportOf(
     logs: logsReport(daemon.logs),
     backups: null,
     reload: reloadReport(lastReload),
+    timeline: {
+      slotMs: daemon.timeline.slotMs,
+      slots: daemon.timeline.slots(clock.monotonicMs()),
+    },
     notes: notesOf(daemon.config, daemon),
   };
 }

@@ -71,6 +71,13 @@ code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, mo
 .flow h3 { margin: 0; font-size: 12px; font-weight: 600; color: var(--faint); }
 .flow .number { font-size: 26px; line-height: 1.25; font-weight: 600; letter-spacing: -0.02em; }
 .flow p { margin: 0; color: var(--faint); font-size: 13px; overflow-wrap: anywhere; }
+.lines { display: grid; grid-template-columns: repeat(3, 1fr); gap: 22px; margin: 0; padding: 0; list-style: none; }
+.lines li { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; min-width: 0; }
+.lines h3 { margin: 0 0 6px; font-size: 12px; font-weight: 600; color: var(--faint); }
+.lines p { margin: 4px 0 0; color: var(--faint); font-size: 13px; }
+.line { display: block; width: 100%; height: 40px; border-bottom: 1px solid var(--line); }
+.line rect { fill: var(--bar); }
+.line .bad { fill: var(--bad); }
 .scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: 6px 11px; vertical-align: top; border-top: 1px solid var(--line); }
@@ -95,6 +102,7 @@ footer { color: var(--faint); padding-top: 22px; padding-bottom: 34px; font-size
 @media (max-width: 820px) {
   header, main, footer, #lost { padding-left: 14px; padding-right: 14px; }
   .flow { grid-template-columns: repeat(2, 1fr); gap: 12px; }
+  .lines { grid-template-columns: 1fr; gap: 12px; }
   .flow li + li::before { content: none; }
 }
 `;

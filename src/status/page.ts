@@ -10,6 +10,7 @@ import { badge, type Tone } from './page-parts.ts';
 import { PAGE_SCRIPT, RELOAD_SECONDS } from './page-script.ts';
 import { PAGE_STYLE } from './page-style.ts';
 import { flowBlock, problemsSection, verdictBlock, verdictOf } from './page-summary.ts';
+import { timelineSection } from './page-timeline.ts';
 import { accountSection, backEndSection, servicesSection, targetsSection } from './page-tables.ts';
 import type { StatusDocument } from './problems.ts';
 import type { StatusReport } from './status-report.ts';
@@ -61,6 +62,7 @@ ${header(document)}
 ${verdictBlock(document)}
 ${flowBlock(document)}
 ${problemsSection(document)}
+${timelineSection(document)}
 ${servicesSection(document)}
 ${targetsSection(document)}
 ${backEndSection(document)}

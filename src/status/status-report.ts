@@ -5,6 +5,7 @@
 
 import type { FamilyDrift } from '../catalog/drift.ts';
 import type { Family, Signal } from '../model.ts';
+import type { TimelineSlot } from './timeline.ts';
 
 export interface StatusReport {
   readonly version: string;
@@ -36,6 +37,8 @@ export interface StatusReport {
   readonly backups: BackupsReport | null;
   /** The last attempt to load a changed configuration; null before the first. */
   readonly reload: ReloadReport | null;
+  /** What happened lately, for time lines. */
+  readonly timeline: TimelineReport;
   /** Whatever else the operator should know, as sentences: keys that have no effect, a store that was repaired. */
   readonly notes: readonly string[];
 }
@@ -99,6 +102,12 @@ export interface ServiceReport {
   readonly families: Readonly<Partial<Record<Family, number>>>;
   /** Samples of the last page that made no point, by reason. */
   readonly droppedByReason: Readonly<Record<string, number>>;
+}
+
+export interface TimelineReport {
+  readonly slotMs: number;
+  /** The oldest first; the last is under way. null where nothing was scraped. */
+  readonly slots: readonly (Readonly<TimelineSlot> | null)[];
 }
 
 export interface ReloadReport {

@@ -173,6 +173,16 @@ test('style and script are allowed by their hashes, and nothing else is', () => 
   expect(page).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
 });
 
+test('time lines say in words what they show, and mark failures', () => {
+  const page = pageOf();
+  expect(page).toContain('aria-label="Samples: last 1,204, at most 1,204"');
+  expect(page).toContain('aria-label="Longest scrape: last 239 ms, at most 239 ms"');
+  expect(page.match(/<rect class="bad"/g)).toHaveLength(2);
+  expect(textOf(page)).toContain('the last 1 h 30 min, 1 min a bar');
+  const empty = { slotMs: 60_000, slots: Array.from({ length: 90 }, () => null) };
+  expect(pageOf({ timeline: empty })).not.toContain('Lately');
+});
+
 test('without scripts the page is complete and reloads', () => {
   const page = pageOf().replace(/<script>.*<\/script>/s, '');
   expect(textOf(page)).toContain('Accepted 212,160 points');
@@ -193,7 +203,7 @@ test('long tables end, with the failing rows in them', () => {
 test('parts that are not in use take no room', () => {
   const titles = (changes: Partial<StatusReport>): readonly string[] =>
     [...pageOf(changes).matchAll(/<h2>([^<]*?) </g)].map(match => match[1] ?? '');
-  expect(titles({})).toEqual(['Services', 'Targets', 'Back end', 'Account']);
+  expect(titles({})).toEqual(['Lately', 'Services', 'Targets', 'Back end', 'Account']);
   const all = titles({
     notes: ['x'],
     logs: { partitions: [], nextPullAt: null },
@@ -214,6 +224,7 @@ test('parts that are not in use take no room', () => {
   });
   expect(all).toEqual([
     'Problems',
+    'Lately',
     'Services',
     'Targets',
     'Back end',

@@ -35,9 +35,24 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     logs: null,
     backups: null,
     reload: null,
+    timeline: { slotMs: 60_000, slots: sampleSlots() },
     notes: [],
     ...changes,
   };
+}
+
+/** The last of 90 minutes: a scrape a minute, one of them failed. */
+function sampleSlots(): StatusReport['timeline']['slots'] {
+  return Array.from({ length: 90 }, (_, index) =>
+    index < 30
+      ? null
+      : {
+          samples: index === 60 ? 0 : 1204,
+          durationMs: 150 + index,
+          failures: index === 60 ? 1 : 0,
+          queued: 0,
+        },
+  );
 }
 
 export function sampleTarget(changes: Partial<TargetReport> = {}): TargetReport {
