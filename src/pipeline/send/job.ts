@@ -10,6 +10,8 @@ export interface Job {
   state: 'sending' | 'retrying' | 'holding';
   /** Attempts in a row that decided nothing. */
   failureCount: number;
+  /** The last attempt was made of a back end that had just taken an empty request. */
+  isSure: boolean;
   /** A later row was accepted while this one was held: its content is at fault, not our settings. */
   isOdd: boolean;
   /** Later rows that were tried for comparison and refused, too. */
@@ -25,6 +27,7 @@ export function newJob(row: QueueRow): Job {
     delivery: new Delivery(row),
     state: 'sending',
     failureCount: 0,
+    isSure: false,
     isOdd: false,
     comparedIds: new Set(),
     nextAttemptAtMs: null,

@@ -6,7 +6,9 @@
 //               (delivery.ts)
 //
 // A row that is still held then, or was retried in vain for long, is compared with a later one: where the back
-// end accepts that, the waiting one is the odd one, and is split instead of being in the way for ever.
+// end accepts that, the waiting one is the odd one, and is split instead of being in the way for ever. Order is
+// worth more than haste: a later row goes out only when the back end has taken an empty request, and then refused
+// the waiting row once more. So none overtakes another just because a back end comes back in that moment.
 // Nothing here is kept: a process that ends, ends with all that was not settled in the queue.
 
 import { backoffMs, type Backoff } from '../../lib/backoff.ts';
@@ -161,13 +163,39 @@ export class Sender {
     const { queue } = this.#options;
     const { delivery } = job;
     while (!this.#isClosing && queue.pin(delivery.row.id)) {
-      const result = await this.#attempt(job);
+      const result = await this.#attemptSurely(job);
       const isDecided = await this.#decide(job, result);
       if (delivery.isDone) return;
       // Once split, what was accepted is known here only: the row must not be counted as evicted.
       if (!delivery.isSplit) queue.unpin(delivery.row.id);
       if (!isDecided) await this.#pauseAfter(job, result);
     }
+  }
+
+  /** Sends the next piece; once more where it may be at fault, and the back end shows that it is there. */
+  async #attemptSurely(job: Job): Promise<SendResult> {
+    job.isSure = false;
+    const result = await this.#attempt(job);
+    if (this.#isClosing || !this.#isSuspect(job, result) || !(await this.#isThere())) return result;
+    job.isSure = true;
+    return await this.#attempt(job);
+  }
+
+  /** Whether an answer, or none, is reason to compare the row with another, if there is one. */
+  #isSuspect(job: Job, { kind }: SendResult): boolean {
+    const { queue, signal } = this.#options;
+    if (queue.stats(signal).rows <= this.#jobs.size) return false;
+    if (kind === 'retry') return job.failureCount >= RETRIES_ALONE;
+    // The first refusal may be a passing one, and order is worth a minute; but not at the end.
+    return kind === 'hold' && !job.isOdd && (job.failureCount > 0 || this.#flushCount > 0);
+  }
+
+  /** An empty request is valid OTLP and leaves no data. One that is refused for its content has been judged, too. */
+  async #isThere(): Promise<boolean> {
+    const { signal, transport } = this.#options;
+    const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
+    const { kind } = await transport.send(request, this.#closing.signal);
+    return kind === 'accepted' || kind === 'split';
   }
 
   /** Sends the next piece once. */
@@ -210,11 +238,9 @@ export class Sender {
   /** Whether an answer is about this content rather than about us or the moment. */
   async #isRefusal(job: Job, result: SendResult): Promise<boolean> {
     if (result.kind === 'split') return true;
-    if (result.kind === 'retry')
-      return job.failureCount >= RETRIES_ALONE && (await this.#isOtherAccepted(job));
-    if (job.isOdd) return true;
-    // The first refusal may be a passing one, and order is worth a minute; but not at the end.
-    if (job.failureCount === 0 && this.#flushCount === 0) return false;
+    if (result.kind === 'hold' && job.isOdd) return true;
+    if (!job.isSure || !this.#isSuspect(job, result)) return false;
+    if (result.kind === 'retry') return await this.#isOtherAccepted(job);
     job.state = 'holding';
     job.isOdd ||= await this.#isOtherAccepted(job);
     return job.isOdd;
