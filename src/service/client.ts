@@ -1,21 +1,29 @@
 // The typed client of the service: one object with an area for each part of the specification. Programs open it with
 // an address and a key; the parts of this program hand in the door that they share.
 
+import { AgentApi } from './agent.ts';
 import { BackupsApi } from './backups.ts';
 import type { ServiceHttp } from './http.ts';
+import { type RestorePlaces, RestoresApi } from './restores.ts';
 import { SchedulesApi } from './schedules.ts';
 
-/** Where operations are whose paths the specification does not fix for all deployments. Below base_url. */
+/** What the specification does not fix for all deployments. Paths are below base_url. */
 export interface ServicePaths {
   readonly schedules: string;
   readonly backups: string;
   readonly restores: string;
+  /** What the body of a restore calls the path of the backup. */
+  readonly restoreKey: RestorePlaces['keyMember'];
+  /** `/session` and `/chat` are below it. */
+  readonly agent: string;
 }
 
 export const DEFAULT_PATHS: ServicePaths = {
   schedules: '/backup/v1/backups/schedules',
   backups: '/backup/v1/backups',
   restores: '/backup/v1/restores',
+  restoreKey: 'key',
+  agent: '/copilot/v1',
 };
 
 export interface ServiceClientOptions {
@@ -27,10 +35,14 @@ export interface ServiceClientOptions {
 export class ServiceClient {
   readonly schedules: SchedulesApi;
   readonly backups: BackupsApi;
+  readonly restores: RestoresApi;
+  readonly agent: AgentApi;
 
   constructor({ http, paths }: ServiceClientOptions) {
-    const { schedules, backups } = { ...DEFAULT_PATHS, ...paths };
+    const { agent, schedules, backups, restores, restoreKey } = { ...DEFAULT_PATHS, ...paths };
     this.schedules = new SchedulesApi(http, schedules);
     this.backups = new BackupsApi(http, backups);
+    this.restores = new RestoresApi(http, { path: restores, keyMember: restoreKey });
+    this.agent = new AgentApi(http, agent);
   }
 }

@@ -3,7 +3,7 @@
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { ServiceClient } from '../../src/service/client.ts';
-import { createServiceHttp } from '../../src/service/http.ts';
+import { createServiceHttp, type ServiceHttp } from '../../src/service/http.ts';
 import { type HttpTestServer, type RecordedRequest, startHttpServer } from './http-server.ts';
 import { testApi } from './test-api.ts';
 
@@ -19,6 +19,7 @@ export interface ScriptedAnswer {
 
 export interface ScriptedService extends AsyncDisposable {
   readonly client: ServiceClient;
+  readonly http: ServiceHttp;
   readonly server: HttpTestServer;
 }
 
@@ -53,6 +54,7 @@ export async function scriptedService(
   });
   return {
     client: new ServiceClient({ http }),
+    http,
     server,
     async [Symbol.asyncDispose]() {
       await http.close();

@@ -1,0 +1,156 @@
+// Restores from external storage (service-spec 2.5). The specification shows the body and no path; the paths are as
+// seen on deployments, and configurable. A restore erases what the target service holds.
+
+import * as z from 'zod';
+import { createOne, lenient, type ReadOptions, readList, readOne } from './answers.ts';
+import {
+  bucketAddress,
+  encodedCredentials,
+  objectPath,
+  problemsOf,
+  secretText,
+  serviceId,
+} from './fields.ts';
+import type { ServiceHttp } from './http.ts';
+import {
+  errorOf,
+  refusedRequest,
+  type RequestProblem,
+  type Result,
+  unreadableAnswer,
+} from './service-error.ts';
+
+/** The tool that made the backup: a physical one or a logical one. */
+export const RESTORE_METHODS = ['enginebackup', 'enginedump'] as const;
+export type RestoreMethod = (typeof RESTORE_METHODS)[number];
+
+export interface RestoreRequest {
+  /** The database service to restore into: what it holds is erased. */
+  readonly service_id: string;
+  /** The path of the backup in the bucket. */
+  readonly key: string;
+  readonly external_source: {
+    /** `gs://NAME` or `s3://NAME`. */
+    readonly bucket: string;
+    readonly method: RestoreMethod;
+    /** Base64 of one of the two formats of section 2.6: see `encodeCredentials`. */
+    readonly credentials: string;
+    /** Only where the backup is encrypted. */
+    readonly encryption_key?: string;
+  };
+}
+
+/** A restore as the service tells it. Any field may be missing; fields beyond these are kept. */
+export interface Restore {
+  readonly [field: string]: unknown;
+  readonly id?: number | string | undefined;
+  readonly service_id?: string | undefined;
+  /** `Running`, `Succeeded`, and what else the service says. */
+  readonly status?: string | undefined;
+  readonly message?: string | undefined;
+  readonly type?: string | undefined;
+  /** RFC 3339. */
+  readonly created_at?: string | undefined;
+}
+
+export interface RestoreQuery extends ReadOptions {
+  readonly service_id?: string | undefined;
+}
+
+export interface RestorePlaces {
+  /** Below base_url. */
+  readonly path: string;
+  /** What the service calls the member `key`: that, or `id`. */
+  readonly keyMember: 'key' | 'id';
+}
+
+const restoreRequest: z.ZodType = z.strictObject({
+  service_id: serviceId,
+  key: objectPath,
+  external_source: z.strictObject({
+    bucket: bucketAddress,
+    method: z.enum(RESTORE_METHODS, { error: `expected ${RESTORE_METHODS.join(' or ')}` }),
+    credentials: encodedCredentials,
+    encryption_key: secretText.optional(),
+  }),
+});
+
+const text = lenient(z.string());
+
+const restore: z.ZodType<Restore> = z.looseObject({
+  id: lenient(z.union([z.number(), z.string()])),
+  service_id: text,
+  status: text,
+  message: text,
+  type: text,
+  created_at: text,
+});
+
+/** What is wrong with a request, or null. `create` asks this, too, before it sends anything. */
+export function restoreProblems(request: RestoreRequest): readonly RequestProblem[] | null {
+  return problemsOf(restoreRequest, request);
+}
+
+export class RestoresApi {
+  readonly #http: ServiceHttp;
+  readonly #places: RestorePlaces;
+
+  constructor(http: ServiceHttp, places: RestorePlaces) {
+    this.#http = http;
+    this.#places = places;
+  }
+
+  /** All restores that the key can see, or those into one service. */
+  async list({
+    service_id: id,
+    signal,
+  }: RestoreQuery = {}): Promise<
+    Result<{ readonly restores: readonly Restore[]; readonly isComplete: boolean }>
+  > {
+    const read = await readList(this.#http, {
+      path: this.#places.path,
+      name: 'restores',
+      query: id === undefined ? {} : { service_id: id },
+      item: restore,
+      signal,
+    });
+    if (!read.ok) return read;
+    // The service may not know the parameter.
+    const restores = read.items.filter(one => id === undefined || (one.service_id ?? id) === id);
+    return { ok: true, restores, isComplete: read.isComplete };
+  }
+
+  async show(
+    id: string | number,
+    { signal }: ReadOptions = {},
+  ): Promise<Result<{ readonly restore: Restore }>> {
+    const path = `${this.#places.path}/${encodeURIComponent(String(id))}`;
+    const answer = await this.#http.requestJson('GET', path, { signal });
+    if (!answer.ok) return errorOf(answer.failure, true);
+    const found = readOne(answer.json, 'restore', restore);
+    if (found !== null) return { ok: true, restore: found };
+    return unreadableAnswer('read the restore', 'is no JSON object', answer.status);
+  }
+
+  /**
+   * Begins one, with a single request: see `restoreOnce` for what to do when its answer is lost. `restore` is null
+   * where the service tells nothing of it.
+   */
+  async create(
+    request: RestoreRequest,
+    { signal }: ReadOptions = {},
+  ): Promise<Result<{ readonly restore: Restore | null }>> {
+    const problems = restoreProblems(request);
+    if (problems !== null) return refusedRequest('create the restore', problems);
+    const { path, keyMember } = this.#places;
+    const { key, ...others } = request;
+    const result = await createOne(this.#http, {
+      path,
+      name: 'restore',
+      body: { ...others, [keyMember]: key },
+      item: restore,
+      signal,
+    });
+    return result.ok ? { ok: true, restore: result.created } : result;
+  }
+}

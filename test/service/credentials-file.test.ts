@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import {
+  ACCESS_KEYS,
+  ACCOUNT_MEMBERS,
+  encodeCredentials,
+  readCredentials,
+} from '../../src/service/credentials-file.ts';
+
+const ACCOUNT = Object.fromEntries(ACCOUNT_MEMBERS.map(name => [name, `the ${name}`]));
+const ACCESS =
+  '[default]\naws_access_key_id = AKIA\naws_secret_access_key=s/e+c=ret\nregion=eu-1\n';
+
+const problemsOf = (storage: 's3' | 'gs', text: string): readonly string[] => {
+  const encoded = encodeCredentials(storage, text);
+  return encoded.ok ? [] : encoded.problems;
+};
+
+test('what is encoded is the file as it stands, in standard base64', () => {
+  const account = JSON.stringify({ ...ACCOUNT, more: 1 }, null, 2);
+  const cases = [
+    ['gs', account],
+    ['s3', ACCESS],
+    ['s3', ACCESS.replaceAll('\n', '\r\n')],
+  ] as const;
+  for (const [storage, text] of cases) {
+    const encoded = encodeCredentials(storage, text);
+    if (!encoded.ok) throw new Error(encoded.problems.join());
+    expect(encoded.encoded).toMatch(/^[A-Za-z\d+/]+={0,2}$/);
+    expect(Buffer.from(encoded.encoded, 'base64').toString()).toBe(text);
+  }
+});
+
+describe('the JSON of a service account', () => {
+  test('needs each of its members, as a text with something in it', () => {
+    for (const name of ACCOUNT_MEMBERS) {
+      const { [name]: _, ...others } = ACCOUNT;
+      expect(problemsOf('gs', JSON.stringify(others))).toEqual([`the member ${name} is missing`]);
+      const empty = JSON.stringify({ ...ACCOUNT, [name]: ' ' });
+      expect(problemsOf('gs', empty)).toEqual([`the member ${name} is empty`]);
+      const number = JSON.stringify({ ...ACCOUNT, [name]: 7 });
+      expect(problemsOf('gs', number)).toEqual([`the member ${name} is no text`]);
+    }
+  });
+
+  test('is told from what it is not, without a word of it', () => {
+    expect(problemsOf('gs', ACCESS)).toEqual([
+      'expected the JSON of a service account, got a file with sections, as for s3',
+    ]);
+    expect(problemsOf('gs', '{"private_key": "canary')).toEqual([
+      'expected the JSON of a service account, got no JSON object',
+    ]);
+    expect(problemsOf('gs', ' \n')).toEqual(['it is empty']);
+  });
+});
+
+describe('the INI text of an access key', () => {
+  test('needs each of its keys, once and with a value', () => {
+    for (const name of ACCESS_KEYS) {
+      const without = ACCESS.replace(new RegExp(`^${name}.*\n`, 'm'), '');
+      expect(problemsOf('s3', without)).toEqual([`the key ${name} is missing`]);
+      const empty = ACCESS.replace(new RegExp(`^(${name} *=).*$`, 'm'), '$1');
+      expect(problemsOf('s3', empty)).toEqual([expect.stringContaining(`${name} is empty`)]);
+      const twice = `${ACCESS}${name}=again\n`;
+      expect(problemsOf('s3', twice)).toEqual([`line 5: ${name} is there twice`]);
+    }
+  });
+
+  test('has one section, and nothing that nobody knows', () => {
+    expect(problemsOf('s3', ACCESS.replace('[default]', '[prod]'))).toEqual([
+      'line 1: expected [default] alone',
+    ]);
+    expect(problemsOf('s3', `${ACCESS}[other]\n`)).toEqual(['line 5: expected [default] alone']);
+    expect(problemsOf('s3', ACCESS.replace('[default]\n', ''))[0]).toBe(
+      'line 1: expected [default] before anything else',
+    );
+    expect(problemsOf('s3', `${ACCESS}canary\n`)).toEqual([
+      'line 5: expected aws_access_key_id, aws_secret_access_key, region',
+    ]);
+    expect(problemsOf('s3', JSON.stringify(ACCOUNT))).toEqual([
+      'expected a section [default], got JSON, as for gs',
+    ]);
+  });
+});
+
+test('a file that is encoded already is looked into and passes as it is', () => {
+  const encoded = Buffer.from(ACCESS).toString('base64');
+  expect(readCredentials('s3', `${encoded}\n`)).toEqual({ ok: true, encoded });
+  expect(readCredentials('s3', ACCESS)).toEqual({ ok: true, encoded });
+  expect(readCredentials('gs', encoded)).toEqual({
+    ok: false,
+    problems: [expect.stringContaining('decoded from base64: expected the JSON')],
+  });
+});

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest';
+import { restoreOnce } from '../../src/service/restore-once.ts';
+import { type RestoreRequest, restoreProblems } from '../../src/service/restores.ts';
+import { ServiceClient } from '../../src/service/client.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import {
+  scriptedService,
+  type ScriptedAnswer,
+  type ScriptedService,
+} from '../support/service-client.ts';
+
+const REQUEST: RestoreRequest = {
+  service_id: 'dbpgf10000001',
+  key: 'nightly/2026-03-04.gz',
+  external_source: { bucket: 'gs://backups', method: 'enginebackup', credentials: 'e30=' },
+};
+
+describe('create', () => {
+  test('sends the fields under the names of the specification', async () => {
+    const encrypted = {
+      ...REQUEST,
+      external_source: { ...REQUEST.external_source, encryption_key: 'k' },
+    };
+    await using service = await scriptedService(() => ({ status: 201, body: { id: 9 } }));
+    expect(await service.client.restores.create(encrypted)).toEqual({
+      ok: true,
+      restore: { id: 9 },
+    });
+    const [sent] = service.server.requests;
+    expect([sent?.method, sent?.path]).toEqual(['POST', '/backup/v1/restores']);
+    expect(JSON.parse(sent?.body ?? '')).toEqual(encrypted);
+  });
+
+  test('names path and key as the deployment does', async () => {
+    await using service = await scriptedService(() => ({}));
+    const paths = { restores: '/v9/restore', restoreKey: 'id' } as const;
+    const client = new ServiceClient({ http: service.http, paths });
+    await client.restores.create(REQUEST);
+    const [sent] = service.server.requests;
+    expect(sent?.path).toBe('/v9/restore');
+    const { key: id, ...others } = REQUEST;
+    expect(JSON.parse(sent?.body ?? '')).toEqual({ ...others, id });
+  });
+});
+
+test('one restore is read by its id, wrapped or not', async () => {
+  const bodies = [{ id: 'a:b', status: 'Running' }, { restore: { id: 'a:b' } }, 'nothing'];
+  await using service = await scriptedService((_, index) => ({ body: bodies[index] }));
+  const { restores } = service.client;
+  expect(await restores.show('a:b')).toMatchObject({ ok: true, restore: { status: 'Running' } });
+  expect(await restores.show('a:b')).toMatchObject({ ok: true, restore: { id: 'a:b' } });
+  expect(await restores.show('a:b')).toMatchObject({ error: { kind: 'unreadable' } });
+  expect(service.server.requests[0]?.path).toBe('/backup/v1/restores/a%3Ab');
+});
+
+test('a request is refused for each field that the specification forbids', () => {
+  const check = (changes: object, path: string, why: string): void =>
+    expect(restoreProblems({ ...REQUEST, ...changes })).toEqual([
+      { path, message: expect.stringContaining(why) },
+    ]);
+  const source = (changes: object): object => ({
+    external_source: { ...REQUEST.external_source, ...changes },
+  });
+  expect(restoreProblems(REQUEST)).toBeNull();
+  check({ service_id: '' }, 'service_id', 'expected the id of a database service');
+  check({ key: '' }, 'key', 'got an empty text');
+  check({ key: 'gs://backups/x' }, 'key', 'without scheme and bucket');
+  check({ key: 'a\nb' }, 'key', 'without control characters');
+  check({ key: 'x'.repeat(1025) }, 'key', 'at most 1024 characters');
+  check(source({ bucket: 'backups' }), 'external_source.bucket', 'expected s3://NAME or gs://');
+  check(source({ method: 'mysqldump' }), 'external_source.method', 'enginebackup or enginedump');
+  check(source({ credentials: '{}' }), 'external_source.credentials', 'standard base64');
+  check(source({ encryption_key: '' }), 'external_source.encryption_key', 'one line of text');
+  check(source({ encryption_key: 'a\nb' }), 'external_source.encryption_key', 'one line of text');
+});
+
+describe('restoreOnce', () => {
+  const running = { id: 2, service_id: REQUEST.service_id, status: 'Running' };
+  const old = { id: 1, service_id: REQUEST.service_id, status: 'Succeeded' };
+  const slept: number[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    sleep: ms => {
+      slept.push(ms);
+      return Promise.resolve();
+    },
+  };
+
+  /** Answers GET and POST from a list each; the last answer of a list stays. */
+  async function play(lists: ScriptedAnswer[], posts: ScriptedAnswer[]) {
+    await using service: ScriptedService = await scriptedService(({ method }) => {
+      const answers = method === 'GET' ? lists : posts;
+      return (answers.length > 1 ? answers.shift() : answers[0]) ?? {};
+    });
+    const news: string[] = [];
+    const onNews = (line: string): number => news.push(line);
+    const result = await restoreOnce(service.client.restores, REQUEST, { clock, onNews });
+    const methods = service.server.requests.map(({ method }) => method).join(' ');
+    return { result, methods, news: news.join('\n') };
+  }
+
+  test('lists, sends, and is done', async () => {
+    const { result, methods } = await play([{ body: [old] }], [{ body: running }]);
+    expect([result, methods]).toEqual([{ ok: true, restore: running }, 'GET POST']);
+  });
+
+  test('finds the restore whose answer was lost, and does not send it again', async () => {
+    const lists = [{ body: [old] }, { body: [old] }, { body: [old, running] }];
+    const { result, methods, news } = await play(lists, [{ isLost: true }]);
+    expect([result, methods]).toEqual([{ ok: true, restore: running }, 'GET POST GET GET']);
+    expect(news).toContain('it has begun: it is in the list');
+  });
+
+  test('sends it once more when it is not in the list, after several looks', async () => {
+    const posts = [{ isLost: true }, { body: running }];
+    const { result, methods } = await play([{ body: [old] }], posts);
+    expect([result, methods]).toEqual([
+      { ok: true, restore: running },
+      'GET POST GET GET GET POST',
+    ]);
+    expect(slept.every(ms => ms >= 1000)).toBe(true);
+  });
+
+  test('never sends it a third time', async () => {
+    const { result, methods } = await play([{ body: [old] }], [{ status: 502 }]);
+    expect(result).toMatchObject({
+      ok: false,
+      error: { kind: 'server', isOutcomeUnknown: true, hint: expect.stringContaining('not known') },
+    });
+    expect(methods.match(/POST/g)).toHaveLength(2);
+  });
+
+  test('does not send it again where nothing can be compared', async () => {
+    for (const lists of [
+      [{ status: 404 }],
+      [{ body: [old] }, { status: 500 }],
+      [{ body: [old, 'unreadable'] }],
+    ]) {
+      const { result, methods } = await play(lists, [{ isLost: true }]);
+      expect(result).toMatchObject({
+        error: { hint: expect.stringContaining('cannot be listed') },
+      });
+      expect(methods.match(/POST/g)).toHaveLength(1);
+    }
+  });
+
+  test('takes a refusal for what it is', async () => {
+    const { result, methods } = await play([{ body: [] }], [{ status: 409 }]);
+    expect([result, methods]).toMatchObject([{ error: { kind: 'conflict' } }, 'GET POST']);
+  });
+});
