@@ -23,6 +23,43 @@ export function oracleDecodeMetrics(bytes: Uint8Array): MetricsRequestJson {
   return decode(metricsRequest, bytes) as MetricsRequestJson;
 }
 
+/** A request as protobufjs holds it: no copy is made, which counts where there are millions of points. */
+export interface MetricsMessage {
+  readonly resourceMetrics: readonly ResourceMessage[];
+}
+
+export interface ResourceMessage {
+  readonly resource: { readonly attributes: readonly AttributeMessage[] };
+  readonly scopeMetrics: readonly {
+    readonly metrics: readonly {
+      readonly name: string;
+      readonly sum?: { readonly dataPoints: readonly NumberMessage[] } | null;
+      readonly gauge?: { readonly dataPoints: readonly NumberMessage[] } | null;
+    }[];
+  }[];
+}
+
+export interface NumberMessage {
+  readonly attributes: readonly AttributeMessage[];
+  readonly startTimeUnixNano: LongNumber;
+  readonly timeUnixNano: LongNumber;
+  readonly asDouble: number;
+  readonly flags: number;
+}
+
+interface AttributeMessage {
+  readonly key: string;
+  readonly value: { readonly stringValue: string };
+}
+
+interface LongNumber {
+  toNumber(): number;
+}
+
+export function oracleMetricsMessage(bytes: Uint8Array): MetricsMessage {
+  return metricsRequest.decode(bytes) as unknown as MetricsMessage;
+}
+
 export function oracleDecodeLogs(bytes: Uint8Array): LogsRequestJson {
   return decode(logsRequest, bytes) as LogsRequestJson;
 }

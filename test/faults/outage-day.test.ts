@@ -1,0 +1,66 @@
+// An outage of a day: 10 services with 1,000 series each, polled once a minute, on a clock that runs fast. Everything
+// comes afterwards, whole, in order and with its own times, while scraping goes on; memory stays as it was. The full
+// size by OUTAGE_POLLS=1440; how the figures of docs/delivery.md were measured.
+
+import { expect, test } from 'vitest';
+import { formatBytes } from '../../src/lib/format.ts';
+import { liveThroughOutage, type Phase } from './support/day.ts';
+import { expectBalance, report } from './support/figures.ts';
+
+const FULL_POLLS = 1440;
+const POLLS = Number(process.env['OUTAGE_POLLS'] ?? 60);
+/** Memory is judged where it has had time to settle. */
+const IS_FULL = POLLS >= FULL_POLLS;
+const USUAL_POLLS = IS_FULL ? 240 : 20;
+const RSS_FACTOR_MAX = 1.5;
+
+test('a back end that is away for a day gets all of it', async () => {
+  const day = await liveThroughOutage({
+    services: 10,
+    series: 1000,
+    usualPolls: USUAL_POLLS,
+    outagePolls: POLLS,
+  });
+  const { usual, outage, drain, queued, findings, account } = day;
+  const { lost, wrong, outOfOrder, movedStarts, examples, points } = findings;
+  report({
+    name: 'outage of a day',
+    kills: 0,
+    points,
+    lost,
+    wrong,
+    duplicates: 0,
+    duplicateBatches: 0,
+    lostAnswers: 0,
+    movedStarts,
+    outOfOrder,
+    interruptedPages: 0,
+    givenUp: 0,
+  });
+  console.log(
+    [
+      `outage: ${POLLS} polls of 10 services x 1,000 series; each point in the queue took ${(queued.bytes / queued.points).toFixed(2)} bytes`,
+      `queued ${queued.rows} requests, ${queued.points} points, ${formatBytes(queued.bytes)}`,
+      `drained in ${drain.seconds.toFixed(1)} s by ${day.drainRequests} requests, ${formatBytes(day.drainBytes)}, during ${drain.polls} polls`,
+      `memory: usual ${told(usual)}, outage ${told(outage)}, drain ${told(drain)}`,
+    ].join('\n        '),
+  );
+  expect(findings, examples.join('\n')).toMatchObject({
+    lost: 0,
+    wrong: 0,
+    outOfOrder: 0,
+    movedStarts: 0,
+  });
+  expectBalance(account, points);
+  expect(account).toMatchObject({ rejected: 0, setAside: 0, evicted: 0, queued: 0 });
+  // Scraping went on: few of the polls that were due are missing, even on a slow machine.
+  expect(queued.rows).toBeGreaterThanOrEqual(POLLS - 1);
+  if (IS_FULL)
+    expect(Math.max(outage.rssBytes, drain.rssBytes)).toBeLessThanOrEqual(
+      RSS_FACTOR_MAX * usual.rssBytes,
+    );
+}, 3_600_000);
+
+function told({ rssBytes, polls, seconds }: Phase): string {
+  return `${formatBytes(rssBytes)} (${polls} polls, ${seconds.toFixed(0)} s)`;
+}

@@ -1,0 +1,139 @@
+// A run of the program at a fleet's page, on a fast clock, against a back end that goes away for long: usual, outage,
+// drain. What is measured on the way is the program's memory, its queue, and how long the drain takes.
+
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Bridge, type AccountNumbers, type BridgeProcess } from './bridge.ts';
+import { DayLedger, type DayFindings } from './day-ledger.ts';
+import { DaySource } from './day-source.ts';
+import { fastClock, PACE_VARIABLE, paceOf } from './fast-clock.ts';
+import { Recorder } from './recorder.ts';
+
+export interface DayOptions {
+  readonly services: number;
+  /** Of each service. */
+  readonly series: number;
+  /** Polls before the outage, and in it. */
+  readonly usualPolls: number;
+  readonly outagePolls: number;
+  /** Where a real back end takes metrics: it is sent everything too. */
+  readonly forwardTo?: string;
+}
+
+/** A part of the run. */
+export interface Phase {
+  /** Pages that were served. */
+  readonly polls: number;
+  readonly seconds: number;
+  /** The most that the process held. */
+  readonly rssBytes: number;
+}
+
+export interface Day {
+  readonly usual: Phase;
+  readonly outage: Phase;
+  readonly drain: Phase;
+  /** What waited when the back end came back. */
+  readonly queued: { readonly rows: number; readonly points: number; readonly bytes: number };
+  /** Requests, and their bytes as sent, until the queue was empty. */
+  readonly drainRequests: number;
+  readonly drainBytes: number;
+  readonly findings: DayFindings;
+  readonly account: AccountNumbers;
+  readonly source: DaySource;
+  readonly refusals: readonly string[];
+}
+
+/** An interval of the day in milliseconds, and how many real ones it takes. */
+export const INTERVAL_MS = 60_000;
+const SPEED = 240;
+const LOOK_MS = 100;
+
+export async function liveThroughOutage(options: DayOptions): Promise<Day> {
+  const { usualPolls, outagePolls } = options;
+  const pace = paceOf(SPEED, (usualPolls + outagePolls) * INTERVAL_MS);
+  const services = Array.from({ length: options.services }, (_, index) => `dbday${100 + index}`);
+  const clock = fastClock(pace);
+  await using source = await DaySource.start({ services, series: options.series, clock });
+  await using recorder = await Recorder.start(options.forwardTo);
+  await using bridge = new Bridge({
+    sourceUrl: source.url,
+    services,
+    changes: {
+      api: { base_url: source.url, key: 'a-key', timeout: '60s' },
+      metrics: { interval: `${INTERVAL_MS / 1000}s` },
+      otlp: { metrics_endpoint: `${recorder.url}/v1/metrics`, timeout: '10m' },
+    },
+  });
+  const environment = {
+    PROM2OTLP_ENTRY: 'test/faults/support/fast-main.ts',
+    [PACE_VARIABLE]: JSON.stringify(pace),
+  };
+  const life = bridge.start({ environment });
+  await life.ready();
+  const run = new Run(life, source);
+  const usual = await run.phase(() => source.times.length >= usualPolls);
+  const comeBack = await recorder.goDown();
+  const outage = await run.phase(() => source.times.length >= usualPolls + outagePolls);
+  const queued = await run.queue();
+  const before = recorder.bodies.length;
+  await comeBack();
+  const drain = await run.phase(async () => (await run.queue()).rows <= 1);
+  const drained = recorder.bodies.slice(before);
+  await life.stop();
+  // What came in with the last polls, without another one.
+  const rest = bridge.start({}, { metrics: { enabled: false } });
+  await rest.ready();
+  await rest.drained(60_000);
+  await rest.stop();
+  const ledger = new DayLedger(source);
+  for (const request of recorder.requests()) ledger.take(request);
+  return {
+    usual,
+    outage,
+    drain,
+    queued,
+    drainRequests: drained.length,
+    drainBytes: drained.reduce((sum, { length }) => sum + length, 0),
+    findings: ledger.findings(),
+    account: bridge.account(),
+    source,
+    refusals: recorder.refusals,
+  };
+}
+
+class Run {
+  readonly #life: BridgeProcess;
+  readonly #source: DaySource;
+
+  constructor(life: BridgeProcess, source: DaySource) {
+    this.#life = life;
+    this.#source = source;
+  }
+
+  async queue(): Promise<Day['queued']> {
+    const { queue } = await this.#life.status();
+    const metrics = queue.find(({ signal }) => signal === 'metrics');
+    if (metrics === undefined) throw new Error('the status names no queue of metrics');
+    return metrics;
+  }
+
+  /** Goes on until `isOver`, and looks at the process meanwhile. */
+  async phase(isOver: () => Promise<boolean> | boolean): Promise<Phase> {
+    const before = this.#source.times.length;
+    const startedMs = performance.now();
+    let rssBytes = 0;
+    do {
+      await sleep(LOOK_MS);
+      rssBytes = Math.max(rssBytes, residentBytes(this.#life.child.pid ?? 0));
+    } while (!(await isOver()));
+    const seconds = (performance.now() - startedMs) / 1000;
+    return { polls: this.#source.times.length - before, seconds, rssBytes };
+  }
+}
+
+/** VmRSS; throws when the process is gone. */
+function residentBytes(pid: number): number {
+  const status = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
+}

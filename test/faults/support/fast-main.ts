@@ -1,0 +1,23 @@
+// The program's `run` on a fast clock, in the place of src/main.ts: time is the only thing that differs.
+
+import { openOutput } from '../../../src/cli/output.ts';
+import { verb } from '../../../src/cli/run.ts';
+import { Bell } from '../../../src/lib/bell.ts';
+import { fastClock, PACE_VARIABLE, type Pace } from './fast-clock.ts';
+
+const pace = JSON.parse(process.env[PACE_VARIABLE] ?? '') as Pace;
+const { out, err } = openOutput(process.stdout, process.stderr);
+const stop = new AbortController();
+process.on('SIGTERM', () => stop.abort());
+
+process.exitCode = await verb.run({
+  args: process.argv.slice(3),
+  environment: process.env,
+  clock: fastClock(pace),
+  out,
+  err,
+  terminal: { input: process.stdin, screen: process.stderr },
+  hangUp: new Bell(),
+  stop: stop.signal,
+  stopNow: new AbortController().signal,
+});

@@ -1,0 +1,93 @@
+// A back end that keeps every request as it came, to be judged when all is over: it costs little while it runs, so that
+// what is measured is the program. It can hand each request on to a real back end, whose answer it gives.
+
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
+
+export class Recorder {
+  /** Bodies in the order in which they were accepted, as they came: in gzip. */
+  readonly bodies: Buffer[] = [];
+  /** Requests that the real back end refused, in its words. */
+  readonly refusals: string[] = [];
+  readonly #forwardTo: string | undefined;
+  #server: Server;
+
+  private constructor(forwardTo: string | undefined) {
+    this.#forwardTo = forwardTo;
+    this.#server = this.#create();
+  }
+
+  /** `forwardTo`: the full URL at which a real back end takes metrics. */
+  static async start(forwardTo?: string): Promise<Recorder> {
+    const recorder = new Recorder(forwardTo);
+    await recorder.#listen(0);
+    return recorder;
+  }
+
+  get #port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${String(this.#port)}`;
+  }
+
+  /** Nobody listens until what is returned is called. */
+  async goDown(): Promise<() => Promise<void>> {
+    const port = this.#port;
+    await this.close();
+    return async () => {
+      this.#server = this.#create();
+      await this.#listen(port);
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Ends when the requests under way have their answers, so that none of these is lost. */
+  async close(): Promise<void> {
+    this.#server.close();
+    this.#server.closeIdleConnections();
+    await once(this.#server, 'close');
+  }
+
+  /** The requests, unpacked one after the other. */
+  *requests(): Generator<Buffer> {
+    for (const body of this.bodies) yield gunzipSync(body);
+  }
+
+  #create(): Server {
+    return createServer((request, response) => void this.#take(request, response));
+  }
+
+  async #listen(port: number): Promise<void> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // Closing ends idle connections, and the others with their next answer.
+    response.setHeader('connection', this.#server.listening ? 'keep-alive' : 'close');
+    const body = await buffer(request);
+    const status = this.#forwardTo === undefined ? 200 : await this.#forward(body);
+    if (status < 300) this.bodies.push(body);
+    if (!this.#server.listening) response.setHeader('connection', 'close');
+    response.writeHead(status).end();
+  }
+
+  async #forward(body: Buffer): Promise<number> {
+    const answer = await fetch(this.#forwardTo ?? '', {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-protobuf', 'content-encoding': 'gzip' },
+      body: new Uint8Array(body),
+    });
+    const words = await answer.text();
+    if (!answer.ok) this.refusals.push(`${String(answer.status)} ${words}`);
+    return answer.status;
+  }
+}
