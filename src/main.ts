@@ -15,6 +15,7 @@ const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   once: () => import('./cli/once.ts'),
   show: () => import('./cli/show.ts'),
   logs: () => import('./cli/logs.ts'),
+  agent: () => import('./cli/agent.ts'),
   queue: () => import('./cli/queue.ts'),
   demo: () => import('./cli/demo.ts'),
   simulate: () => import('./cli/simulate.ts'),

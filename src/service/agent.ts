@@ -6,7 +6,13 @@ import * as z from 'zod';
 import { lenient, type ReadOptions, readOne } from './answers.ts';
 import { problemsOf, someText, textField } from './fields.ts';
 import type { ServiceHttp } from './http.ts';
-import { errorOf, refusedRequest, type Result, unreadableAnswer } from './service-error.ts';
+import {
+  errorOf,
+  refusedRequest,
+  type RequestProblem,
+  type Result,
+  unreadableAnswer,
+} from './service-error.ts';
 
 export interface SessionRequest {
   /** UUID of the agent. */
@@ -110,6 +116,16 @@ const nestedChat = z.object({
   session_id: text,
 });
 
+/** What is wrong with a request, or null. `createSession` asks this, too, before it sends anything. */
+export function sessionProblems(request: SessionRequest): readonly RequestProblem[] | null {
+  return problemsOf(sessionRequest, request);
+}
+
+/** The same for `chat`. */
+export function chatProblems(request: ChatRequest): readonly RequestProblem[] | null {
+  return problemsOf(chatRequest, request);
+}
+
 export class AgentApi {
   readonly #http: ServiceHttp;
   readonly #path: string;
@@ -124,7 +140,7 @@ export class AgentApi {
     request: SessionRequest,
     { signal }: ReadOptions = {},
   ): Promise<Result<{ readonly session: Session }>> {
-    const problems = problemsOf(sessionRequest, request);
+    const problems = sessionProblems(request);
     if (problems !== null) return refusedRequest('create the session', problems);
     const path = `${this.#path}/session`;
     const answer = await this.#http.requestJson('POST', path, { body: request, signal });
@@ -146,7 +162,7 @@ export class AgentApi {
     request: ChatRequest,
     { signal, timeoutMs = CHAT_TIMEOUT_MS }: ChatOptions = {},
   ): Promise<Result<{ readonly answer: ChatAnswer }>> {
-    const problems = problemsOf(chatRequest, request);
+    const problems = chatProblems(request);
     if (problems !== null) return refusedRequest('ask the agent', problems);
     const answer = await this.#http.requestJson('POST', `${this.#path}/chat`, {
       body: request,
