@@ -121,6 +121,7 @@ export interface LogsConfig {
     readonly entries: number;
     readonly lineBytes: number;
     readonly recordBytes: number;
+    readonly setAsideBytes: number;
   };
   readonly endpoints: LogEndpointsConfig;
 }

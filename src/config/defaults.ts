@@ -54,6 +54,7 @@ export const DEFAULTS = {
       entries: 64,
       line: '1MiB',
       record: '256KiB',
+      set_aside: '256MiB',
     },
     endpoints: {
       list: '/observability/v2/logs',

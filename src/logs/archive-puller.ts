@@ -4,15 +4,15 @@
 
 import { closeDays, type KnownArchive, knownArchives } from './archive-days.ts';
 import { ArchiveLister, type ArchiveListing } from './archive-listing.ts';
-import { ArchiveReading } from './archive-reading.ts';
+import { ArchiveReading, type BrokenEnd } from './archive-reading.ts';
 import {
   actionFor,
+  type ArchiveAction,
   afterAbsent,
   afterFault,
   afterFlush,
   afterListed,
   isCurrent,
-  type SetAsideReason,
 } from './archive-state.ts';
 import { ArchiveWriter } from './archive-writer.ts';
 import type { Descriptor } from './descriptor.ts';
@@ -26,6 +26,8 @@ import { partitionKey } from './partition.ts';
 import type { PullContext, PullRun } from './pull-context.ts';
 import { findOldestDay, noteLostDays, raiseFloor } from './retention.ts';
 import { DAY_MS, firstListedDay } from './windows.ts';
+
+const DOWNLOADS: ReadonlySet<ArchiveAction> = new Set(['download', 'final']);
 
 /** So many archives in a row that cannot be reached end the pull: it is not about them. */
 const UNREACHABLE_MAX = 2;
@@ -109,10 +111,15 @@ export class ArchivePuller {
 
   /** Does what is to be done for each archive: the oldest days first, of a day what has waited longest. */
   async #work(ledger: Ledger, listed: Map<string, Descriptor>, run: PullRun): Promise<PullEnd> {
-    const { meter, budget } = this.#context.options;
+    const { meter, budget, name } = this.#context.options;
     let postponedCount = 0;
     let unreachableCount = 0;
-    for (const archive of this.#inOrder(ledger)) {
+    const archives = this.#inOrder(ledger);
+    const isDue = ({ partition, id, state }: KnownArchive): boolean =>
+      listed.has(identityOf(partition, id)) &&
+      DOWNLOADS.has(actionFor(state, this.#context.serverNowMs()));
+    const progress = meter.begin(name, archives.filter(isDue).length);
+    for (const archive of archives) {
       if (run.signal.aborted) return { kind: 'stopped' };
       const { partition, id, state } = archive;
       const descriptor = listed.get(identityOf(partition, id));
@@ -132,6 +139,7 @@ export class ArchivePuller {
         continue;
       }
       const end = await this.#read(ledger, descriptor, { isFinal: action === 'final', run });
+      progress.doneCount++;
       if (end.kind === 'stopped' || end.kind === 'failed') return end;
       unreachableCount = end.kind === 'unreachable' ? unreachableCount + 1 : 0;
       if (end.kind === 'unreachable' && unreachableCount >= UNREACHABLE_MAX) return end;
@@ -176,7 +184,7 @@ export class ArchivePuller {
   async #noteFault(
     ledger: Ledger,
     descriptor: Descriptor,
-    { reason, cause, run }: { reason: SetAsideReason; cause: string; run: PullRun },
+    { reason, cause, kept, run }: BrokenEnd & { readonly run: PullRun },
   ): Promise<PullEnd> {
     const { meter } = this.#context.options;
     const { partition, id, dayMs } = descriptor;
@@ -185,9 +193,9 @@ export class ArchivePuller {
     ledger.setArchive(partition, id, after);
     const isGivenUp = after.setAside !== '' && before.setAside === '';
     meter.archive(isGivenUp ? 'set_aside' : 'broken');
-    meter.broken(partition, id, cause);
+    if (isGivenUp) meter.setAside(partition, { archive: id, reason, cause, kept });
+    else meter.broken(partition, id, cause);
     if (!isGivenUp) return DONE;
-    meter.setAside(partition, reason, id);
     const span = { fromMs: dayMs, toMs: dayMs + DAY_MS };
     const gap: Gap = { partition, span, reason, archive: id };
     const changes = ledger.changesOf(partition);

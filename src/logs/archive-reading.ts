@@ -7,11 +7,12 @@ import { SpoolFile } from '../lib/spool-file.ts';
 import type { ServiceFailure } from '../service/failure.ts';
 import { type ArchiveEntry, archiveEntries } from './archive.ts';
 import { ArchiveError } from './archive-error.ts';
-import { afterRead, type SetAsideReason } from './archive-state.ts';
+import { afterRead, isLastTry, type SetAsideReason } from './archive-state.ts';
 import { ArchiveWriter } from './archive-writer.ts';
 import { ask } from './ask.ts';
 import type { Descriptor } from './descriptor.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
+import type { Keeping } from './kept-archives.ts';
 import type { Ledger } from './ledger.ts';
 import type { PullContext, PullRun } from './pull-context.ts';
 import { Slicer } from './slicer.ts';
@@ -19,9 +20,17 @@ import { Slicer } from './slicer.ts';
 /** How reading an archive ended. After `stopped` and `failed` the ledger does not match the store any more. */
 export type ArchiveEnd =
   | { readonly kind: 'read' }
-  | { readonly kind: 'broken'; readonly reason: SetAsideReason; readonly cause: string }
+  | BrokenEnd
   | { readonly kind: 'unreachable'; readonly failure: ServiceFailure }
   | { readonly kind: 'stopped' | 'failed' };
+
+export interface BrokenEnd {
+  readonly kind: 'broken';
+  readonly reason: SetAsideReason;
+  readonly cause: string;
+  /** What became of its file, once it is given up. */
+  readonly kept: Keeping | null;
+}
 
 type EntryEnd = 'read' | 'rewritten' | 'stopped' | 'failed';
 
@@ -57,9 +66,10 @@ export class ArchiveReading {
     const spool = await this.#download();
     if (!(spool instanceof SpoolFile)) return spool;
     try {
-      return await this.#readEntries(spool);
+      const end = await this.#readEntries(spool);
+      return end.kind === 'broken' ? await this.#keep(spool, end) : end;
     } catch (error) {
-      if (error instanceof ArchiveError) return brokenBy(error);
+      if (error instanceof ArchiveError) return await this.#keep(spool, brokenBy(error));
       return this.#endOfDisk(error);
     } finally {
       await spool.close();
@@ -94,6 +104,13 @@ export class ArchiveReading {
     }
   }
 
+  async #keep(spool: SpoolFile, end: BrokenEnd): Promise<BrokenEnd> {
+    const { kept } = this.#context.options;
+    const { partition, id } = this.#descriptor;
+    if (kept === null || !isLastTry(this.#writer.state, end.reason)) return end;
+    return { ...end, kept: await kept.keep(spool, partition, id) };
+  }
+
   /** A file that cannot be created or read: a matter of this machine. Anything else is not ours to hide. */
   #endOfDisk(error: unknown): ArchiveEnd {
     if (!(error instanceof Error && 'syscall' in error)) throw error;
@@ -104,20 +121,20 @@ export class ArchiveReading {
   }
 
   async #readEntries(spool: SpoolFile): Promise<ArchiveEnd> {
-    let broken: ArchiveEnd = READ;
+    let worst: ArchiveEnd = READ;
     for await (const entry of archiveEntries(spool, this.#context.options.config.limits)) {
       let end: EntryEnd;
       try {
         end = await this.#readEntry(entry);
       } catch (error) {
         if (!(error instanceof ArchiveError)) throw error;
-        broken = brokenBy(error);
+        worst = brokenBy(error);
         if (error.endsArchive) break;
         continue;
       }
       if (end === 'stopped' || end === 'failed') return { kind: end };
     }
-    if (broken.kind !== 'read') return broken;
+    if (worst.kind !== 'read') return worst;
     this.#writer.state = afterRead(this.#writer.state, this.#bytes, this.#isFinal);
     const result = await this.#writer.commit(this.#run.signal);
     return result === 'stored' ? READ : { kind: result };
@@ -188,18 +205,20 @@ export class ArchiveReading {
   }
 }
 
-function brokenBy(error: ArchiveError): ArchiveEnd {
-  return { kind: 'broken', reason: error.fault, cause: error.message };
+function brokenBy(error: ArchiveError): BrokenEnd {
+  return broken(error.fault, error.message);
+}
+
+function broken(reason: SetAsideReason, cause: string): BrokenEnd {
+  return { kind: 'broken', reason, cause, kept: null };
 }
 
 /** What is wrong with this archive alone, and what is wrong with the way to the service. */
 function endOfFailure(failure: ServiceFailure): ArchiveEnd {
   const { reason, message: cause } = failure;
-  if (reason === 'too_large') return { kind: 'broken', reason: 'archive_limit', cause };
-  if (reason === 'encoding' || reason === 'bomb')
-    return { kind: 'broken', reason: 'damaged', cause };
+  if (reason === 'too_large') return broken('archive_limit', cause);
+  if (reason === 'encoding' || reason === 'bomb') return broken('damaged', cause);
   // The list was answered with the same key a moment ago.
-  if (reason === 'not_found' || reason === 'bad_request')
-    return { kind: 'broken', reason: 'refused', cause };
+  if (reason === 'not_found' || reason === 'bad_request') return broken('refused', cause);
   return { kind: 'unreachable', failure };
 }

@@ -142,6 +142,12 @@ export function afterFlush(state: ArchiveState, entries: ArchiveState['entries']
   return { ...state, entries, isFlushed: true };
 }
 
+/** True when, found broken for this reason, it is (or stays) set aside. */
+export function isLastTry(state: ArchiveState, reason: SetAsideReason): boolean {
+  const isOut = state.tryCount >= TRY_WAITS_MS.length;
+  return isOut || isFinalReason(reason) || state.setAside !== '';
+}
+
 /** After it was found broken: another try later, or set aside, at once where no try would help. */
 export function afterFault(
   state: ArchiveState,
@@ -149,8 +155,8 @@ export function afterFault(
   nowMs: number,
 ): ArchiveState {
   const waitMs = TRY_WAITS_MS[state.tryCount];
-  const isLast = waitMs === undefined || isFinalReason(reason) || state.setAside !== '';
-  if (!isLast) return { ...state, tryCount: state.tryCount + 1, nextTryMs: nowMs + waitMs };
+  if (waitMs !== undefined && !isLastTry(state, reason))
+    return { ...state, tryCount: state.tryCount + 1, nextTryMs: nowMs + waitMs };
   return {
     ...state,
     tryCount: state.tryCount + 1,

@@ -7,6 +7,7 @@ import type { Logger } from '../lib/log.ts';
 import { Throttle } from '../lib/throttle.ts';
 import type { SetAsideReason } from './archive-state.ts';
 import type { Gap } from './gap.ts';
+import type { Keeping } from './kept-archives.ts';
 import { createLogCounters, type LogCounters } from './log-counters.ts';
 import { type Partition, partitionKey } from './partition.ts';
 import { MARK } from './record.ts';
@@ -30,6 +31,33 @@ export interface PartitionStatus {
 export type ArchiveOutcome = 'read' | 'unchanged' | 'postponed' | 'failed' | 'broken' | 'set_aside';
 export type RecordOutcome = 'queued' | 'before_start' | 'known';
 
+interface GivenUpArchive {
+  readonly archive: string;
+  readonly reason: SetAsideReason;
+  readonly cause: string;
+  readonly kept: Keeping | null;
+}
+
+/** An archive that was given up, as the page shows it. */
+export interface GivenUpStatus {
+  readonly service: string;
+  readonly type: string;
+  readonly archive: string;
+  readonly reason: string;
+  /** Where it is kept; null where it is not. */
+  readonly file: string | null;
+  readonly atMs: number;
+}
+
+/** How many of the archives that a pull has to read it has read. */
+export interface PullProgress {
+  readonly name: string;
+  readonly dueCount: number;
+  doneCount: number;
+}
+
+const GIVEN_UP_SHOWN_MAX = 20;
+
 const MARK_NAMES: readonly (readonly [mark: number, name: string])[] = [
   [MARK.badUtf8, 'bad_utf8'],
   [MARK.lineCut, 'line_cut'],
@@ -43,6 +71,9 @@ export class LogMeter {
   readonly #throttle: Throttle;
   readonly #partitions = new Map<string, PartitionStatus>();
   readonly #counters: LogCounters;
+  readonly #clock: Clock;
+  readonly #progress = new Map<string, PullProgress>();
+  #givenUp: readonly GivenUpStatus[] = [];
 
   constructor(options: {
     readonly counters: Counters;
@@ -51,6 +82,7 @@ export class LogMeter {
   }) {
     const { counters, logger, clock } = options;
     this.#logger = logger;
+    this.#clock = clock;
     this.#throttle = new Throttle({ clock });
     this.#counters = createLogCounters(counters);
   }
@@ -58,6 +90,23 @@ export class LogMeter {
   /** All partitions that have been seen, in that order. */
   get partitions(): readonly PartitionStatus[] {
     return [...this.#partitions.values()];
+  }
+
+  /** The latest archives that were given up by this process, latest first. */
+  get givenUp(): readonly GivenUpStatus[] {
+    return this.#givenUp;
+  }
+
+  /** A pull of this API has so many archives to read; whoever reads them counts on in what this gives. */
+  begin(name: string, dueCount: number): PullProgress {
+    const progress = { name, dueCount, doneCount: 0 };
+    this.#progress.set(name, progress);
+    return progress;
+  }
+
+  /** How far the pulls are that are running. */
+  get progress(): readonly PullProgress[] {
+    return [...this.#progress.values()];
   }
 
   status(partition: Partition): PartitionStatus {
@@ -134,10 +183,16 @@ export class LogMeter {
     );
   }
 
-  setAside(partition: Partition, reason: SetAsideReason, archive: string): void {
-    this.#counters.setAside.add(1, partition.service.id, partition.type, reason);
+  setAside(partition: Partition, { archive, reason, cause, kept }: GivenUpArchive): void {
+    const { service, type } = partition;
+    this.#counters.setAside.add(1, service.id, type, reason);
+    const file = kept !== null && 'file' in kept ? kept.file : null;
+    const notKept = kept !== null && 'cause' in kept ? kept.cause : null;
+    this.status(partition).lastError = `${archive} was given up: ${cause}`;
+    const shown = { service: service.id, type, archive, reason, file, atMs: this.#clock.nowMs() };
+    this.#givenUp = [shown, ...this.#givenUp].slice(0, GIVEN_UP_SHOWN_MAX);
     this.#logger.error(
-      { service: partition.service.id, type: partition.type, archive, reason },
+      { service: service.id, type, archive, reason, cause, file, notKept },
       'a log archive is given up: what it holds may be missing',
     );
   }
@@ -197,7 +252,9 @@ export class LogMeter {
     }
   }
 
-  pull(outcome: string, durationMs: number): void {
+  /** A pull of this API has ended. */
+  pull(name: string, outcome: string, durationMs: number): void {
+    this.#progress.delete(name);
     this.#counters.pulls.add(1, outcome);
     this.#counters.pullSeconds.set(durationMs / 1000);
   }

@@ -69,7 +69,7 @@ export class LogPuller {
     const end = await this.#puller.pull({ signal, giveUpAtMs: startedMs + retryMs });
     failpoint('pull-stored');
     this.#note(end);
-    meter.pull(end.kind, this.#clock.monotonicMs() - startedMs);
+    meter.pull(this.name, end.kind, this.#clock.monotonicMs() - startedMs);
     meter.lag(this.#context.serverNowMs());
     return end;
   }

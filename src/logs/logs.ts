@@ -12,8 +12,14 @@ import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import { ByteBudget } from './byte-budget.ts';
 import type { LogResource } from './chunk.ts';
+import { KeptArchives } from './kept-archives.ts';
 import { LogApi } from '../service/log-api.ts';
-import { LogMeter, type PartitionStatus } from './log-meter.ts';
+import {
+  type GivenUpStatus,
+  LogMeter,
+  type PartitionStatus,
+  type PullProgress,
+} from './log-meter.ts';
 import { LogPuller } from './log-puller.ts';
 import { LogStore } from './log-store.ts';
 import { PullContext } from './pull-context.ts';
@@ -50,6 +56,9 @@ export class Logs {
     const store = new LogStore({ queue, clock, meter });
     const budget = new ByteBudget(clock, config.logs.limits.downloadPerHourBytes);
     const permits = new Permits(ARCHIVES_AT_ONCE);
+    const { directory } = config.queue;
+    const kept =
+      directory === null ? null : new KeptArchives(directory, config.logs.limits.setAsideBytes);
     this.#meter = meter;
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
     this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
@@ -71,7 +80,8 @@ export class Logs {
         random: options.random ?? Math.random,
         createReader: options.createReader,
         resourceOf: options.resourceOf,
-        spoolDirectory: config.queue.directory ?? tmpdir(),
+        spoolDirectory: directory ?? tmpdir(),
+        kept,
         budget,
         permits,
       });
@@ -93,6 +103,16 @@ export class Logs {
   /** What is known of each partition, for the status page. */
   get partitions(): readonly PartitionStatus[] {
     return this.#meter.partitions;
+  }
+
+  /** How far the pulls are that are running; none while none is. */
+  get progress(): readonly PullProgress[] {
+    return this.#meter.progress;
+  }
+
+  /** The latest archives that were given up, latest first. */
+  get givenUp(): readonly GivenUpStatus[] {
+    return this.#meter.givenUp;
   }
 
   /** When the next pull of any API begins (wall clock). */

@@ -11,6 +11,7 @@ import type { ByteBudget } from './byte-budget.ts';
 import { Chunk, type LogResource } from './chunk.ts';
 import type { ItemContext } from './descriptor.ts';
 import { type Gap, gapRecord, gapUid } from './gap.ts';
+import type { KeptArchives } from './kept-archives.ts';
 import type { LogApi } from '../service/log-api.ts';
 import type { LogMeter } from './log-meter.ts';
 import type { LogStore, StateChange, StoreResult } from './log-store.ts';
@@ -34,6 +35,8 @@ export interface PullContextOptions {
   readonly resourceOf: (service: ServiceConfig) => LogResource;
   /** Where archives are spooled. */
   readonly spoolDirectory: string;
+  /** Where those are kept that were given up; null where nothing is kept on disk. */
+  readonly kept: KeptArchives | null;
   readonly budget: ByteBudget;
   /** How many archives are worked on at once, over all APIs. */
   readonly permits: Permits;

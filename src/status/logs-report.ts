@@ -6,7 +6,7 @@ import type { LogsReport } from './status-report.ts';
 /** null where no logs are pulled. */
 export function logsReport(logs: Logs | null): LogsReport | null {
   if (logs === null) return null;
-  const { partitions, nextPullAtMs } = logs;
+  const { partitions, progress, givenUp, nextPullAtMs } = logs;
   return {
     partitions: partitions.map(status => ({
       service: status.service,
@@ -18,6 +18,8 @@ export function logsReport(logs: Logs | null): LogsReport | null {
       gapCount: status.gapCount,
       lastError: status.lastError,
     })),
+    catchUp: progress.filter(({ dueCount }) => dueCount > 0).map(one => ({ ...one })),
+    givenUp: givenUp.map(({ atMs, ...one }) => ({ ...one, at: new Date(atMs).toISOString() })),
     nextPullAt: instantOf(nextPullAtMs),
   };
 }

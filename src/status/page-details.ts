@@ -4,7 +4,7 @@
 import type { FamilyDrift } from '../catalog/drift.ts';
 import { formatCount } from '../lib/format.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
-import { age, badge, countCell, section, table } from './page-parts.ts';
+import { age, badge, countCell, meterBar, section, table } from './page-parts.ts';
 import type { BackupsReport, LogsReport, StatusReport, TargetReport } from './status-report.ts';
 
 export function detailSections(report: StatusReport): readonly (Html | null)[] {
@@ -17,7 +17,8 @@ export function detailSections(report: StatusReport): readonly (Html | null)[] {
   ];
 }
 
-function logsSection({ partitions, nextPullAt }: LogsReport, report: StatusReport): Html {
+function logsSection(logs: LogsReport, report: StatusReport): Html {
+  const { partitions, nextPullAt, catchUp, givenUp } = logs;
   const columns = [
     { title: 'Log' },
     { title: 'State' },
@@ -38,7 +39,31 @@ ${countCell(recordCount)}${countCell(gapCount)}<td class="text">${lastError ?? '
   );
   const next =
     nextPullAt === null ? null : html`<p class="faint">Next pull ${age(report, nextPullAt)}.</p>`;
-  return section('Logs', 'pulled from the service on a schedule', [rows, next]);
+  const progress = catchUp.map(
+    ({ name, doneCount, dueCount }) =>
+      html`<p>Reading ${formatCount(doneCount)} of ${formatCount(dueCount)} archives of ${name}.${meterBar(doneCount / dueCount, 'none')}</p>`,
+  );
+  const broken = givenUp.length === 0 ? null : givenUpTable(givenUp, report);
+  const content = [rows, progress, broken, next];
+  return section('Logs', 'pulled from the service on a schedule', content);
+}
+
+function givenUpTable(givenUp: LogsReport['givenUp'], report: StatusReport): Html {
+  const columns = [
+    { title: 'Given up' },
+    { title: 'Archive' },
+    { title: 'Reason' },
+    { title: 'Kept as' },
+  ];
+  return table(
+    columns,
+    givenUp,
+    ({ at, service, type, archive, reason, file }) =>
+      html`<tr><td>${age(report, at)}</td>
+<th scope="row">${archive}<small class="faint">${type} of ${service}</small></th>
+<td>${reason}</td><td class="text">${file === null ? '–' : html`<code>${file}</code>`}</td></tr>
+`,
+  );
 }
 
 function backupsSection({ schedules }: BackupsReport, report: StatusReport): Html {

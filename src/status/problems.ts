@@ -193,6 +193,13 @@ function pullProblems({ logs, backups }: StatusReport): readonly StatusProblem[]
       hint: 'The service keeps the logs; pulling is tried again.',
     }),
   );
+  for (const { service, type, archive, reason, file } of logs?.givenUp ?? [])
+    found.push(
+      problem('warning', `${type} of ${service}`, {
+        message: `the archive ${archive} was given up: ${reason}`,
+        hint: `What it holds may be missing; a record of a gap says so in the back end.${file === null ? '' : ` It is kept as ${file}.`}`,
+      }),
+    );
   const lastError = backups?.lastError ?? null;
   if (lastError === null) return found;
   return [...found, problem('error', 'backups', { message: lastError, hint: '' })];

@@ -194,6 +194,21 @@ export interface LogsReport {
     readonly gapCount: number;
     readonly lastError: string | null;
   }[];
+  /** While a pull is running: how many of the archives that it has to read it has read. */
+  readonly catchUp: readonly {
+    readonly name: string;
+    readonly dueCount: number;
+    readonly doneCount: number;
+  }[];
+  /** The latest archives that were given up, latest first, and where their files are kept. */
+  readonly givenUp: readonly {
+    readonly at: string;
+    readonly service: string;
+    readonly type: string;
+    readonly archive: string;
+    readonly reason: string;
+    readonly file: string | null;
+  }[];
   readonly nextPullAt: string | null;
 }
 

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { startHttpServer } from '../support/http-server.ts';
 import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
-import { until } from '../support/program.ts';
+import { tempDirectory, until } from '../support/program.ts';
 
 const LOGS = '/observability/v2/logs';
 const ARCHIVE = `${LOGS}/archive`;
@@ -79,6 +80,22 @@ describe('a broken archive', () => {
       await site.pull();
       expect(site.gaps[0]?.attributes['prom2otlp.gap.reason']).toBe(fault);
     }
+  });
+
+  test('that is given up is kept as a file, which the status names', async () => {
+    using files = tempDirectory();
+    await using site = await LogSite.open({ directory: files.path });
+    site.write(ERRORS, 'one', 'two');
+    site.simulator.setFaults({ archives: { [ERRORS_ID]: 'encrypted' } });
+    await site.pull();
+    const [{ file, ...given } = { file: null }] = site.logs.givenUp;
+    expect(given).toMatchObject({ archive: ERRORS_ID, reason: 'encrypted', service: 'dbpgf1' });
+    expect(
+      readFileSync(file ?? '')
+        .subarray(0, 4)
+        .toString('latin1'),
+    ).toBe('PK\u0003\u0004');
+    expect(site.logs.progress).toEqual([]);
   });
 
   test('over a limit is read up to the limit where it can be', async () => {

@@ -141,6 +141,10 @@ test('nothing that comes from outside becomes markup', () => {
           lastError: evil,
         },
       ],
+      catchUp: [{ name: evil, doneCount: 1, dueCount: 2 }],
+      givenUp: [
+        { at: secondsAgo(1), service: evil, type: evil, archive: evil, reason: evil, file: evil },
+      ],
       nextPullAt: secondsAgo(-5),
     },
     backups: {
@@ -206,7 +210,7 @@ test('parts that are not in use take no room', () => {
   expect(titles({})).toEqual(['Lately', 'Services', 'Targets', 'Back end', 'Account']);
   const all = titles({
     notes: ['x'],
-    logs: { partitions: [], nextPullAt: null },
+    logs: { partitions: [], catchUp: [], givenUp: [], nextPullAt: null },
     backups: { schedules: [], lastError: null },
     setAside: [{ signal: 'logs', service: 'a', points: 1, reason: 'no', at: secondsAgo(1) }],
     targets: [

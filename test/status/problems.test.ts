@@ -202,13 +202,29 @@ test('logs and backups that cannot be had are errors', () => {
     lastError: 'cannot list the logs: the service refused the key',
   };
   const lines = told({
-    logs: { partitions: [partition, { ...partition, state: 'waiting' }], nextPullAt: null },
+    logs: {
+      partitions: [partition, { ...partition, state: 'waiting' }],
+      catchUp: [],
+      givenUp: [
+        {
+          at: '2026-03-04T09:00:00.000Z',
+          service: 'orders',
+          type: 'audit-log',
+          archive: 'a1',
+          reason: 'checksum',
+          file: '/queue/set-aside/a1.0',
+        },
+      ],
+      nextPullAt: null,
+    },
     backups: { schedules: [], lastError: 'cannot read the schedules' },
   });
   expect(lines.map(line => line.split(' | ')[0])).toEqual([
     'error error-log of orders: cannot list the logs: the service refused the key',
     'error backups: cannot read the schedules',
+    'warning audit-log of orders: the archive a1 was given up: checksum',
   ]);
+  expect(lines[2]).toContain('It is kept as /queue/set-aside/a1.0.');
 });
 
 test('the worst comes first, and the list has an end', () => {

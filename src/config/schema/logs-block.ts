@@ -56,6 +56,9 @@ const limitsBlock: z.ZodType<LogsConfig['limits']> = block({
   record: size({ max: 2 ** 28 })
     .prefault(limits.record)
     .describe('A longer record (lines that belong together) is cut and marked.'),
+  set_aside: size()
+    .prefault(limits.set_aside)
+    .describe('Archives that were given up, kept below queue.directory; 0 keeps none.'),
 })
   .transform(read => ({
     downloadPerHourBytes: read.download_per_hour,
@@ -65,6 +68,7 @@ const limitsBlock: z.ZodType<LogsConfig['limits']> = block({
     entries: read.entries,
     lineBytes: read.line,
     recordBytes: read.record,
+    setAsideBytes: read.set_aside,
   }))
   .describe('What an archive may cost.');
 

@@ -1,0 +1,133 @@
+// A service with a single archive, as large as a test wants it, which is made while it is sent; beside it a metrics page,
+// and a back end that takes whatever is exported.
+
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { constants, crc32, deflateRawSync } from 'node:zlib';
+
+export const MIB: number = 2 ** 20;
+/** The configured service. */
+export const BIG_SERVICE = 'dbbig1';
+
+const DAY = new Date().toISOString().slice(0, 10);
+
+/** A block of slow-query log that can be repeated, packed by itself: its end is at a byte. */
+const BLOCK = Buffer.alloc(MIB, blockOfRecords());
+const PACKED = deflateRawSync(BLOCK, { finishFlush: constants.Z_FULL_FLUSH, level: 6 });
+
+function blockOfRecords(): Buffer {
+  const records: string[] = [];
+  for (let i = 0; i < 4096; i++)
+    records.push(
+      `# User@Host: app[app] @ web-1 [10.0.0.9]\n# Thread_id: ${i % 97}  Schema: shop  QC_hit: No\n` +
+        `# Query_time: ${(i % 13) + 0.000215}  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: ${i * 7}\n` +
+        `SET timestamp=${1_772_615_525 + i};\nSELECT * FROM orders WHERE customer_id = ${i * 7919} AND state = 'open';\n`,
+    );
+  // To the byte: the rest is one long comment.
+  const text = Buffer.from(records.join('')).subarray(0, MIB - 100);
+  const end = text.lastIndexOf('\n# User@Host') + 1;
+  return Buffer.concat([
+    text.subarray(0, end),
+    Buffer.alloc(MIB - end - 1, '#'),
+    Buffer.from('\n'),
+  ]);
+}
+
+/** How large an archive of so many blocks is, packed. */
+export function packedMiB(blocks: number): number {
+  return (blocks * PACKED.length) / MIB;
+}
+
+/** A ZIP with one entry of so many blocks, piece by piece. */
+function* bigZip(blocks: number): Generator<Buffer> {
+  let checksum = 0;
+  for (let i = 0; i < blocks; i++) checksum = crc32(BLOCK, checksum);
+  const name = Buffer.from('slow.log');
+  const end = Buffer.from([0x03, 0x00]);
+  const fields = Buffer.alloc(26);
+  fields.writeUInt16LE(20, 0);
+  fields.writeUInt16LE(8, 4);
+  fields.writeUInt32LE(checksum, 10);
+  fields.writeUInt32LE(blocks * PACKED.length + end.length, 14);
+  fields.writeUInt32LE(blocks * MIB, 18);
+  fields.writeUInt16LE(name.length, 22);
+  yield Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), fields, name]);
+  for (let i = 0; i < blocks; i++) yield PACKED;
+  const directory = Buffer.concat([
+    Buffer.from('PK\x01\x02\x14\x00', 'latin1'),
+    fields,
+    Buffer.alloc(14),
+    name,
+  ]);
+  const tail = Buffer.alloc(22);
+  tail.write('PK\x05\x06', 'latin1');
+  tail.writeUInt16LE(1, 8);
+  tail.writeUInt16LE(1, 10);
+  tail.writeUInt32LE(directory.length, 12);
+  tail.writeUInt32LE(30 + name.length + blocks * PACKED.length + end.length, 16);
+  yield Buffer.concat([end, directory, tail]);
+}
+
+export interface BigArchiveService extends AsyncDisposable {
+  readonly url: string;
+  /** Bytes that were exported so far. */
+  readonly exportedBytes: () => number;
+  /** When the metrics page was asked for (monotonic), and when the archive was (wall clock; NaN: never). */
+  readonly scrapes: readonly number[];
+  readonly archiveAskedAtMs: () => number;
+}
+
+/** Lists one archive and serves it; takes whatever is exported, without looking; counts scrapes. */
+export async function serveBigArchive(blocks: number): Promise<BigArchiveService> {
+  let bytes = 0;
+  let askedAtMs = Number.NaN;
+  const scrapes: number[] = [];
+  const server: Server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://x');
+    if (request.method === 'POST') {
+      request.on('data', (chunk: Buffer) => (bytes += chunk.length));
+      request.on('end', () => response.end());
+    } else if (pathname === '/observability/v2/metrics') {
+      scrapes.push(performance.now());
+      response.setHeader('content-type', 'text/plain').end('engine_up 1\n');
+    } else if (pathname.endsWith('/archive')) {
+      askedAtMs = Date.now();
+      void pipeAll(response, bigZip(blocks));
+    } else {
+      const logs = blocks === 0 ? [] : [descriptor(blocks)];
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ count: logs.length, logs }));
+    }
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const dispose = async (): Promise<void> => {
+    server.closeAllConnections();
+    await new Promise<void>(resolve => server.close(() => resolve()));
+  };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    exportedBytes: () => bytes,
+    scrapes,
+    archiveAskedAtMs: () => askedAtMs,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+function descriptor(blocks: number): object {
+  return {
+    id: 'big',
+    name: 'big',
+    logType: 'slow-query-log',
+    server: 'a',
+    serverDataSourceId: `${BIG_SERVICE}/a`,
+    size: blocks,
+    startTime: `${DAY}T00:00:00Z`,
+  };
+}
+
+async function pipeAll(response: ServerResponse, pieces: Iterable<Buffer>): Promise<void> {
+  for (const piece of pieces)
+    if (!response.write(piece)) await new Promise<void>(resolve => response.once('drain', resolve));
+  response.end();
+}

@@ -1,0 +1,28 @@
+// Loaded into the program before it starts (`node --import`): notes how much processor time of its main thread goes by
+// before the event loop looks at its timers again, and writes that into the file LOOP_TURNS when the process ends.
+// Processor time, since other processes of a busy machine do not count in it.
+
+import { writeFileSync } from 'node:fs';
+
+/** One long turn: when it ended (wall clock), and how long it worked. */
+export type LoopTurn = readonly [endedAtMs: number, cpuMs: number];
+
+const LONG_MS = 5;
+const turns: LoopTurn[] = [];
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+const file = process.env['LOOP_TURNS'];
+if (file !== undefined) {
+  let beforeMs = cpuMs();
+  const look = (): void => {
+    const nowMs = cpuMs();
+    if (nowMs - beforeMs > LONG_MS) turns.push([Date.now(), nowMs - beforeMs]);
+    beforeMs = nowMs;
+  };
+  setInterval(look, 1).unref();
+  process.on('exit', () => writeFileSync(file, JSON.stringify(turns)));
+}

@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { SpoolFile } from '../../src/lib/spool-file.ts';
+import { KeptArchives } from '../../src/logs/kept-archives.ts';
+import type { Partition } from '../../src/logs/partition.ts';
+import { testService } from '../support/log-api.ts';
+import { tempDirectory } from '../support/program.ts';
+
+const PARTITION: Partition = {
+  service: testService('db1'),
+  source: 'db1/a',
+  server: 'a',
+  type: 'error-log',
+};
+
+async function spoolOf(directory: string, bytes: Buffer): Promise<SpoolFile> {
+  const spool = await SpoolFile.create(directory);
+  spool.write(bytes);
+  await spool.end();
+  return spool;
+}
+
+async function keep(kept: KeptArchives, directory: string, id: string, size = 100) {
+  const spool = await spoolOf(directory, Buffer.alloc(size, id));
+  const keeping = await kept.keep(spool, PARTITION, id);
+  await spool.close();
+  return keeping;
+}
+
+test('a file is kept whole, for its owner alone, under a name that leads nowhere', async () => {
+  using files = tempDirectory();
+  const kept = new KeptArchives(files.path, 1_000_000);
+  const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, i) => i % 251));
+  const spool = await spoolOf(files.path, bytes);
+  const keeping = await kept.keep(spool, PARTITION, '../../etc/passwd\n');
+  await spool.close();
+  const folder = join(files.path, 'set-aside');
+  const [name = ''] = readdirSync(folder);
+  expect(name).toMatch(/^_[\w.-]+\.[\da-f]{8}$/);
+  expect(keeping).toEqual({ file: join(folder, name) });
+  expect(readFileSync(join(folder, name)).equals(bytes)).toBe(true);
+  expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+});
+
+test('the folder stays within its limit: what was kept longest goes', async () => {
+  using files = tempDirectory();
+  const kept = new KeptArchives(files.path, 250);
+  for (const [age, id] of ['b', 'c', 'a'].entries()) {
+    const keeping = await keep(kept, files.path, id);
+    const path = 'file' in keeping ? keeping.file : '';
+    utimesSync(path, 1000 + age, 1000 + age);
+  }
+  const ids = readdirSync(join(files.path, 'set-aside')).map(name => name[0]);
+  expect(ids.sort()).toEqual(['a', 'c']);
+  await keep(kept, files.path, 'a');
+  expect(readdirSync(join(files.path, 'set-aside'))).toHaveLength(2);
+});
+
+test('what is too large, or cannot be written, is not kept, and the cause is told', async () => {
+  using files = tempDirectory();
+  const none = await keep(new KeptArchives(files.path, 0), files.path, 'a');
+  expect(none).toEqual({ cause: expect.stringContaining('logs.limits.set_aside') });
+  const nowhere = files.write('file', '');
+  const failed = await keep(new KeptArchives(nowhere, 1000), files.path, 'a');
+  expect(failed).toEqual({ cause: expect.stringMatching(/ENOTDIR|EEXIST/) });
+});
