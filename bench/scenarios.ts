@@ -82,8 +82,8 @@ const SCENARIOS: readonly Scenario[] = [
     title: '200 services x 500 series in one page, every 10 s',
     ...size(1, 200, 500),
     intervalMs: 10_000,
-    polls: 6,
-    groups: [[...ALL, 'ours-probed']],
+    polls: 4,
+    groups: IN_GROUPS,
   }),
   paced({
     name: 'fleet-remote',
@@ -92,7 +92,7 @@ const SCENARIOS: readonly Scenario[] = [
     isRemote: true,
     intervalMs: 10_000,
     polls: 4,
-    groups: [[...MAIN, 'plain-stack']],
+    groups: [['ours', 'vmagent', 'prometheus-agent'], ['ours', 'collector', 'plain-stack']],
   }),
   paced({
     name: 'targets',

@@ -10,6 +10,7 @@ import { API_KEY } from '../page-server.ts';
 import { type Contender, type RunningContender, stopProcess, type Task } from './contender.ts';
 
 export interface BridgeOptions {
+  readonly isFromSources?: boolean;
   /** With a look at the event loop; see pause-probe.ts. */
   readonly isProbed?: boolean;
   /** More flags for Node: a profiler, a probe. */
@@ -68,7 +69,7 @@ async function startBridge(task: Task, options: BridgeOptions): Promise<RunningB
   const flags = [...shippedFlags(), ...probe, ...(options.nodeFlags ?? [])];
   const child = spawn(
     process.execPath,
-    [...flags, join(await installedFolder(), PROGRAM), 'run', '--config', config],
+    [...flags, options.isFromSources === true ? join(checkoutFolder, PROGRAM) : join(await installedFolder(), PROGRAM), 'run', '--config', config],
     {
       cwd: folder,
       stdio: ['ignore', log, log],
