@@ -1,17 +1,20 @@
-// Backups: schedules, backups and restores (service-spec 2.4 and 2.5, and what has been seen beyond it). Every
-// service has a daily schedule and a week of backups; a restore runs for a minute of the service's clock.
+// Backups: schedules, backups and restores (service-spec 2.4 to 2.6 and 4, and what has been seen beyond it). Every
+// service has a daily schedule and a week of backups; a restore runs for a minute of the service's clock. Where the
+// specification says nothing, faults.ts has switches.
 
+import { nextCronRun } from '../lib/cron.ts';
 import {
   type Answer,
   type Endpoint,
   type EndpointRequest,
   errorAnswer,
   jsonAnswer,
-  missingMember,
   objectOf,
   segmentsOf,
   textOf,
 } from './answer.ts';
+import { isJsonTaken, readBackupBody, restoreBody, SCHEDULE_BODY } from './backup-rules.ts';
+import type { Faults } from './faults.ts';
 import type { SimulatedService } from './topology.ts';
 
 interface Schedule {
@@ -23,7 +26,6 @@ interface Schedule {
   readonly message: string;
   /** A cron expression or the word `once`. */
   readonly schedule: string;
-  readonly scheduled_at: string;
   readonly suspended: boolean;
   readonly created_at: string;
   readonly updated_at: string;
@@ -38,6 +40,7 @@ interface Restore {
 
 interface State {
   readonly services: readonly SimulatedService[];
+  readonly faults: () => Faults;
   readonly schedules: Map<number, Schedule>;
   readonly restores: Map<number, Restore>;
   nextId: number;
@@ -50,92 +53,112 @@ const DAY_MS = 86_400_000;
 const BACKUPS_KEPT = 7;
 const PAGE_SIZE = 20;
 const PAGE_SIZE_MAX = 200;
+const EMPTY = Buffer.alloc(0);
 
 /** Paths are below /backup/v1. */
-export function createBackupEndpoint(services: readonly SimulatedService[]): Endpoint {
-  const state: State = { services, schedules: new Map(), restores: new Map(), nextId: 1 };
+export function createBackupEndpoint(
+  services: readonly SimulatedService[],
+  faults: () => Faults,
+): Endpoint {
+  const state: State = { services, faults, schedules: new Map(), restores: new Map(), nextId: 1 };
   let isFilled = false;
   return request => {
     // At the first request, since only a request knows the time.
     if (!isFilled)
-      for (const { id } of services) addSchedule(state, id, '0 2 * * *', request.nowMs);
+      for (const { id } of services) addSchedule(state, [id, 'full', '0 2 * * *'], request.nowMs);
     isFilled = true;
     const [first, second, third] = segmentsOf(request.path);
-    if (first === 'backups' && second === 'schedules') return schedules(state, request, third);
+    if (!isJsonTaken(request)) return errorAnswer(406, 'Accept must be application/json', request);
+    if (first === 'backups' && second === 'schedules')
+      return third === undefined ? schedules(state, request) : oneSchedule(state, request, third);
     if (first === 'backups' && second === undefined) return backups(state, request);
-    if (first === 'restores') return restores(state, request, second);
-    return null;
+    if (first !== 'restores') return null;
+    return second === undefined ? restores(state, request) : oneRestore(state, request, second);
   };
 }
 
-function schedules(state: State, request: EndpointRequest, id: string | undefined): Answer | null {
-  const { method, json, nowMs, query } = request;
-  if (id === undefined && method === 'GET') {
-    const wanted = query.get('service_id');
-    const all = [...state.schedules.values()];
-    return paged(
-      'schedules',
-      all.filter(one => (wanted ?? one.service_id) === one.service_id),
-      query,
-    );
+function schedules(state: State, request: EndpointRequest): Answer | null {
+  const { method, nowMs, query } = request;
+  const { isServiceIdRequired } = state.faults();
+  const wanted = query.get('service_id');
+  if (method === 'GET' && isServiceIdRequired && wanted === null)
+    return errorAnswer(400, 'service_id is required', request);
+  if (method === 'GET') {
+    const all = [...state.schedules.values()].map(one => scheduleAt(one, nowMs));
+    const own = all.filter(one => (wanted ?? one.service_id) === one.service_id);
+    return listed(state, 'schedules', own, query);
   }
-  if (id === undefined && method === 'POST') {
-    const missing = missingMember(json, ['backup_type', 'schedule', 'service_id']);
-    if (missing !== undefined) return errorAnswer(400, `${missing} is required`, request);
-    if (state.schedules.size >= ITEMS_MAX) return errorAnswer(409, 'Too many schedules', request);
-    const { service_id, schedule } = objectOf(json);
-    const added = addSchedule(state, textOf(service_id), textOf(schedule), nowMs);
-    return added === null ? errorAnswer(404, 'No such service', request) : jsonAnswer(201, added);
-  }
+  if (method !== 'POST') return null;
+  const body = readBackupBody(SCHEDULE_BODY, request);
+  if ('answer' in body) return body.answer;
+  if (state.schedules.size >= ITEMS_MAX) return errorAnswer(409, 'Too many schedules', request);
+  const { service_id, backup_type, schedule } = body.value;
+  const added = addSchedule(state, [service_id, backup_type, schedule], nowMs);
+  if (added === null) return errorAnswer(404, 'No such service', request);
+  return created(state, scheduleAt(added, nowMs));
+}
+
+function oneSchedule(state: State, request: EndpointRequest, id: string): Answer | null {
+  const { method, json, nowMs } = request;
   const schedule = state.schedules.get(Number(id));
   if (schedule === undefined) return errorAnswer(404, 'No such schedule', request);
-  if (method === 'GET') return jsonAnswer(200, schedule);
+  if (method === 'GET') return jsonAnswer(200, scheduleAt(schedule, nowMs));
   if (method === 'PATCH') {
     const { schedule: cron = schedule.schedule, suspended = schedule.suspended } = objectOf(json);
     const updated_at = new Date(nowMs).toISOString();
-    const changed = {
-      ...schedule,
-      schedule: textOf(cron),
-      suspended: suspended === true,
-      updated_at,
-    };
+    const isSuspended = suspended === true;
+    const changed = { ...schedule, schedule: textOf(cron), suspended: isSuspended, updated_at };
     state.schedules.set(schedule.id, changed);
-    return jsonAnswer(200, changed);
+    return jsonAnswer(200, scheduleAt(changed, nowMs));
   }
   if (method !== 'DELETE') return null;
+  if (state.faults().isScheduleBusy) return errorAnswer(409, 'Its backup is running', request);
   state.schedules.delete(schedule.id);
-  return { status: 204, headers: {}, body: Buffer.alloc(0) };
+  return { status: 204, headers: {}, body: EMPTY };
 }
 
 function addSchedule(
   state: State,
-  serviceId: string,
-  cron: string,
+  [serviceId, type, schedule]: readonly [serviceId: string, type: string, schedule: string],
   nowMs: number,
 ): Schedule | null {
   const service = state.services.find(({ id }) => id === serviceId);
   if (service === undefined) return null;
   const now = new Date(nowMs).toISOString();
-  const schedule: Schedule = {
+  const added: Schedule = {
     id: state.nextId++,
     service_id: service.id,
     service_name: service.name,
-    type: 'full',
+    type,
     status: 'Scheduled',
     message: '',
-    schedule: cron,
-    scheduled_at: now,
+    schedule,
     suspended: false,
     created_at: now,
     updated_at: now,
   };
-  state.schedules.set(schedule.id, schedule);
-  return schedule;
+  state.schedules.set(added.id, added);
+  return added;
+}
+
+/** With the time of its next run; one that runs once does so when it is created. */
+function scheduleAt(one: Schedule, nowMs: number): Schedule & { readonly scheduled_at: string } {
+  const nextMs = one.schedule === 'once' ? null : nextRun(one.schedule, nowMs);
+  const scheduled_at = nextMs === null ? one.created_at : new Date(nextMs).toISOString();
+  return { ...one, scheduled_at };
+}
+
+function nextRun(cron: string, nowMs: number): number | null {
+  try {
+    return nextCronRun(cron, nowMs);
+  } catch {
+    return null;
+  }
 }
 
 function backups(state: State, request: EndpointRequest): Answer | null {
   const { method, query, nowMs } = request;
-  if (method !== 'GET') return null;
+  if (method !== 'GET' || state.faults().isBackupsUnknown) return null;
   const today = Math.floor(nowMs / DAY_MS);
   const all = state.services.flatMap(service =>
     Array.from({ length: BACKUPS_KEPT }, (_, day) => backupOf(service, (today - day) * DAY_MS)),
@@ -148,7 +171,7 @@ function backups(state: State, request: EndpointRequest): Answer | null {
       (wanted ?? one.service_id) === one.service_id &&
       (status ?? one.status) === one.status,
   );
-  return paged('backups', matching, query);
+  return listed(state, 'backups', matching, query);
 }
 
 function backupOf(service: SimulatedService, dayMs: number) {
@@ -165,39 +188,55 @@ function backupOf(service: SimulatedService, dayMs: number) {
   };
 }
 
-function restores(state: State, request: EndpointRequest, id: string | undefined): Answer | null {
-  const { method, json, nowMs, query } = request;
-  if (id === undefined && method === 'GET') {
-    const all = [...state.restores.values()].map(restore => restoreAt(restore, nowMs));
-    return paged('restores', all, query);
+function restores(state: State, request: EndpointRequest): Answer | null {
+  const { method, nowMs, query } = request;
+  if (method === 'GET') {
+    const all = [...state.restores.values()].map(one => restoreAt(state, one, nowMs));
+    const wanted = query.get('service_id');
+    const own = all.filter(one => (wanted ?? one.service_id) === one.service_id);
+    return listed(state, 'restores', own, query);
   }
-  if (id === undefined && method === 'POST') {
-    const { key, id: backupId, service_id } = objectOf(json);
-    const missing = missingMember({ service_id, key: key ?? backupId }, ['service_id', 'key']);
-    if (missing !== undefined) return errorAnswer(400, `${missing} is required`, request);
-    if (state.restores.size >= ITEMS_MAX) return errorAnswer(409, 'Too many restores', request);
-    const restore = {
-      id: state.nextId++,
-      service_id: textOf(service_id),
-      createdMs: nowMs,
-      type: 'full',
-    };
-    state.restores.set(restore.id, restore);
-    return jsonAnswer(201, restoreAt(restore, nowMs));
-  }
+  if (method !== 'POST') return null;
+  const body = readBackupBody(restoreBody(state.faults()), request);
+  if ('answer' in body) return body.answer;
+  if (state.restores.size >= ITEMS_MAX) return errorAnswer(409, 'Too many restores', request);
+  const { service_id } = body.value;
+  if (!state.services.some(({ id }) => id === service_id))
+    return errorAnswer(404, 'No such service', request);
+  const restore: Restore = { id: state.nextId++, service_id, createdMs: nowMs, type: 'full' };
+  state.restores.set(restore.id, restore);
+  return created(state, restoreAt(state, restore, nowMs));
+}
+
+function oneRestore(state: State, request: EndpointRequest, id: string): Answer | null {
   const restore = state.restores.get(Number(id));
   if (restore === undefined) return errorAnswer(404, 'No such restore', request);
-  return method === 'GET' ? jsonAnswer(200, restoreAt(restore, nowMs)) : null;
+  if (request.method !== 'GET') return null;
+  return jsonAnswer(200, restoreAt(state, restore, request.nowMs));
 }
 
-function restoreAt({ createdMs, ...restore }: Restore, nowMs: number) {
+function restoreAt(state: State, { createdMs, ...restore }: Restore, nowMs: number) {
   const isDone = nowMs - createdMs >= RESTORE_MS;
-  const status = isDone ? 'Succeeded' : 'Running';
-  return { ...restore, status, message: '', created_at: new Date(createdMs).toISOString() };
+  const isFailed = isDone && state.faults().isRestoreFailing;
+  const status = isFailed ? 'Failed' : isDone ? 'Succeeded' : 'Running';
+  const message = isFailed ? 'The backup cannot be read' : '';
+  return { ...restore, status, message, created_at: new Date(createdMs).toISOString() };
 }
 
-// Pages count from 1.
-function paged(name: string, items: readonly unknown[], query: URLSearchParams): Answer {
+function created(state: State, value: unknown): Answer {
+  const { createdBody } = state.faults();
+  if (createdBody === 'object') return jsonAnswer(201, value);
+  return { status: 201, headers: {}, body: createdBody === 'empty' ? EMPTY : Buffer.from('OK') };
+}
+
+/** Wrapped and in pages that count from 1, or bare and whole. */
+function listed(
+  state: State,
+  name: string,
+  items: readonly unknown[],
+  query: URLSearchParams,
+): Answer {
+  if (state.faults().listShape === 'bare') return jsonAnswer(200, items);
   const size = Math.min(Math.max(Number(query.get('page_size')) || PAGE_SIZE, 1), PAGE_SIZE_MAX);
   const page = Math.max(Number(query.get('page')) || 1, 1);
   return jsonAnswer(200, {

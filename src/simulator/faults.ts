@@ -49,6 +49,20 @@ export interface Faults {
   /** Logs: query parameters that are ignored. */
   readonly ignoredParameters: readonly string[];
 
+  /** Backups: whether lists come wrapped and in pages, or bare. */
+  readonly listShape: 'wrapped' | 'bare';
+  /** Backups: the list of schedules wants a service_id. */
+  readonly isServiceIdRequired: boolean;
+  /** Backups: what a POST is answered with. */
+  readonly createdBody: 'object' | 'empty' | 'text';
+  /** Backups: a schedule cannot be deleted now (409). */
+  readonly isScheduleBusy: boolean;
+  /** Backups: there is no list of backups (404). */
+  readonly isBackupsUnknown: boolean;
+  /** Backups: what a restore calls the path of the backup, and whether restores fail. */
+  readonly restoreKey: 'key' | 'id';
+  readonly isRestoreFailing: boolean;
+
   /** Agent: the shape of a chat's answer; `nested` carries the failure of the agent, if there is one. */
   readonly chatShape: 'plain' | 'nested';
   readonly chatError: string | null;
@@ -85,6 +99,13 @@ export const NO_FAULTS: Faults = {
   oldestMs: null,
   poisonMs: null,
   ignoredParameters: [],
+  listShape: 'wrapped',
+  isServiceIdRequired: false,
+  createdBody: 'object',
+  isScheduleBusy: false,
+  isBackupsUnknown: false,
+  restoreKey: 'key',
+  isRestoreFailing: false,
   chatShape: 'plain',
   chatError: null,
   filterKey: 'table_filters',
@@ -136,6 +157,13 @@ const SCHEMA = z
     oldestMs: z.number().nullable(),
     poisonMs: z.number().nullable(),
     ignoredParameters: z.array(z.string()).max(100),
+    listShape: z.enum(['wrapped', 'bare']),
+    isServiceIdRequired: z.boolean(),
+    createdBody: z.enum(['object', 'empty', 'text']),
+    isScheduleBusy: z.boolean(),
+    isBackupsUnknown: z.boolean(),
+    restoreKey: z.enum(['key', 'id']),
+    isRestoreFailing: z.boolean(),
     chatShape: z.enum(['plain', 'nested']),
     chatError: z.string().max(1_000).nullable(),
     filterKey: z.enum(['table_filters', 'table_filter']),

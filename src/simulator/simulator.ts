@@ -100,7 +100,7 @@ export class Simulator {
     this.#endpoints = [
       [METRICS_PATH, metrics],
       ['/observability/v2/logs', createLogsEndpoint(logs, () => this.#faults)],
-      ['/backup/v1', createBackupEndpoint(this.world.services)],
+      ['/backup/v1', createBackupEndpoint(this.world.services, () => this.#faults)],
       ['/copilot/v1', createAgentEndpoint(() => this.#faults)],
     ];
   }

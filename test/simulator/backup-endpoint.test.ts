@@ -1,21 +1,127 @@
+// The rules of the specification for schedules and restores, one by one; then what has been seen beyond it.
+
 import { describe, expect, test } from 'vitest';
 import { createBackupEndpoint } from '../../src/simulator/backup-endpoint.ts';
+import { type Faults, NO_FAULTS } from '../../src/simulator/faults.ts';
 import { demoServices } from '../../src/simulator/topology.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
+const JSON_TYPE = { 'content-type': 'application/json', accept: 'application/json' };
 
-function open() {
-  const endpoint = createBackupEndpoint(demoServices());
-  return (method: string, url: string, json?: unknown, nowMs = NOW) => {
+interface Options {
+  readonly nowMs?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function open(faults: Partial<Faults> = {}) {
+  const endpoint = createBackupEndpoint(demoServices(), () => ({ ...NO_FAULTS, ...faults }));
+  return (method: string, url: string, json?: unknown, options: Options = {}) => {
     const { pathname: path, searchParams: query } = new URL(url, 'http://localhost');
-    const answer = endpoint({ method, path, query, headers: {}, json, nowMs });
+    const { nowMs = NOW, headers = JSON_TYPE } = options;
+    const answer = endpoint({ method, path, query, headers, json, nowMs });
     const text = answer?.body.toString() ?? '';
-    return { status: answer?.status ?? 404, value: text === '' ? null : JSON.parse(text) };
+    const isJson = answer?.headers['content-type'] === 'application/json';
+    return { status: answer?.status ?? 404, value: isJson ? JSON.parse(text) : text };
   };
 }
 
-describe('schedules', () => {
-  test('exist for every service at first, and come in pages', () => {
+const base64 = (value: unknown): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64');
+
+const ACCOUNT = {
+  type: 'service_account',
+  project_id: 'p',
+  private_key_id: 'i',
+  private_key: 'k',
+  client_email: 'e',
+  client_id: 'c',
+  auth_uri: 'a',
+  token_uri: 't',
+  auth_provider_x509_cert_url: 'x',
+  client_x509_cert_url: 'y',
+  universe_domain: 'u',
+};
+const ACCESS = '[default]\naws_access_key_id=a\naws_secret_access_key=s\nregion=r\n';
+
+const SCHEDULE = { backup_type: 'full', schedule: '0 3 * * *', service_id: 'dbpgf10000001' };
+const SOURCE = { bucket: 'gs://b', method: 'enginebackup', credentials: base64(ACCOUNT) };
+const RESTORE = { service_id: 'dbpgf10000001', key: 'a/b.gz', external_source: SOURCE };
+
+/** The status and the message for a body that differs from a good one. */
+function asks(path: string, good: object) {
+  return (changes: object, headers: Readonly<Record<string, string>> = JSON_TYPE) => {
+    const { status, value } = open()('POST', path, { ...good, ...changes }, { headers });
+    return status === 201 ? '201' : `${status} ${value.errors[0].message}`;
+  };
+}
+
+describe('section 4: POST schedules', () => {
+  const ask = asks('/backups/schedules', SCHEDULE);
+  const storage = (path: string, credentials: string): object => ({
+    external_storage: { bucket: { path, credentials } },
+  });
+
+  test('takes the body of section 2.4, without or with external storage', () => {
+    expect(ask({})).toBe('201');
+    expect(ask(storage('gs://backups', base64(ACCOUNT)))).toBe('201');
+    expect(ask(storage('s3://backups', base64(ACCESS)))).toBe('201');
+  });
+
+  test('wants backup_type, schedule and service_id', () => {
+    for (const member of Object.keys(SCHEDULE))
+      for (const nothing of ['', undefined])
+        expect(ask({ [member]: nothing })).toBe(`400 ${member} is required`);
+  });
+
+  test('wants a cron expression of five space-separated fields', () => {
+    for (const schedule of ['0 3 * *', '0 0 3 * * *', 'daily', '0  3 * * *'])
+      expect(ask({ schedule })).toMatch(/^400 schedule must be a cron expression of five/);
+    expect(ask({ schedule: 'once' })).toBe('201');
+  });
+
+  test('wants a bucket with a scheme, and credentials', () => {
+    const bucket = 'external_storage.bucket';
+    for (const path of ['backups', 'https://backups', 's3://', 's3://backups/more'])
+      expect(ask(storage(path, base64(ACCESS)))).toContain(`400 ${bucket}.path must be s3://`);
+    expect(ask(storage('s3://backups', ''))).toBe(`400 ${bucket}.credentials is required`);
+    expect(ask({ external_storage: {} })).toMatch(/^400 external_storage\.bucket /);
+  });
+
+  test('wants credentials in base64, in the format of section 2.6 for the kind of bucket', () => {
+    const why = '400 external_storage.bucket.credentials must be the base64 of credentials';
+    for (const [path, credentials] of [
+      ['s3://backups', ACCESS],
+      ['s3://backups', `${base64(ACCESS)} `],
+      ['s3://backups', base64(ACCOUNT)],
+      ['s3://backups', base64(ACCESS.replace('region', 'zone'))],
+      ['s3://backups', base64(ACCESS.replace('[default]', '[other]'))],
+      ['gs://backups', base64(ACCESS)],
+      ['gs://backups', base64({ ...ACCOUNT, universe_domain: undefined })],
+    ] as const)
+      expect(ask(storage(path, credentials))).toContain(why);
+  });
+
+  test('takes other types than full, of which the specification says nothing', () => {
+    expect(ask({ backup_type: 'incremental' })).toBe('201');
+  });
+
+  test('wants Content-Type application/json, and an Accept that takes JSON', () => {
+    expect(ask({}, {})).toBe('400 Content-Type must be application/json');
+    expect(ask({}, { 'content-type': 'text/plain' })).toMatch(/^400 Content-Type/);
+    expect(ask({}, { ...JSON_TYPE, accept: 'text/html' })).toBe(
+      '406 Accept must be application/json',
+    );
+    for (const accept of ['*/*', 'text/html, application/json;q=0.9', 'application/*'])
+      expect(ask({}, { ...JSON_TYPE, accept })).toBe('201');
+  });
+
+  test('wants a service that exists', () => {
+    expect(ask({ service_id: 'x' })).toBe('404 No such service');
+  });
+});
+
+describe('section 4: GET schedules', () => {
+  test('lists those of every service, in pages, and those of one', () => {
     const call = open();
     const { value } = call('GET', '/backups/schedules?page_size=3&page=2');
     expect(value).toMatchObject({ schedules_count: 4, pages_count: 2 });
@@ -28,7 +134,7 @@ describe('schedules', () => {
         status: 'Scheduled',
         message: '',
         schedule: '0 2 * * *',
-        scheduled_at: '2026-03-04T09:00:00.000Z',
+        scheduled_at: '2026-03-05T02:00:00.000Z',
         suspended: false,
         created_at: '2026-03-04T09:00:00.000Z',
         updated_at: '2026-03-04T09:00:00.000Z',
@@ -38,32 +144,68 @@ describe('schedules', () => {
     expect([own.schedules_count, own.schedules[0].service_name]).toEqual([1, 'ledger']);
   });
 
-  test('are created, read, changed and deleted', () => {
+  test('shows what was created', () => {
     const call = open();
-    const wanted = { backup_type: 'full', schedule: 'once', service_id: 'dbpgf10000001' };
-    const created = call('POST', '/backups/schedules', wanted);
-    expect([created.status, created.value.schedule]).toEqual([201, 'once']);
-    const path = `/backups/schedules/${created.value.id}`;
-    const later = NOW + 60_000;
-    expect(call('PATCH', path, { suspended: true }, later).value).toMatchObject({
-      suspended: true,
-      schedule: 'once',
-      updated_at: new Date(later).toISOString(),
-    });
-    expect(call('GET', path).value).toMatchObject({ suspended: true });
-    expect(call('DELETE', path).status).toBe(204);
-    expect(call('GET', path).status).toBe(404);
+    const created = call('POST', '/backups/schedules', { ...SCHEDULE, schedule: 'once' });
+    expect(created.value).toMatchObject({ type: 'full', schedule: 'once' });
+    expect(created.value.scheduled_at).toBe('2026-03-04T09:00:00.000Z');
+    expect(call('GET', '/backups/schedules').value.schedules).toContainEqual(created.value);
   });
 
-  test('need a service that exists and all that is required', () => {
-    const call = open();
-    const wanted = { backup_type: 'full', schedule: 'once', service_id: 'dbpgf10000001' };
-    expect(call('POST', '/backups/schedules', { ...wanted, service_id: 'x' }).status).toBe(404);
-    for (const member of Object.keys(wanted)) {
-      const { status, value } = call('POST', '/backups/schedules', { ...wanted, [member]: '' });
-      expect([status, value.errors[0].message]).toEqual([400, `${member} is required`]);
-    }
+  test('comes bare, or wants a service_id, where that is switched on', () => {
+    expect(open({ listShape: 'bare' })('GET', '/backups/schedules').value).toHaveLength(4);
+    const { status, value } = open({ isServiceIdRequired: true })('GET', '/backups/schedules');
+    expect([status, value.errors[0].message]).toEqual([400, 'service_id is required']);
   });
+});
+
+describe('section 2.5: a restore', () => {
+  const ask = asks('/restores', RESTORE);
+
+  test('takes either tool, either storage, and the key of an encrypted backup', () => {
+    expect(ask({})).toBe('201');
+    expect(ask({ external_source: { ...SOURCE, method: 'enginedump' } })).toBe('201');
+    const s3 = { bucket: 's3://b', credentials: base64(ACCESS) };
+    expect(ask({ external_source: { ...SOURCE, ...s3, encryption_key: 'k' } })).toBe('201');
+  });
+
+  test('wants each member that is required', () => {
+    for (const member of Object.keys(RESTORE))
+      expect(ask({ [member]: undefined })).toBe(`400 ${member} is required`);
+    for (const member of ['bucket', 'credentials'])
+      expect(ask({ external_source: { ...SOURCE, [member]: undefined } })).toBe(
+        `400 external_source.${member} is required`,
+      );
+  });
+
+  test('wants a bucket with a scheme, a known tool and credentials that fit', () => {
+    const source = (changes: object): string => ask({ external_source: { ...SOURCE, ...changes } });
+    expect(source({ bucket: 'b' })).toMatch(/^400 external_source\.bucket must be s3:/);
+    expect(source({ method: 'rsync' })).toBe(
+      '400 external_source.method must be enginebackup or enginedump',
+    );
+    expect(source({ credentials: base64(ACCESS) })).toMatch(/credentials must be the base64/);
+    expect(source({ encryption_key: '' })).toMatch(/encryption_key must not be empty/);
+  });
+
+  test('wants Content-Type and Accept, and a service that exists', () => {
+    expect(ask({}, {})).toBe('400 Content-Type must be application/json');
+    expect(ask({}, { ...JSON_TYPE, accept: 'text/html' })).toMatch(/^406/);
+    expect(ask({ service_id: 'x' })).toBe('404 No such service');
+  });
+});
+
+test('schedules are read, changed and deleted, unless their backup runs', () => {
+  const call = open();
+  const later = { nowMs: NOW + 60_000 };
+  expect(call('PATCH', '/backups/schedules/1', { suspended: true }, later).value).toMatchObject({
+    suspended: true,
+    updated_at: new Date(later.nowMs).toISOString(),
+  });
+  expect(call('GET', '/backups/schedules/1').value).toMatchObject({ suspended: true });
+  expect(call('DELETE', '/backups/schedules/1').status).toBe(204);
+  expect(call('GET', '/backups/schedules/1').status).toBe(404);
+  expect(open({ isScheduleBusy: true })('DELETE', '/backups/schedules/1').status).toBe(409);
 });
 
 test('backups are those of a week that are done, by service and status', () => {
@@ -75,7 +217,7 @@ test('backups are those of a week that are done, by service and status', () => {
     status: 'Succeeded',
     storage_bytes: expect.any(Number),
   });
-  const early = Date.UTC(2026, 2, 4, 1);
+  const early = { nowMs: Date.UTC(2026, 2, 4, 1) };
   expect(call('GET', '/backups?service_id=dbpgf10000003', undefined, early).value).toMatchObject({
     backups_count: 6,
   });
@@ -83,17 +225,30 @@ test('backups are those of a week that are done, by service and status', () => {
     backups_count: 0,
     pages_count: 0,
   });
+  expect(open({ isBackupsUnknown: true })('GET', '/backups').status).toBe(404);
 });
 
-test('a restore runs for a minute', () => {
-  const call = open();
-  const { status, value } = call('POST', '/restores', { service_id: 'dbpgf10000001', key: 'a/b' });
-  expect([status, value.status]).toEqual([201, 'Running']);
-  const path = `/restores/${value.id}`;
-  expect(call('GET', path, undefined, NOW + 59_999).value.status).toBe('Running');
-  expect(call('GET', path, undefined, NOW + 60_000).value.status).toBe('Succeeded');
-  expect(call('GET', '/restores').value.restores).toHaveLength(1);
-  expect(call('GET', '/restores/999').status).toBe(404);
-  expect(call('POST', '/restores', { service_id: 'dbpgf10000001' }).status).toBe(400);
-  expect(call('POST', '/restores', { service_id: 'dbpgf10000001', id: 'x:y' }).status).toBe(201);
+test('a restore runs for a minute, and then has succeeded or failed', () => {
+  for (const [faults, end] of [
+    [{}, 'Succeeded'],
+    [{ isRestoreFailing: true }, 'Failed'],
+  ] as const) {
+    const call = open(faults);
+    const { status, value } = call('POST', '/restores', RESTORE);
+    expect([status, value.status]).toEqual([201, 'Running']);
+    const statusAt = (nowMs: number): string =>
+      call('GET', `/restores/${value.id}`, undefined, { nowMs }).value.status;
+    expect([statusAt(NOW + 59_999), statusAt(NOW + 60_000)]).toEqual(['Running', end]);
+    expect(call('GET', '/restores?service_id=dbpgf10000001').value.restores).toHaveLength(1);
+    expect(call('GET', '/restores?service_id=dbpgf10000002').value.restores).toHaveLength(0);
+    expect(call('GET', '/restores/999').status).toBe(404);
+  }
+});
+
+test('a restore calls the path of the backup `id`, and a POST tells nothing, where that is switched on', () => {
+  const { key, ...others } = RESTORE;
+  const call = open({ restoreKey: 'id', createdBody: 'text' });
+  expect(call('POST', '/restores', RESTORE).value.errors[0].message).toBe('id is required');
+  expect(call('POST', '/restores', { ...others, id: key })).toEqual({ status: 201, value: 'OK' });
+  expect(open({ createdBody: 'empty' })('POST', '/restores', RESTORE).value).toBe('');
 });
