@@ -93,7 +93,12 @@ export async function withServices<T>(
     return await use(
       targets.map(target => {
         const http = clients.get(target.api);
-        return { config, target, http, client: new ServiceClient({ http }) };
+        return {
+          config,
+          target,
+          http,
+          client: new ServiceClient({ http, paths: config.backups.endpoints }),
+        };
       }),
     );
   } finally {

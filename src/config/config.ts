@@ -12,7 +12,7 @@ export interface Config {
   readonly unconfiguredServices: 'drop' | 'send';
   readonly metrics: MetricsConfig;
   readonly logs: LogsConfig;
-  readonly backups: { readonly isEnabled: boolean; readonly intervalMs: number };
+  readonly backups: BackupsConfig;
   readonly otlp: OtlpConfig;
   readonly queue: QueueConfig;
   readonly status: { readonly host: string; readonly port: number; readonly token: Secret | null };
@@ -161,6 +161,18 @@ export interface LogEndpointsConfig {
   /** What the parameter `offset` counts: items from 0, pages from 1; `none`: the answer is always whole. */
   readonly pagination: 'offset' | 'page' | 'none';
   readonly pageSize: number;
+}
+
+export interface BackupsConfig {
+  readonly isEnabled: boolean;
+  readonly intervalMs: number;
+  /** The shape of the backup API: paths below base_url, and what a restore calls the path of the backup. */
+  readonly endpoints: {
+    readonly schedules: string;
+    readonly backups: string;
+    readonly restores: string;
+    readonly restoreKey: 'key' | 'id';
+  };
 }
 
 export interface OtlpConfig {

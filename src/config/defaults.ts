@@ -93,7 +93,16 @@ export const DEFAULTS = {
       page_size: 100,
     },
   },
-  backups: { enabled: false, interval: '15m' },
+  backups: {
+    enabled: false,
+    interval: '15m',
+    endpoints: {
+      schedules: '/backup/v1/backups/schedules',
+      backups: '/backup/v1/backups',
+      restores: '/backup/v1/restores',
+      restore_key: 'key',
+    },
+  },
   otlp: {
     endpoint: 'http://localhost:4318',
     metrics_endpoint: null,

@@ -1,6 +1,7 @@
 // The typed client of the service: one object with an area for each part of the specification. Programs open it with
 // an address and a key; the parts of this program hand in the door that they share.
 
+import { DEFAULTS } from '../config/defaults.ts';
 import { AgentApi } from './agent.ts';
 import { BackupsApi } from './backups.ts';
 import type { ServiceHttp } from './http.ts';
@@ -18,13 +19,9 @@ export interface ServicePaths {
   readonly agent: string;
 }
 
-export const DEFAULT_PATHS: ServicePaths = {
-  schedules: '/backup/v1/backups/schedules',
-  backups: '/backup/v1/backups',
-  restores: '/backup/v1/restores',
-  restoreKey: 'key',
-  agent: '/copilot/v1',
-};
+const { restore_key: restoreKey, ...backupPaths } = DEFAULTS.backups.endpoints;
+
+export const DEFAULT_PATHS: ServicePaths = { ...backupPaths, restoreKey, agent: '/copilot/v1' };
 
 export interface ServiceClientOptions {
   /** The way to the service; it stays the caller's to close. */

@@ -3,7 +3,7 @@
 import type * as z from 'zod';
 import type { Config } from '../config.ts';
 import { DEFAULTS } from '../defaults.ts';
-import { listenAddress } from './addresses.ts';
+import { listenAddress, urlPath } from './addresses.ts';
 import { block } from './containers.ts';
 import { choice, duration, flag, integer, size, text } from './scalars.ts';
 import { headerValue } from './secret-values.ts';
@@ -11,12 +11,32 @@ import { headerValue } from './secret-values.ts';
 const WEEK_MS = 604_800_000;
 const interval = duration({ min: 1000, max: WEEK_MS });
 
+const { endpoints } = DEFAULTS.backups;
+
+const backupEndpoints: z.ZodType<Config['backups']['endpoints']> = block({
+  schedules: urlPath()
+    .prefault(endpoints.schedules)
+    .describe('Lists schedules and takes new ones.'),
+  backups: urlPath().prefault(endpoints.backups).describe('Lists backups.'),
+  restores: urlPath().prefault(endpoints.restores).describe('Lists restores and takes new ones.'),
+  restore_key: choice(['key', 'id'])
+    .prefault(endpoints.restore_key)
+    .describe('What a new restore calls the path of the backup in the bucket.'),
+})
+  .transform(({ restore_key: restoreKey, ...paths }) => ({ ...paths, restoreKey }))
+  .describe('The shape of the backup API; change it only where your service differs.');
+
 export const backupsBlock: z.ZodType<Config['backups']> = block({
   enabled: flag().prefault(DEFAULTS.backups.enabled).describe('Whether schedules are watched.'),
   interval: interval.prefault(DEFAULTS.backups.interval).describe('How often they are read.'),
+  endpoints: backupEndpoints,
 })
-  .transform(read => ({ isEnabled: read.enabled, intervalMs: read.interval }))
-  .describe('The state of backup schedules, as metrics.');
+  .transform(read => ({
+    isEnabled: read.enabled,
+    intervalMs: read.interval,
+    endpoints: read.endpoints,
+  }))
+  .describe('The state of backup schedules, as metrics; and where the verbs for backups go.');
 
 const { queue } = DEFAULTS;
 
