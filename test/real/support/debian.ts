@@ -72,7 +72,7 @@ async function suiteOptions(suite: string): Promise<string[]> {
 }
 
 /** The mirror that this machine takes Debian's packages from. */
-async function ownMirror(): Promise<string> {
+export async function ownMirror(): Promise<string> {
   await updateOwnLists();
   const format = '$(REPO_URI) $(ORIGIN) $(LABEL)';
   const targets = await run('apt-get', [

@@ -1,4 +1,4 @@
-// Builds the programs of test/real/go. Module versions are pinned by its go.mod and go.sum; the module
+// Builds the programs of test/real/go and test/deploy/go. Module versions are pinned by go.mod and go.sum; the module
 // proxy is the one that the machine's Go is set up with. Both caches stay in the folder of the real parts:
 // they are needed for the next build only and may be deleted.
 
@@ -17,7 +17,9 @@ const BUILD_MAX_MS = 25 * 60 * 1000;
 export interface GoProgram {
   /** Name of the program in the cache. */
   readonly name: string;
-  /** What to build, as `go build` takes it, from the folder of go.mod. */
+  /** Where its go.mod and go.sum are; by default test/real/go. */
+  readonly moduleFolder?: string;
+  /** What to build, as `go build` takes it, from that folder. */
   readonly package: string;
   /** The module whose version in go.mod is the program's. */
   readonly versionOf: string;
@@ -30,7 +32,8 @@ export interface GoProgram {
 export async function goBuild(program: GoProgram): Promise<Prepared> {
   if (findProgram('go') === null) return { absent: 'there is no Go tool chain here' };
   const files = ['go.mod', 'go.sum', ...program.sources];
-  const texts = await Promise.all(files.map(file => readFile(join(goModuleFolder, file), 'utf8')));
+  const from = program.moduleFolder ?? goModuleFolder;
+  const texts = await Promise.all(files.map(file => readFile(join(from, file), 'utf8')));
   const version = requiredVersion(texts[0] ?? '', program.versionOf);
   const sum = createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 8);
   try {
@@ -49,7 +52,7 @@ async function build(program: GoProgram, version: string, output: string): Promi
   const flags = ['-p', '2', '-trimpath', '-buildvcs=false', '-tags', 'remove_all_sd'];
   const go = ['go', 'build', ...flags, '-ldflags', linkerFlags, '-o', output, program.package];
   await run('nice', ['-n', '10', ...go], {
-    folder: goModuleFolder,
+    folder: program.moduleFolder ?? goModuleFolder,
     timeoutMs: BUILD_MAX_MS,
     env: {
       CGO_ENABLED: '0',

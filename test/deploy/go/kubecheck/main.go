@@ -1,0 +1,88 @@
+// kubecheck FOLDER: builds a kustomization and checks each object that comes out of it against the API of Kubernetes.
+// Prints the objects as YAML. A field that the API does not have, a value of the wrong type, a key that stands twice or
+// a required field that is missing goes to stderr, one line each, and makes the exit code 1.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: kubecheck FOLDER")
+		os.Exit(2)
+	}
+	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme,
+		json.SerializerOptions{Yaml: true, Strict: true})
+	problems := 0
+	for _, object := range objects.Resources() {
+		for _, problem := range check(object, strict) {
+			problems++
+			fmt.Fprintf(os.Stderr, "%s %s: %s\n", object.GetKind(), object.GetName(), problem)
+		}
+	}
+	text, err := objects.AsYaml()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Stdout.Write(text)
+	if problems > 0 {
+		os.Exit(1)
+	}
+}
+
+func check(object *resource.Resource, strict runtime.Decoder) []string {
+	text, err := object.AsYAML()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var problems []string
+	if _, _, err := strict.Decode(text, nil, nil); err != nil {
+		problems = append(problems, err.Error())
+	}
+	content, err := object.Map()
+	if err != nil {
+		return append(problems, err.Error())
+	}
+	return append(problems, missing("", content, openapi.SchemaForResourceType(object.CurId().AsTypeMeta()))...)
+}
+
+// missing names the required fields that are absent below value. The schema is the one that kustomize carries, which
+// is of an older API: fields that it does not know are left to the strict decoder.
+func missing(path string, value any, schema *openapi.ResourceSchema) []string {
+	if schema == nil {
+		return nil
+	}
+	var problems []string
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range schema.Schema.Required {
+			if _, found := value[name]; !found {
+				problems = append(problems, fmt.Sprintf("missing field \"%s.%s\"", path, name))
+			}
+		}
+		for name, member := range value {
+			problems = append(problems, missing(path+"."+name, member, schema.Field(name))...)
+		}
+	case []any:
+		for i, member := range value {
+			problems = append(problems, missing(fmt.Sprintf("%s[%d]", path, i), member, schema.Elements())...)
+		}
+	}
+	return problems
+}

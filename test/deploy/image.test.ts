@@ -1,0 +1,133 @@
+// The image as users build and run it: small, not root, read-only, without capabilities. It keeps its queue on a volume
+// through a kill, and stops within its deadline.
+
+import { readFileSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
+import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import type { StatusReport } from '../../src/status/status-report.ts';
+import { runFolder } from '../real/support/folder.ts';
+import { reasonToSkip } from '../real/support/part.ts';
+import { freePort } from '../real/support/process.ts';
+import { until } from '../support/program.ts';
+import { buildImage, containers, podman, runArgs } from './support/containers.ts';
+
+const skip = await reasonToSkip([containers]);
+
+const TAG = 'localhost/prom2otlp:image-test';
+const KEY = 'key-of-the-image-test';
+const TOKEN = 'token-of-the-image-test';
+const MB = 1e6;
+
+describe.skipIf(skip !== null)('the image', () => {
+  const closing: (() => Promise<unknown>)[] = [];
+  let simulator: Simulator;
+  let receiver: Receiver | null = null;
+  let folder = '';
+  let statusUrl = '';
+  let otlpPort = 0;
+
+  beforeAll(async () => {
+    await buildImage(TAG);
+    simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
+    closing.push(() => simulator.close());
+    folder = await runFolder('image');
+    otlpPort = await freePort();
+    const statusPort = await freePort();
+    statusUrl = `http://127.0.0.1:${statusPort}`;
+    await mkdir(join(folder, 'etc'));
+    await writeFile(join(folder, 'etc/api-key'), KEY);
+    await writeFile(join(folder, 'etc/prom2otlp.yaml'), configuration(statusPort));
+  });
+  afterAll(async () => {
+    await podman(['rm', '--force', '--ignore', '--volumes', 'bridge']);
+    await podman(['volume', 'rm', '--force', 'queue']);
+    await podman(['rmi', '--force', TAG]);
+    await receiver?.close();
+    for (const close of closing) await close();
+    if (folder !== '') await rm(folder, { recursive: true, force: true });
+  });
+
+  function configuration(statusPort: number): string {
+    return JSON.stringify({
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
+      api: { base_url: simulator.url, key: '${file:api-key}' },
+      services: simulator.world.services.map(({ id, name }) => ({ id, name })),
+      metrics: { interval: '1s' },
+      otlp: { endpoint: `http://127.0.0.1:${otlpPort}` },
+      status: { listen: `127.0.0.1:${statusPort}`, token: TOKEN },
+      telemetry: { enabled: false },
+    });
+  }
+
+  async function status(): Promise<StatusReport> {
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const answer = await fetch(`${statusUrl}/status.json`, { headers });
+    return (await answer.json()) as StatusReport;
+  }
+
+  /** Points that wait, or undefined while nobody answers. */
+  const waiting = async (): Promise<number | undefined> => {
+    const report = await status().catch(() => null);
+    return report?.queue.find(({ signal }) => signal === 'metrics')?.points;
+  };
+
+  test('is small, has no shell, is not root, and says its version', async () => {
+    const inspected = await podman(['image', 'inspect', TAG]);
+    const [image] = JSON.parse(inspected) as [{ Size: number; Config: { User: string } }];
+    console.log(`image: ${(image.Size / MB).toFixed(0)} MB unpacked`);
+    expect(image.Size).toBeLessThan(150 * MB);
+    expect(image.Config.User).toBe('1000:1000');
+    const once = ['run', '--rm', ...runArgs];
+    expect(await podman([...once, TAG, 'version'])).toContain('prom2otlp');
+    const shell = podman([...once, '--entrypoint', '/bin/sh', TAG, '-c', 'true']);
+    await expect(shell).rejects.toThrow(/not found|no such file/);
+  });
+
+  test('runs read-only, without capabilities, and queues while there is no back end', async () => {
+    const locked = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges'];
+    const volumes = ['-v', `${folder}/etc:/etc/prom2otlp:ro`, '-v', 'queue:/var/lib/prom2otlp'];
+    await podman(['run', '-d', '--name', 'bridge', ...runArgs, ...locked, ...volumes, TAG]);
+    await until('the first points wait', waiting);
+    const pid = Number(await podman(['inspect', '--format', '{{.State.Pid}}', 'bridge']));
+    const proc = (file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8');
+    const process = proc('status');
+    expect(process).toMatch(/^Uid:\t1000\t1000/m);
+    expect(process).toMatch(/^CapBnd:\t0+$/m);
+    expect(process).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(process).toMatch(/^Seccomp:\t2$/m);
+    expect(proc('mountinfo')).toMatch(/^\S+ \S+ \S+ \S+ \/ ro,/m);
+  });
+
+  test('keeps its queue through a kill, and delivers it', async () => {
+    const before = await until('some points wait', async () => {
+      const points = (await waiting()) ?? 0;
+      return points > 5000 && points;
+    });
+    await podman(['kill', '--signal', 'KILL', 'bridge']);
+    await podman(['wait', 'bridge']);
+    receiver = await startReceiver({ clock, port: otlpPort, decodeMetrics: decodeMetricsRequest });
+    await podman(['start', 'bridge']);
+    const { points } = receiver.totals;
+    const arrived = (): number => Object.values(points).reduce((sum, count) => sum + count, 0);
+    await until('what waited has arrived', () => arrived() >= before);
+  });
+
+  test('stops within its deadline, with everything delivered; its memory is small', async () => {
+    const pid = Number(await podman(['inspect', '--format', '{{.State.Pid}}', 'bridge']));
+    const resident = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    const bytes = Number(resident?.[1]) * 1024;
+    console.log(`resident memory in the container: ${(bytes / MB).toFixed(0)} MB`);
+    // Half of the limit that deploy/kubernetes gives it.
+    expect(bytes).toBeLessThan(128 * 1024 * 1024);
+    // After 30 s it would be killed, and the exit code 137.
+    await podman(['stop', '--time', '30', 'bridge']);
+    expect(await podman(['inspect', '--format', '{{.State.ExitCode}}', 'bridge'])).toBe('0');
+    const output = await podman(['logs', 'bridge']);
+    expect(output).not.toContain(KEY);
+  });
+});

@@ -1,0 +1,196 @@
+// The kustomizations: what comes out of them is what the API of Kubernetes takes, to the last field, and has the
+// properties that docs/install.md promises. That the check finds mistakes is tested with mistakes.
+
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/load.ts';
+import { reasonToSkip } from '../real/support/part.ts';
+import { checkKustomization, type CheckedObjects, kubecheck } from './support/kubecheck.ts';
+
+const skip = await reasonToSkip([kubecheck]);
+const source = join(import.meta.dirname, '../../deploy/kubernetes');
+const copy = mkdtempSync(join(tmpdir(), 'prom2otlp-kubernetes-'));
+afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+type Objects = CheckedObjects['objects'];
+
+const kindOf = (objects: Objects, kind: string): Objects[number] =>
+  objects.find(object => object.kind === kind);
+
+/** The daemon's container and its pod, wherever they are. */
+function bridgeOf(objects: Objects): { pod: Objects[number]; container: Objects[number] } {
+  const workload = kindOf(objects, 'StatefulSet') ?? kindOf(objects, 'Deployment');
+  const pod = workload.spec.template.spec;
+  const all: Objects = [...pod.containers, ...(pod.initContainers ?? [])];
+  return { pod, container: all.find(({ name }) => name === 'prom2otlp') };
+}
+
+const folders = ['stand-alone', 'shards', 'sidecar'];
+
+describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
+  const checked = skip === null ? checkKustomization(join(source, folder)) : null;
+  const objects = async (): Promise<Objects> => (await checked)?.objects ?? [];
+
+  test('is what the API takes', async () => {
+    expect((await checked)?.problems).toEqual([]);
+    expect((await objects()).length).toBeGreaterThan(1);
+  });
+
+  test('runs locked down, bounded and watched', async () => {
+    const { pod, container } = bridgeOf(await objects());
+    expect(container.securityContext).toMatchObject({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    const effective = { ...pod.securityContext, ...container.securityContext };
+    expect(effective).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: 1000,
+      fsGroup: 1000,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    expect(container.livenessProbe.httpGet).toEqual({ path: '/healthz', port: 'status' });
+    expect(container.startupProbe.httpGet).toEqual({ path: '/healthz', port: 'status' });
+    expect(container.ports).toContainEqual({ name: 'status', containerPort: 9464 });
+    expect(container.resources.requests).toHaveProperty('memory');
+    expect(container.resources.limits).toHaveProperty('memory');
+    const [, memory] = /^(\d+)Mi$/.exec(container.resources.limits.memory) ?? [];
+    expect(Number(memory)).toBeLessThanOrEqual(256);
+  });
+
+  test('has every volume that it mounts, and the Secret in the folder that the configuration names', async () => {
+    const all = await objects();
+    const { pod, container } = bridgeOf(all);
+    const claims: Objects = kindOf(all, 'StatefulSet')?.spec.volumeClaimTemplates ?? [];
+    const volumes: Objects = [
+      ...pod.volumes,
+      ...claims.map(({ metadata }) => ({ name: metadata.name })),
+    ];
+    const mounts: Objects = container.volumeMounts;
+    expect(volumes.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(mounts.map(({ name }) => name)),
+    );
+    const configMap = kindOf(all, 'ConfigMap');
+    expect(volumes).toContainEqual(
+      expect.objectContaining({ configMap: { name: configMap.metadata.name } }),
+    );
+    const secret = volumes.find(volume => volume.secret !== undefined);
+    expect(secret.secret.secretName).toBe('prom2otlp');
+    // A file of a mounted folder is renewed when the Secret changes; one with subPath is not.
+    const mount = mounts.find(({ name }) => name === secret.name);
+    expect(mount).not.toHaveProperty('subPath');
+    const text: string = configMap.data['prom2otlp.yaml'];
+    const files = [...text.matchAll(/\$\{file:([^}]+)\}/g)].map(([, file = '']) => file);
+    expect(files).toEqual([`${mount.mountPath}/api-key`, `${mount.mountPath}/status-token`]);
+  });
+
+  test('has a configuration without a mistake', async () => {
+    const text: string = kindOf(await objects(), 'ConfigMap').data['prom2otlp.yaml'];
+    const secrets = text.replaceAll(/\$\{file:[^}]+\}/g, 'a-secret-of-some-length');
+    const environment = { SHARD: '2' };
+    const config = parseConfig(secrets, { file: 'prom2otlp.yaml', environment });
+    expect(config.status.port).toBe(9464);
+    expect(config.queue.directory).toBe('/var/lib/prom2otlp');
+  });
+});
+
+describe.skipIf(skip !== null)('in particular', () => {
+  test('only one pod sends a series: never two replicas of the same share', async () => {
+    const alone = await checkKustomization(join(source, 'stand-alone'));
+    expect(kindOf(alone.objects, 'StatefulSet').spec.replicas).toBe(1);
+    const sidecar = await checkKustomization(join(source, 'sidecar'));
+    expect(kindOf(sidecar.objects, 'Deployment').spec).toMatchObject({
+      replicas: 1,
+      strategy: { type: 'Recreate' },
+    });
+    expect(bridgeOf(sidecar.objects).container.restartPolicy).toBe('Always');
+  });
+
+  test('the shards are as many as the configuration says, and take their index from the ordinal', async () => {
+    const { objects } = await checkKustomization(join(source, 'shards'));
+    const { spec } = kindOf(objects, 'StatefulSet');
+    const text: string = kindOf(objects, 'ConfigMap').data['prom2otlp.yaml'];
+    expect(text).toContain(`count: ${spec.replicas}\n`);
+    expect(spec.podManagementPolicy).toBe('Parallel');
+    expect(bridgeOf(objects).container.env).toEqual([
+      {
+        name: 'SHARD',
+        valueFrom: {
+          fieldRef: { fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']" },
+        },
+      },
+    ]);
+  });
+
+  test('the network policy lets the status address in, and name resolution, HTTPS and OTLP out', async () => {
+    const { objects } = await checkKustomization(join(source, 'stand-alone'));
+    const { spec } = kindOf(objects, 'NetworkPolicy');
+    expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);
+    expect(spec.ingress.flatMap((rule: Objects[number]) => rule.ports)).toEqual([
+      { protocol: 'TCP', port: 'status' },
+    ]);
+    const out: Objects = spec.egress.flatMap((rule: Objects[number]) => rule.ports);
+    expect(out.map(({ port }) => port)).toEqual([53, 53, 443, 4317, 4318]);
+  });
+});
+
+interface Mistake {
+  readonly what: string;
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  readonly says: RegExp;
+}
+
+const mistakes: readonly Mistake[] = [
+  {
+    what: 'a field that the API does not have',
+    file: 'base/stateful-set.yaml',
+    from: 'replicas:',
+    to: 'replicaz:',
+    says: /unknown field "spec.replicaz"/,
+  },
+  {
+    what: 'a field of another kind of object',
+    file: 'base/stateful-set.yaml',
+    from: 'readOnlyRootFilesystem: true',
+    to: 'fsGroup: 1000',
+    says: /unknown field .*securityContext.fsGroup"/,
+  },
+  {
+    what: 'a value of the wrong type',
+    file: 'base/stateful-set.yaml',
+    from: 'containerPort: 9464',
+    to: 'containerPort: status',
+    says: /cannot unmarshal string .*containerPort/,
+  },
+  {
+    what: 'a missing field',
+    file: 'base/stateful-set.yaml',
+    from: 'name: status, containerPort: 9464',
+    to: 'name: status',
+    says: /missing field "\.spec\.template\.spec\.containers\[0\]\.ports\[0\]\.containerPort"/,
+  },
+  {
+    what: 'a file that is not there',
+    file: 'base/kustomization.yaml',
+    from: 'service.yaml',
+    to: 'servise.yaml',
+    says: /servise\.yaml/,
+  },
+];
+
+describe.skipIf(skip !== null)('the check finds', () => {
+  test.each(mistakes)('$what', async ({ file, from, to, says }) => {
+    cpSync(source, copy, { recursive: true, force: true });
+    const path = join(copy, file);
+    const text = readFileSync(path, 'utf8');
+    expect(text).toContain(from);
+    writeFileSync(path, text.replace(from, to));
+    const { problems } = await checkKustomization(join(copy, 'stand-alone'));
+    expect(problems.join('\n')).toMatch(says);
+  });
+});

@@ -1,0 +1,114 @@
+// buildah and podman on a machine without container engine and image registry: their storage lies in the folder of the
+// real parts, and the image that the Dockerfile starts from, `node:24-slim`, is made of Debian and of the Node.js that
+// these tests run with. The Dockerfile itself is the one that users build.
+
+import { existsSync } from 'node:fs';
+import { appendFile, cp, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { cached, checkoutFolder, realFolder } from '../../real/support/folder.ts';
+import type { Prepared } from '../../real/support/part.ts';
+import { findProgram, run, runAny } from '../../real/support/process.ts';
+import { debianRoot } from './debian-root.ts';
+
+const BASE = 'localhost/node:24-slim';
+const BUILD_MAX_MS = 600_000;
+const folder = join(realFolder, 'containers');
+const policy = join(folder, 'policy.json');
+
+const storage: readonly string[] = [
+  ['--root', join(folder, 'store')],
+  ['--runroot', join(folder, 'run')],
+  ['--storage-driver', 'overlay'],
+].flat();
+
+export const containers: { readonly name: string; prepare(): Promise<Prepared> } = {
+  name: 'buildah and podman',
+  prepare: prepareContainers,
+};
+
+async function prepareContainers(): Promise<Prepared> {
+  const missing = ['buildah', 'podman', 'runc'].filter(name => findProgram(name) === null);
+  if (missing.length > 0) return { absent: `${missing.join(', ')} not installed` };
+  const root = await baseRoot();
+  if ('absent' in root) return root;
+  await mkdir(folder, { recursive: true });
+  await writeFile(policy, '{"default":[{"type":"insecureAcceptAnything"}]}');
+  const { code } = await runAny('buildah', [...storage, 'inspect', '--type', 'image', BASE]);
+  if (code !== 0) await importBase(root.path);
+  return { ...root, path: folder };
+}
+
+/** What the official image has: Debian, node and npm, and the user `node` with id 1000. */
+async function baseRoot(): Promise<Prepared> {
+  const debian = await debianRoot('base', ['ca-certificates']);
+  if ('absent' in debian) return debian;
+  const key = `node-slim-${process.version}`;
+  const { folder: made, seconds } = await cached(key, async draft => {
+    const root = join(draft, 'root');
+    await run('cp', ['-a', debian.path, root]);
+    await cp(process.execPath, join(root, 'usr/local/bin/node'));
+    await run('cp', ['-aL', await npmFolder(), join(root, 'usr/local/lib/npm')]);
+    const npm = '#!/bin/sh\nexec node /usr/local/lib/npm/bin/npm-cli.js "$@"\n';
+    await writeFile(join(root, 'usr/local/bin/npm'), npm, { mode: 0o755 });
+    await appendFile(join(root, 'etc/passwd'), 'node:x:1000:1000::/home/node:/bin/sh\n');
+    await appendFile(join(root, 'etc/group'), 'node:x:1000:\n');
+  });
+  return { version: process.version, path: join(made, 'root'), seconds };
+}
+
+/** Where the npm that runs these tests stands. */
+async function npmFolder(): Promise<string> {
+  const own = process.env['npm_execpath'];
+  if (own !== undefined && existsSync(own)) return dirname(dirname(own));
+  const npm = findProgram('npm');
+  if (npm === null) throw new Error('cannot find npm: run the tests by it');
+  return dirname(dirname(await run('readlink', ['-f', npm])));
+}
+
+async function importBase(root: string): Promise<void> {
+  const signature = ['--signature-policy', policy];
+  const container = (await run('buildah', [...storage, 'from', ...signature, 'scratch'])).trim();
+  const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  await run('buildah', [...storage, 'add', container, root, '/'], { timeoutMs: BUILD_MAX_MS });
+  await run('buildah', [...storage, 'config', '--env', `PATH=${PATH}`, '--cmd', 'node', container]);
+  const commit = [...storage, 'commit', ...signature, '--rm', container, BASE];
+  await run('buildah', commit, { timeoutMs: BUILD_MAX_MS });
+}
+
+/**
+ * `docker build -t TAG FOLDER` as far as it goes here: without network namespaces and registry, with this machine's
+ * certificates and package registry mounted for the time of the build; nothing of them stays in the image.
+ */
+export async function buildImage(tag: string, source: string = checkoutFolder): Promise<void> {
+  const certificates = '/etc/ssl/certs/ca-certificates.crt';
+  const registry = (await run('npm', ['config', 'get', 'registry'])).trim();
+  const npmrc = join(folder, 'npmrc');
+  await writeFile(npmrc, `registry=${registry}\ncafile=/etc/ssl/certs/host.crt\n`);
+  const mounts = [`${certificates}:/etc/ssl/certs/host.crt:ro`, `${npmrc}:/usr/local/etc/npmrc:ro`];
+  const where = ['--isolation', 'chroot', '--pull-never', '--signature-policy', policy];
+  const what = ['--format', 'docker', '--layers=false', '-t', tag];
+  const volumes = mounts.flatMap(mount => ['--volume', mount]);
+  const args = [...storage, 'bud', ...where, ...what, ...volumes, source];
+  await run('buildah', args, { timeoutMs: BUILD_MAX_MS });
+}
+
+/** Arguments that make podman work where there is neither systemd nor the right to raise limits. */
+const podmanArgs: readonly string[] = [
+  ...storage,
+  '--cgroup-manager=cgroupfs',
+  '--events-backend=file',
+  `--runtime=${findProgram('runc') ?? 'runc'}`,
+];
+
+/** The same for `podman run`, and the host's network: the neighbours of a test listen on loopback. */
+export const runArgs: readonly string[] = [
+  '--ulimit=nofile=1024:1024',
+  '--ulimit=nproc=1024:1024',
+  '--no-healthcheck',
+  '--network=host',
+  '--pull=never',
+];
+
+export async function podman(args: readonly string[]): Promise<string> {
+  return (await run('podman', [...podmanArgs, ...args])).trim();
+}

@@ -1,0 +1,27 @@
+// A root file system of the machine's own Debian release, made by debootstrap once and then cached: what the image of
+// the tests stands on, and the machine that the systemd unit is started in.
+
+import { join } from 'node:path';
+import { ownMirror } from '../../real/support/debian.ts';
+import { cached } from '../../real/support/folder.ts';
+import type { Prepared } from '../../real/support/part.ts';
+import { findProgram, run } from '../../real/support/process.ts';
+
+const RELEASE = 'bookworm';
+const MAX_MS = 600_000;
+
+/** `path` of the result is the root. Only root can make one. */
+export async function debianRoot(name: string, packages: readonly string[]): Promise<Prepared> {
+  if (process.getuid?.() !== 0) return { absent: 'only root can make a root file system' };
+  if (findProgram('debootstrap') === null) return { absent: 'there is no debootstrap here' };
+  try {
+    const { folder, seconds } = await cached(`root-${name}-${RELEASE}`, async draft => {
+      const include = `--include=${packages.join(',')}`;
+      const options = ['--variant=minbase', include, RELEASE, join(draft, 'root')];
+      await run('debootstrap', [...options, await ownMirror()], { timeoutMs: MAX_MS });
+    });
+    return { version: RELEASE, path: join(folder, 'root'), seconds };
+  } catch (error) {
+    return { absent: (error as Error).message };
+  }
+}
