@@ -32,7 +32,7 @@ function logsSection(logs: LogsReport, report: StatusReport): Html {
     columns,
     partitions,
     ({ service, source, type, state, doneUntil, recordCount, gapCount, lastError }) =>
-      html`<tr><th scope="row">${service}<small class="faint">${type}, ${source}</small></th>
+      html`<tr><th scope="row">${service} <small class="faint">${type}, ${source}</small></th>
 <td>${badge(tones[state], state)}</td><td>${age(report, doneUntil)}</td>
 ${countCell(recordCount)}${countCell(gapCount)}<td class="text">${lastError ?? '–'}</td></tr>
 `,

@@ -9,7 +9,7 @@ import type { StatusReport } from './status-report.ts';
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'none';
 
 /** Rows that a table shows; /status.json has them all. */
-export const TABLE_ROWS_MAX = 200;
+export const TABLE_ROWS_MAX = 500;
 
 export function badge(tone: Tone, text: string): Html {
   return html`<span class="badge ${tone}">${text}</span>`;

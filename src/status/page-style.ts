@@ -4,8 +4,8 @@
 export const PAGE_STYLE = `
 :root {
   color-scheme: light dark;
-  --paper: #f6f7f9; --card: #ffffff; --ink: #1b2330; --faint: #5d6878; --line: #dde2e9;
-  --good: #1a7f4b; --good-paper: #e3f5eb; --warn: #8a5a00; --warn-paper: #fdf0d2;
+  --paper: #f6f7f9; --card: #ffffff; --ink: #1b2330; --faint: #545f6f; --line: #dde2e9;
+  --good: #17703f; --good-paper: #e3f5eb; --warn: #8a5a00; --warn-paper: #fdf0d2;
   --bad: #b3261e; --bad-paper: #fde7e5; --busy: #2458b8; --busy-paper: #e4ecfb; --bar: #7c9bd6;
 }
 @media (prefers-color-scheme: dark) {

@@ -12,6 +12,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Secret } from '../config/config.ts';
+import { causeText } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { renderCounters, type Counter, type Counters } from '../lib/counters.ts';
 import { CHALLENGES, checkAccess } from './access.ts';
@@ -141,7 +142,9 @@ async function respond(
 ): Promise<void> {
   // A client that goes away while it is answered is no failure of ours.
   response.on('error', () => undefined);
-  const { status, type, body, headers = {} } = await answer(request, context);
+  // A mistake in what is shown must not end what is measured.
+  const found = await answer(request, context).catch(failure);
+  const { status, type, body, headers = {} } = found;
   context.meter.requests.add(1, String(status));
   response.writeHead(status, {
     ...COMMON_HEADERS,
@@ -175,6 +178,10 @@ async function answer(request: IncomingMessage, { options }: Context): Promise<A
     default:
       return text(404, 'there is / and /status.json, /metrics, /healthz, /readyz');
   }
+}
+
+function failure(error: unknown): Answer {
+  return text(500, `this cannot be shown, by a mistake in the program: ${causeText(error)}`);
 }
 
 function readiness({ ready, waitingFor }: Readiness): Answer {

@@ -2,6 +2,7 @@
 // and prints what is there as a table. Exits 1 when a part is absent, 2 when a name is unknown.
 
 import { stat } from 'node:fs/promises';
+import { chromiumPart } from './parts/chromium.ts';
 import { collector } from './parts/collector.ts';
 import { exporter } from './parts/exporter.ts';
 import { mariadb, mariadbCluster, mariadbPlugins } from './parts/mariadb.ts';
@@ -17,6 +18,7 @@ const parts = [
   mariadbPlugins,
   mariadbCluster,
   exporter,
+  chromiumPart,
   victoriaMetrics,
   vmagent,
   collector,

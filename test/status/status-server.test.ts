@@ -92,6 +92,19 @@ test('the report is made anew for every request, and may take its time', async (
   expect([await versionOf(), await versionOf()]).toEqual(['v1', 'v2']);
 });
 
+test('a report that cannot be made costs the page alone', async () => {
+  const report = (): never => {
+    throw new Error('no report');
+  };
+  await using running = await start({ report });
+  const { status, body } = await ask(running, '/');
+  expect([status, body]).toEqual([
+    500,
+    'this cannot be shown, by a mistake in the program: no report\n',
+  ]);
+  expect(await statusOf(running, '/healthz')).toBe(200);
+});
+
 test('liveness and readiness are two things', async () => {
   let waitingFor = ['the queue', 'the first cycle'];
   const isReady: StatusServerOptions['isReady'] = () => ({

@@ -1,0 +1,259 @@
+// The status page in a real Chromium: what a reader sees with one service and with five hundred, on a desk and on a
+// phone, by day and by night, with scripts and without. SCREENSHOTS=folder keeps pictures of all of it.
+
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { startStatusServer, type StatusServer } from '../../src/status/status-server.ts';
+import type { StatusReport } from '../../src/status/status-report.ts';
+import {
+  sampleAccount,
+  sampleReport,
+  sampleSender,
+  sampleService,
+  sampleTarget,
+  secondsAgo,
+} from '../status/sample-report.ts';
+import { chromiumPart, openBrowser } from './parts/chromium.ts';
+import { reasonToSkip } from './support/part.ts';
+
+const reason = await reasonToSkip([chromiumPart]);
+
+const PHONE: BrowserContextOptions = {
+  viewport: { width: 390, height: 844 },
+  isMobile: true,
+  hasTouch: true,
+};
+const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 1000 } };
+const HOSTILE = '<script>document.title="ran"</script><img src=x onerror="document.title=1">';
+
+let browser: Browser;
+beforeAll(async () => {
+  if (reason === null) browser = await openBrowser();
+});
+afterAll(async () => {
+  if (reason === null) await browser.close();
+});
+
+async function newPage(options: BrowserContextOptions): Promise<Page> {
+  return (await browser.newContext(options)).newPage();
+}
+
+function serve(report: () => StatusReport): Promise<StatusServer> {
+  return startStatusServer({
+    host: '127.0.0.1',
+    port: 0,
+    token: null,
+    clock,
+    counters: new Counters(),
+    report,
+    isReady: () => ({ ready: true, waitingFor: [] }),
+  });
+}
+
+/** Everything that can be wrong at once. */
+function troubled(): StatusReport {
+  const target = sampleTarget({
+    name: `api.example.com ${HOSTILE}`,
+    state: 'auth',
+    lastReason: 'auth',
+    lastMessage: 'cannot get the page: the service answered 401: the key may be wrong',
+    hint: 'rotate the key in the file that api.key names: it is read again',
+  });
+  return sampleReport({
+    targets: [target, sampleTarget({ badLines: 3 })],
+    services: [
+      sampleService('dbpgf1', HOSTILE, { isUp: false, reason: 'absent' }),
+      sampleService('dbpgf2', 'payments', { isSourceStale: true }),
+    ],
+    senders: [
+      sampleSender({
+        state: 'retrying',
+        lastError: `503 ${HOSTILE}`,
+        nextAttemptAt: secondsAgo(-9),
+      }),
+    ],
+    setAside: [
+      { signal: 'metrics', service: 'dbpgf1', points: 1, reason: HOSTILE, at: secondsAgo(5) },
+    ],
+    logs: {
+      nextPullAt: secondsAgo(-60),
+      catchUp: [{ name: 'api.example.com', dueCount: 40, doneCount: 12 }],
+      givenUp: [
+        {
+          at: secondsAgo(60),
+          service: 'dbpgf1',
+          type: 'error-log',
+          archive: HOSTILE,
+          reason: HOSTILE,
+          file: null,
+        },
+      ],
+      partitions: [
+        {
+          service: 'dbpgf1',
+          source: 'main',
+          type: 'error-log',
+          state: 'failed',
+          doneUntil: secondsAgo(900),
+          recordCount: 120,
+          gapCount: 1,
+          lastError: HOSTILE,
+        },
+      ],
+    },
+    notes: ['a note'],
+  });
+}
+
+function crowd(): StatusReport {
+  const account = sampleAccount();
+  const services = Array.from({ length: 500 }, (_, index) =>
+    sampleService(`dbpgf${String(10_000_000 + index)}`, `service-${String(index)}`),
+  );
+  return sampleReport({
+    services,
+    targets: services.slice(0, 200).map(({ name }) => sampleTarget({ name })),
+    account: { ...sampleReport().account, services: {} },
+    notes: [String(account.total().size)],
+  });
+}
+
+interface Seen {
+  readonly page: Page;
+  /** What the browser complained of: scripts, policies, requests that failed. */
+  readonly complaints: readonly string[];
+}
+
+/** Opens the page of a report, looks, and takes a picture. */
+async function look(
+  report: StatusReport,
+  { name, ...options }: BrowserContextOptions & { readonly name: string },
+  check: (seen: Seen) => Promise<void>,
+): Promise<void> {
+  const server = await serve(() => report);
+  const page = await newPage(options);
+  const complaints: string[] = [];
+  page.on('console', message => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', error => complaints.push(String(error)));
+  await page.goto(server.url);
+  const folder = process.env['SCREENSHOTS'];
+  if (folder !== undefined)
+    await page.screenshot({ path: join(folder, `${name}.png`), fullPage: name !== 'crowd' });
+  await check({ page, complaints });
+  await server.close();
+}
+
+/** Nothing is wider than the screen but tables, which scroll by themselves. */
+async function expectToFit(page: Page): Promise<void> {
+  const [content = 0, screen = 0] = await page.evaluate<readonly number[]>(
+    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+  );
+  expect(content).toBeLessThanOrEqual(screen);
+}
+
+/** Run in the page: the lowest contrast of text against what is behind it, and the text (WCAG 2.1, 1.4.3). */
+const LOWEST_CONTRAST = `(() => {
+  const channels = colour => (colour.match(/[\\d.]+/g) ?? []).map(Number);
+  const luminance = colour => {
+    const [r, g, b] = channels(colour).map(value => {
+      const share = value / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = element => {
+    for (let at = element; at !== null; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (channels(colour)[3] !== 0) return colour;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  let lowest = { ratio: Infinity, text: '' };
+  for (const element of document.querySelectorAll('main *, header *, footer *')) {
+    const texts = [...element.childNodes].filter(node => node.nodeType === Node.TEXT_NODE);
+    const isText = texts.some(node => node.textContent.trim() !== '');
+    if (!isText || !element.checkVisibility()) continue;
+    const [a, b] = [luminance(getComputedStyle(element).color), luminance(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < lowest.ratio) lowest = { ratio, text: element.textContent };
+  }
+  return lowest;
+})()`;
+
+async function expectToBeReadable(page: Page): Promise<void> {
+  const lowest = await page.evaluate<{ readonly ratio: number; readonly text: string }>(
+    LOWEST_CONTRAST,
+  );
+  expect(lowest.ratio, lowest.text).toBeGreaterThan(4.5);
+}
+
+describe.skipIf(reason !== null)('the status page in Chromium', () => {
+  for (const [screen, options] of [
+    ['desk', DESK],
+    ['phone', PHONE],
+  ] as const) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const name = `${screen}-${colorScheme}`;
+      test(`fits and can be read: ${name}`, async () => {
+        await look(
+          sampleReport(),
+          { name, colorScheme, ...options },
+          async ({ page, complaints }) => {
+            await expectToFit(page);
+            await expectToBeReadable(page);
+            expect(await page.locator('h1').count()).toBe(1);
+            expect(await page.locator('svg:not([aria-label]):not([aria-hidden])').count()).toBe(0);
+            expect(complaints).toEqual([]);
+          },
+        );
+      });
+
+      test(`tells what is wrong, and runs nothing of it: ${name}`, async () => {
+        const options_ = { name: `${name}-troubled`, colorScheme, ...options };
+        await look(troubled(), options_, async ({ page, complaints }) => {
+          await expectToFit(page);
+          await expectToBeReadable(page);
+          expect(await page.title()).toMatch(/problems – prom2otlp$/);
+          expect(await page.locator('main script, main img').count()).toBe(0);
+          expect(await page.locator('.problems').textContent()).toContain('the key may be wrong');
+          expect(complaints).toEqual([]);
+        });
+      });
+    }
+  }
+
+  test('shows five hundred services', async () => {
+    await look(crowd(), { name: 'crowd', ...DESK }, async ({ page, complaints }) => {
+      await expectToFit(page);
+      expect(await page.locator('tbody tr', { hasText: 'service-' }).count()).toBe(500 + 200);
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  test('renews itself in place, keeps what was opened, and says when the bridge is gone', async () => {
+    let samples = 602;
+    const server = await serve(() =>
+      sampleReport({ services: [sampleService('dbpgf1', 'orders', { samples })] }),
+    );
+    const page = await newPage(DESK);
+    await page.goto(server.url);
+    samples = 777;
+    await page.getByText('777', { exact: true }).waitFor({ timeout: 20_000 });
+    expect(await page.locator('#lost').isVisible()).toBe(false);
+    await server.close();
+    await page.locator('#lost').waitFor({ state: 'visible', timeout: 20_000 });
+  });
+
+  test('is complete without scripts', async () => {
+    const options = { name: 'no-script', javaScriptEnabled: false, ...DESK };
+    await look(sampleReport(), options, async ({ page }) => {
+      expect(await page.getByText('Data flows').first().isVisible()).toBe(true);
+      expect(await page.locator('svg.line').count()).toBe(3);
+    });
+  });
+});
