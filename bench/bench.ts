@@ -88,13 +88,14 @@ export class Bench {
       return;
     }
     const { sizes, rounds } = batch.scenario;
-    if (batch.kind === 'growth') this.#growth.push(...(await runGrowth(sizes)));
-    else if (batch.kind === 'start')
-      for (const name of batch.contenders)
-        this.#start.push(await runStart(contenderOf(name), { series: sizes[0] ?? 0, rounds }));
+    const series = sizes[0] ?? 0;
+    if (batch.kind === 'growth') this.#growth.push(...(await runGrowth(sizes, rounds)));
     else
-      for (const name of batch.contenders)
-        this.#drain.push(await runDrain(contenderOf(name), sizes[0] ?? 0));
+      for (const name of batch.contenders) {
+        const contender = contenderOf(name);
+        if (batch.kind === 'start') this.#start.push(await runStart(contender, { series, rounds }));
+        else this.#drain.push(await runDrain(contender, { series, polls: rounds }));
+      }
   }
 
   #fail(words: string, error: unknown): void {

@@ -16,7 +16,7 @@ export interface Options {
 
 export const LATEST: string = 'bench/results/latest.json';
 
-export const HELP = `usage: npm run bench -- [options]
+export const HELP: string = `usage: npm run bench -- [options]
 
   (none)                    the whole bench, about 25 minutes; results go to ${LATEST}
   --smoke                   about a minute: everything runs and everything arrives

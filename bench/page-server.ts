@@ -12,10 +12,13 @@ import { answerParent } from './child.ts';
 import type { Tally } from './corpus/checksum.ts';
 import { type CorpusSpec, pageOf } from './corpus/corpora.ts';
 import { PageSource, type RenderedPage } from './corpus/page-source.ts';
+import { type AnswerLogs, createLogServer } from './log-server.ts';
 
 export interface PageServerOptions extends CorpusSpec {
   /** Pages over TLS, for `localhost` and one address only, and compressed. */
   readonly isRemote: boolean;
+  /** Logs, too; for one service only. */
+  readonly hasLogs: boolean;
 }
 
 export interface PageServerAddress {
@@ -61,9 +64,11 @@ class PageServer {
   #wireBytes = 0;
   #refused = 0;
   #isPaused = false;
+  readonly #answerLogs: AnswerLogs;
 
   constructor(options: PageServerOptions) {
     this.#options = options;
+    this.#answerLogs = options.hasLogs ? createLogServer(options.series) : () => false;
     this.#addresses = Array.from({ length: options.addresses }, (_, address) => ({
       source: new PageSource(pageOf(options, address)),
       tail: Promise.resolve(),
@@ -109,7 +114,7 @@ class PageServer {
   #createServer(index: number): Server {
     const handle = (request: IncomingMessage, response: ServerResponse): void => {
       const address = this.#addresses[index];
-      if (address === undefined) return;
+      if (address === undefined || this.#answerLogs(request, response)) return;
       address.tail = address.tail.then(() => this.#answer(index, address, { request, response }));
     };
     const options = { keepAliveTimeout: 120_000 };

@@ -14,19 +14,10 @@ import { scenarios } from './scenarios.ts';
 
 async function main(args: readonly string[]): Promise<number> {
   const options = readOptions(args);
-  switch (options.mode) {
-    case 'help':
-      print([HELP]);
-      return 0;
-    case 'list':
-      print(list());
-      return 0;
-    case 'table':
-      writeTable();
-      return 0;
-    case 'run':
-      return await run(options);
-  }
+  if (options.mode === 'run') return await run(options);
+  if (options.mode === 'table') writeTable();
+  else print(options.mode === 'list' ? list() : [HELP]);
+  return 0;
 }
 
 async function run(options: Options): Promise<number> {

@@ -29,6 +29,7 @@ export interface SpecialScenario {
   readonly title: string;
   /** Series of the sizes that are measured, for growth; of the page otherwise. */
   readonly sizes: readonly number[];
+  /** How often it is started, for a start; polls of the window or of the backlog otherwise. */
   readonly rounds: number;
   readonly groups: readonly (readonly string[])[];
 }
@@ -92,7 +93,10 @@ const SCENARIOS: readonly Scenario[] = [
     isRemote: true,
     intervalMs: 10_000,
     polls: 4,
-    groups: [['ours', 'vmagent', 'prometheus-agent'], ['ours', 'collector', 'plain-stack']],
+    groups: [
+      ['ours', 'vmagent', 'prometheus-agent'],
+      ['ours', 'collector', 'plain-stack'],
+    ],
   }),
   paced({
     name: 'targets',
@@ -166,7 +170,7 @@ const SCENARIOS: readonly Scenario[] = [
     name: 'growth',
     title: 'ours alone, from 1,000 to 1,000,000 series in pages of at most 5,000',
     sizes: [1000, 10_000, 100_000, 1_000_000],
-    rounds: 1,
+    rounds: 8,
     groups: [['ours']],
   },
   {
@@ -182,7 +186,7 @@ const SCENARIOS: readonly Scenario[] = [
     name: 'drain',
     title: 'a backlog of 20 polls of 20 services x 1,000 series, once the back end is there again',
     sizes: [20_000],
-    rounds: 1,
+    rounds: 20,
     groups: [['ours', 'vmagent', 'prometheus-agent', 'collector']],
   },
 ];
@@ -212,7 +216,7 @@ const SMOKE: readonly Scenario[] = [
     name: 'growth',
     title: 'ours alone, 1,000 and 10,000 series',
     sizes: [1000, 10_000],
-    rounds: 1,
+    rounds: 2,
     groups: [['ours']],
   },
   {
@@ -226,9 +230,9 @@ const SMOKE: readonly Scenario[] = [
   {
     kind: 'drain',
     name: 'drain',
-    title: 'a backlog of 20 polls of 2 services x 1,000 series',
+    title: 'a backlog of 5 polls of 2 services x 1,000 series',
     sizes: [2000],
-    rounds: 1,
+    rounds: 5,
     groups: [['ours']],
   },
 ];

@@ -15,10 +15,6 @@ const CA_FILE = join(checkoutFolder, 'test/support/tls/ca.pem');
 const QUIET_MS = 15_000;
 const LOOK_MS = 100;
 
-export interface StageOptions extends PageServerOptions {
-  readonly hasLogs: boolean;
-}
-
 export class Stage implements AsyncDisposable {
   readonly task: Task;
   readonly samplesPerPage: number;
@@ -41,7 +37,7 @@ export class Stage implements AsyncDisposable {
     this.samplesPerPage = made.samplesPerPage;
   }
 
-  static async open(options: StageOptions, intervalMs: number): Promise<Stage> {
+  static async open(options: PageServerOptions, intervalMs: number): Promise<Stage> {
     const pages = startChild<PageServerCalls>('./page-server.ts', ['start', 'take', 'pause']);
     const sink = startChild<SinkCalls>('./sink.ts', ['listen', 'setMode', 'counts', 'report']);
     const { origins, samplesPerPage } = await pages.calls.start(options);

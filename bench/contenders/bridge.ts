@@ -69,7 +69,15 @@ async function startBridge(task: Task, options: BridgeOptions): Promise<RunningB
   const flags = [...shippedFlags(), ...probe, ...(options.nodeFlags ?? [])];
   const child = spawn(
     process.execPath,
-    [...flags, options.isFromSources === true ? join(checkoutFolder, PROGRAM) : join(await installedFolder(), PROGRAM), 'run', '--config', config],
+    [
+      ...flags,
+      options.isFromSources === true
+        ? join(checkoutFolder, PROGRAM)
+        : join(await installedFolder(), PROGRAM),
+      'run',
+      '--config',
+      config,
+    ],
     {
       cwd: folder,
       stdio: ['ignore', log, log],

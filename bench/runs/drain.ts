@@ -20,12 +20,14 @@ export interface DrainResult {
 }
 
 const INTERVAL_MS = 1000;
-const POLLS = 20;
 const SERVICE_SERIES = 1000;
 /** Contenders wait between two tries, some of them for half a minute. */
 const FIRST_WITHIN_MS = 120_000;
 
-export async function runDrain(contender: Contender, series: number): Promise<DrainResult> {
+export async function runDrain(
+  contender: Contender,
+  { series, polls }: { readonly series: number; readonly polls: number },
+): Promise<DrainResult> {
   const services = series / SERVICE_SERIES;
   const options = { corpus: 'engine', addresses: 1, services, series: SERVICE_SERIES } as const;
   await using stage = await Stage.open(
@@ -34,7 +36,7 @@ export async function runDrain(contender: Contender, series: number): Promise<Dr
   );
   await stage.setSink({ isOpen: false, isComparing: false });
   return await withContender(contender, stage.task, async ({ pid }) => {
-    await stage.polled(POLLS, POLLS * INTERVAL_MS * 3 + 60_000);
+    await stage.polled(polls, polls * INTERVAL_MS * 3 + 60_000);
     await stage.pausePages(true);
     await sleep(INTERVAL_MS);
     await stage.look();

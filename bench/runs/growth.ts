@@ -16,16 +16,20 @@ export interface GrowthResult extends Window {
 
 const PAGE_SERIES_MAX = 5000;
 const WARM_POLLS = 4;
-const POLLS = { short: 8, long: 3 };
+/** Of the long interval, whatever the number for the short one is. */
+const LONG_POLLS = 3;
 const [SHORT_MS, LONG_MS] = [1000, 10_000];
 /** From so many series on a poll of all of them takes a good part of the short interval. */
 const LONG_FROM = 500_000;
 
-export async function runGrowth(sizes: readonly number[]): Promise<readonly GrowthResult[]> {
+export async function runGrowth(
+  sizes: readonly number[],
+  polls: number,
+): Promise<readonly GrowthResult[]> {
   const results: GrowthResult[] = [];
   let idleBytes = 0;
   for (const series of sizes) {
-    const result = await measure(series);
+    const result = await measure(series, polls);
     // The smallest stands for an idle process: its own series are a part of a percent of it.
     idleBytes ||= result.residentBytes;
     const grown = Math.max(0, result.residentBytes - idleBytes);
@@ -34,7 +38,10 @@ export async function runGrowth(sizes: readonly number[]): Promise<readonly Grow
   return results;
 }
 
-async function measure(series: number): Promise<Omit<GrowthResult, 'bytesPerSeries'>> {
+async function measure(
+  series: number,
+  shortPolls: number,
+): Promise<Omit<GrowthResult, 'bytesPerSeries'>> {
   const perPage = Math.min(series, PAGE_SERIES_MAX);
   const spec: CorpusSpec = {
     corpus: 'engine',
@@ -48,7 +55,7 @@ async function measure(series: number): Promise<Omit<GrowthResult, 'bytesPerSeri
   await using stage = await Stage.open({ ...spec, isRemote: false, hasLogs: false }, intervalMs);
   return await withContender(contender, stage.task, async running => {
     await stage.polled(WARM_POLLS, WARM_POLLS * intervalMs * 3 + 60_000);
-    const polls = isLong ? POLLS.long : POLLS.short;
+    const polls = isLong ? LONG_POLLS : shortPolls;
     const window = await measureWindow(stage, running, polls * intervalMs);
     return { series, intervalMs, ...window, losses: await stage.settle(contender) };
   });
