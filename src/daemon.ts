@@ -7,6 +7,7 @@ import { isSame } from './config/compare.ts';
 import type { Config } from './config/config.ts';
 import { notBuiltYet } from './config/not-built-yet.ts';
 import type { openLogs } from './daemon-logs.ts';
+import type { openWatch } from './daemon-watch.ts';
 import { pipelineTarget } from './daemon-targets.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
@@ -30,6 +31,7 @@ import type { OwnTelemetry } from './status/own-telemetry.ts';
 import type { startTelemetry } from './status/start-telemetry.ts';
 import { TargetLog } from './status/target-log.ts';
 import { Timeline } from './status/timeline.ts';
+import type { Watch } from './watch/watch.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -55,6 +57,8 @@ export class Daemon {
   readonly timeline: Timeline;
   /** null where no logs are pulled. */
   readonly logs: Logs | null;
+  /** null where no backups are watched. */
+  readonly watch: Watch | null;
   readonly startedAtMs: number;
   readonly #options: DaemonOptions;
   readonly #schedule: Schedule;
@@ -90,6 +94,7 @@ export class Daemon {
         former?.unchanged(target, config) ?? new TargetLog(target, { clock, logger, throttle }),
     );
     this.logs = parts.openLogs?.({ options, parts, targets: this.targets }) ?? null;
+    this.watch = parts.openWatch?.({ options, parts, targets: this.targets }) ?? null;
     const targets = this.targets.map(log =>
       pipelineTarget(log, { config, clock, parts, timeline }),
     );
@@ -143,7 +148,11 @@ export class Daemon {
       ? (await import('./status/start-telemetry.ts')).startTelemetry
       : null;
     const openLogs = config.logs.isEnabled ? (await import('./daemon-logs.ts')).openLogs : null;
-    const parts = { counters, queue, senders, clients, buffers, startTelemetry, openLogs };
+    const openWatch = config.backups.isEnabled
+      ? (await import('./daemon-watch.ts')).openWatch
+      : null;
+    const opens = { startTelemetry, openLogs, openWatch };
+    const parts = { counters, queue, senders, clients, buffers, ...opens };
     const daemon = await closingOnError(() => new Daemon(options, parts), isSameEnd ? [] : senders);
     if (former !== undefined) await former.#handOver(daemon);
     await daemon.#restore(former);
@@ -212,15 +221,21 @@ export class Daemon {
     for (const { sender } of this.senders) sender.start();
     this.#telemetry ??= this.#startTelemetry();
     const { signal } = this.#stopping;
-    this.#running = Promise.all([this.#pipeline.run(signal), this.logs?.run(signal)]).then(
-      () => undefined,
-    );
+    this.#running = Promise.all([
+      this.#pipeline.run(signal),
+      this.logs?.run(signal),
+      this.watch?.run(signal),
+    ]).then(() => undefined);
   }
 
-  /** One scrape of every target and one pull of logs, delivered; true when nothing is left at the deadline. */
+  /** One scrape of every target, one pull of logs, one look at backups, delivered; true when nothing is left. */
   async cycle(deadlineMs: number): Promise<boolean> {
     for (const { sender } of this.senders) sender.start();
-    await Promise.all([this.#pipeline.tick([...this.targets.keys()]), this.#pullOnce()]);
+    await Promise.all([
+      this.#pipeline.tick([...this.targets.keys()]),
+      this.#pullOnce(),
+      this.watch?.cycle(this.#stopping.signal),
+    ]);
     await this.#startTelemetry()?.close();
     return this.#flush(deadlineMs);
   }
@@ -289,6 +304,7 @@ export interface DaemonParts {
   /** null where it is switched off. */
   readonly startTelemetry: typeof startTelemetry | null;
   readonly openLogs: typeof openLogs | null;
+  readonly openWatch: typeof openWatch | null;
 }
 
 /** What comes of `make`; where it throws, senders that nobody will use are closed. */

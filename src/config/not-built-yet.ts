@@ -3,7 +3,6 @@
 import type { Config } from './config.ts';
 
 const NOT_BUILT: readonly (readonly [key: string, isUsed: (config: Config) => boolean])[] = [
-  ['backups.enabled', config => config.backups.isEnabled],
   ['otlp.temporality: delta', config => config.otlp.temporality === 'delta'],
 ];
 

@@ -10,7 +10,7 @@ test('keys without effect are named while they are in use, and only then', () =>
   };
   check('');
   check('logs: {enabled: true}');
-  check('backups: {enabled: true}', 'backups.enabled');
+  check('backups: {enabled: true}');
   check('otlp: {temporality: delta}', 'otlp.temporality: delta');
   check('otlp: {temporality: lowmemory}');
 });

@@ -48,13 +48,14 @@ export class LogsRequest {
     writer: WireWriter,
     resource: ResourceIdentity,
     info: ReadonlyMap<string, string> = new Map(),
+    scope: string = LOGS_SCOPE,
   ) {
     this.#writer = writer;
     writer.reset();
     const resourceLogs = writer.begin(1);
     writeResource(writer, 1, resource, info);
     const scopeLogs = writer.begin(2);
-    writeScope(writer, 1, { name: LOGS_SCOPE, version: '', schemaUrl: '', attributes: [] });
+    writeScope(writer, 1, { name: scope, version: '', schemaUrl: '', attributes: [] });
     this.#marks = [resourceLogs, scopeLogs];
   }
 

@@ -1,0 +1,82 @@
+// Encodes gauges of the bridge's own about a database service: what it knows of it beside its pages. In: names, numbers
+// and one time. Out: protobuf, one ResourceMetrics per service, back to back. It does no IO.
+
+import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
+import { WIRE, type WireWriter } from './wire.ts';
+
+export interface Gauge {
+  readonly name: string;
+  readonly description: string;
+  /** '' where it counts. */
+  readonly unit: string;
+  readonly points: readonly GaugePoint[];
+}
+
+export interface GaugePoint {
+  readonly attributes: readonly (readonly [key: string, value: string])[];
+  /** null: there is none any more, which ends the series at the back end. */
+  readonly value: number | null;
+}
+
+/** Whose they are: the service as its metrics name it, with the labels of its target_info. */
+export interface GaugeOwner {
+  readonly identity: ResourceIdentity;
+  readonly info: ReadonlyMap<string, string>;
+  readonly scope: string;
+  /** Stands before each name; '' for none. */
+  readonly prefix: string;
+}
+
+const NO_RECORDED_VALUE = 1;
+
+// ExportMetricsServiceRequest 1 resource_metrics
+// ResourceMetrics             1 resource, 2 scope_metrics
+// ScopeMetrics                1 scope, 2 metrics
+// Metric                      1 name, 2 description, 3 unit, 5 gauge
+// Gauge                       1 data_points
+// NumberDataPoint             7 attributes, 8 flags (uint32), 3 time_unix_nano (fixed64), 4 as_double (double)
+
+/** Appends the gauges of one service to what the writer holds; returns the number of points. */
+export function writeGauges(
+  writer: WireWriter,
+  owner: GaugeOwner,
+  gauges: readonly Gauge[],
+  timeMs: number,
+): number {
+  const resourceMetrics = writer.begin(1);
+  writeResource(writer, 1, owner.identity, owner.info);
+  const scopeMetrics = writer.begin(2);
+  writeScope(writer, 1, { name: owner.scope, version: '', schemaUrl: '', attributes: [] });
+  let count = 0;
+  for (const { name, description, unit, points } of gauges) {
+    if (points.length === 0) continue;
+    const metric = writer.begin(2);
+    writer.string(1, owner.prefix + name);
+    writer.string(2, description);
+    if (unit !== '') writer.string(3, unit);
+    const gauge = writer.begin(5);
+    for (const point of points) writePoint(writer, point, timeMs);
+    writer.end(gauge);
+    writer.end(metric);
+    count += points.length;
+  }
+  writer.end(scopeMetrics);
+  writer.end(resourceMetrics);
+  return count;
+}
+
+function writePoint(writer: WireWriter, { attributes, value }: GaugePoint, timeMs: number): void {
+  const mark = writer.begin(1);
+  for (const [key, text] of attributes) writeAttribute(writer, 7, key, text);
+  if (value === null) {
+    writer.tag(8, WIRE.varint);
+    writer.varint(NO_RECORDED_VALUE);
+  }
+  writer.tag(3, WIRE.fixed64);
+  writer.fixed64Ms(timeMs);
+  if (value !== null) {
+    writer.tag(4, WIRE.fixed64);
+    writer.double(value);
+  }
+  writer.end(mark);
+}

@@ -1,0 +1,97 @@
+// What is different between two answers about a service's backup schedules, as log records. In: what was known and what
+// is known now. Out: one record per schedule that appeared, changed or vanished.
+
+import { textUid } from '../logs/uid.ts';
+import type { LogAttribute, LogRecord } from '../pipeline/encode/logs.ts';
+import type { KnownBackups } from './known-backups.ts';
+import type { KnownSchedule } from './known-schedule.ts';
+
+export interface BackupEvent {
+  readonly kind: 'appeared' | 'changed' | 'vanished';
+  readonly record: LogRecord;
+  readonly uid: string;
+}
+
+const PREFIX = 'prom2otlp.backup.schedule';
+const SEVERITIES = {
+  appeared: [9, 'INFO'],
+  changed: [9, 'INFO'],
+  vanished: [13, 'WARN'],
+} as const;
+
+/** None at the first answer: nothing has changed yet. */
+export function backupEvents(
+  service: string,
+  before: KnownBackups | null,
+  now: KnownBackups,
+): readonly BackupEvent[] {
+  if (before === null) return [];
+  const old = byId(before.schedules);
+  const current = byId(now.schedules);
+  const context = { service, atMs: now.readAtMs };
+  const events: BackupEvent[] = [];
+  for (const schedule of current.values()) {
+    const known = old.get(schedule.id);
+    if (known === undefined) events.push(eventOf('appeared', schedule, [], context));
+    else {
+      const changes = differences(known, schedule);
+      if (changes.length > 0) events.push(eventOf('changed', schedule, changes, context));
+    }
+  }
+  for (const schedule of old.values())
+    if (!current.has(schedule.id)) events.push(eventOf('vanished', schedule, [], context));
+  return events;
+}
+
+function eventOf(
+  kind: BackupEvent['kind'],
+  schedule: KnownSchedule,
+  changes: readonly string[],
+  context: { readonly service: string; readonly atMs: number },
+): BackupEvent {
+  const { id, type, schedule: times, status, isSuspended } = schedule;
+  const { service, atMs } = context;
+  const [severityNumber, severityText] = SEVERITIES[kind];
+  const what = changes.length === 0 ? '' : `: ${changes.join(', ')}`;
+  const attributes: LogAttribute[] = [
+    [`${PREFIX}.id`, id],
+    [`${PREFIX}.type`, type],
+    [`${PREFIX}.schedule`, times],
+    [`${PREFIX}.status`, status],
+    [`${PREFIX}.suspended`, isSuspended],
+  ];
+  if (changes.length > 0) attributes.push([`${PREFIX}.changes`, changes.join(', ')]);
+  const record = {
+    timeMs: atMs,
+    timeExtraNs: 0,
+    severityNumber,
+    severityText,
+    body: `backup schedule ${id} (${type}, ${times}) of ${service} ${kind}${what}`,
+    eventName: `${PREFIX}.${kind}`,
+    attributes,
+  };
+  return { kind, record, uid: textUid(['backup-schedule', service, id, kind, String(atMs)]) };
+}
+
+/** In words, as `schedule 0 2 * * * is now 0 3 * * *`. */
+function differences(before: KnownSchedule, now: KnownSchedule): readonly string[] {
+  const changes: string[] = [];
+  const compare = (name: string, old: string, current: string): void => {
+    if (old !== current) changes.push(`${name} ${old || 'none'} is now ${current || 'none'}`);
+  };
+  compare('type', before.type, now.type);
+  compare('schedule', before.schedule, now.schedule);
+  compare('status', before.status, now.status);
+  compare('time', timeText(before.scheduledAtMs), timeText(now.scheduledAtMs));
+  if (before.isSuspended !== now.isSuspended)
+    changes.push(now.isSuspended ? 'suspended' : 'no longer suspended');
+  return changes;
+}
+
+function timeText(timeMs: number | null): string {
+  return timeMs === null ? '' : new Date(timeMs).toISOString();
+}
+
+function byId(schedules: readonly KnownSchedule[]): ReadonlyMap<string, KnownSchedule> {
+  return new Map(schedules.map(schedule => [schedule.id, schedule]));
+}

@@ -1,0 +1,65 @@
+// What is known of one service's backups: of its last good answer, kept beside the queue so that a restart neither
+// tells a change twice nor misses one.
+
+import * as z from 'zod';
+import type { KnownSchedule } from './known-schedule.ts';
+
+export interface KnownBackups {
+  readonly schedules: readonly KnownSchedule[];
+  /** Every type that was ever seen: its series go on at 0. */
+  readonly types: readonly string[];
+  /** By type, when the newest backup that succeeded ended. */
+  readonly finishedAtMs: Readonly<Record<string, number>>;
+  /** When the schedules were read (wall clock). */
+  readonly readAtMs: number;
+}
+
+/** The kind of blob in the queue's state; the key is the service's id. */
+export const BACKUPS_KIND = 'backup-schedules';
+
+/** More types than this share the last one's place: they are the service's words, and each is a set of series. */
+const TYPES_MAX = 16;
+const OTHER_TYPE = 'other';
+
+const SAVED: z.ZodType<KnownBackups> = z.object({
+  schedules: z.array(
+    z.object({
+      id: z.string(),
+      type: z.string(),
+      schedule: z.string(),
+      status: z.string(),
+      isSuspended: z.boolean(),
+      scheduledAtMs: z.number().nullable(),
+    }),
+  ),
+  types: z.array(z.string()),
+  finishedAtMs: z.record(z.string(), z.number()),
+  readAtMs: z.number(),
+});
+
+export function saveKnown(known: KnownBackups): Buffer {
+  return Buffer.from(JSON.stringify(known));
+}
+
+/** null for a blob that another version wrote: the next answer counts as the first. */
+export function readKnown(blob: Buffer | null): KnownBackups | null {
+  if (blob === null) return null;
+  try {
+    const read = SAVED.safeParse(JSON.parse(blob.toString()));
+    return read.success ? read.data : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The types that have series, `full` first, and those that are new behind those that are known. */
+export function addTypes(types: readonly string[], found: Iterable<string>): readonly string[] {
+  const all = new Set(['full', ...types]);
+  for (const type of found) if (all.size < TYPES_MAX || all.has(type)) all.add(type);
+  return [...all];
+}
+
+/** The type under which something counts: its own where that has series. */
+export function typeAmong(types: readonly string[], type: string): string {
+  return types.includes(type) ? type : OTHER_TYPE;
+}

@@ -1,0 +1,148 @@
+// The backups of one service under watch: what was read, what of it has been told as events, and the gauges that
+// follow. Guarantees that a change is told once: the events and the memory of them are committed together.
+
+import type { ServiceConfig } from '../config/config.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Batch } from '../model.ts';
+import { type Gauge, type GaugeOwner, writeGauges } from '../pipeline/encode/gauges.ts';
+import { LogsRequest } from '../pipeline/encode/logs.ts';
+import { WireWriter } from '../pipeline/encode/wire.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
+import type { ServiceClient } from '../service/client.ts';
+import type { ServiceError } from '../service/service-error.ts';
+import { type BackupEvent, backupEvents } from './backup-events.ts';
+import { backupGauges } from './backup-gauges.ts';
+import type { BackupMeter } from './backup-meter.ts';
+import { EndedSeries } from './ended-series.ts';
+import { BACKUPS_KIND, type KnownBackups, readKnown, saveKnown } from './known-backups.ts';
+import { readBackups } from './read-backups.ts';
+
+export interface ServiceBackupsOptions {
+  readonly service: ServiceConfig;
+  readonly client: ServiceClient;
+  readonly queue: Queue;
+  readonly clock: Clock;
+  readonly meter: BackupMeter;
+  /** How often it is read. */
+  readonly intervalMs: number;
+  /** The service as its metrics name it, now. */
+  readonly owner: () => Omit<GaugeOwner, 'scope'>;
+}
+
+export const BACKUPS_SCOPE = 'prom2otlp/backups';
+
+/** An answer that is older than so many intervals is no longer gone by. */
+const KNOWN_INTERVALS = 3;
+
+export class ServiceBackups {
+  readonly service: ServiceConfig;
+  readonly #options: ServiceBackupsOptions;
+  readonly #series = new EndedSeries();
+  readonly #writer = new WireWriter(1024);
+  #known: KnownBackups | null = null;
+  /** What the events so far amount to: of `known` once they are committed. */
+  #told: KnownBackups | null = null;
+  #isUp: boolean | null = null;
+  #error: ServiceError | null = null;
+
+  constructor(options: ServiceBackupsOptions) {
+    this.service = options.service;
+    this.#options = options;
+  }
+
+  /** The last answer; null where there is none that is young enough. */
+  get known(): KnownBackups | null {
+    const { clock, intervalMs } = this.#options;
+    const oldestMs = clock.nowMs() - KNOWN_INTERVALS * intervalMs;
+    return this.#known === null || this.#known.readAtMs < oldestMs ? null : this.#known;
+  }
+
+  /** Whether the schedules could be read the last time; null before the first. */
+  get isUp(): boolean | null {
+    return this.#isUp;
+  }
+
+  /** Why not, or why the backups could not be listed; null when all is well. */
+  get error(): ServiceError | null {
+    return this.#error;
+  }
+
+  /** Takes over what a former process knew. */
+  async restore(): Promise<void> {
+    this.#known = readKnown(await this.#options.queue.readState(BACKUPS_KIND, this.service.id));
+    this.#told = this.#known;
+  }
+
+  /** Asks the service once. The error where it could not be read, else null. */
+  async read(signal: AbortSignal): Promise<ServiceError | null> {
+    const { client, clock, meter } = this.#options;
+    const { id } = this.service;
+    const read = await readBackups({
+      client,
+      serviceId: id,
+      before: this.#known,
+      nowMs: () => clock.nowMs(),
+      signal,
+    });
+    if (!read.ok) {
+      if (read.error.kind !== 'aborted') this.fail(read.error);
+      return read.error;
+    }
+    if (this.#isUp === false) meter.recovered(id);
+    this.#isUp = true;
+    this.#error = read.backupsError;
+    this.#known = read.known;
+    meter.read();
+    if (read.backupsError !== null) meter.backupsFailed(id, read.backupsError);
+    await this.#tell(read.known);
+    return null;
+  }
+
+  /** It could not be read, for this reason. */
+  fail(error: ServiceError): void {
+    this.#isUp = false;
+    this.#error = error;
+    this.#options.meter.failed(this.service.id, error);
+  }
+
+  /** Appends the gauges of now; returns how many points that makes: none before the first answer. */
+  write(writer: WireWriter, nowMs: number): number {
+    if (this.#isUp === null) return 0;
+    const gauges: readonly Gauge[] = backupGauges(this.known, this.#isUp, nowMs);
+    const owner = { ...this.#options.owner(), scope: BACKUPS_SCOPE };
+    return writeGauges(writer, owner, this.#series.complete(gauges), nowMs);
+  }
+
+  /** Commits what has changed together with the memory of it; the next reading tells it again if that fails. */
+  async #tell(known: KnownBackups): Promise<void> {
+    const { queue, meter } = this.#options;
+    const { id } = this.service;
+    const events = backupEvents(id, this.#told, known);
+    const batches = events.length === 0 ? [] : [this.#batchOf(events, known.readAtMs)];
+    const state = [{ kind: BACKUPS_KIND, key: id, blob: saveKnown(known) }];
+    const outcome = await queue.commit({ batches, state, reads: [] });
+    if (outcome.kind === 'full' || outcome.kind === 'failed') {
+      meter.notQueued(
+        'events',
+        outcome.kind === 'full' ? 'the share of logs is full' : outcome.message,
+      );
+      return;
+    }
+    this.#told = known;
+    meter.events(id, events);
+  }
+
+  #batchOf(events: readonly BackupEvent[], madeAtMs: number): Batch {
+    const { identity, info } = this.#options.owner();
+    const request = new LogsRequest(this.#writer, identity, info, BACKUPS_SCOPE);
+    for (const { record, uid } of events) request.add(record, madeAtMs, [['log.record.uid', uid]]);
+    const payload = request.end();
+    const part = {
+      service: this.service.id,
+      points: events.length,
+      offset: 0,
+      length: payload.length,
+    };
+    return { signal: 'logs', payload, parts: [part], madeAtMs };
+  }
+}
