@@ -10,10 +10,15 @@ import {
   oracleEncodeMetrics,
 } from '../reference/oracle.ts';
 
-/** A gauge with `pointCount` points, whose values are 0, 1, 2 …; one Resource per service. */
-export function metricsBytes(service: string, pointCount: number, name = 'g'): Buffer {
+/** A gauge with `pointCount` points, whose values are 1, 2, 3 …; one Resource per service. */
+export function metricsBytes(
+  service: string,
+  pointCount: number,
+  name = 'g',
+  timeUnixNano = '1',
+): Buffer {
   const dataPoints = Array.from({ length: pointCount }, (_, i) => ({
-    timeUnixNano: '1',
+    timeUnixNano,
     asDouble: i + 1,
   }));
   return oracleEncodeMetrics({

@@ -2,15 +2,20 @@
 // found that the back end does not want. Answers come in, the next request and in the end the settlement come
 // out. It does no IO and knows no time, so the search can be followed in a test step by step.
 //
-// The largest piece goes first: when the requests are used up, what is left unsent is small. At most
-// REQUESTS_MAX answers are spent on a row; whatever is left then is set aside unsent.
+// Metrics are cut by time first, and the older piece goes first: a back end that takes no older samples must not be
+// made to refuse good ones. Of one time the largest piece goes first: when the requests are used up, what is left
+// unsent is small. What is refused after PATIENCE others is looked into last, so that many bad points cost the good
+// ones nothing. At most REQUESTS_MAX answers are spent on a row; whatever is left then is set aside unsent.
 
 import type { Signal } from '../../model.ts';
 import type { QueueRow, SetAside, Settlement } from '../queue/queue.ts';
 import { countPoints, firstPoint, halveRequest, middle } from '../queue/split.ts';
+import { cutAt, timesOf, timeToCutAt } from './cut-by-time.ts';
 
 /** How many requests one row may cost, not counting those that no answer came to (J.3). */
 export const REQUESTS_MAX = 64;
+/** After so many refusals in a row, what is refused next is put off: as many as it takes to find one point by its time. */
+export const PATIENCE = 12;
 /** What is kept of a refused piece: all of it, or its first point, within this many bytes. */
 export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 
@@ -25,6 +30,10 @@ interface Slice {
 export interface Piece {
   readonly slices: readonly Slice[];
   readonly points: number;
+  /** Of its oldest point; 0 where times do not matter, as those of log records. */
+  readonly fromNs: number;
+  /** It is looked into when nothing else is left. */
+  readonly isPutOff: boolean;
 }
 
 type Tally = { -readonly [key in keyof Settlement]: Settlement[key] };
@@ -35,6 +44,7 @@ export class Delivery {
   readonly #whole: Piece;
   #waiting: Piece[];
   #answerCount = 0;
+  #refusalsInRow = 0;
   readonly #tallies = new Map<string, Tally>();
   readonly #aside: SetAside[] = [];
   #refusal = { reason: '', atMs: 0 };
@@ -42,9 +52,8 @@ export class Delivery {
   constructor(row: QueueRow) {
     this.row = row;
     const none = Buffer.alloc(0);
-    this.#whole = pieceOf(
-      row.parts.map(({ service, points }) => ({ service, points, bytes: none })),
-    );
+    const slices = row.parts.map(({ service, points }) => ({ service, points, bytes: none }));
+    this.#whole = { slices, points: pointsIn(slices), fromNs: 0, isPutOff: false };
     this.#waiting = [this.#whole];
   }
 
@@ -66,6 +75,7 @@ export class Delivery {
   accept(rejected: number): void {
     const piece = this.#take();
     if (piece === undefined) return;
+    this.#refusalsInRow = 0;
     const shares = shareOut(rejected, piece);
     for (const [i, { service, points }] of piece.slices.entries()) {
       const tally = this.#tally(service);
@@ -83,12 +93,15 @@ export class Delivery {
     const piece = this.#take();
     if (piece === undefined) return;
     this.#refusal = { reason, atMs };
-    const whole = piece === this.#whole && raw !== null ? wholePiece(this.row, raw) : piece;
-    const halves = whole === this.#whole ? null : halvePiece(this.row.signal, whole);
-    if (halves === null) this.#putAside(whole, reason);
-    else this.#waiting.push(...halves);
+    this.#refusalsInRow++;
+    const { signal } = this.row;
+    const whole = piece === this.#whole && raw !== null ? slicesOf(this.row, raw) : piece.slices;
+    const halves = piece === this.#whole && raw === null ? null : halve(signal, whole);
+    const isPutOff = piece.isPutOff || this.#refusalsInRow > PATIENCE;
+    if (halves === null) this.#putAside({ ...piece, slices: whole }, reason);
+    else this.#waiting.push(...halves.map(half => pieceOf(signal, half, isPutOff)));
     // Stable: pieces of equal size keep their order.
-    this.#waiting.sort((a, b) => b.points - a.points);
+    this.#waiting.sort(byTurn);
     this.#endAtLimit();
   }
 
@@ -134,37 +147,70 @@ export function pieceBytes(piece: Piece): Buffer {
   return Buffer.concat(piece.slices.map(slice => slice.bytes));
 }
 
-function pieceOf(slices: readonly Slice[]): Piece {
-  return { slices, points: slices.reduce((sum, slice) => sum + slice.points, 0) };
+function pieceOf(signal: Signal, slices: readonly Slice[], isPutOff: boolean): Piece {
+  const times = signal === 'metrics' ? slices.flatMap(({ bytes }) => timesOf(bytes)) : [];
+  const fromNs = times.reduce((oldest, time) => Math.min(oldest, time), times[0] ?? 0);
+  return { slices, points: pointsIn(slices), fromNs, isPutOff };
 }
 
-function wholePiece(row: QueueRow, raw: Buffer): Piece {
-  return pieceOf(
-    row.parts.map(({ service, points, offset, length }) => ({
-      service,
-      points,
-      bytes: raw.subarray(offset, offset + length),
-    })),
-  );
+function pointsIn(slices: readonly Slice[]): number {
+  return slices.reduce((sum, slice) => sum + slice.points, 0);
 }
 
-/** Between services where there are several, else inside the one; null for a single point. */
-function halvePiece(signal: Signal, piece: Piece): readonly [Piece, Piece] | null {
-  const { slices } = piece;
+/** Which of two pieces is sent first. */
+function byTurn(a: Piece, b: Piece): number {
+  if (a.isPutOff !== b.isPutOff) return a.isPutOff ? 1 : -1;
+  const byTime = a.isPutOff ? 0 : a.fromNs - b.fromNs;
+  return byTime === 0 ? b.points - a.points : byTime;
+}
+
+function slicesOf(row: QueueRow, raw: Buffer): readonly Slice[] {
+  return row.parts.map(({ service, points, offset, length }) => ({
+    service,
+    points,
+    bytes: raw.subarray(offset, offset + length),
+  }));
+}
+
+type Halves = readonly [readonly Slice[], readonly Slice[]];
+
+/** By time, else between services, else inside the one; null for a single point. */
+function halve(signal: Signal, slices: readonly Slice[]): Halves | null {
+  const byTime = signal === 'metrics' ? halveByTime(slices) : null;
+  if (byTime !== null) return byTime;
   const [only] = slices;
   if (only === undefined) return null;
   if (slices.length > 1) {
     const cut = middle(slices.map(slice => slice.points));
-    return [pieceOf(slices.slice(0, cut)), pieceOf(slices.slice(cut))];
+    return [slices.slice(0, cut), slices.slice(cut)];
   }
   const halves = halveRequest(signal, only.bytes);
   if (halves === null) return null;
-  // The row's own count is the one in the account: the halves share it out, whatever the bytes hold.
-  const firstPoints = Math.min(countPoints(signal, halves[0]), only.points);
-  const { service } = only;
+  const [first, second] = shareSlice(signal, only, halves);
+  return [[first], [second]];
+}
+
+function halveByTime(slices: readonly Slice[]): Halves | null {
+  const time = timeToCutAt(slices.flatMap(({ bytes }) => timesOf(bytes)));
+  if (time === null) return null;
+  const pairs = slices.map(slice => shareSlice('metrics', slice, cutAt(slice.bytes, time)));
+  const hasBytes = ({ bytes }: Slice): boolean => bytes.length > 0;
   return [
-    pieceOf([{ service, points: firstPoints, bytes: halves[0] }]),
-    pieceOf([{ service, points: only.points - firstPoints, bytes: halves[1] }]),
+    pairs.map(([older]) => older).filter(hasBytes),
+    pairs.map(([, newer]) => newer).filter(hasBytes),
+  ];
+}
+
+/** The row's own count is the one in the account: the halves share it out, whatever the bytes hold. */
+function shareSlice(
+  signal: Signal,
+  { service, points }: Slice,
+  [first, second]: readonly [Buffer, Buffer],
+): readonly [Slice, Slice] {
+  const inFirst = second.length === 0 ? points : Math.min(countPoints(signal, first), points);
+  return [
+    { service, points: inFirst, bytes: first },
+    { service, points: points - inFirst, bytes: second },
   ];
 }
 

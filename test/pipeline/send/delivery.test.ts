@@ -14,6 +14,7 @@ import {
   logsBatch,
   logsBytes,
   metricsBatch,
+  metricsBytes,
 } from '../../support/otlp-requests.ts';
 
 function rowOf(batch: Batch): QueueRow {
@@ -30,6 +31,11 @@ interface Run {
 
 /** Plays a back end that refuses every request in which `isRefused` finds a point. */
 function run(batch: Batch, isRefused: (point: string) => boolean): Run {
+  return play(batch, points => points.some(isRefused));
+}
+
+/** Plays a back end that `refuses` requests with these points. */
+function play(batch: Batch, refuses: (points: readonly string[]) => boolean): Run {
   const delivery = new Delivery(rowOf(batch));
   const taken: string[] = [];
   let requestCount = 0;
@@ -37,7 +43,7 @@ function run(batch: Batch, isRefused: (point: string) => boolean): Run {
     requestCount++;
     const bytes = delivery.isSplit ? pieceBytes(piece) : batch.payload;
     const points = flatPoints(batch.signal, bytes);
-    if (points.some(isRefused)) delivery.refuse('bad point', 99, batch.payload);
+    if (refuses(points)) delivery.refuse('bad point', 99, batch.payload);
     else {
       delivery.accept(0);
       taken.push(...points);
@@ -76,6 +82,68 @@ test('one poisonous point of a thousand costs that point alone', () => {
       flatPoints('metrics', aside[0]?.sample ?? Buffer.alloc(0)).filter(hasValue(value)),
     ).toHaveLength(1);
   }
+});
+
+/**
+ * A back end as Prometheus is without a window for late samples: it dates a series of its own by the points of each
+ * service, and refuses a request with one that is older than what it has. Every service was at time 40 before.
+ */
+function runStrict(
+  services: Readonly<Record<string, readonly (readonly [points: number, time: number])[]>>,
+  poison: (point: string) => boolean = () => false,
+): Run {
+  const slices = Object.entries(services).map(([service, groups]) => ({
+    service,
+    points: groups.reduce((sum, [points]) => sum + points, 0),
+    bytes: Buffer.concat(groups.map(([points, time]) => timedBytes(service, points, time))),
+  }));
+  const newest = new Map<string, number>();
+  const newestOf = (service: string): number => newest.get(service) ?? 40;
+  return play(batchOf('metrics', slices, 0), points => {
+    const dated = points.map(point => [serviceOf(point), timeOf(point)] as const);
+    if (dated.some(([service, time]) => time < newestOf(service))) return true;
+    if (points.some(poison)) return true;
+    for (const [service, time] of dated) newest.set(service, Math.max(newestOf(service), time));
+    return false;
+  });
+}
+
+function timedBytes(service: string, pointCount: number, time: number): Buffer {
+  return metricsBytes(service, pointCount, 'g', String(time));
+}
+
+const serviceOf = (point: string): string => /"stringValue":"(.*?)"/.exec(point)?.[1] ?? '';
+const timeOf = (point: string): number => Number(/"timeUnixNano":"(\d+)"/.exec(point)?.[1]);
+
+test('samples that are too late for the back end cost those alone', () => {
+  const names = Array.from({ length: 10 }, (_, i) => `s${i}`);
+  const groups = (i: number) => [[30, 10 + i] as const, [90, 50 + i] as const, [6, 70] as const];
+  const services = Object.fromEntries(names.map((name, i) => [name, groups(i)]));
+  const { delivery, requestCount } = runStrict(services);
+  expect(requestCount).toBeLessThanOrEqual(REQUESTS_MAX);
+  for (const { accepted, setAside } of delivery.outcome().settlements)
+    expect([accepted, setAside]).toEqual([96, 30]);
+});
+
+test('one bad point among the oldest costs that point alone, though order is asked for', () => {
+  const isBad = hasValue(17);
+  const { delivery, requestCount } = runStrict(
+    {
+      a: [
+        [100, 41],
+        [300, 42],
+        [6, 43],
+      ],
+      b: [
+        [100, 44],
+        [300, 45],
+        [6, 46],
+      ],
+    },
+    point => isBad(point) && timeOf(point) === 41,
+  );
+  expect(requestCount).toBeLessThanOrEqual(REQUESTS_MAX);
+  expect(delivery.outcome().settlements.map(({ setAside }) => setAside)).toEqual([1, 0]);
 });
 
 test('one poisonous log record of five hundred costs that record alone', () => {
