@@ -51,8 +51,8 @@ test('the folder stays within its limit: what was kept longest goes', async () =
     const path = 'file' in keeping ? keeping.file : '';
     utimesSync(path, 1000 + age, 1000 + age);
   }
-  const ids = readdirSync(join(files.path, 'set-aside')).map(name => name[0]);
-  expect(ids.sort()).toEqual(['a', 'c']);
+  const ids = new Set(readdirSync(join(files.path, 'set-aside')).map(name => name[0]));
+  expect(ids).toEqual(new Set(['a', 'c']));
   await keep(kept, files.path, 'a');
   expect(readdirSync(join(files.path, 'set-aside'))).toHaveLength(2);
 });
