@@ -19,12 +19,15 @@ export interface BridgeTask {
   readonly sources: readonly PageSource[];
   /** What `otlp.metrics_endpoint` is. */
   readonly otlpUrl: string;
+  /** What differs in `metrics`. */
+  readonly metrics?: Readonly<Record<string, unknown>>;
   /** Asked again and again once all pages have been served. */
   readonly hasArrived: () => Promise<boolean>;
 }
 
 /** Runs a daemon from the first page to the arrival of the last. */
-export async function bridgePages({ sources, otlpUrl, hasArrived }: BridgeTask): Promise<void> {
+export async function bridgePages(task: BridgeTask): Promise<void> {
+  const { sources, otlpUrl, metrics = {}, hasArrived } = task;
   const started: Running[] = [];
   try {
     const servers: PageServerRunning[] = [];
@@ -41,7 +44,7 @@ export async function bridgePages({ sources, otlpUrl, hasArrived }: BridgeTask):
     const files = await configureBridge({
       services,
       otlp: { metrics_endpoint: otlpUrl },
-      metrics: { interval: '1s', path: `/${NAME}`, stale_after: '2s' },
+      metrics: { interval: '1s', path: `/${NAME}`, stale_after: '2s', ...metrics },
     });
     started.push(await startBridge(files, services));
     await until(() => isServed(sources, servers), PATIENCE_MS);
