@@ -34,7 +34,7 @@ export class Watch {
     const prefixOf = (id: string): string =>
       config.metrics.namespace === 'prefix' ? `${id}.` : '';
     this.watchers = planTargets(config).map(({ id, services, api }) => {
-      const client = new ServiceClient({ http: clients.get(api) });
+      const client = new ServiceClient({ http: clients.get(api), paths: config.backups.endpoints });
       const shared = { client, queue, clock, meter };
       return new BackupWatcher({
         id,

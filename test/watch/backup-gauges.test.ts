@@ -1,0 +1,159 @@
+// The table of docs/backups.md, row by row.
+
+import { describe, expect, test } from 'vitest';
+import { backupGauges } from '../../src/watch/backup-gauges.ts';
+import { EndedSeries } from '../../src/watch/ended-series.ts';
+import {
+  addTypes,
+  type KnownBackups,
+  readKnown,
+  saveKnown,
+  typeAmong,
+} from '../../src/watch/known-backups.ts';
+import { type KnownSchedule, outlookOf } from '../../src/watch/known-schedule.ts';
+import type { Gauge } from '../../src/pipeline/encode/gauges.ts';
+
+const NOW = Date.UTC(2026, 2, 4, 9);
+const HOUR_MS = 3_600_000;
+
+function schedule(changes: Partial<KnownSchedule> = {}): KnownSchedule {
+  return {
+    id: '1',
+    type: 'full',
+    schedule: '0 2 * * *',
+    status: 'Scheduled',
+    isSuspended: false,
+    scheduledAtMs: null,
+    ...changes,
+  };
+}
+
+function known(changes: Partial<KnownBackups> = {}): KnownBackups {
+  return { schedules: [schedule()], types: ['full'], finishedAtMs: {}, readAtMs: NOW, ...changes };
+}
+
+/** Each point as `name{attributes} value`, without what counts to nothing. */
+function shown(gauges: readonly Gauge[], isZeroShown = false): readonly string[] {
+  return gauges.flatMap(({ name, points }) =>
+    points
+      .filter(({ value }) => isZeroShown || value !== 0 || !name.endsWith('_schedules'))
+      .map(({ attributes, value }) => {
+        const labels = attributes.map(([key, text]) => `${key}=${text}`).join(',');
+        return `${name.replace('prom2otlp_backup_', '')}{${labels}} ${value}`;
+      }),
+  );
+}
+
+test('a schedule has one state and, if it will run, a next time', () => {
+  const check = (changes: Partial<KnownSchedule>, state: string, next: string | null): void => {
+    const nextRunMs = next === null ? null : Date.parse(next);
+    expect(outlookOf(schedule(changes), NOW)).toEqual({ state, nextRunMs });
+  };
+  check({}, 'active', '2026-03-05T02:00Z');
+  check({ schedule: '30 9 * * *' }, 'active', '2026-03-04T09:30Z');
+  check({ schedule: '0 0 29 2 *' }, 'active', '2028-02-29T00:00Z');
+  check({ isSuspended: true }, 'suspended', null);
+  check({ isSuspended: true, status: 'Failed' }, 'suspended', null);
+  check({ status: 'Failed' }, 'failed', '2026-03-05T02:00Z');
+  check({ status: 'last run: ERROR' }, 'failed', '2026-03-05T02:00Z');
+  check({ schedule: '0 0 30 2 *' }, 'ended', null);
+  check({ schedule: 'once', scheduledAtMs: NOW + 1 }, 'active', '2026-03-04T09:00:00.001Z');
+  check({ schedule: 'Once', scheduledAtMs: NOW }, 'ended', null);
+  check({ schedule: 'once' }, 'unknown', null);
+  check({ schedule: 'daily' }, 'unknown', null);
+  check({ schedule: '0 0 2 * * *' }, 'unknown', null);
+  check({ schedule: '' }, 'unknown', null);
+});
+
+describe('the gauges', () => {
+  test('of one daily full backup', () => {
+    const finishedAtMs = { full: NOW - 7 * HOUR_MS };
+    expect(shown(backupGauges(known({ finishedAtMs }), true, NOW))).toEqual([
+      'up{} 1',
+      'schedules{type=full,state=active} 1',
+      'full_scheduled{} 1',
+      `next_run_timestamp_seconds{type=full} ${Date.UTC(2026, 2, 5, 2) / 1000}`,
+      'next_run_seconds{type=full} 61200',
+      'last_finished_age_seconds{type=full} 25200',
+    ]);
+  });
+
+  test('of a service without any schedule are values, not missing', () => {
+    expect(shown(backupGauges(known({ schedules: [] }), true, NOW), true)).toEqual([
+      'up{} 1',
+      'schedules{type=full,state=active} 0',
+      'schedules{type=full,state=suspended} 0',
+      'schedules{type=full,state=ended} 0',
+      'schedules{type=full,state=failed} 0',
+      'schedules{type=full,state=unknown} 0',
+      'full_scheduled{} 0',
+    ]);
+  });
+
+  test('say that a full backup is scheduled only where one will run', () => {
+    const check = (changes: Partial<KnownSchedule>, value: number): void =>
+      expect(shown(backupGauges(known({ schedules: [schedule(changes)] }), true, NOW))).toContain(
+        `full_scheduled{} ${value}`,
+      );
+    check({ status: 'Failed' }, 1);
+    check({ schedule: 'once', scheduledAtMs: NOW + HOUR_MS }, 1);
+    check({ isSuspended: true }, 0);
+    check({ type: 'incremental' }, 0);
+    check({ type: 'unknown' }, 0);
+    check({ schedule: 'once', scheduledAtMs: NOW - HOUR_MS }, 0);
+    check({ schedule: 'daily' }, 0);
+  });
+
+  test('take the soonest run of each type', () => {
+    const schedules = [
+      schedule({ id: '1' }),
+      schedule({ id: '2', schedule: '0 12 * * *' }),
+      schedule({ id: '3', type: 'log', schedule: '0 * * * *' }),
+    ];
+    const gauges = backupGauges(known({ schedules, types: ['full', 'log'] }), true, NOW);
+    expect(shown(gauges)).toEqual(
+      expect.arrayContaining([
+        'schedules{type=full,state=active} 2',
+        'schedules{type=log,state=active} 1',
+        'next_run_seconds{type=full} 10800',
+        'next_run_seconds{type=log} 3600',
+      ]),
+    );
+  });
+
+  test('without an answer are one', () => {
+    expect(shown(backupGauges(null, false, NOW))).toEqual(['up{} 0']);
+  });
+});
+
+test('types are bounded: those beyond count together', () => {
+  const many = Array.from({ length: 40 }, (_, i) => `t${i}`);
+  const types = addTypes([], many);
+  expect(types).toHaveLength(16);
+  expect(types[0]).toBe('full');
+  expect(addTypes(types, ['late'])).toEqual(types);
+  expect(typeAmong(types, 't3')).toBe('t3');
+  const schedules = [schedule({ type: 't38' }), schedule({ type: 't39' })];
+  const gauges = backupGauges(known({ schedules, types }), true, NOW);
+  expect(shown(gauges)).toContain('schedules{type=other,state=active} 2');
+});
+
+test('a series that ends is marked once', () => {
+  const series = new EndedSeries();
+  const first = backupGauges(known(), true, NOW);
+  expect(series.complete(first)).toEqual(first);
+  const second = backupGauges(known({ schedules: [] }), true, NOW);
+  expect(shown(series.complete(second)).filter(line => line.endsWith('null'))).toEqual([
+    'next_run_timestamp_seconds{type=full} null',
+    'next_run_seconds{type=full} null',
+  ]);
+  expect(series.complete(second)).toEqual(second);
+});
+
+test('what is known survives as a blob, and a blob that is none is the first answer', () => {
+  const all = known({ finishedAtMs: { full: 1 } });
+  expect(readKnown(saveKnown(all))).toEqual(all);
+  for (const blob of ['', '{}', '[]', '{"schedules":1}'])
+    expect(readKnown(Buffer.from(blob))).toBeNull();
+  expect(readKnown(null)).toBeNull();
+});

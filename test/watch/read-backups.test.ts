@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import { readBackups } from '../../src/watch/read-backups.ts';
+import type { KnownBackups } from '../../src/watch/known-backups.ts';
+import { type ScriptedAnswer, scriptedService } from '../support/service-client.ts';
+
+const NOW = Date.UTC(2026, 2, 4, 9);
+const ENDED = '2026-03-04T02:10:00Z';
+
+interface Answers {
+  readonly schedules: ScriptedAnswer;
+  readonly backups?: ScriptedAnswer;
+}
+
+async function read({ schedules, backups = { body: [] } }: Answers, before?: KnownBackups) {
+  await using service = await scriptedService(({ path }) =>
+    path.includes('/schedules') ? schedules : backups,
+  );
+  return await readBackups({
+    client: service.client,
+    serviceId: 'db1',
+    before: before ?? null,
+    nowMs: () => NOW,
+    signal: new AbortController().signal,
+  });
+}
+
+async function knownOf(answers: Answers, before?: KnownBackups): Promise<KnownBackups> {
+  const result = await read(answers, before);
+  if (!result.ok) throw new Error(result.error.message);
+  return result.known;
+}
+
+describe('schedules', () => {
+  test('are read in the words of the service', async () => {
+    const one = {
+      id: 7,
+      service_id: 'db1',
+      type: 'Full',
+      schedule: '0 2 * * *',
+      status: 'Scheduled',
+      suspended: true,
+      scheduled_at: ENDED,
+    };
+    expect((await knownOf({ schedules: { body: { schedules: [one] } } })).schedules).toEqual([
+      {
+        id: '7',
+        type: 'full',
+        schedule: '0 2 * * *',
+        status: 'Scheduled',
+        isSuspended: true,
+        // Moves on with every run: no change.
+        scheduledAtMs: null,
+      },
+    ]);
+  });
+
+  test('with nothing in them are schedules, too', async () => {
+    const body = [{}, { schedule: 'once', scheduled_at: ENDED }];
+    const { schedules } = await knownOf({ schedules: { body } });
+    expect(schedules).toMatchObject([
+      { id: 'unknown ', type: 'unknown', schedule: '', status: '', isSuspended: false },
+      { id: 'unknown once', scheduledAtMs: Date.parse(ENDED) },
+    ]);
+  });
+
+  test('of which some are missing are none at all', async () => {
+    expect(await read({ schedules: { body: [{ id: 1 }, 'x'] } })).toMatchObject({
+      ok: false,
+      error: { kind: 'unreadable', message: expect.stringContaining('not the whole list') },
+    });
+    expect(await read({ schedules: { status: 500 } })).toMatchObject({ error: { kind: 'server' } });
+  });
+});
+
+describe('the last backup', () => {
+  const schedules = { body: [] };
+  const backup = { service_id: 'db1', type: 'full', status: 'Succeeded', end_time: ENDED };
+  const before: KnownBackups = {
+    schedules: [],
+    types: ['full', 'log'],
+    finishedAtMs: { full: 7 },
+    readAtMs: 1,
+  };
+
+  test('is the newest that succeeded, by type', async () => {
+    const body = {
+      backups: [
+        { ...backup, end_time: '2026-03-01T00:00:00Z' },
+        backup,
+        { ...backup, status: 'Failed', end_time: '2026-03-04T08:00:00Z' },
+        { ...backup, status: 'Unsuccessful', end_time: '2026-03-04T08:00:00Z' },
+        { ...backup, end_time: 'soon' },
+        { ...backup, type: 'Log', status: undefined, end_time: '2026-03-04T08:30:00Z' },
+        { ...backup, service_id: 'db2', end_time: '2026-03-04T08:59:00Z' },
+      ],
+    };
+    const { finishedAtMs, types } = await knownOf({ schedules, backups: { body } });
+    expect(finishedAtMs).toEqual({
+      full: Date.parse(ENDED),
+      log: Date.parse('2026-03-04T08:30:00Z'),
+    });
+    expect(types).toEqual(['full', 'log']);
+  });
+
+  test('is unknown where the service does not tell of backups', async () => {
+    const { finishedAtMs } = await knownOf({ schedules, backups: { status: 404 } }, before);
+    expect(finishedAtMs).toEqual({});
+  });
+
+  test('stays what it was while the list cannot be read, which is told', async () => {
+    const result = await read({ schedules, backups: { status: 503 } }, before);
+    expect(result).toMatchObject({
+      ok: true,
+      known: { finishedAtMs: { full: 7 }, types: ['full', 'log'], readAtMs: NOW },
+      backupsError: { kind: 'server' },
+    });
+  });
+});
