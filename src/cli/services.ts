@@ -1,0 +1,151 @@
+// `services`: the database services that a key can see, read from the labels of one metrics page.
+
+import { type CatalogLookup, createCatalogLookup } from '../catalog/lookup.ts';
+import { BodyBufferPool } from '../lib/body-buffer.ts';
+import { Counters } from '../lib/counters.ts';
+import { printableJson } from '../lib/printable.ts';
+import { SeriesTable } from '../model.ts';
+import { Scraper } from '../pipeline/collect/scrape.ts';
+import { Decoding } from '../pipeline/decode/decode.ts';
+import { labelValue } from '../pipeline/decode/series-key.ts';
+import { keyOfRow } from '../pipeline/derive/find-series.ts';
+import { withProgress } from './progress.ts';
+import { ACCESS_HELP, ACCESS_OPTIONS, type OpenService, withServices } from './service-access.ts';
+import { renderTable } from './table.ts';
+import { readArgs, refuseWords, type Verb, type VerbContext } from './verb.ts';
+
+const VERB = 'services';
+
+/** One database service as its labels tell. */
+export interface SeenService {
+  /** '' for series without a `namespace`. */
+  readonly id: string;
+  readonly name: string;
+  readonly topology: string;
+  readonly servers: readonly { readonly name: string; readonly type: string }[];
+  /** Of names, by prefix: engine, multimaster, dist, proxy, process, other. */
+  readonly families: readonly string[];
+  readonly series: number;
+}
+
+export const verb: Verb = {
+  summary: 'the database services that the key can see',
+  help: `
+Usage: prom2otlp services (--config FILE | --base-url URL [--key-file FILE]) [--service-id ID] [--json]
+
+Reads the metrics page once and shows what its labels say: each database service with its id, name, servers,
+topology, and the families of its series.
+
+  ${ACCESS_HELP}
+  --json             JSON: [{id, name, topology, servers: [{name, type}], families, series}]
+
+Exit: 0 shown, 1 when a page could not be read or --service-id is not on it, 2 for a mistake.
+
+Examples:
+  PROM2OTLP_API_KEY=… prom2otlp services --base-url https://api.example.com
+  prom2otlp services --config /etc/prom2otlp.yaml --json`,
+  run: context => {
+    const options = { ...ACCESS_OPTIONS, json: { type: 'boolean' } } as const;
+    const { values, words } = readArgs(VERB, context.args, options);
+    refuseWords(VERB, words);
+    const wanted = values['service-id'];
+    return withServices(VERB, values, context, async services => {
+      let code = 0;
+      const seen: SeenService[] = [];
+      for (const service of services) {
+        const found = await withProgress(
+          context,
+          'reading the page',
+          readServices(service, context),
+        );
+        if (typeof found === 'string') {
+          context.err.line(found);
+          code = 1;
+        } else seen.push(...found.filter(({ id }) => wanted === undefined || id === wanted));
+      }
+      if (wanted !== undefined && code === 0 && seen.length === 0) {
+        context.err.line(`no series on the page is of the service ${JSON.stringify(wanted)}`);
+        code = 1;
+      }
+      print(context, seen, values.json === true);
+      return code;
+    });
+  },
+};
+
+/** The services on the page of one API, or why there is no page. */
+async function readServices(
+  { config, target, http }: OpenService,
+  { clock }: VerbContext,
+): Promise<readonly SeenService[] | string> {
+  const { limits, prefixes } = config.metrics;
+  const result = await new Scraper({
+    target,
+    client: http,
+    bodyBytesMax: limits.bodyBytes,
+    buffers: new BodyBufferPool(),
+    clock,
+    counters: new Counters(),
+  }).scrape();
+  if (result.kind === 'failure') return `${result.message}; ${result.hint}`;
+  const table = new SeriesTable();
+  const decoding = new Decoding(result.page, table, limits);
+  while (!decoding.step(Infinity));
+  return servicesIn(table, createCatalogLookup(prefixes));
+}
+
+/** What the series of one service say about it. */
+class Collected {
+  readonly names = new Set<string>();
+  readonly topologies = new Set<string>();
+  /** Names to types. */
+  readonly servers = new Map<string, string>();
+  readonly families = new Set<string>();
+  series = 0;
+}
+
+/** By id. */
+function servicesIn(table: SeriesTable, catalog: CatalogLookup): readonly SeenService[] {
+  const found = new Map<string, Collected>();
+  for (let row = 0; row < table.count; row++) {
+    const key = keyOfRow(table, row);
+    const id = labelValue(key, 'namespace');
+    const one = found.get(id) ?? new Collected();
+    found.set(id, one);
+    one.series++;
+    one.families.add(catalog.familyOf(key.name));
+    add(one.names, labelValue(key, 'service_name'));
+    add(one.topologies, labelValue(key, 'topology_type'));
+    const server = labelValue(key, 'server_name');
+    if (server !== '') one.servers.set(server, labelValue(key, 'server_type'));
+  }
+  const byId = [...found].sort(([a], [b]) => (a < b ? -1 : 1));
+  return byId.map(([id, { names, topologies, servers, families, series }]) => ({
+    id,
+    name: [...names].join(', '),
+    topology: [...topologies].join(', '),
+    servers: [...servers].map(([name, type]) => ({ name, type })),
+    families: [...families].sort(),
+    series,
+  }));
+}
+
+function add(texts: Set<string>, text: string): void {
+  if (text !== '') texts.add(text);
+}
+
+function print({ out }: VerbContext, seen: readonly SeenService[], isJson: boolean): void {
+  if (isJson) return out.line(printableJson(seen));
+  const head = ['ID', 'NAME', 'TOPOLOGY', 'SERVERS', 'FAMILIES', 'SERIES'];
+  const rows = seen.map(({ id, name, topology, servers, families, series }) => [
+    id === '' ? '(no namespace)' : id,
+    name,
+    topology,
+    servers.map(one => (one.type === '' ? one.name : `${one.name} (${one.type})`)).join(', '),
+    families.join(', '),
+    String(series),
+  ]);
+  out.line(
+    seen.length === 0 ? 'no services' : renderTable([head, ...rows], { width: out.columns }),
+  );
+}
