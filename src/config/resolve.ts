@@ -3,7 +3,7 @@
 
 import { dirname, resolve } from 'node:path';
 import { bug } from '../errors.ts';
-import { shardOf } from '../lib/shard.ts';
+import { dealShards } from '../lib/shard.ts';
 import type { Signal } from '../model.ts';
 import type { ApiConfig, Config, OtlpConfig, Secret, ServiceConfig } from './config.ts';
 import { GRPC_ENDPOINT } from './defaults.ts';
@@ -30,7 +30,9 @@ export function resolveConfig(input: ResolveInput): Config {
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
   const services = resolveServices(input);
   const { index, count } = keys.shard;
-  const isOurs = ({ id }: ServiceConfig): boolean => shardOf(id, count) === index;
+  const ids = services.map(({ id }) => id);
+  const shards = dealShards(ids, count);
+  const isOurs = ({ id }: ServiceConfig): boolean => shards.get(id) === index;
   return {
     file,
     services: services.filter(isOurs),

@@ -1,18 +1,52 @@
-// Deals names to a number of shards, the same on every machine. When a shard is added, only those names move that it
-// gets: one of n. The algorithm is the jump consistent hash of Lamping and Veach, https://arxiv.org/abs/1406.2294.
+// Deals names to a number of shards, the same on every machine. Each shard has a score for each name, and the highest
+// takes it (rendezvous hashing, Thaler and Ravishankar 1998): when a shard is added, only those names move that it
+// gets. Names that are known together are dealt so that no shard gets many more than its share: a full one passes
+// what it would get on to the next in the order of the scores (as in consistent hashing with bounded loads,
+// https://arxiv.org/abs/1608.01350).
 
 import { createHash } from 'node:crypto';
 
-const MULTIPLIER = 2_862_933_555_777_941_757n;
+/** How much more than its even share a shard may get. */
+const SLACK = 1.01;
 
-/** The shard of a name: from 0 to `count` - 1. */
+/** The shard of a name by itself: from 0 to `count` - 1. */
 export function shardOf(name: string, count: number): number {
-  let key = createHash('sha256').update(name).digest().readBigUInt64BE(0);
-  let shard = 0;
-  for (let next = 0; next < count; ) {
-    shard = next;
-    key = BigInt.asUintN(64, key * MULTIPLIER + 1n);
-    next = Math.floor((shard + 1) * (2 ** 31 / (Number(key >> 33n) + 1)));
+  return highest(digestOf(name), count, () => true);
+}
+
+/** The shards of all names together, none with more than SLACK times its even share. */
+export function dealShards(names: readonly string[], count: number): ReadonlyMap<string, number> {
+  const digests = [...new Set(names)].map(name => [digestOf(name), name] as const);
+  // Not in the order of the configuration, which must not matter.
+  digests.sort(([a, nameA], [b, nameB]) => a - b || (nameA < nameB ? -1 : 1));
+  const room = Array.from({ length: count }, () => Math.ceil((digests.length / count) * SLACK));
+  const shards = new Map<string, number>();
+  for (const [digest, name] of digests) {
+    const shard = highest(digest, count, shard => (room[shard] ?? 0) > 0);
+    room[shard] = (room[shard] ?? 0) - 1;
+    shards.set(name, shard);
   }
-  return shard;
+  return shards;
+}
+
+function digestOf(name: string): number {
+  return createHash('sha256').update(name).digest().readUInt32BE(0);
+}
+
+/** Of the shards that may have it, the one with the highest score. */
+function highest(digest: number, count: number, may: (shard: number) => boolean): number {
+  let [best, bestScore] = [0, -1];
+  for (let shard = 0; shard < count; shard++) {
+    const score = mix(digest ^ mix(shard + 1));
+    if (score > bestScore && may(shard)) [best, bestScore] = [shard, score];
+  }
+  return best;
+}
+
+/** Spreads 32 bits evenly: the finalizer of MurmurHash3. */
+function mix(bits: number): number {
+  let hash = bits;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2_ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
 }

@@ -44,8 +44,11 @@ const ID_LENGTH = 16;
 export function planTargets(
   config: Pick<Config, 'services' | 'elsewhere' | 'shard' | 'unconfiguredServices' | 'metrics'>,
 ): readonly Target[] {
-  const { shard } = config;
-  const takes = (id: string): boolean => shardOf(id, shard.count) !== shard.index;
+  const { shard, services, elsewhere } = config;
+  const own = new Set(services.map(({ id }) => id));
+  const others = new Set(elsewhere.map(({ id }) => id));
+  const takes = (id: string): boolean =>
+    others.has(id) || (!own.has(id) && shardOf(id, shard.count) !== shard.index);
   const isNeeded = ({ own }: Group): boolean =>
     own.length > 0 || config.unconfiguredServices === 'send';
   return groupServices(config)

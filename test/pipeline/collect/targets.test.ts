@@ -5,7 +5,7 @@ import type {
   MetricsConfig,
   ServiceConfig,
 } from '../../../src/config/config.ts';
-import { shardOf } from '../../../src/lib/shard.ts';
+import { dealShards } from '../../../src/lib/shard.ts';
 import { planTargets, type Target } from '../../../src/pipeline/collect/targets.ts';
 import { testApi, testSecret } from '../../support/test-api.ts';
 
@@ -63,8 +63,12 @@ describe('with several shards', () => {
     unconfiguredServices: Config['unconfiguredServices'],
   ): readonly (readonly Target[])[] {
     const count = 3;
+    const dealt = dealShards(
+      all.map(({ id }) => id),
+      count,
+    );
     return [0, 1, 2].map(index => {
-      const isOurs = ({ id }: ServiceConfig): boolean => shardOf(id, count) === index;
+      const isOurs = ({ id }: ServiceConfig): boolean => dealt.get(id) === index;
       return planTargets({
         services: all.filter(isOurs),
         elsewhere: all.filter(one => !isOurs(one)),
