@@ -6,8 +6,8 @@ import { dirname } from 'node:path';
 import { CONTENDERS } from './contenders/all.ts';
 import { Bench } from './bench.ts';
 import { HELP, type Options, readOptions } from './options.ts';
+import { writeTables } from './report/documents.ts';
 import { goalLines } from './report/goals.ts';
-import { writeTable } from './report/readme.ts';
 import type { Results } from './report/results.ts';
 import { problemsOf, resultLines } from './report/tables.ts';
 import { scenarios } from './scenarios.ts';
@@ -15,7 +15,7 @@ import { scenarios } from './scenarios.ts';
 async function main(args: readonly string[]): Promise<number> {
   const options = readOptions(args);
   if (options.mode === 'run') return await run(options);
-  if (options.mode === 'table') writeTable();
+  if (options.mode === 'table') writeTables();
   else print(options.mode === 'list' ? list() : [HELP]);
   return 0;
 }

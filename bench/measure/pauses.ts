@@ -13,18 +13,19 @@ export interface Pauses {
   readonly cpuMsMax: number;
   /** The same with the waits: for the disk, and for a processor. */
   readonly wallMsMax: number;
-  /** The longest work before the window: the program's start, and the first pages. */
-  readonly startCpuMsMax: number;
+  /** The longest work on the pages before the window. */
+  readonly firstPagesCpuMsMax: number;
 }
 
-export function readPauses(file: string, windowStartMs: number): Pauses {
+/** Of the window, and of the time between the first page and it. */
+export function readPauses(file: string, firstPageMs: number, windowStartMs: number): Pauses {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
   const pauses = lines.map(line => JSON.parse(line) as Pause);
   const within = pauses.filter(({ atMs }) => atMs >= windowStartMs);
-  const before = pauses.filter(({ atMs }) => atMs < windowStartMs);
+  const before = pauses.filter(({ atMs }) => atMs >= firstPageMs && atMs < windowStartMs);
   return {
     cpuMsMax: Math.max(0, ...within.map(({ cpuMs }) => cpuMs)),
     wallMsMax: Math.max(0, ...within.map(({ wallMs }) => wallMs)),
-    startCpuMsMax: Math.max(0, ...before.map(({ cpuMs }) => cpuMs)),
+    firstPagesCpuMsMax: Math.max(0, ...before.map(({ cpuMs }) => cpuMs)),
   };
 }

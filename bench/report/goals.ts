@@ -1,4 +1,164 @@
-import type { Results } from './results.ts';
-export function goalLines(_results: Results): string[] {
-  return [];
+// What the project has set itself, held against the results. A goal whose runs are missing or incomplete is neither met
+// nor missed.
+
+import { pacedOf, ratioOf, type Results } from './results.ts';
+import { table } from './tables.ts';
+import { megabytes, percent } from './words.ts';
+
+export interface Goal {
+  readonly name: string;
+  readonly target: string;
+  readonly measured: string;
+  /** null: not measured. */
+  readonly isMet: boolean | null;
+}
+
+export function goalsOf(results: Results): readonly Goal[] {
+  return [
+    ...costGoals(results),
+    ...sidecarGoals(results),
+    ...growthGoals(results),
+    wireGoal(results),
+    pauseGoal(results),
+  ];
+}
+
+export function goalLines(results: Results): string[] {
+  const rows = goalsOf(results).filter(({ isMet }) => isMet !== null);
+  return table(
+    ['goal', 'target', 'measured', ''],
+    rows.map(goal => [goal.name, goal.target, goal.measured, verdict(goal)]),
+  );
+}
+
+export function verdict({ isMet }: Goal): string {
+  if (isMet === null) return 'not measured';
+  return isMet ? 'met' : 'MISSED';
+}
+
+function goal(
+  name: string,
+  target: string,
+  measured: { readonly text: string; readonly isMet: boolean } | null,
+): Goal {
+  return measured === null
+    ? { name, target, measured: '', isMet: null }
+    : { name, target, measured: measured.text, isMet: measured.isMet };
+}
+
+/** How many times ours each of the others must cost at least. */
+const RATIOS: Readonly<Record<string, number>> = {
+  vmagent: 4,
+  'prometheus-agent': 6,
+  collector: 8,
+  'plain-stack': 15,
+};
+
+function costGoals(results: Results): Goal[] {
+  const ratioGoal = (scenario: string, contender: string, least: number): Goal => {
+    const ratio = ratioOf(results, scenario, contender);
+    const target = least === 1 ? 'at most as much' : `at most 1/${least}`;
+    const text = ratio === null ? '' : `1/${ratio.toFixed(1)}`;
+    return goal(
+      `CPU per sample, ${scenario}, of ${contender}'s`,
+      target,
+      ratio === null ? null : { text, isMet: ratio >= least },
+    );
+  };
+  return [
+    ...['fleet', 'targets-large'].flatMap(scenario =>
+      Object.entries(RATIOS).map(([contender, least]) => ratioGoal(scenario, contender, least)),
+    ),
+    ratioGoal('targets', 'vmagent', 1),
+  ];
+}
+
+const SIDECAR_BYTES_MAX = 90e6;
+const SIDECAR_CPU_PERCENT_MAX = 0.2;
+const START_MS_MAX = 500;
+
+function sidecarGoals(results: Results): Goal[] {
+  const sidecar = pacedOf(results, 'sidecar', 'ours');
+  const start = results.start.find(({ contender }) => contender === 'ours');
+  const median = start?.milliseconds[start.milliseconds.length >> 1];
+  return [
+    goal(
+      'memory of a sidecar after 10 minutes',
+      `at most ${megabytes(SIDECAR_BYTES_MAX)}`,
+      sidecar && {
+        text: megabytes(sidecar.lastBytes),
+        isMet: sidecar.lastBytes <= SIDECAR_BYTES_MAX,
+      },
+    ),
+    goal(
+      'processor of a sidecar',
+      `under ${percent(SIDECAR_CPU_PERCENT_MAX)} of a core`,
+      sidecar && {
+        text: percent(sidecar.cpuPercent),
+        isMet: sidecar.cpuPercent < SIDECAR_CPU_PERCENT_MAX,
+      },
+    ),
+    goal(
+      'start to the first accepted point',
+      `under ${START_MS_MAX} ms`,
+      median === undefined ? null : { text: `${median} ms`, isMet: median < START_MS_MAX },
+    ),
+  ];
+}
+
+const MILLION_BYTES_MAX = 600e6;
+const FLAT_FROM = 10_000;
+const FLAT_WITHIN = 1.2;
+
+function growthGoals({ growth }: Results): Goal[] {
+  const million = growth.find(({ series }) => series === 1_000_000) ?? null;
+  const costs = growth.filter(({ series }) => series >= FLAT_FROM).map(run => run.nsPerSample);
+  const spread = Math.max(...costs) / Math.min(...costs);
+  return [
+    goal(
+      'memory with 1,000,000 series',
+      `at most ${megabytes(MILLION_BYTES_MAX)}`,
+      million && {
+        text: megabytes(million.lastBytes),
+        isMet: million.lastBytes <= MILLION_BYTES_MAX,
+      },
+    ),
+    goal(
+      'cost per sample from 10,000 to 1,000,000 series',
+      'within 20 %',
+      million && {
+        text: `within ${percent((spread - 1) * 100, 0)}`,
+        isMet: spread <= FLAT_WITHIN,
+      },
+    ),
+  ];
+}
+
+/** Two runs of gzip differ by where the requests are cut. */
+const WIRE_TOLERANCE = 1.005;
+
+function wireGoal({ paced }: Results): Goal {
+  const shares = paced.flatMap(({ wireBytesPerSample, gzip1BytesPerSample }) =>
+    gzip1BytesPerSample === null ? [] : [wireBytesPerSample / gzip1BytesPerSample],
+  );
+  const most = Math.max(...shares);
+  return goal(
+    'bytes sent, of what gzip level 1 makes of the same',
+    'at most 100 %',
+    shares.length === 0 ? null : { text: percent(most * 100, 1), isMet: most <= WIRE_TOLERANCE },
+  );
+}
+
+const PAUSE_MS_MAX = 50;
+
+function pauseGoal({ paced }: Results): Goal {
+  const pauses = paced.flatMap(result => (result.pauses === null ? [] : [result.pauses.cpuMsMax]));
+  const longest = Math.max(...pauses);
+  return goal(
+    'longest pause of the event loop, fsync apart',
+    `at most ${PAUSE_MS_MAX} ms`,
+    pauses.length === 0
+      ? null
+      : { text: `${longest.toFixed(0)} ms`, isMet: longest <= PAUSE_MS_MAX },
+  );
 }

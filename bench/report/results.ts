@@ -52,6 +52,7 @@ export function pacedOf(
     nsPerSample: mean(({ nsPerSample }) => nsPerSample),
     cpuPercent: mean(({ cpuPercent }) => cpuPercent),
     residentBytes: mean(({ residentBytes }) => residentBytes),
+    lastBytes: mean(({ lastBytes }) => lastBytes),
     peakBytes: Math.max(...of.map(({ peakBytes }) => peakBytes)),
     wireBytesPerSample: mean(({ wireBytesPerSample }) => wireBytesPerSample),
   };

@@ -1,6 +1,7 @@
 // Results as lines for a terminal.
 
 import { type Results, isWhole, ratioOf } from './results.ts';
+import { megabytes, percent } from './words.ts';
 
 export function resultLines(results: Results): string[] {
   return [
@@ -38,9 +39,9 @@ function pacedLines(results: Results): string[] {
       contender,
       result.nsPerSample.toFixed(0),
       ratio === null ? '' : `${ratio.toFixed(2)} x`,
-      `${result.cpuPercent.toFixed(2)} %`,
-      mebibytes(result.residentBytes),
-      mebibytes(result.peakBytes),
+      percent(result.cpuPercent),
+      megabytes(result.lastBytes),
+      megabytes(result.peakBytes),
       result.wireBytesPerSample.toFixed(1),
       result.gzip1BytesPerSample?.toFixed(1) ?? '',
       pauses === null ? '' : `${pauses.cpuMsMax.toFixed(0)} (${pauses.wallMsMax.toFixed(0)})`,
@@ -68,12 +69,12 @@ function pacedLines(results: Results): string[] {
 function growthLines({ growth }: Results): string[] {
   return table(
     ['series', 'interval', 'ns/sample', 'RSS', 'peak', 'B/series'],
-    growth.map(({ series, intervalMs, nsPerSample, residentBytes, peakBytes, bytesPerSeries }) => [
+    growth.map(({ series, intervalMs, nsPerSample, lastBytes, peakBytes, bytesPerSeries }) => [
       String(series),
       `${intervalMs} ms`,
       nsPerSample.toFixed(0),
-      mebibytes(residentBytes),
-      mebibytes(peakBytes),
+      megabytes(lastBytes),
+      megabytes(peakBytes),
       bytesPerSeries.toFixed(0),
     ]),
   );
@@ -101,10 +102,6 @@ function drainLines({ drain }: Results): string[] {
       nsPerSample.toFixed(0),
     ]),
   );
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(0)} MiB`;
 }
 
 /** Columns as wide as what stands in them; [] without rows. */

@@ -15,7 +15,7 @@ export interface GrowthResult extends Window {
 }
 
 const PAGE_SERIES_MAX = 5000;
-const WARM_POLLS = 4;
+const WARM_POLLS = 6;
 /** Of the long interval, whatever the number for the short one is. */
 const LONG_POLLS = 3;
 const [SHORT_MS, LONG_MS] = [1000, 10_000];
@@ -31,8 +31,8 @@ export async function runGrowth(
   for (const series of sizes) {
     const result = await measure(series, polls);
     // The smallest stands for an idle process: its own series are a part of a percent of it.
-    idleBytes ||= result.residentBytes;
-    const grown = Math.max(0, result.residentBytes - idleBytes);
+    idleBytes ||= result.lastBytes;
+    const grown = Math.max(0, result.lastBytes - idleBytes);
     results.push({ ...result, bytesPerSeries: grown / series });
   }
   return results;
@@ -54,7 +54,7 @@ async function measure(
   const contender = contenderOf('ours');
   await using stage = await Stage.open({ ...spec, isRemote: false, hasLogs: false }, intervalMs);
   return await withContender(contender, stage.task, async running => {
-    await stage.polled(WARM_POLLS, WARM_POLLS * intervalMs * 3 + 60_000);
+    await stage.polled(WARM_POLLS, WARM_POLLS * intervalMs + 300_000);
     const polls = isLong ? LONG_POLLS : shortPolls;
     const window = await measureWindow(stage, running, polls * intervalMs);
     return { series, intervalMs, ...window, losses: await stage.settle(contender) };

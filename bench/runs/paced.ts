@@ -23,8 +23,9 @@ export interface PacedResult {
   readonly nsPerSample: number;
   /** Share of one core. */
   readonly cpuPercent: number;
-  /** Mean within the window, and the highest of its life. */
+  /** Mean within the window, at its end, and the highest of its life. */
   readonly residentBytes: number;
+  readonly lastBytes: number;
   readonly peakBytes: number;
   readonly wireBytesPerSample: number;
   readonly rawBytesPerSample: number;
@@ -42,6 +43,9 @@ export interface PacedResult {
 /** A window begins in the middle between two polls of a single page, so that it holds whole ones. */
 const PHASE = 0.6;
 
+/** A machine that is busy otherwise may take a while for the first pages. */
+const WARM_EXTRA_MS = 300_000;
+
 export async function runPaced(
   scenario: PacedScenario,
   contender: Contender,
@@ -51,15 +55,16 @@ export async function runPaced(
   await using stage = await Stage.open(scenario, intervalMs);
   await stage.setSink({ isOpen: true, isComparing: contender.name === 'ours-probed' });
   return await withContender(contender, stage.task, async running => {
-    await stage.polled(warmPolls, (warmPolls + 3) * intervalMs + 60_000);
+    await stage.polled(warmPolls, warmPolls * intervalMs + WARM_EXTRA_MS);
     const lastPollMs = stage.polls.at(-1)?.timeMs ?? Date.now();
     if (stage.task.origins.length === 1)
       await sleep(Math.max(0, lastPollMs + PHASE * intervalMs - Date.now()));
     const startMs = Date.now();
+    const firstPollMs = stage.polls[0]?.timeMs ?? startMs;
     const window = await measureWindow(stage, running, polls * intervalMs);
     const losses = await stage.settle(contender);
     const { pausesFile = null } = running;
-    const pauses = pausesFile === null ? null : readPauses(pausesFile, startMs);
+    const pauses = pausesFile === null ? null : readPauses(pausesFile, firstPollMs, startMs);
     return { scenario: scenario.name, contender: contender.name, group, ...window, losses, pauses };
   });
 }
@@ -91,6 +96,7 @@ export async function measureWindow(
     windowMs: elapsedMs,
     ...cpuOf(before, after, { samples, elapsedMs }),
     residentBytes: resident.reduce((sum, bytes) => sum + bytes, 0) / Math.max(resident.length, 1),
+    lastBytes: after.residentBytes,
     peakBytes: after.peakBytes,
     ...bytesOf(countsBefore, counts),
     requests: counts.requests - countsBefore.requests,

@@ -1,0 +1,174 @@
+// The tables of README.md and docs/performance.md, made of the committed results. A document marks the place of a table by
+// two comments of HTML; what stands between them is never written by hand.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { CONTENDERS } from '../contenders/all.ts';
+import { LATEST } from '../options.ts';
+import { scenarios } from '../scenarios.ts';
+import { goalsOf, verdict } from './goals.ts';
+import { pacedOf, ratioOf, type Results, readResults } from './results.ts';
+import { count, megabytes, percent } from './words.ts';
+
+type MakeTable = (results: Results) => string[];
+
+/** Documents and their tables. */
+const DOCUMENTS: readonly { file: string; tables: Readonly<Record<string, MakeTable>> }[] = [
+  { file: 'README.md', tables: { comparison: comparisonTable } },
+  {
+    file: 'docs/performance.md',
+    tables: { goals: goalsTable, costs: costTable, others: otherTables },
+  },
+];
+
+export function writeTables(): void {
+  const results = readResults(LATEST);
+  for (const { file } of DOCUMENTS) writeFileSync(file, withTables(file, results));
+}
+
+/** A document's text with its tables as the results have them. */
+export function withTables(file: string, results: Results): string {
+  const tables = DOCUMENTS.find(document => document.file === file)?.tables ?? {};
+  let text = readFileSync(file, 'utf8');
+  for (const [name, make] of Object.entries(tables)) text = replace(text, name, make(results));
+  return text;
+}
+
+function replace(text: string, name: string, lines: readonly string[]): string {
+  const [begin, end] = [`<!-- bench ${name}: npm run bench -- --table -->`, '<!-- bench end -->'];
+  const from = text.indexOf(begin);
+  const to = text.indexOf(end, from);
+  if (from < 0 || to < 0) throw new Error(`there is no place for the table ${name}`);
+  return `${text.slice(0, from)}${begin}\n${lines.join('\n')}\n${text.slice(to)}`;
+}
+
+/** Each program in each of the large scenarios: what a sample costs, and how many times ours that is. */
+function comparisonTable(results: Results): string[] {
+  const columns = ['fleet', 'targets-large', 'targets'];
+  const titles = ['200 services in one page', '200 pages of 5,000', '200 pages of 500, every 2 s'];
+  const rows = CONTENDERS.filter(({ name }) => name !== 'ours-probed').map(({ name, title }) => {
+    const cells = columns.map(scenario => {
+      const result = pacedOf(results, scenario, name);
+      if (result === null) return 'not measured';
+      const ratio = ratioOf(results, scenario, name);
+      const times = name === 'ours' || ratio === null ? '' : ` (${ratio.toFixed(1)} x)`;
+      return `${count(result.nsPerSample)} ns${times}`;
+    });
+    const sidecar = pacedOf(results, 'sidecar', name);
+    return [title, ...cells, sidecar === null ? 'not measured' : megabytes(sidecar.lastBytes)];
+  });
+  return [
+    ...markdown(['CPU per delivered sample', ...titles, 'memory as a sidecar'], rows),
+    '',
+    describe(results),
+  ];
+}
+
+function describe({ machine, commit, takenAt, contenders }: Results): string {
+  const { processor, cores, memoryBytes, node } = machine;
+  const versions = ['vmagent', 'prometheus-agent', 'collector'].flatMap(name => {
+    const presence = contenders[name];
+    return presence !== undefined && 'version' in presence ? [`${name} ${presence.version}`] : [];
+  });
+  const gigabytes = (memoryBytes / 2 ** 30).toFixed(0);
+  return (
+    `Measured on ${takenAt.slice(0, 10)} at commit ${commit} on ${cores} cores (${processor}) with ` +
+    `${gigabytes} GiB, Node ${node}; ${versions.join(', ')}.`
+  );
+}
+
+function goalsTable(results: Results): string[] {
+  return markdown(
+    ['goal', 'target', 'measured', ''],
+    goalsOf(results).map(goal => [goal.name, goal.target, goal.measured, verdict(goal)]),
+  );
+}
+
+/** Everything that was measured in a steady state. */
+function costTable(results: Results): string[] {
+  const rows = scenarios(false)
+    .filter(({ kind }) => kind === 'paced')
+    .flatMap(({ name: scenario }) =>
+      CONTENDERS.flatMap(({ name }) => {
+        const result = pacedOf(results, scenario, name);
+        if (result === null || name === 'ours-probed') return [];
+        const ratio = name === 'ours' ? null : ratioOf(results, scenario, name);
+        return [
+          [
+            scenario,
+            name,
+            count(result.nsPerSample),
+            ratio === null ? '' : ratio.toFixed(1),
+            percent(result.cpuPercent),
+            megabytes(result.lastBytes),
+            megabytes(result.peakBytes),
+            result.wireBytesPerSample.toFixed(1),
+          ],
+        ];
+      }),
+    );
+  const head = [
+    'scenario',
+    'program',
+    'ns/sample',
+    'times ours',
+    'CPU',
+    'memory',
+    'peak',
+    'bytes/sample',
+  ];
+  return [...markdown(head, rows), '', describe(results)];
+}
+
+function otherTables({ growth, start, drain, paced }: Results): string[] {
+  const pauses = paced.flatMap(({ scenario, pauses }) =>
+    pauses === null
+      ? []
+      : [[scenario, ...[pauses.cpuMsMax, pauses.wallMsMax, pauses.firstPagesCpuMsMax].map(count)]],
+  );
+  return [
+    ...markdown(
+      ['series', 'ns/sample', 'memory', 'bytes/series'],
+      growth.map(run => [
+        count(run.series),
+        count(run.nsPerSample),
+        megabytes(run.lastBytes),
+        count(run.bytesPerSeries),
+      ]),
+    ),
+    '',
+    ...markdown(
+      ['program', 'start to the first accepted point, median ms', 'all'],
+      start.map(({ contender, milliseconds: all }) => [
+        contender,
+        String(all[all.length >> 1]),
+        all.join(', '),
+      ]),
+    ),
+    '',
+    ...markdown(
+      ['program', 'backlog, samples', 'first sent after ms', 'samples/s from then on', 'ns/sample'],
+      drain.map(run => [
+        run.contender,
+        count(run.samples),
+        count(run.firstMs),
+        count(run.samplesPerSecond),
+        count(run.nsPerSample),
+      ]),
+    ),
+    '',
+    ...markdown(
+      [
+        'scenario',
+        'longest pause, own work, ms',
+        'with waits for disk and processor',
+        'first pages',
+      ],
+      pauses,
+    ),
+  ];
+}
+
+function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)];
+}

@@ -1,1 +1,0 @@
-export function writeTable(): void {}
