@@ -29,6 +29,8 @@ const RETRY_AFTER_MS_MAX = 3_600_000;
 
 /** What concerns the key, and so every service behind it. */
 const SHARED_ERRORS: ReadonlySet<ServiceError['kind']> = new Set(['key', 'rate', 'aborted']);
+/** A wrong key has been seen to answer 400, which says the same of a wrong service id. */
+const REFUSALS: ReadonlySet<ServiceError['kind']> = new Set(['key', 'bad_request']);
 
 export class BackupWatcher {
   readonly services: readonly ServiceBackups[];
@@ -74,17 +76,15 @@ export class BackupWatcher {
     this.#isRestored = true;
     this.#nextReadAtMs = null;
     const permits = new Permits(READS_AT_ONCE);
-    let shared: ServiceError | null = null;
+    const errors: ServiceError[] = [];
     const readOne = async (service: ServiceBackups): Promise<void> => {
-      if (shared !== null) {
-        if (shared.kind !== 'aborted') service.fail(shared);
-        return;
-      }
-      const error = await service.read(signal);
-      if (error !== null && SHARED_ERRORS.has(error.kind)) shared = error;
+      const shared = errors.find(({ kind }) => SHARED_ERRORS.has(kind));
+      if (shared !== undefined && shared.kind !== 'aborted') service.fail(shared);
+      const error = shared ?? (await service.read(signal));
+      if (error !== null) errors.push(error);
     };
     await Promise.all(this.services.map(service => permits.run(() => readOne(service))));
-    return this.#holdMs(shared);
+    return this.#holdMs(errors);
   }
 
   /** Sends the gauges of all services as they are now. */
@@ -114,10 +114,13 @@ export class BackupWatcher {
     }
   }
 
-  #holdMs(error: ServiceError | null): number {
-    this.#refusedCount = error?.kind === 'key' ? this.#refusedCount + 1 : 0;
+  #holdMs(errors: readonly ServiceError[]): number {
+    const refused = errors.filter(({ kind }) => REFUSALS.has(kind));
+    const areAllRefused = refused.length > 0 && refused.length === this.services.length;
+    this.#refusedCount = areAllRefused ? this.#refusedCount + 1 : 0;
     const refusedMs = this.#refusedCount === 0 ? 0 : refusalWaitMs(this.#refusedCount);
-    return Math.max(refusedMs, Math.min(error?.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX));
+    const askedMs = Math.max(0, ...errors.map(({ retryAfterMs }) => retryAfterMs ?? 0));
+    return Math.max(refusedMs, Math.min(askedMs, RETRY_AFTER_MS_MAX));
   }
 
   async #wait(ms: number, stop: AbortSignal): Promise<void> {

@@ -1,0 +1,275 @@
+// The watch over a simulated service, into a real queue: what stands in the queue is decoded by the oracle.
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import type { LogRecordJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import { MemoryQueue } from '../../src/pipeline/queue/memory-queue.ts';
+import { ServiceClients } from '../../src/service/clients.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { Watch } from '../../src/watch/watch.ts';
+import { queueOptions } from '../pipeline/queue/queue-behaviour.ts';
+import { oracleDecodeLogs, oracleDecodeMetrics } from '../reference/oracle.ts';
+import { ask } from '../simulator/ask.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { otlpPoints } from '../support/otlp-points.ts';
+
+const KEY = 'a-key';
+const ORDERS = 'dbpgf10000001';
+const SESSIONS = 'dbpgf10000004';
+const SCHEDULES = '/backup/v1/backups/schedules';
+const MINUTE_MS = 60_000;
+
+let clock: FakeClock;
+let counters: Counters;
+let queue: MemoryQueue;
+let simulator: Simulator;
+let clients: ServiceClients;
+let watch: Watch;
+
+function configOf(changes: object = {}): Config {
+  const api = { base_url: simulator.url, key: KEY };
+  const services = [{ id: ORDERS, name: 'orders' }, { id: SESSIONS }];
+  const text = {
+    api,
+    services,
+    backups: { enabled: true },
+    queue: { directory: null },
+    ...changes,
+  };
+  return parseConfig(JSON.stringify(text), { file: 'c.yaml', environment: {} });
+}
+
+function openWatch(config: Config): Watch {
+  return new Watch({
+    config,
+    clients,
+    queue,
+    clock,
+    counters,
+    logger: silentLogger,
+    resourceOf: ({ id, name, attributes }) => ({
+      identity: { id, name, attributes, server: null },
+      info: new Map(),
+    }),
+  });
+}
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  counters = new Counters();
+  const config = {
+    directory: null,
+    metrics: { maxBytes: 1_000_000, maxAgeMs: 3_600_000 },
+    logs: { maxBytes: 1_500 },
+  };
+  const maxRequestBytes = { metrics: 100_000, logs: 100_000 };
+  queue = new MemoryQueue(queueOptions({ clock, counters, config, maxRequestBytes }));
+  simulator = await startSimulator({ clock, key: KEY });
+  clients = new ServiceClients({ clock, counters });
+  watch = openWatch(configOf());
+});
+afterEach(async () => {
+  await clients.close();
+  await simulator.close();
+  await queue.close();
+});
+
+const never = new AbortController().signal;
+
+/** Takes everything of a signal out of the queue. */
+async function taken(signal: 'metrics' | 'logs'): Promise<readonly Buffer[]> {
+  const rows = await queue.oldest(signal, 100, new Set());
+  for (const { id, parts } of rows) {
+    queue.pin(id);
+    const settlements = parts.map(({ service, points }) => ({
+      service,
+      accepted: points,
+      rejected: 0,
+      setAside: 0,
+    }));
+    await queue.settle(id, settlements, []);
+  }
+  return rows.map(({ body }) => body);
+}
+
+/** What was sent about a service, as `name{attributes} value`, without the prefix. */
+async function gaugesOf(id: string): Promise<readonly string[]> {
+  const points = (await taken('metrics')).flatMap(body => otlpPoints(oracleDecodeMetrics(body)));
+  return points
+    .filter(
+      ({ serviceId, value, metric }) =>
+        serviceId === id && (value !== 0 || !/_schedules$/.test(metric)),
+    )
+    .map(
+      ({ metric, attributes, value, flags }) =>
+        `${metric.replace('prom2otlp_backup_', '')}{${attributes}} ${flags === 1 ? 'ended' : value}`,
+    );
+}
+
+async function eventsSent(): Promise<readonly LogRecordJson[]> {
+  return (await taken('logs')).flatMap(body =>
+    (oracleDecodeLogs(body).resourceLogs ?? []).flatMap(({ scopeLogs = [] }) =>
+      scopeLogs.flatMap(({ logRecords = [] }) => logRecords),
+    ),
+  );
+}
+
+async function change(method: string, path: string, body?: object): Promise<void> {
+  const url = simulator.url + SCHEDULES + path;
+  const headers = { 'x-api-key': KEY, accept: 'application/json' };
+  const { status } = await ask(url, { method, headers, ...(body === undefined ? {} : { body }) });
+  expect(status).toBeLessThan(300);
+}
+
+test('each service has its gauges in its own Resource', async () => {
+  await watch.cycle(never);
+  const [body = Buffer.alloc(0)] = await queue
+    .oldest('metrics', 1, new Set())
+    .then(rows => rows.map(row => row.body));
+  const points = otlpPoints(oracleDecodeMetrics(body));
+  expect(
+    new Set(points.map(point => `${point.serviceName} ${point.serviceId} ${point.scope}`)),
+  ).toEqual(
+    new Set([`orders ${ORDERS} prom2otlp/backups`, `${SESSIONS} ${SESSIONS} prom2otlp/backups`]),
+  );
+  expect(new Set(points.map(({ type }) => type))).toEqual(new Set(['gauge']));
+  expect(points.find(({ metric }) => metric.endsWith('_next_run_seconds'))).toMatchObject({
+    unit: 's',
+    description: 'How long until the next backup begins.',
+    attributes: 'type=full',
+    timeNs: `${clock.nowMs()}000000`,
+  });
+  expect(await gaugesOf(ORDERS)).toEqual([
+    'up{} 1',
+    'schedules{state=active,type=full} 1',
+    'full_scheduled{} 1',
+    `next_run_timestamp_seconds{type=full} ${Date.UTC(2026, 2, 5, 2) / 1000}`,
+    'next_run_seconds{type=full} 61200',
+    'last_finished_age_seconds{type=full} 24480',
+  ]);
+  expect(queue.account.get(ORDERS, 'point/made')).toBe(10);
+});
+
+test('names carry the namespace where the metrics do', async () => {
+  await openWatch(configOf({ metrics: { namespace: 'prefix' } })).cycle(never);
+  expect(await gaugesOf(ORDERS)).toContain(`${ORDERS}.up{} 1`);
+});
+
+describe('events', () => {
+  test('tell what appears, changes and vanishes, each once', async () => {
+    await watch.cycle(never);
+    expect(await eventsSent()).toEqual([]);
+    const body = { service_id: ORDERS, backup_type: 'full', schedule: '0 12 * * *' };
+    await change('POST', '', body);
+    await watch.cycle(never);
+    const [appeared, ...more] = await eventsSent();
+    expect(more).toEqual([]);
+    expect(appeared).toMatchObject({
+      eventName: 'prom2otlp.backup.schedule.appeared',
+      severityText: 'INFO',
+      timeUnixNano: `${clock.nowMs()}000000`,
+      body: { stringValue: expect.stringContaining(`(full, 0 12 * * *) of ${ORDERS} appeared`) },
+    });
+    await change('PATCH', '/1', { suspended: true });
+    await change('DELETE', '/5');
+    await watch.cycle(never);
+    expect((await eventsSent()).map(({ eventName }) => eventName)).toEqual([
+      'prom2otlp.backup.schedule.changed',
+      'prom2otlp.backup.schedule.vanished',
+    ]);
+    await watch.cycle(never);
+    expect(await eventsSent()).toEqual([]);
+    const events = counters.list().find(({ name }) => name === 'prom2otlp_backup_events_total');
+    expect(events?.get(ORDERS, 'vanished')).toBe(1);
+  });
+
+  test('are told after a restart, for what changed meanwhile', async () => {
+    await watch.cycle(never);
+    await change('DELETE', '/1');
+    await openWatch(configOf()).cycle(never);
+    expect((await eventsSent()).map(({ eventName }) => eventName)).toEqual([
+      'prom2otlp.backup.schedule.vanished',
+    ]);
+    await openWatch(configOf()).cycle(never);
+    expect(await eventsSent()).toEqual([]);
+  });
+
+  test('wait while there is no room for them, and no longer', async () => {
+    await watch.cycle(never);
+    const more = { service_id: ORDERS, backup_type: 'full', schedule: '0 12 * * *' };
+    for (let i = 0; i < 3; i++) {
+      await change('POST', '', more);
+      await watch.cycle(never);
+    }
+    const first = await eventsSent();
+    expect(first.length).toBeLessThan(3);
+    // The gauges do not wait.
+    expect((await gaugesOf(ORDERS)).findLast(line => line.startsWith('schedules'))).toBe(
+      'schedules{state=active,type=full} 4',
+    );
+    await watch.cycle(never);
+    expect(first.length + (await eventsSent()).length).toBe(3);
+  });
+});
+
+test('a service whose schedules are gone has values; its next run ends', async () => {
+  await watch.cycle(never);
+  await gaugesOf(ORDERS);
+  await change('DELETE', '/1');
+  await watch.cycle(never);
+  expect(await gaugesOf(ORDERS)).toEqual([
+    'up{} 1',
+    'full_scheduled{} 0',
+    'last_finished_age_seconds{type=full} 24480',
+    'next_run_timestamp_seconds{type=full} ended',
+    'next_run_seconds{type=full} ended',
+  ]);
+});
+
+describe('where the schedules cannot be read', () => {
+  test('the last answer is gone by for three intervals', async () => {
+    await watch.cycle(never);
+    simulator.setFaults({ path: SCHEDULES, status: 500 });
+    await gaugesOf(ORDERS);
+    await clock.advance(44 * MINUTE_MS);
+    await watch.cycle(never);
+    expect(await gaugesOf(ORDERS)).toEqual(
+      expect.arrayContaining(['up{} 0', 'full_scheduled{} 1']),
+    );
+    expect(watch.services[0]?.error?.message).toContain('the service failed (500');
+    await clock.advance(2 * MINUTE_MS);
+    await watch.cycle(never);
+    const late = await gaugesOf(ORDERS);
+    expect(late).toEqual(expect.arrayContaining(['up{} 0', 'full_scheduled{} ended']));
+    await watch.cycle(never);
+    expect(await gaugesOf(ORDERS)).toEqual(['up{} 0']);
+    simulator.resetFaults();
+    await watch.cycle(never);
+    expect(await gaugesOf(ORDERS)).toContain('full_scheduled{} 1');
+    expect(watch.services[0]?.error).toBeNull();
+  });
+
+  test('one service does not take the others with it, a refused key does, without hammering', async () => {
+    simulator.setFaults({ path: SCHEDULES, status: 500, times: 1 });
+    await watch.cycle(never);
+    expect(watch.services.filter(({ isUp }) => isUp === true)).toHaveLength(1);
+    const services = Array.from({ length: 20 }, (_, i) => ({ id: `db${i}` }));
+    const many = openWatch(configOf({ services }));
+    simulator.key = 'another';
+    simulator.refusalStatus = 401;
+    const before = simulator.requests.count;
+    await many.cycle(never);
+    expect(simulator.requests.count - before).toBeLessThanOrEqual(4);
+    expect(new Set(many.services.map(({ error }) => error?.kind))).toEqual(new Set(['key']));
+    // Refused for the second time.
+    expect(await many.watchers[0]?.read(never)).toBe(MINUTE_MS);
+  });
+
+  test('nothing is said before the first answer or failure', async () => {
+    await watch.watchers[0]?.send();
+    expect(queue.stats('metrics').rows).toBe(0);
+  });
+});
