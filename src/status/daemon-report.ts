@@ -8,6 +8,7 @@ import { programVersion } from '../lib/version.ts';
 import { FATE_NAMES, type Family, FATE, type SeriesTable, type Signal } from '../model.ts';
 import type { Reload } from '../supervisor.ts';
 import { accountReport } from './account-report.ts';
+import { backupsReport } from './backups-report.ts';
 import { logsReport } from './logs-report.ts';
 import {
   SET_ASIDE_SHOWN_MAX,
@@ -44,7 +45,7 @@ export async function reportOf(
     setAside: await setAsideReports(daemon),
     account: accountReport(daemon.queue.account),
     logs: logsReport(daemon.logs),
-    backups: null,
+    backups: backupsReport(daemon.watch, clock.nowMs()),
     reload: reloadReport(lastReload),
     timeline: {
       slotMs: daemon.timeline.slotMs,
@@ -195,7 +196,8 @@ function notesOf(config: Config, daemon: Daemon): readonly string[] {
 }
 
 function isUsed(config: Config, signal: Signal): boolean {
-  return signal === 'metrics' ? config.metrics.isEnabled : config.logs.isEnabled;
+  // Backups are told of in both.
+  return config.backups.isEnabled || config[signal].isEnabled;
 }
 
 function orNull(timeMs: number | null): string | null {

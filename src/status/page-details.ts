@@ -66,22 +66,32 @@ function givenUpTable(givenUp: LogsReport['givenUp'], report: StatusReport): Htm
   );
 }
 
-function backupsSection({ schedules }: BackupsReport, report: StatusReport): Html {
+function backupsSection({ services, nextReadAt }: BackupsReport, report: StatusReport): Html {
   const columns = [
     { title: 'Service' },
-    { title: 'Schedule' },
-    { title: 'Status' },
-    { title: 'Last backup' },
+    { title: 'Full backup' },
+    { title: 'Schedules', isNumber: true },
+    { title: 'Next' },
+    { title: 'Last' },
+    { title: 'Last error' },
   ];
   const rows = table(
     columns,
-    schedules,
-    ({ service, id, status, isSuspended, lastBackupAt }) =>
-      html`<tr><th scope="row">${service}</th><td>${id}</td>
-<td>${status}${isSuspended ? html` ${badge('warn', 'suspended')}` : null}</td><td>${age(report, lastBackupAt)}</td></tr>
+    services,
+    one =>
+      html`<tr><th scope="row">${one.name}<small class="faint">${one.service}</small></th>
+<td>${fullBackupBadge(one.isFullScheduled)}</td>${one.scheduleCount === null ? html`<td class="n">–</td>` : countCell(one.scheduleCount)}
+<td>${age(report, one.nextFullRunAt)}</td><td>${age(report, one.lastFullFinishedAt)}</td><td class="text">${one.lastError ?? '–'}</td></tr>
 `,
   );
-  return section('Backups', 'schedules as the service reports them', rows);
+  const next =
+    nextReadAt === null ? null : html`<p class="faint">Next look ${age(report, nextReadAt)}.</p>`;
+  return section('Backups', 'what the schedules of the service amount to', [rows, next]);
+}
+
+function fullBackupBadge(isScheduled: boolean | null): Html {
+  if (isScheduled === null) return badge('none', 'unknown');
+  return isScheduled ? badge('good', 'scheduled') : badge('bad', 'none scheduled');
 }
 
 function setAsideSection(report: StatusReport): Html {

@@ -8,6 +8,7 @@ import { DROP_ADVICE, SERVICE_ADVICE, SOURCE_STALE, type Advice } from './advice
 import type {
   QueueReport,
   SenderReport,
+  ServiceBackupsReport,
   ServiceReport,
   StatusReport,
   TargetReport,
@@ -200,9 +201,23 @@ function pullProblems({ logs, backups }: StatusReport): readonly StatusProblem[]
         hint: `What it holds may be missing; a record of a gap says so in the back end.${file === null ? '' : ` It is kept as ${file}.`}`,
       }),
     );
-  const lastError = backups?.lastError ?? null;
-  if (lastError === null) return found;
-  return [...found, problem('error', 'backups', { message: lastError, hint: '' })];
+  return [...found, ...(backups?.services ?? []).flatMap(backupProblems)];
+}
+
+function backupProblems(backups: ServiceBackupsReport): readonly StatusProblem[] {
+  const { name, isFullScheduled, lastError, hint } = backups;
+  const subject = `backups of ${name}`;
+  const found: StatusProblem[] = [];
+  if (lastError !== null)
+    found.push(problem('error', subject, { message: lastError, hint: sentence(hint) }));
+  if (isFullScheduled === false)
+    found.push(
+      problem('warning', subject, {
+        message: 'no full backup is scheduled',
+        hint: 'prom2otlp backups schedules create makes a schedule.',
+      }),
+    );
+  return found;
 }
 
 function unconfiguredNote(id: string, samples: number): StatusProblem {

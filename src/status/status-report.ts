@@ -213,13 +213,23 @@ export interface LogsReport {
 }
 
 export interface BackupsReport {
-  readonly schedules: readonly {
-    readonly service: string;
-    readonly id: string;
-    /** In the service's own words. */
-    readonly status: string;
-    readonly isSuspended: boolean;
-    readonly lastBackupAt: string | null;
-  }[];
+  readonly services: readonly ServiceBackupsReport[];
+  readonly nextReadAt: string | null;
+}
+
+/** By the last answer of the service; null where there is none that is young enough. */
+export interface ServiceBackupsReport {
+  /** The database service id. */
+  readonly service: string;
+  readonly name: string;
+  /** Whether the schedules could be read the last time; null before the first. */
+  readonly isUp: boolean | null;
+  readonly isFullScheduled: boolean | null;
+  readonly scheduleCount: number | null;
+  readonly nextFullRunAt: string | null;
+  readonly lastFullFinishedAt: string | null;
+  readonly readAt: string | null;
   readonly lastError: string | null;
+  /** What to do about it; '' where all is well. */
+  readonly hint: string;
 }

@@ -2,7 +2,7 @@
 // last, only the time goes on. docs/backups.md says what each of them means.
 
 import type { Gauge, GaugePoint } from '../pipeline/encode/gauges.ts';
-import { type KnownBackups, typeAmong } from './known-backups.ts';
+import { type KnownBackups, nextFullRunMs, typeAmong } from './known-backups.ts';
 import { outlookOf, SCHEDULE_STATES, type ScheduleOutlook } from './known-schedule.ts';
 
 interface Outlook extends ScheduleOutlook {
@@ -28,9 +28,7 @@ function scheduleGauges(known: KnownBackups, nowMs: number): readonly Gauge[] {
     type: typeAmong(types, schedule.type),
   }));
   const shown = new Set([...types, ...outlooks.map(({ type }) => type)]);
-  const isFullScheduled = outlooks.some(
-    ({ type, nextRunMs }) => type === 'full' && nextRunMs !== null,
-  );
+  const isFullScheduled = nextFullRunMs(known, nowMs) !== null;
   const next = nextRuns(outlooks);
   return [
     gauge('prom2otlp_backup_schedules', 'Backup schedules.', '', countPoints(outlooks, shown)),

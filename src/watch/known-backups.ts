@@ -2,7 +2,7 @@
 // tells a change twice nor misses one.
 
 import * as z from 'zod';
-import type { KnownSchedule } from './known-schedule.ts';
+import { type KnownSchedule, outlookOf } from './known-schedule.ts';
 
 export interface KnownBackups {
   readonly schedules: readonly KnownSchedule[];
@@ -20,6 +20,8 @@ export const BACKUPS_KIND = 'backup-schedules';
 /** More types than this share the last one's place: they are the service's words, and each is a set of series. */
 const TYPES_MAX = 16;
 const OTHER_TYPE = 'other';
+/** The type that the specification names. */
+const FULL = 'full';
 
 const SAVED: z.ZodType<KnownBackups> = z.object({
   schedules: z.array(
@@ -52,9 +54,18 @@ export function readKnown(blob: Buffer | null): KnownBackups | null {
   }
 }
 
+/** When the next full backup begins; null when none will. */
+export function nextFullRunMs({ schedules }: KnownBackups, nowMs: number): number | null {
+  const runs = schedules
+    .filter(({ type }) => type === FULL)
+    .map(schedule => outlookOf(schedule, nowMs).nextRunMs)
+    .filter(runMs => runMs !== null);
+  return runs.length === 0 ? null : Math.min(...runs);
+}
+
 /** The types that have series, `full` first, and those that are new behind those that are known. */
 export function addTypes(types: readonly string[], found: Iterable<string>): readonly string[] {
-  const all = new Set(['full', ...types]);
+  const all = new Set([FULL, ...types]);
   for (const type of found) if (all.size < TYPES_MAX || all.has(type)) all.add(type);
   return [...all];
 }

@@ -9,6 +9,7 @@ import type { StatusReport } from '../../src/status/status-report.ts';
 import {
   sampleAccount,
   sampleQueue,
+  sampleBackups,
   sampleReport,
   sampleSender,
   sampleService,
@@ -148,8 +149,8 @@ test('nothing that comes from outside becomes markup', () => {
       nextPullAt: secondsAgo(-5),
     },
     backups: {
-      schedules: [{ service: evil, id: evil, status: evil, isSuspended: true, lastBackupAt: null }],
-      lastError: evil,
+      services: [sampleBackups({ service: evil, name: evil, lastError: evil, hint: evil })],
+      nextReadAt: null,
     },
     notes: [evil],
   });
@@ -211,7 +212,7 @@ test('parts that are not in use take no room', () => {
   const all = titles({
     notes: ['x'],
     logs: { partitions: [], catchUp: [], givenUp: [], nextPullAt: null },
-    backups: { schedules: [], lastError: null },
+    backups: { services: [sampleBackups()], nextReadAt: secondsAgo(-60) },
     setAside: [{ signal: 'logs', service: 'a', points: 1, reason: 'no', at: secondsAgo(1) }],
     targets: [
       sampleTarget({

@@ -8,6 +8,7 @@ import type { StatusReport } from '../../src/status/status-report.ts';
 import {
   sampleAccount,
   sampleQueue,
+  sampleBackups,
   sampleReport,
   sampleSender,
   sampleService,
@@ -217,12 +218,20 @@ test('logs and backups that cannot be had are errors', () => {
       ],
       nextPullAt: null,
     },
-    backups: { schedules: [], lastError: 'cannot read the schedules' },
+    backups: {
+      services: [
+        sampleBackups(),
+        sampleBackups({ name: 'a', isFullScheduled: false }),
+        sampleBackups({ name: 'b', isFullScheduled: null, lastError: 'cannot read', hint: 'look' }),
+      ],
+      nextReadAt: null,
+    },
   });
   expect(lines.map(line => line.split(' | ')[0])).toEqual([
     'error error-log of orders: cannot list the logs: the service refused the key',
-    'error backups: cannot read the schedules',
+    'error backups of b: cannot read',
     'warning audit-log of orders: the archive a1 was given up: checksum',
+    'warning backups of a: no full backup is scheduled',
   ]);
   expect(lines[2]).toContain('It is kept as /queue/set-aside/a1.0.');
 });

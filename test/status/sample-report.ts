@@ -6,6 +6,7 @@ import { accountReport } from '../../src/status/account-report.ts';
 import type {
   QueueReport,
   SenderReport,
+  ServiceBackupsReport,
   ServiceReport,
   StatusReport,
   TargetReport,
@@ -53,6 +54,22 @@ function sampleSlots(): StatusReport['timeline']['slots'] {
           queued: 0,
         },
   );
+}
+
+export function sampleBackups(changes: Partial<ServiceBackupsReport> = {}): ServiceBackupsReport {
+  return {
+    service: 'dbpgf1',
+    name: 'orders',
+    isUp: true,
+    isFullScheduled: true,
+    scheduleCount: 1,
+    nextFullRunAt: secondsAgo(-3600),
+    lastFullFinishedAt: secondsAgo(7200),
+    readAt: secondsAgo(60),
+    lastError: null,
+    hint: '',
+    ...changes,
+  };
 }
 
 export function sampleTarget(changes: Partial<TargetReport> = {}): TargetReport {

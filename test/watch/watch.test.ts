@@ -101,7 +101,7 @@ async function gaugesOf(id: string): Promise<readonly string[]> {
   return points
     .filter(
       ({ serviceId, value, metric }) =>
-        serviceId === id && (value !== 0 || !/_schedules$/.test(metric)),
+        serviceId === id && (value !== 0 || !metric.endsWith('_schedules')),
     )
     .map(
       ({ metric, attributes, value, flags }) =>
