@@ -1,0 +1,70 @@
+// The compose file: it is what the specification of compose allows, and all that it mounts is there. Its Collector and
+// its Prometheus run with the same files in test/real/dashboards.test.ts.
+
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { parseConfig } from '../../src/config/load.ts';
+import { reasonToSkip } from '../real/support/part.ts';
+import { checkCompose, composecheck } from './support/composecheck.ts';
+
+const skip = await reasonToSkip([composecheck]);
+const folder = join(import.meta.dirname, '../../deploy/compose');
+const file = join(folder, 'compose.yaml');
+const scratch = mkdtempSync(join(tmpdir(), 'prom2otlp-compose-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
+
+describe.skipIf(skip !== null)('deploy/compose', () => {
+  test('is what the specification allows, and mounts what is there', async () => {
+    const { services } = await checkCompose(file);
+    expect(Object.keys(services)).toEqual(['collector', 'grafana', 'prom2otlp', 'prometheus']);
+    const mounted = Object.values(services)
+      .flatMap(({ volumes }) => volumes ?? [])
+      .filter(({ type }) => type === 'bind')
+      .map(({ source }) => source);
+    expect(mounted.length).toBeGreaterThan(5);
+    expect(mounted.filter(path => !existsSync(path))).toEqual([]);
+    expect(existsSync(join(services['prom2otlp']?.build?.context ?? '', 'Dockerfile'))).toBe(true);
+  });
+
+  test('locks the bridge down, and shows nothing beyond this machine', async () => {
+    const { services } = await checkCompose(file);
+    expect(services['prom2otlp']).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
+    const ports = Object.values(services).flatMap(({ ports }) => ports ?? []);
+    expect(ports.map(({ host_ip }) => host_ip)).toEqual(ports.map(() => '127.0.0.1'));
+  });
+
+  test('has a configuration without a mistake, whose secrets are mounted', async () => {
+    const { services } = await checkCompose(file);
+    const text = read('prom2otlp.yaml');
+    const secrets = [...text.matchAll(/\$\{file:\/run\/secrets\/([^}]+)\}/g)].map(
+      ([, name]) => name,
+    );
+    expect(services['prom2otlp']?.secrets?.map(({ source }) => source)).toEqual(secrets);
+    const filled = text.replaceAll(/\$\{file:[^}]+\}/g, 'a-secret-of-some-length');
+    const config = parseConfig(filled, { file: 'prom2otlp.yaml', environment: {} });
+    expect([config.logs.isEnabled, config.backups.isEnabled]).toEqual([true, true]);
+  });
+
+  test('lets Grafana find the dashboards, and Prometheus the alert rules', async () => {
+    const { services } = await checkCompose(file);
+    const { providers } = parse(read('grafana/dashboards.yaml')) as {
+      providers: { options: { path: string } }[];
+    };
+    const targets = services['grafana']?.volumes?.map(({ target }) => target);
+    expect(targets).toContain(providers[0]?.options.path);
+    expect(read('prometheus.yaml')).toContain('alerts/*.rules.yaml');
+    const rules = services['prometheus']?.volumes?.find(({ source }) => source.endsWith('/alerts'));
+    expect(rules?.target).toBe('/etc/prometheus/alerts');
+  });
+
+  test('the check finds a key that compose does not have', async () => {
+    const wrong = join(scratch, 'compose.yaml');
+    writeFileSync(wrong, read('compose.yaml').replace('read_only:', 'readonly:'));
+    await expect(checkCompose(wrong)).rejects.toThrow(/readonly/);
+  });
+});

@@ -1,0 +1,41 @@
+// test/deploy/go/composecheck: reads a compose file by the schema of the compose specification, offline.
+
+import { join } from 'node:path';
+import { checkoutFolder } from '../../real/support/folder.ts';
+import { goBuild } from '../../real/support/go-build.ts';
+import { need, type Preparable } from '../../real/support/part.ts';
+import { run } from '../../real/support/process.ts';
+
+export const composecheck: Preparable = {
+  name: 'composecheck',
+  prepare: () =>
+    goBuild({
+      name: 'composecheck',
+      moduleFolder: join(checkoutFolder, 'test/deploy/go'),
+      package: './composecheck',
+      versionOf: 'github.com/compose-spec/compose-go/v2',
+      sources: ['composecheck/main.go'],
+    }),
+};
+
+/** As compose resolves it: paths are absolute. */
+export interface ComposeProject {
+  readonly services: Readonly<Record<string, ComposeService>>;
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+}
+
+export interface ComposeService {
+  readonly image: string;
+  readonly build?: { readonly context: string };
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly volumes?: readonly { type: string; source: string; target: string }[];
+  readonly secrets?: readonly { source: string; target?: string }[];
+  readonly ports?: readonly { host_ip?: string; target: number }[];
+}
+
+/** Throws with the schema's words where the file is not right. */
+export async function checkCompose(file: string): Promise<ComposeProject> {
+  const { path } = await need(composecheck);
+  return JSON.parse(await run(path, [file])) as ComposeProject;
+}

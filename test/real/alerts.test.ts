@@ -1,0 +1,53 @@
+// The alert rules, by Prometheus' own checker: they are right, and each fires in its story of alerts/alerts.yaml and
+// nowhere else.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { promtool } from './parts/promtool.ts';
+import { checkoutFolder } from './support/folder.ts';
+import { need, reasonToSkip } from './support/part.ts';
+import { runAny } from './support/process.ts';
+
+const skip = await reasonToSkip([promtool]);
+const rules = join(checkoutFolder, 'deploy/alerts/prom2otlp.rules.yaml');
+const stories = join(import.meta.dirname, 'alerts/alerts.yaml');
+
+async function check(...args: readonly string[]): Promise<{ code: number | null; said: string }> {
+  const { path } = await need(promtool);
+  const { code, stdout, stderr } = await runAny(path, args);
+  return { code, said: stdout + stderr };
+}
+
+describe.skipIf(skip !== null)('the alert rules', () => {
+  test('are right, by the strictest check there is', async () => {
+    expect(await check('check', 'rules', '--lint=all', '--lint-fatal', rules)).toMatchObject({
+      code: 0,
+    });
+  });
+
+  test('fire when they should, and only then', async () => {
+    expect(await check('test', 'rules', stories)).toMatchObject({ code: 0 });
+  });
+
+  test('have a story each, a severity, and words for whoever is woken', () => {
+    const { groups } = parse(readFileSync(rules, 'utf8')) as RuleFile;
+    const text = readFileSync(stories, 'utf8');
+    for (const { alert, labels, annotations } of groups.flatMap(group => group.rules)) {
+      expect(text, alert).toContain(`alertname="${alert}"`);
+      expect(['critical', 'warning', 'info'], alert).toContain(labels.severity);
+      expect(annotations.summary, alert).toMatch(/^\S.*\S$/);
+    }
+  });
+});
+
+interface RuleFile {
+  readonly groups: readonly {
+    readonly rules: readonly {
+      readonly alert: string;
+      readonly labels: { readonly severity: string };
+      readonly annotations: { readonly summary: string };
+    }[];
+  }[];
+}

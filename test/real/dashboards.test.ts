@@ -1,0 +1,199 @@
+// Every query of the dashboards and the alert rules, asked of a real Prometheus that the bridge has filled from the
+// simulated service by way of a real Collector; both run with the files of deploy/compose. A query that is wrong, or
+// names a metric that nobody sends, fails here.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { dashboards, dashboardText } from '../../tools/dashboards.ts';
+import { start, tempDirectory, until } from '../support/program.ts';
+import { collector, type CollectorPorts } from './parts/collector.ts';
+import { prometheus } from './parts/prometheus.ts';
+import { checkoutFolder } from './support/folder.ts';
+import { reasonToSkip } from './support/part.ts';
+import { askPromql } from './support/promql.ts';
+
+const skip = await reasonToSkip([collector, prometheus]);
+
+const KEY = 'key-of-the-dashboards-test';
+const deploy = join(checkoutFolder, 'deploy');
+const read = (file: string): string => readFileSync(join(deploy, file), 'utf8');
+
+/** Metrics that appear with the first trouble of their kind; docs/telemetry.md has them all. */
+const ONLY_IN_TROUBLE = [
+  'prom2otlp_backup_last_finished_age_seconds',
+  'prom2otlp_logs_gaps_total',
+  'prom2otlp_queue_evicted_points_total',
+  'prom2otlp_queue_storage_errors_total',
+];
+
+describe('deploy/dashboards', () => {
+  test.each(Object.entries(dashboards))(
+    '%s.json is current (`node tools/dashboards.ts` writes it)',
+    (name, spec) => {
+      expect(read(`dashboards/${name}.json`)).toBe(dashboardText(spec));
+    },
+  );
+
+  test('holds nothing else', () => {
+    expect(readdirSync(join(deploy, 'dashboards')).sort()).toEqual(
+      Object.keys(dashboards).map(name => `${name}.json`),
+    );
+  });
+});
+
+describe.skipIf(skip !== null)('a Prometheus that the bridge has filled', () => {
+  const closing: (() => Promise<unknown>)[] = [];
+  const directory = tempDirectory();
+  let simulator: Simulator;
+  let url = '';
+
+  beforeAll(async () => {
+    const back = await prometheus.start({ config: prometheusConfig() });
+    closing.push(() => back.stop());
+    url = back.url;
+    const middle = await collector.start({ config: ports => collectorConfig(ports, url) });
+    closing.push(() => middle.stop());
+    simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
+    closing.push(() => simulator.close());
+    const daemon = start(['run', '--config', bridgeConfig(simulator, middle.httpUrl)]);
+    closing.push(() => {
+      daemon.child.kill('SIGKILL');
+      return daemon.finished;
+    });
+    const has = async (query: string): Promise<boolean> => (await askPromql(url, query)).length > 0;
+    await until(
+      '20 s of telemetry',
+      () => has('count_over_time(prom2otlp_build_info[2m]) >= 20'),
+      90_000,
+    );
+    await until(
+      'the first pull of logs',
+      () => has('sum(prom2otlp_logs_records_total) > 0'),
+      90_000,
+    );
+  });
+  afterAll(async () => {
+    for (const close of closing.reverse()) await close();
+    directory[Symbol.dispose]();
+  });
+
+  function bridgeConfig({ url: base, world }: Simulator, endpoint: string): string {
+    const config = {
+      api: { base_url: base, key: KEY },
+      services: world.services.map(({ id, name }) => ({ id, name })),
+      metrics: { interval: '1s' },
+      logs: { enabled: true, schedule: '30s' },
+      backups: { enabled: true, interval: '5s' },
+      otlp: { endpoint },
+      queue: { directory: join(directory.path, 'queue') },
+      status: { listen: '127.0.0.1:0' },
+      telemetry: { interval: '1s' },
+    };
+    return directory.write('prom2otlp.yaml', JSON.stringify(config));
+  }
+
+  const panels = Object.entries(dashboards).flatMap(([name, { rows }]) =>
+    rows.flatMap(row =>
+      row.panels.flatMap(({ title, queries }) =>
+        queries.map(({ expr }) => ({ panel: `${name}: ${row.title}: ${title}`, expr })),
+      ),
+    ),
+  );
+
+  test.each(panels)('has an answer for $panel', async ({ expr }) => {
+    const query = expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$(service|bridge)/g, '.+');
+    const samples = await askPromql(url, query);
+    expect(samples.filter(({ value }) => Number.isFinite(value)).length, query).toBeGreaterThan(0);
+  });
+
+  test('has the services and the bridge to choose from', async () => {
+    const choices = async (name: string): Promise<string[]> => {
+      const { metric, key } = dashboards[name]?.variable ?? { metric: '', key: '' };
+      const samples = await askPromql(url, `count by (${key}) (${metric})`);
+      return samples.map(sample => sample.metric[key] ?? '').sort();
+    };
+    expect(await choices('services')).toEqual(['catalog', 'ledger', 'orders', 'sessions']);
+    expect(await choices('bridge')).toEqual([expect.stringMatching(/:.*queue$/)]);
+  });
+
+  const rules = (parse(read('alerts/prom2otlp.rules.yaml')) as RuleFile).groups.flatMap(
+    group => group.rules,
+  );
+
+  test.each(rules)('has every metric that the alert $alert is about', async ({ expr }) => {
+    await askPromql(url, expr);
+    for (const name of await metricsOf(url, expr)) {
+      if (ONLY_IN_TROUBLE.includes(name)) continue;
+      expect(await askPromql(url, `count(${name})`), name).not.toEqual([]);
+    }
+  });
+
+  test('evaluates every alert rule, and nothing is wrong with the bridge', async () => {
+    const rulesOf = async (): Promise<readonly EvaluatedRule[]> => {
+      const { data } = (await ask(`${url}/api/v1/rules`)) as {
+        data: { groups: { rules: EvaluatedRule[] }[] };
+      };
+      return data.groups.flatMap(group => group.rules);
+    };
+    const evaluated = await until('an evaluation', async () => {
+      const found = await rulesOf();
+      return found.every(({ health }) => health !== 'unknown') && found;
+    });
+    expect(evaluated).toHaveLength(rules.length);
+    expect(evaluated.filter(({ health }) => health !== 'ok')).toEqual([]);
+    const loud = evaluated.filter(({ state }) => state !== 'inactive').map(({ name }) => name);
+    expect(
+      loud.filter(name => /^(Bridge|Service|Key|Source|Queue|Points|Storage)/.test(name)),
+    ).toEqual([]);
+  });
+});
+
+interface RuleFile {
+  readonly groups: readonly { readonly rules: readonly { alert: string; expr: string }[] }[];
+}
+
+interface EvaluatedRule {
+  readonly name: string;
+  readonly health: 'ok' | 'err' | 'unknown';
+  readonly state: 'inactive' | 'pending' | 'firing';
+}
+
+function prometheusConfig(): string {
+  const config = parse(read('compose/prometheus.yaml')) as Record<string, unknown>;
+  const rule_files = [join(deploy, 'alerts/*.rules.yaml')];
+  return stringify({ ...config, rule_files, global: { evaluation_interval: '5s' } });
+}
+
+/** The file, with the addresses of this test. */
+function collectorConfig(ports: CollectorPorts, prometheusUrl: string): string {
+  const text = read('compose/collector.yaml')
+    .replace('0.0.0.0:4318', `127.0.0.1:${ports.http}`)
+    .replace('http://prometheus:9090', prometheusUrl);
+  const config = parse(text) as {
+    receivers: { otlp: { protocols: Record<string, unknown> } };
+    service: Record<string, unknown>;
+  };
+  config.receivers.otlp.protocols['grpc'] = { endpoint: `127.0.0.1:${ports.grpc}` };
+  config.service['telemetry'] = { metrics: { level: 'none' } };
+  return stringify(config);
+}
+
+async function ask(address: string): Promise<unknown> {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`cannot ask ${address}: ${await answer.text()}`);
+  return answer.json();
+}
+
+/** The names of the metrics in an expression, as Prometheus itself reads it. */
+async function metricsOf(url: string, expr: string): Promise<string[]> {
+  const query = new URLSearchParams({ query: expr });
+  const tree = JSON.stringify(await ask(`${url}/api/v1/parse_query?${query.toString()}`));
+  const names = [...tree.matchAll(/"name":"__name__","type":"=","value":"([^"]+)"/g)];
+  const found = names.map(([, name = '']) => name);
+  if (found.length === 0) throw new Error(`cannot find a metric in ${expr}: ${tree}`);
+  return [...new Set(found)];
+}

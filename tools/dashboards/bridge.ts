@@ -1,0 +1,154 @@
+// The dashboard of the bridge itself: does it scrape, does it deliver, what waits, what was lost.
+
+import type { DashboardSpec, Panel, Query } from './dashboard.ts';
+
+const OF = 'instance=~"$bridge"';
+
+/** The value as it stands. */
+function now(metric: string, legend: string): Query {
+  return { expr: `prom2otlp_${metric}{${OF}}`, legend };
+}
+
+/** How fast a counter grows, for each value of the label `by`. */
+function speed(metric: string, by: string): Query {
+  const expr = `sum by (${by}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
+  return { expr, legend: `{{${by}}}` };
+}
+
+/** The mean of something that is counted in seconds. */
+function mean(seconds: string, count: string, by: string): Query {
+  const rate = (metric: string): string =>
+    `sum by (${by}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
+  return { expr: `${rate(seconds)} / ${rate(count)}`, legend: `{{${by}}}` };
+}
+
+function panel(title: string, unit: string, ...queries: Query[]): Panel {
+  return { title, unit, queries };
+}
+
+const overview: readonly Panel[] = [
+  {
+    title: 'Services',
+    unit: 'bool',
+    type: 'state-timeline',
+    queries: [{ expr: `max by (service) (prom2otlp_service_up{${OF}})`, legend: '{{service}}' }],
+  },
+  {
+    title: 'Versions',
+    unit: 'short',
+    type: 'stat',
+    queries: [{ expr: `count by (version) (prom2otlp_build_info{${OF}})`, legend: '{{version}}' }],
+  },
+  {
+    title: 'Up for',
+    unit: 's',
+    type: 'stat',
+    queries: [
+      {
+        expr: `time() - prom2otlp_process_start_time_seconds{${OF}}`,
+        legend: '{{instance}}',
+      },
+    ],
+  },
+];
+
+const scrapes: readonly Panel[] = [
+  panel('Scrapes a second, by result', 'reqps', speed('collect_scrapes_total', 'result')),
+  panel('Samples a second, by what became of them', 'short', speed('derive_samples_total', 'fate')),
+  panel('Points a second, by service', 'short', speed('encode_points_total', 'service')),
+  panel(
+    'Bytes of pages',
+    'Bps',
+    { ...speed('collect_body_bytes_total', 'instance'), legend: '{{instance}} unpacked' },
+    { ...speed('collect_wire_bytes_total', 'instance'), legend: '{{instance}} on the wire' },
+  ),
+  panel(
+    'Lines that could not be read, a second',
+    'short',
+    speed('decode_bad_lines_total', 'instance'),
+  ),
+  panel('Names and types against the catalog', 'short', {
+    expr: `sum by (kind) (prom2otlp_derive_drift_total{${OF}})`,
+    legend: '{{kind}}',
+  }),
+];
+
+const queue: readonly Panel[] = [
+  panel('Share of the queue in use', 'percentunit', {
+    expr: `prom2otlp_queue_bytes{${OF}} / prom2otlp_queue_max_bytes{${OF}}`,
+    legend: '{{instance}} {{signal}}',
+  }),
+  panel('Points and records that wait', 'short', now('queue_points', '{{instance}} {{signal}}')),
+  panel(
+    'Age of the oldest that waits',
+    's',
+    now('queue_oldest_age_seconds', '{{instance}} {{signal}}'),
+  ),
+  panel('Commits a second, by outcome', 'short', speed('queue_commits_total', 'outcome')),
+  panel(
+    'Time that a write to the disk takes',
+    's',
+    mean('queue_write_seconds_total', 'queue_writes_total', 'instance'),
+  ),
+  panel('Points given up', 'short', {
+    expr: `sum by (service, reason) (increase(prom2otlp_queue_evicted_points_total{${OF}}[$__rate_interval])) or vector(0)`,
+    legend: '{{service}} {{reason}}',
+  }),
+];
+
+const sending: readonly Panel[] = [
+  panel('Requests a second, by outcome', 'reqps', speed('send_requests_total', 'outcome')),
+  panel('Points and records a second, by fate', 'short', speed('send_points_total', 'fate')),
+  panel('Time a request takes', 's', mean('send_seconds_total', 'send_requests_total', 'signal')),
+  panel('Bytes sent, compressed', 'Bps', speed('send_bytes_total', 'signal')),
+  panel('Sent again because no answer came, a second', 'short', {
+    expr: `sum by (signal) (rate(prom2otlp_send_resent_points_total{${OF}}[$__rate_interval])) or vector(0)`,
+    legend: '{{signal}}',
+  }),
+  panel('Since the back end last accepted something', 's', {
+    expr: `time() - prom2otlp_send_last_accepted_timestamp_seconds{${OF}}`,
+    legend: '{{instance}} {{signal}}',
+  }),
+];
+
+const logs: readonly Panel[] = [
+  panel('Lag', 's', now('logs_lag_seconds', '{{service}} {{type}}')),
+  panel('Records a second, by outcome', 'short', speed('logs_records_total', 'outcome')),
+  panel('Bytes', 'Bps', speed('logs_bytes_total', 'kind')),
+  panel('Archives, by what was done', 'short', speed('logs_archives_total', 'outcome')),
+  panel('Pulls, by how they ended', 'short', speed('logs_pulls_total', 'outcome')),
+  panel('Gaps', 'short', {
+    expr: `sum by (service, type, reason) (prom2otlp_logs_gaps_total{${OF}}) or vector(0)`,
+    legend: '{{service}} {{type}} {{reason}}',
+  }),
+];
+
+const running: readonly Panel[] = [
+  panel('Memory', 'bytes', now('process_resident_memory_bytes', '{{instance}}')),
+  panel('Processor', 'percentunit', speed('process_cpu_seconds_total', 'instance')),
+  panel(
+    'Longest time that the event loop was not free',
+    's',
+    now('process_event_loop_delay_max_seconds', '{{instance}}'),
+  ),
+];
+
+export const bridge: DashboardSpec = {
+  uid: 'prom2otlp-bridge',
+  title: 'prom2otlp',
+  description: 'The bridge itself, by its own telemetry; docs/telemetry.md explains each metric.',
+  variable: {
+    name: 'bridge',
+    label: 'Bridge',
+    metric: 'prom2otlp_build_info',
+    key: 'instance',
+  },
+  rows: [
+    { title: 'Overview', panels: overview },
+    { title: 'Scrapes', panels: scrapes },
+    { title: 'Queue', panels: queue },
+    { title: 'Sending', panels: sending },
+    { title: 'Logs', panels: logs },
+    { title: 'Process', panels: running },
+  ],
+};

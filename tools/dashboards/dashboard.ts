@@ -1,0 +1,140 @@
+// What our dashboards are made of: rows of panels, each with its queries, as Grafana's JSON. Everything that all panels
+// have in common stands here once; services.ts and bridge.ts say what is shown.
+
+export interface Query {
+  readonly expr: string;
+  /** How a series is named: `{{label}}` is its label. */
+  readonly legend: string;
+}
+
+export interface Panel {
+  readonly title: string;
+  /** One of Grafana's units: `short`, `s`, `bytes`, `reqps`, `percentunit`, … */
+  readonly unit: string;
+  readonly queries: readonly Query[];
+  /** Lines over time, unless it says otherwise. */
+  readonly type?: 'timeseries' | 'stat' | 'state-timeline';
+  readonly description?: string;
+}
+
+export interface Row {
+  readonly title: string;
+  readonly panels: readonly Panel[];
+}
+
+export interface DashboardSpec {
+  readonly uid: string;
+  readonly title: string;
+  readonly description: string;
+  /** A variable that selects by the label of a metric; the queries use it as `$name`. */
+  readonly variable: {
+    readonly name: string;
+    readonly label: string;
+    readonly metric: string;
+    readonly key: string;
+  };
+  readonly rows: readonly Row[];
+}
+
+const WIDTH = 8;
+const HEIGHT = 7;
+const PER_LINE = 3;
+const DATASOURCE = { type: 'prometheus', uid: '$datasource' };
+
+/** The file that Grafana imports. */
+export function dashboardJson(spec: DashboardSpec): Record<string, unknown> {
+  return {
+    uid: spec.uid,
+    title: spec.title,
+    description: spec.description,
+    tags: ['prom2otlp'],
+    schemaVersion: 39,
+    version: 1,
+    editable: true,
+    graphTooltip: 1,
+    time: { from: 'now-3h', to: 'now' },
+    refresh: '1m',
+    templating: { list: [datasourceVariable(), queryVariable(spec.variable)] },
+    panels: layOut(spec.rows),
+  };
+}
+
+function datasourceVariable(): Record<string, unknown> {
+  return { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' };
+}
+
+function queryVariable(variable: DashboardSpec['variable']): Record<string, unknown> {
+  const { name, label, metric, key } = variable;
+  const query = `label_values(${metric}, ${key})`;
+  return {
+    name,
+    label,
+    type: 'query',
+    datasource: DATASOURCE,
+    query: { query, refId: 'variable' },
+    definition: query,
+    refresh: 2,
+    sort: 1,
+    multi: true,
+    includeAll: true,
+    allValue: '.+',
+    current: { text: 'All', value: '$__all' },
+  };
+}
+
+/** Rows one below the other, three panels side by side. */
+function layOut(rows: readonly Row[]): Record<string, unknown>[] {
+  const panels: Record<string, unknown>[] = [];
+  let y = 0;
+  for (const row of rows) {
+    const id = panels.length + 1;
+    panels.push({
+      id,
+      type: 'row',
+      title: row.title,
+      collapsed: false,
+      gridPos: { h: 1, w: 24, x: 0, y },
+    });
+    y += 1;
+    for (const [index, panel] of row.panels.entries()) {
+      const x = (index % PER_LINE) * WIDTH;
+      const line = Math.floor(index / PER_LINE);
+      const gridPos = { h: HEIGHT, w: WIDTH, x, y: y + line * HEIGHT };
+      panels.push({ id: panels.length + 1, gridPos, ...panelJson(panel) });
+    }
+    y += Math.ceil(row.panels.length / PER_LINE) * HEIGHT;
+  }
+  return panels;
+}
+
+function panelJson(panel: Panel): Record<string, unknown> {
+  const { type = 'timeseries', title, description, unit, queries } = panel;
+  const custom = type === 'timeseries' ? { fillOpacity: 5, showPoints: 'never' } : {};
+  return {
+    type,
+    title,
+    ...(description === undefined ? {} : { description }),
+    datasource: DATASOURCE,
+    fieldConfig: { defaults: { unit, custom, ...(unit === 'bool' ? UP_DOWN : {}) }, overrides: [] },
+    options:
+      type === 'timeseries' ? { tooltip: { mode: 'multi' }, legend: { displayMode: 'list' } } : {},
+    targets: queries.map(({ expr, legend }, index) => ({
+      refId: String.fromCodePoint(65 + index),
+      datasource: DATASOURCE,
+      expr,
+      legendFormat: legend,
+    })),
+  };
+}
+
+/** 1 is good and green, 0 is not. */
+const UP_DOWN = {
+  color: { mode: 'thresholds' },
+  thresholds: {
+    mode: 'absolute',
+    steps: [
+      { color: 'red', value: null },
+      { color: 'green', value: 1 },
+    ],
+  },
+};
