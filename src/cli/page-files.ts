@@ -41,6 +41,11 @@ export function requireFiles(verb: string, files: readonly string[]): readonly s
 /** Says the problems of a file, and that there are more than the reader keeps. */
 export function tellProblems(err: TextSink, file: string, problems: readonly Problem[]): void {
   for (const { line, column, reason } of problems) err.line(`${file}:${line}:${column}: ${reason}`);
+  tellMore(err, file, problems);
+}
+
+/** Says that there may be more problems than the reader keeps. */
+export function tellMore(err: TextSink, file: string, problems: readonly Problem[]): void {
   if (problems.length >= PROBLEMS_MAX)
     err.line(`${file}: reported the first ${PROBLEMS_MAX} problems; there may be more`);
 }

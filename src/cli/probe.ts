@@ -6,6 +6,7 @@ import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
 import { Counters } from '../lib/counters.ts';
+import { printableLine } from '../lib/printable.ts';
 import { programVersion } from '../lib/version.ts';
 import { FATE, type Signal } from '../model.ts';
 import { Scraper } from '../pipeline/collect/scrape.ts';
@@ -15,6 +16,7 @@ import { openTransport } from '../pipeline/send/open-senders.ts';
 import { translate, type Translation } from '../pipeline.ts';
 import { ServiceClients } from '../service/clients.ts';
 import { translationOf } from '../daemon-targets.ts';
+import { probeBackups } from './probe-backups.ts';
 import { probeLogs } from './probe-logs.ts';
 import { renderTable } from './table.ts';
 import type { VerbContext } from './verb.ts';
@@ -59,6 +61,7 @@ export async function probe(config: Config, context: VerbContext): Promise<boole
     if (derived.services.some(service => !service.isUp)) isGood = false;
   }
   if (config.logs.isEnabled && !(await probeLogs(config, clients, context))) isGood = false;
+  if (config.backups.isEnabled && !(await probeBackups(config, clients, context))) isGood = false;
   await clients.close();
   const isBackEndGood = await probeBackEnd(config, context);
   return isGood && isBackEndGood;
@@ -107,7 +110,7 @@ function unconfiguredLines({ table }: Translation): readonly string[] {
     .filter(({ configIndex, isElsewhere }) => configIndex < 0 && !isElsewhere)
     .map(({ id }) => id);
   if (ids.length === 0) return [];
-  const shown = ids.slice(0, 10).map(id => (id === '' ? '(no namespace)' : id));
+  const shown = ids.slice(0, 10).map(id => (id === '' ? '(no namespace)' : printableLine(id)));
   return [`on the page but not configured: ${shown.join(', ')}${ids.length > 10 ? ', …' : ''}`];
 }
 
@@ -136,7 +139,8 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
   const ends: [Signal, string, OtlpSignalConfig][] = [
     ['metrics', otlp.metricsEndpoint, otlp.metrics],
   ];
-  if (config.logs.isEnabled) ends.push(['logs', otlp.logsEndpoint, otlp.logs]);
+  if (config.logs.isEnabled || config.backups.isEnabled)
+    ends.push(['logs', otlp.logsEndpoint, otlp.logs]);
   let isGood = true;
   for (const [signal, endpoint, settings] of ends) {
     const transport = await openTransport(endpoint, settings, {

@@ -9,6 +9,7 @@ import {
   readFormat,
   readPageFile,
   requireFiles,
+  tellMore,
   tellProblems,
 } from './page-files.ts';
 import { toProm2Json } from './prom2json.ts';
@@ -53,7 +54,8 @@ export async function showDecode(context: VerbContext): Promise<number> {
     else if (values.output === 'prom2json')
       context.out.line(JSON.stringify(toProm2Json(shown.families as readonly ShownFamily[])));
     else printTable(context, shown);
-    if (values.jsonl !== true) tellProblems(context.err, file, shown.problems);
+    const tellOf = values.jsonl === true ? tellMore : tellProblems;
+    tellOf(context.err, file, shown.problems);
   }
   return exitCode;
 }
