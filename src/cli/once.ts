@@ -6,6 +6,7 @@ import { Daemon } from '../daemon.ts';
 import { createLogger } from '../lib/log.ts';
 import type { PointState } from '../pipeline/queue/account.ts';
 import { countFromNow } from './account-since.ts';
+import { backupsTable } from './backups-table.ts';
 import { configFile } from './run.ts';
 import { renderTable } from './table.ts';
 import type { Verb, VerbContext } from './verb.ts';
@@ -20,8 +21,8 @@ export const verb: Verb = {
   help: `
 Usage: prom2otlp once --config FILE
 
-Scrapes every service once, pulls its logs where that is enabled, sends what that gave (and what was still
-queued), and says what became of it.
+Scrapes every service once, pulls its logs and looks at its backups where that is enabled, sends what that gave
+(and what was still queued), and says what became of it.
 
 Exit: 0 when everything was accepted, 1 otherwise, 2 for a mistake in the configuration.
 
@@ -57,11 +58,25 @@ Example:
       if (lastError !== null) context.err.line(`${signal} to ${endpoint}: ${lastError}`);
     }
     const areLogsPulled = printLogs(daemon, context);
+    const areBackupsRead = printBackups(daemon, context);
     await daemon.stop(AbortSignal.abort());
     const isUp = services.every(service => service.isUp);
-    return isUp && areLogsPulled && isDelivered && !isRefused ? 0 : 1;
+    return isUp && areLogsPulled && areBackupsRead && isDelivered && !isRefused ? 0 : 1;
   },
 };
+
+/** True when the schedules of every service could be read, or none are watched. */
+function printBackups({ watch }: Daemon, { out, clock }: VerbContext): boolean {
+  if (watch === null) return true;
+  const rows = watch.services.map(({ service, known, error }) => ({
+    id: service.id,
+    known,
+    error,
+  }));
+  out.line('');
+  out.line(backupsTable(rows, clock.nowMs()));
+  return watch.services.every(({ isUp }) => isUp === true);
+}
 
 /** True when every API's logs were pulled to the end, or none are. */
 function printLogs({ logs, queue }: Daemon, { out, err }: VerbContext): boolean {
