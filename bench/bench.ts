@@ -3,7 +3,7 @@
 import { contenderOf } from './contenders/all.ts';
 import { describeCommit, describeMachine } from './measure/machine.ts';
 import type { Options } from './options.ts';
-import { type Batch, planBatches } from './plan.ts';
+import { type Batch, type PacedRun, planBatches } from './plan.ts';
 import type { Presence, Results } from './report/results.ts';
 import { type DrainResult, runDrain } from './runs/drain.ts';
 import { type GrowthResult, runGrowth } from './runs/growth.ts';
@@ -14,8 +14,10 @@ import { scenarios } from './scenarios.ts';
 export class Bench {
   readonly #options: Options;
   readonly #say: (line: string) => void;
+  readonly #startedMs = Date.now();
+  readonly #commit = describeCommit();
   readonly #contenders: Record<string, Presence> = {};
-  readonly #paced: PacedResult[] = [];
+  #paced: PacedResult[] = [];
   readonly #growth: GrowthResult[] = [];
   readonly #start: StartResult[] = [];
   readonly #drain: DrainResult[] = [];
@@ -26,19 +28,26 @@ export class Bench {
     this.#say = say;
   }
 
-  async run(): Promise<Results> {
-    const startedMs = Date.now();
+  /** `keep` is given what there is after each batch. */
+  async run(keep: (results: Results) => void): Promise<Results> {
     const { isSmoke } = this.#options;
     const chosen = scenarios(isSmoke).filter(
       ({ name }) => this.#options.scenarios?.includes(name) ?? true,
     );
     await this.#prepare(chosen.flatMap(({ groups }) => groups.flat()));
     const isWanted = (name: string): boolean => 'version' in (this.#contenders[name] ?? {});
-    for (const batch of planBatches(chosen, isWanted)) await this.#runBatch(batch);
+    for (const batch of planBatches(chosen, isWanted)) {
+      await this.#runBatch(batch);
+      keep(this.#results());
+    }
+    return this.#results();
+  }
+
+  #results(): Results {
     return {
-      commit: describeCommit(),
-      takenAt: new Date(startedMs).toISOString(),
-      seconds: Math.round((Date.now() - startedMs) / 1000),
+      commit: this.#commit,
+      takenAt: new Date(this.#startedMs).toISOString(),
+      seconds: Math.round((Date.now() - this.#startedMs) / 1000),
       machine: describeMachine(),
       contenders: this.#contenders,
       paced: this.#paced,
@@ -77,14 +86,14 @@ export class Bench {
 
   async #measure(batch: Batch): Promise<void> {
     if (batch.kind === 'paced') {
-      const runs = batch.runs.map(async ({ scenario, contender, group }) => {
-        try {
-          this.#paced.push(await runPaced(scenario, contenderOf(contender), group));
-        } catch (error) {
-          this.#fail(`${scenario.name}, ${contender}`, error);
-        }
-      });
-      await Promise.all(runs);
+      const lost = await this.#runSideBySide(batch.runs);
+      // A hiccup of the machine, a scrape that took too long, costs samples: the whole group has a second try.
+      if (lost.length === 0) return;
+      this.#say(`once more: ${lost.join('; ')}`);
+      const isOf = ({ scenario, group }: PacedResult): boolean =>
+        batch.runs.some(run => run.scenario.name === scenario && run.group === group);
+      this.#paced = this.#paced.filter(result => !isOf(result));
+      await this.#runSideBySide(batch.runs);
       return;
     }
     const { sizes, rounds } = batch.scenario;
@@ -96,6 +105,22 @@ export class Bench {
         if (batch.kind === 'start') this.#start.push(await runStart(contender, { series, rounds }));
         else this.#drain.push(await runDrain(contender, { series, polls: rounds }));
       }
+  }
+
+  /** What did not arrive, in words. */
+  async #runSideBySide(runs: readonly PacedRun[]): Promise<readonly string[]> {
+    const losses: string[] = [];
+    const measured = runs.map(async ({ scenario, contender, group }) => {
+      try {
+        const result = await runPaced(scenario, contenderOf(contender), group);
+        this.#paced.push(result);
+        losses.push(...result.losses.map(loss => `${scenario.name}, ${contender}: ${loss}`));
+      } catch (error) {
+        this.#fail(`${scenario.name}, ${contender}`, error);
+      }
+    });
+    await Promise.all(measured);
+    return losses;
   }
 
   #fail(words: string, error: unknown): void {

@@ -21,9 +21,14 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function run(options: Options): Promise<number> {
-  const results = await new Bench(options, line => print([line])).run();
-  print(['', ...resultLines(results), '', ...goalLines(results)]);
-  if (options.output !== null) save(options.output, results);
+  const { output, isSmoke } = options;
+  const bench = new Bench(options, line => print([line]));
+  const results = await bench.run(results => {
+    if (output !== null) save(output, results);
+  });
+  print(resultLines(results));
+  if (!isSmoke) print(goalLines(results));
+  if (output !== null) print(['', `results: ${output}`]);
   const problems = problemsOf(results);
   print(problems);
   return problems.length === 0 ? 0 : 1;
@@ -32,7 +37,6 @@ async function run(options: Options): Promise<number> {
 function save(file: string, results: Results): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
-  print(['', `results: ${file}`]);
 }
 
 function list(): string[] {

@@ -18,7 +18,7 @@ const PAGE_SERIES_MAX = 5000;
 const WARM_POLLS = 6;
 /** Of the long interval, whatever the number for the short one is. */
 const LONG_POLLS = 3;
-const [SHORT_MS, LONG_MS] = [1000, 10_000];
+const [SHORT_MS, LONG_MS] = [2000, 10_000];
 /** From so many series on a poll of all of them takes a good part of the short interval. */
 const LONG_FROM = 500_000;
 
