@@ -7,7 +7,7 @@ import {
   chatProblems,
   type ChatRequest,
 } from '../service/agent.ts';
-import { errorLine } from '../service/service-error.ts';
+import { errorLine, type ServiceError } from '../service/service-error.ts';
 import { printAnswer } from './agent-answer.ts';
 import { type AskAgent, converse } from './agent-conversation.ts';
 import { AGENT_OPTIONS, readPairs, refuseProblems, requiredAgent } from './agent-options.ts';
@@ -89,10 +89,15 @@ function createAsk(agent: AgentApi, settings: ChatSettings, context: VerbContext
     const result = await withProgress(context, 'asking the agent', asking);
     const session = request.session_id ?? null;
     if (result.ok) return printAnswer(result.answer, { isJson, session }, context);
-    const { error } = result;
-    context.err.line(error.kind === 'aborted' ? 'given up: there is no answer' : errorLine(error));
+    context.err.line(failureText(result.error));
     return false;
   };
+}
+
+function failureText(error: ServiceError): string {
+  if (error.kind === 'aborted') return 'given up: there is no answer';
+  const hint = 'give it longer with --timeout; the agent may still be at work';
+  return errorLine(error.kind === 'timeout' ? { ...error, hint } : error);
 }
 
 function readFilterKey(text: string = FILTER_KEYS[0]): (typeof FILTER_KEYS)[number] {

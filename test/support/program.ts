@@ -20,7 +20,8 @@ export interface Running {
   readonly finished: Promise<Finished>;
 }
 
-const BIN = new URL('../../bin/prom2otlp.js', import.meta.url).pathname;
+/** What a user starts. */
+export const BIN: string = new URL('../../bin/prom2otlp.js', import.meta.url).pathname;
 
 /** Starts the program; the environment holds nothing but what is given and PATH. */
 export function start(
