@@ -115,7 +115,8 @@ async function ask(
   const left = new Promise<null>(resolve => {
     lines.once('close', () => resolve(null));
   });
-  const typed = await Promise.race([lines.question(question), left]);
+  // Ctrl-C rejects the question, Ctrl-D leaves it open.
+  const typed = await Promise.race([lines.question(question).catch(() => null), left]);
   lines.close();
   if (typed === null) screen.write('\n');
   return typed?.trim() ?? null;

@@ -7,6 +7,8 @@ import { z } from 'zod';
 export interface Faults {
   /** Requests whose path begins like this suffer the transport faults. */
   readonly path: string;
+  /** And of these only those with this method; null: all. */
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | null;
   /** How many more requests suffer; null: until they are set otherwise. */
   readonly times: number | null;
   /** Answer with this status and an error body. */
@@ -76,6 +78,7 @@ export const METRICS_PATH = '/observability/v2/metrics';
 
 export const NO_FAULTS: Faults = {
   path: METRICS_PATH,
+  method: null,
   times: null,
   status: null,
   retryAfter: null,
@@ -134,6 +137,7 @@ const COUNT = z.int().min(1).max(1_000_000_000);
 const SCHEMA = z
   .strictObject({
     path: z.string().startsWith('/'),
+    method: z.enum(['GET', 'POST', 'PATCH', 'DELETE']).nullable(),
     times: COUNT.nullable(),
     status: z.int().min(200).max(599).nullable(),
     retryAfter: HEADER.nullable(),

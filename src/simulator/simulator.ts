@@ -211,7 +211,7 @@ export class Simulator {
       return await deliver({ response, answer, faults: NO_FAULTS, clock, nowMs });
     }
     this.requests.add(incoming, clock.nowMs());
-    const faults = isMoved ? NO_FAULTS : this.#takeFaults(path);
+    const faults = isMoved ? NO_FAULTS : this.#takeFaults(path, request.method);
     const answer =
       body.kind === 'too-long'
         ? errorAnswer(413, 'Body too long', request)
@@ -248,9 +248,10 @@ export class Simulator {
     return controlAnswer(this, request);
   }
 
-  #takeFaults(path: string): Faults {
+  #takeFaults(path: string, method: string): Faults {
     const faults = this.#faults;
     if (!path.startsWith(faults.path) || faults.times === 0) return NO_FAULTS;
+    if (faults.method !== null && faults.method !== method) return NO_FAULTS;
     if (faults.times !== null) this.#faults = { ...faults, times: faults.times - 1 };
     return faults;
   }

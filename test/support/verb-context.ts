@@ -4,7 +4,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { OperatorError } from '../../src/errors.ts';
 import { Bell } from '../../src/lib/bell.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
-import type { TextSink, Verb } from '../../src/cli/verb.ts';
+import type { Terminal, TextSink, Verb } from '../../src/cli/verb.ts';
 
 export interface Printed {
   /** null after an OperatorError, whose lines are in `err`. */
@@ -19,6 +19,8 @@ export interface CallOptions {
   readonly stop?: AbortSignal;
   /** What comes by stdin, which is no terminal. */
   readonly typed?: string;
+  /** In place of that: what a test types and sees. */
+  readonly terminal?: Terminal;
   /** Told of each line to stdout; false is a reader that goes away. */
   readonly onLine?: (line: string) => boolean;
 }
@@ -30,7 +32,10 @@ export async function callVerb(
 ): Promise<Printed> {
   const never = new AbortController().signal;
   const { environment = {}, clock = systemClock, stop = never, onLine = () => true } = options;
-  const terminal = { input: Readable.from([options.typed ?? '']), screen: new PassThrough() };
+  const terminal = options.terminal ?? {
+    input: Readable.from([options.typed ?? '']),
+    screen: new PassThrough(),
+  };
   const out = new KeptSink(onLine);
   const err = new KeptSink(() => true);
   const printed = (code: number | null): Printed => ({ code, out: out.text, err: err.text });
