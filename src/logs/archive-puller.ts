@@ -111,19 +111,20 @@ export class ArchivePuller {
 
   /** Does what is to be done for each archive: the oldest days first, of a day what has waited longest. */
   async #work(ledger: Ledger, listed: Map<string, Descriptor>, run: PullRun): Promise<PullEnd> {
-    const { meter, budget, name } = this.#context.options;
+    const { meter, budget, name, config } = this.#context.options;
     let postponedCount = 0;
     let unreachableCount = 0;
     const archives = this.#inOrder(ledger);
+    const { dayCloseGraceMs } = config.window;
     const isDue = ({ partition, id, state }: KnownArchive): boolean =>
       listed.has(identityOf(partition, id)) &&
-      DOWNLOADS.has(actionFor(state, this.#context.serverNowMs()));
+      DOWNLOADS.has(actionFor(state, this.#context.serverNowMs(), dayCloseGraceMs));
     const progress = meter.begin(name, archives.filter(isDue).length);
     for (const archive of archives) {
       if (run.signal.aborted) return { kind: 'stopped' };
       const { partition, id, state } = archive;
       const descriptor = listed.get(identityOf(partition, id));
-      const action = actionFor(state, this.#context.serverNowMs());
+      const action = actionFor(state, this.#context.serverNowMs(), dayCloseGraceMs);
       if (action === 'flush') {
         const result = await this.#flush(ledger, archive, run);
         if (result !== 'stored') return { kind: result };

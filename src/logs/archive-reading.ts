@@ -146,7 +146,15 @@ export class ArchiveReading {
     const end = await this.#readEntryFrom(entry, done);
     if (end !== 'rewritten') return end;
     this.#context.options.meter.rewritten(this.#descriptor.partition, this.#descriptor.id);
+    // What was held back may not stand in the new one.
+    if (done !== null) this.#flushHeld(done, entry.name);
     return this.#readEntryFrom(entry, null);
+  }
+
+  #flushHeld({ reader: saved }: EntryProgress, entryName: string): void {
+    const reader = this.#context.reader(this.#descriptor.partition.type);
+    reader.restore(saved);
+    this.#writer.add(reader.flush(), entryName);
   }
 
   async #readEntryFrom(entry: ArchiveEntry, done: EntryProgress | null): Promise<EntryEnd> {

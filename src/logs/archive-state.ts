@@ -103,15 +103,17 @@ function quieter(state: ArchiveState): ArchiveState {
   return { ...state, quietCount: state.quietCount + 1 };
 }
 
-export function actionFor(state: ArchiveState, nowMs: number): ArchiveAction {
+/** `graceMs`: how long after the end of its day it may still grow. */
+export function actionFor(state: ArchiveState, nowMs: number, graceMs: number): ArchiveAction {
   if (state.setAside !== '') return secondChance(state, nowMs) ? 'download' : 'nothing';
   if (state.tryCount > 0 && nowMs < state.nextTryMs) return 'nothing';
   const isQuiet = state.quietCount >= QUIET_COUNT;
   // What is not listed cannot be downloaded.
   if (state.absentFromMs !== null)
     return isQuiet && state.isRead && !state.isFlushed ? 'flush' : 'nothing';
-  const isDone = isQuiet && state.isFlushed;
-  if (state.listedSize === null && state.isRead && isDone) return 'nothing';
+  // Without a size in the list, only reading shows whether it has grown: until nothing is expected any more.
+  if (state.listedSize === null && isQuiet && state.isFlushed)
+    return nowMs < state.dayMs + DAY_MS + graceMs ? 'download' : 'nothing';
   if (!isCurrent(state)) return isQuiet ? 'final' : 'download';
   if (!isQuiet || state.isFlushed) return 'nothing';
   return Object.values(state.entries).some(({ hasTail }) => hasTail) ? 'final' : 'flush';
@@ -120,16 +122,16 @@ export function actionFor(state: ArchiveState, nowMs: number): ArchiveAction {
 /** After it was read to its end; `bytes` is what it holds unpacked. */
 export function afterRead(state: ArchiveState, bytes: number, isFinal: boolean): ArchiveState {
   const isSame = state.isRead && state.readBytes === bytes;
-  // Without a size in the list, only reading shows whether it has grown.
   const isUnsized = state.listedSize === null;
   const quietCount = isUnsized ? (isSame ? state.quietCount + 1 : 0) : state.quietCount;
+  const isStillFlushed = isUnsized && isSame && state.isFlushed;
   return {
     ...state,
     isRead: true,
     readSize: state.listedSize,
     readBytes: bytes,
     quietCount,
-    isFlushed: isFinal,
+    isFlushed: isFinal || isStillFlushed,
     tryCount: 0,
     nextTryMs: 0,
     setAside: '',

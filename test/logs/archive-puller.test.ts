@@ -64,15 +64,22 @@ describe('an archive that grows', () => {
     await check({ endpoints: { format: 'raw' } }, { hasLinePrefix: true, archiveForm: 'gzip' });
   });
 
-  test('of which the list tells no size is downloaded until it is quiet', async () => {
+  test('of which the list tells no size is downloaded as long as it may grow', async () => {
     await using site = await LogSite.open();
     site.simulator.setFaults({ isSizeHidden: true });
     site.write(ERRORS, 'one', 'two');
     await site.pulls(6);
     expect(site.bodies).toEqual(['one', 'two']);
+    site.write(ERRORS, 'after some quiet');
+    await site.pulls(5);
+    expect(site.bodies).toEqual(['one', 'two', 'after some quiet']);
+    site.clock.forward(24 * HOUR);
+    await site.pulls(3);
     const { downloads } = site;
     await site.pulls(3);
     expect(site.downloads).toBe(downloads);
+    expect(site.bodies).toHaveLength(3);
+    expect(site.gaps).toEqual([]);
   });
 });
 
@@ -202,9 +209,21 @@ describe('an archive that is rewritten', () => {
     const line = { text: 'two, repaired', atMs: NOW };
     site.book.rewrite(archive, ([first, , ...rest]) => [first ?? line, line, ...rest]);
     await site.pulls(4);
-    expect(site.bodies).toEqual(['one', 'two', 'one', 'two, repaired', 'three']);
-    expect(site.delivered[2]?.uid).toBe(site.delivered[0]?.uid);
+    // What was held back goes out first: the new file might have been without it.
+    expect(site.bodies).toEqual(['one', 'two', 'three', 'one', 'two, repaired', 'three']);
+    expect(site.delivered[3]?.uid).toBe(site.delivered[0]?.uid);
     expect(site.count('rewritten_entries_total')).toBe(1);
+  });
+
+  test('while its last record was held back gives that record, too', async () => {
+    await using site = await LogSite.open();
+    site.write(ERRORS, 'one', 'two', ' of two');
+    await site.pull();
+    expect(site.bodies).toEqual(['one']);
+    const [{ archive } = { archive: '' }] = site.book.issued;
+    site.book.rewrite(archive, () => [{ text: 'rotated', atMs: NOW }]);
+    await site.pulls(4);
+    expect(site.bodies).toEqual(['one', 'two\n of two', 'rotated']);
   });
 
   test('is read again when it is shorter than before', async () => {

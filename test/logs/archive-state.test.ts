@@ -29,7 +29,7 @@ function read(state: ArchiveState, bytes = 10, isFinal = false): ArchiveState {
 }
 
 const action = (state: ArchiveState, afterMinutes = 0): string =>
-  actionFor(state, NOW + afterMinutes * MINUTE);
+  actionFor(state, NOW + afterMinutes * MINUTE, 6 * 60 * MINUTE);
 
 describe('an archive that is listed with its size', () => {
   test('is downloaded when it is new, when it has grown, and not otherwise', () => {
@@ -79,7 +79,7 @@ describe('an archive that is listed with its size', () => {
 });
 
 describe('an archive that is listed without a size', () => {
-  test('is downloaded until two downloads have shown no growth', () => {
+  test('is downloaded as long as it may grow; two downloads without growth let go what is open', () => {
     let state = listed(FRESH, null);
     const bytes = [10, 12, 12, 12];
     for (const size of bytes) {
@@ -88,7 +88,14 @@ describe('an archive that is listed without a size', () => {
     }
     expect(action(state)).toBe('final');
     state = read(state, 12, true);
-    expect([action(state), isClosed(state)]).toEqual(['nothing', true]);
+    expect([action(state), isClosed(state)]).toEqual(['download', true]);
+    // The same again changes nothing; when it has grown, it begins anew.
+    state = read(state, 12);
+    expect([action(state), isClosed(state)]).toEqual(['download', true]);
+    const dayOver = 21 * 60;
+    expect([action(state, dayOver - 1), action(state, dayOver)]).toEqual(['download', 'nothing']);
+    state = read(state, 20);
+    expect([action(state, dayOver), isClosed(state)]).toEqual(['download', false]);
   });
 });
 
