@@ -35,6 +35,7 @@ test('a back end that is away for a day gets all of it', async () => {
     movedStarts,
     outOfOrder,
     interruptedPages: 0,
+    failedPages: 0,
     givenUp: 0,
   });
   console.log(

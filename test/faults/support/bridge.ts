@@ -1,13 +1,13 @@
 // The program as a process of its own, again and again on one directory: started, killed, stopped, asked.
 
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { cpSync, existsSync, rmSync, statSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
+import { Agent, request } from 'undici';
 import type { StatusDocument } from '../../../src/status/problems.ts';
 import { start, tempDirectory, until, type Finished, type Running } from '../../support/program.ts';
-import type { Life } from './ledger.ts';
+import { LIFE_HEADER, type Life } from './life.ts';
 
 export interface BridgeOptions {
   readonly sourceUrl: string;
@@ -16,6 +16,8 @@ export interface BridgeOptions {
   readonly directory?: string;
   /** Blocks of the configuration that take the place of the usual ones. */
   readonly changes?: Readonly<Record<string, unknown>>;
+  /** Told of each process before it is started. */
+  readonly onStart?: (life: Life) => void;
 }
 
 export interface LifeOptions {
@@ -42,7 +44,7 @@ export class Bridge {
   readonly lives: Life[] = [];
   readonly #options: BridgeOptions;
   readonly #files = tempDirectory();
-  #process: BridgeProcess | null = null;
+  readonly #processes: BridgeProcess[] = [];
 
   constructor(options: BridgeOptions) {
     this.#options = options;
@@ -51,32 +53,41 @@ export class Bridge {
 
   /** Starts a process; `changes` apply from this start on. */
   start(options: LifeOptions = {}, changes: Readonly<Record<string, unknown>> = {}): BridgeProcess {
-    const config = this.#files.write('prom2otlp.yaml', JSON.stringify(this.#config(changes)));
+    const life = { number: this.lives.length + 1, isKilled: false };
+    this.lives.push(life);
+    this.#options.onStart?.(life);
+    const text = JSON.stringify(this.#config(life, changes));
+    const config = this.#files.write('prom2otlp.yaml', text);
     const { failpoint, environment = {} } = options;
     const armed = failpoint === undefined ? {} : { PROM2OTLP_FAILPOINT: failpoint };
     const running = start(['run', '--config', config], { ...environment, ...armed });
-    const fromMs = Date.now();
-    const started = new BridgeProcess(running);
-    this.#process = started;
-    void running.finished.then(() => {
-      const isKilled = running.child.signalCode === 'SIGKILL';
-      this.lives.push({ fromMs, toMs: Date.now(), isKilled });
-    });
+    running.child.on('exit', (_code, signal) => (life.isKilled = signal === 'SIGKILL'));
+    const started = new BridgeProcess(running, life);
+    this.#processes.push(started);
     return started;
   }
 
   /** Runs until the queue is empty, then stops it cleanly. */
-  async finish(timeoutMs = 60_000): Promise<void> {
+  async finish(): Promise<void> {
     const last = this.start();
     await last.ready();
-    await last.drained(timeoutMs);
+    await last.drained();
     await last.stop();
+  }
+
+  /** Throws when no process is at work. */
+  expectAlive(): void {
+    const last = this.#processes.at(-1);
+    if (last?.hasEnded === true)
+      throw new Error(`the program has ended: ${last.stderr.slice(-2000)}`);
   }
 
   /** What the files say now, which stay as they are; no process must be at work on them. */
   account(): AccountNumbers {
     const copy = join(this.#files.path, 'copy');
-    cpSync(this.directory, copy, { recursive: true, force: true });
+    mkdirSync(copy);
+    // There is none where no process has come so far.
+    if (existsSync(this.directory)) cpSync(this.directory, copy, { recursive: true });
     try {
       return readAccount(copy);
     } finally {
@@ -85,30 +96,42 @@ export class Bridge {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#process?.kill();
+    for (const process of this.#processes) await process.kill();
     this.#files[Symbol.dispose]();
   }
 
-  #config(changes: Readonly<Record<string, unknown>>): unknown {
+  #config({ number }: Life, changes: Readonly<Record<string, unknown>>): unknown {
     const { sourceUrl, services } = this.#options;
+    const headers = { [LIFE_HEADER]: String(number) };
+    const { otlp, ...blocks } = { otlp: {}, ...this.#options.changes, ...changes };
     return {
       api: { base_url: sourceUrl, key: 'a-key', timeout: '1s' },
       services: services.map(id => ({ id })),
       metrics: { interval: '1s' },
+      otlp: { timeout: PATIENT, ...otlp, headers },
       queue: { directory: this.directory },
       status: { listen: '127.0.0.1:0' },
       telemetry: { enabled: false },
-      ...this.#options.changes,
-      ...changes,
+      ...blocks,
     };
   }
 }
 
+/** A machine that is busy with other things must not look like a service that does not answer. */
+const PATIENT = '60s';
+/** How long something may take that takes a second or so on a machine at rest. */
+export const WAIT_MS: number = 120_000;
+
+/** A connection for each request: none is closed by the program at the moment at which it is used again. */
+const ONCE = new Agent({ pipelining: 0 });
+
 export class BridgeProcess {
+  readonly life: Life;
   readonly #running: Running;
 
-  constructor(running: Running) {
+  constructor(running: Running, life: Life) {
     this.#running = running;
+    this.life = life;
   }
 
   get child(): ChildProcess {
@@ -123,23 +146,27 @@ export class BridgeProcess {
     return this.#running.finished;
   }
 
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
   /** True once it has said that it has started. */
   get isReady(): boolean {
     return this.#url() !== undefined;
   }
 
   /** Until it says that it has started. */
-  async ready(timeoutMs = 30_000): Promise<void> {
-    await until('the program has started', () => this.#url() ?? this.#ended(), timeoutMs);
+  async ready(): Promise<void> {
+    await until('the program has started', () => this.#url() ?? this.#ended(), WAIT_MS);
   }
 
   async status(): Promise<StatusDocument> {
-    const response = await fetch(`${this.#url() ?? ''}/status.json`);
-    return (await response.json()) as StatusDocument;
+    const { body } = await request(`${this.#url() ?? ''}/status.json`, { dispatcher: ONCE });
+    return (await body.json()) as StatusDocument;
   }
 
   /** Until it has scraped, and everything that was stored at some moment has been delivered. */
-  async drained(timeoutMs: number): Promise<void> {
+  async drained(timeoutMs: number = WAIT_MS): Promise<void> {
     await until(
       'the queue is empty',
       async () => {
@@ -169,7 +196,7 @@ export class BridgeProcess {
 
   #ended(): undefined {
     const { exitCode, signalCode } = this.child;
-    if (exitCode === null && signalCode === null) return undefined;
+    if (!this.hasEnded) return undefined;
     const how = String(exitCode ?? signalCode);
     throw new Error(
       `the program ended with ${how} before it had started: ${this.stderr.slice(-2000)}`,
@@ -208,18 +235,5 @@ function readAccount(directory: string): AccountNumbers {
     };
   } finally {
     db.close();
-  }
-}
-
-/** Runs a command to its end; null when it cannot be run or fails. */
-export async function tryCommand(command: string, args: readonly string[]): Promise<string | null> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  try {
-    const [code] = (await once(child, 'close')) as [number | null];
-    return code === 0 ? output : null;
-  } catch {
-    return null;
   }
 }

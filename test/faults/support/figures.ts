@@ -12,6 +12,7 @@ export interface Judgement {
   readonly bridge: Bridge;
   /** How often an answer may not have reached the sender: each may cost one batch that comes twice. */
   readonly lostAnswers: number;
+  readonly batchPoints: number;
   readonly kills?: number;
   /** Points that the test has made the program give up, visibly: they are missing, and the account must say so. */
   readonly isLossAllowed?: boolean;
@@ -32,12 +33,13 @@ export interface Figures {
   readonly movedStarts: number;
   readonly outOfOrder: number;
   readonly interruptedPages: number;
+  readonly failedPages: number;
   readonly givenUp: number;
 }
 
 /** Judges a test whose program has ended. */
 export function judge(judgement: Judgement): Figures {
-  const { name, ledger, bridge, lostAnswers, kills = 0 } = judgement;
+  const { name, ledger, bridge, lostAnswers, batchPoints, kills = 0 } = judgement;
   const { isLossAllowed = false, overtaken = 0 } = judgement;
   const found = ledger.findings(bridge.lives);
   const account = bridge.account();
@@ -49,18 +51,20 @@ export function judge(judgement: Judgement): Figures {
     lost: Math.max(0, found.missing - (isLossAllowed ? givenUp : 0)),
     wrong: found.wrong,
     duplicates: found.duplicates,
-    duplicateBatches: found.duplicateRequests,
+    // A batch may come in pieces.
+    duplicateBatches: Math.min(found.duplicateRequests, Math.ceil(found.duplicates / batchPoints)),
     lostAnswers,
     movedStarts: found.movedStarts,
-    outOfOrder: found.outOfOrder - overtaken,
+    outOfOrder: Math.max(0, found.outOfOrder - overtaken),
     interruptedPages: found.interruptedPages,
+    failedPages: found.failedPages,
     givenUp,
   };
   report(figures);
   const words = [name, ...found.examples].join('\n');
   expect(figures, words).toMatchObject({ lost: 0, wrong: 0, movedStarts: 0, outOfOrder: 0 });
   if (!isLossAllowed) expect(givenUp, `${name}: points given up`).toBe(0);
-  expect(found.duplicateRequests, `${name}: batches twice`).toBeLessThanOrEqual(lostAnswers);
+  expect(figures.duplicateBatches, `${name}: batches twice`).toBeLessThanOrEqual(lostAnswers);
   expectBalance(account, found.received);
   return figures;
 }

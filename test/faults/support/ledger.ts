@@ -1,24 +1,19 @@
 // Holds what a back end was given against what the source served: what is missing, wrong, double, out of order, and
 // which starts have moved. It knows nothing of how the program works, only what was promised:
 //
-// - a page arrives whole or not at all; not at all only if the process was killed while it was read, or by the account
+// - a page arrives whole or not at all; not at all only if the process was killed while it was read, if the scrape
+//   failed and `up` says so, or by the account
 // - each point has the value and the time that its page had; each series its points in order, each of them once
 // - a start stays where it is; a delta begins where the one before ended
 
 import type { OtlpPoint } from '../../support/otlp-points.ts';
+import type { Life } from './life.ts';
 import { distributionOf, type Series, type ServedPage, type Source } from './source.ts';
 
 export interface LedgerOptions {
   readonly isDelta?: boolean;
   /** By how much the program's clock differs while pages are not stamped: times are then not looked at. */
   readonly isTimeUnknown?: boolean;
-}
-
-/** When a process could scrape: from its start to its end, which a kill made sudden. */
-export interface Life {
-  readonly fromMs: number;
-  readonly toMs: number;
-  readonly isKilled: boolean;
 }
 
 export interface Findings {
@@ -36,14 +31,16 @@ export interface Findings {
   readonly movedStarts: number;
   /** Pages that were being read when a process was killed, and did not arrive. */
   readonly interruptedPages: number;
+  /** Pages in place of which an `up` of 0 has arrived, as where the machine was too busy to read them in time. */
+  readonly failedPages: number;
   /** The first things that were found, in words. */
   readonly examples: readonly string[];
 }
 
-/** A page may take so long from being served to being stored: the gathering of a tick, and the disk. */
-export const COMMIT_MS_MAX = 2000;
-/** A scrape begins so much before its page is served, at most. */
-const SCRAPE_MS_MAX = 1500;
+/** Pages on the way when a process is killed: one that is being read, and the one before, which is being stored. */
+const UNSTORED_MAX = 2;
+/** Between the beginning of a scrape and its page: the limit that the program has for it. */
+const SCRAPE_MS_MAX = 60_000;
 const EXAMPLES_MAX = 10;
 
 interface Track {
@@ -61,6 +58,9 @@ export class Ledger {
   readonly #arrived = new Map<string, Map<number, Set<number>>>();
   readonly #examples: string[] = [];
   readonly #pageByTime = new Map<number, ServedPage>();
+  /** By service: the times at which `up` was 0. */
+  readonly #failures = new Map<string, Set<number>>();
+  readonly #markers: { serviceId: string; timeMs: number; what: string }[] = [];
   #received = 0;
   #wrong = 0;
   #duplicates = 0;
@@ -87,23 +87,25 @@ export class Ledger {
   }
 
   findings(lives: readonly Life[]): Findings {
-    const { expected, missing, interruptedPages } = this.#compare(lives);
+    const compared = this.#compare(lives);
+    const strayMarkers = this.#markers.filter(
+      ({ serviceId, timeMs }) => !this.#hasFailed(serviceId, timeMs),
+    );
+    for (const { what } of strayMarkers) this.#tell(`${what}: a marker of staleness`);
     return {
-      expected,
+      ...compared,
       received: this.#received,
-      missing,
-      wrong: this.#wrong,
+      wrong: this.#wrong + strayMarkers.length,
       duplicates: this.#duplicates,
       duplicateRequests: this.#duplicateRequests,
       outOfOrder: this.#outOfOrder,
       movedStarts: this.#movedStarts,
-      interruptedPages,
       examples: this.#examples,
     };
   }
 
   #takePoint(point: OtlpPoint): void {
-    const { serviceId, metric, attributes, timeNs } = point;
+    const { serviceId, metric, attributes, timeNs, value } = point;
     const key = `${serviceId} ${metric} ${attributes}`;
     const timeMs = Number(BigInt(timeNs) / 1_000_000n);
     const track = this.#tracks.get(key) ?? { times: new Set(), lastMs: 0, startNs: '' };
@@ -118,6 +120,8 @@ export class Ledger {
       this.#outOfOrder++;
       this.#tell(`${key}: ${String(timeMs)} came after ${String(track.lastMs)}`);
     }
+    if (metric === 'up' && value === 0)
+      this.#failures.set(serviceId, (this.#failures.get(serviceId) ?? new Set()).add(timeMs));
     const series = this.#series.get(`${metric} ${attributes}`);
     if (series !== undefined) this.#check(point, series, track, timeMs);
     else if (!/^(up|scrape_\w+)$/.test(metric)) this.#wrongPoint(`${key}: no such series`);
@@ -127,7 +131,10 @@ export class Ledger {
   #check(point: OtlpPoint, series: Series, track: Track, timeMs: number): void {
     const { serviceId } = point;
     const what = `${serviceId} ${series.metric} ${series.attributes} at ${String(timeMs)}`;
-    if (point.flags !== 0) return this.#wrongPoint(`${what}: a marker of staleness`);
+    if (point.flags !== 0) {
+      this.#markers.push({ serviceId, timeMs, what });
+      return;
+    }
     const page = this.#pageOf(point, series, timeMs);
     if (page === undefined) return this.#wrongPoint(`${what}: no page had this time`);
     const byPage = this.#arrived.get(serviceId) ?? new Map<number, Set<number>>();
@@ -208,23 +215,28 @@ export class Ledger {
     return pages.find(({ timeMs: atMs }) => atMs >= timeMs && atMs - timeMs <= SCRAPE_MS_MAX);
   }
 
-  #compare(lives: readonly Life[]): Pick<Findings, 'expected' | 'missing' | 'interruptedPages'> {
-    const { services } = this.#source.options;
+  #compare(
+    lives: readonly Life[],
+  ): Pick<Findings, 'expected' | 'missing' | 'interruptedPages' | 'failedPages'> {
     let expected = 0;
     let missing = 0;
+    let failedPages = 0;
     const interrupted = new Set<number>();
-    for (const service of services) {
+    for (const service of this.#source.options.services) {
       const byPage = this.#arrived.get(service) ?? new Map<number, Set<number>>();
       const first = Math.min(...byPage.keys());
+      const unread = this.#unreadPages(service);
       for (const page of this.#source.pages.values()) {
         const arrived = byPage.get(page.number);
-        if (arrived === undefined && isInterrupted(page, lives)) {
+        if (arrived === undefined && this.#isInterrupted(page, lives)) {
           interrupted.add(page.number);
           continue;
         }
-        // In deltas the first page is what the next one counts from.
-        const isBase = this.#options.isDelta === true && page.number === first;
-        const wanted = isBase ? this.#source.series.filter(isCurrent) : this.#source.series;
+        if (arrived === undefined && unread.has(page.number)) {
+          failedPages++;
+          continue;
+        }
+        const wanted = this.#wantedOf(page, first);
         const found = wanted.filter(({ index }) => arrived?.has(index) === true).length;
         expected += wanted.length;
         missing += wanted.length - found;
@@ -234,7 +246,40 @@ export class Ledger {
           );
       }
     }
-    return { expected, missing, interruptedPages: interrupted.size };
+    return { expected, missing, interruptedPages: interrupted.size, failedPages };
+  }
+
+  /** In deltas the first page is what the next one counts from. */
+  #wantedOf({ number }: ServedPage, first: number): readonly Series[] {
+    const { series } = this.#source;
+    return this.#options.isDelta === true && number === first ? series.filter(isCurrent) : series;
+  }
+
+  #hasFailed(serviceId: string, timeMs: number): boolean {
+    return this.#failures.get(serviceId)?.has(timeMs) === true;
+  }
+
+  /** True when every process that read the page was killed before it must have stored it. */
+  #isInterrupted({ number }: ServedPage, lives: readonly Life[]): boolean {
+    const { readings } = this.#source;
+    const readers = new Set(readings.filter(({ page }) => page === number).map(({ life }) => life));
+    return [...readers].every(reader => {
+      const pages = readings.filter(({ life }) => life === reader).map(({ page }) => page);
+      const isKilled = lives.some(life => life.number === reader && life.isKilled);
+      return isKilled && pages.indexOf(number) >= pages.length - UNSTORED_MAX;
+    });
+  }
+
+  /** The pages that were given to scrapes which failed, as `up` says: the first after the beginning of each. */
+  #unreadPages(service: string): ReadonlySet<number> {
+    const pages = new Set<number>();
+    const times = [...(this.#failures.get(service) ?? [])].sort((a, b) => a - b);
+    const readings = [...this.#source.readings];
+    for (const timeMs of times) {
+      const at = readings.findIndex(({ atMs }) => atMs >= timeMs);
+      for (const { page } of at === -1 ? [] : readings.splice(at, 1)) pages.add(page);
+    }
+    return pages;
   }
 
   #wrongPoint(words: string): void {
@@ -254,10 +299,4 @@ function isCurrent({ kind }: Series): boolean {
 
 function describe({ value, distribution }: OtlpPoint): string {
   return distribution === '' ? String(value) : distribution;
-}
-
-/** True when every process that read the page was killed before it must have stored it. */
-function isInterrupted({ firstAtMs, lastAtMs }: ServedPage, lives: readonly Life[]): boolean {
-  const readers = lives.filter(({ fromMs, toMs }) => fromMs <= lastAtMs && toMs >= firstAtMs);
-  return readers.every(({ toMs, isKilled }) => isKilled && toMs - firstAtMs < COMMIT_MS_MAX);
 }

@@ -6,9 +6,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
-import { hasLeft } from '../../../src/simulator/request-body.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { otlpPoints, type OtlpPoint } from '../../support/otlp-points.ts';
+import { until } from '../../support/program.ts';
+import { Connections } from './connections.ts';
+import { LIFE_HEADER } from './life.ts';
 
 /**
  * What becomes of a request:
@@ -25,7 +27,6 @@ export type Behaviour =
   | { readonly kind: 'cut'; readonly bytes: number };
 
 export interface SinkRequest {
-  readonly atMs: number;
   readonly points: readonly OtlpPoint[];
   readonly isTaken: boolean;
 }
@@ -34,6 +35,20 @@ export interface SinkRequest {
 type Chooser = (index: number) => Behaviour;
 /** Decides by its points; null leaves it to the chooser. */
 type Inspector = (points: readonly OtlpPoint[]) => Behaviour | null;
+
+/**
+ * A connection over which something was sent. A sender opens the next one only when it has given up the one before:
+ * if the last request on that was taken, it has not had the answer.
+ */
+interface Link {
+  /** The process at the other end, as it says itself. */
+  life: string;
+  isLastTaken: boolean;
+  /** The number of the last request on it that was taken; -1 before the first. */
+  lastTaken: number;
+}
+
+const newLink = (): Link => ({ life: '', isLastTaken: false, lastTaken: -1 });
 
 const ACCEPT: Behaviour = { kind: 'accept' };
 
@@ -44,95 +59,125 @@ export class Sink {
   onTaken: (points: readonly OtlpPoint[]) => void = () => undefined;
   choose: Chooser = () => ACCEPT;
   inspect: Inspector = () => null;
-  /** Requests that were taken, and whose answer the sender has not had. */
-  lostAnswers = 0;
-  /** Requests by the status that they were answered with; 0 for none. */
-  readonly statuses: Map<number, number> = new Map();
   readonly port: number;
   #count = 0;
+  #handling = 0;
+  #lostAtEnds = 0;
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  /** In the order in which they were opened. */
+  readonly #links = new Map<Socket, Link>();
+  readonly #connections: Connections;
 
   private constructor(server: Server) {
     this.#server = server;
     this.port = (server.address() as AddressInfo).port;
+    this.#connections = new Connections(server);
+    server.on('connection', socket => this.#links.set(socket, newLink()));
+    server.on('request', (request, response) => void this.#handle(request, response));
   }
 
-  /** On a free port, or on a given one. */
-  static async start(port = 0): Promise<Sink> {
+  static async start(): Promise<Sink> {
     const server = createServer();
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    const sink = new Sink(server);
-    server.on('connection', socket => {
-      sink.#sockets.add(socket);
-      socket.on('close', () => sink.#sockets.delete(socket));
-      socket.on('error', () => undefined);
-    });
-    server.on('request', (request, response) => void sink.#handle(request, response));
-    return sink;
+    // It is the sender that closes connections, and only for a reason.
+    server.keepAliveTimeout = 0;
+    await listen(server, 0);
+    return new Sink(server);
   }
 
   get url(): string {
     return `http://127.0.0.1:${String(this.port)}`;
   }
 
+  /** Requests that were taken, and whose answer the sender has not had: each may cost one that comes twice. */
+  get lostAnswers(): number {
+    return this.#lostAtEnds + [...this.#links.values()].filter(link => this.#isLost(link)).length;
+  }
+
+  /** A process has ended before it could note what became of the last request of it that was taken. */
+  noteUnsettled(life: number): void {
+    const links = [...this.#links.values()].filter(link => link.life === String(life));
+    const [last] = links.sort((a, b) => b.lastTaken - a.lastTaken);
+    if (last !== undefined && !this.#isLost(last)) this.#lostAtEnds++;
+  }
+
+  /** True when the answer to the last request on a connection was not waited for. */
+  #isLost(link: Link): boolean {
+    const links = [...this.#links.values()].filter(({ life }) => life === link.life);
+    return link.isLastTaken && links.at(-1) !== link;
+  }
+
+  /** Until everything is looked at that processes have sent which have ended. */
+  async caughtUp(): Promise<void> {
+    await this.#connections.caughtUp();
+    await until('all requests are looked at', () => this.#handling === 0);
+  }
+
+  /** Nobody listens any more. */
   async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#server.close();
-    await once(this.#server, 'close');
+    await this.#connections.close();
+  }
+
+  /** Listens again, on the same port. */
+  async reopen(): Promise<void> {
+    await listen(this.#server, this.port);
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#handling++;
     response.on('error', () => undefined);
+    const link = this.#links.get(request.socket) ?? newLink();
+    link.life = String(request.headers[LIFE_HEADER]);
+    link.isLastTaken = false;
     const behaviour = this.choose(this.#count++);
     const body = await readBody(request, behaviour.kind === 'cut' ? behaviour.bytes : Infinity);
-    if (body === null) return this.#note(0);
-    const points = otlpPoints(decode(request, body));
-    const verdict = this.inspect(points) ?? behaviour;
+    if (body !== null) {
+      const points = otlpPoints(decode(request, body));
+      const verdict = this.inspect(points) ?? behaviour;
+      link.isLastTaken = this.#take(points, verdict);
+      if (link.isLastTaken) link.lastTaken = this.requests.length - 1;
+      await answer(request, response, verdict);
+    }
+    this.#handling--;
+  }
+
+  #take(points: readonly OtlpPoint[], verdict: Behaviour): boolean {
     const isTaken = verdict.kind === 'accept' || verdict.kind === 'accept-cut';
-    const taken = isTaken
-      ? points.slice(verdict.kind === 'accept' ? (verdict.rejected ?? 0) : 0)
-      : [];
-    this.requests.push({ atMs: Date.now(), points: taken, isTaken });
+    const rejected = verdict.kind === 'accept' ? (verdict.rejected ?? 0) : 0;
+    const taken = isTaken ? points.slice(rejected) : [];
+    this.requests.push({ points: taken, isTaken });
     if (isTaken) this.onTaken(taken);
-    await this.#answer(request, response, verdict);
-  }
-
-  async #answer(
-    request: IncomingMessage,
-    response: ServerResponse,
-    verdict: Behaviour,
-  ): Promise<void> {
-    if (verdict.kind === 'silent') return this.#note(0);
-    if (verdict.kind === 'cut' || verdict.kind === 'accept-cut') {
-      if (verdict.kind === 'accept-cut') this.lostAnswers++;
-      request.socket.destroy();
-      return this.#note(0);
-    }
-    if (verdict.kind === 'refuse') {
-      if (verdict.retryAfter !== undefined) response.setHeader('retry-after', verdict.retryAfter);
-      response
-        .writeHead(verdict.status, { 'content-type': 'text/plain' })
-        .end('as the test wants it');
-      return this.#note(verdict.status);
-    }
-    const { afterMs = 0, rejected = 0 } = verdict.kind === 'accept' ? verdict : {};
-    if (afterMs > 0) await new Promise(resolve => setTimeout(resolve, afterMs));
-    if (await hasLeft(request)) {
-      this.lostAnswers++;
-      return this.#note(0);
-    }
-    const partial = { rejectedDataPoints: String(rejected), errorMessage: 'as the test wants it' };
-    const answer = rejected > 0 ? { partialSuccess: partial } : {};
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-    this.#note(200);
-  }
-
-  #note(status: number): void {
-    this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
+    return isTaken;
   }
 }
+
+async function listen(server: Server, port: number): Promise<void> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  verdict: Behaviour,
+): Promise<void> {
+  if (verdict.kind === 'silent') return;
+  if (verdict.kind !== 'accept' && verdict.kind !== 'refuse') {
+    request.socket.destroy();
+    return;
+  }
+  if (verdict.kind === 'refuse') {
+    if (verdict.retryAfter !== undefined) response.setHeader('retry-after', verdict.retryAfter);
+    response.writeHead(verdict.status, { 'content-type': 'text/plain' }).end(WORDS);
+    return;
+  }
+  const { afterMs = 0, rejected = 0 } = verdict;
+  if (afterMs > 0) await new Promise(resolve => setTimeout(resolve, afterMs));
+  const partial = { rejectedDataPoints: String(rejected), errorMessage: WORDS };
+  const body = rejected > 0 ? { partialSuccess: partial } : {};
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+const WORDS = 'as the test wants it';
 
 function decode(request: IncomingMessage, body: Buffer): MetricsRequestJson {
   const encoding = request.headers['content-encoding'];
@@ -142,7 +187,7 @@ function decode(request: IncomingMessage, body: Buffer): MetricsRequestJson {
   return isJson ? (JSON.parse(bytes.toString()) as MetricsRequestJson) : oracleDecodeMetrics(bytes);
 }
 
-/** null when it did not come to its end, or was cut off. */
+/** Null when it did not come to its end, or was cut off. */
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | null> {
   return new Promise(resolve => {
     const chunks: Buffer[] = [];

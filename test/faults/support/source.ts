@@ -5,6 +5,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
+import { Connections } from './connections.ts';
 
 export interface SourceOptions {
   readonly services: readonly string[];
@@ -14,12 +15,17 @@ export interface SourceOptions {
   readonly refreshMs: number;
 }
 
-/** A page that was served: the time on it, and when it was served first and last. */
+/** A page that was served, with the time on it, or at which it was served first. */
 export interface ServedPage {
   readonly number: number;
   readonly timeMs: number;
-  readonly firstAtMs: number;
-  lastAtMs: number;
+}
+
+/** A page that was given to a process: the number of the one and of the other. */
+export interface Reading {
+  readonly life: number;
+  readonly page: number;
+  readonly atMs: number;
 }
 
 export type Kind = 'counter' | 'gauge' | 'uptime' | 'histogram';
@@ -44,12 +50,17 @@ export class Source {
   /** When the simulated server was started. */
   readonly bootMs: number;
   readonly pages: Map<number, ServedPage> = new Map();
+  /** Every page that was given to some process, in order. */
+  readonly readings: Reading[] = [];
+  /** The number of the process that asks now. */
+  life = 0;
   /** Requests that were answered. */
   requestCount = 0;
   /** While true, requests are answered with 503. */
   isDown = false;
   readonly #originMs = Date.now();
   readonly #server: Server;
+  readonly #connections: Connections;
 
   private constructor(options: SourceOptions) {
     this.options = options;
@@ -60,6 +71,7 @@ export class Source {
       if (this.isDown) response.writeHead(503).end();
       else response.end(this.#serve());
     });
+    this.#connections = new Connections(this.#server);
   }
 
   static async start(options: SourceOptions): Promise<Source> {
@@ -78,10 +90,13 @@ export class Source {
     return this.series.reduce((sum, { samples }) => sum + samples, 0);
   }
 
+  /** Until everything is answered that processes have asked which have ended. */
+  async caughtUp(): Promise<void> {
+    await this.#connections.caughtUp();
+  }
+
   async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+    await this.#connections.close();
   }
 
   /** What a series has on a page; of a histogram its count. */
@@ -101,10 +116,9 @@ export class Source {
       ? 1 + Math.floor((nowMs - this.#originMs) / refreshMs)
       : this.requestCount;
     const timeMs = isStamped ? this.#originMs + number * refreshMs - refreshMs : nowMs;
-    const served = this.pages.get(number);
-    const page = served ?? { number, timeMs, firstAtMs: nowMs, lastAtMs: nowMs };
-    page.lastAtMs = nowMs;
+    const page = this.pages.get(number) ?? { number, timeMs };
     this.pages.set(number, page);
+    this.readings.push({ life: this.life, page: number, atMs: nowMs });
     return Buffer.from(this.#render(page));
   }
 

@@ -1,6 +1,8 @@
 // A source, a sink, a ledger between them, and the program to run: what most tests of this suite begin with.
 
-import { Bridge } from './bridge.ts';
+import { expect } from 'vitest';
+import { until } from '../../support/program.ts';
+import { Bridge, WAIT_MS, type BridgeProcess } from './bridge.ts';
 import { judge, type Figures, type Judgement } from './figures.ts';
 import { Ledger, type LedgerOptions } from './ledger.ts';
 import { Sink } from './sink.ts';
@@ -34,8 +36,9 @@ export class Stage {
     this.bridge = new Bridge({
       sourceUrl: source.url,
       services,
+      onStart: ({ number }) => (source.life = number),
       ...(directory === undefined ? {} : { directory }),
-      changes: { ...changes, otlp: { endpoint: sink.url, timeout: '1s', ...otlp } },
+      changes: { ...changes, otlp: { endpoint: sink.url, ...otlp } },
     });
   }
 
@@ -57,10 +60,66 @@ export class Stage {
     return services.length * (this.source.series.length + OWN_SERIES);
   }
 
+  /** Until the source has been asked so many more times. */
+  async scrapes(count: number): Promise<void> {
+    const goal = this.source.requestCount + count;
+    await this.until(`${String(count)} scrapes`, () => this.source.requestCount >= goal);
+  }
+
+  /** Until the sink has read so many more requests. */
+  async deliveries(count: number): Promise<void> {
+    const goal = this.sink.requests.length + count;
+    await this.until(`${String(count)} requests`, () => this.sink.requests.length >= goal);
+  }
+
+  /** Until something has happened that the program, which must be running, does. */
+  async until(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
+    const checkAlive = (): boolean | Promise<boolean> => {
+      this.bridge.expectAlive();
+      return check();
+    };
+    await until(`${this.name}: ${what}`, checkAlive, WAIT_MS);
+  }
+
+  /** Until everything that was scraped so far is in the file: the program stores it before it scrapes twice more. */
+  stored(): Promise<void> {
+    return this.scrapes(3);
+  }
+
+  async kill(process: BridgeProcess): Promise<void> {
+    await process.kill();
+    await this.#noteUnsettled(process);
+  }
+
+  /** Stops the program. What it had no time to deliver on a busy machine, the next one does. */
+  async end(process: BridgeProcess): Promise<void> {
+    await process.stop();
+    await this.#noteUnsettled(process);
+    if (this.bridge.account().stored > 0) await this.bridge.finish();
+  }
+
+  /** What the sink took and the account does not know will come again: one batch at most. */
+  async #noteUnsettled(process: BridgeProcess): Promise<void> {
+    const { source, sink, ledger, bridge } = this;
+    await source.caughtUp();
+    await sink.caughtUp();
+    const unsettled = ledger.received - bridge.account().accepted;
+    const batch = Math.max(this.pagePoints, ...sink.requests.map(({ points }) => points.length));
+    expect(unsettled, 'points that will come twice').toBeLessThanOrEqual(batch);
+    if (unsettled > 0) sink.noteUnsettled(process.life.number);
+  }
+
   /** Judges everything so far; the program must have ended. */
   judge(more: Partial<Judgement> = {}): Figures {
     const { name, ledger, bridge, sink } = this;
-    return judge({ name, ledger, bridge, lostAnswers: sink.lostAnswers, ...more });
+    return judge({
+      name,
+      ledger,
+      bridge,
+      lostAnswers: sink.lostAnswers,
+      batchPoints: this.pagePoints,
+      ...more,
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -72,7 +131,3 @@ export class Stage {
 
 /** `up` and what else the bridge says of each scrape and service. */
 const OWN_SERIES = 6;
-
-export function sleep(ms: number): Promise<void> {
-  return new Promise(resolve => setTimeout(resolve, ms));
-}

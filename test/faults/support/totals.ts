@@ -36,7 +36,7 @@ function printTotals(text: string): void {
       `${sum('lost')} lost, ${sum('wrong')} wrong, ${sum('outOfOrder')} out of order, ${sum('movedStarts')} starts moved`,
       `${sum('duplicates')} points twice, in ${sum('duplicateBatches')} batches after ${sum('lostAnswers')} answers that may have been lost`,
       `${sum('givenUp')} given up as the tests wanted it, all in the account`,
-      `${sum('interruptedPages')} pages interrupted by kills before they were stored`,
+      `${sum('interruptedPages')} pages interrupted by kills before they were stored, ${sum('failedPages')} not read in time, as \`up\` says`,
     ].join('\n        '),
   );
 }
