@@ -3,11 +3,11 @@
 // text, or that no request could be made from, are refused here even though the configuration has checked
 // them before.
 
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Pool, ProxyAgent, type Dispatcher } from 'undici';
 import type { ApiConfig, Secret } from '../config/config.ts';
 import { OperatorError } from '../errors.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
+import { validateHeaderName, validateHeaderValue } from '../lib/node-http.ts';
 import { findBadCertificate } from '../lib/pem.ts';
 
 export interface Connection {

@@ -1,8 +1,8 @@
 // The key and the configured headers as they go out, revealed for one request at a time, since their sources
 // (files, as secrets are mounted) may change while the program runs.
 
-import { validateHeaderValue } from 'node:http';
 import type { ApiConfig } from '../config/config.ts';
+import { validateHeaderValue } from '../lib/node-http.ts';
 
 /** Header names (lower case but for the key's) to the texts that are sent. Held for one request only. */
 export type Credentials = Readonly<Record<string, string>>;

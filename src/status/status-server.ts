@@ -9,12 +9,13 @@
 // It only reads. Everything a client can take is bounded: connections, headers, time. No answer repeats anything of
 // its request, so no token can come back in one.
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Secret } from '../config/config.ts';
 import { causeText } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { renderCounters, type Counter, type Counters } from '../lib/counters.ts';
+import { createServer } from '../lib/node-http.ts';
 import { CHALLENGES, checkAccess } from './access.ts';
 import { closeServer, listen, shownHost } from './listen.ts';
 import { PAGE_POLICY, renderPage } from './page.ts';

@@ -4,6 +4,7 @@ import { Cron } from 'croner';
 import type * as z from 'zod';
 import { causeText } from '../../errors.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { isTimeZone } from '../../lib/time-zone.ts';
 import type { LogsConfig } from '../config.ts';
 import { DURATION_PATTERN, parseDuration } from '../units.ts';
 import { leaf, type LeafInput, type Reading } from './leaf.ts';
@@ -43,14 +44,6 @@ export function timeZone(): z.ZodType<string> {
       return text !== undefined && isTimeZone(text) ? { value: text } : undefined;
     },
   });
-}
-
-function isTimeZone(text: string): boolean {
-  try {
-    return Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone !== '';
-  } catch {
-    return false;
-  }
 }
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;

@@ -2,6 +2,8 @@
 // and an offset; the zone's IANA name. Out: milliseconds, NaN for what is no stamp. Offsets come from Intl,
 // which is slow, and are kept per hour of local time, so that a day of lines asks for a few dozen of them.
 
+import { isUtc } from '../../lib/time-zone.ts';
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const HOURS_KEPT = 1024;
@@ -71,8 +73,7 @@ export interface LocalTime {
 
 /** For a zone that Intl knows; throws a RangeError for any other. */
 export function createLocalTime(zone: string): LocalTime {
-  const name = zone.toUpperCase();
-  if (name === 'UTC' || name === 'ETC/UTC') return { toEpochMs: localMs => localMs };
+  if (isUtc(zone)) return { toEpochMs: localMs => localMs };
   return new ZoneTime(zone);
 }
 
