@@ -22,7 +22,7 @@ export const verb: Verb = {
 Usage: prom2otlp demo [--for 10s] [--port 9464]
 
 Simulates four database services with all 160 series of the specification, scrapes them every two seconds,
-and decodes what arrives at a receiver. Prints where the status page is. Ends with Ctrl-C.
+pulls the logs of their last hour and what is written then, and decodes what arrives at a receiver. Prints where the status page is. Ends with Ctrl-C.
 
   --for 10s     ends by itself
   --port 9464   of the status page; 0 for any free port`,
@@ -75,6 +75,7 @@ function demoConfig(simulator: Simulator, receiver: Receiver, port: number): str
     api: { base_url: simulator.url, key: SIMULATED_KEY, timeout: '1s' },
     services,
     metrics: { interval: '2s', stale_after: '30s' },
+    logs: { enabled: true, schedule: '30s' },
     otlp: { endpoint: receiver.url },
     queue: { directory: null },
     status: { listen: `127.0.0.1:${port}` },
@@ -88,12 +89,13 @@ function progressLine(daemon: Daemon, receiver: Receiver): string {
   const samples = daemon.targets.reduce((sum, { last }) => sum + (last?.samples ?? 0), 0);
   const made = total.get('point/made') ?? 0;
   const accepted = total.get('point/accepted') ?? 0;
-  const { sum, updown, gauge } = receiver.totals.points;
+  const { logRecords, points } = receiver.totals;
+  const { sum, updown, gauge } = points;
   return [
     `scraped ${scrapes} pages of ${samples} samples`,
     `typed ${made} points`,
     `accepted ${accepted}`,
-    `receiver decoded ${sum} counter, ${updown} up-down, ${gauge} gauge points`,
+    `receiver decoded ${sum} counter, ${updown} up-down, ${gauge} gauge points and ${logRecords} log records`,
   ].join('  │  ');
 }
 
@@ -117,4 +119,5 @@ function printSummary(out: TextSink, daemon: Daemon, receiver: Receiver): void {
   out.line(renderTable([['SERVICE', 'ID', 'SAMPLES', 'POINTS', 'ACCEPTED IN ALL'], ...rows]));
   const counts = [...types].map(([kind, names]) => `${names.size} ${kind}`).join(', ');
   out.line(`metrics that arrived, by type: ${counts}`);
+  out.line(`log records that arrived: ${receiver.totals.logRecords}`);
 }

@@ -22,6 +22,7 @@ test('the demo says where its status page is, shows that data flows, and ends by
   const { code, stdout } = await demo.finished;
   expect(stdout).toMatch(/accepted [1-9]/);
   expect(stdout).toMatch(/metrics that arrived, by type: .*\d+ sum/);
+  expect(stdout).toMatch(/log records that arrived: [1-9]\d\d/);
   expect(code).toBe(0);
 });
 
