@@ -15,10 +15,10 @@ export interface Pace {
 /** The variable in which a process is told its pace, as JSON. */
 export const PACE_VARIABLE = 'FAULTS_PACE';
 
-/** Begins now, and shows the true time again after so many of its own milliseconds. */
-export function paceOf(speed: number, lengthMs: number): Pace {
+/** Begins so long ago. It must not overtake the machine's clock: back ends refuse what is of the future. */
+export function paceOf(speed: number, agoMs: number): Pace {
   const realMs = machineMs();
-  return { speed, realMs, startMs: Math.round(realMs + lengthMs / speed - lengthMs) };
+  return { speed, realMs, startMs: Math.round(realMs - agoMs) };
 }
 
 export function fastClock({ speed, startMs, realMs }: Pace): Clock {

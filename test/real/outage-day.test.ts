@@ -1,0 +1,95 @@
+// What a real back end holds after an outage: everything that was scraped meanwhile, with its own times, though other
+// series have long gone on. Prometheus must be set for it, VictoriaMetrics takes old samples as it is. The full size, a
+// day, by OUTAGE_POLLS=1440.
+
+import { afterAll, describe, expect, test } from 'vitest';
+import { agoMs, liveThroughOutage, type Day, type DayOptions } from '../faults/support/day.ts';
+import { metricsBytes } from '../support/otlp-requests.ts';
+import { prometheus } from './parts/prometheus.ts';
+import { victoriaMetrics } from './parts/victoria-metrics.ts';
+import { reasonToSkip, type Running } from './support/part.ts';
+import { until } from './support/process.ts';
+import { askPromql } from './support/promql.ts';
+
+const absent = await reasonToSkip([prometheus, victoriaMetrics]);
+
+const DAY: DayOptions = {
+  services: 3,
+  series: 100,
+  usualPolls: 10,
+  outagePolls: Number(process.env['OUTAGE_POLLS'] ?? 60),
+};
+const AGE_MINUTES = Math.ceil(agoMs(DAY) / 60_000);
+
+describe.skipIf(absent !== null)('after an outage', () => {
+  const started: Running[] = [];
+  afterAll(async () => {
+    for (const part of started) await part.stop();
+  });
+
+  /** Whether every counter's points are there: their number and their sum, which no other values have. */
+  async function expectWhole(url: string, { source, findings, refusals }: Day): Promise<void> {
+    expect(refusals).toEqual([]);
+    expect(findings).toMatchObject({ lost: 0, wrong: 0, outOfOrder: 0, movedStarts: 0 });
+    const selector = `engine_global_status_commands_total[${String(AGE_MINUTES)}m]`;
+    const counts = await askPromql(url, `count_over_time(${selector})`);
+    const sums = await askPromql(url, `sum_over_time(${selector})`);
+    const pages = findings.pages[0] ?? 0;
+    expect(pages).toBeGreaterThanOrEqual(DAY.outagePolls / 2);
+    expect(counts.map(({ value }) => value)).toEqual(
+      Array.from({ length: (DAY.services * DAY.series) / 2 }, () => pages),
+    );
+    const byName = new Map(
+      sums.map(({ metric, value }) => [`${metric['service_name']} ${metric['command']}`, value]),
+    );
+    for (const [service, id] of source.options.services.entries())
+      for (let index = 0; index < DAY.series / 2; index++) {
+        const want = source.times.reduce(
+          (sum, _, page) => sum + source.valueAt(service, index, page),
+          0,
+        );
+        expect(byName.get(`${id} c${String(index)}`)).toBe(want);
+      }
+  }
+
+  test('VictoriaMetrics holds all of it, as it is set by default', async () => {
+    const back = await victoriaMetrics.start({});
+    started.push(back);
+    const day = await liveThroughOutage({ ...DAY, forwardTo: back.otlpUrl });
+    await back.flush();
+    await expectWhole(back.url, day);
+  }, 1_800_000);
+
+  test('Prometheus holds all of it, where late samples are allowed for as long', async () => {
+    const window = `storage: {tsdb: {out_of_order_time_window: ${String(AGE_MINUTES)}m}}\n`;
+    const back = await goingOn(window);
+    await expectWhole(back.url, await liveThroughOutage({ ...DAY, forwardTo: back.otlpUrl }));
+  }, 1_800_000);
+
+  test('Prometheus refuses what is older than it allows', async () => {
+    const back = await goingOn('storage: {tsdb: {out_of_order_time_window: 30m}}\n');
+    const post = async (agoMs: number): Promise<string> => {
+      const timeUnixNano = String((Date.now() - agoMs) * 1e6);
+      const body = metricsBytes('a', 1, 'late', timeUnixNano);
+      const headers = { 'content-type': 'application/x-protobuf' };
+      const answer = await fetch(back.otlpUrl, {
+        method: 'POST',
+        headers,
+        body: new Uint8Array(body),
+      });
+      return `${String(answer.status)} ${await answer.text()}`;
+    };
+    expect(await post(20 * 60_000)).toBe('200 ');
+    expect(await post(40 * 60_000)).toMatch(/^400 too old sample/);
+  });
+
+  /** A Prometheus that has samples of now, as one has that others write to: here of a target that is down. */
+  async function goingOn(config: string): Promise<{ url: string; otlpUrl: string }> {
+    const target = "{targets: ['127.0.0.1:9']}";
+    const jobs = `scrape_configs: [{job_name: now, scrape_interval: 1s, static_configs: [${target}]}]\n`;
+    const back = await prometheus.start({ config: `${config}${jobs}` });
+    started.push(back);
+    await until(async () => (await askPromql(back.url, 'up{job="now"}')).length > 0, 30_000);
+    return back;
+  }
+});
