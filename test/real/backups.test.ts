@@ -1,0 +1,177 @@
+// The watch over backups at real back ends: a Prometheus that holds the gauges and evaluates the shipped alert rules,
+// a Collector that takes the events. One of two services has no full backup scheduled, then has one, then has not.
+
+import { readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { nextCronRun } from '../../src/lib/cron.ts';
+import type { LogsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { ask } from '../simulator/ask.ts';
+import { attributesText } from '../support/otlp-points.ts';
+import { type Running as Daemon, start, until } from '../support/program.ts';
+import { collector, type CollectorRunning } from './parts/collector.ts';
+import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
+import { checkoutFolder, runFolder } from './support/folder.ts';
+import { reasonToSkip } from './support/part.ts';
+import { askPromql } from './support/promql.ts';
+
+const KEY = 'key-of-the-backups-test';
+const ORDERS = 'dbpgf10000001';
+const SESSIONS = 'dbpgf10000004';
+const ALERT = 'NoFullBackupScheduled';
+const WAIT_MS = 60_000;
+
+const skip = await reasonToSkip([prometheus, collector]);
+
+interface Rules {
+  readonly groups: readonly { readonly name: string; readonly rules: readonly object[] }[];
+}
+
+/** The shipped rules of backups, as they are but for the patience: a test does not wait minutes. */
+function impatientRules(): string {
+  const file = join(checkoutFolder, 'deploy/alerts/prom2otlp.rules.yaml');
+  const { groups } = parse(readFileSync(file, 'utf8')) as Rules;
+  const own = groups.filter(({ rules }) => JSON.stringify(rules).includes(`"${ALERT}"`));
+  expect(own).toHaveLength(1);
+  const rules = own.flatMap(group => group.rules.map(rule => ({ ...rule, for: '1s' })));
+  return JSON.stringify({ groups: [{ name: 'backups', interval: '1s', rules }] });
+}
+
+describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collector', () => {
+  let simulator: Simulator;
+  let metrics: PrometheusRunning;
+  let events: CollectorRunning;
+  let daemon: Daemon;
+
+  beforeAll(async () => {
+    simulator = await startSimulator({ clock, key: KEY });
+    await change('DELETE', `/${await idOf(SESSIONS)}`);
+    const folder = await runFolder('backups');
+    const rules = join(folder, 'rules.yaml');
+    await writeFile(rules, impatientRules());
+    const settings = { global: { evaluation_interval: '1s' }, rule_files: [rules] };
+    metrics = await prometheus.start({ config: JSON.stringify(settings) });
+    events = await collector.start({});
+    const config = join(folder, 'config.yaml');
+    await writeFile(
+      config,
+      JSON.stringify({
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
+        api: { base_url: simulator.url, key: '${env:REAL_API_KEY}' },
+        services: [{ id: ORDERS, name: 'orders' }, { id: SESSIONS }],
+        metrics: { interval: '1s' },
+        backups: { enabled: true, interval: '1s' },
+        otlp: {
+          metrics_endpoint: metrics.otlpUrl,
+          logs_endpoint: `${events.httpUrl}/v1/logs`,
+        },
+        queue: { directory: join(folder, 'queue') },
+        status: { listen: '127.0.0.1:0' },
+        telemetry: { enabled: false },
+      }),
+    );
+    daemon = start(['run', '--config', config], { REAL_API_KEY: KEY });
+  });
+  afterAll(async () => {
+    daemon.child.kill('SIGTERM');
+    await daemon.finished;
+    await metrics.stop();
+    await events.stop();
+    await simulator.close();
+  });
+
+  async function change(method: string, path: string, body?: object): Promise<unknown> {
+    const url = `${simulator.url}/backup/v1/backups/schedules${path}`;
+    const headers = { 'x-api-key': KEY, accept: 'application/json' };
+    const answer = await ask(url, { method, headers, ...(body === undefined ? {} : { body }) });
+    expect(answer.status).toBeLessThan(300);
+    return answer.body.length === 0 ? null : JSON.parse(answer.body.toString());
+  }
+
+  async function idOf(service: string): Promise<number> {
+    const { schedules } = (await change('GET', `?service_id=${service}`)) as {
+      schedules: { id: number }[];
+    };
+    return schedules[0]?.id ?? Number.NaN;
+  }
+
+  /** The ids of the services for which the alert fires. */
+  async function firing(): Promise<readonly string[]> {
+    const answer = await fetch(`${metrics.url}/api/v1/alerts`);
+    const { data } = (await answer.json()) as {
+      data: { alerts: { state: string; labels: Record<string, string> }[] };
+    };
+    return data.alerts
+      .filter(({ state, labels }) => state === 'firing' && labels['alertname'] === ALERT)
+      .map(({ labels }) => labels['instance'] ?? '');
+  }
+
+  async function valueOf(name: string, id: string): Promise<number | undefined> {
+    const query = `prom2otlp_backup_${name}{instance="${id}"}`;
+    return (await askPromql(metrics.url, query))[0]?.value;
+  }
+
+  test('the alert fires for the service that has no full backup scheduled, and for no other', async () => {
+    await until('it fires', async () => (await firing()).length > 0, WAIT_MS);
+    expect(await firing()).toEqual([SESSIONS]);
+    expect(await valueOf('full_scheduled', ORDERS)).toBe(1);
+    expect(await valueOf('schedules', SESSIONS)).toBe(0);
+  });
+
+  test('the gauges say what the schedules amount to', async () => {
+    expect(await valueOf('up', ORDERS)).toBe(1);
+    const next = nextCronRun('0 2 * * *', clock.nowMs()) ?? 0;
+    expect(await valueOf('next_run_timestamp_seconds', ORDERS)).toBe(next / 1000);
+    const seconds = (await valueOf('next_run_seconds', ORDERS)) ?? Number.NaN;
+    expect(Math.abs(next / 1000 - seconds - clock.nowMs() / 1000)).toBeLessThan(60);
+    const ageSeconds = (await valueOf('last_finished_age_seconds', ORDERS)) ?? Number.NaN;
+    expect(ageSeconds).toBeGreaterThanOrEqual(0);
+    expect(ageSeconds).toBeLessThan(86_400 + 3600);
+    const [sample] = await askPromql(metrics.url, `prom2otlp_backup_up{instance="${ORDERS}"}`);
+    expect(sample?.metric).toMatchObject({ job: 'orders', instance: ORDERS });
+    expect(await valueOf('next_run_seconds', SESSIONS)).toBeUndefined();
+  });
+
+  test('the alert ends with a schedule, and fires again without', async () => {
+    const schedule = { service_id: SESSIONS, backup_type: 'full', schedule: '0 3 * * *' };
+    await change('POST', '', schedule);
+    await until('it ends', async () => (await firing()).length === 0, WAIT_MS);
+    expect(await valueOf('full_scheduled', SESSIONS)).toBe(1);
+    await change('DELETE', `/${await idOf(SESSIONS)}`);
+    await until('it fires', async () => (await firing()).length > 0, WAIT_MS);
+    // Its next run is marked as ended: it is gone at once, not after minutes.
+    expect(await valueOf('next_run_seconds', SESSIONS)).toBeUndefined();
+  });
+
+  test('the events have reached the Collector, in the Resource of the service', async () => {
+    const received = async (): Promise<readonly (readonly string[])[]> =>
+      eventsIn(await readFile(events.output, 'utf8'));
+    await until('both are there', async () => (await received()).length >= 2, WAIT_MS);
+    expect(await received()).toEqual([
+      [SESSIONS, 'prom2otlp.backup.schedule.appeared', 'INFO'],
+      [SESSIONS, 'prom2otlp.backup.schedule.vanished', 'WARN'],
+    ]);
+  });
+});
+
+/** Service, event and severity of each record in the Collector's file. */
+function eventsIn(text: string): readonly (readonly string[])[] {
+  return text
+    .split('\n')
+    .filter(line => line.startsWith('{') && line.endsWith('}'))
+    .flatMap(line => (JSON.parse(line) as LogsRequestJson).resourceLogs ?? [])
+    .flatMap(({ resource, scopeLogs = [] }) => {
+      const service = /service\.instance\.id=([^,]*)/.exec(attributesText(resource?.attributes));
+      return scopeLogs.flatMap(({ logRecords = [] }) =>
+        logRecords.map(({ eventName = '', severityText = '' }) => [
+          service?.[1] ?? '',
+          eventName,
+          severityText,
+        ]),
+      );
+    });
+}
