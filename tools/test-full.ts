@@ -3,7 +3,13 @@
 
 import { spawnSync } from 'node:child_process';
 
-const FULL_SIZES = { FUZZ_RUNS: '10000', FUZZ_INPUTS: '100000', KILLS: '200', ENTRY_MIB: '2048' };
+const FULL_SIZES = {
+  FUZZ_RUNS: '10000',
+  FUZZ_INPUTS: '100000',
+  KILLS: '200',
+  ENTRY_MIB: '2048',
+  OUTAGE_POLLS: '1440',
+};
 
 let failedCount = 0;
 for (const project of ['unit', 'e2e', 'fuzz', 'faults', 'real']) {
