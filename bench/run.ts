@@ -49,6 +49,9 @@ function print(lines: readonly string[]): void {
   for (const line of lines) console.log(line);
 }
 
+// So that what was started ends, too.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

@@ -10,25 +10,24 @@ import { API_KEY } from '../page-server.ts';
 import { type Contender, type RunningContender, stopProcess, type Task } from './contender.ts';
 
 export interface BridgeOptions {
+  /** The checkout's sources, whose functions have names, instead of the bundle. */
   readonly isFromSources?: boolean;
   /** With a look at the event loop; see pause-probe.ts. */
   readonly isProbed?: boolean;
-  /** More flags for Node: a profiler, a probe. */
+  /** More flags for Node: a profiler. */
   readonly nodeFlags?: readonly string[];
-  readonly compression?: 'gzip' | 'zstd' | 'none';
-  /** Where the queue lies; by default a fresh folder for each start. */
-  readonly folder?: string;
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface RunningBridge extends RunningContender {
+  /** Its working folder, with configuration, queue and log. */
   readonly folder: string;
-  kill(signal: NodeJS.Signals): Promise<void>;
 }
 
-export function bridge(options: BridgeOptions = {}): Contender & {
+export interface BridgeContender extends Contender {
   start(task: Task): Promise<RunningBridge>;
-} {
+}
+
+export function bridge(options: BridgeOptions = {}): BridgeContender {
   return {
     name: options.isProbed === true ? 'ours-probed' : 'ours',
     title: 'prom2otlp',
@@ -60,49 +59,38 @@ async function install(): Promise<string> {
 }
 
 async function startBridge(task: Task, options: BridgeOptions): Promise<RunningBridge> {
-  const folder = options.folder ?? (await runFolder('bench-bridge'));
+  const { isFromSources = false, isProbed = false, nodeFlags = [] } = options;
+  const folder = await runFolder('bench-bridge');
   const config = join(folder, 'config.yaml');
-  await writeFile(config, configText(task, folder, options));
-  const log = openSync(join(folder, 'bridge.log'), 'a');
+  await writeFile(config, configText(task, folder));
   const pausesFile = join(folder, 'pauses.jsonl');
-  const probe = options.isProbed === true ? ['--import', PROBE] : [];
-  const flags = [...shippedFlags(), ...probe, ...(options.nodeFlags ?? [])];
-  const child = spawn(
-    process.execPath,
-    [
-      ...flags,
-      options.isFromSources === true
-        ? join(checkoutFolder, PROGRAM)
-        : join(await installedFolder(), PROGRAM),
-      'run',
-      '--config',
-      config,
-    ],
-    {
-      cwd: folder,
-      stdio: ['ignore', log, log],
-      env: { NODE_ENV: 'production', BENCH_PAUSES: pausesFile, ...options.env },
-    },
-  );
+  const flags = [...shippedFlags(), ...(isProbed ? ['--import', PROBE] : []), ...nodeFlags];
+  const program = join(isFromSources ? checkoutFolder : await installedFolder(), PROGRAM);
+  const log = openSync(join(folder, 'bridge.log'), 'a');
+  const child = spawn(process.execPath, [...flags, program, 'run', '--config', config], {
+    cwd: folder,
+    stdio: ['ignore', log, log],
+    env: { NODE_ENV: 'production', BENCH_PAUSES: pausesFile },
+  });
   closeSync(log);
   process.once('exit', () => child.kill('SIGKILL'));
   return {
     pid: child.pid ?? 0,
     folder,
-    pausesFile: options.isProbed === true ? pausesFile : null,
+    pausesFile: isProbed ? pausesFile : null,
     stop: () => stopProcess(child, 'SIGTERM'),
-    kill: signal => stopProcess(child, signal),
   };
 }
 
 /** Those of the image: ENTRYPOINT ["node", flags…, "bin/prom2otlp.js"]. */
 function shippedFlags(): readonly string[] {
   const text = readFileSync(join(checkoutFolder, 'Dockerfile'), 'utf8');
-  const line = /^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1] ?? '[]';
+  const line = /^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1];
+  if (line === undefined) throw new Error('cannot read the flags of the Dockerfile: no ENTRYPOINT');
   return (JSON.parse(line) as string[]).filter(word => word.startsWith('--'));
 }
 
-function configText(task: Task, folder: string, options: BridgeOptions): string {
+function configText(task: Task, folder: string): string {
   const { origins, services, caFile, intervalMs, sinkUrl } = task;
   const entries = origins.flatMap((origin, address) =>
     (services[address] ?? []).map(id => `  - {id: ${id}, api: {base_url: "${origin}"}}`),
@@ -115,7 +103,7 @@ ${caFile === null ? '' : `  ca: ${caFile}\n`}services:
 ${entries.join('\n')}
 metrics: {interval: ${intervalMs}ms}
 logs: {enabled: ${task.hasLogs}}
-otlp: {endpoint: "${sinkUrl}", compression: ${options.compression ?? 'gzip'}}
+otlp: {endpoint: "${sinkUrl}", compression: gzip}
 queue: {directory: ${JSON.stringify(join(folder, 'queue'))}}
 status: {listen: "127.0.0.1:0"}
 `;

@@ -12,7 +12,7 @@ import { count, megabytes, percent } from './words.ts';
 type MakeTable = (results: Results) => string[];
 
 /** Documents and their tables. */
-const DOCUMENTS: readonly { file: string; tables: Readonly<Record<string, MakeTable>> }[] = [
+export const DOCUMENTS: readonly { file: string; tables: Readonly<Record<string, MakeTable>> }[] = [
   { file: 'README.md', tables: { comparison: comparisonTable } },
   {
     file: 'docs/performance.md',

@@ -1,0 +1,44 @@
+// What runs beside what: every contender once in each scenario, ours in every group, and no group for ours alone.
+
+import { expect, test } from 'vitest';
+import { CONTENDERS } from '../../bench/contenders/all.ts';
+import { type Batch, planBatches } from '../../bench/plan.ts';
+import { scenarios } from '../../bench/scenarios.ts';
+
+function words(batch: Batch): string {
+  if (batch.kind !== 'paced') return `${batch.scenario.name}: ${batch.contenders.join(' ')}`;
+  return batch.runs.map(run => `${run.scenario.name}/${run.contender}`).join(' ');
+}
+
+function plan(names: readonly string[], contenders: readonly string[]): string[] {
+  const chosen = scenarios(false).filter(({ name }) => names.includes(name));
+  return planBatches(chosen, name => contenders.includes(name)).map(words);
+}
+
+test('groups hold what was chosen, beside ours', () => {
+  expect(plan(['fleet'], ['ours', 'vmagent'])).toEqual(['fleet/ours fleet/vmagent']);
+  expect(plan(['fleet'], ['ours', 'collector', 'plain-stack'])).toEqual([
+    'fleet/ours fleet/collector',
+    'fleet/ours fleet/plain-stack',
+  ]);
+});
+
+test('ours alone runs once', () => {
+  expect(plan(['fleet'], ['ours'])).toEqual(['fleet/ours']);
+  expect(plan(['fleet', 'start'], ['vmagent'])).toEqual(['fleet/vmagent', 'start: vmagent']);
+});
+
+test('small scenarios run at the same time', () => {
+  expect(plan(['sidecar', 'host'], ['ours'])).toEqual(['sidecar/ours host/ours']);
+});
+
+test('every name of a scenario is a contender, and none stands twice beside itself', () => {
+  const known = CONTENDERS.map(({ name }) => name);
+  for (const { groups } of [...scenarios(false), ...scenarios(true)]) {
+    expect(known).toEqual(expect.arrayContaining(groups.flat()));
+    for (const group of groups) {
+      expect(group).toContain('ours');
+      expect(new Set(group).size).toBe(group.length);
+    }
+  }
+});
