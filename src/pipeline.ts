@@ -10,6 +10,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
+import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Logger } from './lib/log.ts';
 import { Serial } from './lib/serial.ts';
@@ -158,6 +159,7 @@ export interface PipelineOptions {
 export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #writer = new WireWriter();
+  readonly #payloads = new BodyBufferPool();
   /** One page is translated at a time: the work is the CPU's, and the writer is shared. */
   readonly #translating = new Serial();
 
@@ -184,7 +186,8 @@ export class Pipeline {
   async tick(indexes: readonly number[]): Promise<void> {
     const { queue, clock, meter, schedule, targets } = this.#options;
     const onFailed = (cause: string): void => this.#reportLoss(cause);
-    const gather = new Gather(queue, { clock, waitMs: GATHER_MS, onFailed });
+    const buffers = this.#payloads;
+    const gather = new Gather(queue, { clock, waitMs: GATHER_MS, buffers, onFailed });
     const scrapeOne = async (index: number): Promise<void> => {
       const target = targets[index] ?? bug(`no target ${index}`);
       const scrape = await target.scraper.scrape();
@@ -208,7 +211,7 @@ export class Pipeline {
         step = steps.next();
       }
       const { batch, derived, state } = step.value;
-      gather.add({ batch, reads: derived.reads, state: stateEntries(target.id, state) });
+      await gather.add({ batch, reads: derived.reads, state: stateEntries(target.id, state) });
       return step.value;
     });
   }

@@ -11,13 +11,17 @@ const zstdAsync = promisify(zstdCompress);
 const unzstdAsync = promisify(zstdDecompress);
 
 // Level 1 of either: higher levels double the cost for a tenth of the bytes.
-const GZIP_OPTIONS = { level: 1 };
-const ZSTD_OPTIONS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+const GZIP_LEVEL = 1;
+const ZSTD_PARAMS = { [constants.ZSTD_c_compressionLevel]: 1 };
+/** Points become a sixteenth of their bytes, mostly less: room for all of it, so that the output comes in one piece. */
+const OUTPUT_SHARE = 16;
+const OUTPUT_BYTES_MIN = 4096;
 
 /** The compressed bytes, in memory of their own also where nothing is compressed. */
 export async function compress(encoding: Encoding, bytes: Buffer): Promise<Buffer> {
-  if (encoding === 'gzip') return await gzipAsync(bytes, GZIP_OPTIONS);
-  if (encoding === 'zstd') return await zstdAsync(bytes, ZSTD_OPTIONS);
+  const chunkSize = Math.max(OUTPUT_BYTES_MIN, Math.ceil(bytes.length / OUTPUT_SHARE));
+  if (encoding === 'gzip') return await gzipAsync(bytes, { level: GZIP_LEVEL, chunkSize });
+  if (encoding === 'zstd') return await zstdAsync(bytes, { params: ZSTD_PARAMS, chunkSize });
   return Buffer.from(bytes);
 }
 

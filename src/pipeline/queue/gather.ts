@@ -1,12 +1,19 @@
 // Gathers the payloads of one tick, so that many small pages become one row of the queue and one request. In:
 // batches as their targets finish. Out: one commit for all that came within the waiting time, and another for
-// what came later: a slow target does not hold the others back.
+// what came later: a slow target does not hold the others back. What is gathered stays within bounds, in memory that
+// is used again: fresh large buffers would cost more in garbage collections than all the rest of the way.
 
+import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Batch, BatchPart, SampleCount } from '../../model.ts';
 import type { Commit, CommitOutcome, Queue } from './queue.ts';
 
-/** What one target's page adds to a tick. The payload is copied. */
+/** A payload of this size is a request by itself: it is committed as it stands. */
+const WHOLE_BYTES = 4 * 1024 * 1024;
+/** More than this is not gathered before it is committed. */
+const GATHERED_BYTES_MAX = 16 * 1024 * 1024;
+
+/** What one target's page adds to a tick. */
 export interface Gathered {
   readonly batch: Batch;
   readonly reads: readonly SampleCount[];
@@ -14,44 +21,51 @@ export interface Gathered {
   readonly state: Commit['state'];
 }
 
+/** How long is waited for others, with what memory, and who is told of what was lost. */
+export interface GatherOptions {
+  readonly clock: Clock;
+  readonly waitMs: number;
+  readonly buffers: BodyBufferPool;
+  /** A commit that stored nothing, as only a closed queue does: the points of these pages are gone. */
+  readonly onFailed: (message: string) => void;
+}
+
 export class Gather {
   readonly #queue: Queue;
-  readonly #clock: Clock;
-  readonly #waitMs: number;
-  readonly #onFailed: (message: string) => void;
+  readonly #options: GatherOptions;
   readonly #ended = new AbortController();
-  #payloads: Buffer[] = [];
+  /** Payloads, back to back as their parts say; null before the first. */
+  #payloads: BodyBuffer | null = null;
   #parts: BatchPart[] = [];
   #reads: SampleCount[] = [];
   #state: Commit['state'][number][] = [];
-  #bytes = 0;
   #madeAtMs = 0;
   #timed: Promise<void> | null = null;
 
-  constructor(
-    queue: Queue,
-    options: {
-      readonly clock: Clock;
-      readonly waitMs: number;
-      /** A commit that stored nothing, as only a closed queue does: the points of these pages are gone. */
-      readonly onFailed: (message: string) => void;
-    },
-  ) {
+  constructor(queue: Queue, options: GatherOptions) {
     this.#queue = queue;
-    this.#clock = options.clock;
-    this.#waitMs = options.waitMs;
-    this.#onFailed = options.onFailed;
+    this.#options = options;
   }
 
-  /** Takes one page's points; they are committed by flush(), or when the waiting time is over. */
-  add(gathered: Gathered): void {
-    const { payload, parts, madeAtMs } = gathered.batch;
-    for (const part of parts) this.#parts.push({ ...part, offset: part.offset + this.#bytes });
-    if (payload.length > 0) this.#payloads.push(Buffer.from(payload));
-    this.#bytes += payload.length;
+  /**
+   * Takes one page's points, which are committed by flush(), or when the waiting time is over. Once it is done, the
+   * payload may change: it has been copied, or was large and is committed.
+   */
+  async add({ batch, reads, state }: Gathered): Promise<void> {
+    const { payload, parts, madeAtMs } = batch;
+    if (payload.length >= WHOLE_BYTES) {
+      await this.#store({ batches: [batch], reads, state });
+      return;
+    }
+    if ((this.#payloads?.usedBytes ?? 0) + payload.length > GATHERED_BYTES_MAX)
+      await this.#commit();
+    this.#payloads ??= this.#options.buffers.take();
+    const before = this.#payloads.usedBytes;
+    for (const part of parts) this.#parts.push({ ...part, offset: part.offset + before });
+    this.#payloads.append(payload);
     this.#madeAtMs = madeAtMs;
-    this.#reads.push(...gathered.reads);
-    this.#state.push(...gathered.state);
+    this.#reads.push(...reads);
+    this.#state.push(...state);
     this.#timed ??= this.#flushLater();
   }
 
@@ -63,31 +77,31 @@ export class Gather {
   }
 
   async #flushLater(): Promise<void> {
-    await this.#clock.sleep(this.#waitMs, this.#ended.signal);
+    const { clock, waitMs } = this.#options;
+    await clock.sleep(waitMs, this.#ended.signal);
     this.#timed = null;
     await this.#commit();
   }
 
   async #commit(): Promise<void> {
-    if (this.#parts.length === 0 && this.#reads.length === 0) return;
-    const batch: Batch = {
-      signal: 'metrics',
-      payload:
-        this.#payloads.length === 1
-          ? (this.#payloads[0] ?? Buffer.alloc(0))
-          : Buffer.concat(this.#payloads),
-      parts: this.#parts,
-      madeAtMs: this.#madeAtMs,
-    };
-    const reads = this.#reads;
-    const state = this.#state;
-    this.#payloads = [];
+    const payloads = this.#payloads;
+    if (payloads === null) return;
+    const parts = this.#parts;
+    const madeAtMs = this.#madeAtMs;
+    const batch: Batch = { signal: 'metrics', payload: payloads.bytes, parts, madeAtMs };
+    const batches = parts.length === 0 ? [] : [batch];
+    const commit = { batches, state: this.#state, reads: this.#reads };
+    this.#payloads = null;
     this.#parts = [];
     this.#reads = [];
     this.#state = [];
-    this.#bytes = 0;
-    const batches = batch.parts.length === 0 ? [] : [batch];
-    const outcome: CommitOutcome = await this.#queue.commit({ batches, state, reads });
-    if (outcome.kind === 'failed') this.#onFailed(outcome.message);
+    await this.#store(commit);
+    payloads.clear();
+    this.#options.buffers.give(payloads);
+  }
+
+  async #store(commit: Commit): Promise<void> {
+    const outcome: CommitOutcome = await this.#queue.commit(commit);
+    if (outcome.kind === 'failed') this.#options.onFailed(outcome.message);
   }
 }

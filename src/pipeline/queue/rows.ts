@@ -108,11 +108,20 @@ async function makeRow(
     rawBytes += bytes.length;
     return part;
   });
-  // The common batch is one row: its payload is compressed as it stands, without a copy.
-  const raw =
-    rawBytes === batch.payload.length
-      ? batch.payload
-      : Buffer.concat(slices.map(slice => slice.bytes));
-  const body = await compress(encoding, raw);
+  const body = await compress(encoding, joined(batch, slices, rawBytes));
   return { signal: batch.signal, encoding, body, rawBytes, parts, madeAtMs: batch.madeAtMs };
+}
+
+/** The bytes of neighbouring slices: mostly a run of the payload, which is then taken as it stands. */
+function joined({ payload }: Batch, slices: readonly Slice[], rawBytes: number): Buffer {
+  const bytes = slices.map(slice => slice.bytes);
+  let end = bytes[0]?.byteOffset ?? 0;
+  const isRun = bytes.every(piece => {
+    const isNext = piece.buffer === payload.buffer && piece.byteOffset === end;
+    end += piece.length;
+    return isNext;
+  });
+  if (!isRun) return Buffer.concat(bytes);
+  const start = end - rawBytes - payload.byteOffset;
+  return payload.subarray(start, start + rawBytes);
 }
