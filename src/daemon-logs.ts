@@ -3,6 +3,7 @@
 
 import type { DaemonOptions, DaemonParts } from './daemon.ts';
 import { resourceOf } from './daemon-resource.ts';
+import { keepHeapSmall } from './lib/heap-growth.ts';
 import { createLineReader } from './logs/formats/reader.ts';
 import { Logs } from './logs/logs.ts';
 import type { TargetLog } from './status/target-log.ts';
@@ -15,6 +16,8 @@ export interface DaemonLogsOptions {
 
 /** Nothing is pulled yet. */
 export function openLogs({ options, parts, targets }: DaemonLogsOptions): Logs {
+  // A large archive is gigabytes of lines that live for a moment.
+  keepHeapSmall();
   const { config, clock, logger } = options;
   const { clients, queue, counters } = parts;
   return new Logs({

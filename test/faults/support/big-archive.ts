@@ -33,6 +33,9 @@ function blockOfRecords(): Buffer {
   ]);
 }
 
+/** Of each MiB. The first header of a block is older than what stands before it, and so belongs to that. */
+export const RECORDS_PER_BLOCK: number = BLOCK.toString().split('# User@Host').length - 2;
+
 /** How large an archive of so many blocks is, packed. */
 export function packedMiB(blocks: number): number {
   return (blocks * PACKED.length) / MIB;
@@ -70,8 +73,6 @@ function* bigZip(blocks: number): Generator<Buffer> {
 
 export interface BigArchiveService extends AsyncDisposable {
   readonly url: string;
-  /** Bytes that were exported so far. */
-  readonly exportedBytes: () => number;
   /** When the metrics page was asked for (monotonic), and when the archive was (wall clock; NaN: never). */
   readonly scrapes: readonly number[];
   readonly archiveAskedAtMs: () => number;
@@ -79,14 +80,12 @@ export interface BigArchiveService extends AsyncDisposable {
 
 /** Lists one archive and serves it; takes whatever is exported, without looking; counts scrapes. */
 export async function serveBigArchive(blocks: number): Promise<BigArchiveService> {
-  let bytes = 0;
   let askedAtMs = Number.NaN;
   const scrapes: number[] = [];
   const server: Server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://x');
     if (request.method === 'POST') {
-      request.on('data', (chunk: Buffer) => (bytes += chunk.length));
-      request.on('end', () => response.end());
+      request.resume().on('end', () => response.end());
     } else if (pathname === '/observability/v2/metrics') {
       scrapes.push(performance.now());
       response.setHeader('content-type', 'text/plain').end('engine_up 1\n');
@@ -107,7 +106,6 @@ export async function serveBigArchive(blocks: number): Promise<BigArchiveService
   };
   return {
     url: `http://127.0.0.1:${port}`,
-    exportedBytes: () => bytes,
     scrapes,
     archiveAskedAtMs: () => askedAtMs,
     [Symbol.asyncDispose]: dispose,
