@@ -42,6 +42,9 @@ export interface IssueDetail {
   readonly hint?: string | undefined;
 }
 
+// Schemas are used once or rarely: zod need not write a function for each, which costs more than it saves.
+z.config({ jitless: true });
+
 const REFERENCE_JSON = { type: 'string', pattern: '\\$\\{(file|env):[^}]+\\}' };
 const SHOWN_LENGTH_MAX = 80;
 

@@ -36,19 +36,18 @@ interface Entry {
 const PLACES_MAX = 12;
 /** Ticks closer than this share nothing any more. */
 const PLACE_MS_MIN = 250;
-/** The first round does not wait for its places: it goes through them in this time each. */
+/** The first round does not wait for its places: it goes through them in this time each, and a few targets at once. */
 const FIRST_PLACE_MS_MAX = 100;
+const AT_ONCE_MAX = 8;
 
 export class Schedule {
   readonly #entries: readonly Entry[];
   readonly #skipped: Counter;
 
   /** What `takeDue` gives are indexes into `targets`. */
-  constructor(
-    targets: readonly ScheduledTarget[],
-    { clock, counters, dueMs }: ScheduleOptions,
-  ) {
+  constructor(targets: readonly ScheduledTarget[], { clock, counters, dueMs }: ScheduleOptions) {
     const [nowMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
+    const firstPlaceMs = targets.length <= AT_ONCE_MAX ? 0 : FIRST_PLACE_MS_MAX;
     this.#entries = targets.map(target => {
       const { id, intervalMs } = target;
       const wantedCount = Math.floor(intervalMs / PLACE_MS_MIN);
@@ -56,7 +55,7 @@ export class Schedule {
       const placeMs = intervalMs / placeCount;
       const place = placeOf(id, placeCount);
       return {
-        dueMs: dueMs?.(target) ?? monotonicMs + place * Math.min(placeMs, FIRST_PLACE_MS_MAX),
+        dueMs: dueMs?.(target) ?? monotonicMs + place * Math.min(placeMs, firstPlaceMs),
         intervalMs,
         phaseMs: monotonicMs - (nowMs % intervalMs) + place * placeMs,
         isRunning: false,

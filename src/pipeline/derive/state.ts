@@ -8,7 +8,7 @@
 // Both hold one entry per row, in the order of `starts`. A row is known again by a 53-bit id made of its key: the hash
 // that finds it in the table, and bits of a CRC of the text. Columns are compressed: times repeat.
 
-import { crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
 import type { RestoredState, SavedStarts, SavedUptime } from '../../table-memory.ts';
 
@@ -21,8 +21,9 @@ const SLICE_ROWS = 65_536;
 const CRC_BITS = 2 ** 21;
 /** A service that is back after so many good pages begins anew. */
 const RESTORE_PAGES = 10;
-/** More than a target of the largest size needs; a damaged length must not become memory. */
-const COLUMN_BYTES_MAX = 512 * 2 ** 20;
+/** More than a target of the largest size needs; a damaged blob must not become memory. */
+const STATE_BYTES_MAX = 512 * 2 ** 20;
+const PACKED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 /** Blobs by kind, to be stored under the target's id; those that have not changed are left out. */
 export interface StateBlobs {
@@ -220,31 +221,26 @@ function uptimeKey(component: string, name: string): string {
   return JSON.stringify([component, name]);
 }
 
-/** Columns one behind the other, each with its compressed length before it. */
+/** Their lengths, then all columns in one compressed piece: a stream of its own for each would cost more than its bytes. */
 function pack(columns: readonly (Float64Array | Uint8Array)[]): Buffer {
-  const parts = columns.flatMap(column => {
-    const bytes = Buffer.from(column.buffer, column.byteOffset, column.byteLength);
-    const packed = zstdCompressSync(bytes);
-    const size = Buffer.alloc(4);
-    size.writeUInt32LE(packed.length);
-    return [size, packed];
-  });
-  return Buffer.concat(parts);
+  const bytes = columns.map(({ buffer, byteOffset, byteLength }) =>
+    Buffer.from(buffer, byteOffset, byteLength),
+  );
+  const lengths = Buffer.from(Uint32Array.from([bytes.length, ...bytes.map(b => b.length)]).buffer);
+  const raw = Buffer.concat([lengths, ...bytes]);
+  return zstdCompressSync(raw, { ...PACKED, chunkSize: Math.max(1024, raw.length >> 3) });
 }
 
+/** Fails when the blob is not what pack() made. */
 function unpack(blob: Buffer): Buffer[] {
-  const columns: Buffer[] = [];
-  let at = 0;
-  while (at + 4 <= blob.length) {
-    const size = blob.readUInt32LE(at);
-    at += 4;
-    if (at + size > blob.length) return [];
-    columns.push(
-      zstdDecompressSync(blob.subarray(at, at + size), { maxOutputLength: COLUMN_BYTES_MAX }),
-    );
-    at += size;
-  }
-  return columns;
+  const raw = zstdDecompressSync(blob, { maxOutputLength: STATE_BYTES_MAX });
+  const count = raw.readUInt32LE(0);
+  let at = 4 * (count + 1);
+  return Array.from({ length: count }, (_, column) => {
+    const length = raw.readUInt32LE(4 * (column + 1));
+    at += length;
+    return raw.subarray(at - length, at);
+  });
 }
 
 function doubles(bytes: Buffer): Float64Array {
