@@ -9,23 +9,9 @@ import type { SetAsideReason } from './archive-state.ts';
 import type { Gap } from './gap.ts';
 import type { Keeping } from './kept-archives.ts';
 import { createLogCounters, type LogCounters } from './log-counters.ts';
+import type { GivenUpStatus, PartitionStatus, PullProgress } from './log-status.ts';
 import { type Partition, partitionKey } from './partition.ts';
 import { MARK } from './record.ts';
-
-export type PartitionState = 'waiting' | 'pulling' | 'failed';
-
-/** One partition as the page shows it. */
-export interface PartitionStatus {
-  readonly service: string;
-  readonly source: string;
-  readonly type: string;
-  state: PartitionState;
-  /** By the service's clock; everything before is in the queue or delivered. null before the first read. */
-  doneUntilMs: number | null;
-  recordCount: number;
-  gapCount: number;
-  lastError: string | null;
-}
 
 /** What became of an archive that was listed. */
 export type ArchiveOutcome = 'read' | 'unchanged' | 'postponed' | 'failed' | 'broken' | 'set_aside';
@@ -36,24 +22,6 @@ interface GivenUpArchive {
   readonly reason: SetAsideReason;
   readonly cause: string;
   readonly kept: Keeping | null;
-}
-
-/** An archive that was given up, as the page shows it. */
-export interface GivenUpStatus {
-  readonly service: string;
-  readonly type: string;
-  readonly archive: string;
-  readonly reason: string;
-  /** Where it is kept; null where it is not. */
-  readonly file: string | null;
-  readonly atMs: number;
-}
-
-/** How many of the archives that a pull has to read it has read. */
-export interface PullProgress {
-  readonly name: string;
-  readonly dueCount: number;
-  doneCount: number;
 }
 
 const GIVEN_UP_SHOWN_MAX = 20;

@@ -14,13 +14,9 @@ import { ByteBudget } from './byte-budget.ts';
 import type { LogResource } from './chunk.ts';
 import { KeptArchives } from './kept-archives.ts';
 import { LogApi } from '../service/log-api.ts';
-import {
-  type GivenUpStatus,
-  LogMeter,
-  type PartitionStatus,
-  type PullProgress,
-} from './log-meter.ts';
+import { LogMeter } from './log-meter.ts';
 import { LogPuller } from './log-puller.ts';
+import type { GivenUpStatus, PartitionStatus, PullProgress } from './log-status.ts';
 import { LogStore } from './log-store.ts';
 import { PullContext } from './pull-context.ts';
 import type { PullEnd } from './pull-end.ts';
