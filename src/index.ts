@@ -1,0 +1,52 @@
+// What the package offers to other programs: the typed client of the service. docs/client.md describes it.
+
+export {
+  CHAT_TIMEOUT_MS,
+  type AgentApi,
+  type ChatAnswer,
+  type ChatConfig,
+  type ChatOptions,
+  type ChatRequest,
+  type Session,
+  type SessionRequest,
+} from './service/agent.ts';
+export type { ReadOptions } from './service/answers.ts';
+export type { Backup, BackupQuery, BackupsApi } from './service/backups.ts';
+export { ServiceClient, type ServiceClientOptions, type ServicePaths } from './service/client.ts';
+export { encodeCredentials, type Encoded, type Storage } from './service/credentials-file.ts';
+export type {
+  ArchiveOptions,
+  LogItem,
+  LogQuery,
+  LogsApi,
+  RetentionRequest,
+} from './service/logs.ts';
+export type { MetricsApi, MetricsPage, MetricsQuery } from './service/metrics.ts';
+export type { SecretSource, ServiceAddress } from './service/open-http.ts';
+export { restoreOnce, type Begun, type RestoreOnceOptions } from './service/restore-once.ts';
+export {
+  RESTORE_METHODS,
+  restoreProblems,
+  type Restore,
+  type RestoreMethod,
+  type RestoreQuery,
+  type RestoreRequest,
+  type RestoresApi,
+} from './service/restores.ts';
+export {
+  scheduleProblems,
+  scheduleWarnings,
+  type Schedule,
+  type ScheduleQuery,
+  type ScheduleRequest,
+  type SchedulesApi,
+} from './service/schedules.ts';
+export {
+  errorLine,
+  type BadRequestError,
+  type CallError,
+  type ErrorResult,
+  type RequestProblem,
+  type Result,
+  type ServiceError,
+} from './service/service-error.ts';

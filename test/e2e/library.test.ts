@@ -1,0 +1,119 @@
+// The package as another program uses it: packed, unpacked into a node_modules, imported under its name, and its types
+// checked by a compiler that sees nothing else of it.
+
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { tempDirectory } from '../support/program.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PACKED = ['bin', 'config', 'deploy', 'src', 'tools', 'package.json', 'tsconfig.json'];
+const TEXTS = ['README.md', 'LICENSE', 'CHANGELOG.md'];
+
+const files = tempDirectory();
+const user = join(files.path, 'user');
+let simulator: Simulator;
+
+/** Not the blocking kind: the simulator answers from this process. */
+async function execute(directory: string, command: string, ...args: string[]): Promise<string> {
+  return (await promisify(execFile)(command, args, { cwd: directory })).stdout;
+}
+
+beforeAll(async () => {
+  simulator = await startSimulator({ clock: systemClock, key: 'library-key' });
+  // A copy, since packing builds dist/ anew and other tests may be running the one that is there.
+  const copy = join(files.path, 'copy');
+  for (const name of [...PACKED, ...TEXTS])
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  await execute(copy, process.execPath, 'tools/build-library.ts');
+  const packed = await execute(copy, 'npm', 'pack', '--ignore-scripts', '--silent');
+  const modules = join(user, 'node_modules');
+  mkdirSync(modules, { recursive: true });
+  await execute(modules, 'tar', '-xzf', join(copy, packed.trim()));
+  await execute(modules, 'mv', 'package', 'prom2otlp');
+  for (const name of ['undici', 'zod', 'croner', '@types'])
+    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
+  writeFileSync(join(user, 'package.json'), '{"type": "module"}');
+});
+afterAll(async () => {
+  await simulator.close();
+  files[Symbol.dispose]();
+});
+
+const PROGRAM = `
+import { encodeCredentials, type Result, type Schedule, ServiceClient, type ServiceError } from 'prom2otlp';
+
+await using client = new ServiceClient({ baseUrl: process.argv[2] ?? '', key: () => 'library-key' });
+const page = await client.metrics.read({ service: 'sessions' });
+const types = await client.logs.types();
+const service_id = 'dbpgf10000001';
+const made = await client.schedules.create({ backup_type: 'full', schedule: 'once', service_id });
+const listed = await client.schedules.list({ service_id });
+const refused = await client.schedules.create({ backup_type: 'full', schedule: 'now', service_id });
+const missing = await client.restores.show(404);
+const kindOf = (result: Result<object>): ServiceError['kind'] | null =>
+  result.ok ? null : result.error.kind;
+const schedules: readonly Schedule[] = listed.ok ? listed.schedules : [];
+const session = await client.agent.createSession({ agent_id: '00000000-0000-4000-8000-000000000000' });
+console.log(
+  JSON.stringify({
+    page: page.ok && page.text.includes('namespace="dbpgf10000004"'),
+    types: types.ok && types.items.length,
+    made: made.ok && made.schedule?.schedule,
+    listed: schedules.map(one => one.schedule),
+    refused: kindOf(refused),
+    missing: kindOf(missing),
+    session: session.ok && typeof session.session.session_id,
+    encoded: encodeCredentials('gs', '{}').ok,
+  }),
+);
+`;
+
+test('a program imports the client from the packed tarball', async () => {
+  writeFileSync(join(user, 'program.ts'), PROGRAM);
+  const said = await execute(user, process.execPath, 'program.ts', simulator.url);
+  expect(JSON.parse(said)).toEqual({
+    page: true,
+    types: 4,
+    made: 'once',
+    listed: ['0 2 * * *', 'once'],
+    refused: 'bad_request',
+    missing: 'not_found',
+    session: 'string',
+    encoded: false,
+  });
+});
+
+test('its types are complete, and refuse what is wrong', async () => {
+  const settings = {
+    compilerOptions: {
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable'],
+      module: 'nodenext',
+      types: ['node'],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+    },
+    files: ['program.ts', 'wrong.ts'],
+  };
+  writeFileSync(join(user, 'tsconfig.json'), JSON.stringify(settings));
+  const wrong = [
+    "import { ServiceClient } from 'prom2otlp';",
+    "const client = new ServiceClient({ baseUrl: 'https://api.example.com', key: 'k' });",
+    '// @ts-expect-error -- a plan needs a schedule',
+    "await client.schedules.create({ backup_type: 'full', service_id: 'a' });",
+    '// @ts-expect-error -- a result has to be looked at first',
+    'console.log((await client.schedules.list()).schedules);',
+    '',
+  ];
+  writeFileSync(join(user, 'wrong.ts'), wrong.join('\n'));
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  expect(await execute(user, process.execPath, tsc, '--project', '.')).toBe('');
+});

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { ServiceClient } from '../../src/service/client.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { scriptedService } from '../support/service-client.ts';
+
+const KEY = 'client-key';
+const DAY_MS = 86_400_000;
+
+describe('with an address and a key', () => {
+  test('every area reaches the service', async () => {
+    await using simulator = await startSimulator({ clock: systemClock, key: KEY });
+    await using client = new ServiceClient({ baseUrl: `${simulator.url}/`, key: KEY });
+    const page = await client.metrics.read({ service: 'orders' });
+    expect(page).toMatchObject({
+      ok: true,
+      text: expect.stringContaining('namespace="dbpgf10000001"'),
+      contentType: expect.stringContaining('text/plain'),
+    });
+    const now = Date.now();
+    const span = { from: new Date(now - DAY_MS), to: new Date(now) };
+    const logs = await client.logs.list({ ...span, type: 'error-log' });
+    if (!logs.ok) throw new Error(logs.error.message);
+    expect(logs.items[0]).toMatchObject({ logType: 'error-log' });
+    expect(logs.count).toBeGreaterThanOrEqual(logs.items.length);
+    const id = String(logs.items[0]?.['id']);
+    const archive = await client.logs.archive([id], { format: 'json' });
+    if (!archive.ok) throw new Error(archive.error.message);
+    expect(archive.bytes.subarray(0, 2).toString()).toBe('PK');
+    expect(await client.logs.types()).toMatchObject({ ok: true, items: { length: 4 } });
+    expect(await client.logs.servers(span)).toMatchObject({ ok: true, items: { length: 10 } });
+    const asked = { bucket_name: 'logs', provider: 'x' };
+    expect(await client.logs.retention(asked)).toMatchObject({ ok: true });
+    const kept = await client.logs.setRetention({ ...asked, retention_policy_days: 9 });
+    expect(kept).toMatchObject({ ok: true, retention: { retention_policy_days: 9 } });
+    expect(await client.schedules.list()).toMatchObject({ ok: true, schedules: { length: 4 } });
+    const backups = await client.backups.list({ service_id: 'dbpgf10000001', status: 'Succeeded' });
+    if (!backups.ok) throw new Error(backups.error.message);
+    expect(new Set(backups.backups.map(one => one.service_id))).toEqual(new Set(['dbpgf10000001']));
+    expect(await client.restores.list()).toMatchObject({ ok: true, restores: [] });
+  });
+
+  test('a key that is read from somewhere is read again when the service refuses it', async () => {
+    await using simulator = await startSimulator({ clock: systemClock, key: KEY });
+    let key = 'old';
+    await using client = new ServiceClient({ baseUrl: simulator.url, key: () => key });
+    key = KEY;
+    expect(await client.schedules.list()).toMatchObject({ ok: true });
+  });
+
+  test('it goes nowhere in plain text', () => {
+    const open = (): unknown => new ServiceClient({ baseUrl: 'http://api.example.com', key: KEY });
+    expect(open).toThrow('the key would travel in plain text');
+  });
+});
+
+describe('a failure is one of a few kinds', () => {
+  const cases = [
+    [400, 'key'],
+    [401, 'key'],
+    [403, 'key'],
+    [404, 'not_found'],
+    [409, 'conflict'],
+    [422, 'bad_request'],
+    [429, 'rate'],
+    [500, 'server'],
+    [503, 'server'],
+    [302, 'unreadable'],
+  ] as const;
+  test.for(cases)('status %i is %s', async ([status, kind]) => {
+    const body = { errors: [{ message: 'why not' }], trace_id: 'trace-1' };
+    await using service = await scriptedService(() => ({ status, body }));
+    const result = await service.client.schedules.list();
+    expect(result).toMatchObject({ ok: false, error: { kind, isOutcomeUnknown: false } });
+    if (status === 302) return;
+    expect(result).toMatchObject({
+      error: { status, traceId: 'trace-1', message: expect.stringContaining(`${status}: why not`) },
+    });
+  });
+
+  test('400 to a request with parameters is about the request', async () => {
+    await using service = await scriptedService(() => ({ status: 400 }));
+    const result = await service.client.schedules.list({ service_id: 'a' });
+    expect(result).toMatchObject({ error: { kind: 'bad_request', problems: [] } });
+  });
+
+  test('a lost connection, a page of a web site, and being called off', async () => {
+    await using lost = await scriptedService(() => ({ isLost: true }));
+    expect(await lost.client.schedules.list()).toMatchObject({ error: { kind: 'network' } });
+    await using web = await scriptedService(() => ({ body: Buffer.from('<html>') }));
+    expect(await web.client.schedules.list()).toMatchObject({ error: { kind: 'unreadable' } });
+    const signal = AbortSignal.abort();
+    expect(await web.client.schedules.list({ signal })).toMatchObject({
+      error: { kind: 'aborted' },
+    });
+  });
+
+  test('a time-out, after which nobody knows whether a schedule was created', async () => {
+    await using simulator = await startSimulator({ clock: systemClock, key: KEY });
+    simulator.setFaults({ path: '/backup/v1', method: 'POST', isSilent: true });
+    await using client = new ServiceClient({ baseUrl: simulator.url, key: KEY, timeoutMs: 100 });
+    const request = { backup_type: 'full', schedule: 'once', service_id: 'dbpgf10000001' };
+    expect(await client.schedules.create(request)).toMatchObject({
+      error: { kind: 'timeout', isOutcomeUnknown: true },
+    });
+  });
+});
