@@ -2,9 +2,12 @@
 // Prometheus makes of them. Their own series are in order. But Prometheus also writes a `target_info` for every Resource
 // at the times of its points, and refuses the whole request when one of those is older than the newest that it has.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { prometheus } from './parts/prometheus.ts';
 import { bridgePages } from './story/bridge-pages.ts';
+import { checkoutFolder } from './support/folder.ts';
 import { reasonToSkip, type Running } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 
@@ -19,6 +22,12 @@ proxy_up{namespace="${SERVICE}",server_name="b"} 1 <now-3>
 proxy_threads_stack_size{namespace="${SERVICE}",server_name="b"} 262144 <now-3>
 `;
 const POLLS = 10;
+
+/** What docs/delivery.md says that a Prometheus must be set to. */
+const documented =
+  /```yaml\n(storage:[^`]*)```/.exec(
+    readFileSync(join(checkoutFolder, 'docs/delivery.md'), 'utf8'),
+  )?.[1] ?? '';
 
 interface Stored {
   readonly engine: number;
@@ -58,7 +67,8 @@ describe.skipIf(noPrometheus !== null)('samples that lag behind by more than an 
   }
 
   test('are stored where samples may be out of order', async () => {
-    const found = await stored('storage: {tsdb: {out_of_order_time_window: 30m}}\n');
+    expect(documented).toContain('out_of_order_time_window');
+    const found = await stored(documented);
     expect(found.engine).toBeGreaterThanOrEqual(POLLS - 1);
     expect(found.proxy).toBeGreaterThanOrEqual(POLLS - 1);
     expect(found.areDated).toBe(true);

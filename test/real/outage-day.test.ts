@@ -32,9 +32,13 @@ describe.skipIf(absent !== null)('after an outage', () => {
     expect(refusals).toEqual([]);
     expect(findings).toMatchObject({ lost: 0, wrong: 0, outOfOrder: 0, movedStarts: 0 });
     const selector = `engine_global_status_commands_total[${String(AGE_MINUTES)}m]`;
+    const pages = findings.pages[0] ?? 0;
+    const countAll = async (): Promise<number> =>
+      (await askPromql(url, `sum(count_over_time(${selector}))`))[0]?.value ?? 0;
+    // VictoriaMetrics shows what it has stored a moment later.
+    await until(async () => (await countAll()) >= (pages * DAY.services * DAY.series) / 2, 60_000);
     const counts = await askPromql(url, `count_over_time(${selector})`);
     const sums = await askPromql(url, `sum_over_time(${selector})`);
-    const pages = findings.pages[0] ?? 0;
     expect(pages).toBeGreaterThanOrEqual(DAY.outagePolls / 2);
     expect(counts.map(({ value }) => value)).toEqual(
       Array.from({ length: (DAY.services * DAY.series) / 2 }, () => pages),
@@ -68,20 +72,34 @@ describe.skipIf(absent !== null)('after an outage', () => {
 
   test('Prometheus refuses what is older than it allows', async () => {
     const back = await goingOn('storage: {tsdb: {out_of_order_time_window: 30m}}\n');
-    const post = async (agoMs: number): Promise<string> => {
-      const timeUnixNano = String((Date.now() - agoMs) * 1e6);
-      const body = metricsBytes('a', 1, 'late', timeUnixNano);
-      const headers = { 'content-type': 'application/x-protobuf' };
-      const answer = await fetch(back.otlpUrl, {
-        method: 'POST',
-        headers,
-        body: new Uint8Array(body),
-      });
-      return `${String(answer.status)} ${await answer.text()}`;
-    };
-    expect(await post(20 * 60_000)).toBe('200 ');
-    expect(await post(40 * 60_000)).toMatch(/^400 too old sample/);
+    expect(await post(back.otlpUrl, 20)).toBe('200 ');
+    expect(await post(back.otlpUrl, 40)).toMatch(/^400 too old sample/);
   });
+
+  test('a batch that comes again is stored once by Prometheus, and as often as it came by VictoriaMetrics', async () => {
+    const prometheusBack = await prometheus.start({});
+    const victoriaBack = await victoriaMetrics.start({});
+    started.push(prometheusBack, victoriaBack);
+    const now = Date.now();
+    for (const { url, otlpUrl } of [prometheusBack, victoriaBack])
+      for (let i = 0; i < 2; i++) expect(await post(otlpUrl, 0, now), url).toMatch(/^20[04] /);
+    const [once] = await askPromql(prometheusBack.url, 'count_over_time(late[5m])');
+    expect(once?.value).toBe(1);
+    // It shows what it has stored a moment later.
+    await until(async () => (await victoriaBack.series('late')).length > 0, 30_000);
+    const [twice] = await victoriaBack.series('late');
+    expect(twice?.values).toEqual([1, 1]);
+    expect(new Set(twice?.timestamps)).toEqual(new Set([now]));
+  });
+
+  /** Sends one point that is so old, and gives the answer. */
+  async function post(otlpUrl: string, minutes: number, now = Date.now()): Promise<string> {
+    const timeUnixNano = String((now - minutes * 60_000) * 1e6);
+    const body = new Uint8Array(metricsBytes('a', 1, 'late', timeUnixNano));
+    const headers = { 'content-type': 'application/x-protobuf' };
+    const answer = await fetch(otlpUrl, { method: 'POST', headers, body });
+    return `${String(answer.status)} ${await answer.text()}`;
+  }
 
   /** A Prometheus that has samples of now, as one has that others write to: here of a target that is down. */
   async function goingOn(config: string): Promise<{ url: string; otlpUrl: string }> {

@@ -49,12 +49,12 @@ const HINTS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Prometheus writes a series of its own for every Resource at the times of its points, so that a sample which lags behind
- * can be out of order for the back end while it is in order for its series. See docs/mapping.md.
+ * Prometheus takes nothing older than what it has, unless told to. It also dates a series of its own by the points of each
+ * Resource, so that a sample which lags behind is too old for it while it is in order for its series.
  */
-const OUT_OF_ORDER = /out of order/i;
-const OUT_OF_ORDER_HINT =
-  'set storage.tsdb.out_of_order_time_window to 30m there, if this is Prometheus';
+const TOO_OLD = /out of order|too old sample|out of bounds(?!.*future)/i;
+const TOO_OLD_HINT =
+  'if this is Prometheus, set storage.tsdb.out_of_order_time_window there, see docs/delivery.md';
 
 export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): SendResult {
   const { status, contentType, body } = answer;
@@ -77,7 +77,7 @@ function describe(status: number, message: string): string {
   const isRedirect = status >= 300 && status < 400;
   const said = isRedirect ? 'redirects are not followed' : message;
   const statusHint = isRedirect ? 'check otlp.endpoint' : HINTS[status];
-  const hint = OUT_OF_ORDER.test(said) ? OUT_OF_ORDER_HINT : statusHint;
+  const hint = TOO_OLD.test(said) ? TOO_OLD_HINT : statusHint;
   const parts = [said === '' ? '' : `: ${said}`, hint === undefined ? '' : `; ${hint}`];
   return `the back end answered ${String(status)}${parts.join('')}`;
 }

@@ -80,8 +80,12 @@ test('the reason has the status, the words of the back end in one line, and what
   check(404, 'no such path', 'the back end answered 404: no such path; check otlp.endpoint');
   check(302, 'moved', 'the back end answered 302: redirects are not followed; check otlp.endpoint');
   check(503, '', 'the back end answered 503');
-  const window = 'set storage.tsdb.out_of_order_time_window to 30m there, if this is Prometheus';
-  check(400, 'out of order sample', `the back end answered 400: out of order sample; ${window}`);
+  const hint =
+    'if this is Prometheus, set storage.tsdb.out_of_order_time_window there, see docs/delivery.md';
+  for (const words of ['out of order sample', 'too old sample', 'out of bounds'])
+    check(400, words, `the back end answered 400: ${words}; ${hint}`);
+  const future = 'out of bounds: timestamp is too far in the future';
+  check(400, future, `the back end answered 400: ${future}`);
 });
 
 test('words are redacted before they are cut', () => {
