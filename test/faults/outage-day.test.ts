@@ -54,8 +54,8 @@ test('a back end that is away for a day gets all of it', async () => {
   });
   expectBalance(account, points);
   expect(account).toMatchObject({ rejected: 0, setAside: 0, evicted: 0, queued: 0 });
-  // Scraping went on: few of the polls that were due are missing, even on a slow machine.
-  expect(queued.rows).toBeGreaterThanOrEqual(POLLS - 1);
+  // Each poll is a row, but for the last ones, which may be on their way.
+  expect(queued.rows).toBeGreaterThan(0.9 * POLLS);
   if (IS_FULL)
     expect(Math.max(outage.rssBytes, drain.rssBytes)).toBeLessThanOrEqual(
       RSS_FACTOR_MAX * usual.rssBytes,
