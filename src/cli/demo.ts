@@ -76,6 +76,7 @@ function demoConfig(simulator: Simulator, receiver: Receiver, port: number): str
     services,
     metrics: { interval: '2s', stale_after: '30s' },
     logs: { enabled: true, schedule: '30s' },
+    backups: { enabled: true, interval: '30s' },
     otlp: { endpoint: receiver.url },
     queue: { directory: null },
     status: { listen: `127.0.0.1:${port}` },

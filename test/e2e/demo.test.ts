@@ -19,6 +19,7 @@ test('the demo says where its status page is, shows that data flows, and ends by
   await until('it is ready', async () => (await fetch(`${url}/readyz`)).ok);
   const page = await (await fetch(url)).text();
   expect(page).toContain('orders');
+  expect(page).toContain('what the schedules of the service amount to');
   const { code, stdout } = await demo.finished;
   expect(stdout).toMatch(/accepted [1-9]/);
   expect(stdout).toMatch(/metrics that arrived, by type: .*\d+ sum/);

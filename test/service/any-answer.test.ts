@@ -1,0 +1,96 @@
+// Whatever JSON a service answers, of the right shape or not: each reader gives an answer or an error, and throws nothing.
+
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { AgentApi } from '../../src/service/agent.ts';
+import { ServiceClient } from '../../src/service/client.ts';
+import type { ServiceHttp } from '../../src/service/http.ts';
+import { backupGauges } from '../../src/watch/backup-gauges.ts';
+import { readBackups } from '../../src/watch/read-backups.ts';
+
+const AGENT = 'c0ffee00-0000-4000-8000-000000000000';
+const RUNS = { numRuns: 500 };
+
+/** A door behind which every answer is this one. */
+function answering(json: unknown): ServiceHttp {
+  const answer = { ok: true, status: 200, headers: {}, json, startedAtMs: 0, durationMs: 0 };
+  const never = (): never => {
+    throw new Error('not asked for here');
+  };
+  return {
+    requestJson: () => Promise.resolve(answer),
+    get: never,
+    download: never,
+    isKeyNew: never,
+    close: never,
+  } as ServiceHttp;
+}
+
+/** JSON in which the members that are looked for turn up, with values of any kind. */
+function jsonWith(...names: readonly string[]): fc.Arbitrary<unknown> {
+  const member = fc.constantFrom(...names);
+  const plain = fc.oneof(
+    fc.constant(null),
+    fc.boolean(),
+    fc.double(),
+    fc.string(),
+    fc.constant('2026-03-04T02:10:00Z'),
+  );
+  const thing = fc.dictionary(member, plain, { maxKeys: 5 });
+  const value = fc.oneof(plain, thing, fc.array(fc.oneof(plain, thing), { maxLength: 4 }));
+  return fc.oneof(value, fc.dictionary(member, value, { maxKeys: 5 }));
+}
+
+test('the agent', async () => {
+  const outcomes = new Set<boolean>();
+  const names = [
+    'response',
+    'sql',
+    'data',
+    'session_id',
+    'content',
+    'error_text',
+    'col_keys',
+    'session',
+  ];
+  await fc.assert(
+    fc.asyncProperty(jsonWith(...names), async json => {
+      const agent = new AgentApi(answering(json), '/copilot/v1');
+      outcomes.add((await agent.chat({ prompt: 'x', agent_id: AGENT })).ok);
+      outcomes.add((await agent.createSession({ agent_id: AGENT })).ok);
+    }),
+    RUNS,
+  );
+  expect(outcomes.size).toBe(2);
+});
+
+test('schedules and backups', async () => {
+  const outcomes = new Set<boolean>();
+  const names = [
+    'schedules',
+    'backups',
+    'id',
+    'type',
+    'schedule',
+    'suspended',
+    'scheduled_at',
+    'end_time',
+    'status',
+    'pages_count',
+  ];
+  await fc.assert(
+    fc.asyncProperty(jsonWith(...names), async json => {
+      const read = await readBackups({
+        client: new ServiceClient({ http: answering(json) }),
+        serviceId: 'db1',
+        before: null,
+        nowMs: () => 0,
+        signal: new AbortController().signal,
+      });
+      outcomes.add(read.ok);
+      if (read.ok) backupGauges(read.known, true, 0);
+    }),
+    RUNS,
+  );
+  expect(outcomes.size).toBe(2);
+});
