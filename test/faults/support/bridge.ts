@@ -77,9 +77,10 @@ export class Bridge {
 
   /** Throws when no process is at work. */
   expectAlive(): void {
-    const last = this.#processes.at(-1);
-    if (last?.hasEnded === true)
-      throw new Error(`the program has ended: ${last.stderr.slice(-2000)}`);
+    if (this.#processes.every(process => process.hasEnded))
+      throw new Error(
+        `the program has ended: ${this.#processes.at(-1)?.stderr.slice(-2000) ?? ''}`,
+      );
   }
 
   /** What the files say now, which stay as they are; no process must be at work on them. */

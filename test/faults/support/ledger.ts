@@ -39,8 +39,8 @@ export interface Findings {
 
 /** Pages on the way when a process is killed: one that is being read, and the one before, which is being stored. */
 const UNSTORED_MAX = 2;
-/** Between the beginning of a scrape and its page: the limit that the program has for it. */
-const SCRAPE_MS_MAX = 60_000;
+/** Between the beginning of a scrape and its page: the limit that the program has for it, and what rounding adds. */
+const SCRAPE_MS_MAX = 1100;
 const EXAMPLES_MAX = 10;
 
 interface Track {
@@ -166,7 +166,7 @@ export class Ledger {
       // Without an uptime a counter starts with the first page of it, which may have been given up.
       const isPage = !this.#source.options.isStamped || this.#pageByTime.has(startMs);
       const isRight = isDated
-        ? startMs >= bootMs && startMs <= bootMs + 1000
+        ? startMs >= bootMs - this.#scrapeMs && startMs <= bootMs + 1000
         : isPage && BigInt(startNs) <= BigInt(timeNs);
       if (isRight) return;
     } else if (track.startNs === startNs) return;
@@ -209,10 +209,13 @@ export class Ledger {
         series.kind === 'histogram'
           ? Number(/count=(\d+)/.exec(point.distribution)?.[1])
           : point.value;
-      return pages.find(page => this.#source.valueAt(series, page) === value);
+      const same = pages.filter(page => this.#source.valueAt(series, page) === value);
+      // An uptime may be on two pages.
+      const farMs = (page: ServedPage): number => Math.abs(page.timeMs - timeMs);
+      return same.sort((a, b) => farMs(a) - farMs(b))[0];
     }
     // The first that was served after the scrape began.
-    return pages.find(({ timeMs: atMs }) => atMs >= timeMs && atMs - timeMs <= SCRAPE_MS_MAX);
+    return pages.find(({ timeMs: atMs }) => atMs >= timeMs && atMs - timeMs <= this.#scrapeMs);
   }
 
   #compare(
@@ -247,6 +250,11 @@ export class Ledger {
       }
     }
     return { expected, missing, interruptedPages: interrupted.size, failedPages };
+  }
+
+  /** A page without a time takes that of the beginning of the scrape, by so much before its own at most. */
+  get #scrapeMs(): number {
+    return this.#source.options.isStamped ? 0 : SCRAPE_MS_MAX;
   }
 
   /** In deltas the first page is what the next one counts from. */

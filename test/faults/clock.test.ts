@@ -1,0 +1,46 @@
+// The clock of the machine is set by a month, ahead or back, while points wait in the queue: none of them is too old
+// for that, also not for the next process, and the times of what is scraped meanwhile are those of the service.
+
+import { describe, expect, test } from 'vitest';
+import { Stage } from './support/stage.ts';
+import { WallClock } from './support/wall-clock.ts';
+
+const noClock = WallClock.reasonToSkip();
+if (noClock !== null) console.log(`faults: clocks that are set are skipped: ${noClock}`);
+
+/** Far more than the age at which points are given up. */
+const DAYS = 30;
+
+const PAGES = [
+  { what: 'stamped pages', source: { isStamped: true }, isTimeUnknown: false },
+  { what: 'pages without times', source: { isStamped: false }, isTimeUnknown: true },
+] as const;
+
+describe.skipIf(noClock !== null).concurrent('the wall clock is set', () => {
+  for (const days of [DAYS, -DAYS])
+    for (const { what, source, isTimeUnknown } of PAGES)
+      test(`by ${String(days)} days, with ${what}`, async () => {
+        using clock = new WallClock();
+        const name = `clock set by ${String(days)} days, ${what}`;
+        await using stage = await Stage.create({ name, source, isTimeUnknown });
+        const { bridge, sink } = stage;
+        const { environment } = clock;
+        sink.choose = () => ({ kind: 'refuse', status: 503, retryAfter: '1' });
+        const first = bridge.start({ environment });
+        await stage.stored();
+        clock.set(days);
+        await stage.stored();
+        // It believes its clock where nothing says otherwise.
+        const { reportedAt } = await first.status();
+        const aheadMs = Date.parse(reportedAt) - Date.now();
+        expect(Math.round(aheadMs / 86_400_000)).toBe(days);
+        await stage.kill(first);
+        sink.choose = () => ({ kind: 'accept' });
+        // It only delivers, by the same clock.
+        const second = bridge.start({ environment }, { metrics: { enabled: false } });
+        await second.ready();
+        await second.drained();
+        await stage.end(second);
+        stage.judge({ kills: 1 });
+      });
+});
