@@ -32,8 +32,10 @@ import { Gather } from './pipeline/queue/gather.ts';
 import type { Queue } from './pipeline/queue/queue.ts';
 import type { TranslateMeter } from './pipeline/translate-meter.ts';
 
-/** Lines that decode reads before the event loop gets its turn. */
-const SLICE_LINES = 4096;
+/** Lines that decode reads in one step: a few milliseconds where all series are new. */
+const SLICE_LINES = 512;
+/** Steps go on for so long before the event loop gets its turn. */
+const TURN_MS = 10;
 /** Pages of a tick that are ready wait this long for the others before they are committed. */
 const GATHER_MS = 500;
 
@@ -204,10 +206,15 @@ export class Pipeline {
   /** Translates in turn with other pages, and hands the payload over before the writer is used again. */
   async #translate(target: PipelineTarget, scrape: Scraped, gather: Gather): Promise<Translated> {
     return this.#translating.run(async () => {
+      const { clock } = this.#options;
       const steps = translate(target.translation, scrape, this.#writer);
+      let turnMs = clock.monotonicMs();
       let step = steps.next();
       while (step.done !== true) {
-        await nextTurn();
+        if (clock.monotonicMs() - turnMs >= TURN_MS) {
+          await nextTurn();
+          turnMs = clock.monotonicMs();
+        }
         step = steps.next();
       }
       const { batch, derived, state } = step.value;

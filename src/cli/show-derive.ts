@@ -2,7 +2,6 @@
 
 import { FATE, FATE_NAMES, type SeriesTable } from '../model.ts';
 import { keyOfRow } from '../pipeline/derive/find-series.ts';
-import { sendOrder } from '../pipeline/encode/order.ts';
 import { defaultConfig, readPageFile, requireFiles, tellProblems } from './page-files.ts';
 import { translatePages } from './show-pages.ts';
 import { renderTable } from './table.ts';
@@ -51,7 +50,8 @@ export function showDerive(context: VerbContext): Promise<number> {
 }
 
 function seriesOf(table: SeriesTable): readonly ShownSeries[] {
-  return [...sendOrder(table)]
+  // In the order in which they are sent.
+  return [...table.order]
     .filter(row => table.seen[row] === table.page || table.fate[row] === FATE.stale)
     .flatMap(row => {
       const metric = table.metrics[table.metric[row] ?? 0];

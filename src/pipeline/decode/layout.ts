@@ -97,6 +97,7 @@ function withOtherKeys(table: SeriesTable, skeleton: Buffer): { bytes: Buffer; u
   const isOther = (row: number): boolean =>
     table.keyOffset[row] !== 0xffffffff && table.keyLength[row] !== 0;
   for (let row = 0; row < table.count; row++) if (isOther(row)) size += table.keyLength[row] ?? 0;
+  if (size === skeleton.length) return { bytes: skeleton, used: size };
   const bytes = Buffer.allocUnsafeSlow(size);
   skeleton.copy(bytes);
   let used = skeleton.length;

@@ -64,17 +64,12 @@ function readWord(text: string, at: number): [string, number] {
     while (end < text.length && !' \t=,'.includes(text[end] ?? '')) end++;
     return [text.slice(at, end), end];
   }
+  const close = text.indexOf('"', at + 1);
+  const plain = text.slice(at + 1, close);
+  if (!plain.includes('\\')) return [plain, close + 1];
   let end = at + 1;
-  let hasEscape = false;
-  while (end < text.length && text[end] !== '"') {
-    if (text[end] === '\\') {
-      hasEscape = true;
-      end++;
-    }
-    end++;
-  }
-  const raw = text.slice(at + 1, end);
-  return [hasEscape ? unescapeText(raw) : raw, end + 1];
+  while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
+  return [unescapeText(text.slice(at + 1, end)), end + 1];
 }
 
 /** Undoes `\\`, `\"` and `\n`; any other backslash stays. */

@@ -79,8 +79,8 @@ export function* derive(
   // Rows of a page that could not be used wait for one that can.
   const addedRows = report === null ? [] : [...table.fresh];
   if (report !== null) {
-    resolveRows(table, options);
-    restoreRows(table, addedRows, time.monotonicMs);
+    yield* resolveRows(table, options);
+    yield* restoreRows(table, addedRows, time.monotonicMs);
   }
   yield;
   const tallies =

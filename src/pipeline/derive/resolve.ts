@@ -23,8 +23,11 @@ import { NO_EVIDENCE } from './uptime.ts';
 /** Its labels describe the Resource: it is read, and is no metric (I3). */
 const TARGET_INFO = 'target_info';
 
-/** Resolves changed metrics and all fresh rows; the page's `fresh` list is empty afterwards. */
-export function resolveRows(table: SeriesTable, options: DeriveOptions): void {
+/** New rows that are resolved before the event loop may get its turn: each is some microseconds of work. */
+const SLICE_ROWS = 512;
+
+/** Resolves changed metrics and all fresh rows; the page's `fresh` list is empty afterwards. Yields between slices. */
+export function* resolveRows(table: SeriesTable, options: DeriveOptions): Generator<void, void> {
   const turned: number[] = [];
   for (const [index, metric] of table.metrics.entries()) {
     if (!metric.changed) continue;
@@ -36,9 +39,11 @@ export function resolveRows(table: SeriesTable, options: DeriveOptions): void {
   if (turned.length > 0) beginAnew(table, turned);
   if (table.fresh.length === 0) return;
   table.isOrderStale = true;
-  for (const row of table.fresh)
+  for (const [index, row] of table.fresh.entries()) {
     if (table.role[row] !== ROLE.synthetic && table.keyLength[row] !== 0)
       resolveRow(table, row, options);
+    if (index % SLICE_ROWS === SLICE_ROWS - 1) yield;
+  }
   table.fresh.length = 0;
 }
 

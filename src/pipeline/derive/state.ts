@@ -18,11 +18,12 @@ export const MARKS = 'target-marks';
 
 /** How many rows are gone through before the event loop gets its turn. */
 const SLICE_ROWS = 65_536;
+const RESTORED_SLICE = 4096;
 const CRC_BITS = 2 ** 21;
 /** A service that is back after so many good pages begins anew. */
 const RESTORE_PAGES = 10;
-/** More than a target of the largest size needs; a damaged blob must not become memory. */
-const STATE_BYTES_MAX = 512 * 2 ** 20;
+/** What is compressed in one go. */
+const PIECE_BYTES = 2 ** 20;
 const PACKED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 /** Blobs by kind, to be stored under the target's id; those that have not changed are left out. */
@@ -50,7 +51,7 @@ export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
     yield;
   }
   const uptimes = Buffer.from(JSON.stringify(uptimesOf(table)));
-  const marks = pack([lastTimeMs, flags, lastValue, uptimes]);
+  const marks = yield* pack([lastTimeMs, flags, lastValue, uptimes]);
   return starts === undefined ? { marks } : { starts, marks };
 }
 
@@ -113,7 +114,7 @@ function* packStarts(table: SeriesTable): Generator<void, Buffer> {
     streamAtMs[i] = table.streamAtMs[row] ?? Number.NaN;
   }
   table.savedStarts = { rows, startMs, streamAtMs };
-  return pack([ids, startMs, streamAtMs]);
+  return yield* pack([ids, startMs, streamAtMs]);
 }
 
 function idOf(table: SeriesTable, row: number): number {
@@ -171,27 +172,16 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
 }
 
 /** Gives rows that are new on this page what a former process knew of them; call it once they are resolved. */
-export function restoreRows(
+export function* restoreRows(
   table: SeriesTable,
   rows: readonly number[],
   monotonicMs: number,
-): void {
+): Generator<void, void> {
   const { restored } = table;
   if (restored === null) return;
-  for (const row of rows) {
-    const id = idOf(table, row);
-    const index = restored.indexById.get(id);
-    if (index === undefined || table.role[row] === ROLE.synthetic) continue;
-    restored.indexById.delete(id);
-    table.startMs[row] = restored.startMs[index] ?? Number.NaN;
-    table.streamAtMs[row] = restored.streamAtMs[index] ?? Number.NaN;
-    table.lastTimeMs[row] = restored.lastTimeMs[index] ?? Number.NaN;
-    table.lastValue[row] = restored.lastValue[index] ?? Number.NaN;
-    table.flags[row] = (restored.flags[index] ?? 0) | ROW_FLAG.restored;
-    table.movedAtMs[row] = monotonicMs;
-    const compound = table.compounds.get(table.head[row] ?? row);
-    if (compound !== undefined && row !== compound.created)
-      compound.observed = [...compound.observed, row];
+  for (const [index, row] of rows.entries()) {
+    if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
+    restoreRow(table, restored, row, monotonicMs);
   }
   for (const compound of table.compounds.values()) {
     const known = new Set(compound.observed);
@@ -200,6 +190,28 @@ export function restoreRows(
   }
   restoreUptimes(table, restored);
   if (++restored.pageCount >= RESTORE_PAGES) table.restored = null;
+}
+
+/** The same for one row. */
+function restoreRow(
+  table: SeriesTable,
+  restored: RestoredState,
+  row: number,
+  monotonicMs: number,
+): void {
+  const id = idOf(table, row);
+  const index = restored.indexById.get(id);
+  if (index === undefined || table.role[row] === ROLE.synthetic) return;
+  restored.indexById.delete(id);
+  table.startMs[row] = restored.startMs[index] ?? Number.NaN;
+  table.streamAtMs[row] = restored.streamAtMs[index] ?? Number.NaN;
+  table.lastTimeMs[row] = restored.lastTimeMs[index] ?? Number.NaN;
+  table.lastValue[row] = restored.lastValue[index] ?? Number.NaN;
+  table.flags[row] = (restored.flags[index] ?? 0) | ROW_FLAG.restored;
+  table.movedAtMs[row] = monotonicMs;
+  const compound = table.compounds.get(table.head[row] ?? row);
+  if (compound !== undefined && row !== compound.created)
+    compound.observed = [...compound.observed, row];
 }
 
 function restoreUptimes(table: SeriesTable, restored: RestoredState): void {
@@ -221,19 +233,38 @@ function uptimeKey(component: string, name: string): string {
   return JSON.stringify([component, name]);
 }
 
-/** Their lengths, then all columns in one compressed piece: a stream of its own for each would cost more than its bytes. */
-function pack(columns: readonly (Float64Array | Uint8Array)[]): Buffer {
+/**
+ * Their lengths, then all columns, compressed in pieces with their sizes. Mostly that is one piece: a stream of its own
+ * for each column would cost more than its bytes. Yields between pieces.
+ */
+function* pack(columns: readonly (Float64Array | Uint8Array)[]): Generator<void, Buffer> {
   const bytes = columns.map(({ buffer, byteOffset, byteLength }) =>
     Buffer.from(buffer, byteOffset, byteLength),
   );
   const lengths = Buffer.from(Uint32Array.from([bytes.length, ...bytes.map(b => b.length)]).buffer);
   const raw = Buffer.concat([lengths, ...bytes]);
-  return zstdCompressSync(raw, { ...PACKED, chunkSize: Math.max(1024, raw.length >> 3) });
+  const pieces: Buffer[] = [];
+  for (let from = 0; from < raw.length; from += PIECE_BYTES) {
+    if (from > 0) yield;
+    const piece = raw.subarray(from, from + PIECE_BYTES);
+    const chunkSize = Math.max(1024, piece.length >> 3);
+    const packed = zstdCompressSync(piece, { ...PACKED, chunkSize });
+    const size = Buffer.alloc(4);
+    size.writeUInt32LE(packed.length);
+    pieces.push(size, packed);
+  }
+  return Buffer.concat(pieces);
 }
 
 /** Fails when the blob is not what pack() made. */
 function unpack(blob: Buffer): Buffer[] {
-  const raw = zstdDecompressSync(blob, { maxOutputLength: STATE_BYTES_MAX });
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < blob.length; ) {
+    const end = at + 4 + blob.readUInt32LE(at);
+    pieces.push(zstdDecompressSync(blob.subarray(at + 4, end), { maxOutputLength: PIECE_BYTES }));
+    at = end;
+  }
+  const raw = Buffer.concat(pieces);
   const count = raw.readUInt32LE(0);
   let at = 4 * (count + 1);
   return Array.from({ length: count }, (_, column) => {

@@ -23,7 +23,7 @@ export interface EncodeOptions {
 }
 
 /** How many points are written before the event loop gets its turn. */
-const SLICE_POINTS = 4096;
+const SLICE_POINTS = 1024;
 const TEMPORALITY_DELTA = 1;
 const TEMPORALITY_CUMULATIVE = 2;
 
@@ -45,7 +45,7 @@ export function* encode(
   madeAtMs: number,
 ): Generator<void, Batch> {
   const run = new EncodeRun(table, writer, options);
-  const order = sendOrder(table);
+  const order = yield* sendOrder(table);
   for (let from = 0; from < order.length; from += SLICE_POINTS) {
     const to = Math.min(from + SLICE_POINTS, order.length);
     for (let i = from; i < to; i++) run.add(order[i] ?? 0);

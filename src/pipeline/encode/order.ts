@@ -3,18 +3,20 @@
 
 import { ROLE, type SeriesTable } from '../../model.ts';
 
-/** table.order, brought up to date. */
-export function sendOrder(table: SeriesTable): Uint32Array {
+/** table.order, brought up to date. Yields between the passes over all rows. */
+export function* sendOrder(table: SeriesTable): Generator<void, Uint32Array> {
   if (!table.isOrderStale) return table.order;
   const heads = new Uint32Array(table.count);
   let count = 0;
   for (let row = 0; row < table.count; row++) if (isHead(table, row)) heads[count++] = row;
+  yield;
   const blockRanks = rankBlocks(table);
   const byMetric = countingSort(
     heads.subarray(0, count),
     table.metrics.length,
     row => table.metric[row] ?? 0,
   );
+  yield;
   table.order = countingSort(
     byMetric,
     table.blocks.length,
