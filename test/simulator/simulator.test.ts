@@ -158,6 +158,18 @@ describe('the key', () => {
     expect([status, JSON.parse(body.toString())]).toMatchObject([401, { detail: [{}] }]);
   });
 
+  test('is asked for before a path is redirected to the one with a slash, where that is set', async () => {
+    const [simulator] = await start();
+    await using _ = simulator;
+    simulator.setFaults({ isSlashRequired: true });
+    const path = '/copilot/v1/session';
+    const body = { agent_id: 'a' };
+    const { status, headers } = await get(simulator, path, { method: 'POST', body });
+    expect([status, headers.location]).toEqual([307, `${path}/`]);
+    expect((await get(simulator, `${path}/`, { method: 'POST', body })).status).toBe(200);
+    expect((await ask(simulator.url + path, { method: 'POST', body })).status).toBe(401);
+  });
+
   test('can be rotated', async () => {
     const [simulator] = await start();
     await using _ = simulator;
