@@ -1,5 +1,6 @@
 // What the package offers to other programs: the typed client of the service. docs/client.md describes it.
 
+export { systemClock, type Clock } from './lib/clock.ts';
 export {
   CHAT_TIMEOUT_MS,
   type AgentApi,

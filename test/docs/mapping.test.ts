@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { expectToExist, ROOT, testsNamed, titlesIn } from './named-tests.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const RULES = ['A1-7', 'B', 'C', 'D', 'E', 'F1-8', 'G1-4', 'H', 'I1-5', 'J1-7'].flatMap(range => {
   const [, letter = range, last] = /^(.)1-(\d)$/.exec(range) ?? [];
   return Array.from(
@@ -22,21 +22,6 @@ const rows = new Map(
   ]),
 );
 
-/** `[start](../test/….test.ts) “F5:”, “F5b:”` as files with the beginnings of titles. */
-function testsNamed(row: string): { file: string; titles: string[] }[] {
-  return [...row.matchAll(/\]\(\.\.\/(test\/[^)]+\.test\.ts)\)((?:,? “[^”]+”)*)/g)].map(
-    ([, file = '', quotes = '']) => ({
-      file,
-      titles: [...quotes.matchAll(/“([^”]+)”/g)].map(([, title = '']) => title),
-    }),
-  );
-}
-
-function titlesIn(file: string): string[] {
-  const text = readFileSync(join(ROOT, file), 'utf8');
-  return [...text.matchAll(/\btest\(\s*(['"`])(.*?)\1,/gs)].map(([, , title = '']) => title);
-}
-
 describe('docs/mapping.md', () => {
   test('has a row for every rule, each with tests', () => {
     expect([...rows.keys()]).toEqual(RULES);
@@ -44,16 +29,7 @@ describe('docs/mapping.md', () => {
   });
 
   test.each([...rows.keys()])('names tests of %s that exist', rule => {
-    for (const { file, titles } of testsNamed(rows.get(rule) ?? '')) {
-      expect(existsSync(join(ROOT, file)), file).toBe(true);
-      expect(titles.length, file).toBeGreaterThan(0);
-      const known = titlesIn(file);
-      for (const title of titles)
-        expect(
-          known.filter(one => one.startsWith(title)),
-          `${file}: ${title}`,
-        ).not.toEqual([]);
-    }
+    expectToExist(testsNamed(rows.get(rule) ?? ''));
   });
 
   test('no test that bears a rule is left out', () => {
