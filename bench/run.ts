@@ -49,7 +49,8 @@ function print(lines: readonly string[]): void {
   for (const line of lines) console.log(line);
 }
 
-// So that what was started ends, too.
+// So that what was started ends, too: each program adds a listener for that.
+process.setMaxListeners(0);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 try {

@@ -48,19 +48,27 @@ function comparisonTable(results: Results): string[] {
   const rows = CONTENDERS.filter(({ name }) => name !== 'ours-probed').map(({ name, title }) => {
     const cells = columns.map(scenario => {
       const result = pacedOf(results, scenario, name);
-      if (result === null) return 'not measured';
+      if (result === null) return missing(results, scenario, name);
       const ratio = ratioOf(results, scenario, name);
       const times = name === 'ours' || ratio === null ? '' : ` (${ratio.toFixed(1)} x)`;
       return `${count(result.nsPerSample)} ns${times}`;
     });
     const sidecar = pacedOf(results, 'sidecar', name);
-    return [title, ...cells, sidecar === null ? 'not measured' : megabytes(sidecar.lastBytes)];
+    const memory =
+      sidecar === null ? missing(results, 'sidecar', name) : megabytes(sidecar.lastBytes);
+    return [title, ...cells, memory];
   });
   return [
     ...markdown(['CPU per delivered sample', ...titles, 'memory as a sidecar'], rows),
     '',
     describe(results),
   ];
+}
+
+/** Why there is no figure. */
+function missing({ paced }: Results, scenario: string, contender: string): string {
+  const isThere = paced.some(run => run.scenario === scenario && run.contender === contender);
+  return isThere ? 'lost samples' : 'not measured';
 }
 
 function describe({ machine, commit, takenAt, contenders }: Results): string {
