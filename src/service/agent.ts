@@ -3,7 +3,7 @@
 // moves the conversation on.
 
 import * as z from 'zod';
-import { lenient, type ReadOptions, readOne } from './answers.ts';
+import { createOne, lenient, type ReadOptions } from './answers.ts';
 import { problemsOf, someText, textField } from './fields.ts';
 import type { ServiceHttp } from './http.ts';
 import {
@@ -70,6 +70,7 @@ export interface ChatOptions extends ReadOptions {
 /** A chat takes tens of seconds. */
 export const CHAT_TIMEOUT_MS = 60_000;
 
+const STATUS_OK = 200;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const TABLE = /^[^\p{Cc}]{1,200}$/u;
 
@@ -143,11 +144,11 @@ export class AgentApi {
     const problems = sessionProblems(request);
     if (problems !== null) return refusedRequest('create the session', problems);
     const path = `${this.#path}/session`;
-    const answer = await this.#http.requestJson('POST', path, { body: request, signal });
-    if (!answer.ok) return errorOf(answer.failure, false);
-    const read = readOne(answer.json, 'session', session);
-    if (read !== null) return { ok: true, session: read };
-    return unreadableAnswer('create the session', 'holds no session_id', answer.status);
+    const creation = { path, name: 'session', body: request, item: session, signal };
+    const result = await createOne(this.#http, creation);
+    if (!result.ok) return result;
+    if (result.created !== null) return { ok: true, session: result.created };
+    return unreadableAnswer('create the session', 'holds no session_id', STATUS_OK);
   }
 
   /** Ends a session. The specification only advises to; where the service knows of no such operation, it answers 404. */
