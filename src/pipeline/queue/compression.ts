@@ -13,8 +13,8 @@ const unzstdAsync = promisify(zstdDecompress);
 // Level 1 of either: higher levels double the cost for a tenth of the bytes.
 const GZIP_LEVEL = 1;
 const ZSTD_PARAMS = { [constants.ZSTD_c_compressionLevel]: 1 };
-/** Points become a sixteenth of their bytes, mostly less: room for all of it, so that the output comes in one piece. */
-const OUTPUT_SHARE = 16;
+/** Points become a thirteenth of their bytes or less: there is room for all of it, so that it comes in one piece. */
+const OUTPUT_SHARE = 12;
 const OUTPUT_BYTES_MIN = 4096;
 
 /** The compressed bytes, in memory of their own also where nothing is compressed. */
