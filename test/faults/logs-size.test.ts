@@ -58,11 +58,16 @@ interface Lived {
   readonly problems: readonly string[];
 }
 
+/** null while there is none to be had. */
 async function statusOf(stderr: string): Promise<StatusReport | null> {
   const url = /"status":"(http[^"]+)"/.exec(stderr)?.[1];
   if (url === undefined) return null;
-  const answer = await fetch(`${url}/status.json`);
-  return (await answer.json()) as StatusReport;
+  try {
+    const answer = await fetch(`${url}/status.json`);
+    return (await answer.json()) as StatusReport;
+  } catch {
+    return null;
+  }
 }
 
 /** Runs the daemon until the archive is through (or for some seconds, without one). */
@@ -84,6 +89,8 @@ async function live(blocks: number): Promise<Lived> {
     return isRead && report.queue.every(({ rows }) => rows === 0);
   };
   let records = 0;
+  // Whatever happens to the test, the program does not outlive it.
+  using _process = { [Symbol.dispose]: () => child.kill('SIGKILL') };
   await until('the archive is through', isThrough, 1_500_000);
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   const seconds = (performance.now() - startedMs) / 1000;

@@ -2,13 +2,14 @@
 // sends and deletes logs. Every line that was ever written arrives, byte for byte; a line comes twice only where
 // the answer to an export was lost; what could not be had is told by a gap.
 
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { LOG_FAILPOINTS } from '../../src/lib/failpoint.ts';
 import type { WrittenLine } from '../../src/simulator/log-book.ts';
 import { type Delivered, HOUR, MINUTE } from '../support/log-site.ts';
-import { run, start, tempDirectory } from '../support/program.ts';
+import { run, start, tempDirectory, until } from '../support/program.ts';
 import { countLines, LogWorld } from './support/log-world.ts';
 import { randomNumbers } from './support/random.ts';
 
@@ -60,7 +61,8 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
-describe('killed at random moments and at every named place', () => {
+// Side by side: each spends most of its time on waiting for a process.
+describe.concurrent('killed at random moments and at every named place', () => {
   for (const scene of SCENES)
     test(`every line arrives: ${scene.name}`, async () => {
       const kills = Math.max(2, Math.round(KILLS * scene.share));
@@ -147,9 +149,18 @@ class Stage implements AsyncDisposable {
     const environment: Record<string, string> = isRandom ? {} : { PROM2OTLP_FAILPOINT: place };
     const { child } = start(['run', '--config', this.#config], environment);
     const dead = once(child, 'exit');
-    await Promise.race([dead, sleep(isRandom ? 500 + random() * 2000 : 2500)]);
+    const asked = this.#isAsked(child);
+    await Promise.race([dead, asked.then(() => sleep(isRandom ? random() * 2000 : 1500))]);
     child.kill('SIGKILL');
     await dead;
+  }
+
+  /** Until the service is asked for something: how long a start takes says nothing. */
+  async #isAsked(child: ChildProcess): Promise<void> {
+    const { requests } = this.world.simulator;
+    const before = requests.count;
+    const isOver = (): boolean => (child.exitCode ?? child.signalCode) !== null;
+    await until('the first request', () => isOver() || requests.count > before, 60_000);
   }
 
   /** Whole pulls until nothing is held back any more, everything delivered, no error but of archives `givenUp`. */

@@ -71,11 +71,11 @@ export class LogWorld implements AsyncDisposable {
   /** What the configuration file says; `logs` beside it. */
   config(directory: string, logs: object): string {
     return JSON.stringify({
-      api: { base_url: this.simulator.url, key: 'test-key', timeout: '2s' },
+      api: { base_url: this.simulator.url, key: 'test-key', timeout: '5s' },
       services: SERVICES.map(({ id, name }) => ({ id, name })),
       metrics: { enabled: false },
       logs: { enabled: true, schedule: '30s', first_start: '2d', redact_literals: false, ...logs },
-      otlp: { endpoint: this.receiver.url, timeout: '1s' },
+      otlp: { endpoint: this.receiver.url, timeout: '5s' },
       queue: { directory },
       status: { listen: '127.0.0.1:0' },
       telemetry: { enabled: false },
