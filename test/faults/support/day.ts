@@ -71,7 +71,8 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
       api: { base_url: source.url, key: 'a-key', timeout: '60s' },
       // No markers: on a busy machine, minutes of this clock may pass between two polls.
       metrics: { interval: `${INTERVAL_MS / 1000}s`, stale_markers: false },
-      otlp: { metrics_endpoint: `${recorder.url}/v1/metrics`, timeout: '10m' },
+      // Fifteen seconds of the machine's: an answer that comes too late would make a batch come twice.
+      otlp: { metrics_endpoint: `${recorder.url}/v1/metrics`, timeout: '1h' },
     },
   });
   const environment = {
