@@ -41,6 +41,7 @@ export async function reportOf(
     services: daemon.config.services.map(({ id, name }) => serviceReport(daemon.targets, id, name)),
     unconfigured: daemon.targets.flatMap(unconfiguredOf),
     queue: queueReports(daemon),
+    queueTrouble: daemon.queue.trouble(),
     senders: senderReports(daemon),
     setAside: await setAsideReports(daemon),
     account: accountReport(daemon.queue.account),

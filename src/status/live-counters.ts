@@ -15,7 +15,7 @@ export interface LiveCountersOptions {
   readonly clock: Clock;
   readonly version: string;
   readonly startedAtMs: number;
-  readonly queue: Pick<Queue, 'stats'>;
+  readonly queue: Pick<Queue, 'stats' | 'trouble'>;
   readonly senders: readonly OpenSender[];
 }
 
@@ -67,6 +67,12 @@ function followQueue({ counters, clock, queue, senders }: LiveCountersOptions): 
         return series(signal, oldestAtMs === null ? 0 : (nowMs - oldestAtMs) / 1000);
       });
     });
+  counters
+    .gauge(
+      'prom2otlp_queue_trouble_state',
+      '1 while what comes in cannot simply be stored, since the disk is full or fails; else 0.',
+    )
+    .follow(() => (queue.trouble() === null ? 0 : 1));
   counters
     .gauge(
       'prom2otlp_send_last_accepted_timestamp_seconds',

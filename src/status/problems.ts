@@ -50,6 +50,7 @@ export function findProblems(report: StatusReport): readonly StatusProblem[] {
     ...report.targets.flatMap(targetProblems),
     ...serviceProblems(report),
     ...report.senders.flatMap(sender => senderProblems(sender, report)),
+    ...troubleProblems(report),
     ...report.queue.flatMap(queueProblems),
     ...accountProblems(report),
     ...pullProblems(report),
@@ -143,6 +144,13 @@ function senderProblems(sender: SenderReport, report: StatusReport): readonly St
 /** True when a queue should be looked at before it is full. */
 export function isFillingUp({ bytes, maxBytes }: QueueReport): boolean {
   return maxBytes > 0 && bytes >= maxBytes * QUEUE_SHARE_WARNED;
+}
+
+function troubleProblems({ queueTrouble }: StatusReport): readonly StatusProblem[] {
+  if (queueTrouble === null) return [];
+  const hint =
+    'Look at the disk of queue.directory. Until it can be written, metrics are sent from a small memory, and logs wait.';
+  return [problem('error', 'queue', { message: queueTrouble, hint })];
 }
 
 function queueProblems(queue: QueueReport): readonly StatusProblem[] {

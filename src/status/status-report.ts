@@ -27,6 +27,8 @@ export interface StatusReport {
   }[];
   /** One per signal that is in use or still has something waiting. */
   readonly queue: readonly QueueReport[];
+  /** Why the last commit was not simply stored; null when it was. */
+  readonly queueTrouble: string | null;
   readonly senders: readonly SenderReport[];
   /** What the back end refused for good last, newest first; at most SET_ASIDE_SHOWN_MAX. */
   readonly setAside: readonly SetAsideReport[];

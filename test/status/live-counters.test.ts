@@ -27,7 +27,8 @@ function start(options: Partial<LiveCountersOptions> = {}): Setup {
     oldestAtMs: null,
     newestAtMs: null,
   });
-  const fixed = { version: '1.2.3', startedAtMs: STARTED_MS, queue: { stats }, senders: [] };
+  const queue = { stats, trouble: () => null };
+  const fixed = { version: '1.2.3', startedAtMs: STARTED_MS, queue, senders: [] };
   open.push(registerLiveCounters({ counters, clock, ...fixed, ...options }));
   const get = (name: string): Counter =>
     counters.list().find(counter => counter.name === name) ?? expect.fail(name);
@@ -49,6 +50,7 @@ test('the process tells its version, start, memory and processor time', () => {
 test('ages grow by themselves', async () => {
   const { clock, get } = start({
     queue: {
+      trouble: () => 'its disk is full',
       stats: signal => ({
         rows: 1,
         bytes: 1,
@@ -63,6 +65,7 @@ test('ages grow by themselves', async () => {
   expect([age.get('metrics'), age.get('logs')]).toEqual([90, 0]);
   await clock.advance(10_000);
   expect([age.get('metrics'), age.get('logs')]).toEqual([100, 0]);
+  expect(get('prom2otlp_queue_trouble_state').get()).toBe(1);
 });
 
 test('a signal that was never accepted has no time of it', () => {

@@ -152,6 +152,20 @@ describe('back end and queue', () => {
     expect(told({ senders: [sender] })).toEqual([]);
   });
 
+  test('a queue that cannot be written is an error', () => {
+    expect(told({ queueTrouble: 'cannot store a batch: disk I/O error' })).toEqual([
+      'error queue: cannot store a batch: disk I/O error | Look at the disk of queue.directory. Until it can be written, metrics are sent from a small memory, and logs wait.',
+    ]);
+  });
+
+  test('a changed configuration that is not used is an error until it is mended', () => {
+    const mistakes = ['c.yaml:1:2: a: unknown key', 'b'];
+    expect(told({ reload: { at: secondsAgo(9), mistakes } })).toEqual([
+      'error configuration: the changed configuration is not used, the former one stays: c.yaml:1:2: a: unknown key; and 1 more mistake | Mend it: it is read again when it changes. prom2otlp check tells all of it.',
+    ]);
+    expect(told({ reload: { at: secondsAgo(9), mistakes: [] } })).toEqual([]);
+  });
+
   test('a queue is told when four fifths of it are used', () => {
     const check = (bytes: number, signal: 'metrics' | 'logs', want: readonly string[]): void =>
       expect(told({ queue: [sampleQueue({ signal, bytes, maxBytes: 1000 })] })).toEqual(want);

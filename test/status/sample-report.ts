@@ -30,6 +30,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     services: [sampleService('dbpgf1', 'orders'), sampleService('dbpgf2', 'payments')],
     unconfigured: [],
     queue: [sampleQueue()],
+    queueTrouble: null,
     senders: [sampleSender()],
     setAside: [],
     account: accountReport(sampleAccount()),

@@ -28,13 +28,23 @@ export function start(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Running {
+  return startUnder([], args, environment);
+}
+
+/** The same under another command, such as one that gives it a file system of its own. */
+export function startUnder(
+  wrapper: readonly string[],
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Running {
   const entry = process.env['PROM2OTLP_ENTRY'];
   const env = {
     PATH: process.env['PATH'] ?? '',
     ...(entry === undefined ? {} : { PROM2OTLP_ENTRY: entry }),
     ...environment,
   };
-  const child = spawn(process.execPath, [BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [command = '', ...rest] = [...wrapper, process.execPath, BIN, ...args];
+  const child = spawn(command, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));

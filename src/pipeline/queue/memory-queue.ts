@@ -122,6 +122,10 @@ export class MemoryQueue implements Queue {
     };
   }
 
+  trouble(): null {
+    return null;
+  }
+
   corruptFiles(): readonly string[] {
     return [];
   }

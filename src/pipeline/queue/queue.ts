@@ -110,6 +110,8 @@ export interface Queue {
   readSetAside(count: number): Promise<readonly SetAside[]>;
   readState(kind: string, key: string): Promise<Buffer | null>;
   stats(signal: Signal): QueueStats;
+  /** Why the last commit was not simply stored: a disk that is full or fails; null when it was. */
+  trouble(): string | null;
   /** Names of damaged files in the queue's directory that were put aside and wait for a look; they are never deleted. */
   corruptFiles(): readonly string[];
   readonly account: Account;

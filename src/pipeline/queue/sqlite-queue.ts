@@ -55,6 +55,8 @@ export class SqliteQueue implements Queue {
   readonly #unsettled = new Map<number, Outcome>();
   /** Of a row; ids go on behind what the file and this process have given out. */
   #lastId: number;
+  /** See `trouble()`. */
+  #trouble: string | null = null;
   #isClosed = false;
 
   private constructor(options: QueueOptions, parts: { meter: QueueMeter; storage: Storage }) {
@@ -104,6 +106,7 @@ export class SqliteQueue implements Queue {
   async commit(commit: Commit): Promise<CommitOutcome> {
     const outcome = await this.#commits.run(() => this.#commit(commit));
     this.#meter.commit(outcome, commit);
+    if (outcome.kind === 'held' || outcome.kind === 'failed') this.#trouble = outcome.message;
     if (outcome.kind === 'stored') failpoint('commit-done');
     if (outcome.kind === 'stored' || outcome.kind === 'held')
       for (const listener of this.#listeners) listener();
@@ -166,6 +169,10 @@ export class SqliteQueue implements Queue {
     return this.#tallies.stats(signal);
   }
 
+  trouble(): string | null {
+    return this.#trouble;
+  }
+
   corruptFiles(): readonly string[] {
     return this.#storage.corruptFiles();
   }
@@ -226,7 +233,9 @@ export class SqliteQueue implements Queue {
     const bytes = sumBytes(rows);
     const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
     const situation = { ...this.#situation(), hasRoom };
-    return this.#books.write(file => storeCommit(file, commit, rows, situation)).evictedPoints;
+    const change = this.#books.write(file => storeCommit(file, commit, rows, situation));
+    this.#trouble = hasRoom ? null : 'its disk is full: what is new is stored for what is old';
+    return change.evictedPoints;
   }
 
   /** Writes what could not be written before. Throws what SQLite throws; the rest is held on. */

@@ -1,0 +1,210 @@
+// The plug is pulled on each neighbour in turn: the service, its key, its name, the back end, the disk. Each time the
+// page says what is wrong and what to do, the shipped alert fires in a real Prometheus, and once the neighbour is back
+// everything ends by itself. The rules are as they are shipped but for their patience.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
+import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
+import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { SmallDisk } from '../faults/support/small-disk.ts';
+import { type Running as Daemon, startUnder, until } from '../support/program.ts';
+import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
+import { checkoutFolder, runFolder } from './support/folder.ts';
+import { reasonToSkip } from './support/part.ts';
+import { freePort } from './support/process.ts';
+
+const HOST = 'service.test';
+const WAIT_MS = 60_000;
+
+const skip = (await reasonToSkip([prometheus])) ?? SmallDisk.reasonToSkip();
+if (skip !== null) console.warn(`skipped: ${skip}`);
+
+interface Rules {
+  readonly groups: readonly {
+    readonly rules: readonly { readonly alert: string; readonly expr: string }[];
+  }[];
+}
+
+/** The shipped rules about the bridge: what lasts minutes there, lasts seconds here. */
+function impatientRules(): string {
+  const file = join(checkoutFolder, 'deploy/alerts/prom2otlp.rules.yaml');
+  const { groups } = parse(readFileSync(file, 'utf8')) as Rules;
+  const rules = groups
+    .flatMap(group => group.rules)
+    .map(rule => ({
+      ...rule,
+      for: '0s',
+      expr: rule.expr
+        .replace(/_age_seconds > 900/, '_age_seconds > 3')
+        .replaceAll('[15m]', '[5s]')
+        .replaceAll('offset 15m', 'offset 5s'),
+    }));
+  return JSON.stringify({ groups: [{ name: 'bridge', interval: '1s', rules }] });
+}
+
+interface Status {
+  readonly problems: readonly {
+    readonly severity: string;
+    readonly message: string;
+    readonly hint: string;
+  }[];
+}
+
+describe.skipIf(skip !== null)('with each neighbour gone in turn', () => {
+  let simulator: Simulator;
+  let receiver: Receiver;
+  let judge: PrometheusRunning;
+  let daemon: Daemon;
+  let disk: SmallDisk & Disposable;
+  let folder: string;
+  let statusUrl: string;
+  const key = 'canary-41d7ab09';
+  const nextKey = 'canary-9e3307cc';
+
+  const hosts = (name: string): void =>
+    writeFileSync(join(folder, 'hosts'), `127.0.0.1 localhost ${name}\n`);
+  const startService = (port = 0): Promise<Simulator> =>
+    startSimulator({ clock, key: simulator?.key ?? key, refreshMs: 500, port });
+
+  beforeAll(async () => {
+    folder = await runFolder('neighbours');
+    disk = SmallDisk.mount(24);
+    simulator = await startService();
+    receiver = await startReceiver({
+      clock,
+      decodeMetrics: decodeMetricsRequest,
+      decodeLogs: decodeLogsRequest,
+    });
+    const port = await freePort();
+    statusUrl = `http://127.0.0.1:${String(port)}`;
+    hosts(HOST);
+    await writeFile(join(folder, 'key'), key);
+    await writeFile(
+      join(folder, 'config.yaml'),
+      JSON.stringify({
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
+        api: { base_url: baseUrl(), key: '${file:key}', timeout: '900ms', insecure: true },
+        services: [{ id: simulator.world.services[0]?.id, name: 'orders' }],
+        metrics: { interval: '1s' },
+        otlp: { endpoint: receiver.url },
+        queue: { directory: join(disk.path, 'queue'), metrics: { max_bytes: '8MiB' } },
+        status: { listen: `127.0.0.1:${String(port)}` },
+        telemetry: { enabled: false },
+      }),
+    );
+    const rules = join(folder, 'rules.yaml');
+    await writeFile(rules, impatientRules());
+    const scrape = { job_name: 'bridge', static_configs: [{ targets: [statusUrl.slice(7)] }] };
+    judge = await prometheus.start({
+      config: JSON.stringify({
+        global: { evaluation_interval: '1s', scrape_interval: '1s' },
+        rule_files: [rules],
+        scrape_configs: [scrape],
+      }),
+    });
+    // A table of names of its own, which the test can change.
+    const bind = `mount --bind '${join(folder, 'hosts')}' /etc/hosts && exec "$@"`;
+    daemon = startUnder(
+      ['unshare', '--mount', 'sh', '-c', bind, 'sh'],
+      ['run', '--config', join(folder, 'config.yaml')],
+    );
+    await until('it is ready', isReady, WAIT_MS);
+    await until('nothing is wrong', async () => (await problems()).length === 0, WAIT_MS);
+  });
+
+  afterAll(async () => {
+    daemon.child.kill('SIGTERM');
+    const { stdout, stderr } = await daemon.finished;
+    await judge.stop();
+    await Promise.all([simulator.close(), receiver.close()]);
+    disk[Symbol.dispose]();
+    for (const secret of [key, nextKey]) expect(stdout + stderr).not.toContain(secret);
+  });
+
+  const baseUrl = (): string => simulator.url.replace('127.0.0.1', HOST);
+  const isReady = async (): Promise<boolean> =>
+    (await fetch(`${statusUrl}/readyz`).catch(() => null))?.ok === true;
+
+  async function problems(): Promise<readonly string[]> {
+    const { problems } = (await (await fetch(`${statusUrl}/status.json`)).json()) as Status;
+    return problems
+      .filter(({ severity }) => severity !== 'note')
+      .map(({ message, hint }) => `${message}; ${hint}`);
+  }
+
+  async function firing(): Promise<readonly string[]> {
+    const answer = await fetch(`${judge.url}/api/v1/alerts`);
+    const { data } = (await answer.json()) as {
+      data: { alerts: { state: string; labels: Record<string, string> }[] };
+    };
+    const names = data.alerts.filter(({ state }) => state === 'firing');
+    return names.map(({ labels }) => labels['alertname'] ?? '');
+  }
+
+  /** Until the page says so and the alert fires; then, once the neighbour is back, until neither does. */
+  async function pull(
+    { words, alert }: { readonly words: RegExp; readonly alert: string },
+    back: () => Promise<void> | void,
+  ): Promise<void> {
+    const saw = await until(
+      `the words ${String(words)}`,
+      async () => (await problems()).find(problem => words.test(problem)),
+      WAIT_MS,
+    );
+    await until(`the alert ${alert}`, async () => (await firing()).includes(alert), WAIT_MS);
+    console.log(`neighbours: ${alert}: ${saw}`);
+    await back();
+    const isOver = async (): Promise<boolean> =>
+      !(await problems()).some(problem => words.test(problem)) && !(await firing()).includes(alert);
+    await until(`${alert} is over`, isOver, WAIT_MS);
+    const before = receiver.totals.requests;
+    await until('data flows again', () => receiver.totals.requests > before, WAIT_MS);
+  }
+
+  test('the service', async () => {
+    const { port } = new URL(simulator.url);
+    await simulator.close();
+    await pull({ words: /refused/, alert: 'ServiceDown' }, async () => {
+      simulator = await startService(Number(port));
+    });
+  });
+
+  test('the key', async () => {
+    simulator.key = nextKey;
+    await pull({ words: /key may be wrong/, alert: 'KeyRefused' }, async () => {
+      await writeFile(join(folder, 'key.new'), nextKey);
+      await rename(join(folder, 'key.new'), join(folder, 'key'));
+    });
+  });
+
+  test('the name', async () => {
+    const { port } = new URL(simulator.url);
+    hosts('other.test');
+    // A connection that is open needs no name.
+    await simulator.close();
+    simulator = await startService(Number(port));
+    await pull({ words: /service\.test/, alert: 'ServiceDown' }, () => hosts(HOST));
+  });
+
+  test('the back end', async () => {
+    receiver.behave({ status: 503 });
+    await pull({ words: /503.*wait in the queue/s, alert: 'DeliveryLate' }, () =>
+      receiver.behave({}),
+    );
+  });
+
+  test('the disk', async () => {
+    // What waits must grow, or the room that was used before is enough.
+    receiver.behave({ status: 503 });
+    disk.fill();
+    await pull({ words: /disk|space|written/, alert: 'QueueTrouble' }, () => {
+      disk.clear();
+      receiver.behave({});
+    });
+  });
+});
