@@ -42,7 +42,7 @@ function nextRun(
   { schedule, scheduledAtMs }: KnownSchedule,
   nowMs: number,
 ): number | null | undefined {
-  if (schedule.trim().toLowerCase() === ONCE) {
+  if (schedule.toLowerCase() === ONCE) {
     if (scheduledAtMs === null) return undefined;
     return scheduledAtMs > nowMs ? scheduledAtMs : null;
   }

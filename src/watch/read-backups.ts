@@ -1,6 +1,7 @@
 // Asks the service about the backups of one database service, and makes of the answers what is remembered. The
 // answers are read tolerantly; one of which a part is missing counts as none, or schedules would seem to vanish.
 
+import { printableLine } from '../lib/printable.ts';
 import type { Backup } from '../service/backups.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { Schedule } from '../service/schedules.ts';
@@ -29,16 +30,20 @@ const UNKNOWN_TYPE = 'unknown';
 /** Beginnings of the words by which services say that a backup is good. */
 const SUCCESS = /^(?:succe|complet|finish|done|ok)/i;
 const STATUS_OK = 200;
+/** Of one service; a list that is longer is taken for a mistake. */
+const SCHEDULES_MAX = 1000;
+const TYPE_LENGTH_MAX = 40;
+const TEXT_LENGTH_MAX = 200;
 
 export async function readBackups(options: ReadBackupsOptions): Promise<BackupsRead> {
   const { client, serviceId, before, nowMs, signal } = options;
   const query = { service_id: serviceId, signal };
   const listed = await client.schedules.list(query);
   if (!listed.ok) return listed;
-  if (!listed.isComplete) {
-    const what = `read the backup schedules of ${serviceId}`;
-    return unreadableAnswer(what, 'is not the whole list', STATUS_OK);
-  }
+  const what = `read the backup schedules of ${serviceId}`;
+  if (!listed.isComplete) return unreadableAnswer(what, 'is not the whole list', STATUS_OK);
+  if (listed.schedules.length > SCHEDULES_MAX)
+    return unreadableAnswer(what, `has more than ${SCHEDULES_MAX} of them`, STATUS_OK);
   const schedules = listed.schedules.map(knownSchedule);
   const backups = await client.backups.list(query);
   const isTold = backups.ok || backups.error.kind === 'not_found';
@@ -55,14 +60,15 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
 }
 
 function knownSchedule(schedule: Schedule): KnownSchedule {
-  const { id, type = UNKNOWN_TYPE, status = '', suspended = false, scheduled_at: at } = schedule;
-  const times = schedule.schedule ?? '';
-  const isOnce = times.trim().toLowerCase() === 'once';
+  const { id, suspended = false, scheduled_at: at } = schedule;
+  const type = typeWord(schedule.type ?? UNKNOWN_TYPE);
+  const times = shortText(schedule.schedule ?? '');
+  const isOnce = times.toLowerCase() === 'once';
   return {
-    id: id === undefined ? `${type} ${times}` : String(id),
-    type: typeWord(type),
+    id: shortText(id === undefined ? `${type} ${times}` : String(id)),
+    type,
     schedule: times,
-    status,
+    status: shortText(schedule.status ?? ''),
     isSuspended: suspended,
     // Of a repeating one the service may move it on with every run, which is no change.
     scheduledAtMs: isOnce ? timeOf(at) : null,
@@ -93,9 +99,14 @@ function amongTypes(
   return newest;
 }
 
-/** An attribute's value: the service's word in lower case, of bounded length. */
+/** An attribute of metrics: the service's word in lower case. */
 function typeWord(type: string): string {
-  return type.trim().toLowerCase().slice(0, 40) || UNKNOWN_TYPE;
+  return shortText(type).toLowerCase().slice(0, TYPE_LENGTH_MAX) || UNKNOWN_TYPE;
+}
+
+/** The service's words go into events, the log and the store: in one line, of bounded length. */
+function shortText(text: string): string {
+  return printableLine(text).trim().slice(0, TEXT_LENGTH_MAX);
 }
 
 function timeOf(text: string | undefined): number | null {

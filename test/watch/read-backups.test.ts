@@ -58,9 +58,26 @@ describe('schedules', () => {
     const body = [{}, { schedule: 'once', scheduled_at: ENDED }];
     const { schedules } = await knownOf({ schedules: { body } });
     expect(schedules).toMatchObject([
-      { id: 'unknown ', type: 'unknown', schedule: '', status: '', isSuspended: false },
+      { id: 'unknown', type: 'unknown', schedule: '', status: '', isSuspended: false },
       { id: 'unknown once', scheduledAtMs: Date.parse(ENDED) },
     ]);
+  });
+
+  test('have words of bounded length, without anything that a terminal obeys', async () => {
+    const long = `\u001B[2J${'x'.repeat(1_000_000)}`;
+    const body = [{ id: long, type: long, schedule: long, status: long }];
+    const { schedules, types } = await knownOf({ schedules: { body } });
+    const text = `?[2J${'x'.repeat(196)}`;
+    const type = text.toLowerCase().slice(0, 40);
+    expect(schedules).toMatchObject([{ id: text, type, schedule: text, status: text }]);
+    expect(types).toEqual(['full', type]);
+  });
+
+  test('are bounded in number', async () => {
+    const body = Array.from({ length: 1001 }, (_, id) => ({ id }));
+    expect(await read({ schedules: { body } })).toMatchObject({
+      error: { kind: 'unreadable', message: expect.stringContaining('more than 1000') },
+    });
   });
 
   test('of which some are missing are none at all', async () => {
