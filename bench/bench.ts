@@ -98,13 +98,16 @@ export class Bench {
     }
     const { sizes, rounds } = batch.scenario;
     const series = sizes[0] ?? 0;
+    const contenders = batch.contenders.map(contenderOf);
     if (batch.kind === 'growth') this.#growth.push(...(await runGrowth(sizes, rounds)));
-    else
-      for (const name of batch.contenders) {
-        const contender = contenderOf(name);
-        if (batch.kind === 'start') this.#start.push(await runStart(contender, { series, rounds }));
-        else this.#drain.push(await runDrain(contender, { series, polls: rounds }));
-      }
+    else if (batch.kind === 'start')
+      for (const contender of contenders)
+        this.#start.push(await runStart(contender, { series, rounds }));
+    else {
+      // They wait most of the time, each for its own next try.
+      const drains = contenders.map(contender => runDrain(contender, { series, polls: rounds }));
+      this.#drain.push(...(await Promise.all(drains)));
+    }
   }
 
   /** What did not arrive, in words. */
