@@ -93,7 +93,7 @@ export async function buildImage(tag: string, source: string = checkoutFolder): 
 }
 
 /** Arguments that make podman work where there is neither systemd nor the right to raise limits. */
-const podmanArgs: readonly string[] = [
+export const podmanArgs: readonly string[] = [
   ...storage,
   '--cgroup-manager=cgroupfs',
   '--events-backend=file',

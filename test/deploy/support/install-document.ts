@@ -1,0 +1,48 @@
+// docs/install.md as its readers use it: the commands of a section, and the configuration with one's own values.
+
+import { readFileSync } from 'node:fs';
+import { cp, mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { checkoutFolder } from '../../real/support/folder.ts';
+import { run } from '../../real/support/process.ts';
+
+const document = readFileSync(join(checkoutFolder, 'docs/install.md'), 'utf8');
+
+/** The shell commands of a section, one each, in their order. */
+export function commandsOf(section: string): string[] {
+  const [, text = ''] = document.split(`\n## ${section}\n`);
+  const blocks = [...(text.split('\n## ')[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)];
+  const commands = blocks.flatMap(([, block = '']) =>
+    block.replaceAll('\\\n', ' ').trim().split('\n'),
+  );
+  if (commands.length === 0) throw new Error(`cannot find commands under ## ${section}`);
+  return commands;
+}
+
+export interface Place {
+  readonly serviceUrl: string;
+  readonly otlpUrl: string;
+  readonly serviceId: string;
+}
+
+/** The configuration of the document, with the values of a test. */
+export function configurationFor({ serviceUrl, otlpUrl, serviceId }: Place): string {
+  const [, yaml = ''] = /^```yaml\n(.*?)^```$/ms.exec(document) ?? [];
+  return yaml
+    .replace('https://api.example.com', serviceUrl)
+    .replace('http://localhost:4318', otlpUrl)
+    .replace('dbpgf12345678', serviceId)
+    .concat('metrics: {interval: 1s}\n');
+}
+
+/** A clone as the document begins in: every file that git has or would take. */
+export async function cloneInto(folder: string): Promise<void> {
+  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'];
+  const gone = await run('git', ['ls-files', '-z', '--deleted'], { folder: checkoutFolder });
+  const deleted = new Set(gone.split('\0'));
+  const files = (await run('git', list, { folder: checkoutFolder })).split('\0');
+  for (const file of files.filter(name => name !== '' && !deleted.has(name))) {
+    await mkdir(join(folder, dirname(file)), { recursive: true });
+    await cp(join(checkoutFolder, file), join(folder, file));
+  }
+}

@@ -1,0 +1,143 @@
+// The systemd unit: it is right, it takes the daemon nearly everything that it does not need, and it starts. The start
+// is a real one, by the commands of docs/install.md, on a machine with a systemd of its own.
+
+import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SIMULATED_KEY } from '../../src/cli/simulate.ts';
+import { demoServices } from '../../src/simulator/topology.ts';
+import type { StatusReport } from '../../src/status/status-report.ts';
+import { checkoutFolder, runFolder } from '../real/support/folder.ts';
+import { reasonToSkip } from '../real/support/part.ts';
+import { run, runAny } from '../real/support/process.ts';
+import { until } from '../support/program.ts';
+import { cloneInto, commandsOf, configurationFor } from './support/install-document.ts';
+import { type Machine, machinePart, startMachine } from './support/machine.ts';
+
+const skip = await reasonToSkip([machinePart]);
+const unit = join(checkoutFolder, 'deploy/systemd/prom2otlp.service');
+
+/** Of systemd's scale from 0 (locked down) to 10. */
+const EXPOSURE_MAX = 1.5;
+const PORT = 18_080;
+
+describe.skipIf(skip !== null)('the unit', () => {
+  test('is right, by systemd', async () => {
+    expect(await runAny('systemd-analyze', ['verify', '--man=no', unit])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    });
+  });
+
+  test(`exposes at most ${EXPOSURE_MAX} of 10`, async () => {
+    const threshold = `--threshold=${EXPOSURE_MAX * 10}`;
+    const args = ['security', '--offline=yes', '--no-pager', threshold, unit];
+    const { code, stdout } = await runAny('systemd-analyze', args);
+    console.log(stdout.trim().split('\n').at(-1));
+    expect(code).toBe(0);
+  });
+});
+
+describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md', () => {
+  let machine: Machine;
+  let clone = '';
+
+  beforeAll(async () => {
+    clone = await runFolder('systemd-clone');
+    await cloneInto(clone);
+    const [install = '', pack = ''] = commandsOf('systemd');
+    await run('bash', ['-ec', `${install}\n${pack}`], { folder: clone, timeoutMs: 300_000 });
+    machine = await startMachine();
+    copyFileSync(process.execPath, join(machine.root, 'usr/bin/node'));
+    bring();
+    const simulator = `/usr/bin/node bin/prom2otlp.js simulate --port ${PORT} --refresh 1s`;
+    await inMachine(
+      `mkdir /root/simulator && tar -xf prom2otlp-0.1.0.tgz -C /root/simulator --strip-components 1`,
+    );
+    await inMachine(`cd /root/simulator && systemd-run --same-dir --quiet ${simulator}`);
+  });
+  afterAll(async () => {
+    await machine?.stop();
+    if (clone !== '') await rm(clone, { recursive: true, force: true });
+  });
+
+  /** What the commands take from the clone, and the two files that their reader has made. */
+  function bring(): void {
+    const home = join(machine.root, 'root/clone');
+    mkdirSync(home, { recursive: true });
+    cpSync(join(clone, 'deploy'), join(home, 'deploy'), { recursive: true });
+    copyFileSync(join(clone, 'prom2otlp-0.1.0.tgz'), join(home, 'prom2otlp-0.1.0.tgz'));
+    writeFileSync(join(home, 'api-key'), `${SIMULATED_KEY}\n`);
+    const place = {
+      serviceUrl: `http://127.0.0.1:${PORT}`,
+      otlpUrl: 'http://127.0.0.1:4318',
+      serviceId: demoServices()[0]?.id ?? '',
+    };
+    writeFileSync(join(home, 'prom2otlp.yaml'), configurationFor(place));
+  }
+
+  async function inMachine(command: string): Promise<string> {
+    const { code, stdout, stderr } = await machine.run('bash', '-ec', `cd /root/clone\n${command}`);
+    if (code !== 0) throw new Error(`cannot run ${command}: ${code}\n${stdout}${stderr}`);
+    return stdout.trim();
+  }
+
+  const property = (name: string): Promise<string> =>
+    inMachine(`systemctl show --property ${name} --value prom2otlp`);
+
+  /** Points that wait, and whether the service is up; undefined while nobody answers. */
+  async function state(): Promise<{ points: number; isUp: boolean } | undefined> {
+    const ask = `fetch('http://127.0.0.1:9464/status.json').then(a => a.text()).then(console.log)`;
+    const { stdout } = await machine.run('node', '-e', ask);
+    if (!stdout.startsWith('{')) return undefined;
+    const { queue, services } = JSON.parse(stdout) as StatusReport;
+    const points = queue.find(({ signal }) => signal === 'metrics')?.points ?? 0;
+    return { points, isUp: services[0]?.isUp === true };
+  }
+
+  test('it starts, scrapes with the key that only root can read, and queues', async () => {
+    for (const command of commandsOf('systemd').slice(2)) await inMachine(command);
+    expect(await property('ActiveState')).toBe('active');
+    await until('points wait', async () => {
+      const found = await state();
+      return found !== undefined && found.isUp && found.points > 0;
+    });
+    expect(await inMachine('stat -c "%U %a" /etc/prom2otlp/api-key')).toBe('root 600');
+    expect(await inMachine('stat -c "%U %a" /var/lib/prom2otlp')).toBe('prom2otlp 700');
+    expect(await inMachine('systemctl is-enabled prom2otlp')).toBe('enabled');
+  });
+
+  test('it runs as a user of its own, without capabilities and with a filter on system calls', async () => {
+    const process = await inMachine(`cat /proc/${await property('MainPID')}/status`);
+    expect(process).toMatch(/^Uid:\t(?!0\t)\d+/m);
+    expect(process).toMatch(/^CapBnd:\t0+$/m);
+    expect(process).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(process).toMatch(/^Seccomp:\t2$/m);
+    const journal = await inMachine('journalctl --no-pager --unit prom2otlp');
+    expect(journal).toContain('started');
+    expect(journal).not.toContain(SIMULATED_KEY);
+  });
+
+  test('it stops cleanly, and has its queue again after the next start', async () => {
+    const before = await state();
+    await inMachine('systemctl stop prom2otlp');
+    expect([await property('Result'), await property('ExecMainStatus')]).toEqual(['success', '0']);
+    await inMachine('systemctl start prom2otlp');
+    const after = await until('it answers', state);
+    expect(after.points).toBeGreaterThanOrEqual(before?.points ?? Number.NaN);
+  });
+
+  test('a mistake in the configuration ends it with 2, and it is not started again', async () => {
+    await inMachine('echo "metrics: {intervall: 1s}" > /etc/prom2otlp/prom2otlp.yaml');
+    await machine.run('systemctl', 'restart', 'prom2otlp');
+    await until('it has failed', async () => (await property('ActiveState')) === 'failed');
+    expect([await property('ExecMainStatus'), await property('NRestarts')]).toEqual(['2', '0']);
+    expect(await inMachine('journalctl --no-pager --unit prom2otlp')).toContain('intervall');
+  });
+
+  test('the clone held the whole package', () => {
+    expect(existsSync(join(machine.root, 'opt/prom2otlp/dist/main.js'))).toBe(true);
+  });
+});

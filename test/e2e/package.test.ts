@@ -1,0 +1,84 @@
+// What is shipped: the files of the package, one version everywhere, and the list of components.
+
+import { execFileSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+const manifest = JSON.parse(read('package.json')) as {
+  version: string;
+  dependencies: Record<string, string>;
+};
+const { version } = manifest;
+
+function npm(...args: readonly string[]): string {
+  return execFileSync('npm', [...args], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+}
+
+test('the package has the program, its documents and what deploys it, and nothing else', () => {
+  const [packed] = JSON.parse(npm('pack', '--dry-run', '--json', '--ignore-scripts')) as [
+    { files: { path: string }[] },
+  ];
+  const paths = packed.files.map(({ path }) => path).filter(path => !path.startsWith('dist/'));
+  const folders = new Set(paths.map(path => path.split('/', 1)[0] ?? ''));
+  expect([...folders].sort()).toEqual([
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+    'SECURITY.md',
+    'bin',
+    'config',
+    'deploy',
+    'docs',
+    'package.json',
+  ]);
+  expect(paths).toEqual(
+    expect.arrayContaining([
+      'bin/prom2otlp.js',
+      'config/prom2otlp.example.yaml',
+      'deploy/systemd/prom2otlp.service',
+      'deploy/kubernetes/base/stateful-set.yaml',
+      'deploy/dashboards/services.json',
+      'docs/install.md',
+    ]),
+  );
+});
+
+describe('one version', () => {
+  const files = [
+    'docs/install.md',
+    'docs/release.md',
+    ...globSync('deploy/{kubernetes,compose}/**/*.yaml', { cwd: root }),
+  ];
+  const named = files.flatMap(file =>
+    [...read(file).matchAll(/(?:prom2otlp[:-]v?|newTag: |tag --sign v)(\d+\.\d+\.\d+)/g)].map(
+      ([, found]) => ({ file, found }),
+    ),
+  );
+
+  test('stands wherever an image or a package is named', () => {
+    expect(named.length).toBeGreaterThan(8);
+    expect(named.filter(({ found }) => found !== version)).toEqual([]);
+  });
+
+  test('has its lines in the changelog, the newest first', () => {
+    expect(/^## (\S+)/m.exec(read('CHANGELOG.md'))?.[1]).toBe(version);
+  });
+});
+
+test('the list of components names every library, with its version', () => {
+  const { metadata, components } = JSON.parse(npm('run', '-s', 'sbom')) as {
+    metadata: { component: { purl: string } };
+    components: { purl: string }[];
+  };
+  expect(metadata.component.purl).toBe(`pkg:npm/prom2otlp@${version}`);
+  const purls = components.map(({ purl }) => purl);
+  for (const [name, exact] of Object.entries(manifest.dependencies))
+    expect(purls).toContain(`pkg:npm/${name.replace('@', '%40')}@${exact}`);
+});
