@@ -10,8 +10,9 @@ import {
 import { errorLine, type ServiceError } from '../service/service-error.ts';
 import { printAnswer } from './agent-answer.ts';
 import { type AskAgent, converse } from './agent-conversation.ts';
-import { AGENT_OPTIONS, readPairs, refuseProblems, requiredAgent } from './agent-options.ts';
+import { AGENT_OPTIONS, OPTION_OF_FIELD, readPairs, requiredAgent } from './agent-options.ts';
 import { withProgress } from './progress.ts';
+import { refuseProblems } from './request-problems.ts';
 import { withService } from './service-access.ts';
 import { readArgs, usageError, type VerbContext } from './verb.ts';
 
@@ -45,7 +46,8 @@ export function agentChat(context: VerbContext): Promise<number> {
   const prompt = words.join(' ');
   const isConversation = words.length === 0;
   // What is typed later is checked then.
-  refuseProblems(VERB, chatProblems({ ...request, prompt: isConversation ? 'any' : prompt }));
+  const problems = chatProblems({ ...request, prompt: isConversation ? 'any' : prompt });
+  refuseProblems(VERB, problems, OPTION_OF_FIELD);
   const isJson = values.json === true;
   const settings = { request, timeoutMs: readTimeout(values.timeout), isJson };
   return withService(VERB, values, context, async ({ client: { agent } }) =>

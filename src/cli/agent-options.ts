@@ -1,7 +1,5 @@
-// What the actions of `agent` have in common on the command line: pairs, and requests that are refused before anything
-// is sent.
+// What the actions of `agent` have in common on the command line: options and pairs.
 
-import type { RequestProblem } from '../service/service-error.ts';
 import { usageError } from './verb.ts';
 
 /** Those of ACCESS_OPTIONS, and what every action takes. */
@@ -38,21 +36,14 @@ export function readPairs(
   return Object.fromEntries(pairs);
 }
 
-const OPTIONS: Readonly<Record<string, string>> = {
+/** The options that give the fields of a request. */
+export const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
   agent_id: '--agent-id',
   session_id: '--session-id',
   metadata: '--metadata',
   config: '--filter',
   prompt: 'PROMPT',
 };
-
-/** Throws when a request would be refused. */
-export function refuseProblems(verb: string, problems: readonly RequestProblem[] | null): void {
-  const [problem] = problems ?? [];
-  if (problem === undefined) return;
-  const [field = ''] = problem.path.split('.');
-  throw usageError(verb, `${OPTIONS[field] ?? field}: ${problem.message}`);
-}
 
 function splitAtFirst(text: string, mark: string): readonly [string, string?] {
   const at = text.indexOf(mark);

@@ -3,8 +3,9 @@
 import { printableJson } from '../lib/printable.ts';
 import { sessionProblems } from '../service/agent.ts';
 import { errorLine } from '../service/service-error.ts';
-import { AGENT_OPTIONS, readPairs, refuseProblems, requiredAgent } from './agent-options.ts';
+import { AGENT_OPTIONS, OPTION_OF_FIELD, readPairs, requiredAgent } from './agent-options.ts';
 import { withProgress } from './progress.ts';
+import { refuseProblems } from './request-problems.ts';
 import { withService } from './service-access.ts';
 import { renderTable } from './table.ts';
 import { readArgs, refuseWords, usageError, type VerbContext } from './verb.ts';
@@ -22,7 +23,7 @@ export function agentSession(context: VerbContext): Promise<number> {
   const agent_id = requiredAgent(VERB, values['agent-id']);
   const metadata = readPairs(VERB, 'metadata', values.metadata);
   const request = { agent_id, ...(metadata === undefined ? {} : { metadata }) };
-  refuseProblems(VERB, sessionProblems(request));
+  refuseProblems(VERB, sessionProblems(request), OPTION_OF_FIELD);
   return withService(VERB, values, context, async ({ client }) => {
     const creating = client.agent.createSession(request, { signal: context.stop });
     const result = await withProgress(context, 'opening the session', creating);

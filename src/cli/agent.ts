@@ -3,9 +3,9 @@
 import { agentChat } from './agent-chat.ts';
 import { agentSession } from './agent-session.ts';
 import { ACCESS_HELP } from './service-access.ts';
-import { usageError, type Verb, type VerbContext } from './verb.ts';
+import { type Action, runAction, type Verb } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, (context: VerbContext) => Promise<number>>> = {
+const ACTIONS: Readonly<Record<string, Action>> = {
   session: agentSession,
   chat: agentChat,
 };
@@ -37,11 +37,5 @@ Examples:
   prom2otlp agent chat --config /etc/prom2otlp.yaml --agent-id 6f1c…-4b2a 'Which ten tables grow fastest?'
   prom2otlp agent chat --config /etc/prom2otlp.yaml --agent-id 6f1c…-4b2a --filter orders="WHERE region = 'north'"
   PROM2OTLP_API_KEY=… prom2otlp agent session create --base-url https://api.example.com --agent-id 6f1c…-4b2a`,
-  run: context => {
-    const [word = '', ...args] = context.args;
-    const action = Object.hasOwn(ACTIONS, word) ? ACTIONS[word] : undefined;
-    if (action === undefined)
-      throw usageError('agent', `expected one of ${Object.keys(ACTIONS).join(', ')}`);
-    return action({ ...context, args });
-  },
+  run: context => runAction('agent', ACTIONS, context),
 };

@@ -3,9 +3,9 @@
 import { credentialsEncode } from './backups-credentials.ts';
 import { schedulesCreate, schedulesList } from './backups-schedules.ts';
 import { ACCESS_HELP } from './service-access.ts';
-import { usageError, type Verb, type VerbContext } from './verb.ts';
+import { type Action, runAction, type Verb } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, (context: VerbContext) => Promise<number>>> = {
+const ACTIONS: Readonly<Record<string, Action>> = {
   'schedules list': schedulesList,
   'schedules create': schedulesCreate,
   'credentials encode': credentialsEncode,
@@ -47,10 +47,6 @@ Examples:
   isStoppable: true,
   run: context => {
     const [first = '', second = '', ...args] = context.args;
-    const name = `${first} ${second}`;
-    const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
-    if (action === undefined)
-      throw usageError('backups', `expected one of ${Object.keys(ACTIONS).join(', ')}`);
-    return action({ ...context, args });
+    return runAction('backups', ACTIONS, { ...context, args: [`${first} ${second}`, ...args] });
   },
 };

@@ -5,9 +5,9 @@ import { logsList, logsServers, logsTypes } from './logs-list.ts';
 import { logsRetention } from './logs-retention.ts';
 import { logsTail } from './logs-tail.ts';
 import { ACCESS_HELP } from './service-access.ts';
-import { usageError, type Verb, type VerbContext } from './verb.ts';
+import { type Action, runAction, type Verb } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, (context: VerbContext) => Promise<number>>> = {
+const ACTIONS: Readonly<Record<string, Action>> = {
   list: logsList,
   types: logsTypes,
   servers: logsServers,
@@ -46,11 +46,5 @@ Examples:
   prom2otlp logs tail --config /etc/prom2otlp.yaml --type error-log --follow
   PROM2OTLP_API_KEY=… prom2otlp logs types --base-url https://api.example.com`,
   isStoppable: true,
-  run: context => {
-    const [word = '', ...args] = context.args;
-    const action = Object.hasOwn(ACTIONS, word) ? ACTIONS[word] : undefined;
-    if (action === undefined)
-      throw usageError('logs', `expected one of ${Object.keys(ACTIONS).join(', ')}`);
-    return action({ ...context, args });
-  },
+  run: context => runAction('logs', ACTIONS, context),
 };

@@ -35,3 +35,12 @@ export async function withProgress<T>(
     await showing;
   }
 }
+
+/** A line for people while progress is shown. */
+export function tellMeanwhile(
+  { err, terminal }: Pick<VerbContext, 'err' | 'terminal'>,
+  line: string,
+): void {
+  if (terminal.screen.isTTY === true) terminal.screen.write(WIPE);
+  err.line(line);
+}

@@ -5,7 +5,7 @@ import { OperatorError } from '../errors.ts';
 import { errorLine, type RequestProblem, type ServiceError } from '../service/service-error.ts';
 import type { VerbContext } from './verb.ts';
 
-/** Throws when a request would be refused. `options` names the option that gave a field. */
+/** Throws when a request would be refused. `options` names the option that gave a field, or what the field is in. */
 export function refuseProblems(
   verb: string,
   problems: readonly RequestProblem[] | null,
@@ -15,7 +15,7 @@ export function refuseProblems(
   throw new OperatorError(
     problems.map(({ path, message }) => ({
       code: 'E_CLI_USAGE',
-      message: `cannot run ${verb}: ${options[path] ?? path}: ${message}`,
+      message: `cannot run ${verb}: ${optionOf(path, options)}: ${message}`,
       hint: `see prom2otlp ${verb} --help`,
     })),
   );
@@ -25,4 +25,8 @@ export function refuseProblems(
 export function tellError({ err }: Pick<VerbContext, 'err'>, error: ServiceError): 1 {
   err.line(errorLine(error));
   return 1;
+}
+
+function optionOf(path: string, options: Readonly<Record<string, string>>): string {
+  return options[path] ?? options[path.replace(/\..*/, '')] ?? path;
 }

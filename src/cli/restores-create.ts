@@ -6,7 +6,7 @@ import { printableJson } from '../lib/printable.ts';
 import { restoreOnce } from '../service/restore-once.ts';
 import { RESTORE_METHODS, type RestoreRequest, restoreProblems } from '../service/restores.ts';
 import { credentialsFromFile, keyFromFile } from './external-storage.ts';
-import { withProgress } from './progress.ts';
+import { tellMeanwhile, withProgress } from './progress.ts';
 import { refuseProblems, tellError } from './request-problems.ts';
 import { printRestores } from './restores-show.ts';
 import { ACCESS_OPTIONS, withService } from './service-access.ts';
@@ -42,7 +42,7 @@ export function restoresCreate(context: VerbContext): Promise<number> {
   return withService(VERB, values, context, async ({ client }) => {
     await confirm(request.service_id, values['yes-erase'], context);
     const { clock, stop: signal } = context;
-    const onNews = (line: string): void => context.err.line(line);
+    const onNews = (line: string): void => tellMeanwhile(context, line);
     const beginning = restoreOnce(client.restores, request, { clock, signal, onNews });
     const result = await withProgress(context, 'beginning the restore', beginning);
     if (!result.ok) return tellError(context, result.error);

@@ -3,9 +3,9 @@
 import { restoresCreate } from './restores-create.ts';
 import { restoresList, restoresShow } from './restores-show.ts';
 import { ACCESS_HELP } from './service-access.ts';
-import { usageError, type Verb, type VerbContext } from './verb.ts';
+import { type Action, runAction, type Verb } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, (context: VerbContext) => Promise<number>>> = {
+const ACTIONS: Readonly<Record<string, Action>> = {
   create: restoresCreate,
   list: restoresList,
   show: restoresShow,
@@ -45,11 +45,5 @@ Examples:
   prom2otlp restores list --config /etc/prom2otlp.yaml --service-id dbpgf12345678
   PROM2OTLP_API_KEY=… prom2otlp restores show 42 --base-url https://api.example.com`,
   isStoppable: true,
-  run: context => {
-    const [word = '', ...args] = context.args;
-    const action = Object.hasOwn(ACTIONS, word) ? ACTIONS[word] : undefined;
-    if (action === undefined)
-      throw usageError('restores', `expected one of ${Object.keys(ACTIONS).join(', ')}`);
-    return action({ ...context, args });
-  },
+  run: context => runAction('restores', ACTIONS, context),
 };

@@ -67,6 +67,22 @@ export function readArgs<const T extends Options>(
   }
 }
 
+/** One of the actions that a verb consists of, with the arguments behind its word. */
+export type Action = (context: VerbContext) => Promise<number>;
+
+/** Runs the action that the first word names. */
+export function runAction(
+  verb: string,
+  actions: Readonly<Record<string, Action>>,
+  context: VerbContext,
+): Promise<number> {
+  const [word = '', ...args] = context.args;
+  const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
+  if (action === undefined)
+    throw usageError(verb, `expected one of ${Object.keys(actions).join(', ')}`);
+  return action({ ...context, args });
+}
+
 /** For verbs that take options alone: a word beside them is a mistake. */
 export function refuseWords(verb: string, words: readonly string[]): void {
   if (words.length > 0) throw usageError(verb, `unexpected ${JSON.stringify(words[0])}`);

@@ -16,7 +16,7 @@ export interface ListRequest<Item> extends ReadOptions {
   readonly path: string;
   /** The member that wraps the list, which names the things too: `schedules`. */
   readonly name: string;
-  readonly query: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
   readonly item: z.ZodType<Item>;
 }
 
@@ -31,10 +31,17 @@ export function lenient<T>(type: z.ZodType<T>): z.ZodType<T | undefined> {
   return type.optional().catch(undefined);
 }
 
+/** Fields of an answer that may be absent. */
+export const anyText: z.ZodType<string | undefined> = lenient(z.string());
+export const anyNumber: z.ZodType<number | undefined> = lenient(z.number());
+export const anyId: z.ZodType<number | string | undefined> = lenient(
+  z.union([z.number(), z.string()]),
+);
+
 /** Reads all pages of a list. The first request names no page, for services that know of none. */
 export async function readList<Item>(
   http: ServiceHttp,
-  { path, name, query, item, signal }: ListRequest<Item>,
+  { path, name, query = {}, item, signal }: ListRequest<Item>,
 ): Promise<Result<List<Item>>> {
   const items: Item[] = [];
   let isComplete = true;
@@ -58,6 +65,25 @@ export async function readList<Item>(
     if (page >= pagesIn(answer.json)) return { ok: true, items, isComplete };
     if (page >= PAGES_MAX) return { ok: true, items, isComplete: false };
   }
+}
+
+/** Things that belong to a database service. */
+interface Owned {
+  readonly service_id?: string | undefined;
+}
+
+/** As `readList`, of one service where `serviceId` names one: the service may not know the parameter. */
+export async function readOwned<Item extends Owned>(
+  http: ServiceHttp,
+  request: ListRequest<Item>,
+  serviceId: string | undefined,
+): Promise<Result<List<Item>>> {
+  if (serviceId === undefined) return readList(http, request);
+  const query = { ...request.query, service_id: serviceId };
+  const read = await readList(http, { ...request, query });
+  if (!read.ok) return read;
+  const items = read.items.filter(one => (one.service_id ?? serviceId) === serviceId);
+  return { ...read, items };
 }
 
 export interface CreateRequest<Item> extends ReadOptions {

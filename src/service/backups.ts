@@ -2,7 +2,7 @@
 // that lacks it answers 404.
 
 import * as z from 'zod';
-import { lenient, type ReadOptions, readList } from './answers.ts';
+import { anyId, anyNumber, anyText, type ReadOptions, readOwned } from './answers.ts';
 import type { ServiceHttp } from './http.ts';
 import type { Result } from './service-error.ts';
 
@@ -27,18 +27,15 @@ export interface BackupQuery extends ReadOptions {
   readonly status?: string | undefined;
 }
 
-const text = lenient(z.string());
-const bytes = lenient(z.number());
-
 const backup: z.ZodType<Backup> = z.looseObject({
-  id: lenient(z.union([z.number(), z.string()])),
-  service_id: text,
-  type: text,
-  status: text,
-  start_time: text,
-  end_time: text,
-  storage_bytes: bytes,
-  backup_size: bytes,
+  id: anyId,
+  service_id: anyText,
+  type: anyText,
+  status: anyText,
+  start_time: anyText,
+  end_time: anyText,
+  storage_bytes: anyNumber,
+  backup_size: anyNumber,
 });
 
 export class BackupsApi {
@@ -57,18 +54,13 @@ export class BackupsApi {
   }: BackupQuery = {}): Promise<
     Result<{ readonly backups: readonly Backup[]; readonly isComplete: boolean }>
   > {
-    const query = {
-      ...(id === undefined ? {} : { service_id: id }),
-      ...(status === undefined ? {} : { status }),
-    };
+    const query = status === undefined ? {} : { status };
     const request = { path: this.#path, name: 'backups', query, item: backup, signal };
-    const read = await readList(this.#http, request);
+    const read = await readOwned(this.#http, request, id);
     if (!read.ok) return read;
-    // The service may not know the parameters.
+    // The service may not know the parameter.
     const backups = read.items.filter(
-      one =>
-        (id === undefined || (one.service_id ?? id) === id) &&
-        (status === undefined || (one.status ?? status) === status),
+      one => status === undefined || (one.status ?? status) === status,
     );
     return { ok: true, backups, isComplete: read.isComplete };
   }

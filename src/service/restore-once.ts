@@ -36,6 +36,7 @@ export async function restoreOnce(
     onNews(`${result.error.message}: it may have begun all the same`);
     if (before === null) return unsure(result, 'the restores cannot be listed');
     const found = await findNew(api, request, before, options);
+    if (signal?.aborted === true) return unsure(result, 'it was given up');
     if (found === null) return unsure(result, 'the restores cannot be listed');
     const [first] = found;
     if (first !== undefined) {

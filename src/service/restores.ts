@@ -2,7 +2,7 @@
 // seen on deployments, and configurable. A restore erases what the target service holds.
 
 import * as z from 'zod';
-import { createOne, lenient, type ReadOptions, readList, readOne } from './answers.ts';
+import { anyId, anyText, createOne, readOne, type ReadOptions, readOwned } from './answers.ts';
 import {
   bucketAddress,
   encodedCredentials,
@@ -75,15 +75,13 @@ const restoreRequest: z.ZodType = z.strictObject({
   }),
 });
 
-const text = lenient(z.string());
-
 const restore: z.ZodType<Restore> = z.looseObject({
-  id: lenient(z.union([z.number(), z.string()])),
-  service_id: text,
-  status: text,
-  message: text,
-  type: text,
-  created_at: text,
+  id: anyId,
+  service_id: anyText,
+  status: anyText,
+  message: anyText,
+  type: anyText,
+  created_at: anyText,
 });
 
 /** What is wrong with a request, or null. `create` asks this, too, before it sends anything. */
@@ -107,17 +105,9 @@ export class RestoresApi {
   }: RestoreQuery = {}): Promise<
     Result<{ readonly restores: readonly Restore[]; readonly isComplete: boolean }>
   > {
-    const read = await readList(this.#http, {
-      path: this.#places.path,
-      name: 'restores',
-      query: id === undefined ? {} : { service_id: id },
-      item: restore,
-      signal,
-    });
-    if (!read.ok) return read;
-    // The service may not know the parameter.
-    const restores = read.items.filter(one => id === undefined || (one.service_id ?? id) === id);
-    return { ok: true, restores, isComplete: read.isComplete };
+    const request = { path: this.#places.path, name: 'restores', item: restore, signal };
+    const read = await readOwned(this.#http, request, id);
+    return read.ok ? { ok: true, restores: read.items, isComplete: read.isComplete } : read;
   }
 
   async show(

@@ -1,7 +1,7 @@
 // Backup schedules (service-spec 2.4): the list of them, and new ones.
 
 import * as z from 'zod';
-import { createOne, lenient, type ReadOptions, readList } from './answers.ts';
+import { anyId, anyText, createOne, lenient, type ReadOptions, readOwned } from './answers.ts';
 import {
   bucketAddress,
   encodedCredentials,
@@ -65,20 +65,18 @@ const scheduleRequest: z.ZodType = z.strictObject({
     .optional(),
 });
 
-const text = lenient(z.string());
-
 const schedule: z.ZodType<Schedule> = z.looseObject({
-  id: lenient(z.union([z.number(), z.string()])),
-  service_id: text,
-  service_name: text,
-  type: text,
-  status: text,
-  message: text,
-  schedule: text,
-  scheduled_at: text,
+  id: anyId,
+  service_id: anyText,
+  service_name: anyText,
+  type: anyText,
+  status: anyText,
+  message: anyText,
+  schedule: anyText,
+  scheduled_at: anyText,
   suspended: lenient(z.boolean()),
-  created_at: text,
-  updated_at: text,
+  created_at: anyText,
+  updated_at: anyText,
 });
 
 /** What is wrong with a request, or null. `create` asks this, too, before it sends anything. */
@@ -108,17 +106,9 @@ export class SchedulesApi {
   }: ScheduleQuery = {}): Promise<
     Result<{ readonly schedules: readonly Schedule[]; readonly isComplete: boolean }>
   > {
-    const read = await readList(this.#http, {
-      path: this.#path,
-      name: 'schedules',
-      query: id === undefined ? {} : { service_id: id },
-      item: schedule,
-      signal,
-    });
-    if (!read.ok) return read;
-    // The service may not know the parameter.
-    const schedules = read.items.filter(one => id === undefined || (one.service_id ?? id) === id);
-    return { ok: true, schedules, isComplete: read.isComplete };
+    const request = { path: this.#path, name: 'schedules', item: schedule, signal };
+    const read = await readOwned(this.#http, request, id);
+    return read.ok ? { ok: true, schedules: read.items, isComplete: read.isComplete } : read;
   }
 
   /** Creates one. The specification shows no answer: `schedule` is null where the service tells nothing of it. */
