@@ -32,19 +32,20 @@ const leanUndici: Plugin = {
     const isLeftOut = importer?.includes('/undici/lib/') === true && LEFT_OUT.test(source);
     return isLeftOut ? NOTHING : null;
   },
-  load: id => {
-    if (id === NOTHING) return 'export default {};';
-    if (id !== USED_OF_UNDICI) return null;
-    return ['pool:Pool', 'proxy-agent:ProxyAgent']
-      .map(place => place.split(':'))
-      .map(([file, name]) => `export { default as ${name} } from '${dispatchers}${file}.js';`)
-      .join('\n');
-  },
+  load: id => (id === NOTHING ? 'export default {};' : id === USED_OF_UNDICI ? USED : null),
 };
 const USED_OF_UNDICI = '\0undici';
 const NOTHING = '\0nothing';
 const LEFT_OUT = /(?:client-h2\.js|web\/fetch\/body\.js|web\/fetch\/formdata|web\/webidl)$/;
-const dispatchers = fileURLToPath(new URL('lib/dispatcher/', import.meta.resolve('undici')));
+const undici = fileURLToPath(new URL('lib/', import.meta.resolve('undici')));
+/** As undici's own index.js puts them together. */
+const USED = `
+  import Dispatcher from '${undici}dispatcher/dispatcher.js';
+  import request from '${undici}api/api-request.js';
+  Dispatcher.prototype.request = request;
+  export { default as Pool } from '${undici}dispatcher/pool.js';
+  export { default as ProxyAgent } from '${undici}dispatcher/proxy-agent.js';
+`;
 
 rmSync('dist', { recursive: true, force: true });
 const bundle = await rolldown({
