@@ -1,6 +1,6 @@
 // An outage of a day: 10 services with 1,000 series each, polled once a minute, on a clock that runs fast. Everything
 // comes afterwards, whole, in order and with its own times, while scraping goes on; memory stays as it was. The full
-// size by OUTAGE_POLLS=1440; how the figures of docs/delivery.md were measured.
+// size by OUTAGE_POLLS=1440: so the figures of docs/delivery.md were measured.
 
 import { expect, test } from 'vitest';
 import { formatBytes } from '../../src/lib/format.ts';

@@ -32,26 +32,26 @@ describe.skipIf(absent !== null)('after an outage', () => {
     expect(refusals).toEqual([]);
     expect(findings).toMatchObject({ lost: 0, wrong: 0, outOfOrder: 0, movedStarts: 0 });
     const selector = `engine_global_status_commands_total[${String(AGE_MINUTES)}m]`;
-    const pages = findings.pages[0] ?? 0;
+    const pages = findings.pages[0] ?? [];
     const countAll = async (): Promise<number> =>
       (await askPromql(url, `sum(count_over_time(${selector}))`))[0]?.value ?? 0;
     // VictoriaMetrics shows what it has stored a moment later.
-    await until(async () => (await countAll()) >= (pages * DAY.services * DAY.series) / 2, 60_000);
+    await until(
+      async () => (await countAll()) >= (pages.length * DAY.services * DAY.series) / 2,
+      60_000,
+    );
     const counts = await askPromql(url, `count_over_time(${selector})`);
     const sums = await askPromql(url, `sum_over_time(${selector})`);
-    expect(pages).toBeGreaterThanOrEqual(DAY.outagePolls / 2);
+    expect(pages.length).toBeGreaterThan(DAY.usualPolls);
     expect(counts.map(({ value }) => value)).toEqual(
-      Array.from({ length: (DAY.services * DAY.series) / 2 }, () => pages),
+      Array.from({ length: (DAY.services * DAY.series) / 2 }, () => pages.length),
     );
     const byName = new Map(
       sums.map(({ metric, value }) => [`${metric['service_name']} ${metric['command']}`, value]),
     );
     for (const [service, id] of source.options.services.entries())
       for (let index = 0; index < DAY.series / 2; index++) {
-        const want = source.times.reduce(
-          (sum, _, page) => sum + source.valueAt(service, index, page),
-          0,
-        );
+        const want = pages.reduce((sum, page) => sum + source.valueAt(service, index, page), 0);
         expect(byName.get(`${id} c${String(index)}`)).toBe(want);
       }
   }

@@ -12,8 +12,8 @@ import type { DaySource } from './day-source.ts';
 export interface DayFindings {
   /** All that came, the bridge's own among them. */
   readonly points: number;
-  /** Pages that came, of each service. */
-  readonly pages: readonly number[];
+  /** Numbers of the pages that came, of each service. */
+  readonly pages: readonly (readonly number[])[];
   /** Pages that were served and did not come, while no `up` of 0 says that their scrape failed. */
   readonly lost: number;
   readonly wrong: number;
@@ -75,12 +75,12 @@ export class DayLedger {
     const served = this.#source.times.length;
     let lost = 0;
     const pages = this.#counts.map((counts, service) => {
-      const came = counts.reduce((sum, count) => sum + (count > 0 ? 1 : 0), 0);
+      const came = [...counts.keys()].filter(page => (counts[page] ?? 0) > 0);
       const torn = counts.findIndex(count => count > 0 && count !== whole);
       if (torn >= 0)
         this.#tell(`service ${service}: page ${torn} came with ${counts[torn]} of ${whole} points`);
       const failed = this.#failures[service] ?? 0;
-      lost += Math.max(0, served - came - failed) + (torn >= 0 ? 1 : 0);
+      lost += Math.max(0, served - came.length - failed) + (torn >= 0 ? 1 : 0);
       return came;
     });
     return {
