@@ -187,7 +187,7 @@ describe('backups credentials encode', () => {
       'line 4: expected aws_access_key_id, aws_secret_access_key, region',
       'the key region is missing',
     );
-    await shell.mistype([...encode, 'azure', '--file', shell.s3], 'expected --storage s3 or gs');
+    await shell.mistype([...encode, 'ftp', '--file', shell.s3], 'expected --storage s3 or gs');
     await shell.mistype([...encode, 's3'], 'expected --file FILE');
     await shell.mistype([...encode, 's3', '--file', '/'], 'cannot read "/": it is a directory');
   });
