@@ -35,8 +35,12 @@ export class WatchedFiles {
   }
 }
 
+/** What cannot even be looked at has a stamp of its own: reading it says why, and is what the operator sees. */
 function stampOf(path: string): string {
-  const found = statSync(path, { throwIfNoEntry: false, bigint: true });
-  if (found === undefined) return 'absent';
-  return [found.dev, found.ino, found.size, found.mtimeNs].join(':');
+  try {
+    const found = statSync(path, { bigint: true });
+    return [found.dev, found.ino, found.size, found.mtimeNs].join(':');
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unreadable';
+  }
 }

@@ -56,3 +56,11 @@ test('links are followed, so that a swapped directory is seen', () => {
   expect([files.look(), files.look()]).toEqual([false, true]);
   expect(files.read(path)).toEqual({ text: '2' });
 });
+
+test('a file that cannot be looked at is a problem of the configuration, and no end of the program', () => {
+  const { files, path } = watched();
+  const loop = `${path}-loop`;
+  symlinkSync(loop, loop);
+  expect(files.read(loop)).toHaveProperty('problem');
+  expect(files.look()).toBe(false);
+});
