@@ -119,7 +119,8 @@ describe('agent chat with a question', () => {
     const check = async (faults: object, ...words: string[]): Promise<void> => {
       simulator.setFaults({ path: CHAT_PATH, ...faults });
       const before = asked();
-      const { code, err } = await call(['chat', '--timeout', '200ms', 'How many?']);
+      const wait = 'isSilent' in faults ? ['--timeout', '200ms'] : [];
+      const { code, err } = await call(['chat', ...wait, 'How many?']);
       expect(asked()).toBe(before + 1);
       simulator.resetFaults();
       expect(code).toBe(1);
