@@ -119,7 +119,7 @@ describe('agent chat with a question', () => {
     const check = async (faults: object, ...words: string[]): Promise<void> => {
       simulator.setFaults({ path: CHAT_PATH, ...faults });
       const before = asked();
-      const wait = 'isSilent' in faults ? ['--timeout', '200ms'] : [];
+      const wait = 'isSilent' in faults ? ['--timeout', '1s'] : [];
       const { code, err } = await call(['chat', ...wait, 'How many?']);
       expect(asked()).toBe(before + 1);
       simulator.resetFaults();
