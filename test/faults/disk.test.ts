@@ -16,6 +16,9 @@ if (noStrace !== null) console.log(`faults: failing disks are skipped: ${noStrac
 const DOWN = { kind: 'refuse', status: 503, retryAfter: '1' } as const;
 const ACCEPT = { kind: 'accept' } as const;
 
+/** What the program says when it holds in memory what it cannot write. */
+const TOLD = /cannot write the file of the queue/;
+
 /** With shares that suit a small disk: the space that is kept in reserve goes by them. */
 function createStage(
   name: string,
@@ -35,6 +38,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     await stage.deliveries(2);
     disk.fill();
     await stage.deliveries(4);
+    expect(life.stderr).toMatch(TOLD);
     disk.clear();
     await stage.deliveries(2);
     await stage.end(life);
@@ -50,6 +54,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     await stage.scrapes(2);
     disk.fill();
     await stage.scrapes(4);
+    expect(life.stderr).toMatch(TOLD);
     disk.clear();
     await stage.stored();
     // What was in memory is on the disk now.
@@ -142,6 +147,7 @@ describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
       await stage.deliveries(2);
       const interference = await interfere(stage, life, calls, `error=${error}`);
       await stage.deliveries(4);
+      expect(life.stderr).toMatch(TOLD);
       await interference.end();
       await stage.deliveries(2);
       await stage.end(life);
@@ -156,6 +162,7 @@ describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
       await stage.scrapes(2);
       const interference = await interfere(stage, life, calls, `error=${error}`);
       await stage.scrapes(4);
+      expect(life.stderr).toMatch(TOLD);
       await interference.end();
       await stage.stored();
       await stage.kill(life);

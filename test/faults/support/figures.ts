@@ -44,11 +44,13 @@ export function judge(judgement: Judgement): Figures {
   const found = ledger.findings(bridge.lives);
   const account = bridge.account();
   const givenUp = givenUpOf(account);
+  const samplesRead = [...account.samples.values()].reduce((sum, count) => sum + count, 0);
+  const excused = isLossAllowed ? givenUp + ledger.unreadPoints(samplesRead, found) : 0;
   const figures: Figures = {
     name,
     kills,
     points: found.received,
-    lost: Math.max(0, found.missing - (isLossAllowed ? givenUp : 0)),
+    lost: Math.max(0, found.missing - excused),
     wrong: found.wrong,
     duplicates: found.duplicates,
     // A batch may come in pieces.

@@ -3,6 +3,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { until } from '../../support/program.ts';
+import { WAIT_MS } from './bridge.ts';
 
 export interface InterferenceOptions {
   readonly pid: number;
@@ -22,7 +23,7 @@ export class Interference {
 
   /** Why strace cannot be used; null where it can. */
   static async reasonToSkip(): Promise<string | null> {
-    const child = spawn('sleep', ['20'], { stdio: 'ignore' });
+    const child = spawn('sleep', ['300'], { stdio: 'ignore' });
     try {
       const fault = { paths: ['/dev/null'], calls: 'fsync', fault: 'error=EIO' };
       const interference = await Interference.begin({ pid: child.pid ?? 0, ...fault });
@@ -46,7 +47,7 @@ export class Interference {
     strace.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()));
     strace.on('error', () => (isOver = true));
     strace.on('exit', () => (isOver = true));
-    const isAttached = await until('strace', () => isOver || told.includes('attached'), 5000);
+    const isAttached = await until('strace', () => isOver || told.includes('attached'), WAIT_MS);
     if (!isAttached || isOver) throw new Error(`strace cannot attach: ${told}`);
     return new Interference(strace);
   }

@@ -104,6 +104,18 @@ export class Ledger {
     };
   }
 
+  /**
+   * Points of pages that the program could not read in time, though `up` does not say so because it was given up, too:
+   * its account says how many samples it has read.
+   */
+  unreadPoints(samplesRead: number, { failedPages, interruptedPages }: Findings): number {
+    const { options, samplesPerService, readings, series } = this.#source;
+    const services = options.services.length;
+    const readCount = samplesRead / (services * samplesPerService);
+    const told = failedPages + interruptedPages * services;
+    return Math.max(0, (readings.length - readCount) * services - told) * series.length;
+  }
+
   #takePoint(point: OtlpPoint): void {
     const { serviceId, metric, attributes, timeNs, value } = point;
     const key = `${serviceId} ${metric} ${attributes}`;
