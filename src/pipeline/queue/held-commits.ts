@@ -72,12 +72,13 @@ export class HeldCommits {
     return this.#owe(change);
   }
 
-  /** A row that was sent from here is settled. */
-  settle(id: number, { settlements, aside }: Outcome): Change {
+  /** A row that was sent from here is settled, or a part of it. */
+  settle(id: number, { settlements, aside, rest }: Outcome): Change {
     const change = new Change();
     const row = this.#rows.get(id);
     if (row === undefined) return change;
-    this.#remove(row, change);
+    if (rest === null) this.#remove(row, change);
+    else this.#replace(row, { ...row, ...rest }, change);
     for (const settlement of settlements) change.settle(settlement);
     this.#aside = [...this.#aside, ...aside].slice(-ASIDE_MAX);
     return this.#owe(change);
@@ -140,6 +141,14 @@ export class HeldCommits {
     this.#rows.delete(row.id);
     this.#bytes -= rowBytes(row);
     change.removed({ signal: row.signal, countedBytes: rowBytes(row), points: rowPoints(row) });
+  }
+
+  /** The new row stands where the old one stood. */
+  #replace(row: QueueRow, rest: QueueRow, change: Change): void {
+    this.#rows.set(row.id, rest);
+    this.#bytes += rowBytes(rest) - rowBytes(row);
+    change.removed({ signal: row.signal, countedBytes: rowBytes(row), points: rowPoints(row) });
+    change.added(rest);
   }
 
   #owe(change: Change): Change {

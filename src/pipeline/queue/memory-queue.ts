@@ -13,6 +13,7 @@ import type {
   QueueOptions,
   QueueRow,
   QueueStats,
+  RowRest,
   SetAside,
   Settlement,
 } from './queue.ts';
@@ -88,10 +89,14 @@ export class MemoryQueue implements Queue {
     id: number,
     settlements: readonly Settlement[],
     aside: readonly SetAside[],
+    rest: RowRest | null = null,
   ): Promise<void> {
     const row = this.#find(id);
-    if (row === undefined || !this.#pinned.delete(id)) return Promise.resolve();
-    this.#remove(row);
+    if (row === undefined || !this.#pinned.has(id)) return Promise.resolve();
+    if (rest === null) {
+      this.#pinned.delete(id);
+      this.#remove(row);
+    } else this.#replace(row, { ...row, ...rest });
     for (const settlement of settlements) this.account.settle(settlement);
     for (const entry of aside) this.#setAside.add(entry);
     this.#meter.setAside(aside);
@@ -221,6 +226,14 @@ export class MemoryQueue implements Queue {
     shelf.rows.delete(row.id);
     shelf.bytes -= rowBytes(row);
     shelf.points -= rowPoints(row);
+  }
+
+  /** The new row stands where the old one stood. */
+  #replace(row: QueueRow, rest: QueueRow): void {
+    const shelf = this.#shelves[row.signal];
+    shelf.rows.set(row.id, rest);
+    shelf.bytes += rowBytes(rest) - rowBytes(row);
+    shelf.points += rowPoints(rest) - rowPoints(row);
   }
 
   #report(signal: Signal): void {

@@ -72,6 +72,9 @@ export interface Settlement {
   readonly setAside: number;
 }
 
+/** What a row becomes that was settled in part: the points that nobody has decided about yet. */
+export type RowRest = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;
+
 /** A request, or a piece of one, that the back end refused for good; kept for a look in a bounded table. */
 export interface SetAside {
   readonly signal: Signal;
@@ -100,12 +103,20 @@ export interface Queue {
   oldest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]>;
   /**
    * Marks a row as being sent, so that eviction passes it over; false when it has left the queue. It ends with
-   * `unpin` or `settle`. Only a pinned row may be settled, or its points could be counted twice.
+   * `unpin` or the settlement of all of it. Only a pinned row may be settled, or its points could be counted twice.
    */
   pin(id: number): boolean;
   unpin(id: number): void;
-  /** Removes a pinned row with the outcome of its points, and keeps what was set aside. Never fails for a full disk. */
-  settle(id: number, settlements: readonly Settlement[], aside: readonly SetAside[]): Promise<void>;
+  /**
+   * Removes a pinned row with the outcome of its points, and keeps what was set aside. Never fails for a full disk.
+   * With a `rest` that takes the place of the row, pinned as before: what is settled then is the difference.
+   */
+  settle(
+    id: number,
+    settlements: readonly Settlement[],
+    aside: readonly SetAside[],
+    rest?: RowRest | null,
+  ): Promise<void>;
   /** What was set aside last, newest first. */
   readSetAside(count: number): Promise<readonly SetAside[]>;
   readState(kind: string, key: string): Promise<Buffer | null>;

@@ -22,6 +22,7 @@ import type {
   QueueOptions,
   QueueRow,
   QueueStats,
+  RowRest,
   SetAside,
   Settlement,
 } from './queue.ts';
@@ -31,6 +32,7 @@ import { Storage } from './storage.ts';
 import { Tallies } from './tallies.ts';
 import {
   expire,
+  joinOutcomes,
   settleRow,
   storeCommit,
   storeHeld,
@@ -51,7 +53,10 @@ export class SqliteQueue implements Queue {
   readonly #commits = new Serial();
   readonly #listeners = new Set<() => void>();
   readonly #pinned = new Set<number>();
-  /** Settled rows for which that could not be written yet; for everybody else they are gone. */
+  /**
+   * Settled rows for which that could not be written yet, pinned meanwhile: for everybody else they are gone, or are
+   * what is left of them.
+   */
   readonly #unsettled = new Map<number, Outcome>();
   /** Of a row; ids go on behind what the file and this process have given out. */
   #lastId: number;
@@ -124,7 +129,7 @@ export class SqliteQueue implements Queue {
   }
 
   pin(id: number): boolean {
-    if (this.#unsettled.has(id) || this.#isClosed) return false;
+    if (this.#isGone(id) || this.#isClosed) return false;
     const isStored = (): boolean => this.#storage.read(file => file.has(id));
     const has = this.#held.has(id) || (this.#guard('read', isStored) ?? false);
     if (has) this.#pinned.add(id);
@@ -139,14 +144,16 @@ export class SqliteQueue implements Queue {
     id: number,
     settlements: readonly Settlement[],
     aside: readonly SetAside[],
+    rest: RowRest | null = null,
   ): Promise<void> {
-    if (!this.#pinned.has(id)) return Promise.resolve();
+    if (!this.#pinned.has(id) || this.#isGone(id)) return Promise.resolve();
+    const outcome = { settlements, aside, rest };
     if (this.#held.has(id)) {
-      this.#pinned.delete(id);
-      this.#books.note(this.#held.settle(id, { settlements, aside }));
+      if (rest === null) this.#pinned.delete(id);
+      this.#books.note(this.#held.settle(id, outcome));
       this.#meter.setAside(aside);
     } else {
-      this.#unsettled.set(id, { settlements, aside });
+      this.#unsettled.set(id, joinOutcomes(this.#unsettled.get(id), outcome));
       this.#settleAll();
     }
     return Promise.resolve();
@@ -269,9 +276,10 @@ export class SqliteQueue implements Queue {
       const damagedIds: number[] = [];
       for (const id of file.ids(signal)) {
         if (rows.length >= count) break;
-        if (skip.has(id) || this.#unsettled.has(id)) continue;
+        if (skip.has(id) || this.#isGone(id)) continue;
         const found = file.read(id);
-        if (found?.isSound === true) rows.push(found.row);
+        const rest = this.#unsettled.get(id)?.rest;
+        if (found?.isSound === true) rows.push({ ...found.row, ...rest });
         else damagedIds.push(id);
       }
       return { rows, damagedIds };
@@ -296,15 +304,24 @@ export class SqliteQueue implements Queue {
     this.#books.note(this.#held.expire(madeBeforeMs, this.#pinned));
   }
 
+  /** True when a row is settled, though the file does not have that yet. */
+  #isGone(id: number): boolean {
+    return this.#unsettled.get(id)?.rest === null;
+  }
+
   /** Writes every settlement that is waiting for it. What cannot be written now stays, unseen by others. */
   #settleAll(): void {
     for (const [id, outcome] of this.#unsettled) {
       const settle = (): Change =>
         this.#books.write(file => settleRow(file, id, outcome), 'at any cost');
-      if (this.#guard('settle', settle) === null) return;
+      if (this.#guard('settle', settle) === null) {
+        // What is left of a row needs more space than there may be; to remove one takes next to none.
+        if (outcome.rest !== null) continue;
+        return;
+      }
       failpoint('settle-done');
       this.#unsettled.delete(id);
-      this.#pinned.delete(id);
+      if (outcome.rest === null) this.#pinned.delete(id);
       this.#meter.setAside(outcome.aside);
       this.#storage.tidy();
     }

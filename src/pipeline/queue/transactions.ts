@@ -6,7 +6,7 @@ import type { Signal } from '../../model.ts';
 import { Change } from './change.ts';
 import { evictExpired, evictOldest } from './eviction.ts';
 import type { QueueFile } from './queue-file.ts';
-import type { Commit, QueueRow, QueueStats, SetAside, Settlement } from './queue.ts';
+import type { Commit, QueueRow, QueueStats, RowRest, SetAside, Settlement } from './queue.ts';
 import { rowBytes, sumBytes } from './rows.ts';
 import { StorageError } from './schema.ts';
 
@@ -25,6 +25,15 @@ export interface Situation {
 export interface Outcome {
   readonly settlements: readonly Settlement[];
   readonly aside: readonly SetAside[];
+  /** Null when all of it is settled. */
+  readonly rest: RowRest | null;
+}
+
+/** Two settlements of one row as one. */
+export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outcome {
+  if (first === undefined) return second;
+  const settlements = [...first.settlements, ...second.settlements];
+  return { settlements, aside: [...first.aside, ...second.aside], rest: second.rest };
 }
 
 /** Everything of a commit; `rows` are its batches. Throws when the disk is full and nothing can be exchanged. */
@@ -67,7 +76,7 @@ export function expire(
   return change;
 }
 
-/** Removes a row and keeps what was set aside of it. */
+/** Removes a row, or puts what is left of it in its place, and keeps what was set aside of it. */
 export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change {
   const change = new Change();
   const head = file.head(id);
@@ -76,6 +85,12 @@ export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change
   file.remove(id);
   failpoint('settle-removed');
   change.removed(head);
+  if (outcome.rest !== null) {
+    const { signal, madeAtMs } = head;
+    const row = { id, signal, madeAtMs, ...outcome.rest };
+    file.insert(row);
+    change.added(row);
+  }
   for (const settlement of outcome.settlements) change.settle(settlement);
   file.addSetAside(outcome.aside);
   return change;

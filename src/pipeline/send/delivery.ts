@@ -1,5 +1,5 @@
 // One row on its way out: whole at first; once its content was refused, in ever smaller pieces, until those are
-// found that the back end does not want. Answers come in, the next request and in the end the settlement come
+// found that the back end does not want. Answers come in, the next request, what is settled and what is left come
 // out. It does no IO and knows no time, so the search can be followed in a test step by step.
 //
 // Metrics are cut by time first, and the older piece goes first: a back end that takes no older samples must not be
@@ -24,6 +24,8 @@ interface Slice {
   readonly service: string;
   readonly points: number;
   readonly bytes: Buffer;
+  /** How many points of the row stand before its own. */
+  readonly place: number;
 }
 
 /** A part of a row that is sent at once. */
@@ -45,19 +47,18 @@ export class Delivery {
   #waiting: Piece[];
   #answerCount = 0;
   #refusalsInRow = 0;
-  readonly #tallies = new Map<string, Tally>();
-  readonly #aside: SetAside[] = [];
+  #tallies = new Map<string, Tally>();
+  #aside: SetAside[] = [];
   #refusal = { reason: '', atMs: 0 };
 
   constructor(row: QueueRow) {
     this.row = row;
-    const none = Buffer.alloc(0);
-    const slices = row.parts.map(({ service, points }) => ({ service, points, bytes: none }));
+    const slices = slicesOf(row, Buffer.alloc(0));
     this.#whole = { slices, points: pointsIn(slices), fromNs: 0, isPutOff: false };
     this.#waiting = [this.#whole];
   }
 
-  /** True from the first refusal on: what was accepted since then exists only here until the row is settled. */
+  /** True from the first refusal on. */
   get isSplit(): boolean {
     return this.#waiting[0] !== this.#whole;
   }
@@ -105,9 +106,24 @@ export class Delivery {
     this.#endAtLimit();
   }
 
-  /** What became of the row, once it is done. */
-  outcome(): { readonly settlements: readonly Settlement[]; readonly aside: readonly SetAside[] } {
-    return { settlements: [...this.#tallies.values()], aside: this.#aside };
+  /** What was decided since this was asked last: [] when nothing was. */
+  takeOutcome(): {
+    readonly settlements: readonly Settlement[];
+    readonly aside: readonly SetAside[];
+  } {
+    const outcome = { settlements: [...this.#tallies.values()], aside: this.#aside };
+    this.#tallies = new Map();
+    this.#aside = [];
+    return outcome;
+  }
+
+  /** What is still to be sent of a row that was split, service by service in the order of the row. */
+  rest(): readonly Slice[] {
+    const slices = this.#waiting.flatMap(piece => piece.slices).sort((a, b) => a.place - b.place);
+    const services = new Map<string, Slice[]>();
+    for (const slice of slices)
+      services.set(slice.service, [...(services.get(slice.service) ?? []), slice]);
+    return [...services.values()].map(joinSlices);
   }
 
   #take(): Piece | undefined {
@@ -165,11 +181,23 @@ function byTurn(a: Piece, b: Piece): number {
 }
 
 function slicesOf(row: QueueRow, raw: Buffer): readonly Slice[] {
-  return row.parts.map(({ service, points, offset, length }) => ({
+  let place = 0;
+  return row.parts.map(({ service, points, offset, length }) => {
+    const slice = { service, points, bytes: raw.subarray(offset, offset + length), place };
+    place += points;
+    return slice;
+  });
+}
+
+/** Requests one after the other are one request. */
+function joinSlices(slices: readonly Slice[]): Slice {
+  const { service = '', place = 0 } = slices[0] ?? {};
+  return {
     service,
-    points,
-    bytes: raw.subarray(offset, offset + length),
-  }));
+    points: pointsIn(slices),
+    bytes: Buffer.concat(slices.map(slice => slice.bytes)),
+    place,
+  };
 }
 
 type Halves = readonly [readonly Slice[], readonly Slice[]];
@@ -204,13 +232,13 @@ function halveByTime(slices: readonly Slice[]): Halves | null {
 /** The row's own count is the one in the account: the halves share it out, whatever the bytes hold. */
 function shareSlice(
   signal: Signal,
-  { service, points }: Slice,
+  { service, points, place }: Slice,
   [first, second]: readonly [Buffer, Buffer],
 ): readonly [Slice, Slice] {
   const inFirst = second.length === 0 ? points : Math.min(countPoints(signal, first), points);
   return [
-    { service, points: inFirst, bytes: first },
-    { service, points: points - inFirst, bytes: second },
+    { service, points: inFirst, bytes: first, place },
+    { service, points: points - inFirst, bytes: second, place: place + inFirst },
   ];
 }
 

@@ -1,7 +1,7 @@
 // A row that the sender is busy with: its delivery, and where it stands between two attempts.
 
 import { compress, decompress } from '../queue/compression.ts';
-import type { QueueRow } from '../queue/queue.ts';
+import type { QueueRow, RowRest } from '../queue/queue.ts';
 import { Delivery, pieceBytes } from './delivery.ts';
 import type { SendRequest } from './transport.ts';
 
@@ -54,6 +54,20 @@ export async function nextRequest({ delivery }: Job): Promise<SendRequest> {
 export async function refuseNext({ delivery }: Job, reason: string, atMs: number): Promise<void> {
   const raw = delivery.isSplit ? null : await unpack(delivery.row);
   delivery.refuse(reason, atMs, raw);
+}
+
+/** What is left of a row that was settled in part, as a row. */
+export async function restOf({ delivery }: Job): Promise<RowRest> {
+  const { encoding } = delivery.row;
+  const slices = delivery.rest();
+  let rawBytes = 0;
+  const parts = slices.map(({ service, points, bytes: { length } }) => {
+    const part = { service, points, offset: rawBytes, length };
+    rawBytes += length;
+    return part;
+  });
+  const body = await compress(encoding, Buffer.concat(slices.map(slice => slice.bytes)));
+  return { encoding, body, rawBytes, parts };
 }
 
 async function unpack(row: QueueRow): Promise<Buffer | null> {

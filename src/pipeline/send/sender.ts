@@ -3,7 +3,7 @@
 //
 //   accepted ─▶ settle                    retry ─▶ same row again after a back-off, or Retry-After
 //   split    ─▶ smaller pieces            hold  ─▶ same row again after a minute
-//               (delivery.ts)
+//               (delivery.ts), each settled by itself
 //
 // A row that is still held then, or was retried in vain for long, is compared with a later one: where the back
 // end accepts that, the waiting one is the odd one, and is split instead of being in the way for ever. Order is
@@ -17,7 +17,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model.ts';
 import type { Queue } from '../queue/queue.ts';
-import { newJob, nextRequest, refuseNext, wakeJob, type Job } from './job.ts';
+import { newJob, nextRequest, refuseNext, restOf, wakeJob, type Job } from './job.ts';
 import type { SendMeter } from './send-meter.ts';
 import { SenderHealth, type SenderStatus } from './sender-health.ts';
 import type { SendResult, Transport } from './transport.ts';
@@ -38,6 +38,8 @@ export const RETRY_BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
 /** A back end that asks for a longer pause is asked again after this. */
 export const RETRY_AFTER_MS_MAX: number = 15 * 60_000;
 export const HOLD_MS = 60_000;
+/** While a flush is under way, a retry follows after this on average: its time may be short. */
+export const FLUSH_PAUSE_MS = 1000;
 /** After so many retries in vain a row is compared with a later one: it may be too large, or poison. */
 export const RETRIES_ALONE = 10;
 /** After so many later rows in vain the comparison starts anew with the next one. */
@@ -72,7 +74,8 @@ export class Sender {
   }
 
   /**
-   * Sends what there is, at once, without waiting out the pauses that are under way. True when the queue holds
+   * Sends what there is, at once, without waiting out the pauses that are under way, and tries again about once a
+   * second, or when the back end says. True when the queue holds
    * nothing more of the signal; false when the time is up or the back end holds us off: the rest stays queued.
    */
   async flush(timeoutMs: number): Promise<boolean> {
@@ -166,8 +169,7 @@ export class Sender {
       const result = await this.#attemptSurely(job);
       const isDecided = await this.#decide(job, result);
       if (delivery.isDone) return;
-      // Once split, what was accepted is known here only: the row must not be counted as evicted.
-      if (!delivery.isSplit) queue.unpin(delivery.row.id);
+      queue.unpin(delivery.row.id);
       if (!isDecided) await this.#pauseAfter(job, result);
     }
   }
@@ -221,7 +223,7 @@ export class Sender {
     return result;
   }
 
-  /** Takes an answer for the piece that was sent, if it is one; settles the row with the last of them. */
+  /** Takes an answer for the piece that was sent, if it is one, and settles what it decides about. */
   async #decide(job: Job, result: SendResult): Promise<boolean> {
     const { delivery } = job;
     if (result.kind === 'accepted') {
@@ -231,7 +233,7 @@ export class Sender {
       await refuseNext(job, result.reason, this.#options.clock.nowMs());
     } else return false;
     job.failureCount = 0;
-    if (delivery.isDone) await this.#settle(job);
+    await this.#settle(job);
     return true;
   }
 
@@ -265,9 +267,13 @@ export class Sender {
     return isAccepted;
   }
 
-  async #settle({ delivery }: Job): Promise<void> {
-    const { settlements, aside } = delivery.outcome();
-    await this.#options.queue.settle(delivery.row.id, settlements, aside);
+  /** At once, also of a row that is only partly done: what was accepted must not come again after a stop or a kill. */
+  async #settle(job: Job): Promise<void> {
+    const { delivery } = job;
+    const { settlements, aside } = delivery.takeOutcome();
+    if (settlements.length === 0) return;
+    const rest = delivery.isDone ? null : await restOf(job);
+    await this.#options.queue.settle(delivery.row.id, settlements, aside, rest);
     this.#options.meter.settled(settlements, aside);
   }
 
@@ -277,9 +283,15 @@ export class Sender {
       await this.#pause(job, 'holding', HOLD_MS);
       return;
     }
-    const backOffMs = backoffMs(RETRY_BACKOFF, job.failureCount, this.#options.random);
+    const backOffMs = this.#backOffMs(job);
     const askedMs = Math.min(result.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
     await this.#pause(job, 'retrying', Math.max(backOffMs, askedMs));
+  }
+
+  #backOffMs({ failureCount }: Job): number {
+    const { random } = this.#options;
+    if (this.#flushCount > 0) return FLUSH_PAUSE_MS * (0.5 + random());
+    return backoffMs(RETRY_BACKOFF, failureCount, random);
   }
 
   /** A row was accepted whole: whatever is older and held is so for its content. */

@@ -4,11 +4,13 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Commit, QueueOptions } from '../../../src/pipeline/queue/queue.ts';
+import type { BatchPart } from '../../../src/model.ts';
+import type { Commit, QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
-import { metricsBatch } from '../../support/otlp-requests.ts';
+import { metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
+  acceptPart,
   acceptRow,
   expectBalance,
   HOUR_MS,
@@ -46,6 +48,12 @@ function createStage(changes: Partial<QueueOptions> = {}): Stage {
   return { directory, options, queue, block, commitOf };
 }
 
+function partOf(row: QueueRow): BatchPart {
+  const [part] = row.parts;
+  if (part === undefined) throw new Error('no part');
+  return part;
+}
+
 async function stateOf(queue: SqliteQueue): Promise<string> {
   return String(await queue.readState('last', 'k'));
 }
@@ -65,6 +73,45 @@ test('what is held goes out from memory, behind what is in the file', async () =
   expect(await services(queue, 'metrics')).toEqual(['a']);
   expectBalance(queue);
   unblock();
+});
+
+test('a row that was settled in part is what is left of it, in memory and in the file', async () => {
+  const { directory, options, queue, block, commitOf } = createStage();
+  await queue.commit(commitOf('a'));
+  const unblock = block();
+  await queue.commit(commitOf('b'));
+  await queue.commit(commitOf('c'));
+  const [stored, held] = await queue.oldest('metrics', 2, NONE);
+  if (stored === undefined || held === undefined) throw new Error('no row');
+  // In pieces, as they are accepted: none of it can be written yet.
+  await acceptPart(queue, stored, 6);
+  await acceptPart(queue, { ...stored, parts: [{ ...partOf(stored), points: 6 }] }, 4);
+  await acceptPart(queue, held, 3);
+  const left = (await queue.oldest('metrics', 3, NONE)).map(row => [
+    partOf(row).service,
+    partOf(row).points,
+  ]);
+  expect(left).toEqual([
+    ['a', 4],
+    ['b', 3],
+    ['c', 10],
+  ]);
+  unblock();
+  await queue.close();
+  const again = SqliteQueue.open(options, directory);
+  onTestFinished(() => again.close());
+  const rows = await again.oldest('metrics', 3, NONE);
+  expect(rows.map(row => [partOf(row).service, partOf(row).points])).toEqual(left);
+  expect(rows.map(row => row.body)).toEqual([
+    metricsBytes('a', 4),
+    metricsBytes('b', 3),
+    metricsBytes('c', 10),
+  ]);
+  expect(rows[0]?.id).toBe(stored.id);
+  expect(again.account.get('a', 'point/accepted')).toBe(6);
+  expect(again.account.get('b', 'point/accepted')).toBe(7);
+  expect(again.stats('metrics').points).toBe(17);
+  expectBalance(again);
 });
 
 test('the file has it all once it can be written, in order, and a new process finds it', async () => {

@@ -47,6 +47,26 @@ export function shareFor(count: number): number {
   return count * oneRowBytes + oneRowBytes / 2;
 }
 
+/** Pins a row and accepts all of it but `left` points of its last service, which take its place. */
+export async function acceptPart(queue: Queue, row: QueueRow, left: number): Promise<void> {
+  expect(queue.pin(row.id)).toBe(true);
+  const settlements = row.parts.map(({ service, points }, i) => ({
+    service,
+    accepted: i === row.parts.length - 1 ? points - left : points,
+    rejected: 0,
+    setAside: 0,
+  }));
+  const { service = '' } = row.parts.at(-1) ?? {};
+  const body = metricsBytes(service, left);
+  const parts = [{ service, points: left, offset: 0, length: body.length }];
+  await queue.settle(row.id, settlements, [], {
+    encoding: 'none',
+    body,
+    rawBytes: body.length,
+    parts,
+  });
+}
+
 /** Pins and settles a row with all points accepted. */
 export async function acceptRow(queue: Queue, row: QueueRow): Promise<void> {
   expect(queue.pin(row.id)).toBe(true);
@@ -137,6 +157,41 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
         'point/set_aside': 2,
       });
       expect(await queue.readSetAside(10)).toEqual([aside]);
+      expectBalance(queue);
+    });
+
+    test('a row that is settled in part keeps its id, its place and its age with what is left', async () => {
+      const options = queueOptions();
+      queue = await open({
+        ...options,
+        config: { ...options.config, metrics: { maxBytes: shareFor(3), maxAgeMs: HOUR_MS } },
+      });
+      const now = options.clock.nowMs();
+      await queue.commit(commitOf(metricsBatch({ a: 4, b: 6 }, now - 5)));
+      await queue.commit(commitOf(metricsBatch({ c: 10 }, now)));
+      const [row, next] = await queue.oldest('metrics', 2, NONE);
+      if (row === undefined) throw new Error('no row');
+      await acceptPart(queue, row, 2);
+      const [rest] = await queue.oldest('metrics', 1, NONE);
+      const body = metricsBytes('b', 2);
+      expect(rest).toEqual({
+        ...row,
+        body,
+        rawBytes: body.length,
+        parts: [{ service: 'b', points: 2, offset: 0, length: body.length }],
+      });
+      expect((await queue.oldest('metrics', 2, NONE))[1]).toEqual(next);
+      expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 12, oldestAtMs: now - 5 });
+      expect(queue.account.get('b', 'point/accepted')).toBe(4);
+      expectBalance(queue);
+      // Still pinned: it is passed over until it is let go, and then costs what is left of it.
+      for (const id of ['d', 'e', 'f'])
+        await queue.commit(commitOf(metricsBatch({ [id]: 10 }, now)));
+      expect((await services(queue, 'metrics'))[0]).toBe('b');
+      queue.unpin(row.id);
+      for (const id of ['g', 'h']) await queue.commit(commitOf(metricsBatch({ [id]: 10 }, now)));
+      expect(queue.account.get('b', 'point/evicted')).toBe(2);
+      expect(queue.pin(row.id)).toBe(false);
       expectBalance(queue);
     });
 

@@ -58,7 +58,7 @@ test('a row that is accepted costs one request', () => {
   const { delivery, requestCount } = run(metricsBatch({ a: 3, b: 4 }, 0), () => false);
   expect(requestCount).toBe(1);
   expect(delivery.isDone).toBe(true);
-  expect(delivery.outcome()).toEqual({
+  expect(delivery.takeOutcome()).toEqual({
     settlements: [
       { service: 'a', accepted: 3, rejected: 0, setAside: 0 },
       { service: 'b', accepted: 4, rejected: 0, setAside: 0 },
@@ -73,7 +73,7 @@ test('one poisonous point of a thousand costs that point alone', () => {
     const { delivery, requestCount, taken } = run(batch, hasValue(value));
     expect(requestCount).toBeLessThanOrEqual(REQUESTS_MAX);
     expect(taken).toHaveLength(999);
-    const { settlements, aside } = delivery.outcome();
+    const { settlements, aside } = delivery.takeOutcome();
     expect(settlements).toEqual([{ service: 'a', accepted: 999, rejected: 0, setAside: 1 }]);
     expect(aside).toMatchObject([
       { signal: 'metrics', service: 'a', points: 1, reason: 'bad point', atMs: 99 },
@@ -121,7 +121,7 @@ test('samples that are too late for the back end cost those alone', () => {
   const services = Object.fromEntries(names.map((name, i) => [name, groups(i)]));
   const { delivery, requestCount } = runStrict(services);
   expect(requestCount).toBeLessThanOrEqual(REQUESTS_MAX);
-  for (const { accepted, setAside } of delivery.outcome().settlements)
+  for (const { accepted, setAside } of delivery.takeOutcome().settlements)
     expect([accepted, setAside]).toEqual([96, 30]);
 });
 
@@ -143,7 +143,7 @@ test('one bad point among the oldest costs that point alone, though order is ask
     point => isBad(point) && timeOf(point) === 41,
   );
   expect(requestCount).toBeLessThanOrEqual(REQUESTS_MAX);
-  expect(delivery.outcome().settlements.map(({ setAside }) => setAside)).toEqual([1, 0]);
+  expect(delivery.takeOutcome().settlements.map(({ setAside }) => setAside)).toEqual([1, 0]);
 });
 
 test('one poisonous log record of five hundred costs that record alone', () => {
@@ -154,7 +154,7 @@ test('one poisonous log record of five hundred costs that record alone', () => {
   );
   const { taken, delivery } = run(batch, point => point.includes('"line 123"'));
   expect(taken).toHaveLength(499);
-  expect(delivery.outcome().settlements).toEqual([
+  expect(delivery.takeOutcome().settlements).toEqual([
     { service: 'a', accepted: 499, rejected: 0, setAside: 1 },
   ]);
 });
@@ -162,7 +162,7 @@ test('one poisonous log record of five hundred costs that record alone', () => {
 test('the poison of one service costs the others nothing', () => {
   const batch = metricsBatch({ a: 50, b: 50, c: 1, d: 50 }, 0);
   const { delivery } = run(batch, point => point.includes('"stringValue":"c"'));
-  expect(delivery.outcome().settlements.filter(({ setAside }) => setAside > 0)).toEqual([
+  expect(delivery.takeOutcome().settlements.filter(({ setAside }) => setAside > 0)).toEqual([
     { service: 'c', accepted: 0, rejected: 0, setAside: 1 },
   ]);
 });
@@ -171,7 +171,7 @@ test('poison everywhere ends with the requests, and what is unsent then is set a
   const batch = metricsBatch({ a: 500, b: 500 }, 0);
   const { delivery, requestCount } = run(batch, () => true);
   expect(requestCount).toBe(REQUESTS_MAX);
-  const { settlements, aside } = delivery.outcome();
+  const { settlements, aside } = delivery.takeOutcome();
   expect(settlements.map(({ setAside }) => setAside)).toEqual([500, 500]);
   expect(aside.reduce((sum, { points }) => sum + points, 0)).toBe(1000);
   expect(aside[0]?.reason).toBe('not sent, 64 requests were spent: bad point');
@@ -182,7 +182,7 @@ test('with several poisonous points the largest pieces go first, so that little 
   const { delivery } = run(metricsBatch({ a: 1000 }, 0), point =>
     poison.some(value => hasValue(value)(point)),
   );
-  const [settlement] = delivery.outcome().settlements;
+  const [settlement] = delivery.takeOutcome().settlements;
   expect(settlement?.accepted).toBeGreaterThan(950);
 });
 
@@ -199,7 +199,7 @@ test('no point is lost or sent twice, whatever is refused', () => {
         poison.some(value => hasValue(value)(point)),
       );
       expect(requestCount).toBeLessThanOrEqual(REQUESTS_MAX);
-      const { settlements, aside } = delivery.outcome();
+      const { settlements, aside } = delivery.takeOutcome();
       for (const { service, accepted, rejected, setAside } of settlements)
         expect(accepted + rejected + setAside).toBe(named[service]);
       expect(new Set(taken).size).toBe(taken.length);
@@ -219,7 +219,7 @@ test('rejected points are shared out between the services, and never more than t
   ): void => {
     const delivery = new Delivery(rowOf(metricsBatch(points, 0)));
     delivery.accept(rejected);
-    const { settlements } = delivery.outcome();
+    const { settlements } = delivery.takeOutcome();
     expect(settlements.map(settlement => settlement.rejected)).toEqual(want);
     for (const { service, accepted, rejected } of settlements)
       expect(accepted + rejected).toBe(points[service]);
@@ -236,8 +236,43 @@ test('a row whose payload cannot be read is set aside whole', () => {
   const delivery = new Delivery(rowOf(metricsBatch({ a: 3, b: 4 }, 0)));
   delivery.refuse('no', 99, null);
   expect(delivery.isDone).toBe(true);
-  expect(delivery.outcome().settlements.map(({ setAside }) => setAside)).toEqual([3, 4]);
-  expect(delivery.outcome().aside.map(({ sample }) => sample.length)).toEqual([0, 0]);
+  const { settlements, aside } = delivery.takeOutcome();
+  expect(settlements.map(({ setAside }) => setAside)).toEqual([3, 4]);
+  expect(aside.map(({ sample }) => sample.length)).toEqual([0, 0]);
+});
+
+test('at every step, what was taken, what was set aside and what is left is the row, each point once', () => {
+  const counts = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 4 });
+  const property = fc.property(counts, fc.infiniteStream(fc.boolean()), (points, answers) => {
+    const services = Object.fromEntries(points.map((count, i) => [`s${i}`, count]));
+    const batch = metricsBatch(services, 0);
+    const all = flatPoints('metrics', batch.payload);
+    const delivery = new Delivery(rowOf(batch));
+    const gone: string[] = [];
+    for (let piece = delivery.next(); piece !== undefined; piece = delivery.next()) {
+      const sent = flatPoints('metrics', delivery.isSplit ? pieceBytes(piece) : batch.payload);
+      const isTaken = answers.next().value;
+      if (isTaken) delivery.accept(0);
+      else delivery.refuse('no', 99, batch.payload);
+      if (isTaken) gone.push(...sent);
+      const { aside } = delivery.takeOutcome();
+      // Within so few answers only single points are set aside: the sample is the whole.
+      for (const { sample } of aside) gone.push(...flatPoints('metrics', sample));
+      const rest = delivery.rest();
+      expect(rest.map(({ service }) => service)).toEqual([
+        ...new Set(Object.keys(services).filter(id => rest.some(slice => slice.service === id))),
+      ]);
+      const left = rest.flatMap(slice => {
+        const found = flatPoints('metrics', slice.bytes);
+        expect(found).toHaveLength(slice.points);
+        return found;
+      });
+      expect([...gone, ...left].sort()).toEqual([...all].sort());
+      // In the order of the row.
+      expect(left).toEqual(all.filter(point => left.includes(point)));
+    }
+  });
+  fc.assert(property, { numRuns: 50 });
 });
 
 test('a sample is bounded: the first point where all is too much, nothing where that is', () => {
@@ -250,7 +285,7 @@ test('a sample is bounded: the first point where all is too much, nothing where 
     );
     const delivery = new Delivery(rowOf(batch));
     while (!delivery.isDone) delivery.refuse('no', 99, batch.payload);
-    const { aside } = delivery.outcome();
+    const { aside } = delivery.takeOutcome();
     for (const { sample } of aside) {
       expect(sample.length).toBeLessThanOrEqual(SAMPLE_BYTES_MAX);
       expect(flatPoints('logs', sample)).toHaveLength(want);

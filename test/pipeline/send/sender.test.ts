@@ -4,7 +4,12 @@ import { createLogger } from '../../../src/lib/log.ts';
 import { MemoryQueue } from '../../../src/pipeline/queue/memory-queue.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import { SendMeter } from '../../../src/pipeline/send/send-meter.ts';
-import { HOLD_MS, RETRIES_ALONE, Sender } from '../../../src/pipeline/send/sender.ts';
+import {
+  FLUSH_PAUSE_MS,
+  HOLD_MS,
+  RETRIES_ALONE,
+  Sender,
+} from '../../../src/pipeline/send/sender.ts';
 import { BackEnd, type Answer, type ReceivedRequest } from '../../support/back-end.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { flatPoints, metricsBatch } from '../../support/otlp-requests.ts';
@@ -87,6 +92,15 @@ async function until(condition: () => boolean): Promise<void> {
 async function pauseMs(): Promise<number> {
   await until(() => sender.status().nextAttemptAtMs !== null && clock.sleeps().length === 1);
   return clock.sleeps()[0] ?? 0;
+}
+
+/** The same where others sleep, too. */
+async function dueInMs(): Promise<number> {
+  const { nextAttemptAtMs } = await vi.waitUntil(() => {
+    const status = sender.status();
+    return status.state === 'retrying' && status;
+  });
+  return (nextAttemptAtMs ?? 0) - clock.nowMs();
 }
 
 /** Lets the current pause pass, and waits for the next one or for the end of the work. */
@@ -496,16 +510,70 @@ describe('split', () => {
       taken.push(...points);
       return { status: 200 };
     };
-    await put({ a: 100 }, NEARLY_OLD_MS);
+    await put({ a: 100 });
+    await put({ b: 1 });
     sender.start();
     await pauseMs();
-    // Meanwhile the queue may not count the row as evicted: parts of it are accepted.
-    await clock.advance(AGEING_MS);
-    await put({ b: 1 });
     await passPause();
     await until(isSettled);
     expect(new Set(taken).size).toBe(taken.length);
     expect(queue.account.get('a', 'point/accepted')).toBe(99);
+    expect(queue.account.get('a', 'point/set_aside')).toBe(1);
+    expectBalance(queue);
+  });
+
+  test('what is too old in the middle of a split is given up, but for what was accepted', async () => {
+    backEnd.answer = ({ raw }, i) => {
+      if (i === 2) return { status: 503 };
+      return { status: flatPoints('metrics', raw).length > 50 ? 413 : 200 };
+    };
+    await put({ a: 100 }, NEARLY_OLD_MS);
+    sender.start();
+    await pauseMs();
+    await clock.advance(AGEING_MS);
+    await put({ b: 1 });
+    await passPause();
+    await until(isSettled);
+    expect(queue.account.get('a', 'point/accepted')).toBe(50);
+    expect(queue.account.get('a', 'point/evicted')).toBe(50);
+    expectBalance(queue);
+  });
+
+  test('a stop in the middle of a split leaves what is not settled, in its place', async () => {
+    const isPoison = (point: string): boolean => point.includes('"asDouble":5}');
+    const taken: string[] = [];
+    let isDown = false;
+    backEnd.answer = ({ raw }) => {
+      const points = flatPoints('metrics', raw);
+      if (isDown) return { status: 503 };
+      if (points.some(isPoison)) return { status: 400, body: 'a bad point' };
+      taken.push(...points);
+      // Down for the process that splits, from the second piece that was accepted on.
+      isDown = taken.length > 50;
+      return { status: 200 };
+    };
+    await put({ a: 100 });
+    await put({ b: 1 });
+    sender.start();
+    await pauseMs();
+    await sender.close();
+    const acceptedCount = taken.length;
+    expect(queue.account.get('a', 'point/accepted')).toBe(acceptedCount);
+    expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 101 - acceptedCount });
+    expectBalance(queue);
+    isDown = false;
+    backEnd.answer = ({ raw }) => {
+      const points = flatPoints('metrics', raw);
+      if (points.some(isPoison)) return { status: 400, body: 'a bad point' };
+      taken.push(...points);
+      return { status: 200 };
+    };
+    sender = createSender();
+    sender.start();
+    await until(isSettled);
+    expect(new Set(taken).size).toBe(taken.length);
+    expect(taken).toHaveLength(100);
+    expect(taken.at(-1)).toContain('"stringValue":"b"');
     expect(queue.account.get('a', 'point/set_aside')).toBe(1);
     expectBalance(queue);
   });
@@ -541,6 +609,49 @@ describe('flush and close', () => {
     sender.start();
     await pauseMs();
     expect(await sender.flush(SECOND_MS)).toBe(true);
+  });
+
+  test('a flush tries again about once a second, however long the back end was away', async () => {
+    backEnd.answer = () => ({ status: 503 });
+    await put({ a: 1 });
+    sender.start();
+    for (let i = 0; i < 8; i++) await passPause();
+    expect(await pauseMs()).toBe(30 * SECOND_MS);
+    const flushed = sender.flush(10 * SECOND_MS);
+    expect(await dueInMs()).toBe(FLUSH_PAUSE_MS);
+    const before = backEnd.requests.length;
+    await clock.advance(FLUSH_PAUSE_MS);
+    await until(() => backEnd.requests.length > before);
+    expect(await dueInMs()).toBe(FLUSH_PAUSE_MS);
+    backEnd.answer = () => ({ status: 200 });
+    await clock.advance(FLUSH_PAUSE_MS);
+    expect(await flushed).toBe(true);
+  });
+
+  test('the pauses of a flush are spread, and never near nothing', async () => {
+    for (const jitter of [0, 0.999]) {
+      await sender.close();
+      sender = createSender({ random: () => jitter });
+      backEnd.answer = () => ({ status: 503 });
+      await put({ a: 1 });
+      const flushed = sender.flush(10 * SECOND_MS);
+      sender.start();
+      expect(await dueInMs()).toBe(FLUSH_PAUSE_MS * (0.5 + jitter));
+      await clock.advance(10 * SECOND_MS);
+      await flushed;
+    }
+  });
+
+  test('a flush waits as long as the back end asks for', async () => {
+    backEnd.answer = (_, i) =>
+      i === 0 ? { status: 429, headers: { 'retry-after': '7' } } : { status: 200 };
+    await put({ a: 1 });
+    const flushed = sender.flush(10 * SECOND_MS);
+    sender.start();
+    expect(await dueInMs()).toBe(7 * SECOND_MS);
+    await clock.advance(7 * SECOND_MS);
+    expect(await flushed).toBe(true);
+    expect(backEnd.requests).toHaveLength(2);
   });
 
   test('a flush ends at its deadline', async () => {

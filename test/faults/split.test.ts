@@ -1,0 +1,63 @@
+// The back end takes small requests only, so that every batch goes out in pieces, and the program ends in the middle of
+// them. What was accepted does not come again, but for the one piece whose answer the program could not note.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { FAILPOINTS } from '../../src/lib/failpoint.ts';
+import type { Behaviour } from './support/sink.ts';
+import { Stage } from './support/stage.ts';
+
+/** How often processes are killed. */
+const KILLS = Number(process.env['KILLS'] ?? 10);
+
+/** Points that the back end takes at once. */
+const PIECE_POINTS_MAX = 20;
+/** Over all that one batch needs. */
+const PLACES: readonly (typeof FAILPOINTS)[number][] = [
+  'send-answered',
+  'settle-begun',
+  'settle-removed',
+  'settle-done',
+];
+/** The places at which an answer has come that is not in the file. */
+const UNNOTED: readonly string[] = PLACES.slice(0, 3);
+
+const TOO_LARGE: Behaviour = { kind: 'refuse', status: 413 };
+
+test('killed in the middle of a batch', async () => {
+  await using stage = await Stage.create({ name: 'split, killed' });
+  const { sink, bridge, ledger } = stage;
+  sink.inspect = points => (points.length > PIECE_POINTS_MAX ? TOO_LARGE : null);
+  let unnotedKills = 0;
+  for (let i = 0; i < KILLS; i++) {
+    const place = PLACES[i % PLACES.length] ?? 'settle-done';
+    // The first piece, one in the middle, one late.
+    const life = bridge.start({ failpoint: `${place}@${String(2 + 3 * (i % 4))}` });
+    await Promise.race([life.finished, sleep(30_000)]);
+    await stage.kill(life);
+    const unsettled = ledger.received - bridge.account().accepted;
+    expect(unsettled, place).toBeLessThanOrEqual(UNNOTED.includes(place) ? PIECE_POINTS_MAX : 0);
+    unnotedKills += unsettled > 0 ? 1 : 0;
+  }
+  await bridge.finish();
+  const { duplicates } = stage.judge({ kills: KILLS });
+  expect(duplicates).toBeLessThanOrEqual(unnotedKills * PIECE_POINTS_MAX);
+});
+
+test('stopped in the middle of a batch', async () => {
+  await using stage = await Stage.create({ name: 'split, stopped' });
+  const { sink, bridge } = stage;
+  let takenCount = 0;
+  sink.inspect = points => {
+    if (takenCount >= 3) return { kind: 'refuse', status: 401 };
+    if (points.length > PIECE_POINTS_MAX) return TOO_LARGE;
+    takenCount++;
+    return null;
+  };
+  const life = bridge.start();
+  await stage.until('some pieces are taken', () => takenCount >= 3);
+  await life.stop();
+  sink.inspect = points => (points.length > PIECE_POINTS_MAX ? TOO_LARGE : null);
+  await bridge.finish();
+  expect(stage.judge()).toMatchObject({ duplicates: 0, lostAnswers: 0 });
+});
