@@ -69,7 +69,7 @@ export class Supervisor {
     while (!stop.aborted) {
       const nap = new AbortController();
       const signal = AbortSignal.any([stop, nap.signal]);
-      await Promise.race([this.#options.clock.sleep(LOOK_MS, signal), hangUp.wait(seen)]);
+      await Promise.race([this.#options.clock.sleep(LOOK_MS, signal), hangUp.wait(seen, signal)]);
       nap.abort();
       const isAsked = hangUp.rings !== seen;
       seen = hangUp.rings;

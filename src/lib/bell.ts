@@ -3,7 +3,7 @@
 
 export class Bell {
   #rings = 0;
-  #waiters: (() => void)[] = [];
+  #waiters = new Set<() => void>();
 
   /** How often it has rung: what `wait` wants to know. */
   get rings(): number {
@@ -13,13 +13,29 @@ export class Bell {
   ring(): void {
     this.#rings++;
     const waiters = this.#waiters;
-    this.#waiters = [];
+    this.#waiters = new Set();
     for (const wake of waiters) wake();
   }
 
-  /** Resolves at the first ring after `seen`, at once when that has been already. */
-  wait(seen: number): Promise<void> {
-    if (this.#rings !== seen) return Promise.resolve();
-    return new Promise(resolve => this.#waiters.push(resolve));
+  /** How many wait now. */
+  get waiting(): number {
+    return this.#waiters.size;
+  }
+
+  /**
+   * Resolves at the first ring after `seen`, at once when that has been already, and when the signal is aborted:
+   * whoever waits for something else as well and gives up has to say so, or the waits pile up.
+   */
+  wait(seen: number, signal?: AbortSignal): Promise<void> {
+    if (this.#rings !== seen || signal?.aborted === true) return Promise.resolve();
+    return new Promise(resolve => {
+      const wake = (): void => {
+        this.#waiters.delete(wake);
+        signal?.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#waiters.add(wake);
+      signal?.addEventListener('abort', wake, { once: true });
+    });
   }
 }

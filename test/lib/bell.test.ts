@@ -24,3 +24,17 @@ test('a ring between looking and waiting is not lost', async () => {
   await bell.wait(seen);
   expect(bell.rings).toBe(seen + 1);
 });
+
+test('a wait that is given up leaves nothing behind', async () => {
+  const bell = new Bell();
+  const over = new AbortController();
+  const waits = [bell.wait(0, over.signal), bell.wait(0, over.signal), bell.wait(0)];
+  expect(bell.waiting).toBe(3);
+  over.abort();
+  await Promise.all(waits.slice(0, 2));
+  expect(bell.waiting).toBe(1);
+  await bell.wait(0, over.signal);
+  bell.ring();
+  await Promise.all(waits);
+  expect(bell.waiting).toBe(0);
+});
