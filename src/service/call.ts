@@ -46,7 +46,8 @@ export interface Call {
   readonly body: string | null;
   /** True when it has neither body nor query that the service could find wrong. */
   readonly isPlain: boolean;
-  /** Monotonic. */
+  readonly timeoutMs: number;
+  /** Monotonic: `timeoutMs` after the call began. */
   readonly deadlineMs: number;
   readonly maxBodyBytes: number;
   readonly priority: Priority;
@@ -73,6 +74,7 @@ export function prepareCall(
   options: GetOptions & JsonOptions & Partial<DownloadOptions>,
   base: CallBase,
 ): Call {
+  const { timeoutMs = base.timeoutMs } = options;
   if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
   // Parsed, so that a letter which HTTP cannot carry is percent-encoded instead of refused.
   const url = new URL(`${base.url}${path}`);
@@ -84,7 +86,8 @@ export function prepareCall(
     accept: options.accept,
     body: options.body === undefined ? null : JSON.stringify(options.body),
     isPlain: options.body === undefined && Object.keys(options.query ?? {}).length === 0,
-    deadlineMs: base.nowMs + (options.timeoutMs ?? base.timeoutMs),
+    timeoutMs,
+    deadlineMs: base.nowMs + timeoutMs,
     maxBodyBytes: options.maxBodyBytes ?? BODY_BYTES_MAX,
     priority: options.priority ?? 'command',
     signal: options.signal,

@@ -37,6 +37,8 @@ export interface ExchangeOptions {
   readonly clock: Clock;
   /** For everything: waiting for a connection, the answer's head, and the last byte of its body. */
   readonly timeoutMs: number;
+  /** What the call was given at its beginning, of which `timeoutMs` is left: the one that a message names. */
+  readonly wholeTimeoutMs: number;
   /** Without a byte for this long it is over, too; `timeoutMs` when null. */
   readonly idleTimeoutMs: number | null;
   readonly signal?: AbortSignal | undefined;
@@ -217,7 +219,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #timeOut(): void {
     if (this.#isSettled) return;
     const reason = this.#phase === 'connect' ? 'connect_timeout' : 'timeout';
-    this.#fail({ reason, detail: `${Math.round(this.#options.timeoutMs)} ms` });
+    this.#fail({ reason, detail: `${Math.round(this.#options.wholeTimeoutMs)} ms` });
   }
 
   #fail(fault: Fault): void {

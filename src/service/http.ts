@@ -232,6 +232,7 @@ class Door implements ServiceHttp {
         body: call.body,
         clock: this.#clock,
         timeoutMs: Math.max(this.#remainingMs(call), 1),
+        wholeTimeoutMs: call.timeoutMs,
         signal: call.signal,
         bodyBytesMax: call.maxBodyBytes,
         into: call.into,

@@ -113,7 +113,9 @@ describe('chat', () => {
   test('is given up after its own time', async () => {
     await using service = await scriptedService(() => ({ isSilent: true }));
     const result = await service.client.agent.chat(QUESTION, { timeoutMs: 1000 });
-    expect(result).toMatchObject({ error: { kind: 'timeout', isOutcomeUnknown: true } });
+    // The time that it was given, not what was left of it when the request went out.
+    const message = expect.stringContaining('(1000 ms)') as unknown;
+    expect(result).toMatchObject({ error: { kind: 'timeout', isOutcomeUnknown: true, message } });
   });
 });
 
