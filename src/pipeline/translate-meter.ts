@@ -11,6 +11,7 @@ export class TranslateMeter {
   readonly #points: Counter;
   readonly #stale: Counter;
   readonly #drift: Counter;
+  readonly #skew: Counter;
   /** Why each service is down; '' while it is up. */
   readonly #reasons = new Map<string, string>();
 
@@ -40,6 +41,11 @@ export class TranslateMeter {
       'Names and types by which a page came to differ from the catalog, by kind.',
       ['kind'],
     );
+    this.#skew = counters.gauge(
+      'prom2otlp_service_clock_skew_seconds',
+      'By how much the clock of this machine is ahead of the one that the service answers by (`Date`); negative: behind.',
+      ['service'],
+    );
     const up = counters.gauge(
       'prom2otlp_service_up',
       '1 when the last scrape of the service was good, else 0 with the reason.',
@@ -66,6 +72,8 @@ export class TranslateMeter {
     for (const service of derived.services) {
       this.#points.add(service.points, service.id);
       this.#stale.add(service.stalePoints, service.id);
+      if (!Number.isNaN(derived.clockSkewMs))
+        this.#skew.set(derived.clockSkewMs / 1000, service.id);
       this.#reasons.set(service.id, service.isUp ? '' : service.reason);
     }
   }

@@ -60,3 +60,9 @@ export const SOURCE_STALE: Advice = {
   message: 'its timestamps stand still: the service shows the same values again and again',
   hint: 'Its series are marked as ended until it moves again. Look at the state of the service.',
 };
+
+/** Our clock and the service's are far apart. */
+export const CLOCK_SKEWED: Advice = {
+  message: 'the clock of this machine and the one of the service differ',
+  hint: 'Set the clock of this machine: samples without a timestamp, and the series up and scrape_*, get its time.',
+};

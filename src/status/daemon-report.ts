@@ -87,6 +87,7 @@ function targetReport(daemon: Daemon, log: TargetLog, index: number): TargetRepo
     firstProblem: problem ?? null,
     series: table.count - table.free.length,
     path: last?.path ?? null,
+    clockSkewMs: last?.clockSkewMs ?? null,
     drift: Object.fromEntries(log.drift),
   };
 }

@@ -2,9 +2,9 @@
 // /status.json. Nothing is remembered: a problem is gone with the report that no longer shows it. What the account
 // has counted since the queue was created is told as a warning for as long as that lasts.
 
-import { formatAge, formatBytes, formatCount } from '../lib/format.ts';
+import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import type { Family } from '../model.ts';
-import { DROP_ADVICE, SERVICE_ADVICE, SOURCE_STALE, type Advice } from './advice.ts';
+import { CLOCK_SKEWED, DROP_ADVICE, SERVICE_ADVICE, SOURCE_STALE, type Advice } from './advice.ts';
 import type {
   QueueReport,
   SenderReport,
@@ -13,6 +13,7 @@ import type {
   StatusReport,
   TargetReport,
 } from './status-report.ts';
+import { isSkewed } from './target-log.ts';
 
 /** `error`: data is missing or waits. `warning`: data was lost or soon will be. `note`: worth knowing. */
 export type Severity = 'error' | 'warning' | 'note';
@@ -81,11 +82,16 @@ function reloadProblems({ reload }: StatusReport): readonly StatusProblem[] {
 }
 
 function targetProblems(target: TargetReport): readonly StatusProblem[] {
-  const { name, state, lastReason, lastMessage, badLines, firstProblem } = target;
+  const { name, state, lastReason, lastMessage, badLines, firstProblem, clockSkewMs } = target;
   const found: StatusProblem[] = [];
   if (state === 'down' || state === 'auth') {
     const message = lastMessage === '' ? `cannot be scraped: ${lastReason}` : lastMessage;
     found.push(problem('error', name, { message, hint: sentence(target.hint) }));
+  }
+  if (isSkewed(clockSkewMs)) {
+    const where = clockSkewMs > 0 ? 'ahead' : 'behind';
+    const message = `${CLOCK_SKEWED.message}: ours is ${formatDuration(Math.abs(clockSkewMs))} ${where}`;
+    found.push(problem('warning', name, { message, hint: CLOCK_SKEWED.hint }));
   }
   if (badLines > 0) {
     const first =

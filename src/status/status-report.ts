@@ -78,6 +78,8 @@ export interface TargetReport {
   readonly series: number;
   /** How the last page was read: as a whole, or only where it differs from the one before. */
   readonly path: 'full' | 'repeating' | null;
+  /** By how much our clock is ahead of the service's, by its last answer; null where that does not say. */
+  readonly clockSkewMs: number | null;
   /** What the last good page has against the catalog, per family that is on it. */
   readonly drift: Readonly<Partial<Record<Family, FamilyDrift>>>;
 }

@@ -9,7 +9,9 @@ import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/targets.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
 import type { DriftReport } from '../pipeline/derive/drift-report.ts';
+import { SKEW_MS_MAX } from '../pipeline/derive/page-time.ts';
 import type { Translated } from '../pipeline.ts';
+import { CLOCK_SKEWED } from './advice.ts';
 
 /** The last scrape of a target. Times are wall clock, in milliseconds. */
 export interface LastScrape {
@@ -27,6 +29,8 @@ export interface LastScrape {
   /** Samples by service and fate, as for the account. */
   readonly reads: Translated['derived']['reads'];
   readonly path: Translated['path'];
+  /** By how much our clock is ahead of the service's; null where that does not say. */
+  readonly clockSkewMs: number | null;
 }
 
 export class TargetLog {
@@ -66,6 +70,7 @@ export class TargetLog {
       services: derived.services,
       reads: derived.reads,
       path: translated.path,
+      clockSkewMs: Number.isNaN(derived.clockSkewMs) ? null : derived.clockSkewMs,
     };
     if (derived.drift !== null) this.drift = derived.drift.families;
     this.#report(last);
@@ -92,6 +97,14 @@ export class TargetLog {
           'dropped lines of the page that cannot be read; the first is named',
         ),
       );
+    const { clockSkewMs } = last;
+    if (isSkewed(clockSkewMs))
+      this.#throttle.run(`clock ${target}`, swallowed =>
+        this.#logger.warn(
+          { target, clockSkewMs, hint: CLOCK_SKEWED.hint, swallowed },
+          CLOCK_SKEWED.message,
+        ),
+      );
     for (const service of last.services) this.#reportService(service, last.reason);
   }
 
@@ -102,6 +115,11 @@ export class TargetLog {
     if (reason === '') this.#logger.info({ service: id }, 'the service is back on the page');
     else this.#logger.warn({ service: id, reason }, 'the service is down on a page that is good');
   }
+}
+
+/** True when our clock and the service's are too far apart not to be told. */
+export function isSkewed(clockSkewMs: number | null): clockSkewMs is number {
+  return clockSkewMs !== null && Math.abs(clockSkewMs) > SKEW_MS_MAX;
 }
 
 function reasonOf(scrape: ScrapeResult, translated: Translated): string {

@@ -43,4 +43,18 @@ describe.skipIf(noClock !== null).concurrent('the wall clock is set', () => {
         await stage.end(second);
         stage.judge({ kills: 1 });
       });
+
+  test('wrong from the start, it is told, and stamped samples keep their times', async () => {
+    using clock = new WallClock();
+    clock.set(-DAYS);
+    await using stage = await Stage.create({ name: 'clock wrong from the start' });
+    const life = stage.bridge.start({ environment: clock.environment });
+    await life.ready();
+    await stage.deliveries(2);
+    const words = (await life.status()).problems.map(({ message }) => message).join();
+    expect(words).toContain(`ours is ${String(DAYS)} d behind`);
+    expect(life.stderr).toContain('the clock of this machine and the one of the service differ');
+    await stage.end(life);
+    stage.judge();
+  });
 });

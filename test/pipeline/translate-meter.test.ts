@@ -35,3 +35,21 @@ test('every sample is counted by service and fate, bad lines too', () => {
     'prom2otlp_derive_samples_total{service="local",fate="used"} 1',
   ]);
 });
+
+test('by how much our clock is ahead is shown for each service, and stays while the service does not answer', () => {
+  const counters = new Counters();
+  const meter = new TranslateMeter(counters);
+  const target = new Target();
+  const skews: (string | undefined)[] = [];
+  const count = ({ translated: { page, derived } }: ReturnType<Target['page']>): void => {
+    meter.count(page, derived);
+    const lines = renderCounters(counters).split('\n');
+    skews.push(lines.find(line => line.startsWith('prom2otlp_service_clock_skew_seconds{')));
+  };
+  count(target.page(60, 'x 1\n'));
+  count(target.page(120, 'x 1\n', { server: 120 + 3600 }));
+  count(target.fail(180, 'timeout'));
+  count(target.page(240, 'x 1\n', { server: 239 }));
+  const line = 'prom2otlp_service_clock_skew_seconds{service="local"}';
+  expect(skews).toEqual([undefined, `${line} -3600`, `${line} -3600`, `${line} 1`]);
+});

@@ -81,6 +81,16 @@ describe('targets', () => {
     );
   });
 
+  test('clocks that differ by minutes are told, with which way', () => {
+    const about = (clockSkewMs: number | null): readonly string[] =>
+      told({ targets: [sampleTarget({ name: 'x', clockSkewMs })] });
+    expect(about(3 * 86_400_000)[0]).toContain(
+      'warning x: the clock of this machine and the one of the service differ: ours is 3 d ahead | Set the clock',
+    );
+    expect(about(-6 * 60_000)[0]).toContain('ours is 6 min behind');
+    for (const fine of [null, 0, 4 * 60_000, -4 * 60_000]) expect(about(fine)).toEqual([]);
+  });
+
   test('types against the catalog and damaged names are notes; new names are none', () => {
     const list = <Item>(...items: Item[]): { count: number; items: Item[] } => ({
       count: items.length,

@@ -92,6 +92,7 @@ export function sampleTarget(changes: Partial<TargetReport> = {}): TargetReport 
     firstProblem: null,
     series: 1204,
     path: 'repeating',
+    clockSkewMs: 400,
     drift: {},
     ...changes,
   };

@@ -14,7 +14,7 @@ import { type DriftReport, reportDrift } from './drift-report.ts';
 import { forgetRows, keepMsOf } from './forget.ts';
 import { judgeCompounds, judgeRows, type Judging } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
-import { readPageTime } from './page-time.ts';
+import { clockSkewMs, readPageTime } from './page-time.ts';
 import { judgeRepeats } from './repeats.ts';
 import { resolveRows, serviceOf } from './resolve.ts';
 import { restoreRows } from './state.ts';
@@ -64,6 +64,8 @@ export interface DeriveReport {
   readonly reads: readonly SampleCount[];
   /** What the page says against the catalog, or null when that is what the one before said. */
   readonly drift: DriftReport | null;
+  /** By how much our clock is ahead of the service's; NaN where that does not say. */
+  readonly clockSkewMs: number;
 }
 
 /** Derives one page; yields between slices and returns the report. */
@@ -105,7 +107,7 @@ export function* derive(
   forgetRows(table, gone);
   const services = outcomesOf(judging, scrape);
   const drift = report === null ? null : reportDrift(table, options);
-  return { services, reads, drift };
+  return { services, reads, drift, clockSkewMs: clockSkewMs(scrape) };
 }
 
 /** There is no page to decode, or it cannot be used: nothing of it, or of the one before, is on this page. */

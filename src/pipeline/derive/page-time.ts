@@ -9,6 +9,9 @@ import type { PageClock } from '../../table-memory.ts';
 /** A timestamp further ahead of the scrape than this is no time to believe. */
 export const FUTURE_MS_MAX: number = 10 * 60_000;
 
+/** From here on our clock and the service's are told to differ: far more than an answer takes. See docs/decisions/0031. */
+export const SKEW_MS_MAX: number = 5 * 60_000;
+
 /** The times of one page, in ms since the epoch, but for `monotonicMs`. */
 export interface PageTime {
   /** Time of what has no time of its own. It goes back only when the clock was set back by more than FUTURE_MS_MAX. */
@@ -29,6 +32,11 @@ export function readPageTime(clock: PageClock, scrape: ScrapeTime): PageTime {
   Object.assign(clock, { nowMs, monotonicMs, serverAtMs });
   const latestMs = serverAtMs > nowMs ? serverAtMs : nowMs;
   return { nowMs, futureMs: latestMs + FUTURE_MS_MAX, monotonicMs };
+}
+
+/** By how much our clock is ahead of the service's; NaN where that does not say. An answer's way is a part of it. */
+export function clockSkewMs({ startedAtMs, serverAtMs }: ScrapeTime): number {
+  return startedAtMs - serverAtMs;
 }
 
 /** The wall clock, unless it was set: NaN in what is known of before makes every comparison false. */
