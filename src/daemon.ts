@@ -60,7 +60,8 @@ export class Daemon {
   /** null where no backups are watched. */
   readonly watch: Watch | null;
   readonly startedAtMs: number;
-  readonly #options: DaemonOptions;
+  readonly logger: Logger;
+  readonly #clock: Clock;
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
   readonly #pipeline: Pipeline;
@@ -73,33 +74,30 @@ export class Daemon {
   #isStopping = false;
   readonly #wasReady: boolean;
 
+  /** No function made here may name `former`: it would live as long as this one, and so would all before it. */
   private constructor(options: DaemonOptions, parts: DaemonParts) {
-    const { config, clock, logger, former } = options;
+    const { config, clock, logger } = options;
     const { counters, queue } = parts;
     this.config = config;
+    this.logger = logger;
+    this.#clock = clock;
     this.counters = counters;
     this.queue = queue;
     this.senders = parts.senders;
-    this.startedAtMs = former?.startedAtMs ?? clock.nowMs();
-    this.#wasReady = former?.hasCycled === true;
+    this.startedAtMs = options.former?.startedAtMs ?? clock.nowMs();
+    this.#wasReady = options.former?.hasCycled === true;
     this.#clients = parts.clients;
     const planned = config.metrics.isEnabled ? planTargets(config) : [];
     const throttle = new Throttle({ clock });
-    const { intervalMs } = config.metrics;
-    const timeline =
-      former?.config.metrics.intervalMs === intervalMs ? former.timeline : new Timeline(intervalMs);
+    const timeline = timelineOf(options);
     this.timeline = timeline;
-    this.targets = planned.map(
-      target =>
-        former?.unchanged(target, config) ?? new TargetLog(target, { clock, logger, throttle }),
-    );
+    this.targets = targetLogs(planned, options, throttle);
     this.logs = parts.openLogs?.({ options, parts, targets: this.targets }) ?? null;
     this.watch = parts.openWatch?.({ options, parts, targets: this.targets }) ?? null;
     const targets = this.targets.map(log =>
       pipelineTarget(log, { config, clock, parts, timeline }),
     );
     this.#pipelineTargets = targets;
-    this.#options = options;
     this.#startTelemetry = () =>
       parts.startTelemetry?.({ config, clock, counters, logger, throttle, queue }) ?? null;
     this.#live = registerLiveCounters({
@@ -110,11 +108,7 @@ export class Daemon {
       queue,
       senders: parts.senders,
     });
-    this.#schedule = new Schedule(planned, {
-      clock,
-      counters,
-      dueMs: target => former?.dueMs(target),
-    });
+    this.#schedule = scheduleOf(planned, options, counters);
     this.#pipeline = new Pipeline({
       targets,
       schedule: this.#schedule,
@@ -242,16 +236,12 @@ export class Daemon {
 
   /** When a target is scraped next, by the wall clock. */
   nextScrapeAtMs(index: number): number {
-    const { clock } = this.#options;
+    const clock = this.#clock;
     return clock.nowMs() + this.#schedule.dueMs(index) - clock.monotonicMs();
   }
 
   get isStopping(): boolean {
     return this.#isStopping;
-  }
-
-  get logger(): Logger {
-    return this.#options.logger;
   }
 
   /** True once every target has been scraped and translated for the first time; a reload does not take that back. */
@@ -277,7 +267,7 @@ export class Daemon {
 
   async #pullOnce(): Promise<void> {
     const over = new AbortController();
-    const timer = this.#options.clock.sleep(PULL_MS, over.signal).then(() => over.abort());
+    const timer = this.#clock.sleep(PULL_MS, over.signal).then(() => over.abort());
     await this.logs?.pull(over.signal);
     over.abort();
     await timer;
@@ -305,6 +295,33 @@ export interface DaemonParts {
   readonly startTelemetry: typeof startTelemetry | null;
   readonly openLogs: typeof openLogs | null;
   readonly openWatch: typeof openWatch | null;
+}
+
+function timelineOf({ config, former }: DaemonOptions): Timeline {
+  const { intervalMs } = config.metrics;
+  return former?.config.metrics.intervalMs === intervalMs
+    ? former.timeline
+    : new Timeline(intervalMs);
+}
+
+/** The memory of each target: the former one's where nothing has changed. */
+function targetLogs(
+  planned: readonly Target[],
+  { config, clock, logger, former }: DaemonOptions,
+  throttle: Throttle,
+): readonly TargetLog[] {
+  return planned.map(
+    target =>
+      former?.unchanged(target, config) ?? new TargetLog(target, { clock, logger, throttle }),
+  );
+}
+
+function scheduleOf(
+  planned: readonly Target[],
+  { clock, former }: DaemonOptions,
+  counters: Counters,
+): Schedule {
+  return new Schedule(planned, { clock, counters, dueMs: target => former?.dueMs(target) });
 }
 
 /** What comes of `make`; where it throws, senders that nobody will use are closed. */

@@ -1,0 +1,49 @@
+// What a reload leaves behind: nothing. Whether the former daemon can be collected is asked of the collector itself.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { Bell } from '../src/lib/bell.ts';
+import { systemClock as clock } from '../src/lib/clock.ts';
+import { Supervisor } from '../src/supervisor.ts';
+import { tempDirectory } from './support/program.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** Port 1 of this machine refuses at once. */
+const configText = (name: string): string =>
+  JSON.stringify({
+    api: { base_url: 'http://127.0.0.1:1', key: 'test-key' },
+    services: [{ id: 'dbpgf1', name }],
+    logs: { enabled: true },
+    backups: { enabled: true },
+    otlp: { endpoint: 'http://127.0.0.1:1', headers: { name } },
+    queue: { directory: null },
+    log: { level: 'error' },
+  });
+
+test('a daemon whose place was taken can be collected, over many reloads', async () => {
+  using directory = tempDirectory();
+  const file = directory.write('config.json', configText('0'));
+  const supervisor = await Supervisor.open({ file, environment: {}, clock });
+  const stop = new AbortController();
+  const running = supervisor.run(stop.signal, new Bell());
+  const former: WeakRef<object>[] = [];
+  for (let turn = 1; turn <= 3; turn++) {
+    former.push(new WeakRef(supervisor.daemon));
+    directory.write('config.json', configText(String(turn)));
+    await supervisor.reload();
+    expect(supervisor.lastReload?.mistakes).toEqual([]);
+  }
+  const isKept = (one: WeakRef<object>): boolean => one.deref() !== undefined;
+  for (let turn = 0; turn < 50 && former.some(isKept); turn++) {
+    await nextTurn();
+    collectGarbage();
+  }
+  expect(former.filter(isKept)).toHaveLength(0);
+  stop.abort();
+  await running;
+  await supervisor.daemon.stop(AbortSignal.abort());
+});
