@@ -60,7 +60,7 @@ function givenUpTable(givenUp: LogsReport['givenUp'], report: StatusReport): Htm
     givenUp,
     ({ at, service, type, archive, reason, file }) =>
       html`<tr><td>${age(report, at)}</td>
-<th scope="row">${archive}<small class="faint">${type} of ${service}</small></th>
+<th scope="row">${archive} <small class="faint">${type} of ${service}</small></th>
 <td>${reason}</td><td class="text">${file === null ? '–' : html`<code>${file}</code>`}</td></tr>
 `,
   );
