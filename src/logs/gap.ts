@@ -1,6 +1,7 @@
 // A stretch of time whose logs could not be had and were passed over. Each one is counted and sent as a log record
 // of its own, in the same commit that passes it over, so that the back end shows where something is missing.
 
+import type { ServiceConfig } from '../config/config.ts';
 import type { LogRecord } from '../pipeline/encode/logs.ts';
 import type { SetAsideReason } from './archive-state.ts';
 import type { Partition } from './partition.ts';
@@ -15,10 +16,13 @@ export type GapReason =
   /** An archive that was listed and never read is listed no more. */
   | 'vanished'
   /** A window of the least length could not be finished. */
-  | 'window';
+  | 'window'
+  /** From before a shard began to read the logs of a service, which another may have read until then. */
+  | 'first_start';
 
 export interface Gap {
   readonly partition: Partition;
+  /** From 0 where nobody knows from when on. */
   readonly span: Span;
   readonly reason: GapReason;
   /** The archive it concerns; '' where it is not about one. */
@@ -41,6 +45,7 @@ const TEXTS: Readonly<Record<GapReason, string>> = {
   retention: 'the service does not keep logs for so long',
   vanished: 'the archive was listed and then listed no more',
   window: 'the window could not be read to its end',
+  first_start: 'this shard is new to the service, and begins where logs.first_start says',
 };
 
 const SEVERITY_WARN = 13;
@@ -48,23 +53,35 @@ const SEVERITY_WARN = 13;
 /** What is sent for a gap; its time is the end of it. */
 export function gapRecord(gap: Gap): LogRecord {
   const { partition, span, reason, archive } = gap;
-  const from = new Date(span.fromMs).toISOString();
-  const to = new Date(span.toMs).toISOString();
+  const { from, to } = gapTimes(gap);
+  const time = from === null ? `up to ${to}` : `from ${from} to ${to}`;
   const of = partition.source === '' ? '' : ` of ${partition.source}`;
   return {
     timeMs: span.toMs,
     timeExtraNs: 0,
     severityNumber: SEVERITY_WARN,
     severityText: 'WARN',
-    body: `gap: ${partition.type || 'logs'}${of} from ${from} to ${to} may be missing: ${TEXTS[reason]}`,
+    body: `gap: ${partition.type || 'logs'}${of} ${time} may be missing: ${TEXTS[reason]}`,
     eventName: `${OWN_PREFIX}log.gap`,
     attributes: [
-      [`${OWN_PREFIX}gap.from`, from],
+      ...(from === null ? [] : [[`${OWN_PREFIX}gap.from`, from] as const]),
       [`${OWN_PREFIX}gap.to`, to],
       [`${OWN_PREFIX}gap.reason`, reason],
       ...(archive === '' ? [] : [[`${OWN_PREFIX}gap.archive`, archive] as const]),
     ],
   };
+}
+
+/** Its ends as people read them; `from` is null where nobody knows it. */
+export function gapTimes({ span }: Gap): { readonly from: string | null; readonly to: string } {
+  const from = span.fromMs === 0 ? null : new Date(span.fromMs).toISOString();
+  return { from, to: new Date(span.toMs).toISOString() };
+}
+
+/** The gap at the beginning of what a shard reads of a service: of all its types, where none is named. */
+export function firstStartGap(service: ServiceConfig, type: string, firstMs: number): Gap {
+  const partition = { service, source: '', server: '', type };
+  return { partition, span: { fromMs: 0, toMs: firstMs }, reason: 'first_start', archive: '' };
 }
 
 /** The same gap gives the same id. */

@@ -50,6 +50,8 @@ export const PARTITIONS_MAX = 10_000;
 
 export class Ledger {
   readonly #queue: Queue;
+  /** Services that have never been pulled. */
+  readonly fresh: ServiceConfig[] = [];
   readonly #services = new Map<string, ServiceDays>();
   readonly #partitions = new Map<string, PartitionArchives>();
   readonly #dirtyServices = new Set<string>();
@@ -160,6 +162,7 @@ export class Ledger {
     if (stored === null) {
       const openDayMs = dayOf(firstLowMs);
       this.setDays(service.id, { floorMs: firstLowMs, openDayMs, listedMs: null });
+      this.fresh.push(service);
       return;
     }
     const { floorMs, openDayMs, listedMs, partitions } = stored;

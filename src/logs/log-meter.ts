@@ -6,7 +6,7 @@ import type { Counters } from '../lib/counters.ts';
 import type { Logger } from '../lib/log.ts';
 import { Throttle } from '../lib/throttle.ts';
 import type { SetAsideReason } from './archive-state.ts';
-import type { Gap } from './gap.ts';
+import { type Gap, gapTimes } from './gap.ts';
 import type { Keeping } from './kept-archives.ts';
 import { createLogCounters, type LogCounters } from './log-counters.ts';
 import type { GivenUpStatus, PartitionStatus, PullProgress } from './log-status.ts';
@@ -165,7 +165,8 @@ export class LogMeter {
     );
   }
 
-  gap({ partition, span, reason }: Gap): void {
+  gap(gap: Gap): void {
+    const { partition, reason } = gap;
     // A gap of a whole service is of no partition.
     if (partition.type !== '') this.status(partition).gapCount++;
     this.#counters.gaps.add(1, partition.service.id, partition.type, reason);
@@ -174,8 +175,7 @@ export class LogMeter {
         service: partition.service.id,
         source: partition.source,
         type: partition.type,
-        from: new Date(span.fromMs).toISOString(),
-        to: new Date(span.toMs).toISOString(),
+        ...gapTimes(gap),
         reason,
       },
       'logs may be missing for this time',

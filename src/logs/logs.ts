@@ -63,6 +63,7 @@ export class Logs {
         config: config.logs,
         services,
         otherServiceCount: otherShards.serviceCount,
+        isSharded: config.shard.count > 1,
         api: new LogApi({
           client: clients.get(api),
           endpoints: config.logs.endpoints,

@@ -3,6 +3,7 @@
 
 import { ask } from './ask.ts';
 import { isCurrent } from './archive-state.ts';
+import { firstStartGap } from './gap.ts';
 import { Ledger } from './ledger.ts';
 import type { PullContext, PullRun } from './pull-context.ts';
 import type { PullEnd } from './pull-end.ts';
@@ -23,6 +24,13 @@ export async function openLedger(context: PullContext, run: PullRun): Promise<Le
     // From here on they have a floor, and the beginning is not looked for again.
     for (const { id } of services.filter(({ id }) => ledger.days(id).floorMs === 0))
       ledger.setDays(id, { floorMs: 1, openDayMs: firstDayMs, listedMs: null });
+  }
+  if (context.options.isSharded && firstMs > 0 && ledger.fresh.length > 0) {
+    const gaps = ledger.fresh.map(service => firstStartGap(service, '', firstMs));
+    const changes = ledger.allChanges();
+    const result = await context.storeGaps(gaps, changes, run.signal);
+    if (result !== 'stored') return { kind: result };
+    ledger.stored(changes);
   }
   for (const { partition, archives } of ledger.partitions()) {
     const isBehind = [...archives.values()].some(state => !isCurrent(state));

@@ -25,6 +25,8 @@ export interface PullContextOptions {
   readonly services: readonly ServiceConfig[];
   /** How many more services other shards take of the same API. */
   readonly otherServiceCount: number;
+  /** True where other processes read the logs of other services. */
+  readonly isSharded: boolean;
   readonly api: LogApi;
   readonly queue: Queue;
   readonly store: LogStore;

@@ -33,6 +33,8 @@ const ENTRY_BYTES = UID_BYTES + 8;
 
 export class RecordLedger {
   cursor: WindowCursor;
+  /** True where it has never been pulled. */
+  readonly isFresh: boolean;
   readonly #key: string;
   #segments: readonly StoredSegment[];
   readonly #seen = new Map<string, number>();
@@ -42,10 +44,15 @@ export class RecordLedger {
     readonly segments: readonly StoredSegment[];
   } = { records: [], segments: [] };
 
-  private constructor(key: string, cursor: WindowCursor, segments: readonly StoredSegment[]) {
+  private constructor(
+    key: string,
+    cursor: WindowCursor,
+    segments: readonly StoredSegment[] | null,
+  ) {
     this.#key = key;
     this.cursor = cursor;
-    this.#segments = segments;
+    this.isFresh = segments === null;
+    this.#segments = segments ?? [];
   }
 
   /** `start` is where it begins that has never been pulled. */
@@ -56,7 +63,7 @@ export class RecordLedger {
   ): Promise<RecordLedger> {
     const key = JSON.stringify([serviceId, type]);
     const stored = await readState<StoredCursor>(queue, `records/${key}`);
-    if (stored === null) return new RecordLedger(key, start, []);
+    if (stored === null) return new RecordLedger(key, start, null);
     const { lowMs, floorMs, sizeMs, failureCount, segments } = stored;
     const ledger = new RecordLedger(key, { lowMs, floorMs, sizeMs, failureCount }, segments);
     for (const { number } of segments) await ledger.#loadSegment(queue, number);

@@ -5,9 +5,9 @@
 import type { ServiceConfig } from '../config/config.ts';
 import type { Batch } from '../model.ts';
 import { isOfWindow } from './archive-listing.ts';
-import type { Gap } from './gap.ts';
+import { firstStartGap, type Gap } from './gap.ts';
 import { type ListFailure, listPages } from './list.ts';
-import type { StateChange } from './log-store.ts';
+import type { StateChange, StoreResult } from './log-store.ts';
 import { learnTime } from './open-ledger.ts';
 import { type Partition, partitionKey } from './partition.ts';
 import type { PullContext, PullRun } from './pull-context.ts';
@@ -90,9 +90,26 @@ export class RecordPuller {
       const ledgers = new Map<string, RecordLedger>();
       for (const { id } of services)
         ledgers.set(id, await RecordLedger.load(queue, [id, type], start));
-      scopes.push({ type, ledgers });
+      const scope = { type, ledgers };
+      const result = config.firstStart === 'beginning' ? 'stored' : await this.#begin(scope, run);
+      if (result !== 'stored') return { kind: result };
+      scopes.push(scope);
     }
     return scopes;
+  }
+
+  /** Tells, in a shard, from when on the logs are read of services that are new to it. */
+  async #begin({ type, ledgers }: Scope, run: PullRun): Promise<StoreResult> {
+    const { isSharded, services } = this.#context.options;
+    const gaps: Gap[] = [];
+    const changes: StateChange[] = [];
+    for (const service of services) {
+      const ledger = ledgers.get(service.id);
+      if (!isSharded || ledger?.isFresh !== true) continue;
+      gaps.push(firstStartGap(service, type, ledger.cursor.lowMs));
+      changes.push(...ledger.changes([]));
+    }
+    return gaps.length === 0 ? 'stored' : this.#context.storeGaps(gaps, changes, run.signal);
   }
 
   async #pullScope(scope: Scope, run: PullRun): Promise<PullEnd> {

@@ -105,6 +105,7 @@ export interface SiteOptions {
   readonly queueBytes?: string;
   readonly directory?: string | null;
   readonly services?: readonly string[];
+  readonly shard?: { readonly index: number; readonly count: number };
   readonly createReader?: CreateLineReader;
   readonly logger?: Logger;
 }
@@ -149,6 +150,7 @@ export class LogSite implements AsyncDisposable {
       api: { base_url: simulator.url, key: 'test-key', timeout: '250s' },
       services: ids.map(id => ({ id, name: SERVICES.find(one => one.id === id)?.name ?? id })),
       metrics: { enabled: false },
+      ...(options.shard === undefined ? {} : { shard: options.shard }),
       logs: { enabled: true, first_start: '1d', redact_literals: false, ...options.logs },
       otlp: { endpoint: 'http://127.0.0.1:1', compression: 'gzip' },
       queue: {
