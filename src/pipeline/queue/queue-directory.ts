@@ -20,6 +20,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { causeText, OperatorError } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import { isHeaderDamaged, mendHeader } from './header.ts';
 import { freeBytes } from './reserve.ts';
 import { QueueFile } from './queue-file.ts';
 import { salvage, type SalvageReport } from './salvage.ts';
@@ -71,6 +72,7 @@ export class QueueDirectory {
       this.#putLogAside();
     // SQLite gives its other files the mode of this one: log lines may be in them.
     closeSync(openSync(this.#queuePath, 'a', 0o600));
+    if (isHeaderDamaged(this.#queuePath)) return null;
     let file: QueueFile | undefined;
     try {
       file = QueueFile.open(this.#queuePath, { checkpointBytes: this.#checkpointBytes });
@@ -83,12 +85,13 @@ export class QueueDirectory {
   }
 
   /**
-   * Takes over what can be read of the damaged queue, and puts the rest aside. The queue must be closed. Throws when
+   * Takes over what can be read of the damaged queue, and puts it aside, with its header mended. The queue must be closed. Throws when
    * its bytes cannot be had: then it is the disk that fails, and the file may be whole.
    */
   replace(damage: string, atMs: number): Replacement {
     for (const suffix of ['', '-wal']) readThrough(`${this.#queuePath}${suffix}`);
     this.#remove('salvage.sqlite');
+    mendHeader(this.#queuePath);
     const report = salvage(this.#queuePath, this.file('salvage.sqlite'));
     failpoint('salvage-done');
     const corruptFile = this.#putAside(atMs);

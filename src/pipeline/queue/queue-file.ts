@@ -58,9 +58,9 @@ export class QueueFile {
     this.#db.close();
   }
 
-  /** The first thing that is wrong with the structure of the file, or null. Reads most of it. */
+  /** The first thing that is wrong with the file, or null: its structure, or an index that hides rows. Reads most of it. */
   findDamage(): string | null {
-    const result = String(Object.values(this.#get('PRAGMA quick_check(1)') ?? {})[0]);
+    const result = String(Object.values(this.#get('PRAGMA integrity_check(1)') ?? {})[0]);
     return result === 'ok' ? null : result;
   }
 

@@ -9,9 +9,9 @@
 import { DatabaseSync } from 'node:sqlite';
 
 /** Marks the file as ours: `p2ot`. */
-const APPLICATION_ID = 0x70326f74;
+export const APPLICATION_ID = 0x70326f74;
 /** Raised with every change that an older program could not read. */
-const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 1;
 
 // AUTOINCREMENT: without it the id of the newest row would be used again after that row was deleted.
 // Bodies stand last, so that reading the other columns does not touch their pages.
@@ -62,7 +62,7 @@ export interface OpenOptions {
   readonly checkpointBytes?: number;
 }
 
-const PAGE_BYTES = 4096;
+export const PAGE_BYTES = 4096;
 /** How long the event loop may stand still while another program, a backup say, has the file locked. */
 const BUSY_MS = 200;
 

@@ -16,6 +16,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
@@ -30,6 +31,8 @@ import { acceptRow, commitOf, expectBalance, queueOptions, services } from './qu
 const NONE: ReadonlySet<number> = new Set();
 const ROWS = 40;
 const PAGE_BYTES = 4096;
+/** Where the header says whose file it is, and of which version. */
+const MARKS = [60, 61, 62, 63, 68, 69, 70, 71];
 
 interface Stage {
   readonly directory: string;
@@ -66,6 +69,19 @@ async function createStage(): Promise<Stage> {
   await queue.commit(commitOf(logsBatch('x', ['line'], now)));
   await queue.close();
   return { directory, path: join(directory, 'queue.sqlite'), options, log };
+}
+
+/** The same in a directory of its own. */
+function copyOf(original: Stage): Stage {
+  const directory = temporaryDirectory();
+  const path = join(directory, 'queue.sqlite');
+  copyFileSync(original.path, path);
+  return {
+    ...original,
+    directory,
+    path,
+    options: { ...original.options, counters: new Counters() },
+  };
 }
 
 function overwrite(path: string, offset: number, bytes: Uint8Array): void {
@@ -304,25 +320,66 @@ test('damage that shows while the queue is in use is mended without a restart', 
   await queue.close();
 });
 
+describe('a damaged header', () => {
+  const spoiled = (original: Stage, at: number): Stage => {
+    const stage = copyOf(original);
+    overwrite(stage.path, at, Uint8Array.of((readFileSync(stage.path)[at] ?? 0) ^ 0xff));
+    return stage;
+  };
+
+  test('is mended where it is the same in every queue: no row is lost', async () => {
+    const original = await createStage();
+    // One byte of each field that SQLite cannot do without.
+    for (const at of [0, 16, 18, 19, 20, 21, 47, 59]) {
+      const { services: found, corruptFiles } = await reopen(spoiled(original, at));
+      expect(found, `byte ${at}`).toHaveLength(ROWS);
+      expect(corruptFiles).toHaveLength(1);
+    }
+  });
+
+  test('that does not say whose file it is, or of which version, is the operator’s to look at', async () => {
+    const original = await createStage();
+    for (const at of MARKS) {
+      const { options, directory, path } = spoiled(original, at);
+      const bytes = readFileSync(path);
+      expect(() => SqliteQueue.open(options, directory)).toThrow(
+        /belongs to another program|made by another version/,
+      );
+      expect(readFileSync(path)).toEqual(bytes);
+    }
+  });
+});
+
+test('an index that does not show all rows is made anew from them', async () => {
+  const stage = await createStage();
+  const file = new DatabaseSync(stage.path);
+  const sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'batch_by_signal'";
+  const page = Number(file.prepare(sql).get()?.['rootpage']);
+  file.close();
+  const start = (page - 1) * PAGE_BYTES;
+  const entry = readFileSync(stage.path).lastIndexOf('metrics', start + PAGE_BYTES - 1);
+  expect(entry).toBeGreaterThan(start);
+  // Of the first row: in order before the others, as before, but of no signal that anyone asks for.
+  overwrite(stage.path, entry, Buffer.from('metricr'));
+  const { services: found, corruptFiles } = await reopen(stage);
+  expect(found).toHaveLength(ROWS);
+  expect(corruptFiles).toHaveLength(1);
+});
+
 test('whatever bytes are damaged, the queue opens, works, and sends nothing wrong', async () => {
   const original = await createStage();
-  const { size } = statSync(original.path);
+  const whole = readFileSync(original.path);
+  const size = whole.length;
   const damage = fc.record({
     offset: fc.integer({ min: 0, max: size - 1 }),
     bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(damage, { minLength: 1, maxLength: 4 }), async damages => {
-      const directory = temporaryDirectory();
-      const path = join(directory, 'queue.sqlite');
-      copyFileSync(original.path, path);
-      for (const { offset, bytes } of damages) overwrite(path, offset, bytes);
-      await reopen({
-        ...original,
-        directory,
-        path,
-        options: { ...original.options, counters: new Counters() },
-      });
+      const stage = copyOf(original);
+      for (const { offset, bytes } of damages) overwrite(stage.path, offset, bytes);
+      for (const at of MARKS) overwrite(stage.path, at, whole.subarray(at, at + 1));
+      await reopen(stage);
     }),
     { numRuns: 25 },
   );
