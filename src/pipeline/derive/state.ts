@@ -9,7 +9,7 @@
 // that finds it in the table, and bits of a CRC of the text. Columns are compressed: times repeat.
 
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
+import { type Metric, ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
 import type { RestoredState, SavedStarts, SavedUptime } from '../../table-memory.ts';
 
 /** The kinds of blobs in the queue's state. */
@@ -37,22 +37,48 @@ export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
   const isCurrent = table.savedStarts !== null && (yield* isSaved(table, table.savedStarts));
   const starts = isCurrent ? undefined : yield* packStarts(table);
   const rows = table.savedStarts?.rows ?? new Uint32Array(0);
-  const lastTimeMs = new Float64Array(rows.length);
-  const flags = new Uint8Array(rows.length);
-  const lastValue = new Float64Array(rows.length);
+  const marks = newMarks(rows.length);
+  const isCounting = Uint8Array.from(table.metrics, metric => (counts(metric) ? 1 : 0));
   for (let from = 0; from < rows.length; from += SLICE_ROWS) {
-    for (let i = from; i < Math.min(from + SLICE_ROWS, rows.length); i++) {
-      const row = rows[i] ?? 0;
-      lastTimeMs[i] = table.lastTimeMs[row] ?? Number.NaN;
-      flags[i] = table.flags[row] ?? 0;
-      // Of a gauge no value is missed, and NaN compresses to nothing.
-      lastValue[i] = isCounting(table, row) ? (table.lastValue[row] ?? Number.NaN) : Number.NaN;
-    }
+    takeMarks(table, rows.subarray(from, from + SLICE_ROWS), { marks, from, isCounting });
     yield;
   }
   const uptimes = Buffer.from(JSON.stringify(uptimesOf(table)));
-  const marks = yield* pack([lastTimeMs, flags, lastValue, uptimes]);
-  return starts === undefined ? { marks } : { starts, marks };
+  const { lastTimeMs, flags, lastValue } = marks;
+  const blob = yield* pack([lastTimeMs, flags, lastValue, uptimes]);
+  return starts === undefined ? { marks: blob } : { starts, marks: blob };
+}
+
+/** Columns of the marks. */
+interface Marks {
+  readonly lastTimeMs: Float64Array;
+  readonly flags: Uint8Array;
+  readonly lastValue: Float64Array;
+}
+
+function newMarks(count: number): Marks {
+  return {
+    lastTimeMs: new Float64Array(count),
+    flags: new Uint8Array(count),
+    lastValue: new Float64Array(count),
+  };
+}
+
+/** Copies what the table knows of `rows` into the marks from `from` on; `isCounting` is by metric. */
+function takeMarks(
+  { lastTimeMs, flags, lastValue, metric }: SeriesTable,
+  rows: Uint32Array,
+  into: { readonly marks: Marks; readonly from: number; readonly isCounting: Uint8Array },
+): void {
+  const { marks, from, isCounting } = into;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] ?? 0;
+    marks.lastTimeMs[from + i] = lastTimeMs[row] ?? Number.NaN;
+    marks.flags[from + i] = flags[row] ?? 0;
+    // Of a gauge no value is missed, and NaN compresses to nothing.
+    const isKept = isCounting[metric[row] ?? 0] === 1;
+    marks.lastValue[from + i] = isKept ? (lastValue[row] ?? Number.NaN) : Number.NaN;
+  }
 }
 
 /** The blobs as the queue keeps them: by kind, under the target's id. */
@@ -95,8 +121,7 @@ function isWorthSaving(table: SeriesTable, row: number): boolean {
 }
 
 /** Counters, histograms and summaries: a fall of their value means something. */
-function isCounting(table: SeriesTable, row: number): boolean {
-  const kind = table.metrics[table.metric[row] ?? 0]?.kind;
+function counts({ kind }: Metric): boolean {
   return kind !== 'gauge' && kind !== 'updown';
 }
 

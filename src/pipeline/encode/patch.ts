@@ -21,9 +21,11 @@ export function* patch(
 ): Generator<void, Batch | null> {
   const { template } = table;
   if (template === null || table.isOrderStale || table.repeats.length > 0) return null;
-  if (table.exemplars.size > 0 || !holdsAllPoints(table, template)) return null;
+  const points = countPoints(table);
+  if (table.exemplars.size > 0 || points === null) return null;
   const parts: BatchPart[] = [];
   let isWhole = true;
+  let held = 0;
   let sinceYield = 0;
   writer.reset();
   for (const [index, block] of template.blocks.entries()) {
@@ -38,12 +40,15 @@ export function* patch(
     if (!patchPoints(table, template, firstPoint, firstPoint + pointCount)) return null;
     addPart(parts, table.services[block.service]?.id ?? '', pointCount, block.length);
     if (!isWhole) writer.raw(template.bytes, block.offset, block.offset + block.length);
+    held += pointCount;
     sinceYield += pointCount;
     if (sinceYield >= SLICE_POINTS) {
       sinceYield = 0;
       yield;
     }
   }
+  // A head outside the template has a point, too.
+  if (held !== points) return null;
   const payload = isWhole ? template.bytes : writer.written();
   return { signal: 'metrics', payload, parts, madeAtMs };
 }
@@ -68,17 +73,15 @@ function copyBlocks(template: PayloadTemplate, count: number, writer: WireWriter
   if (last !== undefined) writer.raw(template.bytes, 0, last.offset + last.length);
 }
 
-/** True when no head outside the template has a point or a marker on this page. */
-function holdsAllPoints(table: SeriesTable, template: PayloadTemplate): boolean {
-  const { fate, order } = table;
+/** How many heads have a point on this page; null when one has a marker. */
+function countPoints({ fate, order }: SeriesTable): number | null {
   let count = 0;
-  for (const row of order) {
-    if (fate[row] === FATE.stale) return false;
-    if (fate[row] === FATE.point) count++;
+  for (let index = 0; index < order.length; index++) {
+    const outcome = fate[order[index] ?? 0];
+    if (outcome === FATE.stale) return null;
+    if (outcome === FATE.point) count++;
   }
-  let held = 0;
-  for (const row of template.rows) if (fate[row] === FATE.point) held++;
-  return held === count;
+  return count;
 }
 
 function hasAnyPoint(

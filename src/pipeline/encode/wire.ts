@@ -40,12 +40,14 @@ export function putTimeMs(view: DataView, offset: number, timeMs: number): void 
   const wholeMs = Math.floor(timeMs);
   const highMs = Math.floor(wholeMs / 65_536);
   const fractionNs = Math.round((timeMs - wholeMs) * 1e6);
-  // ns = highNs * 2^16 + lowNs, both well below 2^53.
+  // ns = highNs * 2^16 + lowNs, both well below 2^53. No remainder is taken: of doubles that is a slow call.
   const highNs = highMs * 1e6;
   const lowNs = (wholeMs - highMs * 65_536) * 1e6 + fractionNs;
-  const low = (highNs % 65_536) * 65_536 + lowNs;
-  view.setUint32(offset, low % TWO_32, true);
-  view.setUint32(offset + 4, Math.floor(highNs / 65_536) + Math.floor(low / TWO_32), true);
+  const topNs = Math.floor(highNs / 65_536);
+  const low = (highNs - topNs * 65_536) * 65_536 + lowNs;
+  // Of a larger number the lowest 32 bits are written.
+  view.setUint32(offset, low, true);
+  view.setUint32(offset + 4, topNs + Math.floor(low / TWO_32), true);
 }
 
 /** A growing buffer of protobuf. Reuse one: `reset` keeps the memory. Its size is the caller's to bound. */
