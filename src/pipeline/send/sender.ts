@@ -38,8 +38,9 @@ export const RETRY_BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
 /** A back end that asks for a longer pause is asked again after this. */
 export const RETRY_AFTER_MS_MAX: number = 15 * 60_000;
 export const HOLD_MS = 60_000;
-/** While a flush is under way, a retry follows after this on average: its time may be short. */
+/** During a flush a retry follows after a tenth of its time at the latest, on average, but not sooner than this. */
 export const FLUSH_PAUSE_MS = 1000;
+const FLUSH_RETRIES = 10;
 /** After so many retries in vain a row is compared with a later one: it may be too large, or poison. */
 export const RETRIES_ALONE = 10;
 /** After so many later rows in vain the comparison starts anew with the next one. */
@@ -55,8 +56,8 @@ export class Sender {
   #isEnding = false;
   readonly #health: SenderHealth;
   #workers: Promise<void>[] = [];
-  /** How many flushes are under way. */
-  #flushCount = 0;
+  /** Of the flushes that are under way: how long to wait between two attempts, on average. */
+  #flushPausesMs: readonly number[] = [];
 
   constructor(options: SenderOptions) {
     this.#options = options;
@@ -74,17 +75,18 @@ export class Sender {
   }
 
   /**
-   * Sends what there is, at once, without waiting out the pauses that are under way, and tries again about once a
-   * second, or when the back end says. True when the queue holds
+   * Sends what there is, at once, without waiting out the pauses that are under way, and tries again several times
+   * while there is time, but not before the back end says. True when the queue holds
    * nothing more of the signal; false when the time is up or the back end holds us off: the rest stays queued.
    */
   async flush(timeoutMs: number): Promise<boolean> {
-    this.#flushCount++;
+    const pauseMs = Math.max(FLUSH_PAUSE_MS, timeoutMs / FLUSH_RETRIES);
+    this.#flushPausesMs = [...this.#flushPausesMs, pauseMs];
     for (const job of this.#jobs.values()) wakeJob(job);
     try {
       return await this.#waitUntilEmpty(this.#options.clock.monotonicMs() + timeoutMs);
     } finally {
-      this.#flushCount--;
+      this.#flushPausesMs = this.#flushPausesMs.toSpliced(this.#flushPausesMs.indexOf(pauseMs), 1);
     }
   }
 
@@ -189,7 +191,9 @@ export class Sender {
     if (queue.stats(signal).rows <= this.#jobs.size) return false;
     if (kind === 'retry') return job.failureCount >= RETRIES_ALONE;
     // The first refusal may be a passing one, and order is worth a minute; but not at the end.
-    return kind === 'hold' && !job.isOdd && (job.failureCount > 0 || this.#flushCount > 0);
+    return (
+      kind === 'hold' && !job.isOdd && (job.failureCount > 0 || this.#flushPausesMs.length > 0)
+    );
   }
 
   /** An empty request is valid OTLP and leaves no data. One that is refused for its content has been judged, too. */
@@ -290,8 +294,8 @@ export class Sender {
 
   #backOffMs({ failureCount }: Job): number {
     const { random } = this.#options;
-    if (this.#flushCount > 0) return FLUSH_PAUSE_MS * (0.5 + random());
-    return backoffMs(RETRY_BACKOFF, failureCount, random);
+    const flushPauseMs = Math.min(...this.#flushPausesMs) * (0.5 + random());
+    return Math.min(backoffMs(RETRY_BACKOFF, failureCount, random), flushPauseMs);
   }
 
   /** A row was accepted whole: whatever is older and held is so for its content. */
