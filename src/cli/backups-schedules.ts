@@ -46,7 +46,8 @@ export function schedulesList(context: VerbContext): Promise<number> {
       found.push(...result.schedules);
       if (!result.isComplete) context.err.line('there are more schedules than could be read');
     }
-    printSchedules(context, found, values.json === true);
+    const isJson = values.json === true;
+    if (code === 0 || found.length > 0 || isJson) printSchedules(context, found, isJson);
     return code;
   });
 }

@@ -1,5 +1,6 @@
 // `logs list`, `logs types`, `logs servers`: what the log endpoints have, as tables or JSON.
 
+import { printableJson } from '../lib/printable.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http.ts';
 import {
   failureLine,
@@ -30,7 +31,8 @@ export function logsList(context: VerbContext): Promise<number> {
         code = 1;
       } else archives.push(...listed);
     }
-    if (values.json === true) context.out.line(JSON.stringify(archives, null, 2));
+    if (values.json === true) context.out.line(printableJson(archives));
+    else if (code === 0 && archives.length === 0) context.out.line('no archives');
     else {
       const head = ['ID', 'TYPE', 'SERVER', 'SERVICE', 'SIZE', 'START'];
       const rows = archives.map(one => [
@@ -81,7 +83,8 @@ function listAnswers(verb: string, context: VerbContext, askApi: AskApi): Promis
         code = 1;
       } else items.push(...list);
     }
-    if (values.json === true) context.out.line(JSON.stringify(items, null, 2));
+    if (values.json === true) context.out.line(printableJson(items));
+    else if (code === 0 && items.length === 0) context.out.line('nothing is listed');
     else context.out.line(renderTable(rowsOf(items), { width: context.out.columns }));
     return code;
   });

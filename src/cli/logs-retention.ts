@@ -1,6 +1,7 @@
 // `logs retention`: shows how long the service keeps logs; changes it only when asked to in so many words, since what
 // is older is deleted by the service at once and for good.
 
+import { printableJson } from '../lib/printable.ts';
 import { failureLine, LOG_OPTIONS, withLogApis } from './log-access.ts';
 import { rowsOf } from './logs-list.ts';
 import { refuseWords } from './queue-config.ts';
@@ -48,7 +49,7 @@ export function logsRetention(context: VerbContext): Promise<number> {
       return 1;
     }
     const items = Array.isArray(answer.json) ? (answer.json as unknown[]) : [answer.json ?? {}];
-    if (values.json === true) context.out.line(JSON.stringify(answer.json ?? null, null, 2));
+    if (values.json === true) context.out.line(printableJson(answer.json ?? null));
     else context.out.line(renderTable(rowsOf(items), { width: context.out.columns }));
     return 0;
   });

@@ -3,6 +3,7 @@
 
 import type { Config } from '../config/config.ts';
 import { formatAge, formatBytes, formatCount } from '../lib/format.ts';
+import { printableJson } from '../lib/printable.ts';
 import type { Signal } from '../model.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
@@ -48,7 +49,7 @@ export function queueInspect(context: VerbContext): Promise<number> {
   const view = QueueView.open(directory);
   try {
     const inspection = inspect(view, config);
-    if (values.json === true) context.out.line(JSON.stringify(jsonOf(inspection), null, 2));
+    if (values.json === true) context.out.line(printableJson(jsonOf(inspection)));
     else print(inspection, context.out, context.clock.nowMs());
   } finally {
     view.close();

@@ -29,7 +29,7 @@ export function restoresList(context: VerbContext): Promise<number> {
       if (!result.isComplete) context.err.line('there are more restores than could be read');
     }
     if (values.json === true) context.out.line(printableJson(found));
-    else printRestores(context, found);
+    else if (code === 0 || found.length > 0) printRestores(context, found);
     return code;
   });
 }

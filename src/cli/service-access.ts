@@ -138,5 +138,24 @@ function configOfAddress(
     services: [{ id: values['service-id'] ?? 'any' }],
     queue: { directory: null },
   });
-  return parseConfig(text, { file: '--base-url', environment });
+  try {
+    return parseConfig(text, { file: '', environment });
+  } catch (error) {
+    throw error instanceof OperatorError ? inOptions(error, values) : error;
+  }
+}
+
+/** The same mistakes with the name of what the operator typed instead of a place in a file that there is none of. */
+function inOptions({ mistakes }: OperatorError, values: AccessValues): OperatorError {
+  const options: Readonly<Record<string, string>> = {
+    'api.base_url': '--base-url',
+    'api.key': values['key-file'] === undefined ? KEY_VARIABLE : '--key-file',
+    'services[0].id': '--service-id',
+  };
+  return new OperatorError(
+    mistakes.map(({ file: _file, line: _line, column: _column, key = '', ...mistake }) => ({
+      ...mistake,
+      key: options[key] ?? key,
+    })),
+  );
 }

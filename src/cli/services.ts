@@ -67,7 +67,8 @@ Examples:
         context.err.line(`no series on the page is of the service ${JSON.stringify(wanted)}`);
         code = 1;
       }
-      print(context, seen, values.json === true);
+      if (code === 0 || seen.length > 0 || values.json === true)
+        print(context, seen, values.json === true);
       return code;
     });
   },

@@ -5,6 +5,7 @@ import { verb as check } from '../../src/cli/check.ts';
 import { verb as logs } from '../../src/cli/logs.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import type { SimulatedService } from '../../src/simulator/topology.ts';
 import { tempDirectory } from '../support/program.ts';
 import { callVerb, type Printed } from '../support/verb-context.ts';
 
@@ -121,6 +122,31 @@ test('logs tail shows the last lines as the server wrote them', async () => {
   expect([9, 12]).toContain(lines.length);
   const format = /^sessions-0 audit-log \d{8} \d\d:\d\d:\d\d,sessions-0,/;
   expect(lines.filter(line => !format.test(line))).toEqual([]);
+});
+
+test('an empty list says so, and one that could not be read does not', async () => {
+  expect((await call('list', '--type', 'no-such-log')).out).toBe('no archives\n');
+  simulator.setFaults({ path: '/observability/v2/logs', status: 403 });
+  const failed = await call('list');
+  simulator.resetFaults();
+  expect([failed.code, failed.out]).toEqual([1, expect.not.stringContaining('no archives')]);
+});
+
+test('JSON is printed without the control characters that JSON itself lets pass', async () => {
+  const name = 'orders\u009b31m';
+  const services = [{ id: 'db1', name, topology: 'single', servers: [{ name, role: 'single' }] }];
+  const hostile = await startSimulator({
+    clock: systemClock,
+    key: KEY,
+    services: services as readonly SimulatedService[],
+  });
+  for (const action of ['list', 'servers']) {
+    const args = [action, '--base-url', hostile.url, '--json'];
+    const { out } = await callVerb(logs, args, { environment: { PROM2OTLP_API_KEY: KEY } });
+    expect(out).toContain('orders\\u009b31m');
+    expect(out).not.toContain('\u009b');
+  }
+  await hostile.close();
 });
 
 describe('logs retention', () => {

@@ -43,6 +43,7 @@ test('tells a page that cannot be had, and a service that is not on it', async (
   const web = await shell.type('services');
   shell.simulator.resetFaults();
   expect([web.code, web.stderr]).toEqual([1, expect.stringContaining('the answer is a web page')]);
+  expect(web.stdout).toBe('');
   shell.simulator.setFaults({ absentServices: [SERVICE] });
   const absent = await shell.type('services', '--service-id', SERVICE);
   shell.simulator.resetFaults();
@@ -50,6 +51,13 @@ test('tells a page that cannot be had, and a service that is not on it', async (
     1,
     `no series on the page is of the service "${SERVICE}"\n`,
   ]);
+});
+
+test('names what was typed, not a place in a configuration that there is none of', async () => {
+  const key = shell.files.write('two-lines', 'canary\nline');
+  await shell.mistype(['services', '--key-file', key], '--key-file: the value holds a line break');
+  await shell.mistype(['services', '--key-file', 'no-such-file'], '--key-file: cannot read');
+  await shell.mistype(['services', '--service-id', 'a b'], '--service-id: expected the id');
 });
 
 test('refuses what nobody could mean', async () => {
