@@ -111,6 +111,44 @@ describe.runIf(canMount)('on a full disk', () => {
     await queue.close();
   });
 
+  test('what is left of a row waits in memory where it has no room, and is in nobody’s way', async () => {
+    const { directory, options, fill } = createDisk();
+    const queue = SqliteQueue.open(options, directory);
+    await commitUntilFull(queue);
+    fill();
+    const [first, second, ...others] = await queue.oldest('metrics', 1000, NONE);
+    if (first === undefined || second === undefined) throw new Error('no row');
+    const [part] = first.parts;
+    if (part === undefined) throw new Error('no part');
+    // Larger than all that is in reserve.
+    const body = randomBytes(10 * BODY_BYTES);
+    const rest = {
+      encoding: 'none',
+      body,
+      rawBytes: body.length,
+      parts: [{ ...part, points: 4, length: body.length }],
+    } as const;
+    expect(queue.pin(first.id)).toBe(true);
+    const { service } = part;
+    await queue.settle(first.id, [{ service, accepted: 6, rejected: 0, setAside: 0 }], [], rest);
+    const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
+    expect(errors?.get('settle')).toBeGreaterThan(0);
+    expect((await queue.oldest('metrics', 1, NONE))[0]).toMatchObject({ id: first.id, body });
+    await acceptRow(queue, second);
+    expect(await queue.oldest('metrics', 1000, new Set([first.id]))).toHaveLength(others.length);
+    expect(queue.pin(first.id)).toBe(true);
+    await queue.settle(first.id, [{ service, accepted: 4, rejected: 0, setAside: 0 }], []);
+    expect(queue.account.get(service, 'point/accepted')).toBe(10);
+    expectBalance(queue);
+    const account = queue.account.total();
+    await queue.close();
+    const again = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    expect(again.stats('metrics').rows).toBe(others.length);
+    expect(again.account.total()).toEqual(account);
+    expectBalance(again);
+    await again.close();
+  });
+
   test('every acknowledgement is stored, however full the disk', async () => {
     const { directory, options, fill, clear } = createDisk();
     const queue = SqliteQueue.open(options, directory);
