@@ -25,7 +25,7 @@ import type { Queue } from './pipeline/queue/queue.ts';
 import { openSenders, type OpenSender } from './pipeline/send/open-senders.ts';
 import { TranslateMeter } from './pipeline/translate-meter.ts';
 import { Pipeline, type PipelineTarget } from './pipeline.ts';
-import { ServiceClients } from './service/clients.ts';
+import { apiIdentity, ServiceClients } from './service/clients.ts';
 import { registerLiveCounters } from './status/live-counters.ts';
 import type { OwnTelemetry } from './status/own-telemetry.ts';
 import type { startTelemetry } from './status/start-telemetry.ts';
@@ -130,7 +130,7 @@ export class Daemon {
     for (const key of notBuiltYet(config))
       logger.warn({ key }, 'this key is accepted but its part is not built yet: it has no effect');
     const queue = former?.queue ?? (await openQueue({ config, clock, counters, logger }));
-    const isSameEnd = former !== undefined && isSame(former.config.otlp, config.otlp);
+    const isSameEnd = former !== undefined && isSame(ofSenders(former.config), ofSenders(config));
     const senders = isSameEnd
       ? former.senders
       : await openSenders({ config, queue, clock, counters, logger });
@@ -295,6 +295,12 @@ export interface DaemonParts {
   readonly startTelemetry: typeof startTelemetry | null;
   readonly openLogs: typeof openLogs | null;
   readonly openWatch: typeof openWatch | null;
+}
+
+/** What senders are made of: the way to the back end, and the secrets of the service that they keep out of its words. */
+function ofSenders({ otlp, services, elsewhere }: Config): unknown {
+  const apis = [...services, ...elsewhere].map(({ api }) => apiIdentity(api));
+  return [otlp, [...new Set(apis)].sort()];
 }
 
 function timelineOf({ config, former }: DaemonOptions): Timeline {

@@ -13,13 +13,13 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 /** Port 1 of this machine refuses at once. */
-const configText = (name: string): string =>
+const configText = (name: string, header: string = name, key: string = 'test-key'): string =>
   JSON.stringify({
-    api: { base_url: 'http://127.0.0.1:1', key: 'test-key' },
+    api: { base_url: 'http://127.0.0.1:1', key },
     services: [{ id: 'dbpgf1', name }],
     logs: { enabled: true },
     backups: { enabled: true },
-    otlp: { endpoint: 'http://127.0.0.1:1', headers: { name } },
+    otlp: { endpoint: 'http://127.0.0.1:1', headers: { header } },
     queue: { directory: null },
     log: { level: 'error' },
   });
@@ -45,5 +45,20 @@ test('a daemon whose place was taken can be collected, over many reloads', async
   expect(former.filter(isKept)).toHaveLength(0);
   stop.abort();
   await running;
+  await supervisor.daemon.stop(AbortSignal.abort());
+});
+
+test('another key of the service is kept out of the words of the back end, too', async () => {
+  using directory = tempDirectory();
+  const file = directory.write('config.json', configText('a', 'same'));
+  const supervisor = await Supervisor.open({ file, environment: {}, clock });
+  const { senders } = supervisor.daemon;
+  directory.write('config.json', configText('b', 'same'));
+  await supervisor.reload();
+  expect(supervisor.daemon.senders, 'only a name has changed').toBe(senders);
+  directory.write('config.json', configText('b', 'same', 'another-key'));
+  await supervisor.reload();
+  for (const [index, { sender }] of supervisor.daemon.senders.entries())
+    expect(sender).not.toBe(senders[index]?.sender);
   await supervisor.daemon.stop(AbortSignal.abort());
 });
