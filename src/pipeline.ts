@@ -12,6 +12,7 @@ import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
+import { makeRoomForReads } from './lib/heap-growth.ts';
 import type { Logger } from './lib/log.ts';
 import { Serial } from './lib/serial.ts';
 import type { Throttle } from './lib/throttle.ts';
@@ -190,9 +191,11 @@ export class Pipeline {
     const onFailed = (cause: string): void => this.#reportLoss(cause);
     const buffers = this.#payloads;
     const gather = new Gather(queue, { clock, waitMs: GATHER_MS, buffers, onFailed });
+    let readBytes = 0;
     const scrapeOne = async (index: number): Promise<void> => {
       const target = targets[index] ?? bug(`no target ${index}`);
       const scrape = await target.scraper.scrape();
+      if (scrape.kind === 'page') readBytes += scrape.page.wireBytes;
       const translated = await this.#translate(target, scrape, gather);
       meter.count(translated.page, translated.derived);
       target.onTranslated(scrape, translated);
@@ -201,6 +204,7 @@ export class Pipeline {
     };
     await Promise.all(indexes.map(scrapeOne));
     await gather.flush();
+    makeRoomForReads(readBytes);
   }
 
   /** Translates in turn with other pages, and hands the payload over before the writer is used again. */
