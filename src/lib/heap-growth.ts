@@ -6,8 +6,9 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 const SMALL_PERCENT = 30;
 const PERCENT_MAX = 200;
 const PERCENT_STEP = 10;
-/** V8 itself lets a small heap grow by 8 MB: less than this needs no more room. */
-const ROUND_BYTES_MIN = 4 * 2 ** 20;
+/** V8 itself lets a small heap grow by 8 MB: rounds of less than this need no more room. */
+const ROUND_BYTES_MIN = 2 ** 20;
+const ROUNDS = 16;
 const ROOM_BYTES_MAX = 48 * 2 ** 20;
 
 let isSmall = false;
@@ -23,12 +24,12 @@ export function keepHeapSmall(): void {
 }
 
 /**
- * Makes room for what two rounds of work read from sockets. V8 counts those bytes, in buffers of 64 KiB each, as growth
- * of the heap: without the room, every round of more than 8 MB costs a full collection. Small rounds change nothing.
+ * Makes room for what rounds of work read from sockets. V8 counts those bytes, in buffers of 64 KiB each, as growth of
+ * the heap: without the room, every 8 MB of them cost a full collection. Small rounds change nothing.
  */
 export function makeRoomForReads(roundBytes: number): void {
   if (isSmall || roundBytes < ROUND_BYTES_MIN) return;
-  const roomBytes = Math.min(2 * roundBytes, ROOM_BYTES_MAX);
+  const roomBytes = Math.min(ROUNDS * roundBytes, ROOM_BYTES_MAX);
   const share = (100 * roomBytes) / getHeapStatistics().used_heap_size;
   const percent = Math.round(share / PERCENT_STEP) * PERCENT_STEP;
   setGrowth(Math.min(Math.max(percent, SMALL_PERCENT), PERCENT_MAX));
