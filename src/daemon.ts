@@ -2,12 +2,12 @@
 // stopped first. `run` and `demo` keep one running, `once` lets it do a single cycle. A reload builds another one, to
 // which the former leaves its queue, its counters, and the memory of every target that has not changed (supervisor.ts).
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isSame } from './config/compare.ts';
 import type { Config } from './config/config.ts';
 import { notBuiltYet } from './config/not-built-yet.ts';
 import type { openLogs } from './daemon-logs.ts';
 import type { openWatch } from './daemon-watch.ts';
+import { memoryOf } from './daemon-memory.ts';
 import { pipelineTarget } from './daemon-targets.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
@@ -19,7 +19,7 @@ import { untilAborted } from './lib/until-aborted.ts';
 import { programVersion } from './lib/version.ts';
 import { Schedule } from './pipeline/collect/schedule.ts';
 import { planTargets, type Target } from './pipeline/collect/targets.ts';
-import { MARKS, readState, saveState, STARTS, type StateBlobs } from './pipeline/derive/state.ts';
+import { MARKS, readState, STARTS } from './pipeline/derive/state.ts';
 import { openQueue } from './pipeline/queue/open-queue.ts';
 import type { Queue } from './pipeline/queue/queue.ts';
 import { openSenders, type OpenSender } from './pipeline/send/open-senders.ts';
@@ -31,6 +31,7 @@ import type { OwnTelemetry } from './status/own-telemetry.ts';
 import type { startTelemetry } from './status/start-telemetry.ts';
 import { TargetLog } from './status/target-log.ts';
 import { Timeline } from './status/timeline.ts';
+import type { RestoredState } from './table-memory.ts';
 import type { Watch } from './watch/watch.ts';
 
 export interface DaemonOptions {
@@ -158,27 +159,17 @@ export class Daemon {
     for (const [index, { id, translation }] of this.#pipelineTargets.entries()) {
       const log = this.targets[index];
       if (log !== undefined && former?.targets.includes(log) === true) continue;
-      const known = former === undefined ? null : await former.#knowledgeOf(id);
-      const blobs = known ?? {
-        starts: await this.queue.readState(STARTS, id),
-        marks: await this.queue.readState(MARKS, id),
-      };
-      const { starts, marks } = blobs;
-      if (starts != null && marks !== null) translation.table.restored = readState(starts, marks);
+      const known =
+        former === undefined ? undefined : former.#pipelineTargets.find(one => one.id === id);
+      translation.table.restored =
+        known === undefined ? await this.#stored(id) : await memoryOf(known.translation.table);
     }
   }
 
-  /** What it knows of a target, as it would be stored; null when it does not have the target. */
-  async #knowledgeOf(id: string): Promise<StateBlobs | null> {
-    const target = this.#pipelineTargets.find(one => one.id === id);
-    if (target === undefined) return null;
-    const { table } = target.translation;
-    // Whatever is stored already, all of it is wanted.
-    table.savedStarts = null;
-    const steps = saveState(table);
-    let step = steps.next();
-    for (; step.done !== true; step = steps.next()) await nextTurn();
-    return step.value;
+  async #stored(id: string): Promise<RestoredState | null> {
+    const starts = await this.queue.readState(STARTS, id);
+    const marks = await this.queue.readState(MARKS, id);
+    return starts === null || marks === null ? null : readState(starts, marks);
   }
 
   /** Ends all but what the next daemon has taken over. What is being scraped still comes into the queue. */

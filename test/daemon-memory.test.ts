@@ -1,0 +1,52 @@
+// Daemons that take one another's place, some of them before a page came: what the last one shows is what one that
+// lived through all of it would have shown.
+
+import { expect, test } from 'vitest';
+import { memoryOf } from '../src/daemon-memory.ts';
+import { T0, Target } from './support/target.ts';
+
+const OPTIONS = { services: ['db1', 'db2'], temporality: 'delta' } as const;
+
+/** A counter without an uptime and a gauge of each service, both stamped. */
+function pageText(ids: readonly string[], value: number, atS: number): string {
+  return ids
+    .flatMap(id => [
+      `engine_global_status_questions{namespace="${id}"} ${value} ${T0 + atS * 1000}\n`,
+      `engine_global_status_threads_connected{namespace="${id}"} ${value} ${T0 + atS * 1000}\n`,
+    ])
+    .join('');
+}
+
+async function successor(former: Target): Promise<Target> {
+  const next = new Target(OPTIONS);
+  next.translation.table.restored = await memoryOf(former.translation.table);
+  return next;
+}
+
+/** `heirs` is how often the place is taken between two pages. */
+async function shown(heirs: number): Promise<readonly (readonly string[])[]> {
+  let target = new Target(OPTIONS);
+  const all: (readonly string[])[] = [];
+  const then = async (see: () => readonly string[]): Promise<void> => {
+    all.push(see());
+    for (let i = 0; i < heirs; i++) target = await successor(target);
+  };
+  await then(() => target.page(0, pageText(['db1', 'db2'], 100, 0)).shown);
+  await then(() => target.page(60, pageText(['db1', 'db2'], 110, 60)).shown);
+  // The same page once more, a page without the second service.
+  await then(() => target.page(120, pageText(['db1', 'db2'], 110, 60)).shown);
+  await then(() => target.page(180, pageText(['db1'], 125, 180)).shown);
+  await then(() => target.page(240, pageText(['db1', 'db2'], 130, 240)).shown);
+  return all.map(lines => lines.filter(line => !line.includes('stale')));
+}
+
+test('nothing is forgotten when a place is taken twice between two pages', async () => {
+  const expected = await shown(0);
+  expect(expected.map(lines => lines.length)).toEqual([2, 4, 0, 2, 4]);
+  expect(await shown(1)).toEqual(expected);
+  expect(await shown(3)).toEqual(expected);
+});
+
+test('where nothing was known, nothing is', async () => {
+  expect((await memoryOf(new Target(OPTIONS).translation.table))?.indexById.size ?? 0).toBe(0);
+});
