@@ -7,18 +7,17 @@ import type { FAILPOINTS } from '../../src/lib/failpoint.ts';
 import type { Behaviour } from './support/sink.ts';
 import { Stage } from './support/stage.ts';
 
-/** How often processes are killed. */
-const KILLS = Number(process.env['KILLS'] ?? 10);
-
 /** Points that the back end takes at once. */
 const PIECE_POINTS_MAX = 20;
-/** Over all that one batch needs. */
+/** Where they are killed. */
 const PLACES: readonly (typeof FAILPOINTS)[number][] = [
   'send-answered',
   'settle-begun',
   'settle-removed',
   'settle-done',
 ];
+/** How often processes are killed: at each place at least, and a share of what the other tests do. */
+const KILLS = Math.max(PLACES.length, Math.round(Number(process.env['KILLS'] ?? 10) / 4));
 /** The places at which an answer has come that is not in the file. */
 const UNNOTED: readonly string[] = PLACES.slice(0, 3);
 
