@@ -40,7 +40,12 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const load = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
   if (load === undefined) throw unknownVerb(name);
+  // From here on: while the verb is being loaded, the signal would end the process.
+  const hangUp = new Bell();
+  const onHangUp = (): void => hangUp.ring();
+  process.on('SIGHUP', onHangUp);
   const { verb } = await load();
+  if (verb.isReloadable !== true) process.off('SIGHUP', onHangUp);
   const end = rest.indexOf('--');
   const options = end < 0 ? rest : rest.slice(0, end);
   if (isHelp || options.includes('--help') || options.includes('-h')) {
@@ -48,8 +53,6 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const [stop, stopNow] = verb.isStoppable === true ? signals() : NO_SIGNALS;
-  const hangUp = new Bell();
-  if (verb.isReloadable === true) process.on('SIGHUP', () => hangUp.ring());
   return verb.run({
     args: rest,
     environment: process.env,

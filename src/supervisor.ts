@@ -62,10 +62,13 @@ export class Supervisor {
     return this.#lastReload;
   }
 
-  /** Runs until `stop`; a reload that is under way then is finished first. Each ring asks for a reload at once. */
+  /**
+   * Runs until `stop`; a reload that is under way then is finished first. Each ring asks for a reload at once, also one
+   * from before: what it was about may have been written after the file was read.
+   */
   async run(stop: AbortSignal, hangUp: Bell): Promise<void> {
     this.#daemon.start();
-    let seen = hangUp.rings;
+    let seen = 0;
     while (!stop.aborted) {
       const nap = new AbortController();
       const signal = AbortSignal.any([stop, nap.signal]);

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { Bell } from '../src/lib/bell.ts';
 import { systemClock as clock } from '../src/lib/clock.ts';
 import { Supervisor } from '../src/supervisor.ts';
-import { tempDirectory } from './support/program.ts';
+import { tempDirectory, until } from './support/program.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -60,5 +60,20 @@ test('another key of the service is kept out of the words of the back end, too',
   await supervisor.reload();
   for (const [index, { sender }] of supervisor.daemon.senders.entries())
     expect(sender).not.toBe(senders[index]?.sender);
+  await supervisor.daemon.stop(AbortSignal.abort());
+});
+
+test('a signal that comes while the program starts is a reload, too', async () => {
+  using directory = tempDirectory();
+  const file = directory.write('config.json', configText('early'));
+  const supervisor = await Supervisor.open({ file, environment: {}, clock });
+  const [stop, hangUp] = [new AbortController(), new Bell()];
+  hangUp.ring();
+  const before = supervisor.daemon;
+  const running = supervisor.run(stop.signal, hangUp);
+  await until('a reload', () => supervisor.lastReload !== null);
+  expect(supervisor.daemon).not.toBe(before);
+  stop.abort();
+  await running;
   await supervisor.daemon.stop(AbortSignal.abort());
 });
