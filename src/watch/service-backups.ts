@@ -88,6 +88,8 @@ export class ServiceBackups {
       if (read.error.kind !== 'aborted') this.fail(read.error);
       return read.error;
     }
+    // Given up by us half way: whoever comes next reads it all.
+    if (read.backupsError?.kind === 'aborted') return read.backupsError;
     if (this.#isUp === false) meter.recovered(id);
     this.#isUp = true;
     this.#error = read.backupsError;

@@ -1,13 +1,15 @@
 // The watch over a simulated service, into a real queue: what stands in the queue is decoded by the oracle.
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { LogRecordJson } from '../../src/pipeline/encode/otlp-shape.ts';
 import { MemoryQueue } from '../../src/pipeline/queue/memory-queue.ts';
+import { BackupsApi } from '../../src/service/backups.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
+import type { ServiceError } from '../../src/service/service-error.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { Watch } from '../../src/watch/watch.ts';
 import { queueOptions } from '../pipeline/queue/queue-behaviour.ts';
@@ -266,6 +268,18 @@ describe('where the schedules cannot be read', () => {
     expect(new Set(many.services.map(({ error }) => error?.kind))).toEqual(new Set(['key']));
     // Refused for the second time.
     expect(await many.watchers[0]?.read(never)).toBe(MINUTE_MS);
+  });
+
+  test('what is given up half way, as by a reload, is no failure', async () => {
+    const error = { kind: 'aborted', message: 'the request was given up' } as ServiceError;
+    const list = vi.spyOn(BackupsApi.prototype, 'list').mockResolvedValue({ ok: false, error });
+    await watch.cycle(never);
+    expect(list).toHaveBeenCalled();
+    list.mockRestore();
+    expect(watch.services.map(({ isUp, error }) => [isUp, error])).toEqual([
+      [null, null],
+      [null, null],
+    ]);
   });
 
   test('nothing is said before the first answer or failure', async () => {
