@@ -1,7 +1,7 @@
 // Decodes one page as the daemon would, for tests of what comes out of the decoder.
 
 import type { PageLimits } from '../../src/config/config.ts';
-import { type ExpositionFormat, type PageReport, SeriesTable } from '../../src/model.ts';
+import { type ExpositionFormat, type Page, type PageReport, SeriesTable } from '../../src/model.ts';
 import { familiesOf, type ShownFamily, type ShownSample } from '../../src/cli/show-families.ts';
 import { Decoding } from '../../src/pipeline/decode/decode.ts';
 
@@ -32,21 +32,15 @@ export interface DecodeOptions {
 /** Decodes `page` into `table`, or into a new one. */
 export function decodePage(page: string | Buffer, options: DecodeOptions = {}): DecodedPage {
   const { format = 'text', table = new SeriesTable(), limits = {}, slice = 4096 } = options;
-  const bytes = Buffer.isBuffer(page) ? page : Buffer.from(page);
-  const decoding = new Decoding(
-    {
-      bytes,
-      format,
-      startedAtMs: 0,
-      monotonicMs: 0,
-      durationMs: 0,
-      serverAtMs: Number.NaN,
-      wireBytes: bytes.length,
-    },
-    table,
-    { ...LIMITS, ...limits },
-  );
+  const decoding = new Decoding(pageOf(page, format), table, { ...LIMITS, ...limits });
   while (!decoding.step(slice));
   const families = familiesOf(decoding, table);
   return { table, report: decoding.report, families, samples: families.flatMap(f => f.samples) };
+}
+
+/** A page as collect hands it over. */
+export function pageOf(page: string | Buffer, format: ExpositionFormat = 'text'): Page {
+  const bytes = Buffer.isBuffer(page) ? page : Buffer.from(page);
+  const times = { startedAtMs: 0, monotonicMs: 0, durationMs: 0, serverAtMs: Number.NaN };
+  return { bytes, format, wireBytes: bytes.length, ...times };
 }

@@ -11,9 +11,12 @@ const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const ZERO = 0x30;
 const DOT = 0x2e;
-/** A mantissa of so many digits, and this power of ten, are exact in doubles: one division rounds once. */
+const PLUS = 0x2b;
+const LETTER_E = 0x65;
+/** A mantissa of so many digits, and such a power of ten, are exact in doubles: one operation rounds once. */
 const DIGITS_MAX = 15;
-const POWERS = Array.from({ length: DIGITS_MAX + 1 }, (_, exponent) => 10 ** exponent);
+const SCALE_MAX = 22;
+const POWERS = Array.from({ length: SCALE_MAX + 1 }, (_, exponent) => Number(`1e${exponent}`));
 
 /** One page being replayed. Call step() until it is no longer 'going'. */
 export class Replay {
@@ -108,10 +111,22 @@ export class Replay {
       else break;
     }
     const length = at - this.#at;
-    const next = bytes[at];
-    const isPlain = length > 0 && length <= DIGITS_MAX && (next === SPACE || next === NEWLINE);
-    if (!isPlain || dot === this.#at || dot === at - 1) return this.#passAnyValue();
-    this.#number[0] = dot < 0 ? mantissa : mantissa / (POWERS[at - 1 - dot] ?? 1);
+    const isExact = length > 0 && length <= DIGITS_MAX && dot !== this.#at && dot !== at - 1;
+    if (!isExact) return this.#passAnyValue();
+    let scale = dot < 0 ? 0 : dot + 1 - at;
+    if (bytes[at] === LETTER_E) {
+      // `e+NN`, as large numbers are mostly written.
+      const tens = (bytes[at + 2] ?? 0) - ZERO;
+      const ones = (bytes[at + 3] ?? 0) - ZERO;
+      const isPlain = bytes[at + 1] === PLUS && tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9;
+      if (!isPlain) return this.#passAnyValue();
+      scale += tens * 10 + ones;
+      at += 4;
+    }
+    const isEnd = bytes[at] === SPACE || bytes[at] === NEWLINE;
+    if (!isEnd || scale > SCALE_MAX) return this.#passAnyValue();
+    this.#number[0] =
+      scale < 0 ? mantissa / (POWERS[-scale] ?? 1) : mantissa * (POWERS[scale] ?? 1);
     this.#at = at;
     return true;
   }
