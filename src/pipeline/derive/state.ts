@@ -32,21 +32,61 @@ export interface StateBlobs {
   readonly marks: Buffer;
 }
 
-/** Makes the blobs for what the table now holds; yields between slices. `saved` is the table's memory of the last call. */
+/**
+ * Makes the blobs for what the table now holds, and for what it was given by a former process and has not seen again yet
+ * (a service that is down since); yields between slices. `saved` is the table's memory of the last call.
+ */
 export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
-  const isCurrent = table.savedStarts !== null && (yield* isSaved(table, table.savedStarts));
-  const starts = isCurrent ? undefined : yield* packStarts(table);
+  const unseen = unseenOf(table);
+  const isCurrent =
+    unseen.places.length === 0 &&
+    table.savedStarts !== null &&
+    (yield* isSaved(table, table.savedStarts));
+  const starts = isCurrent ? undefined : yield* packStarts(table, unseen);
   const rows = table.savedStarts?.rows ?? new Uint32Array(0);
-  const marks = newMarks(rows.length);
+  const marks = newMarks(rows.length + unseen.places.length);
   const isCounting = Uint8Array.from(table.metrics, metric => (counts(metric) ? 1 : 0));
   for (let from = 0; from < rows.length; from += SLICE_ROWS) {
     takeMarks(table, rows.subarray(from, from + SLICE_ROWS), { marks, from, isCounting });
     yield;
   }
-  const uptimes = Buffer.from(JSON.stringify(uptimesOf(table)));
+  appendMarks(marks, rows.length, unseen);
+  const uptimes = Buffer.from(JSON.stringify([...unseen.uptimes, ...uptimesOf(table)]));
   const { lastTimeMs, flags, lastValue } = marks;
   const blob = yield* pack([lastTimeMs, flags, lastValue, uptimes]);
+  // Once all is seen, or given up, the starts are other ones.
+  if (unseen.places.length > 0) table.savedStarts = null;
   return starts === undefined ? { marks: blob } : { starts, marks: blob };
+}
+
+/** What a former process knew and no page has had since: ids, their places in `restored`, and all uptimes. */
+interface Unseen {
+  readonly restored: RestoredState | null;
+  readonly ids: readonly number[];
+  readonly places: readonly number[];
+  readonly uptimes: readonly SavedUptime[];
+}
+
+function unseenOf({ restored }: SeriesTable): Unseen {
+  const [ids, places] = [
+    [...(restored?.indexById.keys() ?? [])],
+    [...(restored?.indexById.values() ?? [])],
+  ];
+  // Where the table has its own they come later, and count.
+  return {
+    restored,
+    ids,
+    places,
+    uptimes: ids.length === 0 ? [] : [...(restored?.uptimes.values() ?? [])],
+  };
+}
+
+function appendMarks(marks: Marks, from: number, { restored, places }: Unseen): void {
+  for (const [i, place] of places.entries()) {
+    marks.lastTimeMs[from + i] = restored?.lastTimeMs[place] ?? Number.NaN;
+    marks.flags[from + i] = restored?.flags[place] ?? 0;
+    marks.lastValue[from + i] = restored?.lastValue[place] ?? Number.NaN;
+  }
 }
 
 /** Columns of the marks. */
@@ -125,18 +165,24 @@ function counts({ kind }: Metric): boolean {
   return kind !== 'gauge' && kind !== 'updown';
 }
 
-function* packStarts(table: SeriesTable): Generator<void, Buffer> {
+function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer> {
   const kept: number[] = [];
   for (let row = 0; row < table.count; row++) if (isWorthSaving(table, row)) kept.push(row);
   const rows = Uint32Array.from(kept);
-  const ids = new Float64Array(rows.length);
-  const startMs = new Float64Array(rows.length);
-  const streamAtMs = new Float64Array(rows.length);
+  const count = rows.length + unseen.ids.length;
+  const ids = new Float64Array(count);
+  const startMs = new Float64Array(count);
+  const streamAtMs = new Float64Array(count);
   for (const [i, row] of rows.entries()) {
     if (i % SLICE_ROWS === 0) yield;
     ids[i] = idOf(table, row);
     startMs[i] = table.startMs[row] ?? Number.NaN;
     streamAtMs[i] = table.streamAtMs[row] ?? Number.NaN;
+  }
+  for (const [i, place] of unseen.places.entries()) {
+    ids[rows.length + i] = unseen.ids[i] ?? Number.NaN;
+    startMs[rows.length + i] = unseen.restored?.startMs[place] ?? Number.NaN;
+    streamAtMs[rows.length + i] = unseen.restored?.streamAtMs[place] ?? Number.NaN;
   }
   table.savedStarts = { rows, startMs, streamAtMs };
   return yield* pack([ids, startMs, streamAtMs]);

@@ -43,18 +43,23 @@ function save(target: Target, before: StateBlobs | null): Required<StateBlobs> {
   return { starts, marks };
 }
 
-/** What a process shows that lives through all pages, and what processes show that live for one page each. */
-function check(pages: readonly PageValues[], options: TargetOptions): void {
+/**
+ * What a process shows that lives through all pages, and what processes show that live for one page each. null is a
+ * scrape that fails.
+ */
+function check(pages: readonly (PageValues | null)[], options: TargetOptions): void {
   const whole = new Target(options);
   let blobs: Required<StateBlobs> | null = null;
   for (const [index, values] of pages.entries()) {
-    const text = pageText(values);
-    const expected = whole.page(index * 60, text).shown;
+    const see = (target: Target): readonly string[] =>
+      (values === null ? target.fail(index * 60) : target.page(index * 60, pageText(values))).shown;
+    const expected = see(whole);
     const part = new Target(options);
     if (blobs !== null) part.translation.table.restored = readState(blobs.starts, blobs.marks);
-    const actual = part.page(index * 60, text).shown;
+    const actual = see(part);
     blobs = save(part, blobs);
-    expect([index, actual]).toEqual([index, expected]);
+    // Staleness markers need a process that has seen the series itself.
+    if (values !== null) expect([index, actual]).toEqual([index, expected]);
   }
 }
 
@@ -91,6 +96,38 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
 
   test('an unknown start stays what it was', () => {
     check(unknown, { temporality });
+  });
+
+  test('scrapes that fail between two restarts forget nothing', () => {
+    const [first, second, ...rest] = stamped(steady);
+    if (first === undefined || second === undefined) throw new Error('no pages');
+    check([first, second, null, null, second, ...rest], { temporality });
+  });
+
+  test('what was not on the page between two restarts is remembered', () => {
+    const [first, second] = stamped(steady);
+    if (first === undefined || second === undefined) throw new Error('no pages');
+    const target = (blobs: Required<StateBlobs> | null): Target => {
+      const made = new Target({ temporality });
+      if (blobs !== null) made.translation.table.restored = readState(blobs.starts, blobs.marks);
+      return made;
+    };
+    const before = target(null);
+    before.page(0, pageText(first));
+    let blobs = save(before, null);
+    for (let restart = 1; restart < 4; restart++) {
+      const part = target(blobs);
+      part.page(60 * restart, 'other{server_name="s"} 1\n');
+      blobs = save(part, blobs);
+    }
+    const after = target(blobs);
+    // The page from before the restarts again: every point of it has been sent.
+    expect(after.page(300, pageText(first)).shown).toEqual([]);
+    const shown = after.page(360, pageText({ ...second, at: 330 })).shown;
+    expect(shown.filter(line => line.includes(COUNTER))).toHaveLength(1);
+    // Once all has come again, what is saved is whole without a former process's memory.
+    const last = save(after, blobs);
+    expect(readState(last.starts, last.marks)).not.toBeNull();
   });
 
   test('a sample that was sent before is not sent again', () => {
