@@ -1,4 +1,4 @@
-// The plug is pulled on each neighbour in turn: the service, its key, its name, the back end, the disk. Each time the
+// The plug is pulled on each neighbour in turn: the service, its key, its name, the back end, the disk, the clock. Each time the
 // page says what is wrong and what to do, the shipped alert fires in a real Prometheus, and once the neighbour is back
 // everything ends by itself. The rules are as they are shipped but for their patience.
 
@@ -12,6 +12,7 @@ import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/enco
 import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { SmallDisk } from '../faults/support/small-disk.ts';
+import { WallClock } from '../faults/support/wall-clock.ts';
 import { type Running as Daemon, startUnder, until } from '../support/program.ts';
 import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
 import { checkoutFolder, runFolder } from './support/folder.ts';
@@ -21,7 +22,8 @@ import { freePort } from './support/process.ts';
 const HOST = 'service.test';
 const WAIT_MS = 60_000;
 
-const skip = (await reasonToSkip([prometheus])) ?? SmallDisk.reasonToSkip();
+const skip =
+  (await reasonToSkip([prometheus])) ?? SmallDisk.reasonToSkip() ?? WallClock.reasonToSkip();
 if (skip !== null) console.warn(`skipped: ${skip}`);
 
 interface Rules {
@@ -62,6 +64,7 @@ describe.skipIf(skip !== null)('with each neighbour gone in turn', () => {
   let daemon: Daemon;
   let disk: SmallDisk & Disposable;
   let folder: string;
+  const wallClock = new WallClock();
   let statusUrl: string;
   const key = 'canary-41d7ab09';
   const nextKey = 'canary-9e3307cc';
@@ -112,6 +115,7 @@ describe.skipIf(skip !== null)('with each neighbour gone in turn', () => {
     daemon = startUnder(
       ['unshare', '--mount', 'sh', '-c', bind, 'sh'],
       ['run', '--config', join(folder, 'config.yaml')],
+      wallClock.environment,
     );
     await until('it is ready', isReady, WAIT_MS);
     await until('nothing is wrong', async () => (await problems()).length === 0, WAIT_MS);
@@ -123,6 +127,7 @@ describe.skipIf(skip !== null)('with each neighbour gone in turn', () => {
     await judge.stop();
     await Promise.all([simulator.close(), receiver.close()]);
     disk[Symbol.dispose]();
+    wallClock[Symbol.dispose]();
     for (const secret of [key, nextKey]) expect(stdout + stderr).not.toContain(secret);
   });
 
@@ -206,5 +211,10 @@ describe.skipIf(skip !== null)('with each neighbour gone in turn', () => {
       disk.clear();
       receiver.behave({});
     });
+  });
+
+  test('the clock', async () => {
+    wallClock.set(1);
+    await pull({ words: /clock/, alert: 'ClockWrong' }, () => wallClock.set(0));
   });
 });
