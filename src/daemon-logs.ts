@@ -1,21 +1,14 @@
 // The log pullers of a running bridge: built of its parts, with each service named as its metrics name it. Loaded on
 // demand, since a bridge without logs need not carry them.
 
-import type { DaemonOptions, DaemonParts } from './daemon.ts';
+import type { OnDemandOptions } from './daemon.ts';
 import { resourceOf } from './daemon-resource.ts';
 import { keepHeapSmall } from './lib/heap-growth.ts';
 import { createLineReader } from './logs/formats/reader.ts';
 import { Logs } from './logs/logs.ts';
-import type { TargetLog } from './status/target-log.ts';
-
-export interface DaemonLogsOptions {
-  readonly options: DaemonOptions;
-  readonly parts: DaemonParts;
-  readonly targets: readonly TargetLog[];
-}
 
 /** Nothing is pulled yet. */
-export function openLogs({ options, parts, targets }: DaemonLogsOptions): Logs {
+export function openLogs({ options, parts, targets }: OnDemandOptions): Logs {
   // A large archive is gigabytes of lines that live for a moment.
   keepHeapSmall();
   const { config, clock, logger } = options;

@@ -1,19 +1,12 @@
 // The watch over backups in a running bridge: built of its parts, with each service named as its metrics name it.
 // Loaded on demand, since a bridge that watches nothing need not carry it.
 
-import type { DaemonOptions, DaemonParts } from './daemon.ts';
+import type { OnDemandOptions } from './daemon.ts';
 import { resourceOf } from './daemon-resource.ts';
-import type { TargetLog } from './status/target-log.ts';
 import { Watch } from './watch/watch.ts';
 
-export interface DaemonWatchOptions {
-  readonly options: DaemonOptions;
-  readonly parts: DaemonParts;
-  readonly targets: readonly TargetLog[];
-}
-
 /** Nothing is read yet. */
-export function openWatch({ options, parts, targets }: DaemonWatchOptions): Watch {
+export function openWatch({ options, parts, targets }: OnDemandOptions): Watch {
   const { config, clock, logger } = options;
   const { clients, queue, counters } = parts;
   return new Watch({

@@ -330,3 +330,10 @@ async function closingOnError<T>(make: () => T, senders: readonly OpenSender[]):
     throw error;
   }
 }
+
+/** What a part that is loaded on demand is built of. */
+export interface OnDemandOptions {
+  readonly options: DaemonOptions;
+  readonly parts: DaemonParts;
+  readonly targets: readonly TargetLog[];
+}
