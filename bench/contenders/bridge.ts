@@ -1,4 +1,4 @@
-// This project as it is shipped: the bundle, with the flags of the Dockerfile, the durable queue, the status page and its
+// This project as it is shipped: the bundle, with flags and environment of the Dockerfile, the durable queue, the status page and its
 // own telemetry on.
 
 import { execFileSync, spawn } from 'node:child_process';
@@ -70,7 +70,7 @@ async function startBridge(task: Task, options: BridgeOptions): Promise<RunningB
   const child = spawn(process.execPath, [...flags, program, 'run', '--config', config], {
     cwd: folder,
     stdio: ['ignore', log, log],
-    env: { NODE_ENV: 'production', BENCH_PAUSES: pausesFile },
+    env: { ...shippedEnvironment(), BENCH_PAUSES: pausesFile },
   });
   closeSync(log);
   process.once('exit', () => child.kill('SIGKILL'));
@@ -84,10 +84,21 @@ async function startBridge(task: Task, options: BridgeOptions): Promise<RunningB
 
 /** Those of the image: ENTRYPOINT ["node", flags…, "bin/prom2otlp.js"]. */
 function shippedFlags(): readonly string[] {
+  const words = JSON.parse(fromDockerfile('ENTRYPOINT')) as string[];
+  return words.filter(word => word.startsWith('--'));
+}
+
+/** That of the image: ENV NAME=value … */
+function shippedEnvironment(): Record<string, string> {
+  const words = fromDockerfile('ENV').split(' ');
+  return Object.fromEntries(words.map(word => word.split('=') as [string, string]));
+}
+
+function fromDockerfile(instruction: string): string {
   const text = readFileSync(join(checkoutFolder, 'Dockerfile'), 'utf8');
-  const line = /^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1];
-  if (line === undefined) throw new Error('cannot read the flags of the Dockerfile: no ENTRYPOINT');
-  return (JSON.parse(line) as string[]).filter(word => word.startsWith('--'));
+  const rest = new RegExp(`^${instruction} (.*)$`, 'm').exec(text)?.[1];
+  if (rest === undefined) throw new Error(`cannot read the Dockerfile: there is no ${instruction}`);
+  return rest;
 }
 
 function configText(task: Task, folder: string): string {
