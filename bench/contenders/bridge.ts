@@ -1,5 +1,5 @@
-// This project as it is shipped: the bundle, with flags and environment of the Dockerfile, the durable queue, the status page and its
-// own telemetry on.
+// This project as it is shipped: the bundle, with flags and environment of the Dockerfile, the durable queue, the status
+// page and its own telemetry on.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { openSync, closeSync, readFileSync } from 'node:fs';
