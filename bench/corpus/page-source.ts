@@ -24,78 +24,110 @@ const CHURN_EVERY = 10;
 const CHURN_FIRST = 10_000;
 
 export class PageSource {
-  readonly #lines: readonly CorpusLine[];
+  readonly sampleCount: number;
   readonly #isTimed: boolean;
   readonly #bytes: Buffer;
+  /** Columns over the lines; a million objects would cost more than their page. */
+  readonly #firsts: Float64Array;
+  readonly #steps: Float64Array;
+  readonly #spans: Float64Array;
+  /** What each mantissa has moved by. */
+  readonly #moved: Float64Array;
+  /** What makes a mantissa the value: a power of ten. */
+  readonly #divisors: Float64Array;
   /** Where each value ends, without its exponent. */
   readonly #ends: Uint32Array;
   readonly #lengths: Uint8Array;
+  readonly #places: Uint8Array;
   readonly #timesAt: Uint32Array;
-  readonly #churning: readonly { readonly at: number }[];
+  readonly #uptimes: number[] = [];
+  readonly #followed: { readonly index: number; readonly name: string }[] = [];
+  readonly #churning: { readonly at: number }[] = [];
   readonly #startedMs = Date.now() - STARTED_AGO_MS;
+  #lastTime = '';
   #poll = 0;
   #churned = 0;
 
   constructor({ lines, isTimed }: CorpusPage) {
-    this.#lines = lines;
+    this.sampleCount = lines.length;
     this.#isTimed = isTimed;
+    this.#firsts = Float64Array.from(lines, ({ first }) => first);
+    this.#steps = Float64Array.from(lines, ({ step }) => step);
+    this.#spans = Float64Array.from(lines, ({ span }) => span);
+    this.#moved = new Float64Array(lines.length);
+    this.#divisors = Float64Array.from(lines, divisorOf);
     this.#ends = new Uint32Array(lines.length);
     this.#lengths = new Uint8Array(lines.length);
+    this.#places = Uint8Array.from(lines, ({ places }) => places);
     this.#timesAt = new Uint32Array(lines.length);
-    const churning: { at: number }[] = [];
+    this.#bytes = this.#layOut(lines);
+  }
+
+  #layOut(lines: readonly CorpusLine[]): Buffer {
     const texts: string[] = [];
     let length = 0;
     for (const [index, line] of lines.entries()) {
-      const { before, first, places, exponent, churnAt } = line;
+      const { before, first, places, exponent, churnAt, followedAs } = line;
       const digits = String(first).length + (places > 0 ? 1 : 0);
       const ending = exponent === null ? '' : `e+${String(exponent).padStart(2, '0')}`;
-      if (churnAt >= 0) churning.push({ at: length + Buffer.byteLength(before.slice(0, churnAt)) });
+      if (line.isUptime) this.#uptimes.push(index);
+      if (followedAs !== null) this.#followed.push({ index, name: followedAs });
+      if (churnAt >= 0)
+        this.#churning.push({ at: length + Buffer.byteLength(before.slice(0, churnAt)) });
       this.#ends[index] = length + Buffer.byteLength(before) + digits;
       this.#lengths[index] = digits;
       this.#timesAt[index] = (this.#ends[index] ?? 0) + ending.length + 1;
-      const time = isTimed ? ` ${'0'.repeat(TIME_DIGITS)}` : '';
+      const time = this.#isTimed ? ` ${'0'.repeat(TIME_DIGITS)}` : '';
       const text = `${before}${'0'.repeat(digits)}${ending}${time}\n`;
       length += Buffer.byteLength(text);
       texts.push(text);
     }
-    this.#churning = churning;
-    this.#bytes = Buffer.from(texts.join(''));
-  }
-
-  get sampleCount(): number {
-    return this.#lines.length;
+    return Buffer.from(texts.join(''));
   }
 
   /** The page as of now; its time is later than that of the page before. */
   render(timeMs: number): RenderedPage {
     const tally = newTally();
-    const followed: [string, number][] = [];
     const uptime = Math.floor((timeMs - this.#startedMs) / 1000);
-    if (this.#poll > 0) this.#churn();
-    for (const [index, line] of this.#lines.entries()) {
-      const { places, exponent, followedAs } = line;
-      const mantissa = line.isUptime ? uptime : line.first + ((this.#poll * line.step) % line.span);
-      this.#writeMantissa(index, mantissa, places);
-      const power = (exponent ?? 0) - places;
-      const value = power < 0 ? mantissa / 10 ** -power : mantissa * 10 ** power;
-      addValue(tally, value);
-      if (followedAs !== null) followed.push([followedAs, value]);
+    for (const index of this.#uptimes) this.#firsts[index] = uptime;
+    if (this.#poll > 0) this.#move();
+    for (let index = 0; index < this.sampleCount; index++) {
+      const mantissa = (this.#firsts[index] ?? 0) + (this.#moved[index] ?? 0);
+      this.#writeMantissa(index, mantissa);
+      addValue(tally, mantissa / (this.#divisors[index] ?? 1));
     }
     if (this.#isTimed) this.#writeTimes(timeMs);
     this.#poll++;
+    const followed = this.#followed.map(({ index, name }) => [name, this.#valueOf(index)] as const);
     return { bytes: this.#bytes, timeMs, tally, followed };
   }
 
-  #writeMantissa(index: number, mantissa: number, places: number): void {
+  #valueOf(index: number): number {
+    const mantissa = (this.#firsts[index] ?? 0) + (this.#moved[index] ?? 0);
+    return mantissa / (this.#divisors[index] ?? 1);
+  }
+
+  #move(): void {
+    this.#churn();
+    for (let index = 0; index < this.sampleCount; index++) {
+      const moved = (this.#moved[index] ?? 0) + (this.#steps[index] ?? 0);
+      const span = this.#spans[index] ?? 0;
+      this.#moved[index] = moved < span ? moved : moved % span;
+    }
+  }
+
+  #writeMantissa(index: number, mantissa: number): void {
     const bytes = this.#bytes;
     const end = this.#ends[index] ?? 0;
     const start = end - (this.#lengths[index] ?? 0);
+    const places = this.#places[index] ?? 0;
+    const dotAt = places > 0 ? end - 1 - places : -1;
     // Whole numbers of 32 bits divide much faster.
-    let high = Math.floor(mantissa / HALF) | 0;
+    let high = mantissa < HALF ? 0 : Math.floor(mantissa / HALF) | 0;
     let low = (mantissa - high * HALF) | 0;
     let at = end - 1;
     for (let digit = 0; at >= start; at--, digit++) {
-      if (places > 0 && at === end - 1 - places) {
+      if (at === dotAt) {
         bytes[at] = DOT;
         digit--;
         continue;
@@ -112,9 +144,18 @@ export class PageSource {
       throw new Error(`a value of the corpus has outgrown its place: ${mantissa}`);
   }
 
+  /** Only the digits that are others than at the poll before. */
   #writeTimes(timeMs: number): void {
-    const text = Buffer.from(String(timeMs));
-    for (const at of this.#timesAt) this.#bytes.set(text, at);
+    const time = String(timeMs);
+    let same = 0;
+    while (same < TIME_DIGITS && time[same] === this.#lastTime[same]) same++;
+    const digits = Buffer.from(time).subarray(same);
+    const bytes = this.#bytes;
+    for (let index = 0; index < this.sampleCount; index++) {
+      const at = (this.#timesAt[index] ?? 0) + same;
+      for (let digit = 0; digit < digits.length; digit++) bytes[at + digit] = digits[digit] ?? 0;
+    }
+    this.#lastTime = time;
   }
 
   /** One in so many of the passing series gives way to another one. */
@@ -124,4 +165,11 @@ export class PageSource {
       this.#bytes.write(String(number), this.#churning[i]?.at ?? 0, 'latin1');
     }
   }
+}
+
+/** Exact: mantissas have at most 16 digits, and so has the power. */
+function divisorOf({ places, exponent }: CorpusLine): number {
+  const power = places - (exponent ?? 0);
+  if (power < 0) throw new Error(`a value of the corpus has too few places: ${places}`);
+  return 10 ** power;
 }

@@ -1,33 +1,41 @@
 // Reads a metrics request in JSON into Received, as the official exporter's own transport sends it.
 
 import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
-import { FOLLOWED_METRIC, type Received, SeriesHash } from './received.ts';
+import { judgeName, type Received } from './received.ts';
+import { SeriesHash } from './series.ts';
 
 export function readOtlpJson(body: Buffer, received: Received): void {
   const request = JSON.parse(body.toString('utf8')) as MetricsRequestJson;
   const hash = new SeriesHash();
+  const around = new SeriesHash();
   for (const { resource, scopeMetrics = [] } of request.resourceMetrics ?? []) {
-    const around = JSON.stringify(resource);
+    const resourceText = JSON.stringify(resource);
     for (const metric of scopeMetrics.flatMap(({ metrics = [] }) => metrics)) {
       const name = metric.name ?? '';
-      if (received.isAdded(name)) continue;
+      const { isAdded, isFollowed } = judgeName(name);
+      if (isAdded) continue;
+      around.reset().addTexts(resourceText, name);
       const data = metric.gauge ?? metric.sum ?? metric.histogram;
       for (const point of data?.dataPoints ?? []) {
         const timeMs = Math.round(Number(point.timeUnixNano) / 1e6);
-        for (const value of valuesOf(point)) received.sample(timeMs, value);
-        const identity = Buffer.from(`${around}${name}${JSON.stringify(point.attributes)}`);
-        const view = new DataView(identity.buffer, identity.byteOffset, identity.length);
-        received.point(hash.reset().add(view, 0, identity.length).value);
-        if (name !== FOLLOWED_METRIC) continue;
+        hash.reset().merge(around.low, around.high);
+        readValues(point, value => received.sample(timeMs, value));
+        addAttributes(hash, point);
+        received.point(hash);
+        if (!isFollowed) continue;
         const namespace = point.attributes?.find(({ key }) => key === 'namespace');
-        const [value = 0] = valuesOf(point);
-        received.follow(timeMs, namespace?.value?.stringValue ?? '', value);
+        const followedAs = namespace?.value?.stringValue ?? '';
+        readValues(point, value => received.follow(timeMs, followedAs, value));
       }
     }
   }
 }
 
 interface AnyPoint {
+  readonly attributes?: readonly {
+    readonly key?: string;
+    readonly value?: { readonly stringValue?: string };
+  }[];
   readonly asDouble?: number | string;
   readonly asInt?: string | number;
   readonly count?: string | number;
@@ -35,11 +43,20 @@ interface AnyPoint {
   readonly bucketCounts?: readonly (string | number)[];
 }
 
+function addAttributes(hash: SeriesHash, { attributes = [] }: AnyPoint): void {
+  for (const { key = '', value } of attributes)
+    hash.addTexts(key, value?.stringValue ?? JSON.stringify(value));
+}
+
 /** A histogram as the samples of the text: cumulative buckets, count, sum. */
-function valuesOf(point: AnyPoint): number[] {
+function readValues(point: AnyPoint, take: (value: number) => void): void {
   const { asDouble, asInt, bucketCounts } = point;
-  if (bucketCounts === undefined) return [Number(asDouble ?? asInt)];
+  if (bucketCounts === undefined) {
+    take(Number(asDouble ?? asInt));
+    return;
+  }
   let cumulative = 0;
-  const buckets = bucketCounts.map(count => (cumulative += Number(count)));
-  return [...buckets, Number(point.count), Number(point.sum)];
+  for (const count of bucketCounts) take((cumulative += Number(count)));
+  take(Number(point.count));
+  take(Number(point.sum));
 }

@@ -2,7 +2,8 @@
 // nothing with src/: what it finds is what counts.
 
 import { Fields } from './protobuf.ts';
-import { FOLLOWED_METRIC, type Received, SeriesHash } from './received.ts';
+import type { Received } from './received.ts';
+import { SeriesHash } from './series.ts';
 
 const NO_RECORDED_VALUE = 1;
 
@@ -20,7 +21,13 @@ export function readOtlpProtobuf(body: Buffer, received: Received): void {
 
 class Reader {
   readonly #received: Received;
-  readonly #levels: readonly [Fields, Fields, Fields, Fields, Fields, Fields];
+  /** One for each level of nesting. */
+  readonly #request: Fields;
+  readonly #resourceMetrics: Fields;
+  readonly #scopeMetrics: Fields;
+  readonly #metricFields: Fields;
+  readonly #data: Fields;
+  readonly #point: Fields;
   readonly #inner: Fields;
   readonly #hash = new SeriesHash();
   readonly #resource = new SeriesHash();
@@ -30,13 +37,19 @@ class Reader {
 
   constructor(body: Buffer, received: Received) {
     this.#received = received;
-    const level = (): Fields => new Fields(body);
-    this.#levels = [level(), level(), level(), level(), level(), level()];
-    this.#inner = level();
+    this.#request = new Fields(body);
+    this.#resourceMetrics = new Fields(body);
+    this.#scopeMetrics = new Fields(body);
+    this.#metricFields = new Fields(body);
+    this.#data = new Fields(body);
+    this.#point = new Fields(body);
+    this.#inner = new Fields(body);
   }
 
   request(): void {
-    const [request, resourceMetrics, scopeMetrics] = this.#levels;
+    const request = this.#request;
+    const resourceMetrics = this.#resourceMetrics;
+    const scopeMetrics = this.#scopeMetrics;
     request.enter(0, request.bytes.length);
     while (request.next()) {
       if (request.number !== 1) continue;
@@ -67,7 +80,8 @@ class Reader {
   }
 
   #readMetric({ start, end }: Fields): void {
-    const [, , , metric, data] = this.#levels;
+    const metric = this.#metricFields;
+    const data = this.#data;
     if (!this.#enterMetric(metric.enter(start, end))) return;
     metric.enter(start, end);
     while (metric.next()) {
@@ -82,11 +96,12 @@ class Reader {
   #enterMetric(metric: Fields): boolean {
     while (metric.next()) {
       if (metric.number !== 1) continue;
-      const name = metric.text();
-      this.#isFollowed = name === FOLLOWED_METRIC;
+      const { isAdded, isFollowed } = this.#received.names.judge(metric);
+      if (isAdded) return false;
+      this.#isFollowed = isFollowed;
       this.#metric.reset().add(metric.view, metric.start, metric.end);
       this.#metric.merge(this.#resource.low, this.#resource.high);
-      return !this.#received.isAdded(name);
+      return true;
     }
     return true;
   }
@@ -98,10 +113,13 @@ class Reader {
   }
 
   #readNumber(parent: Fields): void {
-    const point = this.#levels[5].enter(parent.start, parent.end);
+    const point = this.#point.enter(parent.start, parent.end);
     const { view } = point;
     const hash = this.#startPoint();
-    let [timeMs, value, flags, service] = [0, 0, 0, this.#service];
+    let timeMs = 0;
+    let value = 0;
+    let flags = 0;
+    let service = this.#service;
     while (point.next()) {
       const { number } = point;
       if (number === 3) timeMs = toMs(point.fixed64());
@@ -115,13 +133,13 @@ class Reader {
     }
     if ((flags & NO_RECORDED_VALUE) !== 0) return;
     this.#received.sample(timeMs, value);
-    this.#received.point(hash.value);
+    this.#received.point(hash);
     if (this.#isFollowed) this.#received.follow(timeMs, service, value);
   }
 
   /** As the samples of the text: cumulative buckets, then count and sum. */
   #readHistogram(parent: Fields): void {
-    const point = this.#levels[5].enter(parent.start, parent.end);
+    const point = this.#point.enter(parent.start, parent.end);
     const { view } = point;
     const hash = this.#startPoint();
     const counts: number[] = [];
@@ -142,11 +160,11 @@ class Reader {
     for (const count of counts) this.#received.sample(timeMs, (cumulative += count));
     this.#received.sample(timeMs, total);
     this.#received.sample(timeMs, sum);
-    this.#received.point(hash.value);
+    this.#received.point(hash);
   }
 
   #readSummary(parent: Fields): void {
-    const point = this.#levels[5].enter(parent.start, parent.end);
+    const point = this.#point.enter(parent.start, parent.end);
     const hash = this.#startPoint();
     const values: number[] = [];
     let [timeMs, flags] = [0, 0];
@@ -161,7 +179,7 @@ class Reader {
     }
     if ((flags & NO_RECORDED_VALUE) !== 0) return;
     for (const value of values) this.#received.sample(timeMs, value);
-    this.#received.point(hash.value);
+    this.#received.point(hash);
   }
 
   #startPoint(): SeriesHash {

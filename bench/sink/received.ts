@@ -2,6 +2,8 @@
 // few series that are followed one by one. Samples that contenders add on their own account are left out.
 
 import { addTally, addValue, newTally, type Tally } from '../corpus/checksum.ts';
+import type { Fields } from './protobuf.ts';
+import { SeriesCounts, SeriesHash } from './series.ts';
 
 export interface ReceivedReport {
   /** By timestamp, in milliseconds. */
@@ -13,25 +15,47 @@ export interface ReceivedReport {
   readonly followed: ReadonlyMap<string, number>;
 }
 
+/** What the sink needs to know of a metric by its name. */
+export interface MetricName {
+  /** None of the pages': left out. */
+  readonly isAdded: boolean;
+  readonly isFollowed: boolean;
+}
+
 /** Names of what a contender says of itself and of its scrapes. */
 const ADDED = /^(?:up|scrape_.*|prom2otlp_.*|target_info|otel_scope_info)$/;
-export const FOLLOWED_METRIC = 'engine_global_status_questions';
+const FOLLOWED = 'engine_global_status_questions';
+
+export function judgeName(name: string): MetricName {
+  return { isAdded: ADDED.test(name), isFollowed: name === FOLLOWED };
+}
+
+/** Judges names as they stand in a request: making text of each would cost more than all else. */
+export class MetricNames {
+  readonly #hash = new SeriesHash();
+  readonly #known = new Map<number, { readonly high: number; readonly name: MetricName }>();
+
+  /** Of the field's text. */
+  judge(field: Fields): MetricName {
+    const { low, high } = this.#hash.reset().add(field.view, field.start, field.end);
+    // Small integers are cheap keys of a Map.
+    const key = low & 0x3fffffff;
+    const known = this.#known.get(key);
+    if (known?.high === high) return known.name;
+    const name = judgeName(field.text());
+    this.#known.set(key, { high, name });
+    return name;
+  }
+}
 
 export class Received {
+  readonly names: MetricNames = new MetricNames();
   readonly #byTime = new Map<number, Tally>();
-  readonly #counts = new Map<number, number>();
+  readonly #counts = new SeriesCounts();
   readonly #followed = new Map<string, number>();
-  readonly #added = new Map<string, boolean>();
   #lastTimeMs = Number.NaN;
   #lastTally: Tally = newTally();
   #samples = 0;
-
-  /** Whether a metric is none of the pages'. */
-  isAdded(name: string): boolean {
-    let isAdded = this.#added.get(name);
-    if (isAdded === undefined) this.#added.set(name, (isAdded = ADDED.test(name)));
-    return isAdded;
-  }
 
   sample(timeMs: number, value: number): void {
     if (timeMs !== this.#lastTimeMs) {
@@ -44,8 +68,8 @@ export class Received {
   }
 
   /** One point of a series, by a hash of its identity. */
-  point(series: number): void {
-    this.#counts.set(series, (this.#counts.get(series) ?? 0) + 1);
+  point(series: SeriesHash): void {
+    this.#counts.add(series);
   }
 
   follow(timeMs: number, name: string, value: number): void {
@@ -59,50 +83,7 @@ export class Received {
   report(): ReceivedReport {
     const total = newTally();
     for (const tally of this.#byTime.values()) addTally(total, tally);
-    const seriesByCount = new Map<number, number>();
-    for (const count of this.#counts.values())
-      seriesByCount.set(count, (seriesByCount.get(count) ?? 0) + 1);
+    const seriesByCount = this.#counts.byCount();
     return { byTime: this.#byTime, total, seriesByCount, followed: this.#followed };
-  }
-}
-
-/** A hash of bytes that several can be added to in any order; 53 bits in all, so that a million series stay apart. */
-export class SeriesHash {
-  low = 0;
-  high = 0;
-
-  reset(): this {
-    this.low = 0;
-    this.high = 0;
-    return this;
-  }
-
-  /** Adds `view[start, end)`. */
-  add(view: DataView, start: number, end: number): this {
-    let low = 0x811c9dc5;
-    let high = 0x2545f491;
-    let at = start;
-    for (; at + 4 <= end; at += 4) {
-      const word = view.getInt32(at, true);
-      low = Math.imul(low ^ word, 0x9e3779b1);
-      low ^= low >>> 15;
-      high = Math.imul(high ^ word, 0x85ebca6b);
-      high ^= high >>> 13;
-    }
-    for (; at < end; at++) {
-      low = Math.imul(low ^ view.getUint8(at), 0x01000193);
-      high = Math.imul(high ^ view.getUint8(at), 0x5bd1e995);
-    }
-    return this.merge(low, high ^ (high >>> 15));
-  }
-
-  merge(low: number, high: number): this {
-    this.low = (this.low + low) | 0;
-    this.high = (this.high + high) | 0;
-    return this;
-  }
-
-  get value(): number {
-    return (this.high & 0x1fffff) * 2 ** 32 + (this.low >>> 0);
   }
 }

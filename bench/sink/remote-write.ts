@@ -2,7 +2,8 @@
 // https://prometheus.io/docs/specs/prw/remote_write_spec/
 
 import { Fields, readInt64 } from './protobuf.ts';
-import { FOLLOWED_METRIC, type Received, SeriesHash } from './received.ts';
+import type { MetricName, Received } from './received.ts';
+import { SeriesHash } from './series.ts';
 
 /** The NaN that ends a series. */
 const STALE_LOW = 2;
@@ -30,37 +31,51 @@ class Reader {
     while (this.#request.next()) if (this.#request.number === 1) this.#readSeries();
   }
 
-  /** Labels are sorted, the name comes first; samples follow. */
+  /** Labels are sorted, the name comes first; samples follow. The labels of a series are always the same bytes. */
   #readSeries(): void {
     const series = this.#series.enter(this.#request.start, this.#request.end);
-    const hash = this.#hash.reset();
-    let name = '';
+    let metric: MetricName | null = null;
+    let labelsStart = 0;
+    let labelsEnd = 0;
     while (series.next()) {
       if (series.number === 1) {
-        hash.add(series.view, series.start, series.end);
-        if (name === '') name = this.#readLabel(series)[1];
-        if (this.#received.isAdded(name)) return;
-      } else if (series.number === 2) this.#readSample(series, name);
+        if (metric === null) {
+          metric = this.#judgeName(series);
+          if (metric.isAdded) return;
+          labelsStart = series.start;
+        }
+        labelsEnd = series.end;
+      } else if (series.number === 2) {
+        this.#hash.reset().add(series.view, labelsStart, labelsEnd);
+        this.#readSample(series, metric?.isFollowed === true);
+      }
     }
   }
 
-  #readSample({ start, end, bytes, view }: Fields, name: string): void {
+  /** The value of the first label. */
+  #judgeName({ start, end }: Fields): MetricName {
     const fields = this.#inner.enter(start, end);
-    let [timeMs, value, isStale] = [0, 0, false];
+    while (fields.next()) if (fields.number === 2) break;
+    return this.#received.names.judge(fields);
+  }
+
+  #readSample({ start, end, bytes, view }: Fields, isFollowed: boolean): void {
+    const fields = this.#inner.enter(start, end);
+    let timeMs = 0;
+    let value = 0;
+    let isStale = false;
     while (fields.next()) {
       if (fields.number === 1) {
         value = fields.double();
-        const [low, high] = [
-          view.getUint32(fields.start, true),
-          view.getUint32(fields.start + 4, true),
-        ];
-        isStale = low === STALE_LOW && high === STALE_HIGH;
+        isStale =
+          view.getUint32(fields.start, true) === STALE_LOW &&
+          view.getUint32(fields.start + 4, true) === STALE_HIGH;
       } else if (fields.number === 2) timeMs = readInt64(bytes, fields.start);
     }
     if (isStale) return;
     this.#received.sample(timeMs, value);
-    this.#received.point(this.#hash.value);
-    if (name === FOLLOWED_METRIC) this.#received.follow(timeMs, this.#namespace(), value);
+    this.#received.point(this.#hash);
+    if (isFollowed) this.#received.follow(timeMs, this.#namespace(), value);
   }
 
   #namespace(): string {

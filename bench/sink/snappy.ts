@@ -1,6 +1,9 @@
 // Unpacks a block of snappy, which remote write is sent in. Format: the length as a varint, then literals and copies; see
 // https://github.com/google/snappy/blob/main/format_description.txt
 
+/** Up to here a loop is faster than a call. */
+const LOOP_BYTES_MAX = 32;
+
 /** Throws for what is damaged, or longer than `maxBytes`. */
 export function unpackSnappy(packed: Buffer, maxBytes: number): Buffer {
   let at = 0;
@@ -20,7 +23,8 @@ export function unpackSnappy(packed: Buffer, maxBytes: number): Buffer {
       const size = 1 + (extraBytes === 0 ? tag >>> 2 : packed.readUIntLE(at, extraBytes));
       at += extraBytes;
       check(at + size <= packed.length && written + size <= length);
-      packed.copy(bytes, written, at, at + size);
+      if (size > LOOP_BYTES_MAX) packed.copy(bytes, written, at, at + size);
+      else for (let i = 0; i < size; i++) bytes[written + i] = packed[at + i] ?? 0;
       at += size;
       written += size;
     } else {
@@ -28,7 +32,8 @@ export function unpackSnappy(packed: Buffer, maxBytes: number): Buffer {
       at += tagBytes;
       check(offset > 0 && offset <= written && written + size <= length);
       // What is copied may overlap with what is written: a run of repetitions.
-      if (offset >= size) bytes.copyWithin(written, written - offset, written - offset + size);
+      if (offset >= size && size > LOOP_BYTES_MAX)
+        bytes.copyWithin(written, written - offset, written - offset + size);
       else for (let i = written; i < written + size; i++) bytes[i] = bytes[i - offset] ?? 0;
       written += size;
     }

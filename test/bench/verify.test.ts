@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { pageOf } from '../../bench/corpus/corpora.ts';
 import { PageSource } from '../../bench/corpus/page-source.ts';
 import type { Poll } from '../../bench/page-server.ts';
-import { Received, SeriesHash } from '../../bench/sink/received.ts';
+import { Received } from '../../bench/sink/received.ts';
+import { SeriesCounts, SeriesHash } from '../../bench/sink/series.ts';
 import { findLosses } from '../../bench/verify.ts';
 
 const SPEC = { corpus: 'engine', addresses: 1, services: 2, series: 200 } as const;
@@ -49,7 +50,7 @@ function receive(lines: readonly Line[]): Received {
     const bytes = Buffer.from(series);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     received.sample(timeMs, value);
-    received.point(hash.reset().add(view, 0, bytes.length).value);
+    received.point(hash.reset().add(view, 0, bytes.length));
     const [, service = ''] =
       /^engine_global_status_questions\{.*namespace="([^"]+)"/.exec(series) ?? [];
     if (service !== '') received.follow(timeMs, service, value);
@@ -104,4 +105,35 @@ test('rounding is forgiven where it is said to happen, and other values are not'
   expect(lossesOf(rounded, polls, true)).toEqual([]);
   const changed = lines.map(line => ({ ...line, value: line.value * (1 + 1e-9) }));
   expect(lossesOf(changed, polls, true)).not.toEqual([]);
+});
+
+test('series are told apart, however many there are, and counted', () => {
+  const counts = new SeriesCounts();
+  const hash = new SeriesHash();
+  const view = new DataView(new ArrayBuffer(24));
+  const add = (series: number, length: number): void => {
+    view.setUint32(length - 4, series);
+    counts.add(hash.reset().add(view, 0, length));
+    view.setUint32(length - 4, 0);
+  };
+  // As many bytes as two steps take, as three that overlap, and too few for one.
+  for (const length of [16, 21, 7]) {
+    for (let series = 0; series < 30_000; series++) add(series, length);
+    add(0, length);
+  }
+  expect(counts.byCount()).toEqual(
+    new Map([
+      [1, 3 * 29_999],
+      [2, 3],
+    ]),
+  );
+});
+
+test('names and values of a series do not flow into each other', () => {
+  const hash = (name: string, value: string): readonly number[] => {
+    const { low, high } = new SeriesHash().addTexts(name, value);
+    return [low, high];
+  };
+  expect(hash('a', 'bc')).not.toEqual(hash('ab', 'c'));
+  expect(hash('a', 'bc')).toEqual(hash('a', 'bc'));
 });
