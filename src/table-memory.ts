@@ -89,11 +89,16 @@ export interface RestoredState {
   pageCount: number;
 }
 
-/** The order of rows in the `starts` that were saved last, and what they said. */
+/** What the `starts` that were saved last are made of: the order of rows and uptimes in them. */
 export interface SavedStarts {
   readonly rows: Uint32Array;
-  readonly startMs: Float64Array;
-  readonly streamAtMs: Float64Array;
+  readonly uptimes: readonly {
+    readonly component: Component;
+    /** What names the component, also to another process. */
+    readonly path: string;
+    readonly name: string;
+    readonly evidence: UptimeEvidence;
+  }[];
 }
 
 /** OpenMetrics exemplar of one row on this page. */

@@ -22,6 +22,8 @@ export function findRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): num
     if (table.hash[row] !== hash) continue;
     if (isStoredKey(table, row, bytes, place)) return row;
     if (isReordered(table, row, bytes, place)) {
+      // What is saved of it goes by the text of its key.
+      table.savedStarts = null;
       storeKey(table, row, bytes, place);
       return row;
     }

@@ -90,6 +90,7 @@ function rehome(table: SeriesTable, head: number, compound: Compound): number {
 /** Lets one row go on with the series of another: its times, start and flags. The other begins anew. */
 export function moveSeries(table: SeriesTable, from: number, to: number): void {
   const { startMs, streamAtMs, lastTimeMs, movedAtMs, flags } = table;
+  table.savedStarts = null;
   for (const column of [startMs, streamAtMs, lastTimeMs, movedAtMs]) {
     column[to] = column[from] ?? Number.NaN;
     column[from] = Number.NaN;

@@ -16,7 +16,7 @@ export function makeDelta(
   if (facts.isFirst) return judgeFirst(table, row, component);
   const value = table.value[row] ?? Number.NaN;
   const growth = facts.hasFallen ? value : value - (table.lastValue[row] ?? Number.NaN);
-  table.startMs[row] = table.lastTimeMs[row] ?? Number.NaN;
+  moveDelta(table, row);
   // What is not a number is no measure of growth.
   if (Number.isNaN(growth)) return FATE.baseline;
   table.value[row] = growth;
@@ -38,10 +38,16 @@ export function judgeHistogramDelta(
 ): number {
   const { parts, observed } = facts;
   if (facts.isFirst) return judgeFirst(table, head, component);
-  table.startMs[head] = table.lastTimeMs[head] ?? Number.NaN;
+  moveDelta(table, head);
   // Other bounds than before: what the new buckets grew by cannot be told.
   const isKept = parts.length === observed.length && parts.every((row, i) => row === observed[i]);
   return isKept || facts.hasFallen ? FATE.point : FATE.baseline;
+}
+
+/** A delta begins where the one before ended. */
+function moveDelta(table: SeriesTable, row: number): void {
+  table.savedStarts = null;
+  table.startMs[row] = table.lastTimeMs[row] ?? Number.NaN;
 }
 
 /** The first point goes out only if it began to count after we began to look; else it is the baseline. */
@@ -50,6 +56,9 @@ function judgeFirst(table: SeriesTable, row: number, component: Component | unde
   const timeMs = table.timeMs[row] ?? Number.NaN;
   const firstTimeMs = component?.firstTimeMs ?? Infinity;
   // Later points tell by a start that this one was seen. An unknown start equals its time.
-  if (Number.isNaN(startMs)) table.startMs[row] = timeMs;
+  if (Number.isNaN(startMs)) {
+    table.savedStarts = null;
+    table.startMs[row] = timeMs;
+  }
   return startMs < timeMs && startMs > firstTimeMs ? FATE.point : FATE.baseline;
 }

@@ -15,6 +15,7 @@ import { forgetRows, keepMsOf } from './forget.ts';
 import { judgeCompounds, judgeRows, type Judging } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { clockSkewMs, readPageTime } from './page-time.ts';
+import { quietMetrics } from './quiet-rows.ts';
 import { judgeRepeats } from './repeats.ts';
 import { resolveRows, serviceOf } from './resolve.ts';
 import { restoreRows } from './state.ts';
@@ -93,7 +94,8 @@ export function* derive(
   const mayDerive = options.mapping === 'semantic' && options.startTimes;
   const keepMs = keepMsOf(options);
   const found = { gone: [], surroundings: [] };
-  const judging: Judging = { table, options, time, mayDerive, tallies, keepMs, ...found };
+  const quiet = quietMetrics(table, options);
+  const judging: Judging = { table, options, time, mayDerive, tallies, keepMs, quiet, ...found };
   for (let from = 0; from < table.count; from += SLICE_ROWS) {
     judgeRows(judging, from, Math.min(from + SLICE_ROWS, table.count));
     yield;

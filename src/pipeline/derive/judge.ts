@@ -6,6 +6,7 @@ import { FATE, type Metric, NO_ROW, ROLE, ROW_FLAG } from '../../model.ts';
 import type { Compound } from '../../table-memory.ts';
 import { isOnPage, judgeCompound, partsOf } from './compound.ts';
 import { observeCompound, observeScalar, type Observing, type Place } from './observe.ts';
+import { judgeQuietRows } from './quiet-rows.ts';
 import { readTargetInfo } from './resolve.ts';
 import { endIfStale } from './stale.ts';
 import { blockOfRow, countFate, type Tally } from './tally.ts';
@@ -19,6 +20,8 @@ export interface Judging extends Observing {
   readonly gone: number[];
   /** By block; see lookAround(). */
   readonly surroundings: (Surroundings | undefined)[];
+  /** By metric; see quietMetrics(). */
+  readonly quiet: Uint8Array;
 }
 
 /** What the rows of one block have in common. */
@@ -42,29 +45,30 @@ const NOWHERE: Surroundings = {
 
 /** Judges rows [from, to): all scalars, and of histograms and summaries what stands in their way. */
 export function judgeRows(judging: Judging, from: number, to: number): void {
-  const { table, time } = judging;
-  const { seen, page, role, keyLength, head, fate, metrics } = table;
-  const { metric: metricOf, block: blockOf } = table;
   for (let row = from; row < to; row++) {
-    if (keyLength[row] === 0 || role[row] === ROLE.synthetic) continue;
-    fate[row] = FATE.none;
-    const metric = metrics[metricOf[row] ?? 0];
-    if (metric === undefined) continue;
-    if (seen[row] !== page) {
-      missRow(judging, row, metric);
-      continue;
-    }
-    const around = judging.surroundings[blockOf[row] ?? NO_ROW] ?? lookAround(judging, row);
-    const outcome = judgeRow(judging, row, metric, around);
-    fate[row] = outcome;
-    if (outcome === FATE.part) {
-      if (head[row] !== row) table.movedAtMs[row] = time.monotonicMs;
-      continue;
-    }
-    countFate(around.tally, outcome);
-    if (outcome === FATE.consumed) table.movedAtMs[row] = time.monotonicMs;
-    else if (!isCompound(metric)) settle(judging, row, outcome, around.tally);
+    row = judgeQuietRows(judging, row, to);
+    if (row < to) judgeAnyRow(judging, row);
   }
+}
+
+function judgeAnyRow(judging: Judging, row: number): void {
+  const { table, time } = judging;
+  const { fate, movedAtMs } = table;
+  if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return;
+  fate[row] = FATE.none;
+  const metric = table.metrics[table.metric[row] ?? 0];
+  if (metric === undefined) return;
+  if (table.seen[row] !== table.page) return missRow(judging, row, metric);
+  const around = lookAround(judging, row);
+  const outcome = judgeRow(judging, row, metric, around);
+  fate[row] = outcome;
+  if (outcome === FATE.part) {
+    if (table.head[row] !== row) movedAtMs[row] = time.monotonicMs;
+    return;
+  }
+  countFate(around.tally, outcome);
+  if (outcome === FATE.consumed) movedAtMs[row] = time.monotonicMs;
+  else if (!isCompound(metric)) settle(judging, row, outcome, around.tally);
 }
 
 /** True for metrics whose points are made of several rows. */

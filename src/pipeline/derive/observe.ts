@@ -91,7 +91,10 @@ export function observeCompound(
   const isGrowth = isDelta && fate === FATE.point && !isFirst && !hasFallen;
   for (const row of parts) {
     const value = table.value[row] ?? Number.NaN;
-    if (isGrowth) table.value[row] = value - (table.lastValue[row] ?? Number.NaN);
+    const last = table.lastValue[row] ?? Number.NaN;
+    if (isGrowth) table.value[row] = value - last;
+    // A part that has a value now, or has none any more, is another one to save.
+    if (Number.isNaN(value) !== Number.isNaN(last)) table.savedStarts = null;
     table.lastValue[row] = value;
   }
   accept(observing, head, fate, place);
@@ -148,6 +151,7 @@ function judgeRowTime(observing: Observing, row: number, isSame: boolean): numbe
 
 /** What was sent before was dated by a clock that was wrong: it is no measure of what comes now. */
 function beginAnew(table: SeriesTable, row: number): void {
+  table.savedStarts = null;
   table.startMs[row] = Number.NaN;
   table.lastTimeMs[row] = Number.NaN;
   table.lastValue[row] = Number.NaN;
@@ -185,6 +189,8 @@ function startRow(
 /** Notes an observation that may be followed by newer ones only, whether it made a point or a baseline. */
 function accept(observing: Observing, row: number, fate: number, place: Place): void {
   const { table, time } = observing;
+  // From its first observation on it is worth saving.
+  if (Number.isNaN(table.lastTimeMs[row] ?? Number.NaN)) table.savedStarts = null;
   table.lastTimeMs[row] = table.timeMs[row] ?? Number.NaN;
   table.movedAtMs[row] = time.monotonicMs;
   const flags = (table.flags[row] ?? 0) & ~(ROW_FLAG.staleSent | ROW_FLAG.restored);

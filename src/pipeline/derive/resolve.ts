@@ -49,6 +49,7 @@ export function* resolveRows(table: SeriesTable, options: DeriveOptions): Genera
 
 /** A series of another kind is another series: what was its start says nothing of it. */
 function beginAnew(table: SeriesTable, metrics: readonly number[]): void {
+  table.savedStarts = null;
   const isTurned = new Uint8Array(table.metrics.length);
   for (const metric of metrics) isTurned[metric] = 1;
   for (let row = 0; row < table.count; row++)
@@ -85,6 +86,7 @@ function leavePlace(table: SeriesTable, row: number): void {
   if (wasHead && next !== NO_ROW) moveIdentity(table, row, next);
   else if (wasHead) forgetIdentities(table, new Set([row]));
   table.createdRows.delete(row);
+  table.savedStarts = null;
   table.startMs[row] = Number.NaN;
 }
 
@@ -146,6 +148,7 @@ function componentOf(table: SeriesTable, service: number, key: SeriesKey): numbe
 
 /** The newest row of an uptime series is the one that counts: after a change of labels the old one is gone. */
 function takeEvidence(table: SeriesTable, component: number, row: number, metric: Metric): void {
+  table.savedStarts = null;
   table.components[component]?.uptimes.set(metric.name, { row, ...NO_EVIDENCE });
 }
 

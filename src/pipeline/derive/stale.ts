@@ -30,7 +30,10 @@ function mark({ table, options, time }: Observing, head: number, isExplicit: boo
   const lastMs = table.lastTimeMs[head] ?? 0;
   const timeMs = isExplicit ? lastMs + 1 : Math.max(time.nowMs, lastMs + 1);
   const kind = table.metrics[table.metric[head] ?? 0]?.kind;
-  if (options.isDelta && (kind === 'sum' || kind === 'histogram')) table.startMs[head] = lastMs;
+  if (options.isDelta && (kind === 'sum' || kind === 'histogram')) {
+    table.savedStarts = null;
+    table.startMs[head] = lastMs;
+  }
   table.timeMs[head] = timeMs;
   table.lastTimeMs[head] = timeMs;
   table.fate[head] = FATE.stale;

@@ -46,6 +46,7 @@ function isRestart(table: SeriesTable, row: number, startMs: number, facts: Star
 }
 
 function begin(table: SeriesTable, row: number, startMs: number): void {
+  table.savedStarts = null;
   table.startMs[row] = startMs;
   table.flags[row] = (table.flags[row] ?? 0) & ~ROW_FLAG.unexplained;
 }

@@ -1,16 +1,20 @@
 // What must survive the process: start times, the times last sent, the last values of what counts, and the evidence of
-// uptimes. In: the table after derive. Out: two blobs, and from them the table of the next process. Committed with the batch that it belongs to, so that a daemon killed between any two scrapes goes on as
-// if nothing had happened: no start moves, no delta is lost, no point goes twice.
+// uptimes. In: the table after derive. Out: two blobs, and from them the table of the next process. Committed with the
+// batch that it belongs to, so that a daemon killed between any two scrapes goes on as if nothing had happened: no start
+// moves, no delta is lost, no point goes twice.
 //
-//   starts (written when rows or starts change)      marks (written with every page)
-//   ids │ startMs │ streamAtMs                       lastTimeMs │ flags │ lastValue │ uptimes
+//   starts (written when rows or starts change)      marks (written with every page; see state-marks.ts)
+//   ids │ startMs │ streamAtMs │ names of uptimes    time, flags │ lastValue │ what the uptimes say
 //
 // Both hold one entry per row, in the order of `starts`. A row is known again by a 53-bit id made of its key: the hash
-// that finds it in the table, and bits of a CRC of the text. Columns are compressed: times repeat.
+// that finds it in the table, and bits of a CRC of the text. Whoever changes a start, or what rows there are to save,
+// forgets table.savedStarts: then they are written anew.
 
-import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { type Metric, ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
+import { crc32 } from 'node:zlib';
+import { ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
 import type { RestoredState, SavedStarts, SavedUptime } from '../../table-memory.ts';
+import { doublesOf, packColumns, unpackColumns } from './state-columns.ts';
+import { countingMetrics, Marks, readMarks } from './state-marks.ts';
 
 /** The kinds of blobs in the queue's state. */
 export const STARTS = 'target-starts';
@@ -22,9 +26,10 @@ const RESTORED_SLICE = 4096;
 const CRC_BITS = 2 ** 21;
 /** A service that is back after so many good pages begins anew. */
 const RESTORE_PAGES = 10;
-/** What is compressed in one go. */
-const PIECE_BYTES = 2 ** 20;
-const PACKED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+/** Marks of more than this are not kept for the next page of another target. */
+const HELD_BYTES_MAX = 2 ** 23;
+/** Numbers of one uptime in the marks. */
+const EVIDENCE_NUMBERS = 4;
 
 /** Blobs by kind, to be stored under the target's id; those that have not changed are left out. */
 export interface StateBlobs {
@@ -38,25 +43,34 @@ export interface StateBlobs {
  */
 export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
   const unseen = unseenOf(table);
-  const isCurrent =
-    unseen.places.length === 0 &&
-    table.savedStarts !== null &&
-    (yield* isSaved(table, table.savedStarts));
-  const starts = isCurrent ? undefined : yield* packStarts(table, unseen);
-  const rows = table.savedStarts?.rows ?? new Uint32Array(0);
-  const marks = newMarks(rows.length + unseen.places.length);
-  const isCounting = Uint8Array.from(table.metrics, metric => (counts(metric) ? 1 : 0));
+  if (unseen.places.length > 0) table.savedStarts = null;
+  const starts = table.savedStarts === null ? yield* packStarts(table, unseen) : undefined;
+  const { rows, uptimes } = table.savedStarts ?? NOTHING_SAVED;
+  const marks = takeSpareMarks();
+  marks.begin(rows.length + unseen.places.length);
+  const isCounting = countingMetrics(table.metrics);
   for (let from = 0; from < rows.length; from += SLICE_ROWS) {
-    takeMarks(table, rows.subarray(from, from + SLICE_ROWS), { marks, from, isCounting });
+    marks.take(table, rows, from, Math.min(from + SLICE_ROWS, rows.length), isCounting);
     yield;
   }
-  appendMarks(marks, rows.length, unseen);
-  const uptimes = Buffer.from(JSON.stringify([...unseen.uptimes, ...uptimesOf(table)]));
-  const { lastTimeMs, flags, lastValue } = marks;
-  const blob = yield* pack([lastTimeMs, flags, lastValue, uptimes]);
+  addUnseen(marks, unseen);
+  const evidence = evidenceOf(unseen, uptimes);
+  const blob = yield* packColumns([...marks.columns(), evidence]);
+  spareMarks = marks.heldBytes <= HELD_BYTES_MAX ? marks : null;
   // Once all is seen, or given up, the starts are other ones.
   if (unseen.places.length > 0) table.savedStarts = null;
   return starts === undefined ? { marks: blob } : { starts, marks: blob };
+}
+
+const NOTHING_SAVED: SavedStarts = { rows: new Uint32Array(0), uptimes: [] };
+
+/** What the last call has written its marks in, unless it is still at it. */
+let spareMarks: Marks | null = null;
+
+function takeSpareMarks(): Marks {
+  const marks = spareMarks ?? new Marks();
+  spareMarks = null;
+  return marks;
 }
 
 /** What a former process knew and no page has had since: ids, their places in `restored`, and all uptimes. */
@@ -81,44 +95,29 @@ function unseenOf({ restored }: SeriesTable): Unseen {
   };
 }
 
-function appendMarks(marks: Marks, from: number, { restored, places }: Unseen): void {
-  for (const [i, place] of places.entries()) {
-    marks.lastTimeMs[from + i] = restored?.lastTimeMs[place] ?? Number.NaN;
-    marks.flags[from + i] = restored?.flags[place] ?? 0;
-    marks.lastValue[from + i] = restored?.lastValue[place] ?? Number.NaN;
-  }
+function addUnseen(marks: Marks, { restored, places }: Unseen): void {
+  for (const place of places)
+    marks.add(
+      restored?.lastTimeMs[place] ?? Number.NaN,
+      restored?.flags[place] ?? 0,
+      restored?.lastValue[place] ?? Number.NaN,
+    );
 }
 
-/** Columns of the marks. */
-interface Marks {
-  readonly lastTimeMs: Float64Array;
-  readonly flags: Uint8Array;
-  readonly lastValue: Float64Array;
+/** What the uptimes say, in the order of their names in `starts`. */
+function evidenceOf(unseen: Unseen, uptimes: SavedStarts['uptimes']): Float64Array {
+  return Float64Array.from([
+    ...unseen.uptimes.flatMap(numbersOf),
+    ...uptimes.flatMap(({ component: { firstTimeMs }, evidence: { value, timeMs, startMs } }) =>
+      numbersOf({ value, timeMs, startMs, firstTimeMs }),
+    ),
+  ]);
 }
 
-function newMarks(count: number): Marks {
-  return {
-    lastTimeMs: new Float64Array(count),
-    flags: new Uint8Array(count),
-    lastValue: new Float64Array(count),
-  };
-}
-
-/** Copies what the table knows of `rows` into the marks from `from` on; `isCounting` is by metric. */
-function takeMarks(
-  { lastTimeMs, flags, lastValue, metric }: SeriesTable,
-  rows: Uint32Array,
-  into: { readonly marks: Marks; readonly from: number; readonly isCounting: Uint8Array },
-): void {
-  const { marks, from, isCounting } = into;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i] ?? 0;
-    marks.lastTimeMs[from + i] = lastTimeMs[row] ?? Number.NaN;
-    marks.flags[from + i] = flags[row] ?? 0;
-    // Of a gauge no value is missed, and NaN compresses to nothing.
-    const isKept = isCounting[metric[row] ?? 0] === 1;
-    marks.lastValue[from + i] = isKept ? (lastValue[row] ?? Number.NaN) : Number.NaN;
-  }
+function numbersOf(
+  saved: Pick<SavedUptime, 'value' | 'timeMs' | 'startMs' | 'firstTimeMs'>,
+): readonly number[] {
+  return [saved.value, saved.timeMs, saved.startMs, saved.firstTimeMs];
 }
 
 /** The blobs as the queue keeps them: by kind, under the target's id. */
@@ -133,24 +132,6 @@ export function stateEntries(
     : [{ kind: STARTS, key: id, blob: blobs.starts }, marks];
 }
 
-/** True when the saved starts are still those of the table. */
-function* isSaved(table: SeriesTable, saved: SavedStarts): Generator<void, boolean> {
-  let count = 0;
-  for (let from = 0; from < table.count; from += SLICE_ROWS) {
-    const to = Math.min(from + SLICE_ROWS, table.count);
-    for (let row = from; row < to; row++) if (isWorthSaving(table, row)) count++;
-    yield;
-  }
-  if (count !== saved.rows.length) return false;
-  for (let i = 0; i < saved.rows.length; i++) {
-    const row = saved.rows[i] ?? 0;
-    if (!isWorthSaving(table, row)) return false;
-    if (!Object.is(table.startMs[row], saved.startMs[i])) return false;
-    if (!Object.is(table.streamAtMs[row], saved.streamAtMs[i])) return false;
-  }
-  return true;
-}
-
 /** The bridge's own series need no memory; all others do once they were observed. */
 function isWorthSaving(table: SeriesTable, row: number): boolean {
   if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return false;
@@ -160,15 +141,8 @@ function isWorthSaving(table: SeriesTable, row: number): boolean {
   );
 }
 
-/** Counters, histograms and summaries: a fall of their value means something. */
-function counts({ kind }: Metric): boolean {
-  return kind !== 'gauge' && kind !== 'updown';
-}
-
 function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer> {
-  const kept: number[] = [];
-  for (let row = 0; row < table.count; row++) if (isWorthSaving(table, row)) kept.push(row);
-  const rows = Uint32Array.from(kept);
+  const rows = rowsToSave(table);
   const count = rows.length + unseen.ids.length;
   const ids = new Float64Array(count);
   const startMs = new Float64Array(count);
@@ -184,8 +158,20 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
     startMs[rows.length + i] = unseen.restored?.startMs[place] ?? Number.NaN;
     streamAtMs[rows.length + i] = unseen.restored?.streamAtMs[place] ?? Number.NaN;
   }
-  table.savedStarts = { rows, startMs, streamAtMs };
-  return yield* pack([ids, startMs, streamAtMs]);
+  const uptimes = uptimesOf(table);
+  table.savedStarts = { rows, uptimes };
+  const names = [
+    ...unseen.uptimes.map(({ component, name }) => [component, name]),
+    ...uptimes.map(({ path, name }) => [path, name]),
+  ];
+  return yield* packColumns([ids, startMs, streamAtMs, Buffer.from(JSON.stringify(names))]);
+}
+
+function rowsToSave(table: SeriesTable): Uint32Array {
+  const rows = new Uint32Array(table.count);
+  let count = 0;
+  for (let row = 0; row < table.count; row++) if (isWorthSaving(table, row)) rows[count++] = row;
+  return rows.slice(0, count);
 }
 
 function idOf(table: SeriesTable, row: number): number {
@@ -194,20 +180,12 @@ function idOf(table: SeriesTable, row: number): number {
   return (table.hash[row] ?? 0) * CRC_BITS + (crc32(text) % CRC_BITS);
 }
 
-function uptimesOf(table: SeriesTable): SavedUptime[] {
-  return [...table.componentByKey].flatMap(([component, index]) => {
-    const { uptimes, firstTimeMs } = table.components[index] ?? {
-      uptimes: new Map(),
-      firstTimeMs: Number.NaN,
-    };
-    return [...uptimes].map(([name, { value, timeMs, startMs }]) => ({
-      component: componentName(table, component, index),
-      name,
-      value,
-      timeMs,
-      startMs,
-      firstTimeMs,
-    }));
+function uptimesOf(table: SeriesTable): SavedStarts['uptimes'] {
+  return [...table.componentByKey].flatMap(([key, index]) => {
+    const component = table.components[index];
+    if (component === undefined) return [];
+    const path = componentName(table, key, index);
+    return [...component.uptimes].map(([name, evidence]) => ({ component, path, name, evidence }));
   });
 }
 
@@ -220,26 +198,43 @@ function componentName(table: SeriesTable, key: string, index: number): string {
 /** Reads what saveState() made; null when it is damaged or of another make: the daemon then begins anew. */
 export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   try {
-    const [ids, startMs, streamAtMs] = unpack(starts).map(doubles);
-    const [times, flags, values, uptimes] = unpack(marks);
+    const [ids, startMs, streamAtMs, names] = unpackColumns(starts);
+    const [times, flags, rows, values, evidence] = unpackColumns(marks);
     if (ids === undefined || startMs === undefined || streamAtMs === undefined) return null;
-    if (times === undefined || flags === undefined || values === undefined) return null;
-    const lastTimeMs = doubles(times);
-    if (lastTimeMs.length !== ids.length || flags.length !== ids.length) return null;
-    const saved = JSON.parse(uptimes?.toString() ?? '[]') as SavedUptime[];
+    if (times === undefined || flags === undefined || rows === undefined) return null;
+    if (names === undefined || values === undefined || evidence === undefined) return null;
+    const idOfRows = doublesOf(ids);
+    const read = readMarks(idOfRows.length, times, flags, rows, values);
+    const uptimes = readUptimes(names, doublesOf(evidence));
+    if (read === null || uptimes === null) return null;
     return {
-      indexById: new Map(Array.from(ids, (id, index) => [id, index])),
-      startMs,
-      streamAtMs,
-      lastTimeMs,
-      flags,
-      lastValue: doubles(values),
-      uptimes: new Map(saved.map(entry => [uptimeKey(entry.component, entry.name), entry])),
+      indexById: new Map(Array.from(idOfRows, (id, index) => [id, index])),
+      startMs: doublesOf(startMs),
+      streamAtMs: doublesOf(streamAtMs),
+      ...read,
+      uptimes,
       pageCount: 0,
     };
   } catch {
     return null;
   }
+}
+
+function readUptimes(names: Buffer, numbers: Float64Array): RestoredState['uptimes'] | null {
+  const known = JSON.parse(names.toString()) as readonly (readonly [string, string])[];
+  if (numbers.length !== known.length * EVIDENCE_NUMBERS) return null;
+  return new Map(
+    known.map(([component, name], index) => {
+      const [
+        value = Number.NaN,
+        timeMs = Number.NaN,
+        startMs = Number.NaN,
+        firstTimeMs = Number.NaN,
+      ] = numbers.subarray(index * EVIDENCE_NUMBERS);
+      const saved = { component, name, value, timeMs, startMs, firstTimeMs };
+      return [uptimeKey(component, name), saved];
+    }),
+  );
 }
 
 /** Gives rows that are new on this page what a former process knew of them; call it once they are resolved. */
@@ -274,6 +269,7 @@ function restoreRow(
   const index = restored.indexById.get(id);
   if (index === undefined || table.role[row] === ROLE.synthetic) return;
   restored.indexById.delete(id);
+  table.savedStarts = null;
   table.startMs[row] = restored.startMs[index] ?? Number.NaN;
   table.streamAtMs[row] = restored.streamAtMs[index] ?? Number.NaN;
   table.lastTimeMs[row] = restored.lastTimeMs[index] ?? Number.NaN;
@@ -302,50 +298,4 @@ function restoreUptimes(table: SeriesTable, restored: RestoredState): void {
 
 function uptimeKey(component: string, name: string): string {
   return JSON.stringify([component, name]);
-}
-
-/**
- * Their lengths, then all columns, compressed in pieces with their sizes. Mostly that is one piece: a stream of its own
- * for each column would cost more than its bytes. Yields between pieces.
- */
-function* pack(columns: readonly (Float64Array | Uint8Array)[]): Generator<void, Buffer> {
-  const bytes = columns.map(({ buffer, byteOffset, byteLength }) =>
-    Buffer.from(buffer, byteOffset, byteLength),
-  );
-  const lengths = Buffer.from(Uint32Array.from([bytes.length, ...bytes.map(b => b.length)]).buffer);
-  const raw = Buffer.concat([lengths, ...bytes]);
-  const pieces: Buffer[] = [];
-  for (let from = 0; from < raw.length; from += PIECE_BYTES) {
-    if (from > 0) yield;
-    const piece = raw.subarray(from, from + PIECE_BYTES);
-    const chunkSize = Math.max(1024, piece.length >> 3);
-    const packed = zstdCompressSync(piece, { ...PACKED, chunkSize });
-    const size = Buffer.alloc(4);
-    size.writeUInt32LE(packed.length);
-    pieces.push(size, packed);
-  }
-  return Buffer.concat(pieces);
-}
-
-/** Fails when the blob is not what pack() made. */
-function unpack(blob: Buffer): Buffer[] {
-  const pieces: Buffer[] = [];
-  for (let at = 0; at < blob.length; ) {
-    const end = at + 4 + blob.readUInt32LE(at);
-    pieces.push(zstdDecompressSync(blob.subarray(at + 4, end), { maxOutputLength: PIECE_BYTES }));
-    at = end;
-  }
-  const raw = Buffer.concat(pieces);
-  const count = raw.readUInt32LE(0);
-  let at = 4 * (count + 1);
-  return Array.from({ length: count }, (_, column) => {
-    const length = raw.readUInt32LE(4 * (column + 1));
-    at += length;
-    return raw.subarray(at - length, at);
-  });
-}
-
-function doubles(bytes: Buffer): Float64Array {
-  const copy = new Uint8Array(bytes);
-  return new Float64Array(copy.buffer, 0, Math.floor(copy.length / 8));
 }

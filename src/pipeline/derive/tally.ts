@@ -60,14 +60,20 @@ export function tallyPage(table: SeriesTable, report: PageReport, options: Deriv
 
 /** Good samples on this page by service: needed beforehand only where one of them may fail. */
 function countSamples(table: SeriesTable): Uint32Array {
+  const { seen, page, role, block } = table;
+  const byBlock = new Uint32Array(table.blocks.length);
+  for (let row = 0; row < table.count; row++)
+    if (seen[row] === page && role[row] !== ROLE.synthetic) {
+      const index = block[row] ?? 0;
+      byBlock[index] = (byBlock[index] ?? 0) + 1;
+    }
   const counts = new Uint32Array(table.services.length);
-  const count = (row: number): void => {
+  for (const [index, { service }] of table.blocks.entries())
+    counts[service] = (counts[service] ?? 0) + (byBlock[index] ?? 0);
+  for (const { row } of table.repeats) {
     const service = serviceOfRow(table, row);
     counts[service] = (counts[service] ?? 0) + 1;
-  };
-  for (let row = 0; row < table.count; row++)
-    if (table.seen[row] === table.page && table.role[row] !== ROLE.synthetic) count(row);
-  for (const { row } of table.repeats) count(row);
+  }
   return counts;
 }
 

@@ -99,6 +99,7 @@ export function moveIdentity(table: SeriesTable, from: number, to: number): void
 function takeOver(table: SeriesTable, owner: number, twin: number): void {
   table.twins.delete(twin);
   moveIdentity(table, owner, twin);
+  // This forgets what was saved, too.
   moveSeries(table, owner, twin);
   copyValues(table, owner, twin);
   table.isOrderStale = true;

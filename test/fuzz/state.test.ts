@@ -1,0 +1,63 @@
+// The state that is stored after each page, of which `starts` are written only now and then, says the same as one that
+// is made anew of the table: whatever the sequence of pages, nothing that has changed was left out.
+
+import { assert, boolean, constantFrom, property, record } from 'fast-check';
+import { expect, test } from 'vitest';
+import type { SeriesTable } from '../../src/model.ts';
+import { readState, saveState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
+import { Target } from '../support/target.ts';
+import { tell, type ToldPage, worlds } from './page-world.ts';
+
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
+const SEED = process.env['FUZZ_SEED'];
+const PARAMETERS = SEED === undefined ? { numRuns: RUNS } : { numRuns: RUNS, seed: Number(SEED) };
+
+const options = record({
+  mapping: constantFrom('semantic' as const, 'strict' as const),
+  temporality: constantFrom('cumulative' as const, 'delta' as const),
+  honorTimestamps: boolean(),
+  dropsPod: boolean(),
+});
+
+function saved(table: SeriesTable): StateBlobs {
+  const steps = saveState(table);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+function scrape(target: Target, { event, seconds, text }: ToldPage): void {
+  const clocks = { wall: seconds + event.wallOffset, server: seconds };
+  if (event.kind === 'failure') target.fail(seconds, 'timeout', clocks);
+  else target.page(seconds, text, clocks);
+}
+
+test('what is stored is what the table holds', () => {
+  const check = property(worlds, options, (world, chosen) => {
+    const { mapping, temporality, honorTimestamps, dropsPod } = chosen;
+    const dropLabels = dropsPod ? ['pod'] : [];
+    const services = ['a', 'b'];
+    const metrics = { mapping, honorTimestamps, dropLabels };
+    let target = new Target({ services, temporality, metrics });
+    let starts: Buffer | undefined;
+    for (const [index, told] of [...tell(world, true)].entries()) {
+      scrape(target, told);
+      const { table } = target.translation;
+      const blobs = saved(table);
+      starts = blobs.starts ?? starts;
+      const { savedStarts } = table;
+      table.savedStarts = null;
+      const fresh = saved(table);
+      table.savedStarts = savedStarts;
+      if (starts === undefined || fresh.starts === undefined) throw new Error('nothing was saved');
+      const stored = readState(starts, blobs.marks);
+      expect(stored).not.toBeNull();
+      expect(stored).toEqual(readState(fresh.starts, fresh.marks));
+      if (index % 3 !== 2) continue;
+      // Another process goes on from here.
+      target = new Target({ services, temporality, metrics });
+      target.translation.table.restored = stored;
+    }
+  });
+  assert(check, PARAMETERS);
+});
