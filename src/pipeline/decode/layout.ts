@@ -1,9 +1,10 @@
 // Notes, while the full function reads a page, how the page is laid out, so that the next one may be replayed. The
 // skeleton (see PageLayout) takes the place of the key arena: the keys of the rows on the page are part of it.
-// A page with a bad line, a repeated series or an exemplar has no layout.
+// A page with a bad line, a repeated series, an exemplar or a NUL has no layout.
 
 import type { Page, SeriesTable } from '../../model.ts';
 import { mayRepeat } from '../../repeating.ts';
+import { isComparable } from './same-text.ts';
 import type { SampleLine } from './sample-line.ts';
 
 export class LayoutBuilder {
@@ -53,6 +54,7 @@ export class LayoutBuilder {
     this.#copy(this.#page.bytes.length);
     const end = this.#used;
     const skeleton = this.#skeleton;
+    if (!isComparable(skeleton.subarray(0, end))) return;
     for (let index = 0; index < this.#count; index++) {
       // Rows that are seen here get their place below; a mark tells them from the others.
       table.keyOffset[this.#rows[index] ?? 0] = 0xffffffff;

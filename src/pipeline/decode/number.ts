@@ -7,14 +7,19 @@ const NINE = 0x39;
 const PLUS = 0x2b;
 const MINUS = 0x2d;
 const DOT = 0x2e;
+const NEWLINE = 0x0a;
+const SPACE = 0x20;
+const LETTER_E = 0x65;
 
 /** Powers of ten that a double holds exactly: one multiply or divide by them rounds once. */
-const EXACT_POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
-const MANTISSA_MAX = 2 ** 53;
+const SCALE_MAX = 22;
+const EXACT_POWERS = Array.from({ length: SCALE_MAX + 1 }, (_, exponent) =>
+  Number(`1e${exponent}`),
+);
+/** Digits whose sum stays below it have been summed up without losing a bit, however many they are. */
+const MANTISSA_END = 2 ** 53;
 /** No integer of 64 bits is beyond it, even where the sum of its digits has lost bits. */
 const INTEGER_MAX = 2 ** 64;
-/** No more significant digits than this can be summed up in a double without losing one. */
-const DIGITS_MAX = 15;
 /** No text of a double worth reading is longer; it bounds what reaches Number(). */
 const LENGTH_MAX = 1100;
 
@@ -34,7 +39,6 @@ export function readValue(bytes: Buffer, start: number, end: number, out: Float6
   }
 
   let mantissa = 0;
-  let digits = 0;
   let seen = 0;
   let scale = 0;
   let hasDot = false;
@@ -42,11 +46,8 @@ export function readValue(bytes: Buffer, start: number, end: number, out: Float6
     const byte = bytes[at] ?? 0;
     if (byte >= ZERO && byte <= NINE) {
       seen++;
-      if (mantissa !== 0 || byte !== ZERO) digits++;
-      if (digits <= DIGITS_MAX) {
-        mantissa = mantissa * 10 + (byte - ZERO);
-        if (hasDot) scale--;
-      }
+      mantissa = mantissa * 10 + (byte - ZERO);
+      if (hasDot) scale--;
     } else if (byte === DOT && !hasDot) hasDot = true;
     else break;
   }
@@ -56,11 +57,47 @@ export function readValue(bytes: Buffer, start: number, end: number, out: Float6
     if (Number.isNaN(exponent)) return false;
     scale += exponent;
   }
-  if (digits > DIGITS_MAX || scale > 22 || scale < -22) return readSlow(bytes, start, end, out);
-  const magnitude =
-    scale < 0 ? mantissa / (EXACT_POWERS[-scale] ?? 1) : mantissa * (EXACT_POWERS[scale] ?? 1);
+  const isExact = mantissa < MANTISSA_END && Math.abs(scale) <= SCALE_MAX;
+  if (!isExact) return readSlow(bytes, start, end, out);
+  const magnitude = scaled(mantissa, scale);
   out[0] = isNegative ? -magnitude : magnitude;
   return true;
+}
+
+/**
+ * The same in one pass, for values as they are mostly written: `17`, `4.25`, `1.5e+06` before a blank or a newline.
+ * Gives where the value ends, or -1 where readValue() must look at it.
+ */
+export function passPlainValue(bytes: Buffer, start: number, out: Float64Array): number {
+  let at = start;
+  let mantissa = 0;
+  let dot = -1;
+  for (; at < bytes.length; at++) {
+    const digit = (bytes[at] ?? 0) - ZERO;
+    if (digit >= 0 && digit <= 9) mantissa = mantissa * 10 + digit;
+    else if (digit === DOT - ZERO && dot < 0) dot = at;
+    else break;
+  }
+  if (at === start || dot === start || dot === at - 1) return -1;
+  let scale = dot < 0 ? 0 : dot + 1 - at;
+  if (bytes[at] === LETTER_E) {
+    // `e+NN`, as large numbers are mostly written.
+    const tens = (bytes[at + 2] ?? 0) - ZERO;
+    const ones = (bytes[at + 3] ?? 0) - ZERO;
+    const isPlain = bytes[at + 1] === PLUS && tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9;
+    if (!isPlain) return -1;
+    scale += tens * 10 + ones;
+    at += 4;
+  }
+  const isEnd = bytes[at] === SPACE || bytes[at] === NEWLINE;
+  if (!isEnd || mantissa >= MANTISSA_END || Math.abs(scale) > SCALE_MAX) return -1;
+  out[0] = scaled(mantissa, scale);
+  return at;
+}
+
+/** Exact where both are in their bounds: one operation rounds once. */
+function scaled(mantissa: number, scale: number): number {
+  return scale < 0 ? mantissa / (EXACT_POWERS[-scale] ?? 1) : mantissa * (EXACT_POWERS[scale] ?? 1);
 }
 
 /** The exponent at bytes[start, end), `e` included, or NaN when it is none. Huge ones are clamped. */
@@ -113,7 +150,7 @@ export function readMilliseconds(
     if (value > INTEGER_MAX) return false;
   }
   // Beyond 2^53 the sum has lost bits.
-  if (value > MANTISSA_MAX) return readSlow(bytes, start, end, out);
+  if (value > MANTISSA_END) return readSlow(bytes, start, end, out);
   out[0] = isNegative ? -value : value;
   return true;
 }

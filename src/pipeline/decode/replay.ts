@@ -2,21 +2,21 @@
 // compares the text between values with the last page's, and reads only values and timestamps. In: a Page and
 // a table with a layout. Out: what the full function (decode.ts) would have put into value, timeMs, seen and line,
 // or false at the first surprise; then the full function must read the page, and puts right what was begun here.
+//
+//   keys   …\nup{a="b"} │\nup{a="c"} │…                           from: what has been compared here
+//           └ the same ┘ └ the same ┘
+//   page   …\nup{a="b"} 17 1795321266014\nup{a="c"} 4.5 17953…    at: what has been read here
+//                       value   time                value   time: mostly the last line's text
 
 import type { Page, PageReport, SeriesTable } from '../../model.ts';
 import type { PageLayout } from '../../repeating.ts';
-import { readMilliseconds, readSeconds, readValue } from './number.ts';
+import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
+import { isSameText } from './same-text.ts';
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
-const ZERO = 0x30;
-const DOT = 0x2e;
-const PLUS = 0x2b;
-const LETTER_E = 0x65;
-/** A mantissa of so many digits, and such a power of ten, are exact in doubles: one operation rounds once. */
-const DIGITS_MAX = 15;
-const SCALE_MAX = 22;
-const POWERS = Array.from({ length: SCALE_MAX + 1 }, (_, exponent) => Number(`1e${exponent}`));
+const WORD = 8;
+const SURPRISE = -1;
 
 /** One page being replayed. Call step() until it is no longer 'going'. */
 export class Replay {
@@ -25,9 +25,10 @@ export class Replay {
   readonly #table: SeriesTable;
   readonly #layout: PageLayout;
   readonly #number = new Float64Array(1);
+  readonly #lastTime = new LastTime();
   #sample = 0;
   #at = 0;
-  #segmentStart = 0;
+  #from = 0;
 
   constructor(page: Page, table: SeriesTable, layout: PageLayout) {
     this.#page = page;
@@ -42,27 +43,17 @@ export class Replay {
 
   /** Reads up to `samples` samples: 'done' with the page, 'surprised' by it, or 'going' on. */
   step(samples: number): 'going' | 'done' | 'surprised' {
-    const { rows, ends, format, end } = this.#layout;
+    const { rows, format, end } = this.#layout;
     if (this.#page.format !== format) return 'surprised';
-    const table = this.#table;
-    const { value, timeMs, seen, page } = table;
-    const last = Math.min(this.#sample + samples, rows.length);
-    for (; this.#sample < last; this.#sample++) {
-      const segmentEnd = ends[this.#sample] ?? 0;
-      if (!this.#passSegment(segmentEnd)) return 'surprised';
-      if (!this.#passValue()) return 'surprised';
-      const row = rows[this.#sample] ?? 0;
-      value[row] = this.#number[0] ?? 0;
-      seen[row] = page;
-      if (this.#page.bytes[this.#at] !== SPACE) timeMs[row] = Number.NaN;
-      else if (this.#passTime()) timeMs[row] = this.#number[0] ?? 0;
-      else return 'surprised';
-    }
+    if (!this.#readSamples(Math.min(this.#sample + samples, rows.length))) return 'surprised';
     if (this.#sample < rows.length) return 'going';
-    if (!this.#passSegment(end) || this.#at !== this.#page.bytes.length) return 'surprised';
+    const table = this.#table;
+    const isWhole = this.#at + end - this.#from === this.#page.bytes.length;
+    if (!isWhole || !isSameText(table.keysView, this.#from, end, this.#view, this.#at))
+      return 'surprised';
     for (const metric of table.metrics)
-      if (metric.seenPage === this.#layout.seenPage) metric.seenPage = page;
-    this.#layout.seenPage = page;
+      if (metric.seenPage === this.#layout.seenPage) metric.seenPage = table.page;
+    this.#layout.seenPage = table.page;
     table.layoutMisses = 0;
     return 'done';
   }
@@ -80,93 +71,94 @@ export class Replay {
     };
   }
 
-  /** Compares the page's bytes at #at with the skeleton up to `end`, eight at a time. */
-  #passSegment(end: number): boolean {
-    const { keys, keysView } = this.#table;
+  /** Reads the samples before number `last`. Local variables: this runs for every line of every page. */
+  #readSamples(last: number): boolean {
+    const { rows, ends } = this.#layout;
+    const { value, timeMs, seen, page, keysView } = this.#table;
     const { bytes } = this.#page;
     const view = this.#view;
-    let from = this.#segmentStart;
+    const number = this.#number;
+    const lastTime = this.#lastTime;
     let at = this.#at;
-    if (at + (end - from) > bytes.length) return false;
-    for (; from + 8 <= end; from += 8, at += 8) {
-      if (keysView.getInt32(from, true) !== view.getInt32(at, true)) return false;
-      if (keysView.getInt32(from + 4, true) !== view.getInt32(at + 4, true)) return false;
+    let from = this.#from;
+    for (let sample = this.#sample; sample < last; sample++) {
+      const end = ends[sample] ?? 0;
+      if (!isSameText(keysView, from, end, view, at)) return false;
+      at = this.#passValue(at + end - from);
+      if (at === SURPRISE) return false;
+      from = end;
+      const row = rows[sample] ?? 0;
+      value[row] = number[0] ?? 0;
+      seen[row] = page;
+      if (bytes[at] !== SPACE) timeMs[row] = Number.NaN;
+      else {
+        at = lastTime.isAt(view, at) ? at + lastTime.length : this.#passTime(at);
+        if (at === SURPRISE) return false;
+        timeMs[row] = lastTime.ms;
+      }
     }
-    for (; from < end; from++, at++) if (keys[from] !== bytes[at]) return false;
-    this.#segmentStart = end;
+    this.#sample = last;
     this.#at = at;
+    this.#from = from;
     return true;
   }
 
-  /** Reads the value at #at into #number and steps behind it. */
-  #passValue(): boolean {
+  /** Reads the value at `at` into #number; gives where it ends. */
+  #passValue(at: number): number {
     const { bytes } = this.#page;
-    let at = this.#at;
-    let mantissa = 0;
-    let dot = -1;
-    for (; at < bytes.length; at++) {
-      const digit = (bytes[at] ?? 0) - ZERO;
-      if (digit >= 0 && digit <= 9) mantissa = mantissa * 10 + digit;
-      else if (digit === DOT - ZERO && dot < 0) dot = at;
-      else break;
-    }
-    const length = at - this.#at;
-    const isExact = length > 0 && length <= DIGITS_MAX && dot !== this.#at && dot !== at - 1;
-    if (!isExact) return this.#passAnyValue();
-    let scale = dot < 0 ? 0 : dot + 1 - at;
-    if (bytes[at] === LETTER_E) {
-      // `e+NN`, as large numbers are mostly written.
-      const tens = (bytes[at + 2] ?? 0) - ZERO;
-      const ones = (bytes[at + 3] ?? 0) - ZERO;
-      const isPlain = bytes[at + 1] === PLUS && tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9;
-      if (!isPlain) return this.#passAnyValue();
-      scale += tens * 10 + ones;
-      at += 4;
-    }
-    const isEnd = bytes[at] === SPACE || bytes[at] === NEWLINE;
-    if (!isEnd || scale > SCALE_MAX) return this.#passAnyValue();
-    this.#number[0] =
-      scale < 0 ? mantissa / (POWERS[-scale] ?? 1) : mantissa * (POWERS[scale] ?? 1);
-    this.#at = at;
-    return true;
+    const plainEnd = passPlainValue(bytes, at, this.#number);
+    if (plainEnd >= 0) return plainEnd;
+    const end = tokenEnd(bytes, at);
+    return readValue(bytes, at, end, this.#number) ? end : SURPRISE;
   }
 
-  #passAnyValue(): boolean {
-    const end = this.#tokenEnd();
-    if (!readValue(this.#page.bytes, this.#at, end, this.#number)) return false;
-    this.#at = end;
-    return true;
-  }
-
-  /** Reads the timestamp behind the blank at #at. */
-  #passTime(): boolean {
-    this.#at++;
+  /** Reads the timestamp behind the blank at `at` into #lastTime; gives where it ends. */
+  #passTime(at: number): number {
     const { bytes, format } = this.#page;
-    let at = this.#at;
-    let milliseconds = 0;
-    for (; at < bytes.length; at++) {
-      const digit = (bytes[at] ?? 0) - ZERO;
-      if (digit < 0 || digit > 9) break;
-      milliseconds = milliseconds * 10 + digit;
-    }
-    const isPlain = at > this.#at && at - this.#at <= DIGITS_MAX && bytes[at] === NEWLINE;
-    if (isPlain && format === 'text') {
-      this.#number[0] = milliseconds;
-      this.#at = at;
-      return true;
-    }
-    const end = this.#tokenEnd();
+    const end = tokenEnd(bytes, at + 1);
     const read = format === 'text' ? readMilliseconds : readSeconds;
-    if (!read(bytes, this.#at, end, this.#number)) return false;
-    this.#at = end;
-    return true;
+    if (!read(bytes, at + 1, end, this.#number)) return SURPRISE;
+    this.#lastTime.note(this.#view, at, end, this.#number[0] ?? 0);
+    return end;
+  }
+}
+
+/**
+ * The timestamp of the last line that had one: mostly all lines of a page have the same. Its text is remembered with
+ * the byte before it and the byte behind it, so that it is known again by two comparisons, whatever its format:
+ *
+ *   ␣1795321266014⏎      two words that overlap or touch, so 8 to 16 bytes
+ *   └ head ┘
+ *          └ tail ┘
+ */
+class LastTime {
+  ms: number = Number.NaN;
+  /** Of the text with the byte before it. */
+  length = WORD - 1;
+  /** NaN equals nothing: so none is known at first. */
+  #head = Number.NaN;
+  #tail = Number.NaN;
+
+  /** Whether the same text stands at `at`, where its blank is. */
+  isAt(view: DataView, at: number): boolean {
+    const tailAt = at + this.length + 1 - WORD;
+    if (tailAt + WORD > view.byteLength) return false;
+    return view.getFloat64(at, true) === this.#head && view.getFloat64(tailAt, true) === this.#tail;
   }
 
-  /** The next blank or newline; what else may stand there is left to the full function. */
-  #tokenEnd(): number {
-    const { bytes } = this.#page;
-    let at = this.#at;
-    while (at < bytes.length && bytes[at] !== SPACE && bytes[at] !== NEWLINE) at++;
-    return at;
+  /** Remembers the time `ms`, whose text ends at `end` and whose blank stands at `at`. */
+  note(view: DataView, at: number, end: number, ms: number): void {
+    this.ms = ms;
+    const isKept = end - at >= WORD - 1 && end - at < 2 * WORD && end < view.byteLength;
+    this.length = isKept ? end - at : WORD - 1;
+    this.#head = isKept ? view.getFloat64(at, true) : Number.NaN;
+    this.#tail = isKept ? view.getFloat64(end + 1 - WORD, true) : Number.NaN;
   }
+}
+
+/** The next blank or newline; what else may stand there is left to the full function. */
+function tokenEnd(bytes: Buffer, start: number): number {
+  let at = start;
+  while (at < bytes.length && bytes[at] !== SPACE && bytes[at] !== NEWLINE) at++;
+  return at;
 }

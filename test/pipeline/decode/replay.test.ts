@@ -3,6 +3,7 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { ExpositionFormat } from '../../../src/model.ts';
 import { Replay } from '../../../src/pipeline/decode/replay.ts';
 import { bug } from '../../../src/errors.ts';
 import { decodePage, pageOf } from '../../support/decode-page.ts';
@@ -42,5 +43,108 @@ describe('numbers of a repeated page', () => {
   test('what is no number surprises it', () => {
     for (const text of ['', '.', '1e', '1e+', '1e+x5', '1e+0x', '1e+05x', '1,5', '0x1', '1.2.3'])
       expect([text, replayed(text)]).toStrictEqual([text, 'surprised']);
+  });
+});
+
+describe('timestamps of a repeated page', () => {
+  /** What is read of a page with these timestamps, one a line, or how it ended. */
+  function timesOf(times: readonly string[], format: ExpositionFormat = 'text') {
+    const write = (all: readonly string[]): string =>
+      `${all.map((time, i) => `line_of_a_page_${i} 1${time}`).join('\n')}\n`;
+    const end = format === 'text' ? '' : '# EOF\n';
+    const { table } = decodePage(write(times.map(() => ' 1')) + end, { format });
+    const layout = table.layout ?? bug('the page has no layout');
+    const replay = new Replay(pageOf(write(times) + end, format), table, layout);
+    const state = replay.step(times.length);
+    return state === 'done' ? [...table.timeMs.slice(0, times.length)] : state;
+  }
+
+  test('are the same on all lines, or change, or are missing', () => {
+    const times =
+      ' 1700000000000, 1700000000000, 1700000000001,, 1700000000001, 1600000000001, 1600000000001'.split(
+        ',',
+      );
+    const none = Number.NaN;
+    const read = times.map(time => (time === '' ? none : Number(time)));
+    expect(timesOf(times)).toStrictEqual(read);
+  });
+
+  test('at any width, one after the other', () => {
+    const digits = '123456789012345678';
+    const widths = Array.from({ length: digits.length }, (_, i) => digits.slice(0, i + 1));
+    for (const all of [widths, widths.toReversed(), widths.flatMap(w => [w, w, `-${w}`, `-${w}`])])
+      expect(timesOf(all.map(width => ` ${width}`))).toStrictEqual(all.map(Number));
+  });
+
+  test('that only begin or end as the last one', () => {
+    const all = [
+      '170000000',
+      '1700000001',
+      '170000000',
+      '1170000000',
+      '70000000',
+      '1700000000000000',
+    ];
+    expect(timesOf(all.map(width => ` ${width}`))).toStrictEqual(all.map(Number));
+  });
+
+  test('in seconds, with a dot or an exponent', () => {
+    const all = [
+      '1700000000.125',
+      '1700000000.125',
+      '1.7e9',
+      '1.7e9',
+      '1.70e9',
+      '1.70e9',
+      '-1.5',
+      '-1.5',
+    ];
+    expect(
+      timesOf(
+        all.map(time => ` ${time}`),
+        'openmetrics',
+      ),
+    ).toStrictEqual(all.map(time => Number(time) * 1000));
+  });
+
+  test('what is none surprises it, after one that was', () => {
+    for (const time of [
+      '',
+      '1700000000000x',
+      '17000000000000 ',
+      '1700000000000\r',
+      ' 1700000000000',
+    ])
+      expect([time, timesOf([' 1700000000000', ` ${time}`])]).toStrictEqual([time, 'surprised']);
+  });
+
+  test('at the end of a page without its last newline', () => {
+    const { table } = decodePage('a 1 1700000000000\nb 1 1700000000000');
+    const layout = table.layout ?? bug('the page has no layout');
+    for (const [page, want] of [
+      ['a 1 1700000000001\nb 1 1700000000001', 'done'],
+      ['a 1 1700000000001\nb 1 170000000000', 'done'],
+      ['a 1 1700000000001\nb 1 ', 'surprised'],
+      ['a 1 1700000000001\nb ', 'surprised'],
+      ['a', 'surprised'],
+    ] as const)
+      expect([page, new Replay(pageOf(page), table, layout).step(2)]).toStrictEqual([page, want]);
+  });
+});
+
+describe('keys of a repeated page', () => {
+  const page = (label: string): string => `a{label="${label}"} 1\nb 2\n`;
+
+  test('with NUL have no layout: zeros of either sign would be the same', () => {
+    expect(decodePage(page('\0'.repeat(24))).table.layout).toBeNull();
+  });
+
+  test('next to text that reads as NaN: the full function has its turn', () => {
+    // No UTF-8 reads so, but a comment may be anything.
+    const bytes = Buffer.from(`# ${'x'.repeat(40)}\na 1\nb 2\n`);
+    for (let at = 10; at < 26; at += 2) bytes.set([0xf8, 0x7f], at);
+    const { table } = decodePage(bytes);
+    const layout = table.layout ?? bug('the page has no layout');
+    expect(new Replay(pageOf(bytes), table, layout).step(2)).toBe('surprised');
   });
 });
