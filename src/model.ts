@@ -12,7 +12,7 @@
 // decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, fate and the time
 // columns and rewrites value and timeMs to what is sent; encode only reads. Nobody else writes.
 
-import type { PageLayout, PayloadTemplate } from './repeating.ts';
+import type { PageLayout, PackedTemplate, PayloadTemplate } from './repeating.ts';
 import type {
   Component,
   Compound,
@@ -292,9 +292,11 @@ export class SeriesTable {
   /** What the next page is compared with and patched into; null where the full functions must run. */
   layout: PageLayout | null = null;
   template: PayloadTemplate | null = null;
+  packed: PackedTemplate | null = null;
   /** How many pages in a row did not repeat the one before. */
   layoutMisses = 0;
   templateMisses = 0;
+  packedMisses = 0;
 
   // Sparse, of this page only.
   readonly exemplars: Map<number, Exemplar> = new Map();
@@ -390,6 +392,26 @@ export interface Batch {
   readonly payload: Buffer;
   readonly parts: readonly BatchPart[];
   readonly madeAtMs: number;
+}
+
+/**
+ * A batch that is compressed already: its parts inflate to the parts of a payload. They are runs of whole bytes and refer
+ * to nothing outside, so that any of them, in any order, make a stream of deflate.
+ */
+export interface PackedBatch {
+  readonly signal: 'metrics';
+  readonly packed: Buffer;
+  readonly parts: readonly PackedPart[];
+  readonly madeAtMs: number;
+}
+
+/** Offset and length count uncompressed bytes. */
+export interface PackedPart extends BatchPart {
+  /** Its bytes within `packed`. */
+  readonly start: number;
+  readonly end: number;
+  /** Of its uncompressed bytes; see lib/deflate/crc.ts. */
+  readonly register: number;
 }
 
 /** Samples of one service that met one fate (a name of FATE_NAMES, or `bad_line`), for the account. */

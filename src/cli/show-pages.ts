@@ -65,6 +65,7 @@ function translationOf(config: Config, ids: readonly string[]): Translation {
         return { name: id, id, attributes: {}, server: null };
       },
     },
+    packing: null,
   };
 }
 

@@ -10,6 +10,9 @@ import { putDouble, putFixed64, putTimeMs } from './wire.ts';
 
 /** How many points are patched before the event loop gets its turn. */
 const SLICE_POINTS = 16_384;
+/** Bytes that hold points, and where the times of each begin. */
+type Places = Pick<PayloadTemplate, 'bytes' | 'view' | 'offsets' | 'forms'>;
+
 /** A number and the tag before it: fixed64 or double. */
 const SLOT = 9;
 
@@ -34,7 +37,7 @@ export function* patch(
       // Everything before it goes; from here on the payload is put together piece by piece.
       if (isWhole) copyBlocks(template, index, writer);
       isWhole = false;
-      if (hasAnyPoint(table, template, firstPoint, pointCount)) return null;
+      if (hasAnyPoint(table, template.rows, firstPoint, pointCount)) return null;
       continue;
     }
     if (!patchPoints(table, template, firstPoint, firstPoint + pointCount)) return null;
@@ -74,7 +77,7 @@ function copyBlocks(template: PayloadTemplate, count: number, writer: WireWriter
 }
 
 /** How many heads have a point on this page; null when one has a marker. */
-function countPoints({ fate, order }: SeriesTable): number | null {
+export function countPoints({ fate, order }: SeriesTable): number | null {
   let count = 0;
   for (let index = 0; index < order.length; index++) {
     const outcome = fate[order[index] ?? 0];
@@ -84,13 +87,14 @@ function countPoints({ fate, order }: SeriesTable): number | null {
   return count;
 }
 
-function hasAnyPoint(
+/** Whether any of the points [first, first + count) has one on this page; `rows` are their heads. */
+export function hasAnyPoint(
   table: SeriesTable,
-  template: PayloadTemplate,
+  rows: Uint32Array,
   ...[first, count]: [number, number]
 ): boolean {
   for (let point = first; point < first + count; point++)
-    if (table.fate[template.rows[point] ?? 0] === FATE.point) return true;
+    if (table.fate[rows[point] ?? 0] === FATE.point) return true;
   return false;
 }
 
@@ -123,9 +127,9 @@ export function patchPoints(
 }
 
 /** The numbers of a histogram or summary, in the order of points.ts; false when their count has changed. */
-function patchCompound(
+export function patchCompound(
   table: SeriesTable,
-  template: PayloadTemplate,
+  template: Places,
   point: number,
   head: number,
 ): boolean {
@@ -161,7 +165,7 @@ function patchCompound(
 /** Packed bucket counts: tag, length, n + 1 fixed64. */
 function patchBuckets(
   table: SeriesTable,
-  template: PayloadTemplate,
+  template: Places,
   start: number,
   buckets: { readonly rows: readonly number[]; readonly total: number },
 ): boolean {
@@ -188,7 +192,7 @@ function patchBuckets(
 /** Quantiles: tag, length (18), then quantile and value; only the value varies. */
 function patchQuantiles(
   table: SeriesTable,
-  template: PayloadTemplate,
+  template: Places,
   start: number,
   rows: readonly number[],
 ): boolean {

@@ -1,11 +1,11 @@
 // Gathers the payloads of one tick, so that many small pages become one row of the queue and one request. In:
 // batches as their targets finish. Out: one commit for all that came within the waiting time, and another for
-// what came later: a slow target does not hold the others back. What is gathered stays within bounds, in memory that
-// is used again: fresh large buffers would cost more in garbage collections than all the rest of the way.
+// what came later: a slow target does not hold the others back. What is gathered stays within bounds.
 
-import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
+import type { BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Batch, BatchPart, SampleCount } from '../../model.ts';
+import type { Batch, PackedBatch, SampleCount } from '../../model.ts';
+import { GatheredBatches } from './gathered.ts';
 import type { Commit, CommitOutcome, Queue } from './queue.ts';
 
 /** A payload of this size is a request by itself: it is committed as it stands. */
@@ -15,7 +15,7 @@ const GATHERED_BYTES_MAX = 16 * 1024 * 1024;
 
 /** What one target's page adds to a tick. */
 export interface Gathered {
-  readonly batch: Batch;
+  readonly batch: Batch | PackedBatch;
   readonly reads: readonly SampleCount[];
   /** What must be stored together with the batch. */
   readonly state: Commit['state'];
@@ -34,12 +34,9 @@ export class Gather {
   readonly #queue: Queue;
   readonly #options: GatherOptions;
   readonly #ended = new AbortController();
-  /** Payloads, back to back as their parts say; null before the first. */
-  #payloads: BodyBuffer | null = null;
-  #parts: BatchPart[] = [];
+  #batches: GatheredBatches | null = null;
   #reads: SampleCount[] = [];
   #state: Commit['state'][number][] = [];
-  #madeAtMs = 0;
   #timed: Promise<void> | null = null;
 
   constructor(queue: Queue, options: GatherOptions) {
@@ -52,18 +49,14 @@ export class Gather {
    * payload may change: it has been copied, or was large and is committed.
    */
   async add({ batch, reads, state }: Gathered): Promise<void> {
-    const { payload, parts, madeAtMs } = batch;
-    if (payload.length >= WHOLE_BYTES) {
+    const { length } = 'packed' in batch ? batch.packed : batch.payload;
+    if (length >= WHOLE_BYTES) {
       await this.#store({ batches: [batch], reads, state });
       return;
     }
-    if ((this.#payloads?.usedBytes ?? 0) + payload.length > GATHERED_BYTES_MAX)
-      await this.#commit();
-    this.#payloads ??= this.#options.buffers.take();
-    const before = this.#payloads.usedBytes;
-    for (const part of parts) this.#parts.push({ ...part, offset: part.offset + before });
-    this.#payloads.append(payload);
-    this.#madeAtMs = madeAtMs;
+    if ((this.#batches?.bytes ?? 0) + length > GATHERED_BYTES_MAX) await this.#commit();
+    this.#batches ??= new GatheredBatches(this.#options.buffers);
+    this.#batches.add(batch);
     this.#reads.push(...reads);
     this.#state.push(...state);
     this.#timed ??= this.#flushLater();
@@ -84,20 +77,14 @@ export class Gather {
   }
 
   async #commit(): Promise<void> {
-    const payloads = this.#payloads;
-    if (payloads === null) return;
-    const parts = this.#parts;
-    const madeAtMs = this.#madeAtMs;
-    const batch: Batch = { signal: 'metrics', payload: payloads.bytes, parts, madeAtMs };
-    const batches = parts.length === 0 ? [] : [batch];
-    const commit = { batches, state: this.#state, reads: this.#reads };
-    this.#payloads = null;
-    this.#parts = [];
+    const batches = this.#batches;
+    if (batches === null) return;
+    const commit = { batches: batches.batches(), state: this.#state, reads: this.#reads };
+    this.#batches = null;
     this.#reads = [];
     this.#state = [];
     await this.#store(commit);
-    payloads.clear();
-    this.#options.buffers.give(payloads);
+    batches.release();
   }
 
   async #store(commit: Commit): Promise<void> {

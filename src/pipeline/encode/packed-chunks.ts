@@ -1,0 +1,327 @@
+// Collects the chunks of a packed template. In: what a Matcher finds in block after block. Out: first tokens, with how
+// often each occurs, and of every chunk how far its number is from the one before; then, once all blocks are known and
+// with them the codes, their bits.
+
+import { BitWriter } from '../../lib/deflate/bits.ts';
+import { type Codes, codesOf, putCode } from '../../lib/deflate/huffman.ts';
+import { type MatchSink, UNITS, WIDTH } from '../../lib/deflate/matches.ts';
+import {
+  codedDistance,
+  codedLength,
+  distanceEntry,
+  LENGTH_MAX,
+  lengthEntries,
+  putEntry,
+} from '../../lib/deflate/repeats.ts';
+import type { PackedBlock, PackedChunks } from '../../repeating.ts';
+
+/** Tokens: bytes up to 255, then matches, and below 0 the end of a chunk. */
+const MATCHES = 256;
+const CHUNK_END = -1;
+const DISTANCE_BITS = 15;
+const END_OF_BLOCK = 256;
+const LITERAL_CODES = 286;
+const DISTANCE_CODES = 30;
+const DISTANCE_CODE_BITS_MAX = 14;
+/** What hardly occurs today may tomorrow: no code is longer than that of one in so many. */
+const RAREST = 2048;
+const SMALL_MAX = 0xffff;
+const TOKEN_BITS_MAX = 64;
+
+/** A number that was read, whose literals are counted once the next chunk is known. */
+interface Waiting {
+  readonly at: number;
+  readonly from: number;
+}
+
+export class ChunkCollector implements MatchSink {
+  unitChunks: PackedBlock['unitChunks'][number][] = [];
+  blockMixes: PackedBlock['mixes'][number][] = [];
+  /** False when a chunk cannot be told in the columns of a template. */
+  isGood = true;
+  readonly #literalCounts = new Uint32Array(LITERAL_CODES);
+  readonly #distanceCounts = new Uint32Array(DISTANCE_CODES);
+  /** See PackedChunks; distances as such, until there are codes. */
+  readonly #gaps = new Column();
+  readonly #mixes = new Column();
+  readonly #heads: Ends = newEnds();
+  readonly #tails: Ends = newEnds();
+  readonly #tokens = new Column();
+  readonly #mixKeys = new Map<string, number>();
+  #lastMix = 0;
+  /** Numbers of the block by where they stand. */
+  readonly #numbers = new Map<number, number>();
+  #symbols: Uint16Array = new Uint16Array(0);
+  #bytes: Uint8Array = new Uint8Array(0);
+  #at = 0;
+  #numberEnd = 0;
+  #firstChunk = 0;
+  #firstToken = 0;
+  #waiting: Waiting | null = null;
+  /** Units that stand behind the last number, within matches: which, and where each ends. */
+  readonly #pending: { readonly unit: number; readonly end: number }[] = [];
+
+  /** Chunks so far. */
+  get length(): number {
+    return this.#gaps.length;
+  }
+
+  /** Begins a block: its symbols, and its bytes on this page. */
+  begin(symbols: Uint16Array, bytes: Uint8Array): void {
+    this.#symbols = symbols;
+    this.#bytes = bytes;
+    this.#at = 0;
+    this.#numberEnd = 0;
+    this.#firstChunk = this.length;
+    this.#firstToken = this.#tokens.length;
+    this.unitChunks = [];
+    this.blockMixes = [];
+    this.#mixKeys.clear();
+    this.#lastMix = 0;
+    this.#numbers.clear();
+  }
+
+  /** Ends the block with its tail. */
+  end(): void {
+    if (this.#pending.length > 0 || this.#numbers.size > SMALL_MAX) this.isGood = false;
+    this.#endChunk('nothing');
+    this.#waiting = null;
+  }
+
+  literal(byte: number): void {
+    this.#tokens.push(byte);
+    this.#at++;
+  }
+
+  match(length: number, distance: number): void {
+    this.#tokens.push(MATCHES + ((length << DISTANCE_BITS) | (distance - 1)));
+    for (let i = 0; i < length; i++) {
+      const symbol = this.#symbols[this.#at + i] ?? 0;
+      if (symbol < UNITS || ((symbol - UNITS) & 7) !== 0) continue;
+      this.#pending.push({ unit: (symbol - UNITS) >>> 3, end: this.#at + i + WIDTH });
+    }
+    this.#at += length;
+  }
+
+  unit(unit: number): void {
+    this.unitChunks.push({ chunk: this.length - this.#firstChunk, unit });
+    this.#endChunk('unit');
+    for (let i = 0; i < WIDTH; i++) count(this.#literalCounts, this.#bytes[this.#at + i] ?? 0);
+    this.#at += WIDTH;
+    this.#numberEnd = this.#at;
+  }
+
+  number(): void {
+    const from = this.#endChunk('number');
+    this.#waiting = { at: this.#at, from };
+    this.#numbers.set(this.#at, this.#numbers.size);
+    this.#at += WIDTH;
+    this.#numberEnd = this.#at;
+  }
+
+  /** The codes of everything that was collected, for so many parts. */
+  codes(parts: number): { readonly literals: Codes; readonly distances: Codes } {
+    const counts = this.#literalCounts;
+    counts[END_OF_BLOCK] = parts;
+    const rarest = Math.ceil(counts.reduce((sum, number) => sum + number, 0) / RAREST);
+    const literals = counts.map(number => Math.max(number, rarest));
+    return {
+      literals: codesOf(literals),
+      distances: codesOf(this.#distanceCounts, DISTANCE_CODE_BITS_MAX),
+    };
+  }
+
+  /** All chunks with these codes; yields between slices. Null when one has too many bits. */
+  *encode(literals: Codes, distances: Codes): Generator<void, PackedChunks | null> {
+    const bits = new BitWriter();
+    const lengths = lengthEntries(literals);
+    const bitCounts = new Uint16Array(this.length);
+    let chunk = 0;
+    let start = 0;
+    for (let i = 0; i < this.#tokens.length; i++) {
+      const token = this.#tokens.values[i] ?? 0;
+      if (token !== CHUNK_END) {
+        bits.reserve(TOKEN_BITS_MAX);
+        if (token < MATCHES) putCode(bits, literals, token);
+        else {
+          putEntry(bits, lengths[lengthOf(token)] ?? 0);
+          putEntry(bits, distanceEntry(distances, distanceOf(token)));
+        }
+        continue;
+      }
+      const bitCount = bits.bitLength - start;
+      if (bitCount > SMALL_MAX) return null;
+      bitCounts[chunk++] = bitCount;
+      bits.reserve(TOKEN_BITS_MAX);
+      bits.align(32);
+      start = bits.bitLength;
+      if ((chunk & 0x3fff) === 0) yield;
+    }
+    return {
+      words: bits.words(),
+      bitCounts,
+      gaps: Uint16Array.from(this.#gaps.used()),
+      mixes: Uint8Array.from(this.#mixes.used()),
+      heads: packedEnds(this.#heads, distances),
+      tails: packedEnds(this.#tails, distances),
+    };
+  }
+
+  /** Ends the chunk before what is named; gives how many bytes of a number its tail can cover on this page. */
+  #endChunk(before: 'number' | 'unit' | 'nothing'): number {
+    const gap = this.#at - this.#numberEnd;
+    if (gap > SMALL_MAX) this.isGood = false;
+    this.#gaps.push(gap);
+    this.#mixes.push(this.#takeMix());
+    this.#pending.length = 0;
+    const covered = before === 'number' ? this.#takeTail() : pushNone(this.#tails);
+    this.#takeHead();
+    for (let i = this.#firstToken; i < this.#tokens.length; i++)
+      this.#countToken(this.#tokens.values[i] ?? 0);
+    this.#tokens.push(CHUNK_END);
+    this.#firstToken = this.#tokens.length;
+    return covered;
+  }
+
+  /** A match that ends where a number begins, as its source does, may be longer on another page. */
+  #takeTail(): number {
+    const token = this.#tokens.length > this.#firstToken ? this.#tokens.last() : 0;
+    const source = token < MATCHES ? 0 : this.#at - distanceOf(token);
+    const number = token < MATCHES ? undefined : this.#numbers.get(source);
+    if (number === undefined) return pushNone(this.#tails);
+    this.#tokens.length--;
+    pushEnd(this.#tails, token, number);
+    const bytes = this.#bytes;
+    const most = Math.min(WIDTH, LENGTH_MAX - lengthOf(token));
+    let covered = 0;
+    while (covered < most && bytes[source + covered] === bytes[this.#at + covered]) covered++;
+    this.#countMatch(lengthOf(token) + covered, distanceOf(token));
+    return covered;
+  }
+
+  /** The same of a match that begins where a number ends. */
+  #takeHead(): void {
+    const start = this.#numberEnd;
+    const token = this.#tokens.values[this.#firstToken] ?? 0;
+    const isMatch = this.#tokens.length > this.#firstToken && token >= MATCHES;
+    const source = start - distanceOf(token);
+    const number = isMatch ? this.#numbers.get(source - WIDTH) : undefined;
+    const waiting = this.#waiting;
+    let end = WIDTH;
+    if (number === undefined || waiting === null) pushNone(this.#heads);
+    else {
+      this.#tokens.remove(this.#firstToken);
+      pushEnd(this.#heads, token, number);
+      const bytes = this.#bytes;
+      const least = Math.max(waiting.from, WIDTH - (LENGTH_MAX - lengthOf(token)));
+      while (end > least && bytes[waiting.at + end - 1] === bytes[source - WIDTH + end - 1]) end--;
+      this.#countMatch(lengthOf(token) + WIDTH - end, distanceOf(token));
+    }
+    for (let i = waiting?.from ?? WIDTH; i < end; i++)
+      count(this.#literalCounts, this.#bytes[(waiting?.at ?? 0) + i] ?? 0);
+    this.#waiting = null;
+  }
+
+  /** Where the same units at the same distances stood before another number of the block, that is the same mix. */
+  #takeMix(): number {
+    const pending = this.#pending;
+    if (pending.length === 0) return 0;
+    const last = this.blockMixes[this.#lastMix - 1];
+    const isLast =
+      last?.length === pending.length &&
+      pending.every((it, i) => it.unit === last[i]?.unit && this.#at - it.end === last[i].distance);
+    if (isLast) return this.#lastMix;
+    const mix = pending.map(({ unit, end }) => ({ unit, distance: this.#at - end }));
+    const key = mix.map(({ unit, distance }) => `${unit} ${distance}`).join(',');
+    let index = this.#mixKeys.get(key);
+    if (index === undefined) {
+      index = this.blockMixes.push(mix);
+      this.#mixKeys.set(key, index);
+      if (index > 0xff) this.isGood = false;
+    }
+    return (this.#lastMix = index);
+  }
+
+  #countToken(token: number): void {
+    if (token < MATCHES) count(this.#literalCounts, token);
+    else this.#countMatch(lengthOf(token), distanceOf(token));
+  }
+
+  #countMatch(length: number, distance: number): void {
+    count(this.#literalCounts, codedLength(length).symbol);
+    count(this.#distanceCounts, codedDistance(distance).symbol);
+  }
+}
+
+/** A growing column. */
+class Column {
+  values: Int32Array = new Int32Array(1024);
+  length = 0;
+
+  push(value: number): void {
+    if (this.length === this.values.length) {
+      const grown = new Int32Array(2 * this.length);
+      grown.set(this.values);
+      this.values = grown;
+    }
+    this.values[this.length++] = value;
+  }
+
+  last(): number {
+    return this.values[this.length - 1] ?? 0;
+  }
+
+  remove(index: number): void {
+    this.values.copyWithin(index, index + 1, this.length--);
+  }
+
+  used(): Int32Array {
+    return this.values.subarray(0, this.length);
+  }
+}
+
+/** Matches at the ends of chunks that grow into numbers. */
+interface Ends {
+  readonly lengths: Column;
+  readonly distances: Column;
+  readonly sources: Column;
+}
+
+function newEnds(): Ends {
+  return { lengths: new Column(), distances: new Column(), sources: new Column() };
+}
+
+function pushEnd(ends: Ends, token: number, source: number): void {
+  ends.lengths.push(lengthOf(token));
+  ends.distances.push(distanceOf(token));
+  ends.sources.push(source);
+}
+
+function pushNone(ends: Ends): 0 {
+  ends.lengths.push(0);
+  ends.distances.push(0);
+  ends.sources.push(0);
+  return 0;
+}
+
+function packedEnds(ends: Ends, distances: Codes): PackedChunks['heads'] {
+  return {
+    lengths: Uint16Array.from(ends.lengths.used()),
+    distances: Uint32Array.from(ends.distances.used(), distance =>
+      distance === 0 ? 0 : distanceEntry(distances, distance),
+    ),
+    sources: Uint16Array.from(ends.sources.used()),
+  };
+}
+
+function lengthOf(token: number): number {
+  return (token - MATCHES) >>> DISTANCE_BITS;
+}
+
+function distanceOf(token: number): number {
+  return ((token - MATCHES) & (2 ** DISTANCE_BITS - 1)) + 1;
+}
+
+function count(counts: Uint32Array, symbol: number): void {
+  counts[symbol] = (counts[symbol] ?? 0) + 1;
+}
