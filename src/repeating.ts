@@ -107,7 +107,10 @@ export interface PackedChunks {
   readonly tails: ChunkEnds;
 }
 
-/** By chunk: the length where no byte of the numbers is alike, or 0; the distance's entry; the number at the source. */
+/**
+ * By chunk: the length where no byte of the numbers is alike; the distance's entry, or 0 where there is none; the number
+ * at the source. A head may have the length 0: it is written where it can grow to a length that deflate has.
+ */
 export interface ChunkEnds {
   readonly lengths: Uint16Array;
   readonly distances: Uint32Array;

@@ -4,7 +4,8 @@
 import type { BitWriter } from './bits.ts';
 import type { Codes } from './huffman.ts';
 
-/** The longest repetition. */
+/** The shortest and the longest repetition. */
+export const LENGTH_MIN = 3;
 export const LENGTH_MAX = 258;
 const ENTRY_BITS = 27;
 
@@ -18,7 +19,7 @@ export interface Coded {
 /** How a length of 3 to 258 is written. */
 export function codedLength(length: number): Coded {
   if (length === LENGTH_MAX) return { symbol: 285, extra: 0, extraBits: 0 };
-  const value = length - 3;
+  const value = length - LENGTH_MIN;
   if (value < 8) return { symbol: 257 + value, extra: 0, extraBits: 0 };
   const extraBits = 29 - Math.clz32(value);
   const symbol = 257 + 4 * extraBits + (value >>> extraBits);
@@ -37,7 +38,7 @@ export function codedDistance(distance: number): Coded {
 /** Entries of all lengths from 3 to 258. */
 export function lengthEntries(literals: Codes): Uint32Array {
   return Uint32Array.from({ length: LENGTH_MAX + 1 }, (_, length) =>
-    length < 3 ? 0 : entryOf(literals, codedLength(length)),
+    length < LENGTH_MIN ? 0 : entryOf(literals, codedLength(length)),
   );
 }
 

@@ -10,6 +10,7 @@ import {
   codedLength,
   distanceEntry,
   LENGTH_MAX,
+  LENGTH_MIN,
   lengthEntries,
   putEntry,
 } from '../../lib/deflate/repeats.ts';
@@ -190,7 +191,7 @@ export class ChunkCollector implements MatchSink {
     const number = token < MATCHES ? undefined : this.#numbers.get(source);
     if (number === undefined) return pushNone(this.#tails);
     this.#tokens.length--;
-    pushEnd(this.#tails, token, number);
+    pushEnd(this.#tails, { length: lengthOf(token), distance: distanceOf(token), source: number });
     const bytes = this.#bytes;
     const most = Math.min(WIDTH, LENGTH_MAX - lengthOf(token));
     let covered = 0;
@@ -199,27 +200,46 @@ export class ChunkCollector implements MatchSink {
     return covered;
   }
 
-  /** The same of a match that begins where a number ends. */
+  /** The same of a match that begins where a number ends; between two numbers that touch it may be nothing but growth. */
   #takeHead(): void {
-    const start = this.#numberEnd;
-    const token = this.#tokens.values[this.#firstToken] ?? 0;
-    const isMatch = this.#tokens.length > this.#firstToken && token >= MATCHES;
-    const source = start - distanceOf(token);
-    const number = isMatch ? this.#numbers.get(source - WIDTH) : undefined;
     const waiting = this.#waiting;
-    let end = WIDTH;
-    if (number === undefined || waiting === null) pushNone(this.#heads);
-    else {
-      this.#tokens.remove(this.#firstToken);
-      pushEnd(this.#heads, token, number);
-      const bytes = this.#bytes;
-      const least = Math.max(waiting.from, WIDTH - (LENGTH_MAX - lengthOf(token)));
-      while (end > least && bytes[waiting.at + end - 1] === bytes[source - WIDTH + end - 1]) end--;
-      this.#countMatch(lengthOf(token) + WIDTH - end, distanceOf(token));
+    if (waiting === null) {
+      pushNone(this.#heads);
+      return;
     }
-    for (let i = waiting?.from ?? WIDTH; i < end; i++)
-      count(this.#literalCounts, this.#bytes[(waiting?.at ?? 0) + i] ?? 0);
+    const head = this.#findHead(waiting.at);
+    let covered = 0;
+    if (head === null) pushNone(this.#heads);
+    else {
+      const { length, distance } = head;
+      pushEnd(this.#heads, head);
+      const most = Math.min(WIDTH - waiting.from, LENGTH_MAX - length);
+      const end = waiting.at + WIDTH - 1;
+      const bytes = this.#bytes;
+      while (covered < most && bytes[end - covered] === bytes[end - covered - distance]) covered++;
+      if (length + covered < LENGTH_MIN) covered = 0;
+      else this.#countMatch(length + covered, distance);
+    }
+    for (let i = waiting.from; i < WIDTH - covered; i++)
+      count(this.#literalCounts, this.#bytes[waiting.at + i] ?? 0);
     this.#waiting = null;
+  }
+
+  /** The chunk's head, taken out of its tokens, if there is one; `at` is the number before it. */
+  #findHead(at: number): End | null {
+    if (this.#at === this.#numberEnd) {
+      // A number that touches the next one is likely to have the highest bytes of the one before it.
+      const before = (this.#numbers.get(at) ?? 0) - 1;
+      const isBehind = before >= 0 && this.#numbers.get(at - WIDTH) === before;
+      return isBehind ? { length: 0, distance: WIDTH, source: before } : null;
+    }
+    const token = this.#tokens.values[this.#firstToken] ?? 0;
+    if (this.#tokens.length === this.#firstToken || token < MATCHES) return null;
+    const distance = distanceOf(token);
+    const source = this.#numbers.get(at - distance);
+    if (source === undefined) return null;
+    this.#tokens.remove(this.#firstToken);
+    return { length: lengthOf(token), distance, source };
   }
 
   /** Where the same units at the same distances stood before another number of the block, that is the same mix. */
@@ -291,16 +311,20 @@ function newEnds(): Ends {
   return { lengths: new Column(), distances: new Column(), sources: new Column() };
 }
 
-function pushEnd(ends: Ends, token: number, source: number): void {
-  ends.lengths.push(lengthOf(token));
-  ends.distances.push(distanceOf(token));
+interface End {
+  readonly length: number;
+  readonly distance: number;
+  readonly source: number;
+}
+
+function pushEnd(ends: Ends, { length, distance, source }: End): void {
+  ends.lengths.push(length);
+  ends.distances.push(distance);
   ends.sources.push(source);
 }
 
 function pushNone(ends: Ends): 0 {
-  ends.lengths.push(0);
-  ends.distances.push(0);
-  ends.sources.push(0);
+  pushEnd(ends, { length: 0, distance: 0, source: 0 });
   return 0;
 }
 

@@ -8,7 +8,7 @@
 
 import { BitWriter } from '../../lib/deflate/bits.ts';
 import { absorb, shift } from '../../lib/deflate/crc.ts';
-import { LENGTH_MAX, putEntry } from '../../lib/deflate/repeats.ts';
+import { LENGTH_MAX, LENGTH_MIN, putEntry } from '../../lib/deflate/repeats.ts';
 import { FATE, type PackedPart, type SeriesTable } from '../../model.ts';
 import { FORM, NO_UNIT, type PackedBlock, type PackedTemplate } from '../../repeating.ts';
 import { patchCompound } from './patch.ts';
@@ -150,9 +150,9 @@ export class Packer {
     // How many of the last number's bytes the chunk's head covers.
     let covered = 0;
     for (let chunk = firstChunk; ; chunk++) {
-      const head = heads.lengths[chunk] ?? 0;
+      const head = (heads.lengths[chunk] ?? 0) + covered;
       if (head > 0) {
-        putEntry(bits, lengths[head + covered] ?? 0);
+        putEntry(bits, lengths[head] ?? 0);
         putEntry(bits, heads.distances[chunk] ?? 0);
       }
       const count = bitCounts[chunk] ?? 0;
@@ -181,11 +181,12 @@ export class Packer {
         putEntry(bits, lengths[tail + from] ?? 0);
         putEntry(bits, tails.distances[chunk] ?? 0);
       }
-      const next = heads.lengths[chunk + 1] ?? 0;
       covered = 0;
-      if (next > 0) {
+      if (heads.distances[chunk + 1] !== 0) {
+        const next = heads.lengths[chunk + 1] ?? 0;
         const most = Math.min(NUMBER_BYTES - from, LENGTH_MAX - next);
         covered = Math.min(this.#alikeAbove(heads.sources[chunk + 1] ?? 0, low, high), most);
+        if (next + covered < LENGTH_MIN) covered = 0;
       }
       bits.putLiterals(codes, low, high, from, NUMBER_BYTES - covered);
     }
