@@ -3,8 +3,8 @@
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync, readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { type Plugin, rolldown } from 'rolldown';
+import { rolldown } from 'rolldown';
+import { asciiOnly, leanBuiltins, leanUndici } from './lean-bundle.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
@@ -16,42 +16,16 @@ function commit(): string {
   }
 }
 
-// pino and others are CommonJS and require Node's own modules; in an ES module that needs a require.
-const banner =
-  "import { createRequire as createRequireOfBundle } from 'node:module';\n" +
-  'const require = createRequireOfBundle(import.meta.url);';
-
-/**
- * Of undici the bundle has the dispatchers that src uses, over HTTP/1.1. The rest (fetch, WebSocket, caches, mocks, HTTP/2,
- * a second parser) is never called, and costs 6 MB of a small daemon's memory.
- */
-const leanUndici: Plugin = {
-  name: 'lean-undici',
-  resolveId: (source, importer) => {
-    if (source === 'undici') return USED_OF_UNDICI;
-    const isLeftOut = importer?.includes('/undici/lib/') === true && LEFT_OUT.test(source);
-    return isLeftOut ? NOTHING : null;
-  },
-  load: id => (id === NOTHING ? 'export default {};' : id === USED_OF_UNDICI ? USED : null),
-};
-const USED_OF_UNDICI = '\0undici';
-const NOTHING = '\0nothing';
-const LEFT_OUT = /(?:client-h2\.js|web\/fetch\/body\.js|web\/fetch\/formdata|web\/webidl)$/;
-const undici = fileURLToPath(new URL('lib/', import.meta.resolve('undici')));
-/** As undici's own index.js puts them together. */
-const USED = `
-  import Dispatcher from '${undici}dispatcher/dispatcher.js';
-  import request from '${undici}api/api-request.js';
-  Dispatcher.prototype.request = request;
-  export { default as Pool } from '${undici}dispatcher/pool.js';
-  export { default as ProxyAgent } from '${undici}dispatcher/proxy-agent.js';
-`;
+// pino and others are CommonJS and require Node's own modules, and nothing else; in an ES module that needs a require.
+const banner = 'const require = process.getBuiltinModule;';
 
 rmSync('dist', { recursive: true, force: true });
 const bundle = await rolldown({
   input: { main: 'src/main.ts' },
   platform: 'node',
-  plugins: [leanUndici],
+  plugins: [leanUndici, leanBuiltins, asciiOnly],
+  // To read a property of a module of Node's has no effect: what is not used is left out.
+  treeshake: { propertyReadSideEffects: false },
   transform: {
     define: {
       // By this undici knows that it is bundled, and leaves its second parser out.

@@ -1,11 +1,11 @@
 // The numbers that nobody counts as they happen: of the process itself, and the ages of what waits. They are looked
-// up whenever /metrics or the bridge's own telemetry is made, and cost nothing in between but a timer of the
-// event loop's histogram.
+// up whenever /metrics or the bridge's own telemetry is made; in between, only the turns of the event loop are looked at.
 
-import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { performance } from 'node:perf_hooks';
 import { cpuUsage, memoryUsage } from 'node:process';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CounterSeries } from '../lib/counters.ts';
+import { LoopWatch } from '../lib/loop-watch.ts';
 import type { Signal } from '../model.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { OpenSender } from '../pipeline/send/open-senders.ts';
@@ -91,21 +91,14 @@ function series(signal: Signal, value: number): CounterSeries {
   return { labelValues: [signal], value };
 }
 
-/**
- * How often the histogram looks. It wakes an idle process that often: measured, 0.04 % of a processor; at its
- * default of 10 ms it is 0.5 %.
- */
-const LOOK_MS = 200;
 /** A delay stays visible for one to two of these, so that readers once a minute see it. */
 const WINDOW_MS = 60_000;
 
 function watchEventLoop(counters: Counters, clock: Clock): { close(): void } {
-  const histogram = monitorEventLoopDelay({ resolution: LOOK_MS });
-  histogram.enable();
+  const watch = new LoopWatch();
   let startedMs = clock.monotonicMs();
-  let formerSeconds = 0;
-  // What it records is the time between two looks.
-  const longestSeconds = (): number => Math.max(0, histogram.max / 1e9 - LOOK_MS / 1000);
+  let currentMs = 0;
+  let formerMs = 0;
   counters
     .gauge(
       'prom2otlp_process_event_loop_delay_max_seconds',
@@ -113,13 +106,14 @@ function watchEventLoop(counters: Counters, clock: Clock): { close(): void } {
     )
     .follow(() => {
       const nowMs = clock.monotonicMs();
-      const current = longestSeconds();
-      const longest = Math.max(current, formerSeconds);
-      if (nowMs - startedMs < WINDOW_MS) return longest;
-      formerSeconds = current;
-      startedMs = nowMs;
-      histogram.reset();
-      return longest;
+      currentMs = Math.max(currentMs, watch.take());
+      const longestMs = Math.max(currentMs, formerMs);
+      if (nowMs - startedMs >= WINDOW_MS) {
+        formerMs = currentMs;
+        currentMs = 0;
+        startedMs = nowMs;
+      }
+      return longestMs / 1000;
     });
   counters
     .counter(
@@ -127,5 +121,5 @@ function watchEventLoop(counters: Counters, clock: Clock): { close(): void } {
       'Time that the event loop was not waiting for anything.',
     )
     .follow(() => performance.eventLoopUtilization().active / 1000);
-  return { close: () => void histogram.disable() };
+  return watch;
 }
