@@ -4,7 +4,7 @@ import { contenderOf } from './contenders/all.ts';
 import { describeCommit, describeMachine } from './measure/machine.ts';
 import type { Options } from './options.ts';
 import { type Batch, type PacedRun, planBatches } from './plan.ts';
-import type { Presence, Results } from './report/results.ts';
+import type { Failure, Presence, Results, Taken } from './report/results.ts';
 import { type DrainResult, runDrain } from './runs/drain.ts';
 import { type GrowthResult, runGrowth } from './runs/growth.ts';
 import { type PacedResult, runPaced } from './runs/paced.ts';
@@ -21,7 +21,8 @@ export class Bench {
   readonly #growth: GrowthResult[] = [];
   readonly #start: StartResult[] = [];
   readonly #drain: DrainResult[] = [];
-  readonly #failures: string[] = [];
+  readonly #failures: Failure[] = [];
+  readonly #taken: Record<string, Taken> = {};
 
   constructor(options: Options, say: (line: string) => void) {
     this.#options = options;
@@ -36,17 +37,24 @@ export class Bench {
     );
     await this.#prepare(chosen.flatMap(({ groups }) => groups.flat()));
     const isWanted = (name: string): boolean => 'version' in (this.#contenders[name] ?? {});
-    for (const batch of planBatches(chosen, isWanted)) {
+    const batches = planBatches(chosen, isWanted);
+    for (const [index, batch] of batches.entries()) {
       await this.#runBatch(batch);
+      const later = new Set(batches.slice(index + 1).flatMap(scenariosOf));
+      for (const name of scenariosOf(batch)) if (!later.has(name)) this.#taken[name] = this.#now();
       keep(this.#results());
     }
     return this.#results();
   }
 
+  #now(): Taken {
+    return { commit: this.#commit, takenAt: new Date(this.#startedMs).toISOString() };
+  }
+
   #results(): Results {
     return {
-      commit: this.#commit,
-      takenAt: new Date(this.#startedMs).toISOString(),
+      ...this.#now(),
+      taken: { ...this.#taken },
       seconds: Math.round((Date.now() - this.#startedMs) / 1000),
       machine: describeMachine(),
       contenders: this.#contenders,
@@ -79,7 +87,7 @@ export class Bench {
     try {
       await this.#measure(batch);
     } catch (error) {
-      this.#fail(words, error);
+      this.#fail(scenariosOf(batch), words, error);
     }
     this.#say(`${words}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
   }
@@ -119,23 +127,27 @@ export class Bench {
         this.#paced.push(result);
         losses.push(...result.losses.map(loss => `${scenario.name}, ${contender}: ${loss}`));
       } catch (error) {
-        this.#fail(`${scenario.name}, ${contender}`, error);
+        this.#fail([scenario.name], `${scenario.name}, ${contender}`, error);
       }
     });
     await Promise.all(measured);
     return losses;
   }
 
-  #fail(words: string, error: unknown): void {
+  #fail(scenarios: readonly string[], words: string, error: unknown): void {
     const cause = error instanceof Error ? error.message : String(error);
-    this.#failures.push(`${words}: ${cause}`);
+    this.#failures.push({ scenarios, words: `${words}: ${cause}` });
     this.#say(`${words} broke off: ${cause}`);
   }
 }
 
+function scenariosOf(batch: Batch): readonly string[] {
+  if (batch.kind !== 'paced') return [batch.scenario.name];
+  return [...new Set(batch.runs.map(({ scenario }) => scenario.name))];
+}
+
 function describe(batch: Batch): string {
   if (batch.kind !== 'paced') return `${batch.kind}, ${batch.contenders.join(', ')}`;
-  const names = new Set(batch.runs.map(({ scenario }) => scenario.name));
   const contenders = new Set(batch.runs.map(({ contender }) => contender));
-  return `${[...names].join(', ')}, side by side: ${[...contenders].join(', ')}`;
+  return `${scenariosOf(batch).join(', ')}, side by side: ${[...contenders].join(', ')}`;
 }

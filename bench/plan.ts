@@ -35,10 +35,17 @@ export function planBatches(
       const runs = together.get(key) ?? [];
       if (runs.length === 0) batches.push({ kind: 'paced', runs });
       together.set(key, runs);
-      runs.push(...contenders.map(contender => ({ scenario, contender, group })));
+      const paced = atPaceOf(scenario, contenders);
+      runs.push(...contenders.map(contender => ({ scenario: paced, contender, group })));
     }
   }
   return batches;
+}
+
+/** A group is as fast as its slowest. */
+function atPaceOf(scenario: PacedScenario, contenders: readonly string[]): PacedScenario {
+  const intervals = contenders.map(name => scenario.slower[name] ?? 0);
+  return { ...scenario, intervalMs: Math.max(scenario.intervalMs, ...intervals) };
 }
 
 /** Ours stands in every group to be compared with: where only it is left, once is enough. */

@@ -90,6 +90,18 @@ export class Stage implements AsyncDisposable {
     }
   }
 
+  /** Samples that were served and have not arrived yet. */
+  async behind(): Promise<number> {
+    await this.look();
+    return sumPolls(this.polls).samples - (await this.counts()).samples;
+  }
+
+  /** Waits until little is on its way, or as long as it may. */
+  async caughtUp(samplesMax: number, withinMs: number): Promise<void> {
+    const endMs = Date.now() + withinMs;
+    while ((await this.behind()) > samplesMax && Date.now() < endMs) await sleep(LOOK_MS);
+  }
+
   /** When the sink accepted the first sample, by the wall clock; waits for it. */
   async firstAccepted(withinMs: number): Promise<number> {
     const endMs = Date.now() + withinMs;

@@ -23,6 +23,11 @@ export function describeMachine(): Machine {
   };
 }
 
+/** The kernel may be a newer one. */
+export function isSameMachine(one: Machine, other: Machine): boolean {
+  return one.processor === other.processor && one.cores === other.cores && one.node === other.node;
+}
+
 /** Load of the last minute: how much else ran. */
 export function load(): number {
   return loadavg()[0] ?? 0;

@@ -4,9 +4,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { CONTENDERS } from '../contenders/all.ts';
 import { LATEST } from '../options.ts';
+import type { PacedResult } from '../runs/paced.ts';
 import { scenarios } from '../scenarios.ts';
 import { goalsOf, verdict } from './goals.ts';
-import { pacedOf, ratioOf, type Results, readResults } from './results.ts';
+import {
+  intervalOf,
+  isSound,
+  isWhole,
+  pacedOf,
+  ratioOf,
+  type Results,
+  readResults,
+} from './results.ts';
 import { count, megabytes, percent } from './words.ts';
 
 type MakeTable = (results: Results) => string[];
@@ -51,7 +60,7 @@ function comparisonTable(results: Results): string[] {
       if (result === null) return missing(results, scenario, name);
       const ratio = ratioOf(results, scenario, name);
       const times = name === 'ours' || ratio === null ? '' : ` (${ratio.toFixed(1)} x)`;
-      return `${count(result.nsPerSample)} ns${times}`;
+      return `${count(result.nsPerSample)} ns${times}${slowerPace(result)}`;
     });
     const sidecar = pacedOf(results, 'sidecar', name);
     const memory =
@@ -65,13 +74,20 @@ function comparisonTable(results: Results): string[] {
   ];
 }
 
-/** Why there is no figure. */
-function missing({ paced }: Results, scenario: string, contender: string): string {
-  const isThere = paced.some(run => run.scenario === scenario && run.contender === contender);
-  return isThere ? 'lost samples' : 'not measured';
+/** Of a group that was given more time than the scenario's own. */
+function slowerPace({ scenario, intervalMs }: PacedResult): string {
+  return intervalMs === intervalOf(scenario) ? '' : `, every ${intervalMs / 1000} s`;
 }
 
-function describe({ machine, commit, takenAt, contenders }: Results): string {
+/** Why there is no figure. */
+function missing({ paced }: Results, scenario: string, contender: string): string {
+  const runs = paced.filter(run => run.scenario === scenario && run.contender === contender);
+  if (runs.length === 0) return 'not measured';
+  return runs.some(isWhole) ? 'too slow' : 'lost samples';
+}
+
+function describe(results: Results): string {
+  const { machine, contenders } = results;
   const { processor, cores, memoryBytes, node } = machine;
   const versions = ['vmagent', 'prometheus-agent', 'collector'].flatMap(name => {
     const presence = contenders[name];
@@ -79,9 +95,22 @@ function describe({ machine, commit, takenAt, contenders }: Results): string {
   });
   const gigabytes = (memoryBytes / 2 ** 30).toFixed(0);
   return (
-    `Measured on ${takenAt.slice(0, 10)} at commit ${commit} on ${cores} cores (${processor}) with ` +
+    `Measured ${describeTaken(results)} on ${cores} cores (${processor}) with ` +
     `${gigabytes} GiB, Node ${node}; ${versions.join(', ')}.`
   );
+}
+
+/** When, and of which sources: of each scenario, where they are not all of the same run. */
+function describeTaken({ taken }: Results): string {
+  const runs = Map.groupBy(
+    Object.entries(taken),
+    ([, { commit, takenAt }]) => `on ${takenAt.slice(0, 10)} at commit ${commit}`,
+  );
+  return [...runs]
+    .map(([words, of]) =>
+      runs.size === 1 ? words : `${words} (${of.map(([scenario]) => scenario).join(', ')})`,
+    )
+    .join(', ');
 }
 
 function goalsTable(results: Results): string[] {
@@ -102,7 +131,7 @@ function costTable(results: Results): string[] {
         const ratio = name === 'ours' ? null : ratioOf(results, scenario, name);
         return [
           [
-            scenario,
+            `${scenario}${slowerPace(result)}`,
             name,
             count(result.nsPerSample),
             ratio === null ? '' : ratio.toFixed(1),
@@ -135,13 +164,17 @@ function otherTables({ growth, start, drain, paced }: Results): string[] {
   );
   return [
     ...markdown(
-      ['series', 'ns/sample', 'memory', 'bytes/series'],
-      growth.map(run => [
-        count(run.series),
-        count(run.nsPerSample),
-        megabytes(run.lastBytes),
-        count(run.bytesPerSeries),
-      ]),
+      ['series', 'every', 'ns/sample', 'ns/added sample', 'memory', 'bytes/series'],
+      growth
+        .filter(isSound)
+        .map(run => [
+          count(run.series),
+          `${run.intervalMs / 1000} s`,
+          count(run.nsPerSample),
+          run.nsPerAddedSample === null ? '' : count(run.nsPerAddedSample),
+          megabytes(run.lastBytes),
+          run.nsPerAddedSample === null ? '' : count(run.bytesPerSeries),
+        ]),
     ),
     '',
     ...markdown(

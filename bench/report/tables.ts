@@ -12,15 +12,23 @@ export function resultLines(results: Results): string[] {
   ];
 }
 
-/** What must not happen: a run that broke off, or samples that did not arrive. */
+/** What must not happen: a run that broke off, samples that did not arrive, ours too slow for a scenario. */
 export function problemsOf(results: Results): string[] {
   const lost = [...results.paced, ...results.start, ...results.drain].flatMap(result =>
     result.losses.map(loss => `${nameOf(result)}: ${loss}`),
   );
-  const grown = results.growth.flatMap(({ series, losses }) =>
-    losses.map(loss => `growth, ${series} series: ${loss}`),
+  const grown = results.growth.flatMap(({ series, losses, tooSlow }) =>
+    [...losses, ...(tooSlow === null ? [] : [tooSlow])].map(
+      loss => `growth, ${series} series: ${loss}`,
+    ),
   );
-  return [...results.failures, ...lost, ...grown];
+  const broken = results.failures.map(({ words }) => words);
+  const slow = results.paced.flatMap(({ scenario, contender, tooSlow }) =>
+    tooSlow === null || !contender.startsWith('ours')
+      ? []
+      : [`${scenario}, ${contender}: ${tooSlow}`],
+  );
+  return [...broken, ...lost, ...grown, ...slow];
 }
 
 function nameOf(result: { readonly scenario?: string; readonly contender: string }): string {
@@ -45,7 +53,7 @@ function pacedLines(results: Results): string[] {
       result.wireBytesPerSample.toFixed(1),
       result.gzip1BytesPerSample?.toFixed(1) ?? '',
       pauses === null ? '' : `${pauses.cpuMsMax.toFixed(0)} (${pauses.wallMsMax.toFixed(0)})`,
-      isWhole(result) ? '' : 'LOST',
+      isWhole(result) ? (result.tooSlow ?? '') : 'LOST',
     ]);
   }
   return table(
@@ -68,14 +76,16 @@ function pacedLines(results: Results): string[] {
 
 function growthLines({ growth }: Results): string[] {
   return table(
-    ['series', 'interval', 'ns/sample', 'RSS', 'peak', 'B/series'],
-    growth.map(({ series, intervalMs, nsPerSample, lastBytes, peakBytes, bytesPerSeries }) => [
-      String(series),
-      `${intervalMs} ms`,
-      nsPerSample.toFixed(0),
-      megabytes(lastBytes),
-      megabytes(peakBytes),
-      bytesPerSeries.toFixed(0),
+    ['series', 'interval', 'ns/sample', 'ns/added', 'RSS', 'peak', 'B/series', ''],
+    growth.map(run => [
+      String(run.series),
+      `${run.intervalMs} ms`,
+      run.nsPerSample.toFixed(0),
+      run.nsPerAddedSample?.toFixed(0) ?? '',
+      megabytes(run.lastBytes),
+      megabytes(run.peakBytes),
+      run.bytesPerSeries.toFixed(0),
+      run.tooSlow ?? '',
     ]),
   );
 }

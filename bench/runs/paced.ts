@@ -16,6 +16,7 @@ export interface PacedResult {
   readonly contender: string;
   /** Those of a group ran side by side: ratios are taken within it. */
   readonly group: number;
+  readonly intervalMs: number;
   /** Of the pages served within the window; all of them arrived, or the result does not count. */
   readonly samples: number;
   readonly windowMs: number;
@@ -36,6 +37,8 @@ export interface PacedResult {
   readonly load: number;
   /** Of `ours-probed`; null for all others. */
   readonly pauses: Pauses | null;
+  /** Why it could not keep the pace, or null; such a result does not count. */
+  readonly tooSlow: string | null;
   /** What did not arrive; the result counts only without any. */
   readonly losses: readonly string[];
 }
@@ -61,22 +64,37 @@ export async function runPaced(
       await sleep(Math.max(0, lastPollMs + PHASE * intervalMs - Date.now()));
     const startMs = Date.now();
     const firstPollMs = stage.polls[0]?.timeMs ?? startMs;
-    const window = await measureWindow(stage, running, polls * intervalMs);
+    const window = await measureWindow(stage, running, { polls, intervalMs });
     const losses = await stage.settle(contender);
     const { pausesFile = null } = running;
     const pauses = pausesFile === null ? null : readPauses(pausesFile, firstPollMs, startMs);
-    return { scenario: scenario.name, contender: contender.name, group, ...window, losses, pauses };
+    const names = { scenario: scenario.name, contender: contender.name, group };
+    return { ...names, intervalMs, ...window, losses, pauses };
   });
 }
 
-export type Window = Omit<PacedResult, 'scenario' | 'contender' | 'group' | 'losses' | 'pauses'>;
+export type Window = Omit<
+  PacedResult,
+  'scenario' | 'contender' | 'group' | 'intervalMs' | 'losses' | 'pauses'
+>;
+
+/** Of the samples of one poll of all pages: more on its way, and a window would begin or end with work of others. */
+const BEHIND_MAX = 0.05;
+/** Intervals that a window waits for that, before it and at its end. */
+const CATCH_UP_INTERVALS = 2;
 
 export async function measureWindow(
   stage: Stage,
   { pid }: RunningContender,
-  windowMs: number,
+  { polls, intervalMs }: { readonly polls: number; readonly intervalMs: number },
 ): Promise<Window> {
-  await stage.look();
+  const page = stage.samplesPerPage;
+  const round = page * stage.task.origins.length;
+  const catchUp = (): Promise<void> =>
+    stage.caughtUp(BEHIND_MAX * round, CATCH_UP_INTERVALS * intervalMs);
+  const windowMs = polls * intervalMs;
+  await catchUp();
+  const behindBefore = await stage.behind();
   const pollsBefore = stage.polls.length;
   const countsBefore = await stage.counts();
   const startMs = Date.now();
@@ -86,9 +104,10 @@ export async function measureWindow(
     await sleep(Math.min(1000, startMs + windowMs - Date.now()));
     resident.push(processUsage(pid).residentBytes);
   }
+  await catchUp();
   const after = processUsage(pid);
   const elapsedMs = Date.now() - startMs;
-  await stage.look();
+  const behind = (await stage.behind()) - behindBefore;
   const counts = await stage.counts();
   const { samples } = sumPolls(stage.polls.slice(pollsBefore));
   return {
@@ -101,7 +120,28 @@ export async function measureWindow(
     ...bytesOf(countsBefore, counts),
     requests: counts.requests - countsBefore.requests,
     load: load(),
+    tooSlow: paceProblem({ samples, wanted: (round * elapsedMs) / intervalMs, behind, page }),
   };
+}
+
+/** Of the samples that should have been served. */
+const SLOW_SHARE = 0.1;
+
+/** Why the work of a window is not that of the samples served in it; null where it is. */
+export function paceProblem(window: {
+  readonly samples: number;
+  readonly wanted: number;
+  /** How much more was on its way at the end than at the beginning. */
+  readonly behind: number;
+  /** Samples of a page: whether one more falls into the window is chance. */
+  readonly page: number;
+}): string | null {
+  const { samples, wanted, behind, page } = window;
+  const few = Math.max(SLOW_SHARE * wanted, page);
+  if (samples < wanted - few)
+    return `it asked for ${samples} of ${Math.round(wanted)} samples in the window`;
+  if (Math.abs(behind) > few) return `it was ${behind} samples further behind after the window`;
+  return null;
 }
 
 function cpuOf(

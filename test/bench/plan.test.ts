@@ -32,6 +32,18 @@ test('small scenarios run at the same time', () => {
   expect(plan(['sidecar', 'host'], ['ours'])).toEqual(['sidecar/ours host/ours']);
 });
 
+test('a group is as fast as its slowest', () => {
+  const chosen = scenarios(false).filter(({ name }) => name === 'targets-large');
+  const batches = planBatches(chosen, name => ['ours', 'vmagent', 'plain-stack'].includes(name));
+  const intervals = batches.map(batch =>
+    batch.kind === 'paced' ? batch.runs.map(({ scenario }) => scenario.intervalMs) : [],
+  );
+  expect(intervals).toEqual([
+    [10_000, 10_000],
+    [30_000, 30_000],
+  ]);
+});
+
 test('every name of a scenario is a contender, and none stands twice beside itself', () => {
   const known = CONTENDERS.map(({ name }) => name);
   for (const { groups } of [...scenarios(false), ...scenarios(true)]) {

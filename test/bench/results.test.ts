@@ -1,0 +1,167 @@
+// Which results count, and how those of several runs come together.
+
+import { expect, test } from 'vitest';
+import { LATEST, readOptions } from '../../bench/options.ts';
+import { withTables } from '../../bench/report/documents.ts';
+import {
+  mergeResults,
+  pacedOf,
+  ratioOf,
+  type Results,
+  readResults,
+} from '../../bench/report/results.ts';
+import { problemsOf } from '../../bench/report/tables.ts';
+import { grown } from '../../bench/runs/growth.ts';
+import { type PacedResult, paceProblem, type Window } from '../../bench/runs/paced.ts';
+
+const WINDOW: Window = {
+  samples: 1000,
+  windowMs: 1000,
+  cpuMs: 1,
+  nsPerSample: 1000,
+  cpuPercent: 0.1,
+  residentBytes: 1,
+  lastBytes: 1,
+  peakBytes: 1,
+  wireBytesPerSample: 1,
+  rawBytesPerSample: 1,
+  gzip1BytesPerSample: null,
+  requests: 1,
+  load: 0,
+  tooSlow: null,
+};
+
+function paced(scenario: string, contender: string, more: Partial<PacedResult> = {}): PacedResult {
+  const names = { scenario, contender, group: 0, intervalMs: 10_000 };
+  return { ...names, ...WINDOW, losses: [], pauses: null, ...more };
+}
+
+const DRAIN = {
+  samples: 1,
+  firstMs: 1,
+  lastMs: 2,
+  samplesPerSecond: 1,
+  nsPerSample: 1,
+  losses: [],
+};
+
+const MACHINE = {
+  processor: 'one',
+  cores: 2,
+  memoryBytes: 1,
+  kernel: '1',
+  architecture: 'x64',
+  node: 'v24',
+};
+
+function results(commit: string, more: Partial<Results>): Results {
+  const taken = { commit, takenAt: `2026-01-0${commit}T00:00:00.000Z` };
+  const names = new Set((more.paced ?? []).map(({ scenario }) => scenario));
+  return {
+    ...taken,
+    taken: Object.fromEntries([...names].map(name => [name, taken])),
+    seconds: 1,
+    machine: MACHINE,
+    contenders: {},
+    paced: [],
+    growth: [],
+    start: [],
+    drain: [],
+    failures: [],
+    ...more,
+  };
+}
+
+test('a merge replaces the scenarios that were run to their end, and nothing else', () => {
+  const drain = [{ ...DRAIN, contender: 'ours' }];
+  const before = results('1', {
+    paced: [paced('fleet', 'ours'), paced('targets', 'ours'), paced('targets', 'vmagent')],
+    drain,
+    failures: [
+      { scenarios: ['targets'], words: 'old' },
+      { scenarios: ['fleet'], words: 'kept' },
+    ],
+  });
+  const run = results('2', { paced: [paced('targets', 'ours', { samples: 5 })] });
+  const brokenOff = paced('fleet', 'ours', { samples: 7 });
+  const merged = mergeResults(before, { ...run, paced: [...run.paced, brokenOff] });
+  expect(merged.paced).toEqual([paced('fleet', 'ours'), paced('targets', 'ours', { samples: 5 })]);
+  expect(merged.drain).toBe(drain);
+  expect(merged.failures.map(({ words }) => words)).toEqual(['kept']);
+  expect([merged.taken['fleet']?.commit, merged.taken['targets']?.commit]).toEqual(['1', '2']);
+  const footer = withTables('docs/performance.md', merged);
+  expect(footer).toContain(
+    'Measured on 2026-01-01 at commit 1 (fleet), on 2026-01-02 at commit 2 (targets) on 2 cores',
+  );
+});
+
+test('figures of two machines do not come together', () => {
+  const before = results('1', {});
+  const other = results('2', { machine: { ...MACHINE, processor: 'other' } });
+  expect(() => mergeResults(before, other)).toThrow('cannot merge');
+  const patched = results('2', { machine: { ...MACHINE, kernel: '2' } });
+  expect(mergeResults(before, patched).commit).toBe('2');
+});
+
+test('a file from before has one commit for all of its scenarios', () => {
+  const { taken, paced } = readResults(LATEST);
+  for (const { scenario, intervalMs } of paced) {
+    expect(taken[scenario]?.commit).toBeDefined();
+    expect(intervalMs).toBeGreaterThan(0);
+  }
+});
+
+test('who is too slow has no figure, and nobody is compared with ours that is', () => {
+  const slow = { tooSlow: 'it asked for too little' };
+  const run = results('1', {
+    paced: [
+      paced('fleet', 'ours'),
+      paced('fleet', 'collector', slow),
+      paced('targets', 'ours', slow),
+      paced('targets', 'vmagent'),
+    ],
+  });
+  expect(pacedOf(run, 'fleet', 'collector')).toBeNull();
+  expect(ratioOf(run, 'targets', 'vmagent')).toBeNull();
+  expect(problemsOf(run)).toEqual(['targets, ours: it asked for too little']);
+  expect(withTables('README.md', run)).toContain('too slow');
+});
+
+test('a group with more time than the scenario is not averaged with the others, and says so', () => {
+  const run = results('1', {
+    paced: [
+      paced('targets-large', 'ours'),
+      paced('targets-large', 'ours', { group: 1, intervalMs: 30_000, nsPerSample: 3000 }),
+      paced('targets-large', 'plain-stack', { group: 1, intervalMs: 30_000, nsPerSample: 9000 }),
+    ],
+  });
+  expect(pacedOf(run, 'targets-large', 'ours')?.nsPerSample).toBe(1000);
+  expect(ratioOf(run, 'targets-large', 'plain-stack')).toBe(3);
+  expect(withTables('README.md', run)).toContain('9,000 ns (3.0 x), every 30 s');
+});
+
+test('the pace is lost with too few polls, or work that is put off', () => {
+  const window = { samples: 1_000_000, wanted: 1_000_000, behind: 0, page: 5000 };
+  expect(paceProblem(window)).toBeNull();
+  expect(paceProblem({ ...window, samples: 890_000 })).toMatch(/890000 of 1000000/);
+  expect(paceProblem({ ...window, behind: 110_000 })).toMatch(/110000 samples further behind/);
+  expect(paceProblem({ ...window, behind: -110_000 })).not.toBeNull();
+  // One of three polls of a single page may fall beside the window.
+  expect(paceProblem({ samples: 2, wanted: 3, behind: 0, page: 1 })).toBeNull();
+});
+
+test('what grew is held against the smallest size, at the same pace', () => {
+  const size = { ...WINDOW, series: 1000, intervalMs: 1000, losses: [] };
+  const smallest = { ...size, cpuMs: 2, lastBytes: 50 };
+  // Twice as long: 4 ms are the process itself and its first 1,000 samples a second.
+  const large = { ...size, series: 10, windowMs: 2000, samples: 12_000, cpuMs: 14, lastBytes: 100 };
+  expect(grown(smallest, smallest)).toMatchObject({ nsPerAddedSample: null, bytesPerSeries: 0 });
+  expect(grown(large, smallest)).toMatchObject({ nsPerAddedSample: 1000, bytesPerSeries: 5 });
+});
+
+test('--merge is for whole scenarios', () => {
+  const options = readOptions(['--scenario', 'growth,fleet', '--merge']);
+  expect(options).toMatchObject({ isMerging: true, output: LATEST });
+  const bad = [['--merge'], ['--merge', '--scenario', 'fleet', '--contender', 'ours']];
+  for (const args of bad) expect(() => readOptions(args)).toThrow('--merge replaces whole');
+});
