@@ -6,6 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
 import { type Page, PROBLEMS_MAX, type PageReport, ROLE, type SeriesTable } from '../../model.ts';
+import { isText, KeyLabels } from './key-labels.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
 import { readMilliseconds, readSeconds, readValue } from './number.ts';
 import { LayoutBuilder } from './layout.ts';
@@ -39,6 +40,12 @@ export class Decoding {
   readonly #exemplarLine: SampleLine;
   readonly #number = new Float64Array(1);
   readonly #layout: LayoutBuilder;
+  readonly #labels = new KeyLabels();
+  /** Null before it was asked for. */
+  #isUtf8: boolean | null = null;
+  /** The name of the newest series, and where it belongs; null where a comment may have changed that. */
+  #placedName: Uint8Array = new Uint8Array(0);
+  #place: NamePlace | null = null;
   #at = 0;
   #lineStart = 0;
 
@@ -84,6 +91,7 @@ export class Decoding {
     while (start < end && (bytes[start] === SPACE || bytes[start] === TAB)) start++;
     if (start >= end) return;
     if (bytes[start] === HASH) {
+      this.#place = null;
       const reason = this.#metadata.readLine(bytes.toString('utf8', start, end), this.report.lines);
       if (reason !== null) this.#problem(reason, start);
       return;
@@ -145,20 +153,38 @@ export class Decoding {
   #addRow(): number {
     const { bytes } = this.#page;
     const line = this.#line;
-    if (!isUtf8(bytes.subarray(line.keyStart, line.keyEnd))) {
+    // Of a page that is valid as a whole all parts are.
+    this.#isUtf8 ??= isUtf8(bytes);
+    if (!this.#isUtf8 && !isUtf8(bytes.subarray(line.keyStart, line.keyEnd))) {
       this.#problem('the name or a label is not valid UTF-8', line.keyStart);
       return -1;
     }
-    const key = parseSeriesKey(bytes, line.keyStart, line.keyEnd);
-    const twice = duplicateLabel(key);
-    if (twice !== null) {
-      this.#problem(`the label ${JSON.stringify(twice)} stands twice`, line.keyStart);
-      return -1;
-    }
-    const place = this.#metadata.placeOf(key.name);
+    const place = this.#placeOfKey();
+    if (place === null) return -1;
     const row = insertRow(this.#table, bytes, line);
     this.#file(row, place);
     return row;
+  }
+
+  /** Where the series that the scanner stands on belongs; null with a problem. */
+  #placeOfKey(): NamePlace | null {
+    const { bytes } = this.#page;
+    const { keyStart, keyEnd } = this.#line;
+    const labels = this.#labels;
+    if (labels.read(bytes, keyStart, keyEnd) && labels.isDistinct(bytes)) {
+      // Series of one name stand together.
+      const { nameEnd } = labels;
+      if (this.#place === null || !isText(bytes, keyStart, nameEnd, this.#placedName)) {
+        this.#place = this.#metadata.placeOf(bytes.toString('utf8', keyStart, nameEnd));
+        this.#placedName = bytes.subarray(keyStart, nameEnd);
+      }
+      return this.#place;
+    }
+    const key = parseSeriesKey(bytes, keyStart, keyEnd);
+    const twice = duplicateLabel(key);
+    if (twice === null) return this.#metadata.placeOf(key.name);
+    this.#problem(`the label ${JSON.stringify(twice)} stands twice`, keyStart);
+    return null;
   }
 
   #file(row: number, place: NamePlace): void {

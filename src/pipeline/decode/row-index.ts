@@ -14,6 +14,15 @@ export interface KeyPlace {
 
 /** The row of the series that the scanner stands on, or -1. A key with another label order replaces the stored one. */
 export function findRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): number {
+  return search(table, bytes, place, true);
+}
+
+/** The same for a key that stands on no page: it replaces none. */
+export function lookUpRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): number {
+  return search(table, bytes, place, false);
+}
+
+function search(table: SeriesTable, bytes: Buffer, place: KeyPlace, isOnPage: boolean): number {
   const mask = table.slots.length - 1;
   const { hash } = place;
   for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
@@ -21,12 +30,13 @@ export function findRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): num
     if (row < 0) return -1;
     if (table.hash[row] !== hash) continue;
     if (isStoredKey(table, row, bytes, place)) return row;
-    if (isReordered(table, row, bytes, place)) {
+    if (!isReordered(table, row, bytes, place)) continue;
+    if (isOnPage) {
       // What is saved of it goes by the text of its key.
       table.savedStarts = null;
       storeKey(table, row, bytes, place);
-      return row;
     }
+    return row;
   }
 }
 

@@ -17,7 +17,8 @@ import type { DeriveOptions } from './options.ts';
 import { clockSkewMs, readPageTime } from './page-time.ts';
 import { quietMetrics } from './quiet-rows.ts';
 import { judgeRepeats } from './repeats.ts';
-import { resolveRows, serviceOf } from './resolve.ts';
+import { serviceOf } from './places.ts';
+import { resolveRows } from './resolve.ts';
 import { restoreRows } from './state.ts';
 import { setScrapeSeries } from './scrape-series.ts';
 import {

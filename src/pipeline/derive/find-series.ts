@@ -1,7 +1,7 @@
 // Finds the row of a series that is known by name and labels, not by the bytes of a page.
 
 import type { SeriesTable } from '../../model.ts';
-import { findRow } from '../decode/row-index.ts';
+import { lookUpRow } from '../decode/row-index.ts';
 import { SampleLine } from '../decode/sample-line.ts';
 import { parseSeriesKey, type SeriesKey } from '../decode/series-key.ts';
 
@@ -27,7 +27,7 @@ export function findSeries(table: SeriesTable, name: string, labels: Labels): nu
   const inside = (isPlain ? words : [quoted(name), ...words]).join(',');
   const bytes = Buffer.from(`${isPlain ? name : ''}{${inside}} 0`);
   const line = new SampleLine(NO_LIMITS);
-  return line.scan(bytes, 0, bytes.length) ? findRow(table, bytes, line) : -1;
+  return line.scan(bytes, 0, bytes.length) ? lookUpRow(table, bytes, line) : -1;
 }
 
 function quoted(text: string): string {

@@ -17,6 +17,22 @@ export function isPointLabel(
   return !label.startsWith(SCOPE_LABEL) && !dropLabels.has(label);
 }
 
+/** What the names of all labels begin with that may not stay on the points; see isPointLabel(). */
+const SPECIAL = new Uint8Array(256);
+for (const name of ['namespace', 'job', 'instance', 'le', 'quantile', SCOPE_LABEL])
+  SPECIAL[name.charCodeAt(0)] = 1;
+
+/** The label at bytes[start, end), if only isPointLabel() can tell whether it stays; null where it surely does. */
+export function doubtfulLabel(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  dropLabels: ReadonlySet<string>,
+): string | null {
+  const isPlain = dropLabels.size === 0 && SPECIAL[bytes[start] ?? 0] === 0;
+  return isPlain ? null : bytes.toString('latin1', start, end);
+}
+
 /** The part of a scope that a label tells (`name` for `otel_scope_name`), or null. */
 export function scopePart(label: string): string | null {
   return label.startsWith(SCOPE_LABEL) ? label.slice(SCOPE_LABEL.length) : null;

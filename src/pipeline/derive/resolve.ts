@@ -2,23 +2,17 @@
 // is in OTLP. In: the rows that decode put into table.fresh. Out: block and head columns, compounds, evidence
 // rows for start times. Runs once per series, not per page (otlp-mapping A4, D, I).
 
-import {
-  type Family,
-  type Metric,
-  NO_ROW,
-  ROLE,
-  type ScopeIdentity,
-  type SeriesTable,
-} from '../../model.ts';
+import { type Family, NO_ROW, ROLE, type ScopeIdentity, type SeriesTable } from '../../model.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { fileInCompound, unfile } from './compound.ts';
 import { linkCreated } from './created.ts';
 import { keyOfRow } from './find-series.ts';
 import { resolveMetric } from './metric-type.ts';
-import { soleService, type DeriveOptions } from './options.ts';
+import type { DeriveOptions } from './options.ts';
+import { blockOf, componentOf, scopeOfFamily, serviceOf, takeEvidence } from './places.ts';
 import { scopePart } from './point-labels.ts';
+import { Placing } from './placing.ts';
 import { forgetIdentities, moveIdentity, registerIdentity } from './twins.ts';
-import { NO_EVIDENCE } from './uptime.ts';
 
 /** Its labels describe the Resource: it is read, and is no metric (I3). */
 const TARGET_INFO = 'target_info';
@@ -39,9 +33,13 @@ export function* resolveRows(table: SeriesTable, options: DeriveOptions): Genera
   if (turned.length > 0) beginAnew(table, turned);
   if (table.fresh.length === 0) return;
   table.isOrderStale = true;
+  const placing = new Placing(table, options);
   for (const [index, row] of table.fresh.entries()) {
-    if (table.role[row] !== ROLE.synthetic && table.keyLength[row] !== 0)
+    const isOurs = table.role[row] !== ROLE.synthetic && table.keyLength[row] !== 0;
+    if (isOurs && !placing.place(row)) {
       resolveRow(table, row, options);
+      placing.noteName(row);
+    }
     if (index % SLICE_ROWS === SLICE_ROWS - 1) yield;
   }
   table.fresh.length = 0;
@@ -62,7 +60,8 @@ function resolveRow(table: SeriesTable, row: number, options: DeriveOptions): vo
   if (metric === undefined) return;
   if (table.block[row] !== NO_ROW) leavePlace(table, row);
   const service = serviceOf(table, labelValue(key, 'namespace'), options);
-  const component = componentOf(table, service, key);
+  const names = [labelValue(key, 'service_name'), labelValue(key, 'server_name')] as const;
+  const component = componentOf(table, service, ...names);
   table.block[row] = blockOf(table, service, component, scopeOf(key, metric.family, options));
   if (key.name === TARGET_INFO) {
     table.role[row] = ROLE.metadata;
@@ -98,80 +97,11 @@ function pointIdOf(table: SeriesTable, row: number, key: SeriesKey): string {
   return JSON.stringify([table.metric[row], labels.toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-/**
- * The slot of a namespace. A page without the label belongs whole to the one service of its target; where
- * several are configured it cannot be told whose it is, and the samples count as unconfigured.
- */
-export function serviceOf(table: SeriesTable, namespace: string, options: DeriveOptions): number {
-  const id = namespace === '' ? (soleService(options) ?? '') : namespace;
-  const known = table.serviceById.get(id);
-  if (known !== undefined) return known;
-  const configIndex = options.configured.get(id) ?? -1;
-  const isElsewhere = configIndex < 0 && id !== '' && options.otherShards?.takes(id) === true;
-  const isWelcome = options.unconfigured === 'send' && id !== '' && !isElsewhere;
-  const index = table.spare.services.pop() ?? table.services.length;
-  table.services[index] = {
-    id,
-    configIndex,
-    isSent: configIndex >= 0 || isWelcome,
-    isElsewhere,
-    info: new Map<string, string>(),
-    infoRow: NO_ROW,
-    seenPage: 0,
-    movedAtMs: Number.NaN,
-    hasNamed: false,
-    hasBare: false,
-    ownRows: [],
-  };
-  table.serviceById.set(id, index);
-  return index;
-}
-
 function noteNaming(table: SeriesTable, service: number, key: SeriesKey): void {
   const slot = table.services[service];
   if (slot === undefined) return;
   if (labelValue(key, 'namespace') === '') slot.hasBare = true;
   else slot.hasNamed = true;
-}
-
-function componentOf(table: SeriesTable, service: number, key: SeriesKey): number {
-  const names = [labelValue(key, 'service_name'), labelValue(key, 'server_name')];
-  const id = [service, ...names].join('\u0000');
-  const known = table.componentByKey.get(id);
-  if (known !== undefined) return known;
-  const index = table.spare.components.pop() ?? table.components.length;
-  const times = { firstTimeMs: Number.NaN, newestStartMs: Number.NaN };
-  table.components[index] = { service, uptimes: new Map(), ...times };
-  table.componentByKey.set(id, index);
-  return index;
-}
-
-/** The newest row of an uptime series is the one that counts: after a change of labels the old one is gone. */
-function takeEvidence(table: SeriesTable, component: number, row: number, metric: Metric): void {
-  table.savedStarts = null;
-  table.components[component]?.uptimes.set(metric.name, { row, ...NO_EVIDENCE });
-}
-
-/** The block of a service's component and scope, made if it is new. */
-export function blockOf(
-  table: SeriesTable,
-  service: number,
-  component: number,
-  scope: ScopeIdentity,
-): number {
-  const id = JSON.stringify([service, component, scope]);
-  const known = table.blockByKey.get(id);
-  if (known !== undefined) return known;
-  const index = table.spare.blocks.pop() ?? table.blocks.length;
-  table.blocks[index] = { service, component, scope, movedPage: 0 };
-  table.blockByKey.set(id, index);
-  return index;
-}
-
-/** The scope of a family; in strict mode there is one. A version would rename every series at each release. */
-export function scopeOfFamily(family: Family, options: DeriveOptions): ScopeIdentity {
-  const name = options.mapping === 'strict' ? 'prom2otlp' : `prom2otlp/${family}`;
-  return { name, version: '', schemaUrl: '', attributes: [] };
 }
 
 /** The scope that `otel_scope_*` labels tell, or else the family's. The order of labels makes no scope. */

@@ -7,7 +7,7 @@ import { findRow, insertRow } from '../decode/row-index.ts';
 import { SCRAPE_SERIES } from './metric-type.ts';
 import type { DeriveOptions } from './options.ts';
 import type { PageTime } from './page-time.ts';
-import { blockOf, scopeOfFamily } from './resolve.ts';
+import { blockOf, scopeOfFamily } from './places.ts';
 
 /** What one scrape was like for one service. Sizes and durations are those of the whole target. */
 export interface ScrapeFacts {

@@ -2,9 +2,10 @@
 // numbers of resource.proto and common.proto; wire.ts knows the bytes.
 
 import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model.ts';
+import { isText, KeyLabels } from '../decode/key-labels.ts';
 import { parseSeriesKey } from '../decode/series-key.ts';
-import { isPointLabel } from '../derive/point-labels.ts';
-import type { WireWriter } from './wire.ts';
+import { doubtfulLabel, isPointLabel } from '../derive/point-labels.ts';
+import { WIRE, type WireWriter } from './wire.ts';
 
 /** One database service as a Resource. */
 export interface ResourceIdentity {
@@ -69,11 +70,61 @@ export function writePointAttributes(
 ): void {
   const role = table.role[row];
   if (role === ROLE.synthetic) return;
-  const offset = table.keyOffset[row] ?? 0;
-  const { labels } = parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
-  for (const [label, value] of labels)
-    if (isPointLabel(label, role, dropLabels)) writeAttribute(writer, field, label, value);
+  const { keys } = table;
+  const start = table.keyOffset[row] ?? 0;
+  const end = start + (table.keyLength[row] ?? 0);
+  if (!places.read(keys, start, end)) {
+    for (const [label, value] of parseSeriesKey(keys, start, end).labels)
+      if (isPointLabel(label, role, dropLabels)) writeAttribute(writer, field, label, value);
+    return;
+  }
+  for (let index = 0; index < places.count; index++) {
+    const [labelStart, labelEnd] = [places.labelStart[index] ?? 0, places.labelEnd[index] ?? 0];
+    const isEmpty = places.valueStart[index] === places.valueEnd[index];
+    if (isEmpty || isText(keys, labelStart, labelEnd, NAMESPACE)) continue;
+    const doubtful = doubtfulLabel(keys, labelStart, labelEnd, dropLabels);
+    if (doubtful === null || isPointLabel(doubtful, role, dropLabels))
+      copyAttribute(writer, field, keys, index);
+  }
 }
+
+/** Where the labels of the key stand that is being written. */
+const places = new KeyLabels();
+const NAMESPACE = Buffer.from('namespace');
+/** Up to here each length of a KeyValue with a string is one byte. */
+const SHORT_ATTRIBUTE_BYTES = 0x7f - 6;
+
+/** The same as writeAttribute() for a label of `places`, without making strings of it. */
+function copyAttribute(writer: WireWriter, field: number, keys: Buffer, index: number): void {
+  const labelStart = places.labelStart[index] ?? 0;
+  const labelEnd = places.labelEnd[index] ?? 0;
+  const valueStart = places.valueStart[index] ?? 0;
+  const valueEnd = places.valueEnd[index] ?? 0;
+  const size = labelEnd - labelStart + valueEnd - valueStart;
+  if (size > SHORT_ATTRIBUTE_BYTES) {
+    const value = keys.toString('utf8', valueStart, valueEnd);
+    writeAttribute(writer, field, keys.toString('latin1', labelStart, labelEnd), value);
+    return;
+  }
+  writer.tag(field, WIRE.bytes);
+  writer.makeRoom(size + 7);
+  const { bytes } = writer;
+  let to = writer.length;
+  bytes[to++] = size + 6;
+  bytes[to++] = KEY_TAG;
+  bytes[to++] = labelEnd - labelStart;
+  for (let at = labelStart; at < labelEnd; at++) bytes[to++] = keys[at] ?? 0;
+  bytes[to++] = VALUE_TAG;
+  bytes[to++] = valueEnd - valueStart + 2;
+  bytes[to++] = STRING_TAG;
+  bytes[to++] = valueEnd - valueStart;
+  for (let at = valueStart; at < valueEnd; at++) bytes[to++] = keys[at] ?? 0;
+  writer.length = to;
+}
+
+const KEY_TAG = 8 + WIRE.bytes;
+const VALUE_TAG = 16 + WIRE.bytes;
+const STRING_TAG = 8 + WIRE.bytes;
 
 /** Writes one KeyValue with a string as field `field`. */
 export function writeAttribute(

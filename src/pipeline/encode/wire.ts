@@ -83,6 +83,11 @@ export class WireWriter {
     this.bytes[this.length++] = value;
   }
 
+  /** Makes room for so many bytes, which the caller puts into `bytes` at `length` himself. */
+  makeRoom(size: number): void {
+    this.#reserve(size);
+  }
+
   tag(field: number, wireType: number): void {
     this.varint(field * 8 + wireType);
   }
