@@ -164,16 +164,15 @@ function otherTables({ growth, start, drain, paced }: Results): string[] {
   );
   return [
     ...markdown(
-      ['series', 'every', 'ns/sample', 'ns/added sample', 'memory', 'bytes/series'],
+      ['series', 'ns/sample', 'ns/added sample', 'memory', 'bytes/added series'],
       growth
         .filter(isSound)
         .map(run => [
           count(run.series),
-          `${run.intervalMs / 1000} s`,
           count(run.nsPerSample),
           run.nsPerAddedSample === null ? '' : count(run.nsPerAddedSample),
           megabytes(run.lastBytes),
-          run.nsPerAddedSample === null ? '' : count(run.bytesPerSeries),
+          run.bytesPerAddedSeries === null ? '' : count(run.bytesPerAddedSeries),
         ]),
     ),
     '',

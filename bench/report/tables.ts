@@ -76,7 +76,7 @@ function pacedLines(results: Results): string[] {
 
 function growthLines({ growth }: Results): string[] {
   return table(
-    ['series', 'interval', 'ns/sample', 'ns/added', 'RSS', 'peak', 'B/series', ''],
+    ['series', 'interval', 'ns/sample', 'ns/added', 'RSS', 'peak', 'B/added', ''],
     growth.map(run => [
       String(run.series),
       `${run.intervalMs} ms`,
@@ -84,7 +84,7 @@ function growthLines({ growth }: Results): string[] {
       run.nsPerAddedSample?.toFixed(0) ?? '',
       megabytes(run.lastBytes),
       megabytes(run.peakBytes),
-      run.bytesPerSeries.toFixed(0),
+      run.bytesPerAddedSeries?.toFixed(0) ?? '',
       run.tooSlow ?? '',
     ]),
   );

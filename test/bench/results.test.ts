@@ -150,13 +150,14 @@ test('the pace is lost with too few polls, or work that is put off', () => {
   expect(paceProblem({ samples: 2, wanted: 3, behind: 0, page: 1 })).toBeNull();
 });
 
-test('what grew is held against the smallest size, at the same pace', () => {
-  const size = { ...WINDOW, series: 1000, intervalMs: 1000, losses: [] };
-  const smallest = { ...size, cpuMs: 2, lastBytes: 50 };
-  // Twice as long: 4 ms are the process itself and its first 1,000 samples a second.
-  const large = { ...size, series: 10, windowMs: 2000, samples: 12_000, cpuMs: 14, lastBytes: 100 };
-  expect(grown(smallest, smallest)).toMatchObject({ nsPerAddedSample: null, bytesPerSeries: 0 });
-  expect(grown(large, smallest)).toMatchObject({ nsPerAddedSample: 1000, bytesPerSeries: 5 });
+test('what grew is held against the base, over the same time', () => {
+  const size = { ...WINDOW, intervalMs: 1000, losses: [] };
+  const base = { ...size, series: 1000, cpuMs: 2, lastBytes: 50 };
+  // Twice as long: 4 ms are the process itself and its first 1,000 series.
+  const window = { windowMs: 2000, samples: 12_000, cpuMs: 14, lastBytes: 100 };
+  const large = { ...size, ...window, series: 1010 };
+  expect(grown(base, base)).toMatchObject({ nsPerAddedSample: null, bytesPerAddedSeries: null });
+  expect(grown(large, base)).toMatchObject({ nsPerAddedSample: 1000, bytesPerAddedSeries: 5 });
 });
 
 test('--merge is for whole scenarios', () => {
