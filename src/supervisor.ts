@@ -70,14 +70,22 @@ export class Supervisor {
     this.#daemon.start();
     let seen = 0;
     while (!stop.aborted) {
-      const nap = new AbortController();
-      const signal = AbortSignal.any([stop, nap.signal]);
-      await Promise.race([this.#options.clock.sleep(LOOK_MS, signal), hangUp.wait(seen, signal)]);
-      nap.abort();
+      await this.#nap(stop, hangUp, seen);
       const isAsked = hangUp.rings !== seen;
       seen = hangUp.rings;
       if (!stop.aborted && (isAsked || this.#files.look())) await this.reload();
     }
+  }
+
+  /** Until the next look at the files, a ring after `seen`, or the end. */
+  async #nap(stop: AbortSignal, hangUp: Bell, seen: number): Promise<void> {
+    const nap = new AbortController();
+    const end = (): void => nap.abort();
+    stop.addEventListener('abort', end);
+    void hangUp.wait(seen, nap.signal).then(end);
+    await this.#options.clock.sleep(LOOK_MS, nap.signal);
+    stop.removeEventListener('abort', end);
+    end();
   }
 
   /** Takes what the file now says; never throws for what an operator can write. */
