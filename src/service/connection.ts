@@ -9,6 +9,7 @@ import { OperatorError } from '../errors.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { validateHeaderName, validateHeaderValue } from '../lib/node-http.ts';
 import { findBadCertificate } from '../lib/pem.ts';
+import { createPlainConnector } from './socket-reads.ts';
 
 export interface Connection {
   /** The only place that requests go to. */
@@ -19,6 +20,7 @@ export interface Connection {
   readonly isLocal: boolean;
   /** True when a redirect within the origin may be followed: https, or this machine. */
   readonly isRedirectSafe: boolean;
+  /** A chunk that it hands on may be overwritten once its handler has returned. */
   readonly dispatcher: Dispatcher;
   /** How many connections have been made so far: tells a request on a new one from one on a kept one. */
   readonly connectCount: () => number;
@@ -140,7 +142,11 @@ function createDispatcher(api: ApiConfig, origin: string): Dispatcher {
     // HTTP/2 would bring a second implementation and its windows for one request a minute.
     allowH2: false,
   };
-  if (api.proxy === null) return new Pool(origin, { ...options, connect: tls });
+  if (api.proxy === null) {
+    const isPlain = origin.startsWith('http:');
+    const connect = isPlain ? createPlainConnector(api.timeoutMs) : tls;
+    return new Pool(origin, { ...options, connect });
+  }
   const uri = parseProxy(api.proxy).href;
   return new ProxyAgent({ ...options, uri, requestTls: { ...tls, allowH2: false }, proxyTls: tls });
 }

@@ -1,0 +1,140 @@
+// Reads share memory: whatever a body comes in, and however slowly it is taken, no byte of it may be overwritten.
+
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test } from 'vitest';
+import { BodyBuffer } from '../../src/lib/body-buffer.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { type Connection, createConnection } from '../../src/service/connection.ts';
+import { type BodySink, exchange, type Outcome } from '../../src/service/exchange.ts';
+import { testApi } from '../support/test-api.ts';
+
+const KIB = 1024;
+let connection: Connection | undefined;
+afterEach(() => connection?.dispatcher.destroy());
+
+/** Asks a server that answers each request with these pieces, each in a packet of its own. */
+async function receive(
+  answer: (request: number) => readonly Buffer[],
+  options: { sink?: BodySink; requests?: number } = {},
+): Promise<readonly Outcome[]> {
+  let count = 0;
+  const server = createServer({ noDelay: true }, socket => {
+    socket.on('data', () => void send(socket, answer(count++))).on('error', () => undefined);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { dispatcher } = (connection = createConnection(testApi(origin)));
+  const ask = (): Promise<Outcome> =>
+    exchange({
+      dispatcher,
+      origin,
+      method: 'GET',
+      path: '/',
+      headers: {},
+      body: null,
+      clock: systemClock,
+      timeoutMs: 10_000,
+      wholeTimeoutMs: 10_000,
+      idleTimeoutMs: null,
+      bodyBytesMax: 2 ** 30,
+      into: new BodyBuffer(),
+      sink: options.sink ?? null,
+      isProxied: false,
+    });
+  const outcomes = await Promise.all(Array.from({ length: options.requests ?? 1 }, ask));
+  server.close();
+  return outcomes;
+}
+
+async function send(socket: Socket, pieces: readonly Buffer[]): Promise<void> {
+  for (const piece of pieces) {
+    if (!socket.write(piece)) await once(socket, 'drain');
+    if (pieces.length > 1) await sleep(1);
+  }
+}
+
+function headOf(body: Buffer, more = ''): Buffer {
+  return Buffer.from(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n${more}\r\n`);
+}
+
+function bodyOf(outcome: Outcome | undefined): Buffer {
+  return outcome?.kind === 'answer' ? outcome.body : Buffer.from(JSON.stringify(outcome));
+}
+
+describe('a body over a plain connection', () => {
+  test('arrives whole at any size, again and again', async () => {
+    for (const size of [1, 20 * KIB, 40 * KIB, 64 * KIB, 300 * KIB, 5000 * KIB]) {
+      const body = randomBytes(size);
+      const [outcome] = await receive(() => [Buffer.concat([headOf(body), body])]);
+      expect([size, bodyOf(outcome).equals(body)]).toStrictEqual([size, true]);
+    }
+  });
+
+  test('is not mixed up with those of other connections', async () => {
+    const bodies = Array.from({ length: 8 }, () => randomBytes(2000 * KIB));
+    const answer = (i: number): readonly Buffer[] => {
+      const body = bodies[i] ?? Buffer.alloc(0);
+      const pieces = Array.from({ length: 20 }, (_, n) =>
+        body.subarray(n * 100 * KIB, (n + 1) * 100 * KIB),
+      );
+      return [headOf(body), ...pieces];
+    };
+    const outcomes = await receive(answer, { requests: bodies.length });
+    const received = outcomes.map(outcome => bodyOf(outcome).toString('base64'));
+    expect(received.toSorted()).toStrictEqual(bodies.map(b => b.toString('base64')).toSorted());
+  });
+
+  test('is unpacked although the inflater looks at it later', async () => {
+    const body = randomBytes(3000 * KIB);
+    const packed = gzipSync(body, { level: 1 });
+    const head = headOf(packed, 'content-encoding: gzip\r\n');
+    const [outcome] = await receive(() => [Buffer.concat([head, packed])]);
+    expect(bodyOf(outcome).equals(body)).toBe(true);
+  });
+
+  test('waits for a sink that is slow', async () => {
+    const body = randomBytes(3000 * KIB);
+    const chunks: Buffer[] = [];
+    let resume = (): void => undefined;
+    const sink: BodySink = {
+      failure: null,
+      write: chunk => {
+        chunks.push(Buffer.from(chunk));
+        setTimeout(() => resume(), 1);
+        return false;
+      },
+      onDrain: listener => (resume = listener),
+      end: () => Promise.resolve(),
+    };
+    await receive(() => [Buffer.concat([headOf(body), body])], { sink });
+    expect(Buffer.concat(chunks).equals(body)).toBe(true);
+    expect(chunks.length).toBeGreaterThan(20);
+  });
+});
+
+describe('a head over a plain connection', () => {
+  test('is whole, wherever it is cut', async () => {
+    const body = randomBytes(100 * KIB);
+    const text = headOf(body, `x-long: ${'long,'.repeat(1000)}\r\nx-last: last\r\n`);
+    for (const at of [1, 12, 17, 25, 40, 60, 3000, text.length - 10, text.length - 1]) {
+      const pieces = [text.subarray(0, at), Buffer.concat([text.subarray(at), body])];
+      const [outcome] = await receive(() => pieces);
+      expect(bodyOf(outcome).equals(body)).toBe(true);
+      expect(outcome).toMatchObject({
+        headers: { 'x-long': 'long,'.repeat(1000), 'x-last': 'last' },
+      });
+    }
+  });
+
+  test('in pieces of one byte', async () => {
+    const body = Buffer.from('up 1\n');
+    const whole = Buffer.concat([headOf(body, 'x-last: last\r\n'), body]);
+    const [outcome] = await receive(() => [...whole].map(byte => Buffer.from([byte])));
+    expect(bodyOf(outcome).toString()).toBe('up 1\n');
+    expect(outcome).toMatchObject({ headers: { 'x-last': 'last' } });
+  });
+});
