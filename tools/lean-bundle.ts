@@ -34,6 +34,7 @@ const LOADED: ReadonlyMap<string, string> = new Map([
   import request from '${undici}api/api-request.js';
   Dispatcher.prototype.request = request;
   export { default as Pool } from '${undici}dispatcher/pool.js';
+  export { default as buildConnector } from '${undici}core/connect.js';
   export { default as ProxyAgent } from '${undici}dispatcher/proxy-agent.js';
 `,
   ],
