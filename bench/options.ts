@@ -20,7 +20,7 @@ export const LATEST: string = 'bench/results/latest.json';
 
 export const HELP: string = `usage: npm run bench -- [options]
 
-  (none)                    the whole bench, about 35 minutes; results go to ${LATEST}
+  (none)                    the whole bench, about 40 minutes; results go to ${LATEST}
   --smoke                   about a minute: everything runs and everything arrives
   --scenario NAME,…         only these; results are printed
   --contender NAME,…        only these

@@ -67,9 +67,9 @@ class Sink {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks);
+    const body = await bodyOf(request);
+    // The client gave it up, and sends it again or not: what does not come is found to be missing.
+    if (body === null) return;
     if (!this.mode.isOpen) {
       response.writeHead(503, { 'content-length': 0 }).end();
       return;
@@ -101,6 +101,17 @@ class Sink {
     this.#lastSampleAtMs = Date.now();
     this.#firstSampleAtMs ||= this.#lastSampleAtMs;
   }
+}
+
+/** null when it was not sent to its end. */
+async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+  } catch {
+    return null;
+  }
+  return Buffer.concat(chunks);
 }
 
 function unpack(body: Buffer, encoding: string): Buffer {
