@@ -238,6 +238,8 @@ export class SeriesTable {
   keyOffset: Uint32Array = new Uint32Array(64);
   keyLength: Uint32Array = new Uint32Array(64);
   hash: Uint32Array = new Uint32Array(64);
+  /** A checksum of the key's text, or 0 where it was not asked for yet; see derive/state.ts. */
+  keyCheck: Uint32Array = new Uint32Array(64);
   metric: Uint32Array = new Uint32Array(64);
   role: Uint8Array = new Uint8Array(64);
   block: Uint32Array = new Uint32Array(64);
@@ -320,45 +322,73 @@ export class SeriesTable {
   /** Takes a free row, growing every column when there is none; its columns are reset. */
   addRow(): number {
     const row = this.free.pop() ?? this.count++;
-    const isFull = row >= this.value.length;
-    for (const name of COLUMN_NAMES) {
-      if (isFull) Object.assign(this, { [name]: grown(this[name]) });
-      this[name][row] = COLUMNS[name];
-    }
+    const size = this.value.length;
+    if (row >= size) this.#resize(size < FEW_ROWS ? size * 2 : Math.ceil(size * 1.5));
+    this.keyOffset[row] = 0;
+    this.keyLength[row] = 0;
+    this.hash[row] = 0;
+    this.keyCheck[row] = 0;
+    this.metric[row] = 0;
+    this.role[row] = 0;
+    this.block[row] = NO_ROW;
     this.head[row] = row;
+    this.value[row] = Number.NaN;
+    this.timeMs[row] = Number.NaN;
+    this.seen[row] = 0;
+    this.line[row] = 0;
+    this.fate[row] = FATE.none;
+    this.startMs[row] = Number.NaN;
+    this.streamAtMs[row] = Number.NaN;
+    this.lastValue[row] = Number.NaN;
+    this.lastTimeMs[row] = Number.NaN;
+    this.movedAtMs[row] = Number.NaN;
+    this.flags[row] = 0;
     this.isOrderStale = true;
     return row;
   }
+
+  /** Gives back what columns have grown too far, but for room for some rows more. */
+  trim(): void {
+    const size = this.count + (this.count >> 4) + 64;
+    if (this.value.length > size) this.#resize(size);
+  }
+
+  #resize(size: number): void {
+    for (const name of COLUMN_NAMES) Object.assign(this, { [name]: resized(this[name], size) });
+  }
 }
 
-/** The columns, with what a row begins with. */
-const COLUMNS = {
-  keyOffset: 0,
-  keyLength: 0,
-  hash: 0,
-  metric: 0,
-  role: 0,
-  block: NO_ROW,
-  head: 0,
-  value: Number.NaN,
-  timeMs: Number.NaN,
-  seen: 0,
-  line: 0,
-  fate: FATE.none,
-  startMs: Number.NaN,
-  streamAtMs: Number.NaN,
-  lastValue: Number.NaN,
-  lastTimeMs: Number.NaN,
-  movedAtMs: Number.NaN,
-  flags: 0,
-} as const;
-const COLUMN_NAMES = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
+/** Tables of fewer rows double. */
+const FEW_ROWS = 4096;
+
+/** The columns: what stands at the place of a row. */
+const COLUMN_NAMES = [
+  'keyOffset',
+  'keyLength',
+  'hash',
+  'keyCheck',
+  'metric',
+  'role',
+  'block',
+  'head',
+  'value',
+  'timeMs',
+  'seen',
+  'line',
+  'fate',
+  'startMs',
+  'streamAtMs',
+  'lastValue',
+  'lastTimeMs',
+  'movedAtMs',
+  'flags',
+] as const;
 
 type Column = Float64Array | Uint32Array | Uint8Array;
 
-function grown(column: Column): Column {
-  const copy = new (column.constructor as new (size: number) => Column)(column.length * 2);
-  copy.set(column);
+function resized(column: Column, size: number): Column {
+  const copy = new (column.constructor as new (size: number) => Column)(size);
+  copy.set(size < column.length ? column.subarray(0, size) : column);
   return copy;
 }
 

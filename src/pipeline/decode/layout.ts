@@ -93,13 +93,14 @@ export class LayoutBuilder {
   }
 }
 
-/** The skeleton, with the keys of all rows behind it that are not on the page. */
+/** The skeleton, with the keys of all rows behind it that are not on the page; it takes no more memory than it must. */
 function withOtherKeys(table: SeriesTable, skeleton: Buffer): { bytes: Buffer; used: number } {
   let size = skeleton.length;
   const isOther = (row: number): boolean =>
     table.keyOffset[row] !== 0xffffffff && table.keyLength[row] !== 0;
   for (let row = 0; row < table.count; row++) if (isOther(row)) size += table.keyLength[row] ?? 0;
-  if (size === skeleton.length) return { bytes: skeleton, used: size };
+  const isTight = skeleton.buffer.byteLength - size <= size >> 5;
+  if (size === skeleton.length && isTight) return { bytes: skeleton, used: size };
   const bytes = Buffer.allocUnsafeSlow(size);
   skeleton.copy(bytes);
   let used = skeleton.length;

@@ -45,7 +45,8 @@ export function insertRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): n
   const row = table.addRow();
   storeKey(table, row, bytes, place);
   table.hash[row] = place.hash;
-  if ((table.count - table.free.length) * 2 > table.slots.length)
+  // At most two of three slots are taken.
+  if ((table.count - table.free.length) * 3 > table.slots.length * 2)
     rebuildIndex(table, table.slots.length * 2);
   else putSlot(table, row);
   return row;
@@ -114,5 +115,6 @@ function storeKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlac
   bytes.copy(table.keys, table.keysUsed, place.keyStart, place.keyEnd);
   table.keyOffset[row] = table.keysUsed;
   table.keyLength[row] = length;
+  table.keyCheck[row] = 0;
   table.keysUsed = needed;
 }

@@ -42,6 +42,8 @@ export function* resolveRows(table: SeriesTable, options: DeriveOptions): Genera
     }
     if (index % SLICE_ROWS === SLICE_ROWS - 1) yield;
   }
+  // A table that has just been filled is not about to grow much.
+  if (table.fresh.length * 4 > table.count) table.trim();
   table.fresh.length = 0;
 }
 

@@ -175,9 +175,13 @@ function rowsToSave(table: SeriesTable): Uint32Array {
 }
 
 function idOf(table: SeriesTable, row: number): number {
-  const offset = table.keyOffset[row] ?? 0;
-  const text = table.keys.subarray(offset, offset + (table.keyLength[row] ?? 0));
-  return (table.hash[row] ?? 0) * CRC_BITS + (crc32(text) % CRC_BITS);
+  let check = table.keyCheck[row] ?? 0;
+  if (check === 0) {
+    const offset = table.keyOffset[row] ?? 0;
+    check = crc32(table.keys.subarray(offset, offset + (table.keyLength[row] ?? 0)));
+    table.keyCheck[row] = check;
+  }
+  return (table.hash[row] ?? 0) * CRC_BITS + (check % CRC_BITS);
 }
 
 function uptimesOf(table: SeriesTable): SavedStarts['uptimes'] {

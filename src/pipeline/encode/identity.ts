@@ -78,11 +78,12 @@ export function writePointAttributes(
       if (isPointLabel(label, role, dropLabels)) writeAttribute(writer, field, label, value);
     return;
   }
-  for (let index = 0; index < places.count; index++) {
-    const [labelStart, labelEnd] = [places.labelStart[index] ?? 0, places.labelEnd[index] ?? 0];
-    const isEmpty = places.valueStart[index] === places.valueEnd[index];
-    if (isEmpty || isText(keys, labelStart, labelEnd, NAMESPACE)) continue;
-    const doubtful = doubtfulLabel(keys, labelStart, labelEnd, dropLabels);
+  const { count, labelStart, labelEnd, valueStart, valueEnd } = places;
+  for (let index = 0; index < count; index++) {
+    const from = labelStart[index] ?? 0;
+    const to = labelEnd[index] ?? 0;
+    if (valueStart[index] === valueEnd[index] || isText(keys, from, to, NAMESPACE)) continue;
+    const doubtful = doubtfulLabel(keys, from, to, dropLabels);
     if (doubtful === null || isPointLabel(doubtful, role, dropLabels))
       copyAttribute(writer, field, keys, index);
   }
