@@ -13,6 +13,7 @@ import type { OtherShards } from '../../src/pipeline/collect/targets.ts';
 import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
 import { deriveOptions } from '../../src/pipeline/derive/options.ts';
 import type { ResourceIdentity } from '../../src/pipeline/encode/identity.ts';
+import type { Packing } from '../../src/pipeline/encode/packed-template.ts';
 import { Packer } from '../../src/pipeline/encode/packer.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
 import { type Scraped, translate, type Translated, type Translation } from '../../src/pipeline.ts';
@@ -30,6 +31,8 @@ export interface TargetOptions {
   readonly unconfigured?: Config['unconfiguredServices'];
   readonly identity?: Partial<ResourceIdentity>;
   readonly otherShards?: OtherShards;
+  /** null: nothing is packed. By default everything is that can be, though it were larger. */
+  readonly packing?: Partial<Packing> | null;
 }
 
 /** The clocks of a scrape, where they are not all at the scrape's time; seconds after T0. */
@@ -80,7 +83,10 @@ export class Target {
           return { name: id, id, attributes: {}, server: null, ...options.identity };
         },
       },
-      packing: { packer: new Packer(), partBytesMax: 2 ** 22, ratioMax: Infinity },
+      packing:
+        options.packing === null
+          ? null
+          : { packer: new Packer(), partBytesMax: 2 ** 22, ratioMax: Infinity, ...options.packing },
     };
   }
 

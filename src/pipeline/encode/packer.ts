@@ -147,6 +147,7 @@ export class Packer {
     let word = block.firstWord;
     let at = 0;
     let units = 0;
+    let unitChunk = unitChunks[0]?.chunk ?? -1;
     // How many of the last number's bytes the chunk's head covers.
     let covered = 0;
     for (let chunk = firstChunk; ; chunk++) {
@@ -162,8 +163,9 @@ export class Packer {
       const mix = mixes[chunk] ?? 0;
       if (mix > 0) varying ^= mixed[mix - 1] ?? 0;
       if (chunk === firstChunk + chunkCount) return register ^ varying;
-      if (chunk - firstChunk === unitChunks[units]?.chunk) {
+      if (chunk - firstChunk === unitChunk) {
         const from = (unitChunks[units++]?.unit ?? 0) * NUMBER_BYTES;
+        unitChunk = unitChunks[units]?.chunk ?? -1;
         const low = this.#units.getInt32(from, true);
         const high = this.#units.getInt32(from + 4, true);
         bits.putLiterals(codes, low, high, 0, NUMBER_BYTES);
