@@ -20,7 +20,7 @@ type Measured = Omit<GrowthResult, 'bytesPerAddedSeries' | 'nsPerAddedSample'>;
 
 export const BASE_SERIES = 10_000;
 const PAGE_SERIES_MAX = 5000;
-/** Twice what a million series need on two cores; one for all sizes, so that a poll has the same number of wake-ups. */
+/** Long enough for a million series on two quiet cores; one for all sizes, so that a poll has the same number of wake-ups. */
 const INTERVAL_MS = 4000;
 /** V8 has compiled by then what a few pages of 5,000 lines run through. */
 const WARM_POLLS = 8;
