@@ -6,6 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
 import { type Page, PROBLEMS_MAX, type PageReport, ROLE, type SeriesTable } from '../../model.ts';
+import { ExpectedRows } from './expected-rows.ts';
 import { isText, KeyLabels } from './key-labels.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
 import { readMilliseconds, readSeconds, readValue } from './number.ts';
@@ -41,6 +42,7 @@ export class Decoding {
   readonly #number = new Float64Array(1);
   readonly #layout: LayoutBuilder;
   readonly #labels = new KeyLabels();
+  readonly #expected: ExpectedRows;
   /** Null before it was asked for. */
   #isUtf8: boolean | null = null;
   /** The name of the newest series, and where it belongs; null where a comment may have changed that. */
@@ -60,6 +62,7 @@ export class Decoding {
     table.repeats.length = 0;
     table.exemplars.clear();
     this.#layout = new LayoutBuilder(page, table);
+    this.#expected = new ExpectedRows(table);
   }
 
   /** What HELP, TYPE and UNIT lines say of families, those without samples included; by family name. */
@@ -110,7 +113,12 @@ export class Decoding {
     const { bytes, format } = this.#page;
     const line = this.#line;
     const number = this.#number;
-    if (!line.scan(bytes, start, end)) return this.#problem(line.reason, line.reasonAt);
+    const expected = this.#expected.find(bytes, start);
+    const isSample =
+      expected < 0
+        ? line.scan(bytes, start, end)
+        : line.scanNumbers(bytes, start, this.#expected.keyEnd, end);
+    if (!isSample) return this.#problem(line.reason, line.reasonAt);
     if (!readValue(bytes, line.valueStart, line.valueEnd, number))
       return this.#problem('the value is no number', line.valueStart);
     const value = number[0] ?? 0;
@@ -123,14 +131,19 @@ export class Decoding {
     }
     if (line.exemplarStart >= 0 && format === 'text')
       return this.#problem('unexpected text after the value', line.exemplarStart - 1);
-    let row = findRow(this.#table, bytes, line);
-    if (row < 0) {
-      row = this.#addRow();
-      if (row < 0) return false;
-    }
+    const row = expected < 0 ? this.#rowOfLine() : expected;
+    if (row < 0) return false;
     this.#store(row, value, timeMs);
     this.#layout.add(row, line);
     return line.exemplarStart < 0 || this.#readExemplar(row, line.exemplarStart, end);
+  }
+
+  /** The row of the series that the scanner stands on, made if it is new; -1 with a problem. */
+  #rowOfLine(): number {
+    const known = findRow(this.#table, this.#page.bytes, this.#line);
+    const row = known < 0 ? this.#addRow() : known;
+    if (row >= 0) this.#expected.found(row);
+    return row;
   }
 
   #store(row: number, value: number, timeMs: number): void {

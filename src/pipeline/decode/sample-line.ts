@@ -89,6 +89,13 @@ export class SampleLine {
     return this.#numbers(bytes, at, end);
   }
 
+  /** Cuts a line whose key is known to end, with its labels, at `keyEnd`. It has no name and no hash then. */
+  scanNumbers(bytes: Buffer, keyStart: number, keyEnd: number, end: number): boolean {
+    this.keyStart = keyStart;
+    this.keyEnd = keyEnd;
+    return this.#numbers(bytes, keyEnd, end);
+  }
+
   /** Cuts the exemplar behind its `#`: labels, value, perhaps a time. The key then is the label set. */
   scanExemplar(bytes: Buffer, start: number, end: number): boolean {
     const open = skipBlanks(bytes, start, end);
