@@ -6,6 +6,7 @@ import { usageError, type Verb } from './cli/verb.ts';
 import { causeText, OperatorError, formatMistake } from './errors.ts';
 import { Bell } from './lib/bell.ts';
 import { systemClock } from './lib/clock.ts';
+import { compileWell } from './lib/compile-effort.ts';
 import { armFailpoint } from './lib/failpoint.ts';
 
 /** Loaded when called: what a verb does not use costs no memory. */
@@ -46,6 +47,8 @@ async function main(argv: readonly string[]): Promise<number> {
   process.on('SIGHUP', onHangUp);
   const { verb } = await load();
   if (verb.isReloadable !== true) process.off('SIGHUP', onHangUp);
+  // Only a daemon waits for work that is worth it.
+  if (name !== 'run') compileWell();
   const end = rest.indexOf('--');
   const options = end < 0 ? rest : rest.slice(0, end);
   if (isHelp || options.includes('--help') || options.includes('-h')) {

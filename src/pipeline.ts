@@ -12,6 +12,7 @@ import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
+import { compileForWork } from './lib/compile-effort.ts';
 import { makeRoomForReads } from './lib/heap-growth.ts';
 import type { Logger } from './lib/log.ts';
 import { Serial } from './lib/serial.ts';
@@ -221,10 +222,15 @@ export class Pipeline {
     const buffers = this.#payloads;
     const gather = new Gather(queue, { clock, waitMs: GATHER_MS, buffers, onFailed });
     let readBytes = 0;
+    let pageBytes = 0;
     const scrapeOne = async (index: number): Promise<void> => {
       const target = targets[index] ?? bug(`no target ${index}`);
       const scrape = await target.scraper.scrape();
-      if (scrape.kind === 'page') readBytes += scrape.page.wireBytes;
+      if (scrape.kind === 'page') {
+        readBytes += scrape.page.wireBytes;
+        pageBytes += scrape.page.bytes.length;
+        compileForWork(pageBytes);
+      }
       const translated = await this.#translate(target, scrape, gather);
       meter.count(translated.page, translated.derived);
       target.onTranslated(scrape, translated);

@@ -9,6 +9,7 @@
 
 import { createHash, type Hash } from 'node:crypto';
 import { LineSplitter } from './line-splitter.ts';
+import { compileForWork } from '../lib/compile-effort.ts';
 import type { LineReader, ParsedRecord } from './record.ts';
 import { Unwrapper, type UnwrapOptions } from './unwrap.ts';
 
@@ -89,6 +90,7 @@ export class EntryReader {
     this.#passPiece();
     this.#piece = piece;
     const leftBytes = (this.#done?.bytes ?? 0) - this.#pieceOffset;
+    compileForWork(piece.length - leftBytes);
     if (leftBytes > piece.length) return true;
     if (leftBytes > 0) {
       this.#markSafe(this.#pieceOffset + leftBytes);
