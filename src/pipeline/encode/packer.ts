@@ -137,7 +137,10 @@ export class Packer {
   /** Chunks and numbers in turn; gives the register of the block's bytes. */
   #write(template: PackedTemplate, block: PackedBlock): number {
     const { codes, lengths, chunks } = template;
-    const { words, bitCounts, gaps, mixes, heads, tails } = chunks;
+    const { words, bitCounts, gaps, mixes } = chunks;
+    // Columns are named one by one: what a call may change is looked up anew after every one.
+    const { lengths: headLengths, distances: headDistances, sources: headSources } = chunks.heads;
+    const { lengths: tailLengths, distances: tailDistances, sources: tailSources } = chunks.tails;
     const { firstChunk, chunkCount, unitChunks, register } = block;
     const bits = this.#bits;
     const numbers = this.#numbers;
@@ -151,10 +154,10 @@ export class Packer {
     // How many of the last number's bytes the chunk's head covers.
     let covered = 0;
     for (let chunk = firstChunk; ; chunk++) {
-      const head = (heads.lengths[chunk] ?? 0) + covered;
+      const head = (headLengths[chunk] ?? 0) + covered;
       if (head > 0) {
         putEntry(bits, lengths[head] ?? 0);
-        putEntry(bits, heads.distances[chunk] ?? 0);
+        putEntry(bits, headDistances[chunk] ?? 0);
       }
       const count = bitCounts[chunk] ?? 0;
       bits.putWords(words, word, count);
@@ -177,37 +180,21 @@ export class Packer {
       at += NUMBER_BYTES;
       varying = absorb(varying, low, high);
       let from = 0;
-      const tail = tails.lengths[chunk] ?? 0;
+      const tail = tailLengths[chunk] ?? 0;
       if (tail > 0) {
-        from = Math.min(this.#alikeBelow(tails.sources[chunk] ?? 0, low, high), LENGTH_MAX - tail);
+        from = Math.min(alikeBelow(numbers, tailSources[chunk] ?? 0, low, high), LENGTH_MAX - tail);
         putEntry(bits, lengths[tail + from] ?? 0);
-        putEntry(bits, tails.distances[chunk] ?? 0);
+        putEntry(bits, tailDistances[chunk] ?? 0);
       }
       covered = 0;
-      if (heads.distances[chunk + 1] !== 0) {
-        const next = heads.lengths[chunk + 1] ?? 0;
+      if (headDistances[chunk + 1] !== 0) {
+        const next = headLengths[chunk + 1] ?? 0;
         const most = Math.min(NUMBER_BYTES - from, LENGTH_MAX - next);
-        covered = Math.min(this.#alikeAbove(heads.sources[chunk + 1] ?? 0, low, high), most);
+        covered = Math.min(alikeAbove(numbers, headSources[chunk + 1] ?? 0, low, high), most);
         if (next + covered < LENGTH_MIN) covered = 0;
       }
       bits.putLiterals(codes, low, high, from, NUMBER_BYTES - covered);
     }
-  }
-
-  /** How many bytes, from the lowest on, are those of another number of the block. */
-  #alikeBelow(number: number, low: number, high: number): number {
-    const differs = low ^ this.#numbers.getInt32(number * NUMBER_BYTES, true);
-    if (differs !== 0) return (31 - Math.clz32(differs & -differs)) >>> 3;
-    const above = high ^ this.#numbers.getInt32(number * NUMBER_BYTES + 4, true);
-    return above === 0 ? NUMBER_BYTES : 4 + ((31 - Math.clz32(above & -above)) >>> 3);
-  }
-
-  /** The same from the highest on. */
-  #alikeAbove(number: number, low: number, high: number): number {
-    const differs = high ^ this.#numbers.getInt32(number * NUMBER_BYTES + 4, true);
-    if (differs !== 0) return Math.clz32(differs) >>> 3;
-    const below = low ^ this.#numbers.getInt32(number * NUMBER_BYTES, true);
-    return 4 + (Math.clz32(below) >>> 3);
   }
 
   /** What units that stand before a number add to the register there. */
@@ -253,4 +240,20 @@ export class Packer {
     this.#parts.push({ service, points, offset, length, register, ...place });
     this.#open = null;
   }
+}
+
+/** How many bytes, from the lowest on, are those of another of the numbers. */
+function alikeBelow(numbers: DataView, number: number, low: number, high: number): number {
+  const differs = low ^ numbers.getInt32(number * NUMBER_BYTES, true);
+  if (differs !== 0) return (31 - Math.clz32(differs & -differs)) >>> 3;
+  const above = high ^ numbers.getInt32(number * NUMBER_BYTES + 4, true);
+  return above === 0 ? NUMBER_BYTES : 4 + ((31 - Math.clz32(above & -above)) >>> 3);
+}
+
+/** The same from the highest on. */
+function alikeAbove(numbers: DataView, number: number, low: number, high: number): number {
+  const differs = high ^ numbers.getInt32(number * NUMBER_BYTES + 4, true);
+  if (differs !== 0) return Math.clz32(differs) >>> 3;
+  const below = low ^ numbers.getInt32(number * NUMBER_BYTES, true);
+  return 4 + (Math.clz32(below) >>> 3);
 }
