@@ -19,6 +19,7 @@ import { Serial } from './lib/serial.ts';
 import type { Throttle } from './lib/throttle.ts';
 import type { Batch, PackedBatch, Page, PageReport, ScrapeTime, SeriesTable } from './model.ts';
 import { mayPack, mayRepeat } from './repeating.ts';
+import { inTurns } from './pipeline/collect/in-turns.ts';
 import type { Schedule } from './pipeline/collect/schedule.ts';
 import type { Scraper, ScrapeResult } from './pipeline/collect/scrape.ts';
 import { Decoding } from './pipeline/decode/decode.ts';
@@ -237,7 +238,7 @@ export class Pipeline {
       target.scraper.release();
       schedule.finish(index);
     };
-    await Promise.all(indexes.map(scrapeOne));
+    await inTurns(indexes, clock, scrapeOne);
     await gather.flush();
     makeRoomForReads(readBytes);
   }
