@@ -63,8 +63,8 @@ export class BodyBuffer {
   }
 }
 
-/** Idle memory beyond this is given back. */
-const IDLE_BYTES_MAX = 64 * 1024 * 1024;
+/** Idle memory beyond this is given back, but for one buffer. */
+const IDLE_BYTES_MAX = 24 * 1024 * 1024;
 
 /** Buffers that are lent for one round each, the one used last first: as many as rounds overlap, not more. */
 export class BodyBufferPool {
@@ -81,7 +81,8 @@ export class BodyBufferPool {
 
   /** Nobody may look at what is in it any more. */
   give(buffer: BodyBuffer): void {
-    if (this.idleBytes + buffer.capacityBytes <= this.#idleBytesMax) this.#idle.push(buffer);
+    const bytes = this.idleBytes + buffer.capacityBytes;
+    if (this.#idle.length === 0 || bytes <= this.#idleBytesMax) this.#idle.push(buffer);
   }
 
   get idleBytes(): number {

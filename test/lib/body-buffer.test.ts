@@ -69,3 +69,13 @@ test('a pool lends what came back last, and keeps no more than it may', () => {
   pool.give(first);
   expect(pool.take()).toBe(second);
 });
+
+test('one buffer is kept, however large', () => {
+  const pool = new BodyBufferPool(1000);
+  const [first, second] = [pool.take(), pool.take()];
+  for (const buffer of [first, second]) buffer.append(Buffer.alloc(600_000));
+  pool.give(first);
+  pool.give(second);
+  expect(pool.idleBytes).toBe(600_000);
+  expect(pool.take()).toBe(first);
+});

@@ -4,7 +4,7 @@
 import type { Clock } from '../../lib/clock.ts';
 
 /** So many at once. */
-const AT_ONCE = 32;
+const AT_ONCE = 16;
 /** Who takes longer than this, or up to twice as long, counts no more. */
 const SLOW_MS = 25;
 

@@ -6,7 +6,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 
 const TARGETS = Array.from({ length: 200 }, (_, index) => index);
 
-test('every target is scraped once, never more than 32 at a time', async () => {
+test('every target is scraped once, never more than 16 at a time', async () => {
   const seen: number[] = [];
   let [running, most] = [0, 0];
   await inTurns(TARGETS, new FakeClock(), async index => {
@@ -16,7 +16,7 @@ test('every target is scraped once, never more than 32 at a time', async () => {
     running--;
   });
   expect(seen.toSorted((a, b) => a - b)).toEqual(TARGETS);
-  expect(most).toBe(32);
+  expect(most).toBe(16);
 });
 
 test('targets that do not answer keep nobody waiting', async () => {
