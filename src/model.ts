@@ -424,10 +424,7 @@ export interface Batch {
   readonly madeAtMs: number;
 }
 
-/**
- * A batch that is compressed already: its parts inflate to the parts of a payload. They are runs of whole bytes and refer
- * to nothing outside, so that any of them, in any order, make a stream of deflate.
- */
+/** A batch that is deflated already: any of its parts, in any order, make a stream, and inflate to parts of a payload. */
 export interface PackedBatch {
   readonly signal: 'metrics';
   readonly packed: Buffer;

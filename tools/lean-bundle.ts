@@ -63,10 +63,10 @@ export const leanBuiltins: Plugin = {
 const BUILTIN = '\0builtin:';
 
 function exportsOf(name: string): string {
-  const found = process.getBuiltinModule(name) as object | undefined;
+  const found: object | undefined = process.getBuiltinModule(name);
   if (found === undefined) throw new Error(`cannot bundle ${name}: Node has no such module`);
-  const names = Object.entries(Object.getOwnPropertyDescriptors(found)).flatMap(([key, { get }]) =>
-    get === undefined && /^[a-z]\w*$/i.test(key) ? [key] : [],
+  const names = Object.entries(Object.getOwnPropertyDescriptors(found)).flatMap(
+    ([key, property]) => ('value' in property && /^[a-z]\w*$/i.test(key) ? [key] : []),
   );
   return [
     `const found = /* @__PURE__ */ process.getBuiltinModule('${name}');`,

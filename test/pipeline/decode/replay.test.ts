@@ -56,7 +56,7 @@ describe('timestamps of a repeated page', () => {
     const layout = table.layout ?? bug('the page has no layout');
     const replay = new Replay(pageOf(write(times) + end, format), table, layout);
     const state = replay.step(times.length);
-    return state === 'done' ? [...table.timeMs.slice(0, times.length)] : state;
+    return state === 'done' ? Array.from(table.timeMs.subarray(0, times.length)) : state;
   }
 
   test('are the same on all lines, or change, or are missing', () => {
