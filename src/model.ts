@@ -404,42 +404,7 @@ export const ROW_FLAG = {
   restored: 16,
 } as const;
 
-/** One signal's OTLP. */
-export type Signal = 'metrics' | 'logs';
-
-/** The bytes of one service within a batch's payload: a valid request by themselves. */
-export interface BatchPart {
-  readonly service: string;
-  /** Data points or log records. */
-  readonly points: number;
-  readonly offset: number;
-  readonly length: number;
-}
-
-/** One OTLP export request in protobuf, uncompressed, for one tick. Parts stand back to back. */
-export interface Batch {
-  readonly signal: Signal;
-  readonly payload: Buffer;
-  readonly parts: readonly BatchPart[];
-  readonly madeAtMs: number;
-}
-
-/** A batch that is deflated already: any of its parts, in any order, make a stream, and inflate to parts of a payload. */
-export interface PackedBatch {
-  readonly signal: 'metrics';
-  readonly packed: Buffer;
-  readonly parts: readonly PackedPart[];
-  readonly madeAtMs: number;
-}
-
-/** Offset and length count uncompressed bytes. */
-export interface PackedPart extends BatchPart {
-  /** Its bytes within `packed`. */
-  readonly start: number;
-  readonly end: number;
-  /** Of its uncompressed bytes; see lib/deflate/crc.ts. */
-  readonly register: number;
-}
+export type { Batch, BatchPart, PackedBatch, PackedPart, Signal } from './batch.ts';
 
 /** Samples of one service that met one fate (a name of FATE_NAMES, or `bad_line`), for the account. */
 export interface SampleCount {
