@@ -37,3 +37,10 @@ export interface PackedPart extends BatchPart {
   /** Of its uncompressed bytes; see lib/deflate/crc.ts. */
   readonly register: number;
 }
+
+/** Samples of one service that met one fate (a name of FATE_NAMES, or `bad_line`), for the account. */
+export interface SampleCount {
+  readonly service: string;
+  readonly fate: string;
+  readonly count: number;
+}

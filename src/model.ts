@@ -13,16 +13,17 @@
 // columns and rewrites value and timeMs to what is sent; encode only reads. Nobody else writes.
 
 import type { PageLayout, PackedTemplate, PayloadTemplate } from './repeating.ts';
-import type {
-  Component,
-  Compound,
-  DriftMemory,
-  Exemplar,
-  PageClock,
-  RepeatedSample,
-  RestoredState,
-  SavedStarts,
-  SpareIndexes,
+import {
+  type Component,
+  type Compound,
+  type DriftMemory,
+  type Exemplar,
+  type PageClock,
+  type RepeatedSample,
+  type RestoredState,
+  type SavedStarts,
+  type SpareIndexes,
+  resized,
 } from './table-memory.ts';
 
 /** Which of the two text formats a page is in. */
@@ -384,14 +385,6 @@ const COLUMN_NAMES = [
   'flags',
 ] as const;
 
-type Column = Float64Array | Uint32Array | Uint8Array;
-
-function resized(column: Column, size: number): Column {
-  const copy = new (column.constructor as new (size: number) => Column)(size);
-  copy.set(size < column.length ? column.subarray(0, size) : column);
-  return copy;
-}
-
 /**
  * Bits of SeriesTable.flags: its marker was sent; its newest sample had a timestamp; it has had a point; its stream
  * began with a fall that no uptime explained; restored: nothing was observed yet by this process.
@@ -404,11 +397,4 @@ export const ROW_FLAG = {
   restored: 16,
 } as const;
 
-export type { Batch, BatchPart, PackedBatch, PackedPart, Signal } from './batch.ts';
-
-/** Samples of one service that met one fate (a name of FATE_NAMES, or `bad_line`), for the account. */
-export interface SampleCount {
-  readonly service: string;
-  readonly fate: string;
-  readonly count: number;
-}
+export type { Batch, BatchPart, PackedBatch, PackedPart, SampleCount, Signal } from './batch.ts';

@@ -119,3 +119,13 @@ export interface RepeatedSample {
   readonly line: number;
   fate: number;
 }
+
+/** One number for each row. */
+export type Column = Float64Array | Uint32Array | Uint8Array;
+
+/** A copy with room for `size` rows. */
+export function resized(column: Column, size: number): Column {
+  const copy = new (column.constructor as new (size: number) => Column)(size);
+  copy.set(size < column.length ? column.subarray(0, size) : column);
+  return copy;
+}
