@@ -55,11 +55,14 @@ export function pipelineTarget(log: TargetLog, context: TargetContext): Pipeline
   };
 }
 
+/** A service that takes more, uncompressed, is left to zlib: to check its template would hold the event loop. */
+const PACKED_BYTES_MAX = 4 * 1024 * 1024;
+
 /** Null where the back end does not take gzip. */
 function packingOf({ otlp }: Config, packer: Packer): Packing | null {
   const { compression } = otlp.metrics;
   if (compression !== 'gzip') return null;
-  return { packer, partBytesMax: otlp.maxRequestBytes, ratioMax: 1 };
+  return { packer, partBytesMax: Math.min(otlp.maxRequestBytes, PACKED_BYTES_MAX), ratioMax: 1 };
 }
 
 /** Where a service is reached, as its Resource has it. */

@@ -28,6 +28,8 @@ const DISTANCE_CODE_BITS_MAX = 14;
 const RAREST = 2048;
 const SMALL_MAX = 0xffff;
 const TOKEN_BITS_MAX = 64;
+/** The event loop gets its turn after one chunk in 16,384. */
+const SLICE_MASK = 0x3fff;
 
 /** A number that was read, whose literals are counted once the next chunk is known. */
 interface Waiting {
@@ -156,15 +158,15 @@ export class ChunkCollector implements MatchSink {
       bits.reserve(TOKEN_BITS_MAX);
       bits.align(32);
       start = bits.bitLength;
-      if ((chunk & 0x3fff) === 0) yield;
+      if ((chunk & SLICE_MASK) === SLICE_MASK) yield;
     }
     return {
       words: bits.words(),
       bitCounts,
-      gaps: Uint16Array.from(this.#gaps.used()),
-      mixes: Uint8Array.from(this.#mixes.used()),
-      heads: packedEnds(this.#heads, distances),
-      tails: packedEnds(this.#tails, distances),
+      gaps: new Uint16Array(this.#gaps.used()),
+      mixes: new Uint8Array(this.#mixes.used()),
+      heads: yield* packedEnds(this.#heads, distances),
+      tails: yield* packedEnds(this.#tails, distances),
     };
   }
 
@@ -328,13 +330,16 @@ function pushNone(ends: Ends): 0 {
   return 0;
 }
 
-function packedEnds(ends: Ends, distances: Codes): PackedChunks['heads'] {
+function* packedEnds(ends: Ends, distances: Codes): Generator<void, PackedChunks['heads']> {
+  const entries = new Uint32Array(ends.distances.length);
+  for (const [i, distance] of ends.distances.used().entries()) {
+    entries[i] = distance === 0 ? 0 : distanceEntry(distances, distance);
+    if ((i & SLICE_MASK) === SLICE_MASK) yield;
+  }
   return {
-    lengths: Uint16Array.from(ends.lengths.used()),
-    distances: Uint32Array.from(ends.distances.used(), distance =>
-      distance === 0 ? 0 : distanceEntry(distances, distance),
-    ),
-    sources: Uint16Array.from(ends.sources.used()),
+    lengths: new Uint16Array(ends.lengths.used()),
+    distances: entries,
+    sources: new Uint16Array(ends.sources.used()),
   };
 }
 

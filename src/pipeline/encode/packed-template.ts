@@ -53,6 +53,7 @@ export function* makePacked(
   for (const part of proof.parts) {
     const bytes = batch.payload.subarray(part.offset, part.offset + part.length);
     if (!isPacked(part, proof.packed.subarray(part.start, part.end), bytes)) return null;
+    yield;
     packedBytes += part.end - part.start;
     deflatedBytes += deflateRawSync(bytes, { level: 1 }).length;
     yield;
