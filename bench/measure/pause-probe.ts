@@ -2,10 +2,11 @@
 // as lines of JSON in the file that BENCH_PAUSES names. The looks cost processor time, so a probed process is never
 // measured for that.
 //
-// `cpuMs` is the main thread's own work within the pause. Waits for the disk (fsync) and for a processor that runs
-// another program are in `wallMs` alone.
+// `cpuMs` is the main thread's own work within the pause. Waits for the disk (fsync), for a processor that runs another
+// program and for a machine that stands still are in `wallMs` alone.
 
 import { appendFileSync } from 'node:fs';
+import { busyMs, workedMs } from '../../test/support/busy-ticks.ts';
 
 const LOOK_MS = 5;
 /** Shorter ones are not worth a line. */
@@ -14,6 +15,7 @@ const NOTED_MS = 10;
 const file = process.env['BENCH_PAUSES'] ?? '';
 let lastMs = performance.now();
 let lastCpuMs = threadCpuMs();
+let lastBusyMs = busyMs();
 
 function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
@@ -22,11 +24,13 @@ function threadCpuMs(): number {
 
 function look(): void {
   const wallMs = performance.now() - lastMs - LOOK_MS;
-  const cpuMs = threadCpuMs() - lastCpuMs;
+  const nowBusyMs = busyMs();
+  const cpuMs = workedMs(threadCpuMs() - lastCpuMs, nowBusyMs - lastBusyMs);
   if (wallMs > NOTED_MS)
     appendFileSync(file, `${JSON.stringify({ atMs: Date.now(), wallMs, cpuMs })}\n`);
   lastMs = performance.now();
   lastCpuMs = threadCpuMs();
+  lastBusyMs = nowBusyMs;
 }
 
 setInterval(look, LOOK_MS).unref();

@@ -1,6 +1,8 @@
 // An archive with an entry as large as the limit allows passes through the program in little memory, and metrics are
 // scraped meanwhile as if it were not there.
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { StatusReport } from '../../src/status/status-report.ts';
@@ -121,6 +123,21 @@ function jitterOf(scrapes: readonly number[]): number {
     .sort((a, b) => a - b);
   return off[Math.floor(off.length * 0.95)] ?? Number.NaN;
 }
+
+test('a turn that works too long is noticed', async () => {
+  using files = tempDirectory();
+  const turns = files.write('turns.json', '[]');
+  const work = `const worked = () => { const { user, system } = process.threadCpuUsage(); return (user + system) / 1000; };
+    setTimeout(() => { for (const startMs = worked(); worked() - startMs < ${2 * TURN_MS}; ); }, 100);
+    setTimeout(() => undefined, 500);`;
+  const child = spawn(process.execPath, ['--import', TURNS, '--eval', work], {
+    env: { ...process.env, LOOP_TURNS: turns },
+    stdio: 'inherit',
+  });
+  await once(child, 'exit');
+  const longTurns = JSON.parse(readFileSync(turns, 'utf8')) as LoopTurn[];
+  expect(Math.max(...longTurns.map(([, cpuMs]) => cpuMs))).toBeGreaterThan(TURN_MS);
+});
 
 test(`an entry of ${ENTRY_MIB} MiB passes in little memory, and scrapes keep their time`, async () => {
   const idle = await live(0);

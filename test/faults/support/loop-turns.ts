@@ -1,8 +1,10 @@
 // Loaded into the program before it starts (`node --import`): notes how much processor time of its main thread goes by
 // before the event loop looks at its timers again, and writes that into the file LOOP_TURNS when the process ends.
-// Processor time, since other processes of a busy machine do not count in it.
+// Processor time, since other processes of a busy machine do not count in it; nor do times in which the machine stood
+// still.
 
 import { writeFileSync } from 'node:fs';
+import { busyMs, workedMs } from '../../support/busy-ticks.ts';
 
 /** One long turn: when it ended (wall clock), and how long it worked. */
 export type LoopTurn = readonly [endedAtMs: number, cpuMs: number];
@@ -18,10 +20,13 @@ function cpuMs(): number {
 const file = process.env['LOOP_TURNS'];
 if (file !== undefined) {
   let beforeMs = cpuMs();
+  let busyBeforeMs = busyMs();
   const look = (): void => {
-    const nowMs = cpuMs();
-    if (nowMs - beforeMs > LONG_MS) turns.push([Date.now(), nowMs - beforeMs]);
-    beforeMs = nowMs;
+    const busyNowMs = busyMs();
+    const turnMs = workedMs(cpuMs() - beforeMs, busyNowMs - busyBeforeMs);
+    if (turnMs > LONG_MS) turns.push([Date.now(), turnMs]);
+    beforeMs = cpuMs();
+    busyBeforeMs = busyNowMs;
   };
   setInterval(look, 1).unref();
   process.on('exit', () => writeFileSync(file, JSON.stringify(turns)));
