@@ -18,7 +18,6 @@ import type { Logger } from './lib/log.ts';
 import { Serial } from './lib/serial.ts';
 import type { Throttle } from './lib/throttle.ts';
 import type { Batch, PackedBatch, Page, PageReport, ScrapeTime, SeriesTable } from './model.ts';
-import { mayPack, mayRepeat } from './repeating.ts';
 import { inTurns } from './pipeline/collect/in-turns.ts';
 import type { Schedule } from './pipeline/collect/schedule.ts';
 import type { Scraper, ScrapeResult } from './pipeline/collect/scrape.ts';
@@ -27,11 +26,7 @@ import { Replay } from './pipeline/decode/replay.ts';
 import { derive, type DeriveReport, type ScrapeOutcome } from './pipeline/derive/derive.ts';
 import type { DeriveOptions } from './pipeline/derive/options.ts';
 import { saveState, stateEntries, type StateBlobs } from './pipeline/derive/state.ts';
-import { encode, type EncodeOptions } from './pipeline/encode/encode.ts';
-import { pack } from './pipeline/encode/pack.ts';
-import { makePacked, type Packing } from './pipeline/encode/packed-template.ts';
-import { patch } from './pipeline/encode/patch.ts';
-import { makeTemplate } from './pipeline/encode/template.ts';
+import { encodePage, type EncodePageOptions } from './pipeline/encode/encode-page.ts';
 import { WireWriter } from './pipeline/encode/wire.ts';
 import { Gather } from './pipeline/queue/gather.ts';
 import type { Queue } from './pipeline/queue/queue.ts';
@@ -41,23 +36,16 @@ import type { TranslateMeter } from './pipeline/translate-meter.ts';
 const SLICE_LINES = 512;
 /** Steps go on for so long before the event loop gets its turn. */
 const TURN_MS = 10;
-/** A packed template that has done for so many pages was worth it: the next miss is the first. */
-const PACKED_LONG_PAGES = 16;
-/** Misses that a payload counts for that cannot be packed: it is tried again much later. */
-const PACKING_REFUSED = 16;
 /** Pages of a tick that are ready wait this long for the others before they are committed. */
 const GATHER_MS = 500;
 
 /** How one target's pages are translated; the table is its memory between pages. */
-export interface Translation {
+export interface Translation extends EncodePageOptions {
   readonly table: SeriesTable;
   /** Whether what it knows is kept for the next process. */
   readonly isKept: boolean;
   readonly limits: PageLimits;
   readonly derive: DeriveOptions;
-  readonly encode: EncodeOptions;
-  /** For back ends that take gzip; null: payloads are compressed by the queue, if at all. */
-  readonly packing: Packing | null;
 }
 
 /** One page on its way through: what was read, what it meant, what is to be sent. */
@@ -106,7 +94,7 @@ export function* translate(
     reason,
   };
   const derived = yield* derive(table, outcome, translation.derive);
-  const batch = yield* encodePage(translation, writer, startedAtMs);
+  const batch = yield* encodePage(table, translation, writer, startedAtMs);
   const state = translation.isKept ? yield* saveState(table) : null;
   return { page, path, derived, batch, state };
 }
@@ -127,47 +115,6 @@ function* decodePage(
   const decoding = new Decoding(page, table, limits);
   while (!decoding.step(SLICE_LINES)) yield;
   return decoding.report;
-}
-
-/** Writes the points: into the last page's payload where they are the same ones, packed or not; else in full. */
-function* encodePage(
-  { table, encode: options, packing }: Translation,
-  writer: WireWriter,
-  madeAtMs: number,
-): Generator<void, Batch | PackedBatch> {
-  if (table.packed !== null) {
-    const packed = packing === null ? null : yield* pack(table, packing.packer, madeAtMs);
-    if (packed !== null) return packed;
-    if (table.packed.madePage + PACKED_LONG_PAGES < table.page) table.packedMisses = 0;
-    table.packedMisses++;
-    table.packed = null;
-  }
-  const patched = yield* patch(table, writer, madeAtMs);
-  if (patched !== null) {
-    table.templateMisses = 0;
-    if (packing !== null && mayPack(table.packedMisses, table.page))
-      yield* preparePacking(table, patched, packing);
-    return patched;
-  }
-  if (table.template !== null) table.templateMisses++;
-  const isSettled = !table.isOrderStale;
-  table.template = null;
-  const batch = yield* encode(table, writer, options, madeAtMs);
-  if (isSettled && mayRepeat(table.templateMisses, table.page))
-    table.template = yield* makeTemplate(table, batch.payload);
-  return batch;
-}
-
-/** What has repeated once will repeat again: from now on it is packed, if that can be done. */
-function* preparePacking(
-  table: SeriesTable,
-  batch: Batch,
-  packing: Packing,
-): Generator<void, void> {
-  table.packed = yield* makePacked(table, batch, packing);
-  // Its bytes are those of this batch, and are needed no more.
-  if (table.packed !== null) table.template = null;
-  else table.packedMisses += PACKING_REFUSED;
 }
 
 /** A target in the running pipeline. */

@@ -2,24 +2,21 @@
 // often each occurs, and of every chunk how far its number is from the one before; then, once all blocks are known and
 // with them the codes, their bits.
 
-import { BitWriter } from '../../lib/deflate/bits.ts';
-import { type Codes, codesOf, putCode } from '../../lib/deflate/huffman.ts';
+import { type Codes, codesOf } from '../../lib/deflate/huffman.ts';
 import { type MatchSink, UNITS, WIDTH } from '../../lib/deflate/matches.ts';
-import {
-  codedDistance,
-  codedLength,
-  distanceEntry,
-  LENGTH_MAX,
-  LENGTH_MIN,
-  lengthEntries,
-  putEntry,
-} from '../../lib/deflate/repeats.ts';
+import { codedDistance, codedLength, LENGTH_MAX, LENGTH_MIN } from '../../lib/deflate/repeats.ts';
 import type { PackedBlock, PackedChunks } from '../../repeating.ts';
+import {
+  Column,
+  type End,
+  type Ends,
+  newEnds,
+  packedEnds,
+  pushEnd,
+  pushNone,
+} from './packed-columns.ts';
+import { CHUNK_END, codeChunks, distanceOf, lengthOf, MATCHES, matchOf } from './packed-tokens.ts';
 
-/** Tokens: bytes up to 255, then matches, and below 0 the end of a chunk. */
-const MATCHES = 256;
-const CHUNK_END = -1;
-const DISTANCE_BITS = 15;
 const END_OF_BLOCK = 256;
 const LITERAL_CODES = 286;
 const DISTANCE_CODES = 30;
@@ -27,9 +24,6 @@ const DISTANCE_CODE_BITS_MAX = 14;
 /** What hardly occurs today may tomorrow: no code is longer than that of one in so many. */
 const RAREST = 2048;
 const SMALL_MAX = 0xffff;
-const TOKEN_BITS_MAX = 64;
-/** The event loop gets its turn after one chunk in 16,384. */
-const SLICE_MASK = 0x3fff;
 
 /** A number that was read, whose literals are counted once the next chunk is known. */
 interface Waiting {
@@ -97,7 +91,7 @@ export class ChunkCollector implements MatchSink {
   }
 
   match(length: number, distance: number): void {
-    this.#tokens.push(MATCHES + ((length << DISTANCE_BITS) | (distance - 1)));
+    this.#tokens.push(matchOf(length, distance));
     for (let i = 0; i < length; i++) {
       const symbol = this.#symbols[this.#at + i] ?? 0;
       if (symbol < UNITS || ((symbol - UNITS) & 7) !== 0) continue;
@@ -136,33 +130,10 @@ export class ChunkCollector implements MatchSink {
 
   /** All chunks with these codes; yields between slices. Null when one has too many bits. */
   *encode(literals: Codes, distances: Codes): Generator<void, PackedChunks | null> {
-    const bits = new BitWriter();
-    const lengths = lengthEntries(literals);
-    const bitCounts = new Uint16Array(this.length);
-    let chunk = 0;
-    let start = 0;
-    for (let i = 0; i < this.#tokens.length; i++) {
-      const token = this.#tokens.values[i] ?? 0;
-      if (token !== CHUNK_END) {
-        bits.reserve(TOKEN_BITS_MAX);
-        if (token < MATCHES) putCode(bits, literals, token);
-        else {
-          putEntry(bits, lengths[lengthOf(token)] ?? 0);
-          putEntry(bits, distanceEntry(distances, distanceOf(token)));
-        }
-        continue;
-      }
-      const bitCount = bits.bitLength - start;
-      if (bitCount > SMALL_MAX) return null;
-      bitCounts[chunk++] = bitCount;
-      bits.reserve(TOKEN_BITS_MAX);
-      bits.align(32);
-      start = bits.bitLength;
-      if ((chunk & SLICE_MASK) === SLICE_MASK) yield;
-    }
+    const coded = yield* codeChunks(this.#tokens.used(), this.length, { literals, distances });
+    if (coded === null) return null;
     return {
-      words: bits.words(),
-      bitCounts,
+      ...coded,
       gaps: new Uint16Array(this.#gaps.used()),
       mixes: new Uint8Array(this.#mixes.used()),
       heads: yield* packedEnds(this.#heads, distances),
@@ -273,82 +244,6 @@ export class ChunkCollector implements MatchSink {
     count(this.#literalCounts, codedLength(length).symbol);
     count(this.#distanceCounts, codedDistance(distance).symbol);
   }
-}
-
-/** A growing column. */
-class Column {
-  values: Int32Array = new Int32Array(1024);
-  length = 0;
-
-  push(value: number): void {
-    if (this.length === this.values.length) {
-      const grown = new Int32Array(2 * this.length);
-      grown.set(this.values);
-      this.values = grown;
-    }
-    this.values[this.length++] = value;
-  }
-
-  last(): number {
-    return this.values[this.length - 1] ?? 0;
-  }
-
-  remove(index: number): void {
-    this.values.copyWithin(index, index + 1, this.length--);
-  }
-
-  used(): Int32Array {
-    return this.values.subarray(0, this.length);
-  }
-}
-
-/** Matches at the ends of chunks that grow into numbers. */
-interface Ends {
-  readonly lengths: Column;
-  readonly distances: Column;
-  readonly sources: Column;
-}
-
-function newEnds(): Ends {
-  return { lengths: new Column(), distances: new Column(), sources: new Column() };
-}
-
-interface End {
-  readonly length: number;
-  readonly distance: number;
-  readonly source: number;
-}
-
-function pushEnd(ends: Ends, { length, distance, source }: End): void {
-  ends.lengths.push(length);
-  ends.distances.push(distance);
-  ends.sources.push(source);
-}
-
-function pushNone(ends: Ends): 0 {
-  pushEnd(ends, { length: 0, distance: 0, source: 0 });
-  return 0;
-}
-
-function* packedEnds(ends: Ends, distances: Codes): Generator<void, PackedChunks['heads']> {
-  const entries = new Uint32Array(ends.distances.length);
-  for (const [i, distance] of ends.distances.used().entries()) {
-    entries[i] = distance === 0 ? 0 : distanceEntry(distances, distance);
-    if ((i & SLICE_MASK) === SLICE_MASK) yield;
-  }
-  return {
-    lengths: new Uint16Array(ends.lengths.used()),
-    distances: entries,
-    sources: new Uint16Array(ends.sources.used()),
-  };
-}
-
-function lengthOf(token: number): number {
-  return (token - MATCHES) >>> DISTANCE_BITS;
-}
-
-function distanceOf(token: number): number {
-  return ((token - MATCHES) & (2 ** DISTANCE_BITS - 1)) + 1;
 }
 
 function count(counts: Uint32Array, symbol: number): void {

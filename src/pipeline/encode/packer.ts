@@ -12,13 +12,13 @@ import { LENGTH_MAX, LENGTH_MIN, putEntry } from '../../lib/deflate/repeats.ts';
 import { FATE, type PackedPart, type SeriesTable } from '../../model.ts';
 import { FORM, NO_UNIT, type PackedBlock, type PackedTemplate } from '../../repeating.ts';
 import { patchCompound } from './patch.ts';
+import { alikeAbove, alikeBelow, NUMBER_BYTES } from './alike.ts';
 import { putDouble, putTimeMs } from './wire.ts';
 
 const END_OF_BLOCK = 256;
 /** Eight codes of 15 bits, or two repetitions. */
 const NUMBER_BITS_MAX = 8 * 15 + 2 * (20 + 27);
 const ENDING_BITS_MAX = 15 + 3 + 7 + 32;
-const NUMBER_BYTES = 8;
 const NUMBERS_MIN = 256;
 
 /** The part that is being written. */
@@ -240,20 +240,4 @@ export class Packer {
     this.#parts.push({ service, points, offset, length, register, ...place });
     this.#open = null;
   }
-}
-
-/** How many bytes, from the lowest on, are those of another of the numbers. */
-function alikeBelow(numbers: DataView, number: number, low: number, high: number): number {
-  const differs = low ^ numbers.getInt32(number * NUMBER_BYTES, true);
-  if (differs !== 0) return (31 - Math.clz32(differs & -differs)) >>> 3;
-  const above = high ^ numbers.getInt32(number * NUMBER_BYTES + 4, true);
-  return above === 0 ? NUMBER_BYTES : 4 + ((31 - Math.clz32(above & -above)) >>> 3);
-}
-
-/** The same from the highest on. */
-function alikeAbove(numbers: DataView, number: number, low: number, high: number): number {
-  const differs = high ^ numbers.getInt32(number * NUMBER_BYTES + 4, true);
-  if (differs !== 0) return Math.clz32(differs) >>> 3;
-  const below = low ^ numbers.getInt32(number * NUMBER_BYTES, true);
-  return 4 + (Math.clz32(below) >>> 3);
 }
