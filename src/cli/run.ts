@@ -1,5 +1,6 @@
 // `run`: the daemon. Starts the bridge and its status page, reloads it, and stops both when told to.
 
+import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { programVersion } from '../lib/version.ts';
 import { serveStatus } from '../status/serve-status.ts';
 import { Supervisor } from '../supervisor.ts';
@@ -36,7 +37,7 @@ Example:
     const { targets, config } = supervisor.daemon;
     const [version, services] = [programVersion(), config.services.length];
     logger.info({ version, targets: targets.length, services, status: status.url }, 'started');
-    await running;
+    await Promise.all([running, collectStartGarbage(clock, stop)]);
     logger.info({}, 'stopping: collecting has ended, what is queued is being delivered');
     const { daemon } = supervisor;
     await daemon.stop(stopNow);

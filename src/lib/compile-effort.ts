@@ -11,6 +11,11 @@ const WORK_BYTES_MIN = 2 ** 20;
 
 let isWell = false;
 
+/** False while little has been read at a time, since the start. */
+export function isCompiledWell(): boolean {
+  return isWell;
+}
+
 /** Told how much is read at one time, before the work on it: from the first that is much, all is compiled well. */
 export function compileForWork(bytes: number): void {
   if (bytes >= WORK_BYTES_MIN) compileWell();
