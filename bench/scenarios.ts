@@ -48,10 +48,12 @@ const ALL = [
   'plain-stack',
 ];
 const MAIN = ['ours', 'vmagent', 'prometheus-agent', 'collector'];
-/** Where all at once would fill the machine. `ours-probed` is ours with a look at its event loop. */
+/** Ours with a look at its event loop. */
+const PROBED = 'ours-probed';
+/** Where all at once would fill the machine. */
 const IN_GROUPS = [
   ['ours', 'vmagent', 'prometheus-agent', 'collector'],
-  ['ours', 'vmagent-gogc100', 'prometheus-agent-gogc100', 'plain-stack', 'ours-probed'],
+  ['ours', 'vmagent-gogc100', 'prometheus-agent-gogc100', 'plain-stack', PROBED],
 ];
 
 /** Where two are as much as two cores can do. */
@@ -60,6 +62,7 @@ const IN_PAIRS = [
   ['ours', 'prometheus-agent'],
   ['ours', 'collector'],
   ['ours', 'plain-stack'],
+  ['ours', PROBED],
 ];
 
 function size(
@@ -106,7 +109,7 @@ const SCENARIOS: readonly Scenario[] = [
     isRemote: true,
     intervalMs: 10_000,
     polls: 3,
-    groups: [MAIN],
+    groups: [[...MAIN, PROBED]],
   }),
   paced({
     name: 'targets',
@@ -125,7 +128,7 @@ const SCENARIOS: readonly Scenario[] = [
     intervalMs: 4000,
     polls: 5,
     together: 'corpora',
-    groups: [MAIN],
+    groups: [[...MAIN, PROBED]],
   }),
   paced({
     name: 'churning',
@@ -135,7 +138,7 @@ const SCENARIOS: readonly Scenario[] = [
     intervalMs: 4000,
     polls: 5,
     together: 'corpora',
-    groups: [[...MAIN, 'ours-probed']],
+    groups: [[...MAIN, PROBED]],
   }),
   paced({
     name: 'captured',
@@ -145,7 +148,7 @@ const SCENARIOS: readonly Scenario[] = [
     intervalMs: 4000,
     polls: 5,
     together: 'corpora',
-    groups: [MAIN],
+    groups: [[...MAIN, PROBED]],
   }),
   // What most run: the processes stand idle most of the time, and memory after ten minutes is what counts.
   paced({
@@ -157,7 +160,7 @@ const SCENARIOS: readonly Scenario[] = [
     polls: 38,
     hasLogs: true,
     together: 'small',
-    groups: [ALL],
+    groups: [[...ALL, PROBED]],
   }),
   paced({
     name: 'host',
@@ -167,7 +170,7 @@ const SCENARIOS: readonly Scenario[] = [
     warmPolls: 2,
     polls: 38,
     together: 'small',
-    groups: [ALL],
+    groups: [[...ALL, PROBED]],
   }),
   {
     kind: 'start',
@@ -215,7 +218,7 @@ const SMOKE: readonly Scenario[] = [
     intervalMs: 3000,
     warmPolls: 2,
     polls: 2,
-    groups: [[...MAIN, 'plain-stack', 'ours-probed']],
+    groups: [[...MAIN, 'plain-stack', PROBED]],
   }),
   paced({
     name: 'targets',
