@@ -6,7 +6,7 @@
 // program and for a machine that stands still are in `wallMs` alone.
 
 import { appendFileSync } from 'node:fs';
-import { busyMs, workedMs } from '../../test/support/busy-ticks.ts';
+import { lookAtThread, workedMs } from '../../test/support/worked-time.ts';
 
 const LOOK_MS = 5;
 /** Shorter ones are not worth a line. */
@@ -14,23 +14,18 @@ const NOTED_MS = 10;
 
 const file = process.env['BENCH_PAUSES'] ?? '';
 let lastMs = performance.now();
-let lastCpuMs = threadCpuMs();
-let lastBusyMs = busyMs();
-
-function threadCpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-}
+let last = lookAtThread();
 
 function look(): void {
   const wallMs = performance.now() - lastMs - LOOK_MS;
-  const nowBusyMs = busyMs();
-  const cpuMs = workedMs(threadCpuMs() - lastCpuMs, nowBusyMs - lastBusyMs);
+  const now = lookAtThread();
   if (wallMs > NOTED_MS)
-    appendFileSync(file, `${JSON.stringify({ atMs: Date.now(), wallMs, cpuMs })}\n`);
+    appendFileSync(
+      file,
+      `${JSON.stringify({ atMs: Date.now(), wallMs, cpuMs: workedMs(last, now) })}\n`,
+    );
   lastMs = performance.now();
-  lastCpuMs = threadCpuMs();
-  lastBusyMs = nowBusyMs;
+  last = now;
 }
 
 setInterval(look, LOOK_MS).unref();

@@ -4,7 +4,7 @@
 // still.
 
 import { writeFileSync } from 'node:fs';
-import { busyMs, workedMs } from '../../support/busy-ticks.ts';
+import { lookAtThread, workedMs } from '../../support/worked-time.ts';
 
 /** One long turn: when it ended (wall clock), and how long it worked. */
 export type LoopTurn = readonly [endedAtMs: number, cpuMs: number];
@@ -12,21 +12,14 @@ export type LoopTurn = readonly [endedAtMs: number, cpuMs: number];
 const LONG_MS = 5;
 const turns: LoopTurn[] = [];
 
-function cpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-}
-
 const file = process.env['LOOP_TURNS'];
 if (file !== undefined) {
-  let beforeMs = cpuMs();
-  let busyBeforeMs = busyMs();
+  let before = lookAtThread();
   const look = (): void => {
-    const busyNowMs = busyMs();
-    const turnMs = workedMs(cpuMs() - beforeMs, busyNowMs - busyBeforeMs);
+    const now = lookAtThread();
+    const turnMs = workedMs(before, now);
     if (turnMs > LONG_MS) turns.push([Date.now(), turnMs]);
-    beforeMs = cpuMs();
-    busyBeforeMs = busyNowMs;
+    before = now;
   };
   setInterval(look, 1).unref();
   process.on('exit', () => writeFileSync(file, JSON.stringify(turns)));

@@ -1,0 +1,64 @@
+// How long this thread worked between two looks. In: its processor time, and /proc of Linux. A virtual machine that its
+// host stops for a while, without saying so, goes on counting processor time for the thread that it was stopped in, but
+// the timer of that processor does not tick: so a thread cannot have worked longer than the ticks of its processor say.
+
+import { openSync, readSync } from 'node:fs';
+import { cpus } from 'node:os';
+
+/** Two of the sums below are rounded down to 10 ms each, and a tick is up to 4 ms. */
+const SLACK_MS = 24;
+const MS_PER_JIFFY = 10;
+/** Of a line `cpu0 user nice system idle iowait irq softirq ...`; time that was stolen or idle is no work. */
+const WORK_FIELDS = [1, 2, 3, 6, 7];
+/** Of what follows the name in a thread's own line: the processor that it is on. */
+const PROCESSOR_FIELD = 36;
+
+const ticks = openOrNull('/proc/stat');
+const self = openOrNull('/proc/thread-self/stat');
+const ticksText = Buffer.alloc(128 * (1 + cpus().length));
+const selfText = Buffer.alloc(1024);
+
+export interface Look {
+  readonly threadMs: number;
+  readonly processor: number;
+  /** The lines of all processors. */
+  readonly ticks: string;
+}
+
+/** To be held against an earlier one with `workedMs`; by the thread that this module was loaded in. */
+export function lookAtThread(): Look {
+  const { user, system } = process.threadCpuUsage();
+  const own = readText(self, selfText);
+  const processor = Number(own.slice(own.lastIndexOf(')') + 2).split(' ')[PROCESSOR_FIELD]);
+  return { threadMs: (user + system) / 1000, processor, ticks: readText(ticks, ticksText) };
+}
+
+/** Milliseconds of work between two looks; where nobody tells of ticks, those of processor time. */
+export function workedMs(before: Look, now: Look): number {
+  const threadMs = now.threadMs - before.threadMs;
+  if (threadMs <= SLACK_MS) return threadMs;
+  const tickedMs = [...new Set([before.processor, now.processor])]
+    .map(processor => busyMs(now.ticks, processor) - busyMs(before.ticks, processor))
+    .reduce((sum, ms) => sum + ms, 0);
+  return Number.isNaN(tickedMs) ? threadMs : Math.min(threadMs, tickedMs + SLACK_MS);
+}
+
+/** How long a processor has worked since the start of the machine, or NaN where nobody says that. */
+function busyMs(lines: string, processor: number): number {
+  const fields = new RegExp(`^cpu${processor} (.*)$`, 'm').exec(lines)?.[0].split(' ') ?? [];
+  const jiffies = WORK_FIELDS.reduce((sum, field) => sum + Number(fields[field]), 0);
+  // A sandbox that does not count says 0.
+  return jiffies > 0 ? MS_PER_JIFFY * jiffies : Number.NaN;
+}
+
+function readText(file: number | null, into: Buffer): string {
+  return file === null ? '' : into.toString('latin1', 0, readSync(file, into, 0, into.length, 0));
+}
+
+function openOrNull(path: string): number | null {
+  try {
+    return openSync(path, 'r');
+  } catch {
+    return null;
+  }
+}
