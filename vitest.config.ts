@@ -44,7 +44,7 @@ function project(
 const config: ViteUserConfig = defineConfig({
   test: {
     projects: [
-      project('unit', 'test/**/*.test.ts', 10),
+      project('unit', 'test/**/*.test.ts', 30),
       project('e2e', 'test/e2e/**/*.test.ts', 90, onBusyMachines),
       project('real', 'test/real/**/*.test.ts', 900, onBusyMachines),
       project('deploy', 'test/deploy/**/*.test.ts', 900, {

@@ -39,7 +39,7 @@ export async function openLogApi(
   const api = new LogApi({
     client,
     endpoints: { ...ENDPOINTS, ...changes },
-    timeoutMs: 1000,
+    timeoutMs: 8000,
     priority: 'logs',
   });
   const dispose = async (): Promise<void> => {

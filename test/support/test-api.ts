@@ -23,7 +23,7 @@ export function testApi(baseUrl: string, settings: Partial<ApiConfig> = {}): Api
     baseUrl,
     key: testSecret('test-key'),
     headers: {},
-    timeoutMs: 2000,
+    timeoutMs: 8000,
     ca: null,
     proxy: null,
     isInsecureAllowed: false,

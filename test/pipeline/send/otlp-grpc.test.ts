@@ -32,7 +32,7 @@ const CONFIG: OtlpSignalConfig = {
   protocol: 'grpc',
   compression: 'gzip',
   headers: {},
-  timeoutMs: 2000,
+  timeoutMs: 8000,
   tls: NO_TLS,
 };
 const ACCEPTED = { kind: 'accepted', rejected: 0, message: '' };

@@ -24,7 +24,7 @@ const CONFIG: OtlpSignalConfig = {
   protocol: 'http/protobuf',
   compression: 'gzip',
   headers: {},
-  timeoutMs: 2000,
+  timeoutMs: 8000,
   tls: { ca: null, cert: null, key: null },
 };
 

@@ -36,7 +36,7 @@ function connect(server: BackEnd, tls: Partial<Tls>): OtlpHttp {
     protocol: 'http/protobuf',
     compression: 'none',
     headers: {},
-    timeoutMs: 2000,
+    timeoutMs: 8000,
     tls: { ...NO_TLS, ...tls },
   };
   const endpoint = `https://localhost:${String(server.port)}/v1/metrics`;
