@@ -5,8 +5,8 @@
 import { openSync, readSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-/** Two of the sums below are rounded down to 10 ms each, and a tick is up to 4 ms. */
-const SLACK_MS = 24;
+/** The sum that grows most is rounded down to 10 ms, and a tick is up to 4 ms. */
+const SLACK_MS = 14;
 const MS_PER_JIFFY = 10;
 /** Of a line `cpu0 user nice system idle iowait irq softirq ...`; time that was stolen or idle is no work. */
 const WORK_FIELDS = [1, 2, 3, 6, 7];
