@@ -33,7 +33,7 @@ import type { Queue } from './pipeline/queue/queue.ts';
 import type { TranslateMeter } from './pipeline/translate-meter.ts';
 
 /** Lines that decode reads in one step: a few milliseconds where all series are new. */
-const SLICE_LINES = 512;
+const SLICE_LINES = 256;
 /** Steps go on for so long before the event loop gets its turn. */
 const TURN_MS = 10;
 /** Pages of a tick that are ready wait this long for the others before they are committed. */

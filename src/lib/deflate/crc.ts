@@ -17,7 +17,7 @@ const SHORT_MAX = DIGITS * DIGITS;
 const BYTE = byteTables();
 /** x^(2^n) modulo the polynomial, by n. */
 const SQUARES = squares();
-/** See shiftTables(); made at the first use. */
+/** See shiftTables(); made once. */
 let shifts: Uint32Array | null = null;
 
 /** The register after eight more bytes: two words, little endian. */
@@ -38,7 +38,7 @@ export function absorb(register: number, low: number, high: number): number {
 /** The register after so many zeros. */
 export function shift(register: number, bytes: number): number {
   if (bytes >= SHORT_MAX) return multiply(powerOf(bytes), register >>> 0);
-  const tables = (shifts ??= shiftTables());
+  const tables = shifts ?? allShifts();
   let at = (bytes & (DIGITS - 1)) << 10;
   let result =
     (tables[at + (register & 0xff)] ?? 0) ^
@@ -81,32 +81,44 @@ function byteTables(): Uint32Array {
 }
 
 /**
- * 64 tables of 1,024: [d] shifts by d bytes, [32 + d] by 32 d bytes. Each has 256 registers for every byte of the one
- * that is shifted.
+ * Makes what `shift` looks up, if it is not there; yields between steps. 64 tables of 1,024: [d] shifts by d bytes, [32 + d]
+ * by 32 d bytes. Each has 256 registers for every byte of the one that is shifted.
  */
-function shiftTables(): Uint32Array {
+export function* shiftTables(): Generator<void, Uint32Array> {
+  if (shifts !== null) return shifts;
   const tables = new Uint32Array(2 * DIGITS * 1024);
-  for (let place = 0; place < 1024; place++) {
-    const register = ((place & 0xff) << (8 * (place >>> 8))) >>> 0;
-    let shifted = register;
-    for (let bytes = 0; bytes < DIGITS; bytes++) {
-      tables[(bytes << 10) + place] = shifted;
-      shifted = (BYTE[shifted & 0xff] ?? 0) ^ (shifted >>> 8);
-    }
-    tables[(DIGITS << 10) + place] = register;
-    tables[((DIGITS + 1) << 10) + place] = shifted;
+  for (let digit = 0; digit < 2 * DIGITS; digit++) {
+    fillShifts(tables, digit);
+    yield;
   }
+  return (shifts = tables);
+}
+
+function allShifts(): Uint32Array {
+  const steps = shiftTables();
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+function fillShifts(tables: Uint32Array, digit: number): void {
+  const to = digit << 10;
   const by32 = (DIGITS + 1) << 10;
-  for (let digit = 2; digit < DIGITS; digit++)
-    for (let place = 0; place < 1024; place++) {
-      const before = tables[((DIGITS + digit - 1) << 10) + place] ?? 0;
-      tables[((DIGITS + digit) << 10) + place] =
+  // By 32 bytes is by one more than 31.
+  const from = to === by32 ? (DIGITS - 1) << 10 : to - 1024;
+  for (let place = 0; place < 1024; place++) {
+    const before = tables[from + place] ?? 0;
+    if (digit === 0 || digit === DIGITS)
+      tables[to + place] = ((place & 0xff) << (8 * (place >>> 8))) >>> 0;
+    else if (to <= by32) tables[to + place] = (BYTE[before & 0xff] ?? 0) ^ (before >>> 8);
+    else
+      tables[to + place] =
         (tables[by32 + (before & 0xff)] ?? 0) ^
         (tables[by32 + 256 + ((before >>> 8) & 0xff)] ?? 0) ^
         (tables[by32 + 512 + ((before >>> 16) & 0xff)] ?? 0) ^
         (tables[by32 + 768 + (before >>> 24)] ?? 0);
-    }
-  return tables;
+  }
 }
 
 /** x^(8 bytes): to shift is to multiply by it. */

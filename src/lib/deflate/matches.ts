@@ -23,7 +23,7 @@ const WINDOW_MASK = DISTANCE_MAX - 1;
 const CANDIDATES_MAX = 24;
 const HASH_BITS = 15;
 /** How many symbols are gone through before the event loop gets its turn. */
-const SLICE_SYMBOLS = 65_536;
+const SLICE_SYMBOLS = 4096;
 
 /** What the symbols are made of, in order. */
 export interface MatchSink {

@@ -18,7 +18,7 @@ import { forgetIdentities, moveIdentity, registerIdentity } from './twins.ts';
 const TARGET_INFO = 'target_info';
 
 /** New rows that are resolved before the event loop may get its turn: each is some microseconds of work. */
-const SLICE_ROWS = 512;
+const SLICE_ROWS = 128;
 
 /** Resolves changed metrics and all fresh rows; the page's `fresh` list is empty afterwards. Yields between slices. */
 export function* resolveRows(table: SeriesTable, options: DeriveOptions): Generator<void, void> {

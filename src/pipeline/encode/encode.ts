@@ -23,7 +23,7 @@ export interface EncodeOptions {
 }
 
 /** How many points are written before the event loop gets its turn. */
-const SLICE_POINTS = 1024;
+const SLICE_POINTS = 256;
 const TEMPORALITY_DELTA = 1;
 const TEMPORALITY_CUMULATIVE = 2;
 

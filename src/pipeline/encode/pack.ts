@@ -7,7 +7,7 @@ import type { Packer } from './packer.ts';
 import { countPoints, hasAnyPoint } from './patch.ts';
 
 /** How many points are packed before the event loop gets its turn. */
-const SLICE_POINTS = 16_384;
+const SLICE_POINTS = 2048;
 
 /** Packs the points of this page; yields between slices. The batch is the packer's memory. */
 export function* pack(

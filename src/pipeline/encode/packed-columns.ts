@@ -5,8 +5,8 @@ import type { Codes } from '../../lib/deflate/huffman.ts';
 import { distanceEntry } from '../../lib/deflate/repeats.ts';
 import type { PackedChunks } from '../../repeating.ts';
 
-/** The event loop gets its turn after one entry in 16,384. */
-const SLICE_MASK = 0x3fff;
+/** The event loop gets its turn after one entry in 1024. */
+const SLICE_MASK = 0x3ff;
 
 /** A growing column. */
 export class Column {

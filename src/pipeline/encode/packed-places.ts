@@ -24,6 +24,8 @@ const NONE = { low: 0, high: 0, unit: NO_UNIT };
 export interface BlockPlaces {
   /** By byte of the block; valid until the next block. */
   readonly symbols: Uint16Array;
+  /** The bytes of the block, with zeros in the place of all that varies; valid until the next block. */
+  readonly constant: Buffer;
   readonly firstUnit: number;
   readonly unitCount: number;
   readonly firstCompound: number;
@@ -37,6 +39,7 @@ export class Places {
   readonly isStart: number[] = [];
   readonly #template: PayloadTemplate;
   #symbols = new Uint16Array(0);
+  #constant = Buffer.alloc(0);
   /** Units of the block by kind and time. */
   readonly #units = new Map<string, number>();
   /** Mostly a point has the times of the one before. */
@@ -61,8 +64,12 @@ export class Places {
   block(block: TemplateBlock): BlockPlaces | null {
     const { bytes } = this.#template;
     const { offset, length, firstPoint, pointCount } = block;
-    if (length > this.#symbols.length) this.#symbols = new Uint16Array(length);
+    if (length > this.#symbols.length) {
+      this.#symbols = new Uint16Array(length);
+      this.#constant = Buffer.alloc(length);
+    }
     this.#symbols.set(bytes.subarray(offset, offset + length));
+    this.#constant.set(bytes.subarray(offset, offset + length));
     this.#block = block;
     this.#units.clear();
     this.#last.start.unit = NO_UNIT;
@@ -72,7 +79,8 @@ export class Places {
     for (let point = firstPoint; point < firstPoint + pointCount; point++) this.#point(point);
     const unitCount = this.#units.size;
     if (unitCount > UNITS_MAX) return null;
-    return { symbols: this.#symbols, firstUnit, unitCount, firstCompound };
+    const constant = this.#constant.subarray(0, length);
+    return { symbols: this.#symbols, constant, firstUnit, unitCount, firstCompound };
   }
 
   /** The bytes of compounds, and where in them numbers stand; complete after the last block. */
@@ -139,6 +147,7 @@ export class Places {
   #number(place: number): void {
     const at = place - (this.#block?.offset ?? 0);
     this.#symbols.fill(NUMBER, at, at + WIDTH);
+    this.#constant.fill(0, at, at + WIDTH);
   }
 
   /** The unit of the time at `place`: that of the points before with the same time. */
@@ -152,6 +161,7 @@ export class Places {
     const at = place - (this.#block?.offset ?? 0);
     const symbol = UNITS + last.unit * WIDTH;
     for (let i = 0; i < WIDTH; i++) this.#symbols[at + i] = symbol + i;
+    this.#constant.fill(0, at, at + WIDTH);
     return last.unit;
   }
 

@@ -5,9 +5,9 @@
 
 import { crc32, constants, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { BitWriter } from '../../lib/deflate/bits.ts';
-import { finish, registerOf } from '../../lib/deflate/crc.ts';
+import { finish, registerOf, shiftTables } from '../../lib/deflate/crc.ts';
 import { type Codes, HEADER_BITS_MAX, putHeader } from '../../lib/deflate/huffman.ts';
-import { Matcher, UNITS } from '../../lib/deflate/matches.ts';
+import { Matcher } from '../../lib/deflate/matches.ts';
 import { lengthEntries } from '../../lib/deflate/repeats.ts';
 import type { Batch, PackedPart, SeriesTable } from '../../model.ts';
 import type {
@@ -71,6 +71,7 @@ function* compile(
   template: PayloadTemplate,
   madePage: number,
 ): Generator<void, PackedTemplate | null> {
+  yield* shiftTables();
   const places = new Places(template);
   const chunks = new ChunkCollector();
   const matcher = new Matcher();
@@ -78,16 +79,18 @@ function* compile(
   for (const block of template.blocks) {
     const found = places.block(block);
     if (found === null) return null;
-    const { symbols, ...counts } = found;
+    yield;
+    const { symbols, constant, ...counts } = found;
     const bytes = template.bytes.subarray(block.offset, block.offset + block.length);
     const firstChunk = chunks.length;
     chunks.begin(symbols, bytes);
     yield* matcher.run(symbols, bytes, chunks);
     chunks.end();
     if (!chunks.isGood) return null;
+    yield;
     const chunkCount = chunks.length - firstChunk - 1;
     const { unitChunks, blockMixes: mixes } = chunks;
-    const register = constantRegister(symbols, block.length);
+    const register = registerOf(crc32(constant), block.length);
     drafts.push({ ...block, ...counts, firstChunk, chunkCount, unitChunks, mixes, register });
     yield;
   }
@@ -110,16 +113,6 @@ function* compile(
     lengths: lengthEntries(literals),
     header: headerOf(literals, distances),
   };
-}
-
-/** The register of a block with zeros in the place of all that varies. */
-function constantRegister(symbols: Uint16Array, length: number): number {
-  const constant = new Uint8Array(length);
-  for (let at = 0; at < length; at++) {
-    const symbol = symbols[at] ?? 0;
-    constant[at] = symbol < UNITS ? symbol : 0;
-  }
-  return registerOf(crc32(constant), length);
 }
 
 /** Every chunk begins with a word of its own. */

@@ -13,8 +13,8 @@ const DISTANCE_BITS = 15;
 const TOKEN_BITS_MAX = 64;
 /** Chunks have at most so many bits. */
 const CHUNK_BITS_MAX = 0xffff;
-/** The event loop gets its turn after one chunk in 16,384. */
-const SLICE_MASK = 0x3fff;
+/** The event loop may get its turn after one chunk in 1024. */
+const SLICE_MASK = 0x3ff;
 
 export function matchOf(length: number, distance: number): number {
   return MATCHES + ((length << DISTANCE_BITS) | (distance - 1));

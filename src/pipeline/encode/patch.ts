@@ -9,7 +9,7 @@ import type { WireWriter } from './wire.ts';
 import { putDouble, putFixed64, putTimeMs } from './wire.ts';
 
 /** How many points are patched before the event loop gets its turn. */
-const SLICE_POINTS = 16_384;
+const SLICE_POINTS = 2048;
 /** Bytes that hold points, and where the times of each begin. */
 type Places = Pick<PayloadTemplate, 'bytes' | 'view' | 'offsets' | 'forms'>;
 

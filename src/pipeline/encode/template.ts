@@ -26,7 +26,7 @@ const START_FIELD = 2;
 const TIME_FIELD = 3;
 
 /** How many points are walked through before the event loop gets its turn. */
-const SLICE_POINTS = 16_384;
+const SLICE_POINTS = 2048;
 
 /**
  * Notes the places in `payload`, which is copied; it must hold exactly the points of this page, and stay as it is
