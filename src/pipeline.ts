@@ -170,14 +170,12 @@ export class Pipeline {
     const buffers = this.#payloads;
     const gather = new Gather(queue, { clock, waitMs: GATHER_MS, buffers, onFailed });
     let readBytes = 0;
-    let pageBytes = 0;
     const scrapeOne = async (index: number): Promise<void> => {
       const target = targets[index] ?? bug(`no target ${index}`);
       const scrape = await target.scraper.scrape();
       if (scrape.kind === 'page') {
         readBytes += scrape.page.wireBytes;
-        pageBytes += scrape.page.bytes.length;
-        compileForWork(pageBytes);
+        compileForWork(scrape.page.bytes.length);
       }
       const translated = await this.#translate(target, scrape, gather);
       meter.count(translated.page, translated.derived);

@@ -90,7 +90,7 @@ export class EntryReader {
     this.#passPiece();
     this.#piece = piece;
     const leftBytes = (this.#done?.bytes ?? 0) - this.#pieceOffset;
-    compileForWork(piece.length - leftBytes);
+    compileForWork(Math.max(0, piece.length - Math.max(0, leftBytes)));
     if (leftBytes > piece.length) return true;
     if (leftBytes > 0) {
       this.#markSafe(this.#pieceOffset + leftBytes);

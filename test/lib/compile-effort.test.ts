@@ -26,6 +26,7 @@ test.each([
   ['', false],
   ['compileForWork(2 ** 20 - 1)', false],
   ['compileForWork(2 ** 20)', true],
+  ['compileForWork(2 ** 19); compileForWork(2 ** 19)', true],
   ['compileWell(); compileForWork(1)', true],
 ])('%j: optimizing is %j', (call, isExpected) => {
   expect(isOptimized(call)).toBe(isExpected);
