@@ -48,7 +48,7 @@ const ALL = [
   'plain-stack',
 ];
 const MAIN = ['ours', 'vmagent', 'prometheus-agent', 'collector'];
-/** Ours with a look at its event loop. */
+/** Ours with a look at its event loop; never beside seven others: their work on its processor cannot be told from its own. */
 const PROBED = 'ours-probed';
 /** Where all at once would fill the machine. */
 const IN_GROUPS = [
@@ -160,7 +160,7 @@ const SCENARIOS: readonly Scenario[] = [
     polls: 38,
     hasLogs: true,
     together: 'small',
-    groups: [[...ALL, PROBED]],
+    groups: [ALL, ['ours', PROBED]],
   }),
   paced({
     name: 'host',
@@ -170,7 +170,7 @@ const SCENARIOS: readonly Scenario[] = [
     warmPolls: 2,
     polls: 38,
     together: 'small',
-    groups: [[...ALL, PROBED]],
+    groups: [ALL, ['ours', PROBED]],
   }),
   {
     kind: 'start',
