@@ -22,11 +22,15 @@ function isOptimized(call: string): boolean {
 /** Bits of V8's OptimizationStatus: optimized, by whichever compiler. */
 const OPTIMIZED = 1 << 4;
 
+/** Sets the clock of the process. */
+const at = (ms: number): string => `performance.now = () => ${ms}`;
+
 test.each([
   ['', false],
   ['compileForWork(2 ** 20 - 1)', false],
   ['compileForWork(2 ** 20)', true],
-  ['compileForWork(2 ** 19); compileForWork(2 ** 19)', true],
+  [`${at(0)}; compileForWork(2 ** 19); ${at(9999)}; compileForWork(2 ** 19)`, true],
+  [`${at(0)}; compileForWork(2 ** 19); ${at(10_000)}; compileForWork(2 ** 19)`, false],
   ['compileWell(); compileForWork(1)', true],
 ])('%j: optimizing is %j', (call, isExpected) => {
   expect(isOptimized(call)).toBe(isExpected);

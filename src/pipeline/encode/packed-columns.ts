@@ -5,7 +5,7 @@ import type { Codes } from '../../lib/deflate/huffman.ts';
 import { distanceEntry } from '../../lib/deflate/repeats.ts';
 import type { PackedChunks } from '../../repeating.ts';
 
-/** The event loop gets its turn after one entry in 1024. */
+/** The event loop may get its turn after one entry in 1024. */
 const SLICE_MASK = 0x3ff;
 
 /** A growing column. */
