@@ -4,7 +4,6 @@
 
 import { isSame } from './config/compare.ts';
 import type { Config } from './config/config.ts';
-import { notBuiltYet } from './config/not-built-yet.ts';
 import type { openLogs } from './daemon-logs.ts';
 import type { openWatch } from './daemon-watch.ts';
 import { memoryOf } from './daemon-memory.ts';
@@ -129,8 +128,6 @@ export class Daemon {
   static async open(options: DaemonOptions): Promise<Daemon> {
     const { config, clock, logger, former } = options;
     const counters = former?.counters ?? new Counters();
-    for (const key of notBuiltYet(config))
-      logger.warn({ key }, 'this key is accepted but its part is not built yet: it has no effect');
     const queue = former?.queue ?? (await openQueue({ config, clock, counters, logger }));
     const isSameEnd = former !== undefined && isSame(ofSenders(former.config), ofSenders(config));
     const senders = isSameEnd

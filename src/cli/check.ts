@@ -1,7 +1,6 @@
 // `check`: is the configuration right? With --probe: do both ends answer, and what is on the page?
 
 import { loadConfig } from '../config/load.ts';
-import { notBuiltYet } from '../config/not-built-yet.ts';
 import { planTargets } from '../pipeline/collect/targets.ts';
 import { readArgs, refuseWords, usageError, type Verb } from './verb.ts';
 
@@ -40,8 +39,6 @@ Example:
     context.out.line(
       `${values.config}: right; ${services} in ${polls} every ${config.metrics.intervalMs / 1000} s${place}`,
     );
-    for (const key of notBuiltYet(config))
-      context.err.line(`${values.config}: ${key} is accepted but not built yet: it has no effect`);
     if (values.probe !== true) return 0;
     const { probe } = await import('./probe.ts');
     return (await probe(config, context)) ? 0 : 1;

@@ -1,7 +1,6 @@
 // Makes the StatusReport of a running daemon: what its parts know of themselves, put together when somebody asks.
 
 import type { Config } from '../config/config.ts';
-import { notBuiltYet } from '../config/not-built-yet.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Clock } from '../lib/clock.ts';
 import { programVersion } from '../lib/version.ts';
@@ -52,7 +51,7 @@ export async function reportOf(
       slotMs: daemon.timeline.slotMs,
       slots: daemon.timeline.slots(clock.monotonicMs()),
     },
-    notes: notesOf(daemon.config, daemon),
+    notes: notesOf(daemon),
   };
 }
 
@@ -186,15 +185,13 @@ function reloadReport(last: Reload | null): StatusReport['reload'] {
   return last === null ? null : { at: instant(last.atMs), mistakes: last.mistakes };
 }
 
-function notesOf(config: Config, daemon: Daemon): readonly string[] {
-  const unbuilt = notBuiltYet(config).map(key => `${key} is accepted but has no effect yet`);
-  const damaged = daemon.queue
+function notesOf(daemon: Daemon): readonly string[] {
+  return daemon.queue
     .corruptFiles()
     .map(
       file =>
         `a damaged queue file was kept aside: ${file}; what could be read of it was delivered`,
     );
-  return [...unbuilt, ...damaged];
 }
 
 function isUsed(config: Config, signal: Signal): boolean {

@@ -72,6 +72,25 @@ describe('run', () => {
   });
 });
 
+test('delta temporality has its effect, and nothing says otherwise', async () => {
+  const changes = { otlp: { endpoint: receiver.url, temporality: 'delta' } };
+  const file = config(changes);
+  const checked = await run(['check', '--config', file]);
+  expect([checked.code, checked.stderr]).toEqual([0, '']);
+  const isCounter = ({ kind }: { readonly kind: string }): boolean => kind === 'sum';
+  const before = receiver.points.length;
+  const daemon = start(['run', '--config', file]);
+  await until('counters have grown', () => receiver.points.slice(before).some(isCounter));
+  const url = /"status":"(http[^"]+)"/.exec(daemon.stderr())?.[1] ?? '';
+  const report = (await (await fetch(`${url}/status.json`)).json()) as { notes: string[] };
+  expect(report.notes).toEqual([]);
+  daemon.child.kill('SIGTERM');
+  const { stderr } = await daemon.finished;
+  expect(stderr).not.toMatch(/"level":"(warn|error)"/);
+  const counters = receiver.points.slice(before).filter(isCounter);
+  expect(counters.filter(({ isDelta }) => !isDelta)).toEqual([]);
+});
+
 describe('own telemetry', () => {
   const own = (): typeof receiver.points =>
     receiver.points.filter(({ resource }) => resource['service.name'] === 'prom2otlp');
