@@ -1,5 +1,6 @@
 // The three kinds of error, never mixed:
 // - an operator's mistake is an OperatorError: all of them are collected, shown with place and hint, exit 2;
+//   a start that finds its queue held, its port taken or its disk full is one, too: see `isTransient`;
 // - an operating failure is a value (a discriminated union in a return type): counted, shown, the loop goes on;
 // - a broken invariant is thrown by `bug()`: the message begins with `BUG:`, exit 1.
 // Messages follow one form: `cannot <verb> <object>: <cause>; <what to do>`.
@@ -32,9 +33,11 @@ export interface Mistake {
   readonly column?: number;
   /** The path of the configuration key, as `otlp.tls.ca` or `services[0].id`. */
   readonly key?: string;
+  /** The same start may work later, with nothing changed in the configuration. */
+  readonly isTransient?: boolean;
 }
 
-/** Thrown on a bad start only; main prints every mistake without a stack trace and exits with 2. */
+/** Thrown on a bad start only; main prints every mistake without a stack trace and exits as `isTransient` says. */
 export class OperatorError extends Error {
   readonly mistakes: readonly Mistake[];
 
@@ -42,6 +45,11 @@ export class OperatorError extends Error {
     super(mistakes.map(formatMistake).join('\n'), options);
     this.name = 'OperatorError';
     this.mistakes = mistakes;
+  }
+
+  /** True when waiting may help: no mistake among them is one that somebody must mend. */
+  get isTransient(): boolean {
+    return this.mistakes.every(mistake => mistake.isTransient === true);
   }
 }
 

@@ -1,6 +1,9 @@
 // From argv to a verb. The only place that reads the process's arguments and environment, that handles signals,
-// and that ends the process: 0 and 1 as the verb says, 2 for a mistake of the operator, 1 for a broken invariant.
+// and that ends the process: 0 and 1 as the verb says, 2 for a mistake of the operator (or the verb's `notNow` where
+// waiting may help), 1 for a broken invariant. The reason of a bad end also goes into the file that
+// PROM2OTLP_TERMINATION_MESSAGE names: Kubernetes shows it in `kubectl describe pod`.
 
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { openOutput } from './cli/output.ts';
 import { usageError, type Verb } from './cli/verb.ts';
 import { causeText, OperatorError, formatMistake } from './errors.ts';
@@ -28,6 +31,9 @@ const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
 
 const output = openOutput(process.stdout, process.stderr);
 
+/** The exit code of a mistake that may pass by itself; the verb says it once it is loaded. */
+let notNow = 2;
+
 async function main(argv: readonly string[]): Promise<number> {
   const place = process.env['PROM2OTLP_FAILPOINT'];
   if (place !== undefined && !armFailpoint(place))
@@ -46,6 +52,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const onHangUp = (): void => hangUp.ring();
   process.on('SIGHUP', onHangUp);
   const { verb } = await load();
+  notNow = verb.notNow ?? notNow;
   if (verb.isReloadable !== true) process.off('SIGHUP', onHangUp);
   // Only a daemon waits for work that is worth it.
   if (name !== 'run') compileWell();
@@ -124,13 +131,35 @@ async function end(code: number): Promise<void> {
 
 function fail(error: unknown): Promise<void> {
   if (error instanceof OperatorError) {
-    for (const mistake of error.mistakes) output.err.line(formatMistake(mistake));
-    return end(2);
+    const lines = error.mistakes.map(formatMistake);
+    for (const line of lines) output.err.line(line);
+    leaveReason(lines);
+    return end(error.isTransient ? notNow : 2);
   }
   const isBug = error instanceof Error && error.message.startsWith('BUG:');
-  const text = error instanceof Error ? (error.stack ?? error.message) : causeText(error);
-  output.err.line(isBug ? text : `BUG: ${text}`);
+  const stack = error instanceof Error ? (error.stack ?? error.message) : causeText(error);
+  const text = isBug ? stack : `BUG: ${stack}`;
+  output.err.line(text);
+  leaveReason(text.split('\n').slice(0, 1));
   return end(1);
+}
+
+/** Kubernetes reads no more of it. */
+const REASON_BYTES_MAX = 4096;
+
+/** Writes lines into the file that waits for them; there is none outside of Kubernetes. */
+function leaveReason(lines: readonly string[]): void {
+  const file = process.env['PROM2OTLP_TERMINATION_MESSAGE'];
+  if (file === undefined || file === '') return;
+  try {
+    // Only into a file that is there: the name may be wrong, and it must not become one more file.
+    const text = Buffer.from(`${lines.join('\n')}\n`);
+    const opened = openSync(file, constants.O_WRONLY | constants.O_TRUNC);
+    writeSync(opened, text.subarray(0, REASON_BYTES_MAX));
+    closeSync(opened);
+  } catch (error) {
+    output.err.line(`cannot write the reason to ${file}: ${causeText(error)}`);
+  }
 }
 
 process.on('uncaughtException', error => void fail(error));

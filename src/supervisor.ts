@@ -16,6 +16,8 @@ export interface SupervisorOptions {
   readonly file: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  /** Ends the waiting of a start: what it waits for is thrown then. */
+  readonly stop?: AbortSignal;
 }
 
 /** The last attempt to load another configuration. */
@@ -28,6 +30,9 @@ export interface Reload {
 /** How often the files are looked at; a change counts once a second look finds nothing further changed. */
 const LOOK_MS = 2000;
 const MISTAKES_KEPT_MAX = 20;
+/** How long a start waits, in all, for what another process holds, and how often it looks. */
+const START_WAIT_MS = 30_000;
+const START_LOOK_MS = 500;
 
 export class Supervisor {
   readonly logger: Logger;
@@ -35,21 +40,35 @@ export class Supervisor {
   #lastReload: Reload | null = null;
   readonly #options: SupervisorOptions;
   readonly #files: WatchedFiles;
+  readonly #startEndMs: number;
 
-  private constructor(options: SupervisorOptions, files: WatchedFiles, daemon: Daemon) {
+  private constructor(options: SupervisorOptions, parts: StartedParts) {
+    const { files, daemon, startEndMs } = parts;
     this.#options = options;
     this.#files = files;
     this.#daemon = daemon;
+    this.#startEndMs = startEndMs;
     this.logger = daemon.logger;
   }
 
-  /** Throws OperatorError when the configuration cannot be used. The daemon is not started yet. */
+  /**
+   * Throws OperatorError when the configuration cannot be used, or another process keeps the queue for longer than a
+   * start waits. The daemon is not started yet.
+   */
   static async open(options: SupervisorOptions): Promise<Supervisor> {
     const { file, environment, clock } = options;
+    const startEndMs = clock.monotonicMs() + START_WAIT_MS;
     const files = new WatchedFiles();
     const config = loadConfig({ file, environment, readFile: files.read });
     const logger = createLogger({ ...config.log, clock });
-    return new Supervisor(options, files, await Daemon.open({ config, clock, logger }));
+    const open = (): Promise<Daemon> => Daemon.open({ config, clock, logger });
+    const daemon = await keepTrying(open, { ...options, logger, endMs: startEndMs });
+    return new Supervisor(options, { files, daemon, startEndMs });
+  }
+
+  /** What `open` makes for this start: while another process holds what it needs, it is tried again. */
+  waitFor<T>(open: () => Promise<T>): Promise<T> {
+    return keepTrying(open, { ...this.#options, logger: this.logger, endMs: this.#startEndMs });
   }
 
   /** The one that runs now. */
@@ -130,5 +149,37 @@ export class Supervisor {
         hint: `restart the program, or put the former value back; nothing of the new configuration is used until then`,
       })),
     );
+  }
+}
+
+interface StartedParts {
+  readonly files: WatchedFiles;
+  readonly daemon: Daemon;
+  readonly startEndMs: number;
+}
+
+/**
+ * What `open` gives; while it fails for a reason that may pass by itself, it is tried again until `endMs` (monotonic),
+ * or it is stopped; then its OperatorError is thrown. Each reason is logged once.
+ */
+async function keepTrying<T>(
+  open: () => Promise<T>,
+  options: Pick<SupervisorOptions, 'clock' | 'stop'> & { logger: Logger; endMs: number },
+): Promise<T> {
+  const { clock, stop, logger, endMs } = options;
+  const told = new Set<string>();
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      const leftMs = endMs - clock.monotonicMs();
+      const isHopeless = leftMs <= 0 || stop?.aborted === true;
+      if (isHopeless || !(error instanceof OperatorError) || !error.isTransient) throw error;
+      const cause = error.message;
+      if (!told.has(cause))
+        logger.warn({ cause, waitSeconds: Math.ceil(leftMs / 1000) }, 'cannot start yet: waiting');
+      told.add(cause);
+      await clock.sleep(Math.min(START_LOOK_MS, leftMs), stop);
+    }
   }
 }

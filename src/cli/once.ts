@@ -22,12 +22,13 @@ export const verb: Verb = {
 Usage: prom2otlp once --config FILE
 
 Scrapes every service once, pulls its logs and looks at its backups where that is enabled, sends what that gave
-(and what was still queued), and says what became of it.
+(and what was still queued), and says what became of it. A queue that a running daemon holds is left alone.
 
 Exit: 0 when everything was accepted, 1 otherwise, 2 for a mistake in the configuration.
 
 Example:
   prom2otlp once --config /etc/prom2otlp.yaml && echo delivered`,
+  notNow: 1,
   run: async context => {
     const config = loadConfig({
       file: configFile(VERB, context),

@@ -32,13 +32,14 @@ drain     delivers what waits and removes what is accepted; refuses while a daem
                           of the configuration go to the configured origins only
   --for DURATION          gives up after so long, such as 10m; the rest stays in the queue
 
-Exit: 0 when done; 1 when something is damaged, was refused or is left; 2 for a mistake, or a queue that is held.
+Exit: 0 when done; 1 when something is damaged, was refused or is left, or the queue is held; 2 for a mistake.
 
 Examples:
   prom2otlp queue inspect --config /etc/prom2otlp.yaml
   prom2otlp queue export --config /etc/prom2otlp.yaml --signal logs | gzip > logs.jsonl.gz
   prom2otlp queue drain --config /etc/prom2otlp.yaml --endpoint http://localhost:4318`,
   isStoppable: true,
+  notNow: 1,
   run: context => {
     const [word = '', ...args] = context.args;
     const action = Object.hasOwn(ACTIONS, word) ? ACTIONS[word] : undefined;

@@ -1,5 +1,6 @@
 // `run`: the daemon. Starts the bridge and its status page, reloads it, and stops both when told to.
 
+import { OperatorError } from '../errors.ts';
 import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { programVersion } from '../lib/version.ts';
 import { serveStatus } from '../status/serve-status.ts';
@@ -21,31 +22,51 @@ not changed goes on undisturbed. A configuration with a mistake is not used; the
 
   --config FILE   the configuration (config/prom2otlp.example.yaml shows every key)
 
-Exit: 0 after a clean stop, 1 when something is broken, 2 for a mistake in the configuration.
+Another process that holds the queue or the port of the status page is waited for, 30 seconds in all. A full disk is no
+reason not to start, as long as the queue has its space in reserve.
+
+Exit: 0 after a clean stop, 1 when something is broken, 2 for a mistake in the configuration; 75 for what may pass (the
+queue is held, the port taken, the disk full to the end): the same start may work later.
 
 Example:
   prom2otlp check --config /etc/prom2otlp.yaml && prom2otlp run --config /etc/prom2otlp.yaml`,
   isStoppable: true,
   isReloadable: true,
+  notNow: 75,
   run: async context => {
-    const { clock, environment, stop, stopNow } = context;
-    const file = configFile(VERB, context);
-    const supervisor = await Supervisor.open({ file, environment, clock });
-    const status = await serveStatus(supervisor, clock);
-    const running = supervisor.run(stop, context.hangUp);
-    const { logger } = supervisor;
-    const { targets, config } = supervisor.daemon;
-    const [version, services] = [programVersion(), config.services.length];
-    logger.info({ version, targets: targets.length, services, status: status.url }, 'started');
-    await Promise.all([running, collectStartGarbage(clock, stop)]);
-    logger.info({}, 'stopping: collecting has ended, what is queued is being delivered');
-    const { daemon } = supervisor;
-    await daemon.stop(stopNow);
-    await status.close();
-    logger.info({ left: daemon.leftPoints() }, 'stopped');
-    return stopNow.aborted ? 1 : 0;
+    try {
+      return await runDaemon(context);
+    } catch (error) {
+      // A start that was stopped while it waited has done nothing that could be broken.
+      if (context.stop.aborted && error instanceof OperatorError && error.isTransient) return 0;
+      throw error;
+    }
   },
 };
+
+async function runDaemon(context: VerbContext): Promise<number> {
+  const { clock, environment, stop, stopNow } = context;
+  const file = configFile(VERB, context);
+  const supervisor = await Supervisor.open({ file, environment, clock, stop });
+  const status = await supervisor
+    .waitFor(() => serveStatus(supervisor, clock))
+    .catch(async (error: unknown) => {
+      await supervisor.daemon.stop(AbortSignal.abort());
+      throw error;
+    });
+  const running = supervisor.run(stop, context.hangUp);
+  const { logger } = supervisor;
+  const { targets, config } = supervisor.daemon;
+  const [version, services] = [programVersion(), config.services.length];
+  logger.info({ version, targets: targets.length, services, status: status.url }, 'started');
+  await Promise.all([running, collectStartGarbage(clock, stop)]);
+  logger.info({}, 'stopping: collecting has ended, what is queued is being delivered');
+  const { daemon } = supervisor;
+  await daemon.stop(stopNow);
+  await status.close();
+  logger.info({ left: daemon.leftPoints() }, 'stopped');
+  return stopNow.aborted ? 1 : 0;
+}
 
 /** The file that `--config` names; missing is a mistake. Other options are, too. */
 export function configFile(name: string, context: VerbContext): string {

@@ -1,5 +1,5 @@
 // What a verb of the command line is made of. Data goes to `out`, messages to `err`; a verb returns its exit code
-// and throws OperatorError for mistakes of the operator (exit 2, printed by main).
+// and throws OperatorError for mistakes of the operator (exit 2, or the verb's `notNow`; printed by main).
 
 import type { Readable, Writable } from 'node:stream';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
@@ -45,6 +45,8 @@ export interface Verb {
   readonly help: string;
   /** True: the verb ends on `stop`. Otherwise signals end the process at once, as they do anywhere. */
   readonly isStoppable?: boolean;
+  /** The exit code where the same command may work later (another process has the queue, say); 2 when absent. */
+  readonly notNow?: number;
   /** True: the verb listens to `hangUp`. Otherwise SIGHUP ends the process, as it does anywhere. */
   readonly isReloadable?: boolean;
   run(context: VerbContext): Promise<number>;

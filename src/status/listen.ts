@@ -18,11 +18,13 @@ export async function listen(server: Server, host: string, port: number): Promis
       });
     });
   } catch (error) {
-    const { cause, hint } = listenAdvice(error);
-    const message = `cannot listen on ${shownHost(host)}:${port}: ${cause}`;
-    throw new OperatorError([{ code: 'E_STATUS_LISTEN', key: 'status.listen', message, hint }], {
-      cause: error,
-    });
+    const advice = listenAdvice(error);
+    const message = `cannot listen on ${shownHost(host)}:${port}: ${advice.cause}`;
+    const { hint, isTransient } = advice;
+    throw new OperatorError(
+      [{ code: 'E_STATUS_LISTEN', key: 'status.listen', message, hint, isTransient }],
+      { cause: error },
+    );
   }
 }
 
@@ -31,20 +33,31 @@ export function shownHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-function listenAdvice(error: unknown): { readonly cause: string; readonly hint: string } {
+interface ListenAdvice {
+  readonly cause: string;
+  readonly hint: string;
+  /** Somebody else may let go of it. */
+  readonly isTransient: boolean;
+}
+
+function listenAdvice(error: unknown): ListenAdvice {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE')
     return {
       cause: 'the port is in use',
       hint: 'end the other program (another prom2otlp?), or choose another port',
+      isTransient: true,
     };
-  if (code === 'EACCES') return { cause: 'permission denied', hint: 'choose a port from 1024 on' };
+  const isTransient = false;
+  if (code === 'EACCES')
+    return { cause: 'permission denied', hint: 'choose a port from 1024 on', isTransient };
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return {
       cause: 'this machine has no such address',
       hint: 'use 127.0.0.1, or 0.0.0.0 for all addresses of the machine',
+      isTransient,
     };
-  return { cause: causeText(error), hint: 'choose another address or port' };
+  return { cause: causeText(error), hint: 'choose another address or port', isTransient };
 }
 
 /** Ends idle connections at once, the others when their answers are out, all of them after CLOSE_MS. */

@@ -61,6 +61,15 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
     expect(Number(memory)).toBeLessThanOrEqual(256);
   });
 
+  test('shows in `kubectl describe pod` why it has ended', async () => {
+    const { container } = bridgeOf(await objects());
+    const { terminationMessagePath: file } = container;
+    expect(container.env).toContainEqual({ name: 'PROM2OTLP_TERMINATION_MESSAGE', value: file });
+    expect(file).toBe('/dev/termination-log');
+    // For an end without a last word, as one for want of memory.
+    expect(container.terminationMessagePolicy).toBe('FallbackToLogsOnError');
+  });
+
   test('has every volume that it mounts, and the Secret in the folder that the configuration names', async () => {
     const all = await objects();
     const { pod, container } = bridgeOf(all);
@@ -115,14 +124,12 @@ describe.skipIf(skip !== null)('in particular', () => {
     const text: string = kindOf(objects, 'ConfigMap').data['prom2otlp.yaml'];
     expect(text).toContain(`count: ${spec.replicas}\n`);
     expect(spec.podManagementPolicy).toBe('Parallel');
-    expect(bridgeOf(objects).container.env).toEqual([
-      {
-        name: 'SHARD',
-        valueFrom: {
-          fieldRef: { fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']" },
-        },
+    expect(bridgeOf(objects).container.env).toContainEqual({
+      name: 'SHARD',
+      valueFrom: {
+        fieldRef: { fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']" },
       },
-    ]);
+    });
   });
 
   test('the network policy lets the status address in, and name resolution, HTTPS and OTLP out', async () => {

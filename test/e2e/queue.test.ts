@@ -62,7 +62,7 @@ test('an outage is looked at, exported, and drained to another receiver', async 
     return (metrics?.requests ?? 0) >= 3;
   });
   const held = await run(['queue', 'drain', '--config', config]);
-  expect(held).toMatchObject({ code: 2, stderr: expect.stringMatching(/another process/) });
+  expect(held).toMatchObject({ code: 1, stderr: expect.stringMatching(/another process/) });
   daemon.child.kill('SIGTERM');
   await until('it stops', () => daemon.stderr().includes('"stopping:'));
   daemon.child.kill('SIGTERM');

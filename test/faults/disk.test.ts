@@ -88,16 +88,35 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     expect(figures.givenUp).toBeGreaterThanOrEqual(stage.pagePoints);
   });
 
-  test('from the start: the operator is told', async () => {
+  test('from the start, with nothing in reserve: the start waits for space', async () => {
     using disk = SmallDisk.mount(8);
     disk.fill();
     await using stage = await createStage('disk full at the start', disk);
-    const { code, stderr } = await stage.bridge.start().finished;
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/queue\.directory/);
+    const life = stage.bridge.start();
+    await stage.until('it waits', () => /cannot start yet.*waiting/.test(life.stderr));
     disk.clear();
-    await stage.bridge.finish();
+    await stage.deliveries(1);
+    await stage.end(life);
     stage.judge();
+  });
+
+  test('from the start, with space in reserve: it runs, and what has no room is in the account', async () => {
+    using disk = SmallDisk.mount(8);
+    await using stage = await createStage('disk full at a later start', disk);
+    stage.sink.choose = () => DOWN;
+    const first = stage.bridge.start();
+    await first.ready();
+    await stage.scrapes(3);
+    await stage.kill(first);
+    disk.fill();
+    const life = stage.bridge.start();
+    await life.ready();
+    expect(life.stderr).toMatch(/the disk of the queue is full/);
+    stage.sink.choose = () => ACCEPT;
+    await stage.deliveries(3);
+    disk.clear();
+    await stage.end(life);
+    stage.judge({ kills: 1, isLossAllowed: true });
   });
 });
 

@@ -286,6 +286,7 @@ describe('listening', () => {
         key: 'status.listen',
         message: `cannot listen on 127.0.0.1:${port}: the port is in use`,
         hint: 'end the other program (another prom2otlp?), or choose another port',
+        isTransient: true,
       },
     ]);
   });

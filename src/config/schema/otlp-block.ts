@@ -70,7 +70,9 @@ export const otlpBlock: z.ZodType<OtlpKeys> = block({
     .describe('A larger request is split before it is sent. At most 64MiB.'),
   temporality: choice(['cumulative', 'delta', 'lowmemory'])
     .prefault(defaults.temporality)
-    .describe('delta sends the growth since the last point; lowmemory is cumulative for what is scraped.'),
+    .describe(
+      'delta sends the growth since the last point; lowmemory is cumulative for what is scraped.',
+    ),
   tls: tlsBlock,
 })
   .transform(read => ({

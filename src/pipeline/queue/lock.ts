@@ -34,6 +34,7 @@ export class DirectoryLock {
             hint: isHeld
               ? 'stop that process, or give this one a directory of its own'
               : 'check that it is a local disk on which this user may write',
+            isTransient: isHeld,
           },
         ],
         { cause: error },

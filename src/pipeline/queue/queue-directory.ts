@@ -24,7 +24,7 @@ import { isHeaderDamaged, mendHeader } from './header.ts';
 import { freeBytes } from './reserve.ts';
 import { QueueFile } from './queue-file.ts';
 import { salvage, type SalvageReport } from './salvage.ts';
-import { storageProblem } from './schema.ts';
+import { isDiskFull, storageProblem } from './schema.ts';
 
 /** A replaced file: where the damaged one is now, and what was taken over. */
 export interface Replacement {
@@ -153,15 +153,19 @@ function readThrough(path: string): void {
   }
 }
 
-/** The operator's mistake that a queue which cannot be opened is. */
+/** The mistake that a queue which cannot be opened is: the operator's, unless only space is missing. */
 export function openError(what: string, cause: unknown): OperatorError {
+  const isTransient = isDiskFull(cause);
   return new OperatorError(
     [
       {
         code: 'E_QUEUE_OPEN',
         key: 'queue.directory',
         message: `${what}: ${causeText(cause)}`,
-        hint: 'it must be a local disk with free space on which this user may write; null keeps the queue in memory',
+        hint: isTransient
+          ? 'free space on its disk'
+          : 'it must be a local disk with free space on which this user may write; null keeps the queue in memory',
+        isTransient,
       },
     ],
     { cause },

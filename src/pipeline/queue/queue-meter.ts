@@ -180,6 +180,14 @@ export class QueueMeter {
     );
   }
 
+  /** The start has found no room but what is in reserve for acknowledgements. */
+  diskFull(): void {
+    this.#logger.warn(
+      { remedy: REMEDIES.disk },
+      'the disk of the queue is full: new metrics take the place of the oldest, or wait in memory, until there is space',
+    );
+  }
+
   /** A damaged file was replaced by what could be read of it. */
   replaced({ corruptFile, damage, report }: Replacement): void {
     this.#logger.error(

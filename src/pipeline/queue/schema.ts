@@ -138,6 +138,18 @@ export function storageProblem(error: unknown): StorageProblem | null {
   return PROBLEM_OF_CODE[Number(error.errcode) & 0xff] ?? 'other';
 }
 
+/** SQLite's code where its shared memory cannot grow: nothing is missing but space. */
+const IOERR_SHMSIZE = 4874;
+const NO_SPACE: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
+
+/** True when nothing but space is missing, whether SQLite or the operating system says so. */
+export function isDiskFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (storageProblem(error) === 'full') return true;
+  const { code, errcode } = error as { readonly code?: unknown; readonly errcode?: unknown };
+  return errcode === IOERR_SHMSIZE || NO_SPACE.has(code);
+}
+
 /** True for what disks and files may do to a program; everything else that is thrown is a mistake in it. */
 export function isStorageFailure(error: unknown): boolean {
   if (error instanceof StorageError || storageProblem(error) !== null) return true;

@@ -27,7 +27,7 @@ import type {
   Settlement,
 } from './queue.ts';
 import { logsWithoutRoom, makeRows, rowBytes, sumBytes } from './rows.ts';
-import { isStorageFailure } from './schema.ts';
+import { isStorageFailure, PAGE_BYTES } from './schema.ts';
 import { Storage } from './storage.ts';
 import { Tallies } from './tallies.ts';
 import {
@@ -39,6 +39,9 @@ import {
   type Outcome,
   type Situation,
 } from './transactions.ts';
+
+/** What `trouble()` says while new rows find no room of their own. */
+const DISK_FULL = 'its disk is full: what is new is stored for what is old';
 
 export class SqliteQueue implements Queue {
   readonly account: Account = new Account();
@@ -99,8 +102,12 @@ export class SqliteQueue implements Queue {
     try {
       queue = new SqliteQueue(options, { meter, storage });
       queue.#books.refresh();
-      // At the start, a file that cannot be written is the operator's to mend.
-      queue.#books.write(() => new Change());
+      // A start needs a file that can be written, though it be with the space in reserve.
+      queue.#books.write(() => new Change(), 'at any cost');
+      if (!storage.hasRoom(PAGE_BYTES)) {
+        queue.#trouble = DISK_FULL;
+        meter.diskFull();
+      }
       return queue;
     } catch (error) {
       storage.close();
@@ -241,7 +248,7 @@ export class SqliteQueue implements Queue {
     const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
     const situation = { ...this.#situation(), hasRoom };
     const change = this.#books.write(file => storeCommit(file, commit, rows, situation));
-    this.#trouble = hasRoom ? null : 'its disk is full: what is new is stored for what is old';
+    this.#trouble = hasRoom ? null : DISK_FULL;
     return change.evictedPoints;
   }
 

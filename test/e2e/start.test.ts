@@ -1,0 +1,242 @@
+// Starts that find their queue held, their port taken or their disk full: they wait, they run, or they end with 75, which
+// says that the same start may work later. What somebody must mend ends with 2, at once.
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import type { StatusDocument } from '../../src/status/problems.ts';
+import { SmallDisk } from '../faults/support/small-disk.ts';
+import { type Running, start, tempDirectory, until } from '../support/program.ts';
+
+const noDisk = SmallDisk.reasonToSkip();
+if (noDisk !== null) console.log(`e2e: full disks are skipped: ${noDisk}`);
+
+const directory = tempDirectory();
+let simulator: Simulator;
+
+beforeAll(async () => {
+  simulator = await startSimulator({ clock, key: 'k', refreshMs: 1000 });
+});
+afterAll(async () => {
+  await simulator.close();
+  directory[Symbol.dispose]();
+});
+
+interface Place {
+  readonly name: string;
+  /** The queue's directory; by default one of its own. */
+  readonly queue?: string;
+  readonly listen?: string;
+  readonly token?: string;
+}
+
+/** A configuration whose back end is not there: what is scraped waits. */
+function config({ name, queue, listen = '127.0.0.1:0', token }: Place): string {
+  return directory.write(
+    `${name}.yaml`,
+    JSON.stringify({
+      api: { base_url: simulator.url, key: 'k', timeout: '1s' },
+      services: simulator.world.services.map(({ id }) => ({ id })),
+      metrics: { interval: '1s' },
+      otlp: { endpoint: 'http://127.0.0.1:1' },
+      queue: {
+        directory: queue ?? join(directory.path, name),
+        metrics: { max_bytes: '8MiB' },
+        logs: { max_bytes: '8MiB' },
+      },
+      status: { listen, ...(token === undefined ? {} : { token }) },
+      telemetry: { enabled: false },
+    }),
+  );
+}
+
+const startRun = (place: Place, environment: Record<string, string> = {}): Running =>
+  start(['run', '--config', config(place)], environment);
+
+const urlOf = (daemon: Running): string | undefined =>
+  /"status":"(http[^"]+)"/.exec(daemon.stderr())?.[1];
+
+const started = (daemon: Running): Promise<string> =>
+  until('it has started', () => urlOf(daemon), 60_000);
+
+async function report(daemon: Running): Promise<StatusDocument> {
+  const answer = await fetch(`${urlOf(daemon)}/status.json`);
+  return (await answer.json()) as StatusDocument;
+}
+
+/** The second signal: nobody waits for a back end that is not there. */
+async function stop(daemon: Running): Promise<void> {
+  daemon.child.kill('SIGTERM');
+  await until('it stops', () => daemon.stderr().includes('"stopping:'));
+  daemon.child.kill('SIGTERM');
+  await daemon.finished;
+}
+
+/** Lines that say that a start waits. */
+const waits = (stderr: string): number => stderr.match(/"cannot start yet: waiting"/g)?.length ?? 0;
+
+async function takePort(): Promise<{ server: Server; listen: string }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await until('it listens', () => server.listening);
+  const address = server.address();
+  return { server, listen: `127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
+}
+
+describe.concurrent('a queue that another process holds', () => {
+  test('is waited for, and had when that lets go', async () => {
+    const queue = join(directory.path, 'shared');
+    const first = startRun({ name: 'first', queue });
+    await started(first);
+    const second = startRun({ name: 'second', queue });
+    await until('it waits', () => waits(second.stderr()) === 1);
+    await stop(first);
+    await started(second);
+    expect(waits(second.stderr())).toBe(1);
+    await stop(second);
+  });
+
+  test('is not waited for longer than 30 s: 75, and the reason for Kubernetes', async () => {
+    const queue = join(directory.path, 'kept');
+    const first = startRun({ name: 'keeper', queue });
+    await started(first);
+    const message = directory.write('termination-log', 'x'.repeat(500));
+    const begunMs = performance.now();
+    const second = startRun({ name: 'waiter', queue }, { PROM2OTLP_TERMINATION_MESSAGE: message });
+    const { code, stderr } = await second.finished;
+    expect(code).toBe(75);
+    expect(performance.now() - begunMs).toBeGreaterThan(29_000);
+    const reason = `queue.directory: cannot lock ${queue}: another process is using it; stop that process, or give this one a directory of its own\n`;
+    expect(readFileSync(message, 'utf8')).toBe(reason);
+    // One line for the cause, and the reason at the end.
+    expect(stderr.trimEnd().split('\n')).toHaveLength(2);
+    expect(stderr.endsWith(reason)).toBe(true);
+    await stop(first);
+  });
+
+  test('is left alone by `once` and by `queue drain`, which say so and end with 1', async () => {
+    const place = { name: 'busy' };
+    const daemon = startRun(place);
+    await started(daemon);
+    for (const verb of [['once'], ['queue', 'drain']]) {
+      const { code, stderr } = await start([...verb, '--config', config(place)]).finished;
+      expect(stderr).toMatch(/another process is using it/);
+      expect(code).toBe(1);
+    }
+    await stop(daemon);
+  });
+
+  test('a signal ends the waiting cleanly', async () => {
+    const queue = join(directory.path, 'left');
+    const first = startRun({ name: 'stays', queue });
+    await started(first);
+    const second = startRun({ name: 'leaves', queue });
+    await until('it waits', () => waits(second.stderr()) === 1);
+    second.child.kill('SIGTERM');
+    expect((await second.finished).code).toBe(0);
+    await stop(first);
+  });
+});
+
+describe.concurrent('a port that is taken', () => {
+  test('is waited for, and had when it is free', async () => {
+    const { server, listen } = await takePort();
+    const daemon = startRun({ name: 'port', listen });
+    await until('it waits', () => waits(daemon.stderr()) === 1);
+    server.close();
+    expect(await started(daemon)).toBe(`http://${listen}`);
+    expect(waits(daemon.stderr())).toBe(1);
+    await stop(daemon);
+  });
+
+  test('is not waited for longer than 30 s: 75', async () => {
+    const { server, listen } = await takePort();
+    const { code, stderr } = await startRun({ name: 'taken', listen }).finished;
+    expect(code).toBe(75);
+    expect(waits(stderr)).toBe(1);
+    expect(stderr).toMatch(/cannot listen on 127\.0\.0\.1:\d+: the port is in use; .*\n$/);
+    server.close();
+  });
+});
+
+describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
+  test('is no reason not to run while there is space in reserve, and is told', async () => {
+    using disk = SmallDisk.mount(8);
+    const place = { name: 'reserve', queue: join(disk.path, 'queue') };
+    for (const end of ['clean', 'killed']) {
+      disk.clear();
+      const before = startRun(place);
+      await started(before);
+      await until('points wait', async () => ((await report(before)).queue[0]?.points ?? 0) > 0);
+      if (end === 'clean') await stop(before);
+      else {
+        before.child.kill('SIGKILL');
+        await before.finished;
+      }
+      disk.fill();
+      const daemon = startRun(place);
+      await started(daemon);
+      expect(daemon.stderr()).toMatch(/the disk of the queue is full/);
+      const { queueTrouble, problems } = await report(daemon);
+      expect(queueTrouble).toMatch(/disk is full/);
+      expect(problems.map(({ subject }) => subject)).toContain('queue');
+      await until('it scrapes', async () => (await report(daemon)).state === 'ready');
+      await stop(daemon);
+    }
+  });
+
+  test('with nothing in reserve is waited for: 75, or a start when there is space', async () => {
+    using disk = SmallDisk.mount(8);
+    disk.fill();
+    const place = { name: 'no-reserve', queue: join(disk.path, 'queue') };
+    const first = startRun(place);
+    const second = await startRun({ name: 'no-reserve-2', queue: join(disk.path, 'other') })
+      .finished;
+    expect(second.code).toBe(75);
+    expect(second.stderr).toMatch(/database or disk is full; free space on its disk\n$/);
+    expect((await first.finished).code).toBe(75);
+    const third = startRun(place);
+    await until('it waits', () => waits(third.stderr()) === 1);
+    disk.clear();
+    await started(third);
+    await stop(third);
+  });
+});
+
+describe('what somebody must mend ends with 2, at once', () => {
+  test.each([
+    ['a foreign file', (queue: string) => writeFileSync(join(queue, 'queue.sqlite'), FOREIGN)],
+    [
+      'a directory in the place of the file',
+      (queue: string) => mkdirSync(join(queue, 'queue.sqlite')),
+    ],
+  ])('%s', async (name, spoil) => {
+    const queue = join(directory.path, name);
+    mkdirSync(queue);
+    spoil(queue);
+    const { code, stderr } = await startRun({ name, queue }).finished;
+    expect(stderr).toMatch(/queue\.directory: /);
+    expect([code, waits(stderr)]).toEqual([2, 0]);
+  });
+
+  test('an address that this machine does not have', async () => {
+    const place = { name: 'address', listen: '192.0.2.1:0', token: 'a-token-of-some-length' };
+    const { code, stderr } = await startRun(place).finished;
+    expect(stderr).toMatch(/no such address/);
+    expect([code, waits(stderr)]).toEqual([2, 0]);
+  });
+});
+
+/** A database that somebody else has made. */
+const FOREIGN = foreignDatabase();
+
+function foreignDatabase(): Buffer {
+  const file = join(directory.path, 'foreign.sqlite');
+  const db = new DatabaseSync(file);
+  db.exec('CREATE TABLE theirs (x)');
+  db.close();
+  return readFileSync(file);
+}
