@@ -6,11 +6,12 @@
 //   /status.json   the status report with its problems                 by access.ts
 //   /              the page, which renders status.json                 by access.ts
 //
-// It only reads. Everything a client can take is bounded: connections, headers, time. No answer repeats anything of
-// its request, so no token can come back in one.
+// It only reads. Everything a client can take is bounded: connections, headers, time. Over the limit of connections an
+// old one gives way to a new one, so that nobody can keep a probe out. No answer repeats anything of its request, so no
+// token can come back in one.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Secret } from '../config/config.ts';
 import { causeText } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -43,8 +44,9 @@ export interface Readiness {
   readonly waitingFor: readonly string[];
 }
 
-/** What clients may take; more connections are closed at once and counted. */
+/** What clients may take. */
 export interface StatusLimits {
+  /** With one more, the one that was silent for longest is closed, and counted. */
   readonly connections: number;
   readonly headerBytes: number;
   /** For a whole request to come in. */
@@ -59,6 +61,9 @@ export const STATUS_LIMITS: StatusLimits = {
   requestMs: 5000,
   idleMs: 15_000,
 };
+
+/** Connections that may come in at once, beyond the limit, until it is looked which are to go. */
+const BURST_MAX = 1024;
 
 export interface StatusServer {
   /** `http://127.0.0.1:9464`, with the port that was taken. */
@@ -100,15 +105,52 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
     },
     (request, response) => void respond(request, response, { options, meter }),
   );
-  server.maxConnections = limits.connections;
+  server.maxConnections = limits.connections + BURST_MAX;
   server.setTimeout(limits.idleMs);
   server.on('drop', () => meter.dropped.add(1, 'limit'));
+  makeWay(server, limits.connections, () => meter.dropped.add(1, 'limit'));
   await listen(server, options.host, options.port);
   // From here on, errors are those of accept(): this connection is lost, the next may do better.
   server.on('error', () => meter.dropped.add(1, 'accept'));
   const { port } = server.address() as AddressInfo;
   const url = `http://${shownHost(options.host)}:${port}`;
   return { url, port, close: () => closeServer(server, options.clock) };
+}
+
+/**
+ * Over the limit the connection that was silent for longest is closed; one that waits for its answer only when there is
+ * no other. What has just come in is read before: a probe that comes with many others has asked by then.
+ */
+function makeWay(server: Server, connectionsMax: number, onClosed: () => void): void {
+  /** By when each was last heard of, longest ago first. */
+  const open = new Set<Socket>();
+  const asking = new Set<Socket>();
+  const trim = (): void => {
+    for (const sockets of [open, asking])
+      for (const socket of sockets) {
+        if (open.size <= connectionsMax) return;
+        if (sockets === open && asking.has(socket)) continue;
+        open.delete(socket);
+        socket.destroy();
+        onClosed();
+      }
+  };
+  server.on('connection', socket => {
+    open.add(socket);
+    socket.on('close', () => {
+      open.delete(socket);
+      asking.delete(socket);
+    });
+    // The first turn ends the one that has taken this connection, the second the one that has read from it.
+    if (open.size > connectionsMax) setImmediate(() => setImmediate(trim));
+  });
+  server.on('request', ({ socket }, response) => {
+    asking.add(socket);
+    response.on('close', () => {
+      asking.delete(socket);
+      if (open.delete(socket)) open.add(socket);
+    });
+  });
 }
 
 interface Meter {
@@ -125,7 +167,7 @@ function createMeter(counters: Counters): Meter {
     ),
     dropped: counters.counter(
       'prom2otlp_status_dropped_connections_total',
-      'Connections to the status server that were closed at once: too many (limit), or a failure (accept).',
+      'Connections to the status server that were closed: for a newer one (limit), or by a failure (accept).',
       ['cause'],
     ),
   };

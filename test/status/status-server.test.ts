@@ -8,6 +8,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { CLOSE_MS } from '../../src/status/listen.ts';
 import {
+  STATUS_LIMITS,
   startStatusServer,
   type StatusServer,
   type StatusServerOptions,
@@ -221,27 +222,63 @@ test('on loopback without a token, other names than ours are refused', async () 
 });
 
 describe('bounds', () => {
-  test('connections beyond the limit are closed at once and counted', async () => {
+  const droppedOf = ({ counters }: Running): number =>
+    counters
+      .list()
+      .find(({ name }) => name.includes('dropped'))
+      ?.get('limit') ?? 0;
+
+  test('beyond the limit of connections, the one that was silent for longest gives way, and is counted', async () => {
     const limits = { connections: 3 };
     await using running = await start({ limits });
     const sockets = Array.from({ length: 3 }, () => connect(running.server.port, '127.0.0.1'));
-    await Promise.all(sockets.map(socket => once(socket, 'connect')));
     // The server has taken a connection for sure when it answers on it.
-    for (const socket of sockets)
+    for (const socket of [...sockets, ...sockets.slice(0, 1)])
       await firstBytes(socket, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
-    const late = connect(running.server.port, '127.0.0.1').on('error', () => undefined);
-    await once(late, 'close');
-    expect(
-      running.counters
-        .list()
-        .find(({ name }) => name.includes('dropped'))
-        ?.get('limit'),
-    ).toBe(1);
-    const [first] = sockets;
-    first?.destroy();
-    if (first !== undefined) await once(first, 'close');
-    await expect.poll(() => statusOf(running, '/healthz').catch(() => 0)).toBe(200);
+    const [first, second, third] = sockets;
+    const closed = second === undefined ? null : once(second, 'close');
+    expect(await statusOf(running, '/healthz')).toBe(200);
+    await closed;
+    expect([first?.closed, third?.closed]).toEqual([false, false]);
+    expect(droppedOf(running)).toBe(1);
     for (const socket of sockets) socket.destroy();
+  });
+
+  test('an answer under way does not give way while something else can', async () => {
+    let finish: () => void = () => undefined;
+    const isFinished = new Promise<void>(resolve => (finish = resolve));
+    const report: StatusServerOptions['report'] = async () => {
+      await isFinished;
+      return sampleReport();
+    };
+    await using running = await start({ report, limits: { connections: 2 } });
+    const asked = ask(running, '/status.json');
+    const silent = Array.from({ length: 8 }, () => connect(running.server.port, '127.0.0.1'));
+    for (const socket of silent) socket.on('error', () => undefined);
+    await expect.poll(() => droppedOf(running)).toBe(7);
+    finish();
+    expect((await asked).status).toBe(200);
+    for (const socket of silent) socket.destroy();
+  });
+
+  test.each([64, 500])('%d half-open connections do not keep a probe waiting', async count => {
+    await using running = await start();
+    const { port } = running.server;
+    const sockets: Socket[] = [];
+    /** Connects again as soon as it is dropped. */
+    const attack = (words: string): void => {
+      const socket = connect(port, '127.0.0.1');
+      sockets.push(socket);
+      socket.on('error', () => undefined).on('connect', () => socket.write(words));
+      if (sockets.length < 4 * count) socket.on('close', () => attack(words));
+    };
+    for (let i = 0; i < count; i++) attack(i % 2 === 0 ? '' : 'GET / HTTP/1.1\r\nhost: loc');
+    for (let i = 0; i < 10; i++) {
+      expect(await statusOf(running, '/healthz')).toBe(200);
+      expect(await statusOf(running, '/readyz')).toBe(200);
+    }
+    if (count > STATUS_LIMITS.connections) expect(droppedOf(running)).toBeGreaterThan(0);
+    for (const socket of sockets) socket.removeAllListeners('close').destroy();
   });
 
   test('a client that does not finish its request is cut off', async () => {
