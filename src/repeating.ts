@@ -136,7 +136,7 @@ export interface PackedBlock extends TemplateBlock {
 }
 
 /**
- * Histograms and summaries: the bytes of each from its times on, which patch.ts writes into as into a template, and where
+ * Histograms and summaries: the bytes of each from its bounds on, which patch.ts writes into as into a template, and where
  * in them the numbers stand.
  */
 export interface CompoundTails

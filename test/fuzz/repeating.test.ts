@@ -1,4 +1,5 @@
-// The repeating functions (replay, patch) and the full ones give the same bytes, whatever the sequence of pages.
+// The repeating functions (replay, patch) and the full ones give the same bytes, whatever the sequence of pages. Where
+// bounds and quantiles come and go, what is sent is compared with the page, too: two wrongs could be equal.
 
 import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
@@ -13,6 +14,7 @@ import { Packer } from '../../src/pipeline/encode/packer.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
 import { payloadOf } from '../../src/pipeline/queue/packed-rows.ts';
 import { translate, type Translated, type Translation } from '../../src/pipeline.ts';
+import { at, Target } from '../support/target.ts';
 
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
 const NAMES = [
@@ -187,5 +189,126 @@ test('a repeated page gives the bytes that the full functions give', () => {
   // A property over paths that were never taken would say nothing.
   expect(patchedCount).toBeGreaterThan(RUNS / 10);
   expect(replayedCount).toBeGreaterThan(RUNS / 10);
+  expect(packedCount).toBeGreaterThan(RUNS / 10);
+});
+
+/** What the distributions of the second world have as bounds (the last one is +Inf) or quantiles. */
+const MARKS = { h: ['0.1', '1', '2.5', '5', '+Inf'], s: ['0', '0.5', '0.9', '0.99', '1'] } as const;
+/** Behind these: whether there is a sum. */
+const SUM = 5;
+const DISTRIBUTIONS = (['h', 's'] as const).flatMap(name => ['1', '2'].map(pod => ({ name, pod })));
+
+/** One page of it: by distribution what grew, and which mark of which came or went; most pages change none. */
+interface Step {
+  readonly growth: readonly (readonly number[])[];
+  readonly turned: readonly [distribution: number, mark: number] | null;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  growth: fc.array(fc.array(fc.nat(9), { minLength: 6, maxLength: 6 }), {
+    minLength: DISTRIBUTIONS.length,
+    maxLength: DISTRIBUTIONS.length,
+  }),
+  turned: fc.oneof(
+    { weight: 2, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: fc.tuple(fc.nat(DISTRIBUTIONS.length - 1), fc.nat(SUM)) },
+  ),
+});
+
+/** A distribution as the world knows it: observations by interval, and which marks are on the page. */
+interface Told {
+  readonly observed: number[];
+  readonly isShown: boolean[];
+}
+
+/** Its lines on a page; `stamp` begins with a blank, or is empty. */
+function distributionText(index: number, { observed, isShown }: Told, stamp: string): string {
+  const { name, pod } = DISTRIBUTIONS[index] ?? { name: 'h', pod: '' };
+  const labels = `pod="${pod}"`;
+  const shown = MARKS[name].flatMap((mark, i) => {
+    if (isShown[i] !== true) return [];
+    const value = name === 'h' ? totalOf(observed, i) : (observed[i] ?? 0) / 2;
+    return name === 'h'
+      ? [`h_bucket{${labels},le="${mark}"} ${value}${stamp}`]
+      : [`s{${labels},quantile="${mark}"} ${value}${stamp}`];
+  });
+  const count = totalOf(observed, SUM);
+  if (isShown[SUM] === true) shown.push(`${name}_sum{${labels}} ${count * 1.5}${stamp}`);
+  return [...shown, `${name}_count{${labels}} ${count}${stamp}`, ''].join('\n');
+}
+
+function totalOf(observed: readonly number[], last: number): number {
+  // The bucket +Inf holds all there is.
+  const end = last === 4 ? SUM : last;
+  return observed.slice(0, end + 1).reduce((sum, count) => sum + count, 0);
+}
+
+/** What must be sent of it, in the words of support/otlp-points.ts; `before` is what was there before, for a delta. */
+function expectedText(index: number, told: Told, before: readonly number[]): string {
+  const { name, pod } = DISTRIBUTIONS[index] ?? { name: 'h', pod: '' };
+  const grown = told.observed.map((count, i) => count - (before[i] ?? 0));
+  const count = totalOf(grown, SUM);
+  const sum = told.isShown[SUM] === true ? ` sum=${count * 1.5}` : name === 's' ? ' sum=0' : '';
+  const parts: string[] = [];
+  let last = 0;
+  for (const [i, mark] of MARKS[name].entries()) {
+    if (told.isShown[i] !== true || mark === '+Inf') continue;
+    const total = totalOf(grown, i);
+    parts.push(name === 'h' ? `le${mark}:${total - last}` : `q${mark}:${(grown[i] ?? 0) / 2}`);
+    last = total;
+  }
+  if (name === 'h') parts.push(`inf:${count - last}`);
+  return [`${name}{pod=${pod}} count=${count}${sum}`, ...parts].join(' ');
+}
+
+test('bounds and quantiles that come and go are those of the page, on either path', () => {
+  let patchedCount = 0;
+  let packedCount = 0;
+  const steps = fc.array(step, { minLength: 4, maxLength: 16 });
+  const facts = fc.record({ isDelta: fc.boolean(), isTimed: fc.boolean(), packs: fc.boolean() });
+  fc.assert(
+    fc.property(steps, facts, (pages, { isDelta, isTimed, packs }) => {
+      const temporality = isDelta ? 'delta' : 'cumulative';
+      const full = new Target({ temporality, packing: null });
+      const repeating = new Target({ temporality, ...(packs ? {} : { packing: null }) });
+      const { table } = repeating.translation;
+      const world: Told[] = DISTRIBUTIONS.map(() => ({
+        observed: Array.from({ length: 6 }, () => 0),
+        isShown: Array.from({ length: 6 }, () => true),
+      }));
+      for (const [index, { growth, turned }] of pages.entries()) {
+        const seconds = 60 * index;
+        const expected: string[] = [];
+        for (const [i, told] of world.entries()) {
+          const before = isDelta && i < 2 ? [...told.observed] : [];
+          for (const [j, count] of (growth[i] ?? []).entries())
+            told.observed[j] = (told.observed[j] ?? 0) + count;
+          // The first pages show all: then every series is known.
+          const isTurned = turned?.[0] === i && index > 1;
+          if (isTurned) told.isShown[turned[1]] = told.isShown[turned[1]] !== true;
+          // What other bounds grew by cannot be told, nor what the first page grew by.
+          if (!isDelta || i >= 2 || (index > 0 && !isTurned))
+            expected.push(expectedText(i, told, before));
+        }
+        const stamp = isTimed ? ` ${at(seconds - 1)}` : '';
+        const lines = world.map((told, i) => distributionText(i, told, stamp));
+        const text = `# TYPE h histogram\n# TYPE s summary\n${lines.join('')}`;
+        full.translation.table.layout = null;
+        full.translation.table.template = null;
+        const { template, packed } = table;
+        const first = full.page(seconds, text);
+        const second = repeating.page(seconds, text);
+        const payload = payloadOf(first.translated.batch);
+        expect(payloadOf(second.translated.batch).equals(payload)).toBe(true);
+        expect(
+          second.points.map(point => `${point.metric}{${point.attributes}} ${point.distribution}`),
+        ).toEqual(expected);
+        if (template !== null && table.template === template) patchedCount++;
+        if (packed !== null && table.packed === packed) packedCount++;
+      }
+    }),
+    { numRuns: RUNS },
+  );
+  expect(patchedCount).toBeGreaterThan(RUNS / 10);
   expect(packedCount).toBeGreaterThan(RUNS / 10);
 });

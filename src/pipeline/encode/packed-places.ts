@@ -18,6 +18,9 @@ const HISTOGRAM_SUM_TAG = 0x29;
 const PACKED_COUNTS_TAG = 0x32;
 const QUANTILE_TAG = 0x32;
 
+/** No field begins with it: here the quantiles of a summary end. */
+const TAIL_END = Buffer.alloc(1);
+
 const NONE = { low: 0, high: 0, unit: NO_UNIT };
 
 /** What is known of a block once its points were gone through. */
@@ -110,10 +113,11 @@ export class Places {
     else this.#number(at + 1);
   }
 
-  /** Histogram: count, sum if it has one, n counts. Summary: count, sum, quantiles with a value each. */
+  /** Histogram: count, sum if it has one, n + 1 counts. Summary: count, sum, quantiles with a value each. */
   #compound(point: number, start: number): void {
     const { bytes, offsets, forms } = this.#template;
-    const from = offsets[point] ?? 0;
+    const times = offsets[point] ?? 0;
+    let from = times;
     const isHistogram = forms[point] === FORM.histogram;
     const numbers = [start + 1];
     let at = start + SLOT;
@@ -129,19 +133,21 @@ export class Places {
         length |= (byte & 0x7f) << shift;
         if (byte < 0x80) break;
       }
+      // The bounds stand before the times: they are kept to be compared.
+      from -= length - WIDTH;
       for (const end = at + length; at < end; at += WIDTH) numbers.push(at);
     } else {
       // Tag, length, quantile, tag, value.
       for (; bytes[at] === QUANTILE_TAG; at += 2 + 2 * SLOT) numbers.push(at + 2 + SLOT + 1);
     }
-    this.#tailOffsets[point] = this.#tailsLength;
+    this.#tailOffsets[point] = this.#tailsLength + times - from;
     for (const place of numbers) {
       this.#number(place);
       this.#places.push(this.#tailsLength + place - from);
     }
     this.#ends.push(this.#places.length);
-    this.#tails.push(bytes.subarray(from, at));
-    this.#tailsLength += at - from;
+    this.#tails.push(bytes.subarray(from, at), TAIL_END);
+    this.#tailsLength += at - from + TAIL_END.length;
   }
 
   #number(place: number): void {

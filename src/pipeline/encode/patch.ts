@@ -5,6 +5,7 @@
 
 import { type Batch, type BatchPart, FATE, NO_ROW, type SeriesTable } from '../../model.ts';
 import { FORM, type PayloadTemplate } from '../../repeating.ts';
+import type { Compound } from '../../table-memory.ts';
 import type { WireWriter } from './wire.ts';
 import { putDouble, putFixed64, putTimeMs } from './wire.ts';
 
@@ -126,7 +127,10 @@ export function patchPoints(
   return true;
 }
 
-/** The numbers of a histogram or summary, in the order of points.ts; false when their count has changed. */
+/**
+ * Writes the numbers of a histogram or summary, in the order of points.ts. Bounds and quantiles belong to the point: false
+ * when those of this page are not the ones in the template.
+ */
 export function patchCompound(
   table: SeriesTable,
   template: Places,
@@ -137,7 +141,8 @@ export function patchCompound(
   if (compound === undefined) return false;
   const { view, bytes } = template;
   const isHistogram = template.forms[point] === FORM.histogram;
-  let at = template.offsets[point] ?? 0;
+  const begin = template.offsets[point] ?? 0;
+  let at = begin;
   const startMs = table.startMs[head] ?? Number.NaN;
   // The tag tells whether the template has a start: field 2, or at once the time, field 3.
   const hasStart = bytes[at] === 0x11;
@@ -156,20 +161,17 @@ export function patchCompound(
     putDouble(view, at + 1, sum);
     at += SLOT;
   }
-  const seen = compound.rows.filter(row => table.seen[row] === table.page);
-  if (!isHistogram) return patchQuantiles(table, template, at, seen);
-  const finite = seen.filter(row => compound.bounds[compound.rows.indexOf(row)] !== Infinity);
-  return patchBuckets(table, template, at, { rows: finite, total });
+  if (!isHistogram) return patchQuantiles(table, template, at, compound);
+  return patchBuckets(table, template, { begin, at }, compound);
 }
 
-/** Packed bucket counts: tag, length, n + 1 fixed64. */
+/** Packed bucket counts: tag, length, n + 1 fixed64. The n bounds end where the times begin. */
 function patchBuckets(
   table: SeriesTable,
-  template: Places,
-  start: number,
-  buckets: { readonly rows: readonly number[]; readonly total: number },
+  { view, bytes }: Places,
+  { begin, at: start }: { readonly begin: number; readonly at: number },
+  compound: Compound,
 ): boolean {
-  const { view, bytes } = template;
   let at = start + 1;
   let length = 0;
   for (let shift = 0; ; shift += 7) {
@@ -177,31 +179,41 @@ function patchBuckets(
     length += (byte & 0x7f) * 2 ** shift;
     if (byte < 0x80) break;
   }
-  if (length !== (buckets.rows.length + 1) * 8) return false;
+  const end = at + length - 8;
+  let boundAt = begin - (length - 8);
   let last = 0;
-  for (const row of buckets.rows) {
+  for (const [i, row] of compound.rows.entries()) {
+    const bound = compound.bounds[i] ?? Number.NaN;
+    if (table.seen[row] !== table.page || bound === Infinity) continue;
+    if (at === end || !Object.is(view.getFloat64(boundAt, true), bound)) return false;
     const count = table.value[row] ?? 0;
     putFixed64(view, at, count - last);
     last = count;
     at += 8;
+    boundAt += 8;
   }
-  putFixed64(view, at, buckets.total - last);
+  if (at !== end) return false;
+  putFixed64(view, at, (table.value[compound.count] ?? 0) - last);
   return true;
 }
 
-/** Quantiles: tag, length (18), then quantile and value; only the value varies. */
+const QUANTILE_TAG = 0x32;
+
+/** Quantiles up to the end of the point: tag, length (18), then quantile and value. */
 function patchQuantiles(
   table: SeriesTable,
-  template: Places,
+  { view, bytes }: Places,
   start: number,
-  rows: readonly number[],
+  compound: Compound,
 ): boolean {
-  const { view, bytes } = template;
   let at = start;
-  for (const row of rows) {
-    if (bytes[at] !== 0x32) return false;
+  for (const [i, row] of compound.rows.entries()) {
+    if (table.seen[row] !== table.page) continue;
+    const quantile = compound.bounds[i] ?? Number.NaN;
+    if (bytes[at] !== QUANTILE_TAG || !Object.is(view.getFloat64(at + 3, true), quantile))
+      return false;
     putDouble(view, at + 2 + SLOT + 1, table.value[row] ?? 0);
     at += 2 + 2 * SLOT;
   }
-  return true;
+  return bytes[at] !== QUANTILE_TAG;
 }

@@ -117,7 +117,7 @@ class Walk {
     });
   }
 
-  /** Notes where the times begin; what stands before them never changes. */
+  /** Notes where the times begin. Before them only bounds may change: patch.ts compares those. */
   #dataPoint(data: { readonly before: readonly number[]; readonly form: number }): boolean {
     const reader = this.#reader;
     while (!reader.isAtEnd) {

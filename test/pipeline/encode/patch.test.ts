@@ -1,0 +1,73 @@
+// Bounds and quantiles belong to the point (otlp-mapping D2, E2): what a page repeats is sent under its own set, though
+// only that set has changed. With and without packing; each page twice more, so that there is something to repeat.
+
+import { describe, expect, test } from 'vitest';
+import { Target } from '../../support/target.ts';
+
+/** What is sent of the last of these pages; what stands between two pages is a minute. */
+function sentOf(pages: readonly string[], packing: 'packed' | 'patched'): readonly string[] {
+  const target = new Target(packing === 'patched' ? { packing: null } : {});
+  let texts: readonly string[] = [];
+  for (const [i, page] of pages.entries()) {
+    const { points } = target.page(60 * i, page);
+    texts = points.map(({ metric, distribution }) => `${metric} ${distribution}`);
+  }
+  return texts;
+}
+
+function histogram(buckets: Readonly<Record<string, number>>, count = 9): string {
+  const lines = Object.entries(buckets).map(([le, value]) => `h_bucket{le="${le}"} ${value}\n`);
+  return `# TYPE h histogram\n${lines.join('')}h_sum 1\nh_count ${count}\n`;
+}
+
+function summary(quantiles: Readonly<Record<string, number>>, count = 9): string {
+  const lines = Object.entries(quantiles).map(([q, value]) => `s{quantile="${q}"} ${value}\n`);
+  return `# TYPE s summary\n${lines.join('')}s_sum 1\ns_count ${count}\n`;
+}
+
+describe.each(['patched', 'packed'] as const)('a page that is %s', packing => {
+  /** Pages whose series are all known by then, and `last`, which changes the set of a point and nothing else. */
+  function lastOf(known: string, usual: string, last: string): readonly string[] {
+    return sentOf([known, usual, usual, usual, usual, last], packing);
+  }
+
+  test('a quantile less', () => {
+    const both = summary({ 0.5: 1, 0.9: 9 });
+    expect(lastOf(both, both, summary({ 0.9: 7 }, 10))).toEqual(['s count=10 sum=1 q0.9:7']);
+  });
+
+  test('a quantile more', () => {
+    const both = summary({ 0.5: 1, 0.9: 9 });
+    const one = summary({ 0.5: 2 }, 10);
+    const last = summary({ 0.5: 3, 0.9: 7 }, 11);
+    expect(lastOf(both, one, last)).toEqual(['s count=11 sum=1 q0.5:3 q0.9:7']);
+  });
+
+  test('another quantile', () => {
+    const both = summary({ 0.5: 1, 0.9: 9 });
+    const last = summary({ 0.9: 7 }, 11);
+    expect(lastOf(both, summary({ 0.5: 2 }, 10), last)).toEqual(['s count=11 sum=1 q0.9:7']);
+  });
+
+  test('another bound', () => {
+    const all = histogram({ 1: 1, 2: 2, 5: 3 });
+    const last = histogram({ 2: 4, 5: 5 }, 11);
+    const sent = 'h count=11 sum=1 le2:4 le5:1 inf:6';
+    expect(lastOf(all, histogram({ 1: 2, 5: 3 }, 10), last)).toEqual([sent]);
+  });
+
+  test('a bound less, and one more', () => {
+    const all = histogram({ 1: 1, 2: 2, 5: 3 });
+    const less = histogram({ 1: 2, 5: 3 }, 10);
+    expect(lastOf(all, all, less)).toEqual(['h count=10 sum=1 le1:2 le5:1 inf:7']);
+    const more = histogram({ 1: 2, 2: 3, 5: 3 }, 11);
+    expect(lastOf(all, less, more)).toEqual(['h count=11 sum=1 le1:2 le2:1 le5:0 inf:8']);
+  });
+
+  test('no bounds any more, and bounds again', () => {
+    const all = histogram({ 1: 1, 5: 3 });
+    expect(lastOf(all, all, histogram({}, 10))).toEqual(['h count=10 sum=1 inf:10']);
+    const last = histogram({ 1: 2, 5: 3 }, 11);
+    expect(lastOf(all, histogram({}, 10), last)).toEqual(['h count=11 sum=1 le1:2 le5:1 inf:8']);
+  });
+});
