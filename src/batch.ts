@@ -21,23 +21,6 @@ export interface Batch {
   readonly madeAtMs: number;
 }
 
-/** A batch that is deflated already: any of its parts, in any order, make a stream, and inflate to parts of a payload. */
-export interface PackedBatch {
-  readonly signal: 'metrics';
-  readonly packed: Buffer;
-  readonly parts: readonly PackedPart[];
-  readonly madeAtMs: number;
-}
-
-/** Offset and length count uncompressed bytes. */
-export interface PackedPart extends BatchPart {
-  /** Its bytes within `packed`. */
-  readonly start: number;
-  readonly end: number;
-  /** Of its uncompressed bytes; see lib/deflate/crc.ts. */
-  readonly register: number;
-}
-
 /** Samples of one service that met one fate (a name of FATE_NAMES, or `bad_line`), for the account. */
 export interface SampleCount {
   readonly service: string;

@@ -12,8 +12,6 @@ import { Scraper } from './pipeline/collect/scrape.ts';
 import type { Target } from './pipeline/collect/targets.ts';
 import { deriveOptions } from './pipeline/derive/options.ts';
 import type { ResourceIdentity } from './pipeline/encode/identity.ts';
-import type { Packing } from './pipeline/encode/packed-template.ts';
-import type { Packer } from './pipeline/encode/packer.ts';
 import type { Queue } from './pipeline/queue/queue.ts';
 import type { PipelineTarget, Translation } from './pipeline.ts';
 import type { ServiceClients } from './service/clients.ts';
@@ -27,7 +25,6 @@ export interface TargetContext {
     readonly counters: Counters;
     readonly clients: ServiceClients;
     readonly buffers: BodyBufferPool;
-    readonly packer: Packer;
     readonly queue: Pick<Queue, 'stats'>;
   };
   /** Told of every scrape. */
@@ -38,13 +35,13 @@ export interface TargetContext {
 export function pipelineTarget(log: TargetLog, context: TargetContext): PipelineTarget {
   const { config, clock, parts } = context;
   const { target } = log;
-  const { counters, buffers, packer } = parts;
+  const { counters, buffers } = parts;
   const client = parts.clients.get(target.api);
   const bodyBytesMax = config.metrics.limits.bodyBytes;
   return {
     id: target.id,
     scraper: new Scraper({ target, client, bodyBytesMax, buffers, clock, counters }),
-    translation: translationOf(target, config, log.table, packingOf(config, packer)),
+    translation: translationOf(target, config, log.table),
     onTranslated: (result, translated) => {
       log.note(result, translated);
       const { samples = 0, durationMs = 0, reason = '' } = log.last ?? {};
@@ -53,16 +50,6 @@ export function pipelineTarget(log: TargetLog, context: TargetContext): Pipeline
       context.timeline.note(clock.monotonicMs(), { samples, durationMs, isFailed, queued });
     },
   };
-}
-
-/** A service that takes more, uncompressed, is left to zlib: to check its template would hold the event loop. */
-const PACKED_BYTES_MAX = 4 * 1024 * 1024;
-
-/** Null where the back end does not take gzip. */
-function packingOf({ otlp }: Config, packer: Packer): Packing | null {
-  const { compression } = otlp.metrics;
-  if (compression !== 'gzip') return null;
-  return { packer, partBytesMax: Math.min(otlp.maxRequestBytes, PACKED_BYTES_MAX), ratioMax: 1 };
 }
 
 /** Where a service is reached, as its Resource has it. */
@@ -80,7 +67,6 @@ export function translationOf(
   target: Target,
   config: Config,
   table: SeriesTable = new SeriesTable(),
-  packing: Packing | null = null,
 ): Translation {
   const server = serverOf(target.api);
   const resourceOf = (index: number): ResourceIdentity => {
@@ -105,6 +91,5 @@ export function translationOf(
       dropLabels: new Set(config.metrics.dropLabels),
       resourceOf,
     },
-    packing,
   };
 }

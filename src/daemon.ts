@@ -16,7 +16,6 @@ import type { Logs } from './logs/logs.ts';
 import { Throttle } from './lib/throttle.ts';
 import { untilAborted } from './lib/until-aborted.ts';
 import { programVersion } from './lib/version.ts';
-import { Packer } from './pipeline/encode/packer.ts';
 import { Schedule } from './pipeline/collect/schedule.ts';
 import { planTargets, type Target } from './pipeline/collect/targets.ts';
 import { MARKS, readState, STARTS } from './pipeline/derive/state.ts';
@@ -136,7 +135,6 @@ export class Daemon {
     const userAgent = `prom2otlp/${programVersion()}`;
     const clients = new ServiceClients({ clock, counters, userAgent });
     const buffers = new BodyBufferPool();
-    const packer = new Packer();
     // Loaded on demand: the SDK that it is made with costs 12 MB.
     const startTelemetry = config.telemetry.isEnabled
       ? (await import('./status/start-telemetry.ts')).startTelemetry
@@ -146,7 +144,7 @@ export class Daemon {
       ? (await import('./daemon-watch.ts')).openWatch
       : null;
     const opens = { startTelemetry, openLogs, openWatch };
-    const parts = { counters, queue, senders, clients, buffers, packer, ...opens };
+    const parts = { counters, queue, senders, clients, buffers, ...opens };
     const daemon = await closingOnError(() => new Daemon(options, parts), isSameEnd ? [] : senders);
     if (former !== undefined) await former.#handOver(daemon);
     await daemon.#restore(former);
@@ -281,7 +279,6 @@ export interface DaemonParts {
   readonly senders: readonly OpenSender[];
   readonly clients: ServiceClients;
   readonly buffers: BodyBufferPool;
-  readonly packer: Packer;
   /** null where it is switched off. */
   readonly startTelemetry: typeof startTelemetry | null;
   readonly openLogs: typeof openLogs | null;

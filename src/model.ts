@@ -12,7 +12,7 @@
 // decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, fate and the time
 // columns and rewrites value and timeMs to what is sent; encode only reads. Nobody else writes.
 
-import type { PageLayout, PackedTemplate, PayloadTemplate } from './repeating.ts';
+import type { PageLayout, PayloadTemplate } from './repeating.ts';
 import {
   type Component,
   type Compound,
@@ -295,11 +295,9 @@ export class SeriesTable {
   /** What the next page is compared with and patched into; null where the full functions must run. */
   layout: PageLayout | null = null;
   template: PayloadTemplate | null = null;
-  packed: PackedTemplate | null = null;
   /** How many pages in a row did not repeat the one before. */
   layoutMisses = 0;
   templateMisses = 0;
-  packedMisses = 0;
 
   // Sparse, of this page only.
   readonly exemplars: Map<number, Exemplar> = new Map();
@@ -397,4 +395,4 @@ export const ROW_FLAG = {
   restored: 16,
 } as const;
 
-export type { Batch, BatchPart, PackedBatch, PackedPart, SampleCount, Signal } from './batch.ts';
+export type { Batch, BatchPart, SampleCount, Signal } from './batch.ts';

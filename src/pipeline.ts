@@ -17,7 +17,7 @@ import { makeRoomForReads } from './lib/heap-growth.ts';
 import type { Logger } from './lib/log.ts';
 import { Serial } from './lib/serial.ts';
 import type { Throttle } from './lib/throttle.ts';
-import type { Batch, PackedBatch, Page, PageReport, ScrapeTime, SeriesTable } from './model.ts';
+import type { Batch, Page, PageReport, ScrapeTime, SeriesTable } from './model.ts';
 import { inTurns } from './pipeline/collect/in-turns.ts';
 import type { Schedule } from './pipeline/collect/schedule.ts';
 import type { Scraper, ScrapeResult } from './pipeline/collect/scrape.ts';
@@ -26,7 +26,8 @@ import { Replay } from './pipeline/decode/replay.ts';
 import { derive, type DeriveReport, type ScrapeOutcome } from './pipeline/derive/derive.ts';
 import type { DeriveOptions } from './pipeline/derive/options.ts';
 import { saveState, stateEntries, type StateBlobs } from './pipeline/derive/state.ts';
-import { encodePage, type EncodePageOptions } from './pipeline/encode/encode-page.ts';
+import { encodePage } from './pipeline/encode/encode-page.ts';
+import type { EncodeOptions } from './pipeline/encode/encode.ts';
 import { WireWriter } from './pipeline/encode/wire.ts';
 import { Gather } from './pipeline/queue/gather.ts';
 import type { Queue } from './pipeline/queue/queue.ts';
@@ -40,12 +41,13 @@ const TURN_MS = 10;
 const GATHER_MS = 500;
 
 /** How one target's pages are translated; the table is its memory between pages. */
-export interface Translation extends EncodePageOptions {
+export interface Translation {
   readonly table: SeriesTable;
   /** Whether what it knows is kept for the next process. */
   readonly isKept: boolean;
   readonly limits: PageLimits;
   readonly derive: DeriveOptions;
+  readonly encode: EncodeOptions;
 }
 
 /** One page on its way through: what was read, what it meant, what is to be sent. */
@@ -55,8 +57,8 @@ export interface Translated {
   /** How the page was read: as a whole, or only where it differs from the one before. */
   readonly path: 'full' | 'repeating' | null;
   readonly derived: DeriveReport;
-  /** Its bytes are the writer's or the packer's memory, or the table's: valid until the next page. */
-  readonly batch: Batch | PackedBatch;
+  /** Its bytes are the writer's memory or the table's: valid until the next page. */
+  readonly batch: Batch;
   /** What the next process must know once this batch is queued; null where nothing is kept. */
   readonly state: StateBlobs | null;
 }
@@ -94,7 +96,7 @@ export function* translate(
     reason,
   };
   const derived = yield* derive(table, outcome, translation.derive);
-  const batch = yield* encodePage(table, translation, writer, startedAtMs);
+  const batch = yield* encodePage(table, translation.encode, writer, startedAtMs);
   const state = translation.isKept ? yield* saveState(table) : null;
   return { page, path, derived, batch, state };
 }

@@ -2,7 +2,6 @@
 
 import { parseDuration } from '../config/units.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
-import { payloadOf } from '../pipeline/queue/packed-rows.ts';
 import { defaultConfig, readPageFile, requireFiles, tellProblems } from './page-files.ts';
 import { translatePages } from './show-pages.ts';
 import { readArgs, usageError, type VerbContext } from './verb.ts';
@@ -40,7 +39,7 @@ export function showEncode(context: VerbContext): Promise<number> {
   let exitCode = 0;
   let index = 0;
   for (const { translated } of translatePages(pages, options)) {
-    context.out.line(otlpJson('metrics', payloadOf(translated.batch)));
+    context.out.line(otlpJson('metrics', translated.batch.payload));
     const file = words[index++] ?? '';
     const problems = translated.page?.problems ?? [];
     tellProblems(context.err, file, problems);

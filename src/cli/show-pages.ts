@@ -65,7 +65,6 @@ function translationOf(config: Config, ids: readonly string[]): Translation {
         return { name: id, id, attributes: {}, server: null };
       },
     },
-    packing: null,
   };
 }
 

@@ -1,18 +1,13 @@
 // The repeating functions (replay, patch) and the full ones give the same bytes, whatever the sequence of pages. Where
 // bounds and quantiles come and go, what is sent is compared with the page, too: two wrongs could be equal.
 
-import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createCatalogLookup } from '../../src/catalog/lookup.ts';
 import { defaultConfig } from '../../src/cli/page-files.ts';
-import { finish } from '../../src/lib/deflate/crc.ts';
-import { type PackedPart, SeriesTable } from '../../src/model.ts';
+import { SeriesTable } from '../../src/model.ts';
 import { deriveOptions } from '../../src/pipeline/derive/options.ts';
-import type { Packing } from '../../src/pipeline/encode/packed-template.ts';
-import { Packer } from '../../src/pipeline/encode/packer.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
-import { payloadOf } from '../../src/pipeline/queue/packed-rows.ts';
 import { translate, type Translated, type Translation } from '../../src/pipeline.ts';
 import { at, Target } from '../support/target.ts';
 
@@ -25,8 +20,6 @@ const NAMES = [
 ];
 const SERVICES = ['a', 'b'];
 const SERVERS = ['s1', 's2'];
-/** Pages as small as these are larger packed than by zlib. */
-const packing: Packing = { packer: new Packer(), partBytesMax: 1e6, ratioMax: Infinity };
 const KINDS = ['gone', 'swap', 'bad', 'twice', 'retype', 'frozen', 'cut', 'fail'] as const;
 
 /** One series of the generated world, and how its line is written on a page. */
@@ -96,7 +89,7 @@ function valueText(value: number): string {
   return value === Infinity ? '+Inf' : value === -Infinity ? '-Inf' : String(value);
 }
 
-function newTranslation(packing: Packing | null): Translation {
+function newTranslation(): Translation {
   const config = defaultConfig();
   const configured = new Map([
     ['a', 0],
@@ -118,13 +111,7 @@ function newTranslation(packing: Packing | null): Translation {
         server: null,
       }),
     },
-    packing,
   };
-}
-
-function expectChecksum(part: PackedPart, payload: Buffer): void {
-  const bytes = payload.subarray(part.offset, part.offset + part.length);
-  expect(finish(part.register, part.length)).toBe(crc32(bytes));
 }
 
 function translateNow(
@@ -155,12 +142,11 @@ function translateNow(
 test('a repeated page gives the bytes that the full functions give', () => {
   let patchedCount = 0;
   let replayedCount = 0;
-  let packedCount = 0;
   const pages = fc.array(change, { minLength: 3, maxLength: 12 });
   fc.assert(
-    fc.property(pages, fc.boolean(), fc.boolean(), (changes, isTimed, isPacking) => {
-      const full = newTranslation(null);
-      const repeating = newTranslation(isPacking ? packing : null);
+    fc.property(pages, fc.boolean(), (changes, isTimed) => {
+      const full = newTranslation();
+      const repeating = newTranslation();
       const writers = [new WireWriter(), new WireWriter()] as const;
       let text = '';
       for (const [index, page] of changes.entries()) {
@@ -169,15 +155,12 @@ test('a repeated page gives the bytes that the full functions give', () => {
         full.table.layout = null;
         full.table.template = null;
         const sent = page.kind === 'fail' ? null : text;
-        const { template, packed, layout } = repeating.table;
+        const { template, layout } = repeating.table;
         const expected = translateNow(full, sent, atMs, writers[0]);
         const actual = translateNow(repeating, sent, atMs, writers[1]);
-        const payload = payloadOf(expected.batch);
-        expect(payloadOf(actual.batch).equals(payload)).toBe(true);
+        const payload = expected.batch.payload;
+        expect(actual.batch.payload.equals(payload)).toBe(true);
         expect(actual.batch.parts).toMatchObject(expected.batch.parts);
-        if ('packed' in actual.batch)
-          for (const part of actual.batch.parts) expectChecksum(part, payload);
-        if (packed !== null && repeating.table.packed === packed) packedCount++;
         expect(actual.derived).toEqual(expected.derived);
         expect(actual.page).toEqual(expected.page);
         if (template !== null && repeating.table.template === template) patchedCount++;
@@ -189,7 +172,6 @@ test('a repeated page gives the bytes that the full functions give', () => {
   // A property over paths that were never taken would say nothing.
   expect(patchedCount).toBeGreaterThan(RUNS / 10);
   expect(replayedCount).toBeGreaterThan(RUNS / 10);
-  expect(packedCount).toBeGreaterThan(RUNS / 10);
 });
 
 /** What the distributions of the second world have as bounds (the last one is +Inf) or quantiles. */

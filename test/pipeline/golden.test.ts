@@ -3,7 +3,6 @@
 // holds. case.yaml says what is shown, and whatever of the configuration differs from the defaults. After a change
 // on purpose: `npx vitest run --project unit test/pipeline/golden.test.ts -u`, then read the difference.
 import { spawnSync } from 'node:child_process';
-import { payloadOf } from '../../src/pipeline/queue/packed-rows.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -62,7 +61,7 @@ function runPages(
       ? target.fail(seconds, page.toString().trim())
       : target.page(seconds, page);
     const title = `${file} at ${new Date(T0 + seconds * 1000).toISOString().slice(11, 19)}`;
-    return { title, seen, payload: Buffer.from(payloadOf(seen.translated.batch)) };
+    return { title, seen, payload: Buffer.from(seen.translated.batch.payload) };
   });
 }
 

@@ -5,7 +5,6 @@
 //   gauge threads{} 7 @60                            no start
 //   histogram h{} count=3 sum=1.5 le1:1 inf:2 @60    `stale` instead of numbers for a marker
 import { createCatalogLookup } from '../../src/catalog/lookup.ts';
-import { payloadOf } from '../../src/pipeline/queue/packed-rows.ts';
 import { defaultConfig } from '../../src/cli/page-files.ts';
 import type { Config, MetricsConfig } from '../../src/config/config.ts';
 import { type ExpositionFormat, SeriesTable } from '../../src/model.ts';
@@ -13,8 +12,6 @@ import type { OtherShards } from '../../src/pipeline/collect/targets.ts';
 import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
 import { deriveOptions } from '../../src/pipeline/derive/options.ts';
 import type { ResourceIdentity } from '../../src/pipeline/encode/identity.ts';
-import type { Packing } from '../../src/pipeline/encode/packed-template.ts';
-import { Packer } from '../../src/pipeline/encode/packer.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
 import { type Scraped, translate, type Translated, type Translation } from '../../src/pipeline.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
@@ -31,8 +28,6 @@ export interface TargetOptions {
   readonly unconfigured?: Config['unconfiguredServices'];
   readonly identity?: Partial<ResourceIdentity>;
   readonly otherShards?: OtherShards;
-  /** null: nothing is packed. By default everything is that can be, though it were larger. */
-  readonly packing?: Partial<Packing> | null;
 }
 
 /** The clocks of a scrape, where they are not all at the scrape's time; seconds after T0. */
@@ -83,10 +78,6 @@ export class Target {
           return { name: id, id, attributes: {}, server: null, ...options.identity };
         },
       },
-      packing:
-        options.packing === null
-          ? null
-          : { packer: new Packer(), partBytesMax: 2 ** 22, ratioMax: Infinity, ...options.packing },
     };
   }
 
@@ -109,7 +100,7 @@ export class Target {
     let step = steps.next();
     while (step.done !== true) step = steps.next();
     const translated = step.value;
-    const all = otlpPoints(oracleDecodeMetrics(payloadOf(translated.batch)));
+    const all = otlpPoints(oracleDecodeMetrics(translated.batch.payload));
     const points = all.filter(({ metric }) => !OWN.test(metric));
     const reads: Record<string, number> = {};
     for (const { fate, count } of translated.derived.reads)

@@ -2,10 +2,9 @@
 // batches as their targets finish. Out: one commit for all that came within the waiting time, and another for
 // what came later: a slow target does not hold the others back. What is gathered stays within bounds.
 
-import type { BodyBufferPool } from '../../lib/body-buffer.ts';
+import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Batch, PackedBatch, SampleCount } from '../../model.ts';
-import { GatheredBatches } from './gathered.ts';
+import type { Batch, BatchPart, SampleCount } from '../../model.ts';
 import type { Commit, CommitOutcome, Queue } from './queue.ts';
 
 /** A payload of this size is a request by itself: it is committed as it stands. */
@@ -15,7 +14,7 @@ const GATHERED_BYTES_MAX = 16 * 1024 * 1024;
 
 /** What one target's page adds to a tick. */
 export interface Gathered {
-  readonly batch: Batch | PackedBatch;
+  readonly batch: Batch;
   readonly reads: readonly SampleCount[];
   /** What must be stored together with the batch. */
   readonly state: Commit['state'];
@@ -34,7 +33,10 @@ export class Gather {
   readonly #queue: Queue;
   readonly #options: GatherOptions;
   readonly #ended = new AbortController();
-  #batches: GatheredBatches | null = null;
+  /** Payloads back to back, in memory that is lent: fresh large buffers would cost more in garbage collections. */
+  #payload: BodyBuffer | null = null;
+  #parts: BatchPart[] = [];
+  #madeAtMs = 0;
   #reads: SampleCount[] = [];
   #state: Commit['state'][number][] = [];
   #timed: Promise<void> | null = null;
@@ -49,14 +51,17 @@ export class Gather {
    * payload may change: it has been copied, or was large and is committed.
    */
   async add({ batch, reads, state }: Gathered): Promise<void> {
-    const { length } = 'packed' in batch ? batch.packed : batch.payload;
+    const { length } = batch.payload;
     if (length >= WHOLE_BYTES) {
       await this.#store({ batches: [batch], reads, state });
       return;
     }
-    if ((this.#batches?.bytes ?? 0) + length > GATHERED_BYTES_MAX) await this.#commit();
-    this.#batches ??= new GatheredBatches(this.#options.buffers);
-    this.#batches.add(batch);
+    if ((this.#payload?.usedBytes ?? 0) + length > GATHERED_BYTES_MAX) await this.#commit();
+    this.#payload ??= this.#options.buffers.take();
+    const before = this.#payload.usedBytes;
+    for (const part of batch.parts) this.#parts.push({ ...part, offset: part.offset + before });
+    this.#payload.append(batch.payload);
+    this.#madeAtMs = batch.madeAtMs;
     this.#reads.push(...reads);
     this.#state.push(...state);
     this.#timed ??= this.#flushLater();
@@ -77,14 +82,17 @@ export class Gather {
   }
 
   async #commit(): Promise<void> {
-    const batches = this.#batches;
-    if (batches === null) return;
-    const commit = { batches: batches.batches(), state: this.#state, reads: this.#reads };
-    this.#batches = null;
+    const [payload, parts, reads, state] = [this.#payload, this.#parts, this.#reads, this.#state];
+    if (payload === null) return;
+    this.#payload = null;
+    this.#parts = [];
     this.#reads = [];
     this.#state = [];
-    await this.#store(commit);
-    batches.release();
+    const { bytes } = payload;
+    const batch: Batch = { signal: 'metrics', payload: bytes, parts, madeAtMs: this.#madeAtMs };
+    await this.#store({ batches: parts.length > 0 ? [batch] : [], reads, state });
+    payload.clear();
+    this.#options.buffers.give(payload);
   }
 
   async #store(commit: Commit): Promise<void> {

@@ -8,7 +8,7 @@ import type { QueueConfig } from '../../config/config.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Batch, BatchPart, PackedBatch, SampleCount, Signal } from '../../model.ts';
+import type { Batch, BatchPart, SampleCount, Signal } from '../../model.ts';
 import type { Account } from './account.ts';
 
 /** How a row's body is compressed, as Content-Encoding names it. */
@@ -41,7 +41,7 @@ export interface QueueRow {
  * compressed off the main thread: they must not change until the commit has ended.
  */
 export interface Commit {
-  readonly batches: readonly (Batch | PackedBatch)[];
+  readonly batches: readonly Batch[];
   /** Blobs by kind and key (start times per target, log cursors per partition); null deletes one. */
   readonly state: readonly {
     readonly kind: string;

@@ -3,9 +3,8 @@
 // each row knows which bytes belong to which service.
 
 import { bug } from '../../errors.ts';
-import type { Batch, BatchPart, PackedBatch } from '../../model.ts';
+import type { Batch, BatchPart } from '../../model.ts';
 import { compress } from './compression.ts';
-import { makePackedRows } from './packed-rows.ts';
 import type { CommitOutcome, Encoding, QueueOptions, QueueRow, QueueStats } from './queue.ts';
 import { countPoints, splitRequest } from './split.ts';
 
@@ -24,12 +23,11 @@ const PART_BYTES = 48;
 
 /** The rows of a batch, in order; [] for a batch without points. The payload must not change meanwhile. */
 export async function makeRows(
-  batch: Batch | PackedBatch,
+  batch: Batch,
   compression: QueueOptions['compression'],
   maxRequestBytes: QueueOptions['maxRequestBytes'],
 ): Promise<readonly NewRow[]> {
   const maxBytes = maxRequestBytes[batch.signal];
-  if ('packed' in batch) return makePackedRows(batch, maxBytes);
   const rows = packSlices(cutBatch(batch, maxBytes), maxBytes);
   return await Promise.all(rows.map(slices => makeRow(batch, compression[batch.signal], slices)));
 }

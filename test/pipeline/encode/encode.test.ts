@@ -1,6 +1,5 @@
 // The request as a whole: envelopes, parts, metadata, the order of points.
 import { describe, expect, test } from 'vitest';
-import { payloadOf } from '../../../src/pipeline/queue/packed-rows.ts';
 import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { otlpPoints } from '../../support/otlp-points.ts';
@@ -29,7 +28,7 @@ function encoded(options: TargetOptions = {}): {
   payload: Buffer;
 } {
   const seen = new Target({ services: ['a', 'b'], ...options }).page(60, PAGE);
-  const payload = payloadOf(seen.translated.batch);
+  const payload = seen.translated.batch.payload;
   return { seen, request: oracleDecodeMetrics(payload), payload };
 }
 
@@ -100,7 +99,7 @@ describe('a request', () => {
       'otel_scope_name="lib",otel_scope_version="1.2",otel_scope_schema_url="u",otel_scope_color="red"';
     const { translated } = new Target().page(60, `x{${labels}} 1\n`);
     const [scoped] =
-      oracleDecodeMetrics(payloadOf(translated.batch)).resourceMetrics?.[0]?.scopeMetrics ?? [];
+      oracleDecodeMetrics(translated.batch.payload).resourceMetrics?.[0]?.scopeMetrics ?? [];
     expect(scoped?.scope).toEqual({
       name: 'lib',
       version: '1.2',
@@ -114,7 +113,7 @@ describe('a request', () => {
     target.page(60, 'x 1 1000\n');
     const { translated, points } = target.page(120, 'x 1 1000\n');
     expect(points).toEqual([]);
-    const { resourceMetrics = [] } = oracleDecodeMetrics(payloadOf(translated.batch));
+    const { resourceMetrics = [] } = oracleDecodeMetrics(translated.batch.payload);
     expect(resourceMetrics).toHaveLength(1);
     expect(resourceMetrics[0]?.scopeMetrics?.[0]?.metrics).toHaveLength(6);
   });

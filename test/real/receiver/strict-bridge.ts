@@ -2,7 +2,6 @@
 // and encode of one target, read back by the independent decoder. All that the comparison needs of a step is here.
 
 import { stringify } from 'yaml';
-import { payloadOf } from '../../../src/pipeline/queue/packed-rows.ts';
 import type { MetricsConfig } from '../../../src/config/config.ts';
 import { parseConfig } from '../../../src/config/load.ts';
 import { recognize } from '../../../src/pipeline/collect/recognize.ts';
@@ -52,7 +51,7 @@ export function compareSequence(sequence: Sequence, scrapes: ReceiverScrapes): C
   return (scrapes.bySequence.get(sequence.name) ?? []).map((scrape, index) => {
     const [oursBefore, theirsBefore] = [new Map(before.ours), new Map(before.theirs)];
     const { seen, format } = feed(target, scrape);
-    const ours = comparablePoints(oracleDecodeMetrics(payloadOf(seen.translated.batch)));
+    const ours = comparablePoints(oracleDecodeMetrics(seen.translated.batch.payload));
     const { answer, timeMs, points: theirs } = scrape;
     for (const point of ours) before.ours.set(seriesOf(point), point);
     for (const point of theirs) before.theirs.set(seriesOf(point), point);
