@@ -1,6 +1,8 @@
 // What `check --probe` does: one scrape of each target, translated but not sent, and one empty request to each
 // endpoint of the back end.
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { driftOf } from '../catalog/drift.ts';
 import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
@@ -12,7 +14,8 @@ import { FATE, type Signal } from '../model.ts';
 import { Scraper } from '../pipeline/collect/scrape.ts';
 import { planTargets } from '../pipeline/collect/targets.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
-import { openTransport } from '../pipeline/send/open-senders.ts';
+import { QueueView } from '../pipeline/queue/queue-view.ts';
+import { openTransport, rememberedCompression } from '../pipeline/send/open-senders.ts';
 import { translate, type Translation } from '../pipeline.ts';
 import { ServiceClients } from '../service/clients.ts';
 import { translationOf } from '../daemon-targets.ts';
@@ -154,9 +157,32 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
     const isAccepted = result.kind === 'accepted';
     const told = isAccepted ? 'accepts' : `does not accept (${result.kind}): ${result.reason}`;
     context.out.line(`back end ${signal} ${new URL(endpoint).origin}: ${told}`);
+    const compression = compressionLine(signal, endpoint, settings, config);
+    if (compression !== null) context.out.line(`  ${compression}`);
     isGood &&= isAccepted;
   }
   return isGood;
+}
+
+/** How `compression: auto` has decided so far, as the queue remembers it; null where another setting decides. */
+function compressionLine(
+  signal: Signal,
+  endpoint: string,
+  settings: OtlpSignalConfig,
+  { queue: { directory } }: Config,
+): string | null {
+  if (settings.compression !== 'auto' || settings.protocol === 'grpc') return null;
+  const untried = 'compression: gzip; zstd is tried once the back end has accepted gzip';
+  if (directory === null || !existsSync(join(directory, 'queue.sqlite'))) return untried;
+  const view = QueueView.open(directory);
+  try {
+    const known = rememberedCompression(signal, endpoint, settings, view);
+    if (known === null) return untried;
+    const since = known.sinceMs === null ? '' : ` since ${new Date(known.sinceMs).toISOString()}`;
+    return `compression: ${known.encoding}${since}: ${printableLine(known.reason)}`;
+  } finally {
+    view.close();
+  }
 }
 
 function indent(text: string): string {

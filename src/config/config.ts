@@ -189,7 +189,7 @@ export interface OtlpConfig {
 /** What the standard variables allow to differ per signal. */
 export interface OtlpSignalConfig {
   readonly protocol: 'http/protobuf' | 'http/json' | 'grpc';
-  readonly compression: 'gzip' | 'zstd' | 'none';
+  readonly compression: 'auto' | 'gzip' | 'zstd' | 'none';
   /** Values may be secrets. */
   readonly headers: Readonly<Record<string, Secret>>;
   readonly timeoutMs: number;

@@ -108,7 +108,7 @@ export const DEFAULTS = {
     metrics_endpoint: null,
     logs_endpoint: null,
     protocol: 'http/protobuf',
-    compression: 'gzip',
+    compression: 'auto',
     headers: {},
     timeout: '10s',
     concurrency: 1,

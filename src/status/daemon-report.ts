@@ -1,15 +1,17 @@
 // Makes the StatusReport of a running daemon: what its parts know of themselves, put together when somebody asks.
 
-import type { Config } from '../config/config.ts';
+import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Clock } from '../lib/clock.ts';
 import { programVersion } from '../lib/version.ts';
 import { FATE_NAMES, type Family, FATE, type SeriesTable, type Signal } from '../model.ts';
+import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
 import type { Reload } from '../supervisor.ts';
 import { accountReport } from './account-report.ts';
 import { backupsReport } from './backups-report.ts';
 import { logsReport } from './logs-report.ts';
 import {
+  type CompressionReport,
   SET_ASIDE_SHOWN_MAX,
   type QueueReport,
   type SenderReport,
@@ -153,7 +155,7 @@ function queueReports(daemon: Daemon): readonly QueueReport[] {
 function senderReports(daemon: Daemon): readonly SenderReport[] {
   return daemon.senders
     .filter(({ signal }) => isUsed(daemon.config, signal))
-    .map(({ signal, endpoint, sender }) => {
+    .map(({ signal, endpoint, sender, compression }) => {
       const status = sender.status();
       return {
         signal,
@@ -163,8 +165,20 @@ function senderReports(daemon: Daemon): readonly SenderReport[] {
         lastErrorAt: orNull(status.lastErrorAtMs),
         lastAcceptedAt: orNull(status.lastAcceptedAtMs),
         nextAttemptAt: orNull(status.nextAttemptAtMs),
+        compression: compressionReport(daemon.config.otlp[signal], compression?.status() ?? null),
       };
     });
+}
+
+function compressionReport(
+  { compression, protocol }: OtlpSignalConfig,
+  status: CompressionStatus | null,
+): CompressionReport {
+  if (status !== null)
+    return { encoding: status.encoding, since: orNull(status.sinceMs), reason: status.reason };
+  if (compression !== 'auto')
+    return { encoding: compression, since: null, reason: 'otlp.compression says so' };
+  return { encoding: 'gzip', since: null, reason: `${protocol} knows no zstd` };
 }
 
 async function setAsideReports(daemon: Daemon): Promise<StatusReport['setAside']> {

@@ -138,6 +138,7 @@ export function backEndSection(report: StatusReport): Html {
     { title: 'Waiting', isNumber: true },
     { title: 'Oldest' },
     { title: 'Queue' },
+    { title: 'Compression' },
     { title: 'Last error' },
   ];
   const rows = table(columns, report.senders, sender => {
@@ -157,12 +158,14 @@ function senderRow(
     lastError === null
       ? html`<span class="faint">none</span>`
       : html`${lastError}<small>${age(report, sender.lastErrorAt)}</small>`;
+  const { encoding, since, reason } = sender.compression;
+  const compression = html`${encoding}<small>${reason}${since === null ? '' : html`, ${age(report, since)}`}</small>`;
   return html`<tr><th scope="row">${signal}<code class="faint">${endpoint}</code></th>
 <td>${badge(SENDER_TONES[state], state)}</td>
 <td>${age(report, sender.lastAcceptedAt)}</td><td>${age(report, sender.nextAttemptAt)}</td>
 <td class="n">${formatCount(queue?.points ?? 0)}<small>in ${formatCount(queue?.rows ?? 0)} requests</small></td>
 <td>${age(report, queue?.oldestAt ?? null)}</td><td>${queue === undefined ? '–' : fill(queue)}</td>
-<td class="text">${error}</td></tr>
+<td>${compression}</td><td class="text">${error}</td></tr>
 `;
 }
 

@@ -5,6 +5,7 @@
 
 import type { FamilyDrift } from '../catalog/drift.ts';
 import type { Family, Signal } from '../model.ts';
+import type { Encoding } from '../pipeline/queue/queue.ts';
 import type { TimelineSlot } from './timeline.ts';
 
 export interface StatusReport {
@@ -144,6 +145,15 @@ export interface SenderReport {
   readonly lastErrorAt: string | null;
   readonly lastAcceptedAt: string | null;
   readonly nextAttemptAt: string | null;
+  readonly compression: CompressionReport;
+}
+
+/** How requests are compressed, since when, and why. */
+export interface CompressionReport {
+  readonly encoding: Encoding;
+  /** null: since the start. */
+  readonly since: string | null;
+  readonly reason: string;
 }
 
 export interface SetAsideReport {

@@ -141,6 +141,7 @@ export function sampleSender(changes: Partial<SenderReport> = {}): SenderReport 
     lastErrorAt: null,
     lastAcceptedAt: secondsAgo(20),
     nextAttemptAt: null,
+    compression: { encoding: 'zstd', since: secondsAgo(3600), reason: 'the back end has taken it' },
     ...changes,
   };
 }

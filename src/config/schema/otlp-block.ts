@@ -53,9 +53,11 @@ export const otlpBlock: z.ZodType<OtlpKeys> = block({
   protocol: choice(['http/protobuf', 'http/json', 'grpc'])
     .prefault(defaults.protocol)
     .describe('Form of what is sent.'),
-  compression: choice(['gzip', 'zstd', 'none'])
+  compression: choice(['auto', 'gzip', 'zstd', 'none'])
     .prefault(defaults.compression)
-    .describe('How requests are packed. gRPC knows gzip and none.'),
+    .describe(
+      'How requests are compressed. auto: zstd where the back end has shown that it takes it, else gzip. gRPC knows gzip and none.',
+    ),
   headers: headers()
     .prefault(defaults.headers)
     .describe('Request headers, for example for authorization. Their values are kept secret.'),

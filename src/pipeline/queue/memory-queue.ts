@@ -9,6 +9,7 @@ import { QueueMeter, type EvictionReason } from './queue-meter.ts';
 import type {
   Commit,
   CommitOutcome,
+  Encoding,
   Queue,
   QueueOptions,
   QueueRow,
@@ -42,11 +43,13 @@ export class MemoryQueue implements Queue {
   readonly #listeners = new Set<() => void>();
   readonly #commits = new Serial();
   #lastId = 0;
+  #compression: Readonly<Record<Signal, Encoding>>;
   #isClosed = false;
 
   constructor(options: QueueOptions) {
     const { metrics, logs } = options.config;
     this.#options = options;
+    this.#compression = options.compression;
     this.#meter = new QueueMeter(options);
     this.#ages = new AgeClock(options.clock);
     this.#shelves = {
@@ -135,6 +138,10 @@ export class MemoryQueue implements Queue {
     return [];
   }
 
+  compressAs(signal: Signal, encoding: Encoding): void {
+    this.#compression = { ...this.#compression, [signal]: encoding };
+  }
+
   onCommit(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -148,11 +155,11 @@ export class MemoryQueue implements Queue {
   async #commit(commit: Commit): Promise<CommitOutcome> {
     if (this.#isClosed)
       return { kind: 'failed', message: 'cannot store a batch: the queue is closed' };
-    const { compression, maxRequestBytes } = this.#options;
+    const { maxRequestBytes } = this.#options;
     const rows: NewRow[] = [];
     for (const batch of commit.batches) {
       const madeAtMs = this.#ages.timeOf(batch.madeAtMs);
-      for (const row of await makeRows(batch, compression, maxRequestBytes))
+      for (const row of await makeRows(batch, this.#compression, maxRequestBytes))
         rows.push({ ...row, madeAtMs });
     }
     return logsWithoutRoom(rows, this.#shelves.logs) ?? this.#store(commit, rows);

@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import { MemoryQueue } from './memory-queue.ts';
-import type { Queue, QueueOptions } from './queue.ts';
+import type { Encoding, Queue, QueueOptions } from './queue.ts';
 import { SqliteQueue } from './sqlite-queue.ts';
 
 export interface OpenQueueOptions {
@@ -28,7 +28,7 @@ export function openQueue(options: OpenQueueOptions): Promise<Queue> {
       metrics: maxRowBytes(otlp.maxRequestBytes, otlp.metrics),
       logs: maxRowBytes(otlp.maxRequestBytes, otlp.logs),
     },
-    compression: { metrics: otlp.metrics.compression, logs: otlp.logs.compression },
+    compression: { metrics: firstEncoding(otlp.metrics), logs: firstEncoding(otlp.logs) },
     clock,
     counters,
     logger,
@@ -41,6 +41,11 @@ export function openQueue(options: OpenQueueOptions): Promise<Queue> {
         : SqliteQueue.open(queueOptions, directory),
     ),
   );
+}
+
+/** With `auto` the sender says otherwise once it knows more. */
+function firstEncoding({ compression }: OtlpSignalConfig): Encoding {
+  return compression === 'auto' ? 'gzip' : compression;
 }
 
 function maxRowBytes(maxRequestBytes: number, { protocol }: OtlpSignalConfig): number {

@@ -61,6 +61,12 @@ export class QueueView {
     return account;
   }
 
+  /** A blob that was committed with the rows; null where there is none, or it is damaged. */
+  state(kind: string, key: string): Buffer | null {
+    const blob = this.#read(() => this.#file.readState(kind, key));
+    return blob === 'damaged' ? null : (blob ?? null);
+  }
+
   /** What was set aside last, newest first. */
   setAside(count: number): readonly SetAside[] {
     return this.#read(() => this.#file.setAside(count));

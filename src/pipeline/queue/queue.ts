@@ -19,6 +19,7 @@ export interface QueueOptions {
   readonly config: QueueConfig;
   /** From `otlp.max_request`: no row is larger uncompressed, unless a single point is. */
   readonly maxRequestBytes: Readonly<Record<Signal, number>>;
+  /** What rows are compressed with at first. */
   readonly compression: Readonly<Record<Signal, Encoding>>;
   readonly clock: Clock;
   readonly counters: Counters;
@@ -121,6 +122,8 @@ export interface Queue {
   readSetAside(count: number): Promise<readonly SetAside[]>;
   readState(kind: string, key: string): Promise<Buffer | null>;
   stats(signal: Signal): QueueStats;
+  /** From now on new rows of the signal are stored like this: as the back end takes them. */
+  compressAs(signal: Signal, encoding: Encoding): void;
   /** Why the last commit was not simply stored: a disk that is full or fails; null when it was. */
   trouble(): string | null;
   /** Names of damaged files in the queue's directory that were put aside and wait for a look; they are never deleted. */

@@ -2,6 +2,7 @@
 // possible and within one service only where it alone is larger; then compressed. Points keep their order and
 // each row knows which bytes belong to which service.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bug } from '../../errors.ts';
 import type { Batch, BatchPart } from '../../model.ts';
 import { compress } from './compression.ts';
@@ -29,7 +30,14 @@ export async function makeRows(
 ): Promise<readonly NewRow[]> {
   const maxBytes = maxRequestBytes[batch.signal];
   const rows = packSlices(cutBatch(batch, maxBytes), maxBytes);
-  return await Promise.all(rows.map(slices => makeRow(batch, compression[batch.signal], slices)));
+  const encoding = compression[batch.signal];
+  const made: Promise<NewRow>[] = [];
+  for (const slices of rows) {
+    // What the main thread compresses must not hold the event loop for all rows together.
+    if (encoding === 'zstd' && made.length > 0) await nextTurn();
+    made.push(makeRow(batch, encoding, slices));
+  }
+  return await Promise.all(made);
 }
 
 /** What a row counts against the queue's limit. */

@@ -18,6 +18,7 @@ import { QueueMeter, type StorageOperation } from './queue-meter.ts';
 import type {
   Commit,
   CommitOutcome,
+  Encoding,
   Queue,
   QueueOptions,
   QueueRow,
@@ -65,11 +66,13 @@ export class SqliteQueue implements Queue {
   #lastId: number;
   /** See `trouble()`. */
   #trouble: string | null = null;
+  #compression: Readonly<Record<Signal, Encoding>>;
   #isClosed = false;
 
   private constructor(options: QueueOptions, parts: { meter: QueueMeter; storage: Storage }) {
     const { meter, storage } = parts;
     this.#options = options;
+    this.#compression = options.compression;
     this.#meter = meter;
     this.#storage = storage;
     this.#tallies = new Tallies(options.config, this.account, meter);
@@ -191,6 +194,10 @@ export class SqliteQueue implements Queue {
     return this.#storage.corruptFiles();
   }
 
+  compressAs(signal: Signal, encoding: Encoding): void {
+    this.#compression = { ...this.#compression, [signal]: encoding };
+  }
+
   onCommit(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -230,11 +237,11 @@ export class SqliteQueue implements Queue {
 
   /** The rows of a commit with ids that no row has had before. */
   async #makeRows({ batches }: Commit): Promise<readonly QueueRow[]> {
-    const { compression, maxRequestBytes } = this.#options;
+    const { maxRequestBytes } = this.#options;
     const rows: QueueRow[] = [];
     for (const batch of batches) {
       const madeAtMs = this.#ages.timeOf(batch.madeAtMs);
-      for (const row of await makeRows(batch, compression, maxRequestBytes))
+      for (const row of await makeRows(batch, this.#compression, maxRequestBytes))
         rows.push({ ...row, id: ++this.#lastId, madeAtMs });
     }
     return rows;

@@ -59,6 +59,19 @@ export function readPartialSuccess(
   return { rejected: countOf(rejected), message: textOf(message) };
 }
 
+/** Whether the body of a 200 is what OTLP answers to an export; an empty one is, in protobuf. */
+export function isExportResponse(
+  contentType: string | undefined,
+  requestFormat: BodyFormat,
+  body: Buffer | null,
+): boolean {
+  if (body === null) return false;
+  const format = bodyFormat(contentType) ?? (contentType === undefined ? requestFormat : undefined);
+  if (format === 'protobuf') return readProtobuf(body, readPartialSuccessMessage) !== undefined;
+  if (format === 'json') return body.length === 0 || parsesAsObject(body.toString('utf8'));
+  return body.length === 0;
+}
+
 /** The message of an answer that is no success: of google.rpc.Status, or what else the body says in words. */
 export function readErrorMessage(format: BodyFormat | undefined, body: Buffer): string {
   if (format === 'html') return '';
@@ -131,6 +144,15 @@ function countOf(value: unknown): number {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
+}
+
+function parsesAsObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> {

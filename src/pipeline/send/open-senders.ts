@@ -8,10 +8,14 @@ import type { Logger } from '../../lib/log.ts';
 import { programVersion } from '../../lib/version.ts';
 import type { Signal } from '../../model.ts';
 import type { Queue } from '../queue/queue.ts';
+import { AutoCompression, type CompressionStatus, recall, retain } from './auto-compression.ts';
 import { OtlpHttp } from './otlp-http.ts';
 import { SendMeter } from './send-meter.ts';
 import { Sender } from './sender.ts';
 import type { Transport } from './transport.ts';
+
+/** What `auto` has learned is kept beside the rows under this kind, by signal. */
+const COMPRESSION_STATE = 'compression';
 
 export interface SendersOptions {
   readonly config: Config;
@@ -26,6 +30,8 @@ export interface OpenSender {
   readonly signal: Signal;
   readonly endpoint: string;
   readonly sender: Sender;
+  /** How `otlp.compression: auto` has decided; null with another setting. */
+  readonly compression: AutoCompression | null;
 }
 
 /** Senders for both signals, not started yet. */
@@ -45,12 +51,55 @@ async function openSender(
 ): Promise<OpenSender> {
   const { config, queue, clock, counters, logger } = options;
   const { concurrency } = config.otlp;
-  const transport = await openTransport(endpoint, settings, { config, concurrency, clock });
   const shown = shownEndpoint(endpoint);
+  const compression = await openCompression(signal, shown, settings, options);
+  const transport = await openTransport(endpoint, settings, {
+    config,
+    concurrency,
+    clock,
+    compression,
+  });
   const meter = new SendMeter({ signal, endpoint: shown, counters, clock, logger });
   const random = Math.random;
   const sender = new Sender({ signal, queue, transport, meter, concurrency, clock, random });
-  return { signal, endpoint: shown, sender };
+  return { signal, endpoint: shown, sender, compression };
+}
+
+/** Null where the settings, or gRPC, leave nothing to choose. */
+async function openCompression(
+  signal: Signal,
+  shown: string,
+  { compression, protocol }: OtlpSignalConfig,
+  { queue, clock, counters, logger }: SendersOptions,
+): Promise<AutoCompression | null> {
+  if (compression !== 'auto' || protocol === 'grpc') return null;
+  const name = compressionName(protocol, shown);
+  const known = recall(await queue.readState(COMPRESSION_STATE, signal), name);
+  if (known !== null) queue.compressAs(signal, known.encoding);
+  return new AutoCompression({
+    signal,
+    endpoint: shown,
+    clock,
+    counters,
+    logger,
+    remembered: known,
+    onLearned: status => {
+      queue.compressAs(signal, status.encoding);
+      void remember(queue, signal, name, status);
+    },
+  });
+}
+
+/** A commit that cannot be stored costs nothing but another trial in the next run. */
+async function remember(
+  queue: Queue,
+  signal: Signal,
+  name: string,
+  status: CompressionStatus,
+): Promise<void> {
+  const blob = retain(await queue.readState(COMPRESSION_STATE, signal), name, status);
+  const state = [{ kind: COMPRESSION_STATE, key: signal, blob }];
+  await queue.commit({ batches: [], state, reads: [] });
 }
 
 export interface TransportOptions {
@@ -58,13 +107,14 @@ export interface TransportOptions {
   readonly config: Config;
   readonly concurrency: number;
   readonly clock: Clock;
+  readonly compression?: AutoCompression | null;
 }
 
 /** One way to a back end, in the protocol that the signal's settings name. */
 export async function openTransport(
   endpoint: string,
   settings: OtlpSignalConfig,
-  { config, concurrency, clock }: TransportOptions,
+  { config, concurrency, clock, compression = null }: TransportOptions,
 ): Promise<Transport> {
   const apis = [...config.services, ...config.elsewhere].map(({ api }) => api);
   const shared = { endpoint, config: settings, apis, version: programVersion(), clock };
@@ -72,7 +122,24 @@ export async function openTransport(
     const { OtlpGrpc } = await import('./otlp-grpc.ts');
     return new OtlpGrpc(shared);
   }
-  return new OtlpHttp({ ...shared, concurrency });
+  return new OtlpHttp({ ...shared, concurrency, compression });
+}
+
+/** What earlier runs have learned of an endpoint, from a queue that may be in use; null where that is nothing. */
+export function rememberedCompression(
+  signal: Signal,
+  endpoint: string,
+  { protocol }: OtlpSignalConfig,
+  queue: { state(kind: string, key: string): Buffer | null },
+): CompressionStatus | null {
+  return recall(
+    queue.state(COMPRESSION_STATE, signal),
+    compressionName(protocol, shownEndpoint(endpoint)),
+  );
+}
+
+function compressionName(protocol: string, shown: string): string {
+  return `${protocol} ${shown}`;
 }
 
 function shownEndpoint(endpoint: string): string {

@@ -128,7 +128,7 @@ export class OtlpGrpc implements Transport {
     const options: ClientOptions = {
       'grpc.primary_user_agent': `prom2otlp/${version}`,
       'grpc.default_compression_algorithm':
-        config.compression === 'gzip' ? compressionAlgorithms.gzip : compressionAlgorithms.identity,
+        config.compression === 'none' ? compressionAlgorithms.identity : compressionAlgorithms.gzip,
       'grpc.max_send_message_length': -1,
       'grpc.max_receive_message_length': ANSWER_BYTES_MAX,
       'grpc.keepalive_time_ms': KEEPALIVE_MS,

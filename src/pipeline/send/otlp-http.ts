@@ -1,6 +1,6 @@
 // OTLP over HTTP (opentelemetry.io/docs/specs/otlp/#otlphttp): one POST of the body as the queue holds it, and
-// its answer, classified. Only where the settings ask for something else than what the row holds (JSON, or
-// another compression after a restart) is the body made anew. Redirects are not followed.
+// its answer, classified. The body is made anew only where the request needs another form than the row has: JSON, or
+// another compression (auto-compression.ts chooses it, where the settings leave it open). Redirects are not followed.
 
 import { Pool, type Dispatcher } from 'undici';
 import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
@@ -8,11 +8,13 @@ import { causeText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { otlpJson } from '../encode/otlp-json.ts';
 import { compress, decompress } from '../queue/compression.ts';
-import { ANSWER_BYTES_MAX } from './answer.ts';
+import { ANSWER_BYTES_MAX, isExportResponse } from './answer.ts';
+import type { AutoCompression, Exchange } from './auto-compression.ts';
 import { classifyAnswer, type HttpAnswer } from './classify.ts';
 import { noAnswer } from './no-answer.ts';
 import { createRedactor } from './redact.ts';
 import { createTlsContext } from './tls-context.ts';
+import type { Encoding } from '../queue/queue.ts';
 import type { SendRequest, SendResult, Transport } from './transport.ts';
 
 export interface OtlpHttpOptions {
@@ -22,6 +24,8 @@ export interface OtlpHttpOptions {
   readonly config: OtlpSignalConfig;
   /** Where the service is reached: its secrets must not be shown either. */
   readonly apis?: readonly ApiConfig[];
+  /** Chooses the compression where `config` says `auto`; null: the settings say, and `auto` is gzip. */
+  readonly compression?: AutoCompression | null;
   readonly concurrency: number;
   /** The bridge's own version, for User-Agent. */
   readonly version: string;
@@ -31,6 +35,7 @@ export interface OtlpHttpOptions {
 // Longer than the usual interval of a minute, so that a tick finds its connection open.
 const KEEP_ALIVE_MS = 120_000;
 
+/** Of an answer whose body could not be read. */
 const NO_BODY = Buffer.alloc(0);
 
 /** What is sent in place of a row's own bytes and its Content-Encoding. */
@@ -77,34 +82,65 @@ export class OtlpHttp implements Transport {
   }
 
   async #attempt(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
+    const { config, compression } = this.#options;
+    const exchange = async (encoding: Encoding): Promise<Exchange> =>
+      await this.#exchangeAs(encoding, request, abort);
+    if (config.compression !== 'auto') return (await exchange(config.compression)).result;
+    if (compression === null || compression === undefined) return (await exchange('gzip')).result;
+    return await compression.send(request.rawBytes, exchange);
+  }
+
+  /** One request in this encoding, and what came of it. */
+  async #exchangeAs(
+    encoding: Encoding,
+    request: SendRequest,
+    abort: AbortSignal,
+  ): Promise<Exchange> {
     const { config, clock } = this.#options;
+    const { signal } = request;
+    const nothing = { status: 0, isProof: false, isPauseAsked: false };
     let payload: Payload;
     try {
-      payload = await this.#payloadOf(request);
+      payload = await this.#payloadOf(request, encoding);
     } catch (error) {
       // Bytes that cannot be read here would never be accepted: they end up aside.
-      return { kind: 'split', status: 0, reason: `cannot encode anew: ${causeText(error)}` };
+      const reason = `cannot encode anew: ${causeText(error)}`;
+      return { ...nothing, result: { kind: 'split', status: 0, reason } };
     }
     try {
-      return classifyAnswer(await this.#exchange(payload, abort), {
-        signal: request.signal,
-        requestFormat: config.protocol === 'http/json' ? 'json' : 'protobuf',
+      const answer = await this.#exchange(payload, abort);
+      const requestFormat = config.protocol === 'http/json' ? 'json' : 'protobuf';
+      const context = {
+        signal,
+        requestFormat,
         nowMs: clock.nowMs(),
         redact: this.#redact,
-      });
+      } as const;
+      const result = classifyAnswer(answer, context);
+      const { status } = answer;
+      const isProof =
+        status === 200 &&
+        result.kind === 'accepted' &&
+        result.rejected === 0 &&
+        isExportResponse(
+          answer.contentType,
+          requestFormat,
+          answer.body === NO_BODY ? null : answer.body,
+        );
+      const isPauseAsked = status === 429 || answer.retryAfter !== undefined;
+      return { result, status, isProof, isPauseAsked };
     } catch (error) {
-      return noAnswer(this.#redact(causeText(error)));
+      return { ...nothing, result: noAnswer(this.#redact(causeText(error))) };
     }
   }
 
-  /** The row's own bytes where they are what the settings ask for. */
-  async #payloadOf(request: SendRequest): Promise<Payload> {
-    const { protocol, compression } = this.#options.config;
-    if (protocol !== 'http/json' && compression === request.encoding) return request;
+  /** The row's own bytes where they have the form that is asked for. */
+  async #payloadOf(request: SendRequest, encoding: Encoding): Promise<Payload> {
+    const isJson = this.#options.config.protocol === 'http/json';
+    if (!isJson && encoding === request.encoding) return request;
     const protobuf = await decompress(request.encoding, request.body, request.rawBytes);
-    const bytes =
-      protocol === 'http/json' ? Buffer.from(otlpJson(request.signal, protobuf)) : protobuf;
-    return { body: await compress(compression, bytes), encoding: compression };
+    const bytes = isJson ? Buffer.from(otlpJson(request.signal, protobuf)) : protobuf;
+    return { body: await compress(encoding, bytes), encoding };
   }
 
   /** Sends and reads, within the deadline. Rejects when there is no answer. */

@@ -1,0 +1,123 @@
+// `otlp.compression: auto` before real back ends: two that take zstd, one that refuses it with 400, and a balancer over
+// one of each. Whatever they take, every page arrives, once and in order.
+
+import { afterEach, describe, expect, test } from 'vitest';
+import { collector } from './parts/collector.ts';
+import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
+import { victoriaMetrics, type VictoriaMetricsRunning } from './parts/victoria-metrics.ts';
+import { bridgePages } from './story/bridge-pages.ts';
+import { type Forwarder, startForwarder } from './support/forwarder.ts';
+import { reasonToSkip, type Running } from './support/part.ts';
+import { askPromql } from './support/promql.ts';
+import { readReceived } from './support/received.ts';
+
+const noCollector = await reasonToSkip([collector]);
+const noPrometheus = await reasonToSkip([prometheus]);
+const noVictoriaMetrics = await reasonToSkip([victoriaMetrics]);
+
+const SERVICE = 'dbzstd0000001';
+const SERIES = 40;
+/** Their values tell them apart. */
+const VALUES = Array.from({ length: 8 }, (_, page) => page + 1);
+const PAGES = VALUES.map(value =>
+  Array.from(
+    { length: SERIES },
+    (_, i) => `x_level{namespace="${SERVICE}",server_name="a",place="${String(i)}"} ${value}`,
+  )
+    .join('\n')
+    .concat('\n'),
+);
+
+describe('compression: auto', () => {
+  const started: { stop(): Promise<unknown> }[] = [];
+  afterEach(async () => {
+    for (const part of started.splice(0).reverse()) await part.stop();
+  });
+
+  function keep<T extends Running | Forwarder>(part: T): T {
+    started.push(part);
+    return part;
+  }
+
+  async function bridge(forwarder: Forwarder, hasArrived: () => Promise<boolean>): Promise<void> {
+    const sources = [{ services: [SERVICE], pages: PAGES }];
+    await bridgePages({ sources, otlpUrl: forwarder.url, hasArrived });
+  }
+
+  /** What happened to the requests, without repetitions: `gzip 200`, `zstd 400`, … */
+  function story({ forwarded }: Forwarder): readonly string[] {
+    const all = forwarded.map(({ encoding, status }) => `${encoding} ${String(status)}`);
+    return all.filter((one, i) => one !== all[i - 1]);
+  }
+
+  test.skipIf(noCollector !== null)(
+    'a Collector gets zstd from the second request on',
+    async () => {
+      const running = keep(await collector.start({}));
+      const forwarder = keep(await startForwarder([`${running.httpUrl}/v1/metrics`]));
+      await bridge(forwarder, async () => (await valuesAt(running.output)).size === VALUES.length);
+      expect(story(forwarder)).toEqual(['gzip 200', 'zstd 200']);
+      const points = (await readReceived(running.output)).filter(({ name }) => name === 'x_level');
+      const byPlace = new Map<string, number[]>();
+      for (const { series } of points)
+        for (const [key, value] of series) byPlace.set(key, [...(byPlace.get(key) ?? []), value]);
+      expect(byPlace.size).toBe(SERIES);
+      // The last page is served again and again.
+      for (const values of byPlace.values()) {
+        expect([...new Set(values)]).toEqual(VALUES);
+        expect(values.toSorted((a, b) => a - b)).toEqual(values);
+      }
+    },
+  );
+
+  test.skipIf(noVictoriaMetrics !== null)('VictoriaMetrics gets zstd', async () => {
+    const running = keep(await victoriaMetrics.start({}));
+    const forwarder = keep(await startForwarder([running.otlpUrl]));
+    await bridge(forwarder, async () => (await stored(running)).size === VALUES.length);
+    expect(story(forwarder)).toEqual(['gzip 200', 'zstd 200']);
+  });
+
+  test.skipIf(noPrometheus !== null)('Prometheus refuses it once, and gets gzip', async () => {
+    const running = keep(await prometheus.start({}));
+    const forwarder = keep(await startForwarder([running.otlpUrl]));
+    await bridge(forwarder, async () => (await held(running)).size === VALUES.length);
+    expect(story(forwarder)).toEqual(['gzip 200', 'zstd 400', 'gzip 200']);
+  });
+
+  test.skipIf(noPrometheus !== null || noVictoriaMetrics !== null)(
+    'a balancer over one of each gets every page',
+    async () => {
+      const takes = keep(await victoriaMetrics.start({}));
+      const refuses = keep(await prometheus.start({}));
+      const forwarder = keep(await startForwarder([takes.otlpUrl, refuses.otlpUrl]));
+      const union = async (): Promise<Set<number>> =>
+        new Set([...(await stored(takes)), ...(await held(refuses))]);
+      await bridge(forwarder, async () => (await union()).size === VALUES.length);
+      expect(forwarder.forwarded.filter(({ encoding }) => encoding === 'zstd').length).toBeLessThan(
+        4,
+      );
+      expect(forwarder.forwarded.at(-1)).toMatchObject({ encoding: 'gzip', status: 200 });
+    },
+  );
+});
+
+async function valuesAt(output: string): Promise<Set<number>> {
+  const points = (await readReceived(output)).filter(({ name }) => name === 'x_level');
+  return new Set(points.flatMap(({ series }) => [...series.values()]));
+}
+
+/** The values of all pages that are stored for every series. */
+async function stored(running: VictoriaMetricsRunning): Promise<Set<number>> {
+  const series = await running.series('{__name__="x_level"}');
+  if (series.length !== SERIES) return new Set();
+  return new Set(VALUES.filter(value => series.every(({ values }) => values.includes(value))));
+}
+
+async function held({ url }: PrometheusRunning): Promise<Set<number>> {
+  const found = new Set<number>();
+  for (const value of VALUES) {
+    const query = `count(count_over_time((x_level == ${String(value)})[5m:250ms]))`;
+    if ((await askPromql(url, query))[0]?.value === SERIES) found.add(value);
+  }
+  return found;
+}
