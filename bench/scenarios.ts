@@ -59,6 +59,7 @@ const IN_GROUPS = [
 /** Where two are as much as two cores can do. */
 const IN_PAIRS = [
   ['ours', 'vmagent'],
+  ['ours', 'ours-gzip'],
   ['ours', 'prometheus-agent'],
   ['ours', 'collector'],
   ['ours', 'plain-stack'],

@@ -7,6 +7,7 @@ import { collectorContender, prometheusAgent, vmagentContender } from './scraper
 
 export const CONTENDERS: readonly Contender[] = [
   bridge(),
+  bridge({ isGzip: true }),
   bridge({ isProbed: true }),
   vmagentContender(true),
   vmagentContender(false),

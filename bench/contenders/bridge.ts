@@ -14,6 +14,8 @@ export interface BridgeOptions {
   readonly isFromSources?: boolean;
   /** With a look at the event loop; see pause-probe.ts. */
   readonly isProbed?: boolean;
+  /** As for a back end that takes gzip alone; the sink takes zstd as well. */
+  readonly isGzip?: boolean;
   /** More flags for Node: a profiler. */
   readonly nodeFlags?: readonly string[];
 }
@@ -29,8 +31,8 @@ export interface BridgeContender extends Contender {
 
 export function bridge(options: BridgeOptions = {}): BridgeContender {
   return {
-    name: options.isProbed === true ? 'ours-probed' : 'ours',
-    title: 'prom2otlp',
+    name: `ours${options.isGzip === true ? '-gzip' : ''}${options.isProbed === true ? '-probed' : ''}`,
+    title: options.isGzip === true ? 'prom2otlp, gzip' : 'prom2otlp',
     isRounded: false,
     prepare: async () => {
       const program = join(await installedFolder(), PROGRAM);
@@ -62,7 +64,7 @@ async function startBridge(task: Task, options: BridgeOptions): Promise<RunningB
   const { isFromSources = false, isProbed = false, nodeFlags = [] } = options;
   const folder = await runFolder('bench-bridge');
   const config = join(folder, 'config.yaml');
-  await writeFile(config, configText(task, folder));
+  await writeFile(config, configText(task, folder, options));
   const pausesFile = join(folder, 'pauses.jsonl');
   const flags = [...shippedFlags(), ...(isProbed ? ['--import', PROBE] : []), ...nodeFlags];
   const program = join(isFromSources ? checkoutFolder : await installedFolder(), PROGRAM);
@@ -101,7 +103,7 @@ function fromDockerfile(instruction: string): string {
   return rest;
 }
 
-function configText(task: Task, folder: string): string {
+function configText(task: Task, folder: string, { isGzip = false }: BridgeOptions): string {
   const { origins, services, caFile, intervalMs, sinkUrl } = task;
   const entries = origins.flatMap((origin, address) =>
     (services[address] ?? []).map(id => `  - {id: ${id}, api: {base_url: "${origin}"}}`),
@@ -114,7 +116,7 @@ ${caFile === null ? '' : `  ca: ${caFile}\n`}services:
 ${entries.join('\n')}
 metrics: {interval: ${intervalMs}ms}
 logs: {enabled: ${task.hasLogs}}
-otlp: {endpoint: "${sinkUrl}", compression: gzip}
+otlp: {endpoint: "${sinkUrl}", compression: ${isGzip ? 'gzip' : 'auto'}}
 queue: {directory: ${JSON.stringify(join(folder, 'queue'))}}
 status: {listen: "127.0.0.1:0"}
 `;
