@@ -11,12 +11,12 @@ const gunzipAsync = promisify(gunzip);
 const zstdAsync = promisify(zstdCompress);
 const unzstdAsync = promisify(zstdDecompress);
 
-// Level 1 of either: higher levels double the cost for a tenth of the bytes. zstd looks back 512 KiB: as good for
+// Level 1 of either: higher levels double the cost for a tenth of the bytes. zstd looks back 256 KiB: as good for
 // points as any larger window, and a third smaller than with 128 KiB; every decoder takes it (RFC 8878 asks for 8 MiB).
 const GZIP_LEVEL = 1;
 const ZSTD_PARAMS = {
   [constants.ZSTD_c_compressionLevel]: 1,
-  [constants.ZSTD_c_windowLog]: 19,
+  [constants.ZSTD_c_windowLog]: 18,
 };
 /** At about 0.4 ms a MiB, so much is compressed in a turn of the event loop. */
 const ZSTD_SYNC_BYTES_MAX = 8 * 1024 * 1024;
