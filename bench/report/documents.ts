@@ -54,7 +54,9 @@ function replace(text: string, name: string, lines: readonly string[]): string {
 function comparisonTable(results: Results): string[] {
   const columns = ['fleet', 'targets-large', 'targets'];
   const titles = ['200 services in one page', '200 pages of 5,000', '200 pages of 500, every 2 s'];
-  const rows = CONTENDERS.filter(({ name }) => name !== 'ours-probed').map(({ name, title }) => {
+  const isShown = (name: string): boolean =>
+    name !== 'ours-probed' && results.paced.some(({ contender }) => contender === name);
+  const rows = CONTENDERS.filter(({ name }) => isShown(name)).map(({ name, title }) => {
     const cells = columns.map(scenario => {
       const result = pacedOf(results, scenario, name);
       if (result === null) return missing(results, scenario, name);

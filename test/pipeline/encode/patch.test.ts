@@ -1,12 +1,12 @@
 // Bounds and quantiles belong to the point (otlp-mapping D2, E2): what a page repeats is sent under its own set, though
-// only that set has changed. With and without packing; each page twice more, so that there is something to repeat.
+// only that set has changed. The usual page comes several times first, so that there is something to repeat.
 
 import { describe, expect, test } from 'vitest';
 import { Target } from '../../support/target.ts';
 
-/** What is sent of the last of these pages; what stands between two pages is a minute. */
-function sentOf(pages: readonly string[], packing: 'packed' | 'patched'): readonly string[] {
-  const target = new Target(packing === 'patched' ? { packing: null } : {});
+/** The points of the last of these pages, which are a minute apart. */
+function sentOf(pages: readonly string[]): readonly string[] {
+  const target = new Target();
   let texts: readonly string[] = [];
   for (const [i, page] of pages.entries()) {
     const { points } = target.page(60 * i, page);
@@ -25,10 +25,10 @@ function summary(quantiles: Readonly<Record<string, number>>, count = 9): string
   return `# TYPE s summary\n${lines.join('')}s_sum 1\ns_count ${count}\n`;
 }
 
-describe.each(['patched', 'packed'] as const)('a page that is %s', packing => {
+describe('a page that is patched', () => {
   /** Pages whose series are all known by then, and `last`, which changes the set of a point and nothing else. */
   function lastOf(known: string, usual: string, last: string): readonly string[] {
-    return sentOf([known, usual, usual, usual, usual, last], packing);
+    return sentOf([known, usual, usual, usual, usual, last]);
   }
 
   test('a quantile less', () => {
