@@ -33,6 +33,6 @@ EXPOSE 9464
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:9464/healthz').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Flags that were found to matter for a small daemon: no WebAssembly tier-up, a small young generation, and no optimizing
-# compilers until there is work for them (src/lib/compile-effort.ts).
-ENTRYPOINT ["node", "--liftoff-only", "--max-semi-space-size=1", "--max-optimized-bytecode-size=0", "--expose-gc", "bin/prom2otlp.js"]
+# compilers until there is work for them (src/lib/footprint.ts).
+ENTRYPOINT ["node", "--liftoff-only", "--max-semi-space-size=1", "--no-opt", "--no-maglev", "--expose-gc", "bin/prom2otlp.js"]
 CMD ["run", "--config", "/etc/prom2otlp/prom2otlp.yaml"]

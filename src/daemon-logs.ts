@@ -3,7 +3,7 @@
 
 import type { OnDemandOptions } from './daemon.ts';
 import { resourceOf } from './daemon-resource.ts';
-import { keepHeapSmall } from './lib/heap-growth.ts';
+import { keepHeapSmall } from './lib/footprint.ts';
 import { createLineReader } from './logs/formats/reader.ts';
 import { Logs } from './logs/logs.ts';
 

@@ -9,7 +9,7 @@ import { usageError, type Verb } from './cli/verb.ts';
 import { causeText, OperatorError, formatMistake } from './errors.ts';
 import { Bell } from './lib/bell.ts';
 import { systemClock } from './lib/clock.ts';
-import { compileWell } from './lib/compile-effort.ts';
+import { compileWell } from './lib/footprint.ts';
 import { armFailpoint } from './lib/failpoint.ts';
 
 /** Loaded when called: what a verb does not use costs no memory. */

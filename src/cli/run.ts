@@ -1,7 +1,7 @@
 // `run`: the daemon. Starts the bridge and its status page, reloads it, and stops both when told to.
 
 import { OperatorError } from '../errors.ts';
-import { collectStartGarbage } from '../lib/start-garbage.ts';
+import { collectStartGarbage } from '../lib/footprint.ts';
 import { programVersion } from '../lib/version.ts';
 import { serveStatus } from '../status/serve-status.ts';
 import { Supervisor } from '../supervisor.ts';

@@ -9,7 +9,7 @@
 
 import { createHash, type Hash } from 'node:crypto';
 import { LineSplitter } from './line-splitter.ts';
-import { compileForWork } from '../lib/compile-effort.ts';
+import { compileForWork } from '../lib/footprint.ts';
 import type { LineReader, ParsedRecord } from './record.ts';
 import { Unwrapper, type UnwrapOptions } from './unwrap.ts';
 
