@@ -6,7 +6,7 @@ import { Daemon } from '../daemon.ts';
 import { createLogger } from '../lib/log.ts';
 import type { PointState } from '../pipeline/queue/account.ts';
 import { countFromNow } from './account-since.ts';
-import { backupsTable } from './backups-table.ts';
+import { backupsTable } from './backups.ts';
 import { configFile } from './run.ts';
 import { renderTable } from './table.ts';
 import type { Verb, VerbContext } from './verb.ts';

@@ -2,7 +2,7 @@
 // has samples, the type in upper case, every number a string; buckets, quantiles, count and sum of one label
 // set folded into one metric. What that tool has no word for (info, stateset) keeps its own, in upper case.
 
-import type { ShownFamily, ShownSample, ShownValue } from './show-families.ts';
+import type { ShownFamily, ShownSample, ShownValue } from './show.ts';
 
 export interface Prom2JsonMetric {
   labels?: Record<string, string>;

@@ -1,9 +1,28 @@
 // `restores`: database services filled from backups in buckets, from the shell.
 
-import { restoresCreate } from './restores-create.ts';
-import { restoresList, restoresShow } from './restores-show.ts';
-import { ACCESS_HELP } from './service-access.ts';
-import { type Action, runAction, type Verb } from './verb.ts';
+import { createInterface } from 'node:readline/promises';
+import { printableJson } from '../lib/printable.ts';
+import { restoreOnce } from '../service/restore-once.ts';
+import {
+  type Restore,
+  RESTORE_METHODS,
+  restoreProblems,
+  type RestoreRequest,
+} from '../service/restores.ts';
+import { credentialsFromFile, keyFromFile } from './external-storage.ts';
+import { tellMeanwhile, withProgress } from './progress.ts';
+import { refuseProblems, tellError } from './request-problems.ts';
+import { ACCESS_HELP, ACCESS_OPTIONS, withService, withServices } from './service-access.ts';
+import { renderTable } from './table.ts';
+import {
+  type Action,
+  readArgs,
+  refuseWords,
+  runAction,
+  usageError,
+  type Verb,
+  type VerbContext,
+} from './verb.ts';
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   create: restoresCreate,
@@ -47,3 +66,177 @@ Examples:
   isStoppable: true,
   run: context => runAction('restores', ACTIONS, context),
 };
+
+// `restores create`: fills a database service from a backup in a bucket, which erases what the service holds. So it is
+// confirmed by the service's id, on the command line or typed at a terminal, and never sent twice by mistake.
+
+const CREATE = 'restores create';
+
+const CREATE_OPTIONS = {
+  ...ACCESS_OPTIONS,
+  key: { type: 'string' },
+  bucket: { type: 'string' },
+  method: { type: 'string' },
+  'credentials-file': { type: 'string' },
+  'encryption-key-file': { type: 'string' },
+  'yes-erase': { type: 'string' },
+  json: { type: 'boolean' },
+} as const;
+
+/** The options that give the fields of a request. */
+const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
+  service_id: '--service-id',
+  key: '--key',
+  'external_source.bucket': '--bucket',
+  'external_source.method': '--method',
+  'external_source.credentials': '--credentials-file',
+  'external_source.encryption_key': '--encryption-key-file',
+};
+
+function restoresCreate(context: VerbContext): Promise<number> {
+  const { values, words } = readArgs(CREATE, context.args, CREATE_OPTIONS);
+  refuseWords(CREATE, words);
+  const request = requestOf(values);
+  return withService(CREATE, values, context, async ({ client }) => {
+    await confirm(request.service_id, values['yes-erase'], context);
+    const { clock, stop: signal } = context;
+    const onNews = (line: string): void => tellMeanwhile(context, line);
+    const beginning = restoreOnce(client.restores, request, { clock, signal, onNews });
+    const result = await withProgress(context, 'beginning the restore', beginning);
+    if (!result.ok) return tellError(context, result.error);
+    const { restore } = result;
+    if (restore === null) context.err.line('begun; the service tells nothing of it');
+    if (values.json === true) context.out.line(printableJson(restore));
+    else if (restore !== null) printRestores(context, [restore]);
+    return 0;
+  });
+}
+
+type Values = Readonly<
+  Partial<Record<Exclude<keyof typeof CREATE_OPTIONS, 'json'>, string | undefined>>
+>;
+
+/** Throws what is wrong before anything is sent. */
+function requestOf(values: Values): RestoreRequest {
+  const service_id = required(values, 'service-id', 'ID');
+  const key = required(values, 'key', 'PATH');
+  const bucket = required(values, 'bucket', 'gs://NAME or s3://NAME');
+  const word = required(values, 'method', RESTORE_METHODS.join(' or '));
+  const file = required(values, 'credentials-file', 'FILE');
+  const method = RESTORE_METHODS.find(one => one === word);
+  if (method === undefined)
+    throw usageError(
+      CREATE,
+      `--method: expected ${RESTORE_METHODS.join(' or ')}, got ${JSON.stringify(word)}`,
+    );
+  const keyFile = values['encryption-key-file'];
+  const encryption = keyFile === undefined ? {} : { encryption_key: keyFromFile(CREATE, keyFile) };
+  const credentials = credentialsFromFile(CREATE, bucket, file);
+  const external_source = { bucket, method, credentials, ...encryption };
+  const request: RestoreRequest = { service_id, key, external_source };
+  refuseProblems(CREATE, restoreProblems(request), OPTION_OF_FIELD);
+  return request;
+}
+
+function required(values: Values, option: keyof Values, what: string): string {
+  const value = values[option];
+  if (value === undefined) throw usageError(CREATE, `expected --${option} ${what}`);
+  return value;
+}
+
+/** Throws unless the id of the service was given once more. */
+async function confirm(
+  serviceId: string,
+  confirmed: string | undefined,
+  { terminal, err }: Pick<VerbContext, 'terminal' | 'err'>,
+): Promise<void> {
+  const warning = `this erases all data of the database service ${serviceId}`;
+  if (confirmed === serviceId) return;
+  if (confirmed !== undefined)
+    throw usageError(
+      CREATE,
+      `--yes-erase ${confirmed} is not the service that is restored: ${warning}`,
+    );
+  const { input, screen } = terminal;
+  if (input.isTTY !== true || screen.isTTY !== true)
+    throw usageError(CREATE, `${warning}: confirm it with --yes-erase ${serviceId}`);
+  err.line(`${warning}, and puts the backup in its place.`);
+  const typed = await ask(terminal, `Type ${serviceId} to go on: `);
+  if (typed !== serviceId)
+    throw usageError(CREATE, 'that is not the id of the service: nothing was sent');
+}
+
+/** What is typed; null when the question is left by Ctrl-C or Ctrl-D. */
+async function ask(
+  { input, screen }: VerbContext['terminal'],
+  question: string,
+): Promise<string | null> {
+  const lines = createInterface({ input, output: screen, terminal: true });
+  const left = new Promise<null>(resolve => {
+    lines.once('close', () => resolve(null));
+  });
+  // Ctrl-C rejects the question, Ctrl-D leaves it open.
+  const typed = await Promise.race([lines.question(question).catch(() => null), left]);
+  lines.close();
+  if (typed === null) screen.write('\n');
+  return typed?.trim() ?? null;
+}
+
+// `restores list` and `restores show`: what restores there are, and how far they are.
+
+const LIST = 'restores list';
+const SHOW = 'restores show';
+const LIST_OPTIONS = { ...ACCESS_OPTIONS, json: { type: 'boolean' } } as const;
+
+function restoresList(context: VerbContext): Promise<number> {
+  const { values, words } = readArgs(LIST, context.args, LIST_OPTIONS);
+  refuseWords(LIST, words);
+  return withServices(LIST, values, context, async services => {
+    let code = 0;
+    const found: Restore[] = [];
+    for (const { client } of services) {
+      const list = client.restores.list({ service_id: values['service-id'], signal: context.stop });
+      const result = await withProgress(context, 'reading the restores', list);
+      if (!result.ok) {
+        code = tellError(context, result.error);
+        continue;
+      }
+      found.push(...result.restores);
+      if (!result.isComplete) context.err.line('there are more restores than could be read');
+    }
+    if (values.json === true) context.out.line(printableJson(found));
+    else if (code === 0 || found.length > 0) printRestores(context, found);
+    return code;
+  });
+}
+
+function restoresShow(context: VerbContext): Promise<number> {
+  const { values, words } = readArgs(SHOW, context.args, LIST_OPTIONS);
+  const [id, ...others] = words;
+  if (id === undefined || id === '')
+    throw usageError(SHOW, 'expected the id of a restore (see restores list)');
+  refuseWords(SHOW, others);
+  return withService(SHOW, values, context, async ({ client }) => {
+    const answer = client.restores.show(id, { signal: context.stop });
+    const result = await withProgress(context, 'reading the restore', answer);
+    if (!result.ok) return tellError(context, result.error);
+    if (values.json === true) context.out.line(printableJson(result.restore));
+    else printRestores(context, [result.restore]);
+    return 0;
+  });
+}
+
+function printRestores({ out }: Pick<VerbContext, 'out'>, restores: readonly Restore[]): void {
+  const head = ['ID', 'SERVICE', 'TYPE', 'STATUS', 'CREATED', 'MESSAGE'];
+  const rows = restores.map(one => [
+    String(one.id ?? ''),
+    one.service_id ?? '',
+    one.type ?? '',
+    one.status ?? '',
+    one.created_at ?? '',
+    one.message ?? '',
+  ]);
+  out.line(
+    restores.length === 0 ? 'no restores' : renderTable([head, ...rows], { width: out.columns }),
+  );
+}

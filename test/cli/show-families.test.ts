@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shownValue } from '../../src/cli/show-families.ts';
+import { shownValue } from '../../src/cli/show.ts';
 import { decodePage } from '../support/decode-page.ts';
 
 test('families come in page order, each with its samples as they stood', () => {

@@ -2,7 +2,7 @@
 
 import type { PageLimits } from '../../src/config/config.ts';
 import { type ExpositionFormat, type Page, type PageReport, SeriesTable } from '../../src/model.ts';
-import { familiesOf, type ShownFamily, type ShownSample } from '../../src/cli/show-families.ts';
+import { familiesOf, type ShownFamily, type ShownSample } from '../../src/cli/show.ts';
 import { Decoding } from '../../src/pipeline/decode/decode.ts';
 
 export const LIMITS: PageLimits = {
