@@ -5,29 +5,28 @@
 import { isSame } from './config/compare.ts';
 import type { Config } from './config/config.ts';
 import type { openLogs } from './daemon-logs.ts';
-import type { openWatch } from './daemon-watch.ts';
 import { memoryOf } from './daemon-memory.ts';
 import { pipelineTarget } from './daemon-targets.ts';
+import type { openWatch } from './daemon-watch.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import { Counters } from './lib/counters.ts';
 import type { Logger } from './lib/log.ts';
-import type { Logs } from './logs/logs.ts';
 import { Throttle } from './lib/throttle.ts';
 import { untilAborted } from './lib/until-aborted.ts';
 import { programVersion } from './lib/version.ts';
+import type { Logs } from './logs/logs.ts';
+import { Pipeline, type PipelineTarget } from './pipeline.ts';
 import { Schedule } from './pipeline/collect/schedule.ts';
 import { planTargets, type Target } from './pipeline/collect/targets.ts';
 import { MARKS, readState, STARTS } from './pipeline/derive/state.ts';
 import { openQueue } from './pipeline/queue/open-queue.ts';
 import type { Queue } from './pipeline/queue/queue.ts';
-import { openSenders, type OpenSender } from './pipeline/send/open-senders.ts';
+import { type OpenSender, openSenders } from './pipeline/send/open-senders.ts';
 import { TranslateMeter } from './pipeline/translate-meter.ts';
-import { Pipeline, type PipelineTarget } from './pipeline.ts';
 import { apiIdentity, ServiceClients } from './service/clients.ts';
 import { registerLiveCounters } from './status/live-counters.ts';
-import type { OwnTelemetry } from './status/own-telemetry.ts';
-import type { startTelemetry } from './status/start-telemetry.ts';
+import type { OwnTelemetry, startTelemetry } from './status/own-telemetry.ts';
 import { TargetLog } from './status/target-log.ts';
 import { Timeline } from './status/timeline.ts';
 import type { RestoredState } from './table-memory.ts';
@@ -137,7 +136,7 @@ export class Daemon {
     const buffers = new BodyBufferPool();
     // Loaded on demand: the SDK that it is made with costs 12 MB.
     const startTelemetry = config.telemetry.isEnabled
-      ? (await import('./status/start-telemetry.ts')).startTelemetry
+      ? (await import('./status/own-telemetry.ts')).startTelemetry
       : null;
     const openLogs = config.logs.isEnabled ? (await import('./daemon-logs.ts')).openLogs : null;
     const openWatch = config.backups.isEnabled

@@ -3,9 +3,8 @@
 // a page is then those bytes with values and times written in between, since benches render 100,000 lines.
 
 import { CATALOG } from '../catalog/all.ts';
-import { hashText } from './load.ts';
+import { hashText, type Moment, valueAt } from './load.ts';
 import { labelsOf, type SimulatedSeries } from './series.ts';
-import { type Moment, valueAt } from './shape.ts';
 import type { SimulatedServer, SimulatedService } from './topology.ts';
 
 /** A page without its values. The text before line i is `prefixes` from `ends[i - 1]` to `ends[i]`. */

@@ -7,24 +7,20 @@ import { promisify } from 'node:util';
 import { gunzip, zstdDecompress } from 'node:zlib';
 import { causeText } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { LogsRequestJson, MetricsRequestJson } from '../pipeline/encode/otlp-shape.ts';
+import type {
+  AnyValueJson,
+  JsonDouble,
+  KeyValueJson,
+  LogsRequestJson,
+  MetricJson,
+  MetricsRequestJson,
+  PointJson,
+} from '../pipeline/encode/otlp-shape.ts';
 import { listen, type ListenOptions, type LoopbackServer } from './loopback-server.ts';
-import {
-  logRecordCount,
-  pointsOf,
-  type ReceivedKind,
-  type ReceivedPoint,
-} from './receiver-points.ts';
-import {
-  type OtlpFormat,
-  type PartialSuccess,
-  refusalBody,
-  successBody,
-} from './receiver-response.ts';
 import { hasLeft, readBody } from './request-body.ts';
 import { RequestRecord } from './request-record.ts';
 
-export interface ReceiverOptions extends ListenOptions {
+interface ReceiverOptions extends ListenOptions {
   readonly clock: Clock;
   readonly decodeMetrics?: (body: Uint8Array) => MetricsRequestJson;
   readonly decodeLogs?: (body: Uint8Array) => LogsRequestJson;
@@ -34,10 +30,10 @@ export interface ReceiverOptions extends ListenOptions {
   readonly onAccepted?: (signal: ReceivedSignal, body: Buffer, format: OtlpFormat) => void;
 }
 
-export type ReceivedSignal = 'metrics' | 'logs';
+type ReceivedSignal = 'metrics' | 'logs';
 
 /** How requests are answered. Refused requests count in nothing but `requests` and `refused`. */
-export interface ReceiverBehaviour {
+interface ReceiverBehaviour {
   /** How many more requests are treated so; null: until it is set otherwise. */
   readonly times: number | null;
   /** Refuse with this status; null: accept. */
@@ -53,7 +49,7 @@ export interface ReceiverBehaviour {
   readonly partialSuccess: PartialSuccess | null;
 }
 
-export interface ReceiverTotals {
+interface ReceiverTotals {
   requests: number;
   refused: number;
   /** Of accepted requests: as they came, and inflated. */
@@ -271,4 +267,171 @@ async function inflate(wire: Buffer, encoding: string): Promise<Buffer | null> {
   if (encoding === 'identity') return wire;
   if (encoding === 'gzip') return await unzip(wire, limit);
   return encoding === 'zstd' ? await unzstd(wire, limit) : null;
+}
+
+// Reads a decoded OTLP request (OTLP/JSON in shape) into flat points: one object per point with its metric,
+// resource and scope, which is what tests and the demo look at.
+
+type ReceivedKind = 'sum' | 'updown' | 'gauge' | 'histogram' | 'summary' | 'other';
+
+interface ReceivedPoint {
+  readonly name: string;
+  readonly kind: ReceivedKind;
+  readonly unit: string;
+  /** `delta`, or whatever else it is. */
+  readonly isDelta: boolean;
+  readonly resource: Readonly<Record<string, string>>;
+  readonly scope: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  /** Nanoseconds; 0 where there is none. */
+  readonly startTimeUnixNano: bigint;
+  readonly timeUnixNano: bigint;
+  /** Of sums and gauges; NaN for other kinds. */
+  readonly value: number;
+  /** True for a staleness marker: a point that says that there is no value. */
+  readonly isStale: boolean;
+}
+
+/** The points of a metrics request, in its order. */
+function* pointsOf(request: MetricsRequestJson): Generator<ReceivedPoint> {
+  for (const { resource, scopeMetrics = [] } of request.resourceMetrics ?? []) {
+    const resourceAttributes = textAttributes(resource?.attributes);
+    for (const { scope, metrics = [] } of scopeMetrics) {
+      for (const metric of metrics) {
+        const shared = { resource: resourceAttributes, scope: scope?.name ?? '' };
+        for (const point of metricPoints(metric)) yield { ...point, ...shared };
+      }
+    }
+  }
+}
+
+/** How many log records a logs request holds. */
+function logRecordCount(request: LogsRequestJson): number {
+  let count = 0;
+  for (const { scopeLogs = [] } of request.resourceLogs ?? []) {
+    for (const { logRecords = [] } of scopeLogs) count += logRecords.length;
+  }
+  return count;
+}
+
+const NO_RECORDED_VALUE = 1;
+const DELTA = 1;
+
+function* metricPoints(metric: MetricJson): Generator<Omit<ReceivedPoint, 'resource' | 'scope'>> {
+  const { name = '', unit = '', sum, gauge, histogram, summary } = metric;
+  const kind = kindOf(metric);
+  const data = sum ?? gauge ?? histogram ?? summary ?? metric.exponentialHistogram;
+  const temporality = (sum ?? histogram)?.aggregationTemporality;
+  const points: readonly PointJson[] = data?.dataPoints ?? [];
+  for (const point of points) {
+    yield {
+      name,
+      kind,
+      unit,
+      isDelta: temporality === DELTA,
+      attributes: textAttributes(point.attributes),
+      startTimeUnixNano: BigInt(point.startTimeUnixNano ?? 0),
+      timeUnixNano: BigInt(point.timeUnixNano ?? 0),
+      value: valueOf(point),
+      isStale: ((point.flags ?? 0) & NO_RECORDED_VALUE) !== 0,
+    };
+  }
+}
+
+function kindOf({ sum, gauge, histogram, summary }: MetricJson): ReceivedKind {
+  if (sum !== undefined) return sum.isMonotonic === true ? 'sum' : 'updown';
+  if (gauge !== undefined) return 'gauge';
+  if (histogram !== undefined) return 'histogram';
+  return summary === undefined ? 'other' : 'summary';
+}
+
+function valueOf(point: PointJson & { asDouble?: JsonDouble; asInt?: string }): number {
+  // NaN and the infinities are written as texts that Number() reads.
+  return Number(point.asDouble ?? point.asInt ?? NaN);
+}
+
+function textAttributes(attributes: readonly KeyValueJson[] = []): Record<string, string> {
+  return Object.fromEntries(attributes.map(({ key = '', value = {} }) => [key, textOf(value)]));
+}
+
+function textOf(value: AnyValueJson): string {
+  const scalar = value.stringValue ?? value.intValue ?? value.doubleValue ?? value.boolValue;
+  return scalar === undefined ? JSON.stringify(value) : String(scalar);
+}
+
+// The bodies of an OTLP/HTTP receiver, in protobuf or JSON as the request was. Written by hand, so that the
+// sender's reader is tested against bytes that its own writer did not make.
+//
+//   Export*ServiceResponse   1 partial_success      message
+//   Export*PartialSuccess    1 rejected_*           int64
+//                            2 error_message        string
+//   google.rpc.Status        1 code                 int32
+//                            2 message              string
+
+type OtlpFormat = 'protobuf' | 'json';
+
+interface PartialSuccess {
+  /** 0 with a message is a warning. */
+  readonly rejected: number;
+  readonly message: string;
+}
+
+/** A full success where `partial` is null. `rejectedName` is the member's name in JSON. */
+function successBody(
+  format: OtlpFormat,
+  partial: PartialSuccess | null,
+  rejectedName: 'rejectedDataPoints' | 'rejectedLogRecords',
+): Buffer {
+  if (format === 'json') {
+    const partialSuccess =
+      partial === null
+        ? {}
+        : { [rejectedName]: String(partial.rejected), errorMessage: partial.message };
+    return Buffer.from(JSON.stringify({ partialSuccess }));
+  }
+  if (partial === null) return Buffer.alloc(0);
+  const message = Buffer.concat([
+    integerField(1, partial.rejected),
+    bytesField(2, Buffer.from(partial.message)),
+  ]);
+  return bytesField(1, message);
+}
+
+/** A refusal, with the gRPC code that an HTTP status stands for. */
+function refusalBody(format: OtlpFormat, status: number, message: string): Buffer {
+  const code = RPC_CODES[status] ?? RPC_UNKNOWN;
+  if (format === 'json') return Buffer.from(JSON.stringify({ code, message }));
+  return Buffer.concat([integerField(1, code), bytesField(2, Buffer.from(message))]);
+}
+
+const RPC_UNKNOWN = 2;
+const RPC_CODES: Readonly<Record<number, number>> = {
+  400: 3,
+  401: 16,
+  403: 7,
+  404: 5,
+  413: 8,
+  429: 8,
+  500: 13,
+  503: 14,
+};
+
+// Proto3: a field that has its default, 0 or nothing, is left out.
+function integerField(number: number, value: number): Buffer {
+  return value === 0 ? Buffer.alloc(0) : Buffer.from([number << 3, ...varint(value)]);
+}
+
+function bytesField(number: number, bytes: Buffer): Buffer {
+  const head = Buffer.from([(number << 3) | 2, ...varint(bytes.length)]);
+  return bytes.length === 0 && number !== 1 ? Buffer.alloc(0) : Buffer.concat([head, bytes]);
+}
+
+function varint(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 0x80) {
+    bytes.push((rest % 0x80) + 0x80);
+    rest = Math.floor(rest / 0x80);
+  }
+  return [...bytes, rest];
 }

@@ -3,9 +3,8 @@
 // options and the same restarts agree for ever, which is what lets a test compute what it must have received.
 
 import { bug } from '../errors.ts';
-import { hashText, loadSeconds, loadWave } from './load.ts';
+import { hashText, loadSeconds, loadWave, type Moment, valueAt } from './load.ts';
 import { labelsOf, seriesOf, type SimulatedSeries } from './series.ts';
-import { type Moment, valueAt } from './shape.ts';
 import type { SimulatedServer, SimulatedService } from './topology.ts';
 
 export interface WorldOptions {

@@ -4,18 +4,23 @@ import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Clock } from '../lib/clock.ts';
 import { programVersion } from '../lib/version.ts';
-import { FATE_NAMES, type Family, FATE, type SeriesTable, type Signal } from '../model.ts';
+import type { Logs } from '../logs/logs.ts';
+import { type Family, FATE, FATE_NAMES, type SeriesTable, type Signal } from '../model.ts';
 import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
 import type { Reload } from '../supervisor.ts';
+import { nextFullRunMs } from '../watch/known-backups.ts';
+import type { ServiceBackups } from '../watch/service-backups.ts';
+import type { Watch } from '../watch/watch.ts';
 import { accountReport } from './account-report.ts';
-import { backupsReport } from './backups-report.ts';
-import { logsReport } from './logs-report.ts';
 import {
+  type BackupsReport,
   type CompressionReport,
-  SET_ASIDE_SHOWN_MAX,
+  type LogsReport,
   type QueueReport,
   type SenderReport,
+  type ServiceBackupsReport,
   type ServiceReport,
+  SET_ASIDE_SHOWN_MAX,
   type StatusReport,
   type TargetReport,
 } from './status-report.ts';
@@ -219,4 +224,55 @@ function orNull(timeMs: number | null): string | null {
 
 function instant(timeMs: number): string {
   return new Date(Number.isFinite(timeMs) ? timeMs : 0).toISOString();
+}
+
+// What /status.json says of the watch over backups.
+
+/** null where no backups are watched. */
+function backupsReport(watch: Watch | null, nowMs: number): BackupsReport | null {
+  if (watch === null) return null;
+  return {
+    services: watch.services.map(service => backupsOfService(service, nowMs)),
+    nextReadAt: orNull(watch.nextReadAtMs),
+  };
+}
+
+function backupsOfService(backups: ServiceBackups, nowMs: number): ServiceBackupsReport {
+  const { service, isUp, known, error } = backups;
+  const nextMs = known === null ? null : nextFullRunMs(known, nowMs);
+  return {
+    service: service.id,
+    name: service.name,
+    isUp,
+    isFullScheduled: known === null ? null : nextMs !== null,
+    scheduleCount: known?.schedules.length ?? null,
+    nextFullRunAt: orNull(nextMs),
+    lastFullFinishedAt: orNull(known?.finishedAtMs['full'] ?? null),
+    readAt: orNull(known?.readAtMs ?? null),
+    lastError: error?.message ?? null,
+    hint: error?.hint ?? '',
+  };
+}
+
+// What /status.json says of the log puller.
+
+/** null where no logs are pulled. */
+function logsReport(logs: Logs | null): LogsReport | null {
+  if (logs === null) return null;
+  const { partitions, progress, givenUp, nextPullAtMs } = logs;
+  return {
+    partitions: partitions.map(status => ({
+      service: status.service,
+      source: status.source,
+      type: status.type,
+      state: status.state,
+      doneUntil: orNull(status.doneUntilMs),
+      recordCount: status.recordCount,
+      gapCount: status.gapCount,
+      lastError: status.lastError,
+    })),
+    catchUp: progress.filter(({ dueCount }) => dueCount > 0).map(one => ({ ...one })),
+    givenUp: givenUp.map(({ atMs, ...one }) => ({ ...one, at: new Date(atMs).toISOString() })),
+    nextPullAt: orNull(nextPullAtMs),
+  };
 }

@@ -3,6 +3,9 @@
 // bytes go to `sink`, which is our queue: one queue, one sender, one set of keys and certificates for everything.
 // Nothing here throws into the process; what fails is counted and told to `onFailure`, and the next interval tries again.
 // Import it on demand: the SDK costs memory that a bridge without own telemetry need not spend.
+
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import type { Meter } from '@opentelemetry/api';
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import {
@@ -17,10 +20,17 @@ import {
   PeriodicExportingMetricReader,
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
+import type { Config } from '../config/config.ts';
+import type { Clock } from '../lib/clock.ts';
 import { type Counter, COUNTER_SERIES_MAX, type Counters } from '../lib/counters.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Throttle } from '../lib/throttle.ts';
+import { programVersion } from '../lib/version.ts';
+import type { Batch } from '../model.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
 
 /** Takes over one request; the payload is the sink's own. Called by one interval at a time. */
-export type OwnTelemetrySink = (payload: Buffer, points: number) => Promise<void>;
+type OwnTelemetrySink = (payload: Buffer, points: number) => Promise<void>;
 
 export interface OwnTelemetryOptions {
   readonly counters: Counters;
@@ -172,4 +182,57 @@ function countPoints({ scopeMetrics }: ResourceMetrics): number {
 
 function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
+}
+
+// The bridge's own telemetry as a service of its own among those that it bridges: the same queue, sender and account,
+// under the name `prom2otlp`.
+
+interface TelemetryOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  readonly logger: Logger;
+  readonly throttle: Throttle;
+  readonly queue: Queue;
+}
+
+/** Under this name it stands in the account, and at the back end as service.name. */
+export const OWN_SERVICE = 'prom2otlp';
+
+/** Starts it; close it before the queue. */
+export function startTelemetry(options: TelemetryOptions): OwnTelemetry {
+  const { config, clock, counters, logger, throttle, queue } = options;
+  return startOwnTelemetry({
+    counters,
+    intervalMs: config.telemetry.intervalMs,
+    temporality: config.otlp.temporality,
+    resource: {
+      'service.name': OWN_SERVICE,
+      'service.version': programVersion(),
+      'service.instance.id': instanceId(config, hostname()),
+    },
+    sink: async (payload, points) => {
+      const part = { service: OWN_SERVICE, points, offset: 0, length: payload.length };
+      const batch: Batch = { signal: 'metrics', payload, parts: [part], madeAtMs: clock.nowMs() };
+      const outcome = await queue.commit({ batches: [batch], state: [], reads: [] });
+      if (outcome.kind === 'failed') throw new Error(outcome.message);
+    },
+    onFailure: error =>
+      throttle.run('telemetry', swallowedCount =>
+        logger.warn(
+          { cause: error.message, swallowedCount },
+          'cannot queue the own telemetry: these numbers are sent with the next',
+        ),
+      ),
+  });
+}
+
+/**
+ * The same after a restart and different for any two bridges that run at the same time: the host, and the directory
+ * that only one process can hold; without a directory, the file of the configuration.
+ */
+export function instanceId({ queue, file, shard }: Config, host: string): string {
+  const place = queue.directory ?? resolve(file);
+  const share = shard.count === 1 ? '' : `#${String(shard.index)}`;
+  return `${host}:${place}${share}`;
 }

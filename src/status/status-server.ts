@@ -10,17 +10,17 @@
 // old one gives way to a new one, so that nobody can keep a probe out. No answer repeats anything of its request, so no
 // token can come back in one.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Secret } from '../config/config.ts';
-import { causeText } from '../errors.ts';
+import { causeText, OperatorError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import { renderCounters, type Counter, type Counters } from '../lib/counters.ts';
+import { type Counter, type Counters, renderCounters } from '../lib/counters.ts';
+import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
-import { CHALLENGES, checkAccess } from './access.ts';
-import { closeServer, listen, shownHost } from './listen.ts';
 import { PAGE_POLICY, renderPage } from './page.ts';
-import { withProblems, type StatusDocument } from './problems.ts';
+import { type StatusDocument, withProblems } from './problems.ts';
 import type { StatusReport } from './status-report.ts';
 
 export interface StatusServerOptions {
@@ -38,14 +38,14 @@ export interface StatusServerOptions {
   readonly limits?: Partial<StatusLimits>;
 }
 
-export interface Readiness {
+interface Readiness {
   readonly ready: boolean;
   /** What is missing, in words; shown to everybody. */
   readonly waitingFor: readonly string[];
 }
 
 /** What clients may take. */
-export interface StatusLimits {
+interface StatusLimits {
   /** With one more, the one that was silent for longest is closed, and counted. */
   readonly connections: number;
   readonly headerBytes: number;
@@ -248,4 +248,121 @@ function metrics(counters: Counters): Answer {
 
 function text(status: number, line: string, headers: Answer['headers'] = {}): Answer {
   return { status, type: TEXT, body: `${line}\n`, headers };
+}
+
+// Who may read the status page. With a token: whoever sends it, as `Authorization: Bearer TOKEN` or, since browsers
+// can ask for nothing else, as the password of Basic (RFC 7617, any user name). Without one, which the configuration
+// allows on loopback only: whoever asks for this machine by name, since a web page elsewhere may have had its own
+// name resolved to 127.0.0.1 (DNS rebinding) but cannot choose the Host header.
+
+export type Access = 'granted' | 'token_needed' | 'foreign_host';
+
+/** The challenges of a 401; browsers take the second. */
+const CHALLENGES: readonly string[] = [
+  'Bearer realm="prom2otlp"',
+  'Basic realm="prom2otlp", charset="UTF-8"',
+];
+
+interface AccessRules {
+  readonly token: Secret | null;
+  /** What the server listens on. */
+  readonly host: string;
+}
+
+export function checkAccess(headers: IncomingHttpHeaders, { token, host }: AccessRules): Access {
+  if (token !== null) {
+    const given = tokenOf(headers.authorization ?? '');
+    return given !== null && isEqual(given, token.reveal()) ? 'granted' : 'token_needed';
+  }
+  if (!isLoopbackHost(host)) return 'granted';
+  const asked = hostNameOf(headers.host ?? '');
+  return isLoopbackHost(asked) || asked === host ? 'granted' : 'foreign_host';
+}
+
+function tokenOf(authorization: string): string | null {
+  const [, scheme = '', value = ''] = /^(\S+) +(\S+) *$/.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === 'bearer') return value;
+  if (scheme.toLowerCase() !== 'basic') return null;
+  const pair = Buffer.from(value, 'base64').toString('utf8');
+  const colon = pair.indexOf(':');
+  return colon < 0 ? null : pair.slice(colon + 1);
+}
+
+/** Takes as long for a nearly right token as for a wrong one, whatever their lengths. */
+function isEqual(given: string, wanted: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(wanted));
+}
+
+/** The Host header without its port. */
+function hostNameOf(hostHeader: string): string {
+  return hostHeader.replace(/:\d*$/, '').toLowerCase();
+}
+
+// Beginning and end of a server of ours: a bad address is the operator's mistake and says what to do; the end waits
+// for answers under way, but not for clients that will not go.
+
+export const CLOSE_MS = 1000;
+
+/** Listens, or throws OperatorError that says what is in the way. */
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port }, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  } catch (error) {
+    const advice = listenAdvice(error);
+    const message = `cannot listen on ${shownHost(host)}:${port}: ${advice.cause}`;
+    const { hint, isTransient } = advice;
+    throw new OperatorError(
+      [{ code: 'E_STATUS_LISTEN', key: 'status.listen', message, hint, isTransient }],
+      { cause: error },
+    );
+  }
+}
+
+/** A host as it stands in a URL. */
+function shownHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+interface ListenAdvice {
+  readonly cause: string;
+  readonly hint: string;
+  /** Somebody else may let go of it. */
+  readonly isTransient: boolean;
+}
+
+function listenAdvice(error: unknown): ListenAdvice {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRINUSE')
+    return {
+      cause: 'the port is in use',
+      hint: 'end the other program (another prom2otlp?), or choose another port',
+      isTransient: true,
+    };
+  const isTransient = false;
+  if (code === 'EACCES')
+    return { cause: 'permission denied', hint: 'choose a port from 1024 on', isTransient };
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return {
+      cause: 'this machine has no such address',
+      hint: 'use 127.0.0.1, or 0.0.0.0 for all addresses of the machine',
+      isTransient,
+    };
+  return { cause: causeText(error), hint: 'choose another address or port', isTransient };
+}
+
+/** Ends idle connections at once, the others when their answers are out, all of them after CLOSE_MS. */
+async function closeServer(server: Server, clock: Clock): Promise<void> {
+  const timer = new AbortController();
+  const closed = new Promise<void>(resolve => server.close(() => resolve()));
+  await Promise.race([closed, clock.sleep(CLOSE_MS, timer.signal)]);
+  timer.abort();
+  server.closeAllConnections();
+  await closed;
 }

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { LOG_FAILPOINTS } from '../../src/lib/failpoint.ts';
-import type { WrittenLine } from '../../src/simulator/log-book.ts';
+import type { WrittenLine } from '../../src/simulator/log-source.ts';
 import { type Delivered, HOUR, MINUTE } from '../support/log-site.ts';
 import { run, start, tempDirectory, until } from '../support/program.ts';
 import { countLines, LogWorld } from './support/log-world.ts';

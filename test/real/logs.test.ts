@@ -2,7 +2,7 @@
 // with the Resource of its service's metrics, its time, severity, body and attributes.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { logRecords, logTypesOf } from '../../src/simulator/log-lines.ts';
+import { logRecords, logTypesOf } from '../../src/simulator/log-source.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { demoServices } from '../../src/simulator/topology.ts';
 import { HOUR, MINUTE, NOW, ShiftedClock } from '../support/log-site.ts';

@@ -1,17 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { loadSeconds, loadWave } from '../../src/simulator/load.ts';
 import {
   constant,
   grows,
   growsFlushable,
   growsSeconds,
   level,
+  loadSeconds,
+  loadWave,
   type Moment,
   position,
   type Shape,
   uptime,
   valueAt,
-} from '../../src/simulator/shape.ts';
+} from '../../src/simulator/load.ts';
 
 const SERVER = 12_345;
 const HASH = 678;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Secret } from '../../src/config/config.ts';
-import { checkAccess, type Access } from '../../src/status/access.ts';
+import { checkAccess, type Access } from '../../src/status/status-server.ts';
 
 const TOKEN = 'correct-horse-battery';
 

@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { Throttle } from '../../src/lib/throttle.ts';
 import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
-import { instanceId, OWN_SERVICE, startTelemetry } from '../../src/status/start-telemetry.ts';
+import { instanceId, OWN_SERVICE, startTelemetry } from '../../src/status/own-telemetry.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
 

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
-import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { Secret } from '../../src/config/config.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import { CLOSE_MS } from '../../src/status/listen.ts';
 import {
-  STATUS_LIMITS,
+  CLOSE_MS,
   startStatusServer,
+  STATUS_LIMITS,
   type StatusServer,
   type StatusServerOptions,
 } from '../../src/status/status-server.ts';

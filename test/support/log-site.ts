@@ -3,10 +3,9 @@
 
 import { gunzipSync } from 'node:zlib';
 import { parseConfig } from '../../src/config/load.ts';
-import type { Clock } from '../../src/lib/clock.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import { silentLogger, type Logger } from '../../src/lib/log.ts';
+import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { Logs } from '../../src/logs/logs.ts';
 import type { PullEnd } from '../../src/logs/pull-end.ts';
 import type { CreateLineReader } from '../../src/logs/record.ts';
@@ -14,8 +13,8 @@ import { decodeLogsRequest } from '../../src/pipeline/encode/otlp-json.ts';
 import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
-import { LogBook, type LogPlace } from '../../src/simulator/log-book.ts';
-import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { LogBook, type LogPlace } from '../../src/simulator/log-source.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import type { SimulatedService } from '../../src/simulator/topology.ts';
 import { createIndentReader } from './indent-reader.ts';
 

@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { LogBook, type LogPlace } from '../../../src/simulator/log-book.ts';
+import { LogBook, type LogPlace } from '../../../src/simulator/log-source.ts';
 import { startReceiver, type Receiver } from '../../../src/simulator/receiver.ts';
 import { startSimulator, type Simulator } from '../../../src/simulator/simulator.ts';
 import {

@@ -1,7 +1,7 @@
 // What each line of the simulated logs must have become at the back end, worked out from the line itself with the
 // plainest means: one pattern per form that the simulator writes, the rest by hand.
 
-import type { LogRecord } from '../../../src/simulator/log-lines.ts';
+import type { LogRecord } from '../../../src/simulator/log-source.ts';
 
 export interface ExpectedLog {
   readonly severityNumber: number;
