@@ -7,7 +7,7 @@ import type { Config } from './config/config.ts';
 import type { openLogs } from './daemon-logs.ts';
 import { memoryOf } from './daemon-memory.ts';
 import { pipelineTarget } from './daemon-targets.ts';
-import type { openWatch } from './daemon-watch.ts';
+import type { openBackups } from './daemon-backups.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import { Counters } from './lib/counters.ts';
@@ -30,7 +30,7 @@ import type { OwnTelemetry, startTelemetry } from './status/own-telemetry.ts';
 import { TargetLog } from './status/target-log.ts';
 import { Timeline } from './status/timeline.ts';
 import type { RestoredState } from './table-memory.ts';
-import type { Watch } from './watch/watch.ts';
+import type { Backups } from './backups/backups.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -57,7 +57,7 @@ export class Daemon {
   /** null where no logs are pulled. */
   readonly logs: Logs | null;
   /** null where no backups are watched. */
-  readonly watch: Watch | null;
+  readonly backups: Backups | null;
   readonly startedAtMs: number;
   readonly logger: Logger;
   readonly #clock: Clock;
@@ -92,7 +92,7 @@ export class Daemon {
     this.timeline = timeline;
     this.targets = targetLogs(planned, options, throttle);
     this.logs = parts.openLogs?.({ options, parts, targets: this.targets }) ?? null;
-    this.watch = parts.openWatch?.({ options, parts, targets: this.targets }) ?? null;
+    this.backups = parts.openBackups?.({ options, parts, targets: this.targets }) ?? null;
     const targets = this.targets.map(log =>
       pipelineTarget(log, { config, clock, parts, timeline }),
     );
@@ -139,10 +139,10 @@ export class Daemon {
       ? (await import('./status/own-telemetry.ts')).startTelemetry
       : null;
     const openLogs = config.logs.isEnabled ? (await import('./daemon-logs.ts')).openLogs : null;
-    const openWatch = config.backups.isEnabled
-      ? (await import('./daemon-watch.ts')).openWatch
+    const openBackups = config.backups.isEnabled
+      ? (await import('./daemon-backups.ts')).openBackups
       : null;
-    const opens = { startTelemetry, openLogs, openWatch };
+    const opens = { startTelemetry, openLogs, openBackups };
     const parts = { counters, queue, senders, clients, buffers, ...opens };
     const daemon = await closingOnError(() => new Daemon(options, parts), isSameEnd ? [] : senders);
     if (former !== undefined) await former.#handOver(daemon);
@@ -205,7 +205,7 @@ export class Daemon {
     this.#running = Promise.all([
       this.#pipeline.run(signal),
       this.logs?.run(signal),
-      this.watch?.run(signal),
+      this.backups?.run(signal),
     ]).then(() => undefined);
   }
 
@@ -215,7 +215,7 @@ export class Daemon {
     await Promise.all([
       this.#pipeline.tick([...this.targets.keys()]),
       this.#pullOnce(),
-      this.watch?.cycle(this.#stopping.signal),
+      this.backups?.cycle(this.#stopping.signal),
     ]);
     await this.#startTelemetry()?.close();
     return this.#flush(deadlineMs);
@@ -281,7 +281,7 @@ export interface DaemonParts {
   /** null where it is switched off. */
   readonly startTelemetry: typeof startTelemetry | null;
   readonly openLogs: typeof openLogs | null;
-  readonly openWatch: typeof openWatch | null;
+  readonly openBackups: typeof openBackups | null;
 }
 
 /** What senders are made of: the way to the back end, and the secrets of the service that they keep out of its words. */

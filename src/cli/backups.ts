@@ -12,7 +12,7 @@ import {
   scheduleWarnings,
 } from '../service/schedules.ts';
 import type { Result, ServiceError } from '../service/service-error.ts';
-import { type KnownBackups, nextFullRunMs } from '../watch/known-backups.ts';
+import { type KnownBackups, nextFullRunMs } from '../backups/known-backups.ts';
 import { credentialsFromFile, requireEncoded, secretFile } from './external-storage.ts';
 import { withProgress } from './progress.ts';
 import { refuseProblems, tellError } from './request-problems.ts';

@@ -67,16 +67,16 @@ Example:
 };
 
 /** True when the schedules of every service could be read, or none are watched. */
-function printBackups({ watch }: Daemon, { out, clock }: VerbContext): boolean {
-  if (watch === null) return true;
-  const rows = watch.services.map(({ service, known, error }) => ({
+function printBackups({ backups }: Daemon, { out, clock }: VerbContext): boolean {
+  if (backups === null) return true;
+  const rows = backups.services.map(({ service, known, error }) => ({
     id: service.id,
     known,
     error,
   }));
   out.line('');
   out.line(backupsTable(rows, clock.nowMs()));
-  return watch.services.every(({ isUp }) => isUp === true);
+  return backups.services.every(({ isUp }) => isUp === true);
 }
 
 /** True when every API's logs were pulled to the end, or none are. */

@@ -26,7 +26,7 @@ import { ServiceClients } from '../service/clients.ts';
 import { headerText } from '../service/exchange.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http.ts';
 import { LogApi } from '../service/log-api.ts';
-import { readBackups } from '../watch/read-backups.ts';
+import { readBackups } from '../backups/read-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
 import { failureLine, firstList } from './log-access.ts';
 import { renderTable } from './table.ts';

@@ -8,9 +8,9 @@ import type { Logs } from '../logs/logs.ts';
 import { type Family, FATE, FATE_NAMES, type SeriesTable, type Signal } from '../model.ts';
 import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
 import type { Reload } from '../supervisor.ts';
-import { nextFullRunMs } from '../watch/known-backups.ts';
-import type { ServiceBackups } from '../watch/service-backups.ts';
-import type { Watch } from '../watch/watch.ts';
+import { nextFullRunMs } from '../backups/known-backups.ts';
+import type { ServiceBackups } from '../backups/service-backups.ts';
+import type { Backups } from '../backups/backups.ts';
 import { accountReport } from './account-report.ts';
 import {
   type BackupsReport,
@@ -52,7 +52,7 @@ export async function reportOf(
     setAside: await setAsideReports(daemon),
     account: accountReport(daemon.queue.account),
     logs: logsReport(daemon.logs),
-    backups: backupsReport(daemon.watch, clock.nowMs()),
+    backups: backupsReport(daemon.backups, clock.nowMs()),
     reload: reloadReport(lastReload),
     timeline: {
       slotMs: daemon.timeline.slotMs,
@@ -226,14 +226,14 @@ function instant(timeMs: number): string {
   return new Date(Number.isFinite(timeMs) ? timeMs : 0).toISOString();
 }
 
-// What /status.json says of the watch over backups.
+// What /status.json says of backups.
 
 /** null where no backups are watched. */
-function backupsReport(watch: Watch | null, nowMs: number): BackupsReport | null {
-  if (watch === null) return null;
+function backupsReport(backups: Backups | null, nowMs: number): BackupsReport | null {
+  if (backups === null) return null;
   return {
-    services: watch.services.map(service => backupsOfService(service, nowMs)),
-    nextReadAt: orNull(watch.nextReadAtMs),
+    services: backups.services.map(service => backupsOfService(service, nowMs)),
+    nextReadAt: orNull(backups.nextReadAtMs),
   };
 }
 

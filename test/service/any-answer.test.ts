@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { AgentApi } from '../../src/service/agent.ts';
 import { ServiceClient } from '../../src/service/client.ts';
 import type { ServiceHttp } from '../../src/service/http.ts';
-import { backupGauges } from '../../src/watch/backup-gauges.ts';
-import { readBackups } from '../../src/watch/read-backups.ts';
+import { backupGauges } from '../../src/backups/service-backups.ts';
+import { readBackups } from '../../src/backups/read-backups.ts';
 
 const AGENT = 'c0ffee00-0000-4000-8000-000000000000';
 const RUNS = { numRuns: 500 };

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { backupEvents } from '../../src/watch/backup-events.ts';
-import type { KnownBackups } from '../../src/watch/known-backups.ts';
-import type { KnownSchedule } from '../../src/watch/known-schedule.ts';
+import { backupEvents } from '../../src/backups/backup-events.ts';
+import type { KnownBackups, KnownSchedule } from '../../src/backups/known-backups.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
 const DAILY: KnownSchedule = {

@@ -1,16 +1,16 @@
 // The table of docs/backups.md, row by row.
 
 import { describe, expect, test } from 'vitest';
-import { backupGauges } from '../../src/watch/backup-gauges.ts';
-import { EndedSeries } from '../../src/watch/ended-series.ts';
 import {
   addTypes,
   type KnownBackups,
+  type KnownSchedule,
+  outlookOf,
   readKnown,
   saveKnown,
   typeAmong,
-} from '../../src/watch/known-backups.ts';
-import { type KnownSchedule, outlookOf } from '../../src/watch/known-schedule.ts';
+} from '../../src/backups/known-backups.ts';
+import { backupGauges, EndedSeries } from '../../src/backups/service-backups.ts';
 import type { Gauge } from '../../src/pipeline/encode/gauges.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);

@@ -9,11 +9,10 @@ import type { GaugeOwner } from '../pipeline/encode/gauges.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ServiceClient } from '../service/client.ts';
 import type { ServiceClients } from '../service/clients.ts';
-import { BackupMeter } from './backup-meter.ts';
-import { BackupWatcher } from './backup-watcher.ts';
+import { BackupMeter, BackupWatcher } from './backup-watcher.ts';
 import { ServiceBackups } from './service-backups.ts';
 
-export interface WatchOptions {
+export interface BackupsOptions {
   readonly config: Config;
   readonly clients: ServiceClients;
   readonly queue: Queue;
@@ -24,10 +23,10 @@ export interface WatchOptions {
   readonly resourceOf: (service: ServiceConfig) => Pick<GaugeOwner, 'identity' | 'info'>;
 }
 
-export class Watch {
+export class Backups {
   readonly watchers: readonly BackupWatcher[];
 
-  constructor(options: WatchOptions) {
+  constructor(options: BackupsOptions) {
     const { config, clients, queue, clock, counters, logger, resourceOf } = options;
     const meter = new BackupMeter({ counters, logger, clock });
     const { intervalMs } = config.backups;

@@ -6,8 +6,7 @@ import type { Backup } from '../service/backups.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { Schedule } from '../service/schedules.ts';
 import { type ServiceError, unreadableAnswer } from '../service/service-error.ts';
-import { addTypes, type KnownBackups, typeAmong } from './known-backups.ts';
-import type { KnownSchedule } from './known-schedule.ts';
+import { addTypes, type KnownBackups, type KnownSchedule, typeAmong } from './known-backups.ts';
 
 export type BackupsRead =
   | {

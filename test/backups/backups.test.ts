@@ -1,4 +1,4 @@
-// The watch over a simulated service, into a real queue: what stands in the queue is decoded by the oracle.
+// The backups over a simulated service, into a real queue: what stands in the queue is decoded by the oracle.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -11,7 +11,7 @@ import { BackupsApi } from '../../src/service/backups.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import type { ServiceError } from '../../src/service/service-error.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
-import { Watch } from '../../src/watch/watch.ts';
+import { Backups } from '../../src/backups/backups.ts';
 import { queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { oracleDecodeLogs, oracleDecodeMetrics } from '../reference/oracle.ts';
 import { ask } from '../simulator/ask.ts';
@@ -29,7 +29,7 @@ let counters: Counters;
 let queue: MemoryQueue;
 let simulator: Simulator;
 let clients: ServiceClients;
-let watch: Watch;
+let backups: Backups;
 
 function configOf(changes: object = {}): Config {
   const api = { base_url: simulator.url, key: KEY };
@@ -44,8 +44,8 @@ function configOf(changes: object = {}): Config {
   return parseConfig(JSON.stringify(text), { file: 'c.yaml', environment: {} });
 }
 
-function openWatch(config: Config): Watch {
-  return new Watch({
+function openBackups(config: Config): Backups {
+  return new Backups({
     config,
     clients,
     queue,
@@ -71,7 +71,7 @@ beforeEach(async () => {
   queue = new MemoryQueue(queueOptions({ clock, counters, config, maxRequestBytes }));
   simulator = await startSimulator({ clock, key: KEY });
   clients = new ServiceClients({ clock, counters });
-  watch = openWatch(configOf());
+  backups = openBackups(configOf());
 });
 afterEach(async () => {
   await clients.close();
@@ -127,7 +127,7 @@ async function change(method: string, path: string, body?: object): Promise<void
 }
 
 test('each service has its gauges in its own Resource', async () => {
-  await watch.cycle(never);
+  await backups.cycle(never);
   const [body = Buffer.alloc(0)] = await queue
     .oldest('metrics', 1, new Set())
     .then(rows => rows.map(row => row.body));
@@ -156,17 +156,17 @@ test('each service has its gauges in its own Resource', async () => {
 });
 
 test('names carry the namespace where the metrics do', async () => {
-  await openWatch(configOf({ metrics: { namespace: 'prefix' } })).cycle(never);
+  await openBackups(configOf({ metrics: { namespace: 'prefix' } })).cycle(never);
   expect(await gaugesOf(ORDERS)).toContain(`${ORDERS}.up{} 1`);
 });
 
 describe('events', () => {
   test('tell what appears, changes and vanishes, each once', async () => {
-    await watch.cycle(never);
+    await backups.cycle(never);
     expect(await eventsSent()).toEqual([]);
     const body = { service_id: ORDERS, backup_type: 'full', schedule: '0 12 * * *' };
     await change('POST', '', body);
-    await watch.cycle(never);
+    await backups.cycle(never);
     const [appeared, ...more] = await eventsSent();
     expect(more).toEqual([]);
     expect(appeared).toMatchObject({
@@ -177,34 +177,34 @@ describe('events', () => {
     });
     await change('PATCH', '/1', { suspended: true });
     await change('DELETE', '/5');
-    await watch.cycle(never);
+    await backups.cycle(never);
     expect((await eventsSent()).map(({ eventName }) => eventName)).toEqual([
       'prom2otlp.backup.schedule.changed',
       'prom2otlp.backup.schedule.vanished',
     ]);
-    await watch.cycle(never);
+    await backups.cycle(never);
     expect(await eventsSent()).toEqual([]);
     const events = counters.list().find(({ name }) => name === 'prom2otlp_backup_events_total');
     expect(events?.get(ORDERS, 'vanished')).toBe(1);
   });
 
   test('are told after a restart, for what changed meanwhile', async () => {
-    await watch.cycle(never);
+    await backups.cycle(never);
     await change('DELETE', '/1');
-    await openWatch(configOf()).cycle(never);
+    await openBackups(configOf()).cycle(never);
     expect((await eventsSent()).map(({ eventName }) => eventName)).toEqual([
       'prom2otlp.backup.schedule.vanished',
     ]);
-    await openWatch(configOf()).cycle(never);
+    await openBackups(configOf()).cycle(never);
     expect(await eventsSent()).toEqual([]);
   });
 
   test('wait while there is no room for them, and no longer', async () => {
-    await watch.cycle(never);
+    await backups.cycle(never);
     const more = { service_id: ORDERS, backup_type: 'full', schedule: '0 12 * * *' };
     for (let i = 0; i < 3; i++) {
       await change('POST', '', more);
-      await watch.cycle(never);
+      await backups.cycle(never);
     }
     const first = await eventsSent();
     expect(first.length).toBeLessThan(3);
@@ -212,16 +212,16 @@ describe('events', () => {
     expect((await gaugesOf(ORDERS)).findLast(line => line.startsWith('schedules'))).toBe(
       'schedules{state=active,type=full} 4',
     );
-    await watch.cycle(never);
+    await backups.cycle(never);
     expect(first.length + (await eventsSent()).length).toBe(3);
   });
 });
 
 test('a service whose schedules are gone has values; its next run ends', async () => {
-  await watch.cycle(never);
+  await backups.cycle(never);
   await gaugesOf(ORDERS);
   await change('DELETE', '/1');
-  await watch.cycle(never);
+  await backups.cycle(never);
   expect(await gaugesOf(ORDERS)).toEqual([
     'up{} 1',
     'full_scheduled{} 0',
@@ -233,33 +233,33 @@ test('a service whose schedules are gone has values; its next run ends', async (
 
 describe('where the schedules cannot be read', () => {
   test('the last answer is gone by for three intervals', async () => {
-    await watch.cycle(never);
+    await backups.cycle(never);
     simulator.setFaults({ path: SCHEDULES, status: 500 });
     await gaugesOf(ORDERS);
     await clock.advance(44 * MINUTE_MS);
-    await watch.cycle(never);
+    await backups.cycle(never);
     expect(await gaugesOf(ORDERS)).toEqual(
       expect.arrayContaining(['up{} 0', 'full_scheduled{} 1']),
     );
-    expect(watch.services[0]?.error?.message).toContain('the service failed (500');
+    expect(backups.services[0]?.error?.message).toContain('the service failed (500');
     await clock.advance(2 * MINUTE_MS);
-    await watch.cycle(never);
+    await backups.cycle(never);
     const late = await gaugesOf(ORDERS);
     expect(late).toEqual(expect.arrayContaining(['up{} 0', 'full_scheduled{} ended']));
-    await watch.cycle(never);
+    await backups.cycle(never);
     expect(await gaugesOf(ORDERS)).toEqual(['up{} 0']);
     simulator.resetFaults();
-    await watch.cycle(never);
+    await backups.cycle(never);
     expect(await gaugesOf(ORDERS)).toContain('full_scheduled{} 1');
-    expect(watch.services[0]?.error).toBeNull();
+    expect(backups.services[0]?.error).toBeNull();
   });
 
   test('one service does not take the others with it, a refused key does, without hammering', async () => {
     simulator.setFaults({ path: SCHEDULES, status: 500, times: 1 });
-    await watch.cycle(never);
-    expect(watch.services.filter(({ isUp }) => isUp === true)).toHaveLength(1);
+    await backups.cycle(never);
+    expect(backups.services.filter(({ isUp }) => isUp === true)).toHaveLength(1);
     const services = Array.from({ length: 20 }, (_, i) => ({ id: `db${i}` }));
-    const many = openWatch(configOf({ services }));
+    const many = openBackups(configOf({ services }));
     simulator.key = 'another';
     simulator.refusalStatus = 401;
     const before = simulator.requests.count;
@@ -273,17 +273,17 @@ describe('where the schedules cannot be read', () => {
   test('what is given up half way, as by a reload, is no failure', async () => {
     const error = { kind: 'aborted', message: 'the request was given up' } as ServiceError;
     const list = vi.spyOn(BackupsApi.prototype, 'list').mockResolvedValue({ ok: false, error });
-    await watch.cycle(never);
+    await backups.cycle(never);
     expect(list).toHaveBeenCalled();
     list.mockRestore();
-    expect(watch.services.map(({ isUp, error }) => [isUp, error])).toEqual([
+    expect(backups.services.map(({ isUp, error }) => [isUp, error])).toEqual([
       [null, null],
       [null, null],
     ]);
   });
 
   test('nothing is said before the first answer or failure', async () => {
-    await watch.watchers[0]?.send();
+    await backups.watchers[0]?.send();
     expect(queue.stats('metrics').rows).toBe(0);
   });
 });

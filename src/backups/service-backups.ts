@@ -4,20 +4,33 @@
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Batch } from '../model.ts';
-import { type Gauge, type GaugeOwner, writeGauges } from '../pipeline/encode/gauges.ts';
+import {
+  type Gauge,
+  type GaugeOwner,
+  type GaugePoint,
+  writeGauges,
+} from '../pipeline/encode/gauges.ts';
 import { LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { type BackupEvent, backupEvents } from './backup-events.ts';
-import { backupGauges } from './backup-gauges.ts';
-import type { BackupMeter } from './backup-meter.ts';
-import { EndedSeries } from './ended-series.ts';
-import { BACKUPS_KIND, type KnownBackups, readKnown, saveKnown } from './known-backups.ts';
+import type { BackupMeter } from './backup-watcher.ts';
+import {
+  BACKUPS_KIND,
+  type KnownBackups,
+  nextFullRunMs,
+  outlookOf,
+  readKnown,
+  saveKnown,
+  SCHEDULE_STATES,
+  type ScheduleOutlook,
+  typeAmong,
+} from './known-backups.ts';
 import { readBackups } from './read-backups.ts';
 
-export interface ServiceBackupsOptions {
+interface ServiceBackupsOptions {
   readonly service: ServiceConfig;
   readonly client: ServiceClient;
   readonly queue: Queue;
@@ -29,7 +42,7 @@ export interface ServiceBackupsOptions {
   readonly owner: () => Omit<GaugeOwner, 'scope'>;
 }
 
-export const BACKUPS_SCOPE = 'prom2otlp/backups';
+const BACKUPS_SCOPE = 'prom2otlp/backups';
 
 /** An answer that is older than so many intervals is no longer gone by. */
 const KNOWN_INTERVALS = 3;
@@ -147,4 +160,131 @@ export class ServiceBackups {
     };
     return { signal: 'logs', payload, parts: [part], madeAtMs };
   }
+}
+
+// Remembers which series of a service were sent with a value, so that one that has none any more is marked as ended,
+// once: a back end would show its last value for minutes otherwise.
+
+/** A series that was sent, with what is needed to end it. */
+interface Sent {
+  readonly gauge: Gauge;
+  readonly attributes: GaugePoint['attributes'];
+}
+
+export class EndedSeries {
+  #sent: ReadonlyMap<string, Sent> = new Map();
+
+  /** The gauges, and a marker for each series of the last call that is not among them. */
+  complete(gauges: readonly Gauge[]): readonly Gauge[] {
+    const before = this.#sent;
+    const sent = new Map(gauges.flatMap(seriesOf));
+    this.#sent = sent;
+    const ended = [...before].filter(([key]) => !sent.has(key)).map(([, series]) => series);
+    const markers = ended.map(({ gauge, attributes }) => ({
+      ...gauge,
+      points: [{ attributes, value: null }],
+    }));
+    return [...gauges, ...markers];
+  }
+}
+
+function seriesOf(gauge: Gauge): (readonly [key: string, sent: Sent])[] {
+  return gauge.points.map(({ attributes }) => [
+    JSON.stringify([gauge.name, attributes]),
+    { gauge, attributes },
+  ]);
+}
+
+// What the backup schedules of a service amount to at a moment, as gauges. Worked out anew each time: of what was read
+// last, only the time goes on. docs/backups.md says what each of them means.
+
+interface Outlook extends ScheduleOutlook {
+  readonly type: string;
+}
+
+/** `known` is null where there is no answer, or only one that is too old to go by. */
+export function backupGauges(
+  known: KnownBackups | null,
+  isUp: boolean,
+  nowMs: number,
+): readonly Gauge[] {
+  const up = gauge('prom2otlp_backup_up', '1 when the schedules could be read last, else 0.', '', [
+    { attributes: [], value: isUp ? 1 : 0 },
+  ]);
+  return known === null ? [up] : [up, ...scheduleGauges(known, nowMs)];
+}
+
+function scheduleGauges(known: KnownBackups, nowMs: number): readonly Gauge[] {
+  const { types } = known;
+  const outlooks = known.schedules.map(schedule => ({
+    ...outlookOf(schedule, nowMs),
+    type: typeAmong(types, schedule.type),
+  }));
+  const shown = new Set([...types, ...outlooks.map(({ type }) => type)]);
+  const isFullScheduled = nextFullRunMs(known, nowMs) !== null;
+  const next = nextRuns(outlooks);
+  return [
+    gauge('prom2otlp_backup_schedules', 'Backup schedules.', '', countPoints(outlooks, shown)),
+    gauge(
+      'prom2otlp_backup_full_scheduled',
+      '1 when a full backup will run by an active schedule, else 0.',
+      '',
+      [{ attributes: [], value: isFullScheduled ? 1 : 0 }],
+    ),
+    gauge(
+      'prom2otlp_backup_next_run_timestamp_seconds',
+      'When the next backup begins, as Unix time.',
+      's',
+      pointsByType(next, runMs => runMs / 1000),
+    ),
+    gauge(
+      'prom2otlp_backup_next_run_seconds',
+      'How long until the next backup begins.',
+      's',
+      pointsByType(next, runMs => (runMs - nowMs) / 1000),
+    ),
+    gauge(
+      'prom2otlp_backup_last_finished_age_seconds',
+      'How long ago the newest backup that succeeded ended.',
+      's',
+      pointsByType(Object.entries(known.finishedAtMs), endMs => (nowMs - endMs) / 1000),
+    ),
+  ];
+}
+
+/** Each type in each state, at 0 where there is none. */
+function countPoints(outlooks: readonly Outlook[], types: Iterable<string>): readonly GaugePoint[] {
+  return [...types].flatMap(type =>
+    SCHEDULE_STATES.map(state => ({
+      attributes: [
+        ['type', type],
+        ['state', state],
+      ] as const,
+      value: outlooks.filter(one => one.type === type && one.state === state).length,
+    })),
+  );
+}
+
+/** The soonest of each type. */
+function nextRuns(outlooks: readonly Outlook[]): ReadonlyMap<string, number> {
+  const next = new Map<string, number>();
+  for (const { type, nextRunMs } of outlooks)
+    if (nextRunMs !== null) next.set(type, Math.min(nextRunMs, next.get(type) ?? Infinity));
+  return next;
+}
+
+function pointsByType(
+  times: Iterable<readonly [type: string, ms: number]>,
+  valueOf: (ms: number) => number,
+): readonly GaugePoint[] {
+  return [...times].map(([type, ms]) => ({ attributes: [['type', type]], value: valueOf(ms) }));
+}
+
+function gauge(
+  name: string,
+  description: string,
+  unit: string,
+  points: readonly GaugePoint[],
+): Gauge {
+  return { name, description, unit, points };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readBackups } from '../../src/watch/read-backups.ts';
-import type { KnownBackups } from '../../src/watch/known-backups.ts';
+import { readBackups } from '../../src/backups/read-backups.ts';
+import type { KnownBackups } from '../../src/backups/known-backups.ts';
 import { type ScriptedAnswer, scriptedService } from '../support/service-client.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);

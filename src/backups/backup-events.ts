@@ -3,8 +3,7 @@
 
 import { textUid } from '../logs/uid.ts';
 import type { LogAttribute, LogRecord } from '../pipeline/encode/logs.ts';
-import type { KnownBackups } from './known-backups.ts';
-import type { KnownSchedule } from './known-schedule.ts';
+import type { KnownBackups, KnownSchedule } from './known-backups.ts';
 
 export interface BackupEvent {
   readonly kind: 'appeared' | 'changed' | 'vanished';

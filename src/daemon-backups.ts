@@ -1,15 +1,15 @@
-// The watch over backups in a running bridge: built of its parts, with each service named as its metrics name it.
-// Loaded on demand, since a bridge that watches nothing need not carry it.
+// Builds the watchers of backups in a running bridge; each service is named as its metrics name it.
+// Loaded on demand: a bridge that watches no backups does not carry it.
 
 import type { OnDemandOptions } from './daemon.ts';
 import { resourceOf } from './daemon-resource.ts';
-import { Watch } from './watch/watch.ts';
+import { Backups } from './backups/backups.ts';
 
 /** Nothing is read yet. */
-export function openWatch({ options, parts, targets }: OnDemandOptions): Watch {
+export function openBackups({ options, parts, targets }: OnDemandOptions): Backups {
   const { config, clock, logger } = options;
   const { clients, queue, counters } = parts;
-  return new Watch({
+  return new Backups({
     config,
     clients,
     queue,
