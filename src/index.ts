@@ -24,11 +24,13 @@ export type {
 } from './service/logs.ts';
 export type { MetricsApi, MetricsPage, MetricsQuery } from './service/metrics.ts';
 export type { SecretSource, ServiceAddress } from './service/open-http.ts';
-export { restoreOnce, type Begun, type RestoreOnceOptions } from './service/restore-once.ts';
 export {
   RESTORE_METHODS,
+  restoreOnce,
   restoreProblems,
+  type Begun,
   type Restore,
+  type RestoreOnceOptions,
   type RestoreMethod,
   type RestoreQuery,
   type RestoreRequest,
@@ -50,4 +52,4 @@ export {
   type RequestProblem,
   type Result,
   type ServiceError,
-} from './service/service-error.ts';
+} from './service/failure.ts';

@@ -11,7 +11,7 @@ import { PullSchedule, refusalWaitMs } from '../logs/pull-schedule.ts';
 import type { Batch, BatchPart } from '../model.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
-import type { ServiceError } from '../service/service-error.ts';
+import type { ServiceError } from '../service/failure.ts';
 import type { BackupEvent } from './backup-events.ts';
 import type { ServiceBackups } from './service-backups.ts';
 

@@ -14,7 +14,7 @@ import { LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClient } from '../service/client.ts';
-import type { ServiceError } from '../service/service-error.ts';
+import type { ServiceError } from '../service/failure.ts';
 import { type BackupEvent, backupEvents } from './backup-events.ts';
 import type { BackupMeter } from './backup-watcher.ts';
 import {

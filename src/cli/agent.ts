@@ -11,7 +11,7 @@ import {
   type ChatRequest,
   sessionProblems,
 } from '../service/agent.ts';
-import { errorLine, type ServiceError } from '../service/service-error.ts';
+import { errorLine, type ServiceError } from '../service/failure.ts';
 import { rowsOf } from './logs.ts';
 import { withProgress } from './progress.ts';
 import { refuseProblems } from './request-problems.ts';

@@ -3,7 +3,7 @@
 import { parseDuration } from '../config/units.ts';
 import { textAt } from '../logs/descriptor.ts';
 import { itemsOf, listPages } from '../logs/list.ts';
-import { LogApi } from '../service/log-api.ts';
+import { LogApi } from '../service/logs.ts';
 import type { Config } from '../config/config.ts';
 import type { ServiceFailure } from '../service/failure.ts';
 import { type AccessValues, withServices } from './service-access.ts';

@@ -25,7 +25,7 @@ import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
 import { headerText } from '../service/exchange.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http.ts';
-import { LogApi } from '../service/log-api.ts';
+import { LogApi } from '../service/logs.ts';
 import { readBackups } from '../backups/read-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
 import { failureLine, firstList } from './log-access.ts';

@@ -2,7 +2,7 @@
 // and calls that failed are told in a line.
 
 import { OperatorError } from '../errors.ts';
-import { errorLine, type RequestProblem, type ServiceError } from '../service/service-error.ts';
+import { errorLine, type RequestProblem, type ServiceError } from '../service/failure.ts';
 import type { VerbContext } from './verb.ts';
 
 /** Throws when a request would be refused. `options` names the option that gave a field, or what the field is in. */

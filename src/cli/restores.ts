@@ -2,10 +2,10 @@
 
 import { createInterface } from 'node:readline/promises';
 import { printableJson } from '../lib/printable.ts';
-import { restoreOnce } from '../service/restore-once.ts';
 import {
   type Restore,
   RESTORE_METHODS,
+  restoreOnce,
   restoreProblems,
   type RestoreRequest,
 } from '../service/restores.ts';

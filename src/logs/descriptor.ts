@@ -3,7 +3,7 @@
 
 import type { ServiceConfig } from '../config/config.ts';
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
-import type { LogPointers } from '../service/log-api.ts';
+import type { LogPointers } from '../service/logs.ts';
 import type { Partition } from './partition.ts';
 import { dayOf, type Span } from './windows.ts';
 import { WrapperTime } from './wrapper-time.ts';

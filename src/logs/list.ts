@@ -7,7 +7,7 @@ import { follow } from '../lib/json-pointer.ts';
 import type { ServiceFailure } from '../service/failure.ts';
 import { headerText } from '../service/exchange.ts';
 import { ask, type AskOptions } from './ask.ts';
-import type { ListQuery, LogApi } from '../service/log-api.ts';
+import type { ListQuery, LogApi } from '../service/logs.ts';
 
 /** Why a list could not be read to its end. */
 export type ListFailure =

@@ -13,7 +13,7 @@ import type { ServiceClients } from '../service/clients.ts';
 import { ByteBudget } from './byte-budget.ts';
 import type { LogResource } from './chunk.ts';
 import { KeptArchives } from './kept-archives.ts';
-import { LogApi } from '../service/log-api.ts';
+import { LogApi } from '../service/logs.ts';
 import { LogMeter } from './log-meter.ts';
 import { LogPuller } from './log-puller.ts';
 import type { GivenUpStatus, PartitionStatus, PullProgress } from './log-status.ts';

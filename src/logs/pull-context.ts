@@ -12,7 +12,7 @@ import { Chunk, type LogResource } from './chunk.ts';
 import type { ItemContext } from './descriptor.ts';
 import { type Gap, gapRecord, gapUid } from './gap.ts';
 import type { KeptArchives } from './kept-archives.ts';
-import type { LogApi } from '../service/log-api.ts';
+import type { LogApi } from '../service/logs.ts';
 import type { LogMeter } from './log-meter.ts';
 import type { LogStore, StateChange, StoreResult } from './log-store.ts';
 import type { Partition } from './partition.ts';

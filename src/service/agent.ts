@@ -12,7 +12,7 @@ import {
   type RequestProblem,
   type Result,
   unreadableAnswer,
-} from './service-error.ts';
+} from './failure.ts';
 
 export interface SessionRequest {
   /** UUID of the agent. */

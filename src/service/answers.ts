@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import type { ServiceHttp } from './http.ts';
-import { errorOf, type Result, unreadableAnswer } from './service-error.ts';
+import { errorOf, type Result, unreadableAnswer } from './failure.ts';
 
 /** More pages than this are not asked for, and the list says that it is not complete. */
 export const PAGES_MAX = 100;

@@ -7,27 +7,21 @@
 import type { ApiConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counter, Counters } from '../lib/counters.ts';
+import { validateHeaderValue } from '../lib/node-http.ts';
+import { parseRetryAfter } from '../lib/retry-after.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import {
-  PRIORITY,
-  prepareCall,
   type Call,
   type DownloadOptions,
   type GetOptions,
   type JsonOptions,
+  prepareCall,
+  PRIORITY,
 } from './call.ts';
-import { createConnection, type Connection } from './connection.ts';
-import {
-  isSendable,
-  refreshCredentials,
-  revealCredentials,
-  type Credentials,
-} from './credentials.ts';
-import { exchange, headerText, type AnswerHeaders, type Method, type Outcome } from './exchange.ts';
-import type { Fault, ServiceFailure } from './failure.ts';
+import { type Connection, createConnection } from './connection.ts';
+import { type AnswerHeaders, exchange, headerText, type Method, type Outcome } from './exchange.ts';
+import { type Fault, REASON_TEXTS, reasonOfStatus, type ServiceFailure } from './failure.ts';
 import { createRedactor, type Redact } from './redact.ts';
-import { redirectOf } from './redirect.ts';
-import { describeFailure, readBadAnswer, type FailureFacts } from './verdict.ts';
 
 export interface ServiceHttpOptions {
   readonly api: ApiConfig;
@@ -299,4 +293,221 @@ function parseJson(body: Buffer): { readonly json: unknown } | null {
   } catch {
     return null;
   }
+}
+
+// The key and the configured headers as they go out, revealed for one request at a time, since their sources
+// (files, as secrets are mounted) may change while the program runs.
+
+/** Header names (lower case but for the key's) to the texts that are sent. Held for one request only. */
+type Credentials = Readonly<Record<string, string>>;
+
+const KEY_HEADER = 'X-API-Key';
+
+function revealCredentials(api: ApiConfig): Credentials {
+  const revealed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(api.headers))
+    revealed[name.toLowerCase()] = value.reveal();
+  revealed[KEY_HEADER] = api.key.reveal();
+  return revealed;
+}
+
+/**
+ * Reads every source again after the service refused what was sent. True when what would be sent now differs,
+ * also when another request has read the change already.
+ */
+function refreshCredentials(api: ApiConfig, sent: Credentials): boolean {
+  for (const secret of [api.key, ...Object.values(api.headers)]) secret.refresh();
+  return Object.entries(revealCredentials(api)).some(([name, text]) => sent[name] !== text);
+}
+
+/** False for an empty key, and for what no header may hold, such as a line break. */
+function isSendable(credentials: Credentials): boolean {
+  try {
+    for (const [name, text] of Object.entries(credentials)) validateHeaderValue(name, text);
+  } catch {
+    return false;
+  }
+  return credentials[KEY_HEADER] !== '';
+}
+
+// Redirects are never followed by the HTTP library, which would take the key along to any host. One hop is
+// followed, to the same origin over https (or within this machine), and only where the method allows it.
+
+interface RedirectOptions {
+  readonly method: Method;
+  readonly origin: string;
+  /** The path that was asked for, which a relative Location refers to. */
+  readonly path: string;
+  /** False over plain http to another machine: there even the same origin may be somebody else. */
+  readonly isSafe: boolean;
+}
+
+/** Where to ask instead, or why not. */
+type Redirect =
+  | { readonly kind: 'follow'; readonly path: string }
+  | { readonly kind: 'fault'; readonly fault: Fault };
+
+/** Statuses that any client may follow with the method and body it had. */
+const KEEPING_STATUSES: ReadonlySet<number> = new Set([307, 308]);
+/** For these a POST would become a GET, which for an operation is something else. */
+const REWRITING_STATUSES: ReadonlySet<number> = new Set([301, 302, 303]);
+
+/** Null when the outcome is no redirect. */
+export function redirectOf(outcome: Outcome, options: RedirectOptions): Redirect | null {
+  if (outcome.kind === 'fault') return null;
+  const { status, headers } = outcome;
+  if (!KEEPING_STATUSES.has(status) && !REWRITING_STATUSES.has(status)) return null;
+  const target = URL.parse(headerText(headers, 'location'), `${options.origin}${options.path}`);
+  if (headerText(headers, 'location') === '' || target === null)
+    return refuse(`${status} without a readable Location`);
+  if (target.origin !== options.origin) return refuse(`${status} to ${placeOf(target)}`);
+  if (!options.isSafe) return refuse(`${status} over plain http`);
+  if (options.method !== 'GET' && REWRITING_STATUSES.has(status))
+    return refuse(`${status} to a ${options.method}`);
+  return { kind: 'follow', path: `${target.pathname}${target.search}` };
+}
+
+/** Scheme and host at most: the rest of the address may hold anything that was sent. */
+function placeOf(target: URL): string {
+  const isWeb = target.protocol === 'https:' || target.protocol === 'http:';
+  return isWeb ? target.origin.slice(0, 200) : 'an address that is not http';
+}
+
+function refuse(detail: string): Redirect {
+  return { kind: 'fault', fault: { reason: 'redirect', detail } };
+}
+
+// Puts a failed request into words: from a fault, or from an answer that is no success, to the ServiceFailure
+// that callers see. The origin is shown as it is configured; every other word passes the redactor.
+
+/** What is known of a failure beside its reason and texts. */
+type FailureFacts = Omit<ServiceFailure, 'reason' | 'message' | 'hint'>;
+
+interface BadAnswer {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  readonly body: Buffer;
+}
+
+/** A longer Retry-After is taken for a mistake: nobody wants to find metrics missing since last week. */
+const RETRY_AFTER_MS_MAX = 3_600_000;
+
+const SHOWN_PATH_LENGTH_MAX = 200;
+
+/** What an answer with another status than 2xx says. `isPlain`: there were no parameters to be wrong. */
+function readBadAnswer(
+  answer: BadAnswer,
+  isPlain: boolean,
+  redact: Redact,
+  nowMs: number,
+): { readonly fault: Fault; readonly facts: FailureFacts } {
+  const { status, headers, body } = answer;
+  const said = readErrorBody(body, redact);
+  const retryAfterMs = parseRetryAfter(headerText(headers, 'retry-after'), nowMs);
+  return {
+    fault: {
+      reason: reasonOfStatus(status, isPlain),
+      detail: said.message === undefined ? String(status) : `${status}: ${said.message}`,
+    },
+    facts: {
+      status,
+      ...(retryAfterMs === null
+        ? {}
+        : { retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MS_MAX) }),
+      ...(said.traceId === undefined ? {} : { traceId: said.traceId }),
+    },
+  };
+}
+
+interface FailedRequest {
+  readonly method: string;
+  readonly origin: string;
+  /** What follows a question mark is not shown. */
+  readonly path: string;
+  readonly redact: Redact;
+}
+
+function describeFailure(
+  request: FailedRequest,
+  fault: Fault,
+  facts: FailureFacts,
+): ServiceFailure {
+  const { method, origin, path, redact } = request;
+  const { cause, hint } = REASON_TEXTS[fault.reason];
+  const shownPath = redact(path.replace(/\?.*/s, '')).slice(0, SHOWN_PATH_LENGTH_MAX);
+  const detail = fault.detail === undefined ? '' : ` (${redact(fault.detail)})`;
+  return {
+    reason: fault.reason,
+    message: `cannot ${method.toLowerCase()} ${origin}${shownPath}: ${cause}${detail}`,
+    hint: `${hint}${keyNewsOf(facts.isKeyChanged)}`,
+    ...facts,
+  };
+}
+
+function keyNewsOf(isKeyChanged: boolean | undefined): string {
+  if (isKeyChanged === undefined) return '';
+  return isKeyChanged
+    ? '; its source holds another key now, which is used from here on'
+    : '; its source was read again and holds the same key';
+}
+
+// The little that is shown of an error answer's body: the service's own message and its trace id, cut to a
+// line. Bodies come in a few shapes, seen or specified; whatever has none of them shows nothing, so that no
+// page of HTML ends up in a log.
+
+export interface ErrorBody {
+  readonly message?: string;
+  readonly traceId?: string;
+}
+
+const MESSAGE_LENGTH_MAX = 200;
+
+/**
+ * Reads `{errors: [{error, message}], trace_id}`, `{detail: [{loc, msg}]}` (and their plain forms `{message}`,
+ * `{error}`, `{detail}`), else nothing. It never throws.
+ */
+export function readErrorBody(body: Buffer, redact: Redact): ErrorBody {
+  const root = asObject(parseJson(body)?.json);
+  if (root === undefined) return {};
+  const text = (value: unknown): string | undefined => shownText(value, redact);
+  const first = asObject(asArray(root['errors'])[0]);
+  const message =
+    text(first?.['message']) ??
+    text(first?.['error']) ??
+    text(detailOf(root['detail'])) ??
+    text(root['message']) ??
+    text(root['error']);
+  const traceId = text(root['trace_id']) ?? text(root['traceId']);
+  return {
+    ...(message === undefined ? {} : { message }),
+    ...(traceId === undefined || !/^[\w.-]{1,64}$/.test(traceId) ? {} : { traceId }),
+  };
+}
+
+function detailOf(detail: unknown): unknown {
+  const first = asObject(asArray(detail)[0]);
+  if (first === undefined) return detail;
+  const place = asArray(first['loc']).map(String).join('.');
+  const message = first['msg'];
+  return typeof message !== 'string' || place === '' ? message : `${place}: ${message}`;
+}
+
+/** One printable line, redacted, then cut where it gets long; undefined for what is no text or only blanks. */
+function shownText(value: unknown, redact: Redact): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const line = redact(value)
+    .replace(/[\s\p{C}]+/gu, ' ')
+    .trim();
+  if (line === '') return undefined;
+  if (line.length <= MESSAGE_LENGTH_MAX) return line;
+  return `${line.slice(0, MESSAGE_LENGTH_MAX).toWellFormed()}…`;
+}
+
+function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : undefined;
+}
+
+function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }

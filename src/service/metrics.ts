@@ -3,7 +3,7 @@
 
 import type { ReadOptions } from './answers.ts';
 import type { ServiceHttp } from './http.ts';
-import { errorOf, type Result } from './service-error.ts';
+import { errorOf, type Result } from './failure.ts';
 
 export interface MetricsQuery extends ReadOptions {
   /** The *name* of one database service, not its id. The specification shows no parameter; this one has been seen. */

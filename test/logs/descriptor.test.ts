@@ -6,7 +6,7 @@ import {
   readDescriptor,
   type Refusal,
 } from '../../src/logs/descriptor.ts';
-import type { LogPointers } from '../../src/service/log-api.ts';
+import type { LogPointers } from '../../src/service/logs.ts';
 import { DAY_MS } from '../../src/logs/windows.ts';
 import { ENDPOINTS, testService } from '../support/log-api.ts';
 

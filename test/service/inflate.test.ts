@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { createInflater, type ContentEncoding } from '../../src/service/inflate.ts';
+import { createInflater, type ContentEncoding } from '../../src/service/exchange.ts';
 
 const PAGE = 'engine_up{namespace="a"} 1\n'.repeat(5000);
 

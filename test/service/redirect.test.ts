@@ -3,10 +3,10 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import {
   createServiceHttp,
+  redirectOf,
   type ServiceAnswer,
   type ServiceResult,
 } from '../../src/service/http.ts';
-import { redirectOf } from '../../src/service/redirect.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { testApi } from '../support/test-api.ts';
 

@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { restoreOnce } from '../../src/service/restore-once.ts';
-import { type RestoreRequest, restoreProblems } from '../../src/service/restores.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { ServiceClient } from '../../src/service/client.ts';
-import type { Clock } from '../../src/lib/clock.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { restoreOnce, restoreProblems, type RestoreRequest } from '../../src/service/restores.ts';
 import {
-  scriptedService,
   type ScriptedAnswer,
+  scriptedService,
   type ScriptedService,
 } from '../support/service-client.ts';
 

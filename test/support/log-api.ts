@@ -1,15 +1,14 @@
 // A LogApi over a scripted server for tests, and the options with which it is asked.
 
 import type { ServerResponse } from 'node:http';
-import { DEFAULTS } from '../../src/config/defaults.ts';
 import type { LogEndpointsConfig, ServiceConfig } from '../../src/config/config.ts';
-import type { Clock } from '../../src/lib/clock.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { DEFAULTS } from '../../src/config/defaults.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { AskOptions } from '../../src/logs/ask.ts';
-import { LogApi } from '../../src/service/log-api.ts';
 import { createServiceHttp } from '../../src/service/http.ts';
-import { startHttpServer, type RecordedRequest } from './http-server.ts';
+import { LogApi } from '../../src/service/logs.ts';
+import { type RecordedRequest, startHttpServer } from './http-server.ts';
 import { testApi } from './test-api.ts';
 
 const { page_size: pageSize, ...endpoints } = DEFAULTS.logs.endpoints;
