@@ -85,6 +85,7 @@ export const ROLE = {
   created: 5,
   metadata: 6,
   synthetic: 7,
+  gaugePart: 8,
 } as const;
 
 /** What happens with a row on this page. Fates above `stale` are reasons why its sample makes no point. */
@@ -142,8 +143,9 @@ export interface Metric {
   declared: DeclaredType;
   /** True when a TYPE line named the family on the current page. */
   hasType: boolean;
-  /** Page number when a row of it was last seen. */
+  /** Page number when a row of it was last seen, and the roles of the rows on that page: a bit (1 << role) for each. */
   seenPage: number;
+  roles: number;
   help: string;
   unit: string;
   /** Set by decode when anything above changed, cleared by derive once it has resolved the rest. */
@@ -281,6 +283,8 @@ export class SeriesTable {
   /** Heads that lost labels, by what is left, and heads whose point another one owns; see derive/twins.ts. */
   readonly identities: Map<string, number> = new Map();
   readonly twins: Map<number, number> = new Map();
+  /** Rows with the label `__name__`, which is dropped. */
+  readonly named: Set<number> = new Set();
   readonly spare: SpareIndexes = { metrics: [], services: [], components: [], blocks: [] };
   readonly clock: PageClock = {
     nowMs: Number.NaN,
@@ -304,6 +308,8 @@ export class SeriesTable {
   readonly repeats: RepeatedSample[] = [];
   /** Rows that decode has added or whose metric changed, for derive to resolve; emptied by derive. */
   readonly fresh: number[] = [];
+  /** Those of them that are known, to the metric under which they were filed before. */
+  readonly filedBefore: Map<number, number> = new Map();
 
   /** Rows that are heads of points, sorted as they are sent: by service, block, metric. See encode/order.ts. */
   order: Uint32Array = new Uint32Array(0);

@@ -31,6 +31,8 @@ export interface Compound {
   rows: number[];
   /** The bound (le) or quantile of each row; +Infinity is kept here and left out when encoded. */
   bounds: number[];
+  /** Whether two rows have the same one, in another spelling. */
+  isRespelled: boolean;
   /** The row of the count, of the sum, of the creation time; NO_ROW where there is none. */
   count: number;
   sum: number;

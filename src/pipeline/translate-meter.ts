@@ -11,6 +11,7 @@ export class TranslateMeter {
   readonly #points: Counter;
   readonly #stale: Counter;
   readonly #drift: Counter;
+  readonly #nameLabels: Counter;
   readonly #skew: Counter;
   /** Why each service is down; '' while it is up. */
   readonly #reasons = new Map<string, string>();
@@ -41,6 +42,10 @@ export class TranslateMeter {
       'Names and types by which a page came to differ from the catalog, by kind.',
       ['kind'],
     );
+    this.#nameLabels = counters.counter(
+      'prom2otlp_derive_name_labels_total',
+      'Labels `__name__` that were dropped: a series has one name.',
+    );
     this.#skew = counters.gauge(
       'prom2otlp_service_clock_skew_seconds',
       'By how much the clock of this machine is ahead of the one that the service answers by (`Date`); negative: behind.',
@@ -67,6 +72,7 @@ export class TranslateMeter {
       this.#badLines.add(page.badLines);
     }
     for (const { service, fate, count } of derived.reads) this.#samples.add(count, service, fate);
+    this.#nameLabels.add(derived.nameLabels);
     for (const [kind, count] of Object.entries(derived.drift?.added ?? {}))
       this.#drift.add(count, kind);
     for (const service of derived.services) {

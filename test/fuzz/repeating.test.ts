@@ -184,6 +184,8 @@ const DISTRIBUTIONS = (['h', 's'] as const).flatMap(name => ['1', '2'].map(pod =
 interface Step {
   readonly growth: readonly (readonly number[])[];
   readonly turned: readonly [distribution: number, mark: number] | null;
+  /** The other format, which writes `1.0` for `1`. */
+  readonly isOpenMetrics: boolean;
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
@@ -195,6 +197,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     { weight: 2, arbitrary: fc.constant(null) },
     { weight: 1, arbitrary: fc.tuple(fc.nat(DISTRIBUTIONS.length - 1), fc.nat(SUM)) },
   ),
+  isOpenMetrics: fc.nat(9).map(number => number === 0),
 });
 
 /** A distribution as the world knows it: observations by interval, and which marks are on the page. */
@@ -204,15 +207,20 @@ interface Told {
 }
 
 /** Its lines on a page; `stamp` begins with a blank, or is empty. */
-function distributionText(index: number, { observed, isShown }: Told, stamp: string): string {
+function distributionText(
+  index: number,
+  { observed, isShown }: Told,
+  ...[stamp, isOpenMetrics]: [string, boolean]
+): string {
   const { name, pod } = DISTRIBUTIONS[index] ?? { name: 'h', pod: '' };
   const labels = `pod="${pod}"`;
   const shown = MARKS[name].flatMap((mark, i) => {
     if (isShown[i] !== true) return [];
+    const written = isOpenMetrics && /^\d$/.test(mark) ? `${mark}.0` : mark;
     const value = name === 'h' ? totalOf(observed, i) : (observed[i] ?? 0) / 2;
     return name === 'h'
-      ? [`h_bucket{${labels},le="${mark}"} ${value}${stamp}`]
-      : [`s{${labels},quantile="${mark}"} ${value}${stamp}`];
+      ? [`h_bucket{${labels},le="${written}"} ${value}${stamp}`]
+      : [`s{${labels},quantile="${written}"} ${value}${stamp}`];
   });
   const count = totalOf(observed, SUM);
   if (isShown[SUM] === true) shown.push(`${name}_sum{${labels}} ${count * 1.5}${stamp}`);
@@ -257,7 +265,7 @@ test('bounds and quantiles that come and go are those of the page, on either pat
         observed: Array.from({ length: 6 }, () => 0),
         isShown: Array.from({ length: 6 }, () => true),
       }));
-      for (const [index, { growth, turned }] of pages.entries()) {
+      for (const [index, { growth, turned, isOpenMetrics }] of pages.entries()) {
         const seconds = 60 * index;
         const expected: string[] = [];
         for (const [i, told] of world.entries()) {
@@ -271,9 +279,11 @@ test('bounds and quantiles that come and go are those of the page, on either pat
           if (!isDelta || i >= 2 || (index > 0 && !isTurned))
             expected.push(expectedText(i, told, before));
         }
-        const stamp = isTimed ? ` ${at(seconds - 1)}` : '';
-        const lines = world.map((told, i) => distributionText(i, told, stamp));
-        const text = `# TYPE h histogram\n# TYPE s summary\n${lines.join('')}`;
+        const time = at(seconds - 1) / (isOpenMetrics ? 1000 : 1);
+        const stamp = isTimed ? ` ${time}` : '';
+        const lines = world.map((told, i) => distributionText(i, told, stamp, isOpenMetrics));
+        const end = isOpenMetrics ? '# EOF\n' : '';
+        const text = `# TYPE h histogram\n# TYPE s summary\n${lines.join('')}${end}`;
         full.translation.table.layout = null;
         full.translation.table.template = null;
         const { template } = table;

@@ -36,6 +36,13 @@ test('every sample is counted by service and fate, bad lines too', () => {
   ]);
 });
 
+test('labels `__name__` are counted with every page', () => {
+  const page = 'x{__name__="y"} 1\n';
+  expect(linesAfter([page, page], 'prom2otlp_derive_name_labels_total')).toEqual([
+    'prom2otlp_derive_name_labels_total 2',
+  ]);
+});
+
 test('by how much our clock is ahead is shown for each service, and stays while the service does not answer', () => {
   const counters = new Counters();
   const meter = new TranslateMeter(counters);

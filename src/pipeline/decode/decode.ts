@@ -5,7 +5,14 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
-import { type Page, PROBLEMS_MAX, type PageReport, ROLE, type SeriesTable } from '../../model.ts';
+import {
+  NO_ROW,
+  type Page,
+  PROBLEMS_MAX,
+  type PageReport,
+  ROLE,
+  type SeriesTable,
+} from '../../model.ts';
 import { ExpectedRows } from './expected-rows.ts';
 import { isText, KeyLabels } from './key-labels.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
@@ -74,7 +81,7 @@ export class Decoding {
   step(lines: number): boolean {
     const { bytes } = this.#page;
     for (let left = lines; left > 0; left--) {
-      if (this.#at >= bytes.length || this.#metadata.hasEnded || !this.report.isUsable) {
+      if (this.#at >= bytes.length || !this.report.isUsable) {
         this.#finish();
         return true;
       }
@@ -93,6 +100,11 @@ export class Decoding {
     let start = lineStart;
     while (start < end && (bytes[start] === SPACE || bytes[start] === TAB)) start++;
     if (start >= end) return;
+    if (this.#metadata.hasEnded) {
+      this.#problem('the text after `# EOF` is not read', start);
+      this.#at = bytes.length;
+      return;
+    }
     if (bytes[start] === HASH) {
       this.#place = null;
       const reason = this.#metadata.readLine(bytes.toString('utf8', start, end), this.report.lines);
@@ -158,8 +170,17 @@ export class Decoding {
     table.timeMs[row] = timeMs;
     table.seen[row] = table.page;
     table.line[row] = this.report.lines;
-    const metric = table.metrics[table.metric[row] ?? 0];
-    if (metric !== undefined) metric.seenPage = table.page;
+    this.#notePlace(row);
+  }
+
+  /** The metric of a row on this page is on it, too. */
+  #notePlace(row: number): void {
+    const { metrics, metric: metricOf, role, page } = this.#table;
+    const metric = metrics[metricOf[row] ?? 0];
+    if (metric === undefined) return;
+    if (metric.seenPage !== page) metric.roles = 0;
+    metric.seenPage = page;
+    metric.roles |= 1 << (role[row] ?? 0);
   }
 
   /** Checks what SampleLine cannot, and makes the row of a series that is new; -1 with a problem. */
@@ -174,8 +195,11 @@ export class Decoding {
     }
     const place = this.#placeOfKey();
     if (place === null) return -1;
-    const row = insertRow(this.#table, bytes, line);
-    this.#file(row, place);
+    const table = this.#table;
+    const row = insertRow(table, bytes, line);
+    table.metric[row] = place.metric;
+    table.role[row] = place.role;
+    table.fresh.push(row);
     return row;
   }
 
@@ -198,12 +222,6 @@ export class Decoding {
     if (twice === null) return this.#metadata.placeOf(key.name);
     this.#problem(`the label ${JSON.stringify(twice)} stands twice`, keyStart);
     return null;
-  }
-
-  #file(row: number, place: NamePlace): void {
-    this.#table.metric[row] = place.metric;
-    this.#table.role[row] = place.role;
-    this.#table.fresh.push(row);
   }
 
   #readExemplar(row: number, start: number, end: number): boolean {
@@ -243,20 +261,33 @@ export class Decoding {
   }
 
   #finish(): void {
-    const table = this.#table;
-    if (this.#metadata.movesRows()) {
-      for (let row = 0; row < table.count; row++) {
-        if (table.seen[row] !== table.page || table.role[row] === ROLE.synthetic) continue;
-        const offset = table.keyOffset[row] ?? 0;
-        const key = parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
-        const place = this.#metadata.placeOf(key.name);
-        if (place.metric === table.metric[row] && place.role === table.role[row]) continue;
-        this.#file(row, place);
-        const metric = table.metrics[place.metric];
-        if (metric !== undefined) metric.seenPage = table.page;
-      }
-    }
+    if (this.#metadata.movesRows()) this.#placeAnew();
     this.#metadata.finish();
     if (this.report.problems.length === 0) this.#layout.finish(this.report.lines);
+  }
+
+  /** Files all rows on the page as its comment lines have it by now; what they leave was never on the page. */
+  #placeAnew(): void {
+    const table = this.#table;
+    for (const metric of table.metrics) if (metric.seenPage === table.page) metric.seenPage = 0;
+    for (let row = 0; row < table.count; row++) {
+      const role = table.role[row];
+      if (table.seen[row] !== table.page || role === ROLE.synthetic) continue;
+      const offset = table.keyOffset[row] ?? 0;
+      const key = parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
+      const place = this.#metadata.placeOf(key.name);
+      const before = table.metric[row] ?? 0;
+      const isRole = place.role === role || (place.role === ROLE.scalar && role === ROLE.metadata);
+      if (place.metric !== before || !isRole) {
+        table.metric[row] = place.metric;
+        table.role[row] = place.role;
+        const isWaiting = table.block[row] === NO_ROW || table.filedBefore.has(row);
+        if (!isWaiting) {
+          table.filedBefore.set(row, before);
+          table.fresh.push(row);
+        }
+      }
+      this.#notePlace(row);
+    }
   }
 }

@@ -9,7 +9,7 @@ import {
   ROLE,
   type SeriesTable,
 } from '../../model.ts';
-import { unescapeText } from './series-key.ts';
+import { unescapeHelp, unescapeText } from './series-key.ts';
 
 /** What the comment lines of this page say of one family; the first line of a kind wins. */
 export interface FamilyLines {
@@ -26,17 +26,20 @@ export interface NamePlace {
   readonly role: number;
 }
 
-/** Which suffixes of a family's name belong to the family, and what they are. `''` is the bare name. */
+/**
+ * Which suffixes of a family's name belong to the family, and what they are. `''` is the bare name. But for gauge
+ * histograms, of which nothing is sent, a role has one suffix.
+ */
 const SUFFIX_ROLES: Partial<Record<DeclaredType, Readonly<Record<string, number>>>> = {
   histogram: { _bucket: ROLE.bucket, _count: ROLE.count, _sum: ROLE.sum, _created: ROLE.created },
   // OpenMetrics has the `g`; text 0.0.4 and some writers of OpenMetrics do without.
   gaugehistogram: {
-    _bucket: ROLE.bucket,
-    _gcount: ROLE.count,
-    _gsum: ROLE.sum,
-    _count: ROLE.count,
-    _sum: ROLE.sum,
-    _created: ROLE.created,
+    _bucket: ROLE.gaugePart,
+    _gcount: ROLE.gaugePart,
+    _gsum: ROLE.gaugePart,
+    _count: ROLE.gaugePart,
+    _sum: ROLE.gaugePart,
+    _created: ROLE.gaugePart,
   },
   summary: { '': ROLE.quantile, _count: ROLE.count, _sum: ROLE.sum, _created: ROLE.created },
 };
@@ -45,7 +48,14 @@ const OPENMETRICS_SUFFIX_ROLES: typeof SUFFIX_ROLES = {
   counter: { _total: ROLE.scalar, _created: ROLE.created },
   info: { _info: ROLE.scalar },
 };
-const SUFFIXES = ['_bucket', '_count', '_sum', '_created', '_gcount', '_gsum', '_total', '_info'];
+/** The other way round: by which suffixes a role is known. Rows of other roles have the name of their metric. */
+const SUFFIXES_OF_ROLE: Readonly<Partial<Record<number, readonly string[]>>> = {
+  [ROLE.bucket]: ['_bucket'],
+  [ROLE.count]: ['_count'],
+  [ROLE.sum]: ['_sum'],
+  [ROLE.created]: ['_created'],
+  [ROLE.gaugePart]: ['_bucket', '_gcount', '_gsum', '_count', '_sum', '_created'],
+};
 
 const TYPES: readonly DeclaredType[] = [
   'counter',
@@ -69,6 +79,14 @@ const TEXT_TYPES: ReadonlyMap<string, DeclaredType> = new Map([
 ]);
 const COMMENT = /^#[ \t]*(HELP|TYPE|UNIT|EOF)(?:[ \t]+|$)/;
 const NAME = /^(?:"((?:[^"\\]|\\.)*)"|([^ \t]+))[ \t]*/;
+
+/** The names of a NamePlace's metric, which need not exist. */
+interface NameHome {
+  readonly name: string;
+  readonly familyName: string;
+  readonly declared: DeclaredType;
+  readonly role: number;
+}
 
 /** The metadata of one page while it is decoded. */
 export class PageMetadata {
@@ -101,57 +119,58 @@ export class PageMetadata {
     const keyword = match[1];
     if (keyword === 'EOF' || keyword === 'UNIT') {
       if (this.#format === 'text') return null;
-      if (keyword === 'EOF') {
-        this.#hasEnded = true;
-        return null;
-      }
     }
     const rest = text.slice(match[0].length);
+    if (keyword === 'EOF') {
+      if (rest !== '') return 'unexpected text after `# EOF`';
+      this.#hasEnded = true;
+      return null;
+    }
     const name = NAME.exec(rest);
     // A keyword alone is a comment like any other.
     if (name === null) return null;
     const family = name[1] === undefined ? (name[2] ?? '') : unescapeText(name[1]);
     const lines = this.#familyLines(family, number);
     const value = rest.slice(name[0].length);
-    if (keyword === 'HELP') lines.help ??= unescapeText(value);
+    if (keyword === 'HELP')
+      lines.help ??= this.#format === 'text' ? unescapeHelp(value) : unescapeText(value);
     else if (keyword === 'UNIT') lines.unit ??= value.trim();
     else return this.#readType(lines, value.trim());
     return null;
   }
 
   /** The metric that a sample name belongs to, made if it is new. */
-  placeOf(name: string): NamePlace {
-    const own = this.#families.get(name)?.type;
-    if (own !== undefined && own !== null)
-      return this.#place(name, name, own, this.#suffixRoles[own]?.[''] ?? ROLE.scalar);
-    for (const suffix of SUFFIXES) {
-      if (!name.endsWith(suffix)) continue;
-      const family = name.slice(0, -suffix.length);
-      const type = this.#families.get(family)?.type ?? 'unknown';
-      const role = this.#suffixRoles[type]?.[suffix];
-      if (role === undefined) continue;
-      return this.#place(metricNameOf(family, type), family, type, role);
+  placeOf(sampleName: string): NamePlace {
+    const table = this.#table;
+    const { name, familyName, declared, role } = this.#homeOf(sampleName);
+    const key = metricKey(familyName, name);
+    let index = table.metricByKey.get(key);
+    if (index === undefined) {
+      index = addMetric(table, name, familyName, declared);
+      table.metricByKey.set(key, index);
     }
-    return this.#place(name, name, 'unknown', ROLE.scalar);
+    return { metric: index, role };
   }
 
-  /** True when lines of this page give rows another place than the one they were filed under. */
+  /**
+   * True when the comment lines of this page may give a row on it another place than the one where it was filed: before
+   * its TYPE came, or on another page. It goes through names, not through rows.
+   */
   movesRows(): boolean {
-    const { metrics, metricByKey, page } = this.#table;
-    for (const metric of metrics) {
-      if (metric.seenPage !== page) continue;
-      const type = this.#families.get(metric.familyName)?.type ?? 'unknown';
-      const isStructural =
-        this.#suffixRoles[type] !== undefined || this.#suffixRoles[metric.declared] !== undefined;
-      if (type !== metric.declared && isStructural) return true;
-    }
-    for (const [family, { type }] of this.#families) {
-      for (const suffix of Object.keys(this.#suffixRoles[type ?? 'unknown'] ?? {})) {
-        const name = family + suffix;
-        if (suffix === '' || (this.#families.get(name)?.type ?? null) !== null) continue;
-        const alone = metrics[metricByKey.get(metricKey(name, name)) ?? -1];
-        if (alone?.seenPage === page) return true;
-      }
+    for (const metric of this.#table.metrics)
+      if (metric.seenPage === this.#table.page && this.#movesRowsOf(metric)) return true;
+    return false;
+  }
+
+  #movesRowsOf(metric: Metric): boolean {
+    const { name, familyName, roles } = metric;
+    for (let role = 0; 1 << role <= roles; role++) {
+      if ((roles & (1 << role)) === 0) continue;
+      const suffixes = SUFFIXES_OF_ROLE[role];
+      if (suffixes === undefined) {
+        if (!isHome(this.#homeOf(name), metric, role)) return true;
+      } else if (suffixes.some(suffix => !isHome(this.#homeOf(familyName + suffix), metric, role)))
+        return true;
     }
     return false;
   }
@@ -197,16 +216,26 @@ export class PageMetadata {
     return lines;
   }
 
-  #place(name: string, familyName: string, declared: DeclaredType, role: number): NamePlace {
-    const table = this.#table;
-    const key = metricKey(familyName, name);
-    let index = table.metricByKey.get(key);
-    if (index === undefined) {
-      index = addMetric(table, name, familyName, declared);
-      table.metricByKey.set(key, index);
+  /** The full name comes first: a TYPE of its own makes it a family of its own. */
+  #homeOf(name: string): NameHome {
+    const own = this.#families.get(name)?.type;
+    if (own !== undefined && own !== null) {
+      const role = this.#suffixRoles[own]?.[''] ?? ROLE.scalar;
+      return { name, familyName: name, declared: own, role };
     }
-    return { metric: index, role };
+    const at = name.lastIndexOf('_');
+    const familyName = name.slice(0, Math.max(at, 0));
+    const type = this.#families.get(familyName)?.type ?? 'unknown';
+    const role = at < 0 ? undefined : this.#suffixRoles[type]?.[name.slice(at)];
+    if (role === undefined)
+      return { name, familyName: name, declared: 'unknown', role: ROLE.scalar };
+    return { name: metricNameOf(familyName, type), familyName, declared: type, role };
   }
+}
+
+function isHome(home: NameHome, metric: Metric, role: number): boolean {
+  const isRole = home.role === role || (role === ROLE.metadata && home.role === ROLE.scalar);
+  return isRole && home.name === metric.name && home.familyName === metric.familyName;
 }
 
 /** The name in OTLP: histograms and summaries go by their family's, an OpenMetrics counter keeps `_total`. */
@@ -232,6 +261,7 @@ export function addMetric(
     declared,
     hasType: false,
     seenPage: 0,
+    roles: 0,
     help: '',
     unit: '',
     changed: true,

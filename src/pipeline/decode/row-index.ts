@@ -1,9 +1,9 @@
 // Finds the row of a series by its key: open addressing over the hashes that stand in the SeriesTable, so
 // that a million series cost 8 MB and no object each. Keys are equal when their bytes are, or when they name
-// the same series with the labels in another order.
+// the same series with the labels in another order or other escapes.
 
 import type { SeriesTable } from '../../model.ts';
-import { isSameSeries, parseSeriesKey } from './series-key.ts';
+import { duplicateLabel, isSameSeries, parseSeriesKey } from './series-key.ts';
 
 /** Where a key stands in its bytes, with its hash: what SampleLine says of a line. */
 export interface KeyPlace {
@@ -12,7 +12,7 @@ export interface KeyPlace {
   readonly hash: number;
 }
 
-/** The row of the series that the scanner stands on, or -1. A key with another label order replaces the stored one. */
+/** The row of the series that the scanner stands on, or -1. A key that is spelled otherwise replaces the stored one. */
 export function findRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): number {
   return search(table, bytes, place, true);
 }
@@ -30,7 +30,7 @@ function search(table: SeriesTable, bytes: Buffer, place: KeyPlace, isOnPage: bo
     if (row < 0) return -1;
     if (table.hash[row] !== hash) continue;
     if (isStoredKey(table, row, bytes, place)) return row;
-    if (!isReordered(table, row, bytes, place)) continue;
+    if (!isRespelled(table, row, bytes, place)) continue;
     if (isOnPage) {
       // What is saved of it goes by the text of its key.
       table.savedStarts = null;
@@ -98,10 +98,13 @@ function isStoredKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyP
   return table.keys.compare(bytes, place.keyStart, place.keyEnd, offset, offset + length) === 0;
 }
 
-function isReordered(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlace): boolean {
+/** A key that has a label twice is no series: it must not pass for one that is known. */
+function isRespelled(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlace): boolean {
+  const key = parseSeriesKey(bytes, place.keyStart, place.keyEnd);
+  if (duplicateLabel(key) !== null) return false;
   const offset = table.keyOffset[row] ?? 0;
   const stored = parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
-  return isSameSeries(stored, parseSeriesKey(bytes, place.keyStart, place.keyEnd));
+  return isSameSeries(stored, key);
 }
 
 function storeKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlace): void {

@@ -6,6 +6,7 @@
 //   └────── key ────────┘ └ value ┘ └ time ┘ └─────────── exemplar ─────────┘
 
 const TAB = 0x09;
+const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const HASH = 0x23;
@@ -14,6 +15,7 @@ const COMMA = 0x2c;
 const MINUS = 0x2d;
 const EQUALS = 0x3d;
 const BACKSLASH = 0x5c;
+const SMALL_N = 0x6e;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
@@ -47,7 +49,7 @@ export class SampleLine {
   keyStart = 0;
   keyEnd = 0;
   labelCount = 0;
-  /** Equal for the same name and labels in any order; an empty label value counts as absent. */
+  /** Equal for the same name and labels in any order and spelling; an empty label value counts as absent. */
   hash = 0;
   valueStart = 0;
   valueEnd = 0;
@@ -193,7 +195,7 @@ export class SampleLine {
     return after;
   }
 
-  /** A quoted string at `start`; the offset behind its closing quote. Unknown escapes stay as they are. */
+  /** A quoted string at `start`; the offset behind its closing quote. What it stands for is hashed: see unescapeText(). */
   #quoted(bytes: Buffer, start: number, end: number): number {
     let hash = HASH_SEED;
     let at = start + 1;
@@ -203,11 +205,15 @@ export class SampleLine {
         this.#hash = hash;
         return at + 1;
       }
-      hash = Math.imul(hash ^ byte, HASH_PRIME);
-      if (byte === BACKSLASH) {
-        if (++at >= end) break;
-        hash = Math.imul(hash ^ (bytes[at] ?? 0), HASH_PRIME);
+      if (byte !== BACKSLASH) {
+        hash = Math.imul(hash ^ byte, HASH_PRIME);
+        continue;
       }
+      if (++at >= end) break;
+      const escaped = bytes[at] ?? 0;
+      const isKnown = escaped === BACKSLASH || escaped === QUOTE || escaped === SMALL_N;
+      if (!isKnown) hash = Math.imul(hash ^ BACKSLASH, HASH_PRIME);
+      hash = Math.imul(hash ^ (escaped === SMALL_N ? NEWLINE : escaped), HASH_PRIME);
     }
     return this.#failAt('a quoted text has no end', start);
   }

@@ -77,6 +77,11 @@ export function unescapeText(text: string): string {
   return text.replace(/\\([\\"n])/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
 }
 
+/** The same for HELP of text 0.0.4, where a quote has no escape. */
+export function unescapeHelp(text: string): string {
+  return text.replace(/\\([\\n])/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
+}
+
 function skipSeparators(text: string, start: number): number {
   let at = start;
   while (at < text.length && ' \t,'.includes(text[at] ?? '')) at++;

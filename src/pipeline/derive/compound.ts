@@ -17,7 +17,9 @@ export function fileInCompound(
   id: string,
 ): boolean {
   const role = table.role[row];
-  if (role === ROLE.scalar) return false;
+  if (role === ROLE.scalar || role === ROLE.gaugePart) return false;
+  const bound = role === ROLE.bucket ? boundOf(key, 'le') : boundOf(key, 'quantile');
+  if (role === ROLE.quantile && (bound < 0 || bound > 1)) return false;
   const head = table.compoundByKey.get(id) ?? row;
   let compound = table.compounds.get(head);
   if (compound === undefined) {
@@ -29,11 +31,17 @@ export function fileInCompound(
   if (role === ROLE.count) compound.count = row;
   else if (role === ROLE.sum) compound.sum = row;
   else if (role === ROLE.created) compound.created = row;
-  else insertBound(compound, row, boundOf(key, role === ROLE.bucket ? 'le' : 'quantile'));
+  else insertBound(compound, row, bound);
   return true;
 }
 
-const NO_PARTS = { count: NO_ROW, sum: NO_ROW, created: NO_ROW, observed: [] } as const;
+const NO_PARTS = {
+  count: NO_ROW,
+  sum: NO_ROW,
+  created: NO_ROW,
+  observed: [],
+  isRespelled: false,
+} as const;
 
 /** A bound that is missing or no number is NaN: judging then refuses the point. */
 function boundOf(key: SeriesKey, label: string): number {
@@ -43,8 +51,13 @@ function boundOf(key: SeriesKey, label: string): number {
 }
 
 function insertBound(compound: Compound, row: number, bound: number): void {
-  let at = compound.bounds.length;
-  while (at > 0 && (compound.bounds[at - 1] ?? 0) > bound) at--;
+  const { bounds } = compound;
+  let at = bounds.length;
+  // What is no number stands last, where it is in nobody's way.
+  const isBehind = (other: number): boolean =>
+    other > bound || (Number.isNaN(other) && !Number.isNaN(bound));
+  while (at > 0 && isBehind(bounds[at - 1] ?? 0)) at--;
+  if (bounds[at - 1] === bound) compound.isRespelled = true;
   compound.rows.splice(at, 0, row);
   compound.bounds.splice(at, 0, bound);
 }
@@ -104,6 +117,24 @@ export function isOnPage(table: SeriesTable, row: number | undefined): boolean {
   return row !== undefined && row !== NO_ROW && table.seen[row] === table.page;
 }
 
+/**
+ * Rows of one bound or quantile (`le="1"` and `le="1.0"`) are one part, whose exporter has changed its spelling: the one on
+ * this page goes on where another left off. Call it before the point is judged.
+ */
+export function settleSpellings(table: SeriesTable, compound: Compound): void {
+  if (!compound.isRespelled) return;
+  const { rows, bounds } = compound;
+  for (const [i, row] of rows.entries()) {
+    if (isOnPage(table, row)) continue;
+    const heir = rows.find((other, j) => bounds[j] === bounds[i] && isOnPage(table, other));
+    if (heir === undefined || Number.isNaN(table.lastValue[row] ?? Number.NaN)) continue;
+    table.savedStarts = null;
+    table.lastValue[heir] = table.lastValue[row] ?? Number.NaN;
+    table.lastValue[row] = Number.NaN;
+    compound.observed = compound.observed.map(part => (part === row ? heir : part));
+  }
+}
+
 /** Puts the rows of a point that stand on this page into `parts`, bounds first; the creation time is none of them. */
 export function partsOf(table: SeriesTable, compound: Compound, parts: number[]): void {
   parts.length = 0;
@@ -120,7 +151,6 @@ export function judgeCompound(
   facts: { readonly parts: readonly number[]; readonly honorTimestamps: boolean },
 ): number {
   const metric = table.metrics[table.metric[head] ?? 0];
-  if (metric?.declared === 'gaugehistogram') return FATE.gaugeHistogram;
   const isHistogram = metric?.kind === 'histogram';
   const invalid = isHistogram ? FATE.histogramInvalid : FATE.summaryInvalid;
   const { count } = compound;
@@ -158,14 +188,14 @@ function hasRisingBuckets(table: SeriesTable, compound: Compound): boolean {
   return (table.value[compound.count] ?? 0) >= lastCount;
 }
 
-/**
- * A quantile must be a number. OTLP asks for 0 to 1, but exporters write percents (95, 99), the Collector's receiver
- * passes them on, and dropping the series would lose more than it mends. Values may be anything, NaN too.
- */
+/** No quantile is missing, or no number, or stands twice. Values may be anything, NaN too. */
 function hasGoodQuantiles(table: SeriesTable, compound: Compound): boolean {
-  for (let i = 0; i < compound.rows.length; i++) {
+  let last = Number.NaN;
+  for (const [i, row] of compound.rows.entries()) {
+    if (!isOnPage(table, row)) continue;
     const quantile = compound.bounds[i] ?? Number.NaN;
-    if (isOnPage(table, compound.rows[i]) && Number.isNaN(quantile)) return false;
+    if (Number.isNaN(quantile) || quantile === last) return false;
+    last = quantile;
   }
   return true;
 }

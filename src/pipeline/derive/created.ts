@@ -20,5 +20,7 @@ export function linkCreated(table: SeriesTable, row: number, metric: Metric, key
 /** The start that a creation row of this page tells, in ms; NaN where there is none. */
 export function createdMsOf(table: SeriesTable, created: number | undefined): number {
   if (created === undefined || table.seen[created] !== table.page) return Number.NaN;
+  // On a page of the other format the same name may be a metric of its own.
+  if (table.role[created] !== ROLE.created) return Number.NaN;
   return Math.round((table.value[created] ?? Number.NaN) * 1000);
 }

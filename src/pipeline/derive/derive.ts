@@ -66,6 +66,8 @@ export interface DeriveReport {
   readonly reads: readonly SampleCount[];
   /** What the page says against the catalog, or null when that is what the one before said. */
   readonly drift: DriftReport | null;
+  /** Labels `__name__` on this page: they are dropped. */
+  readonly nameLabels: number;
   /** By how much our clock is ahead of the service's; NaN where that does not say. */
   readonly clockSkewMs: number;
 }
@@ -81,7 +83,7 @@ export function* derive(
   const time = readPageTime(table.clock, scrape);
   for (const id of options.configured.keys()) serviceOf(table, id, options);
   // Rows of a page that could not be used wait for one that can.
-  const addedRows = report === null ? [] : [...table.fresh];
+  const addedRows = report === null ? [] : table.fresh.filter(row => !table.filedBefore.has(row));
   if (report !== null) {
     yield* resolveRows(table, options);
     yield* restoreRows(table, addedRows, time.monotonicMs);
@@ -110,7 +112,14 @@ export function* derive(
   forgetRows(table, gone);
   const services = outcomesOf(judging, scrape);
   const drift = report === null ? null : reportDrift(table, options);
-  return { services, reads, drift, clockSkewMs: clockSkewMs(scrape) };
+  const nameLabels = countNameLabels(table);
+  return { services, reads, drift, nameLabels, clockSkewMs: clockSkewMs(scrape) };
+}
+
+function countNameLabels(table: SeriesTable): number {
+  let count = 0;
+  for (const row of table.named) if (table.seen[row] === table.page) count++;
+  return count;
 }
 
 /** There is no page to decode, or it cannot be used: nothing of it, or of the one before, is on this page. */

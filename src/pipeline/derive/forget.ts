@@ -69,6 +69,7 @@ function dropLinks(table: SeriesTable): void {
     for (const [name, { row }] of uptimes) if (isFree(row)) uptimes.delete(name);
   for (const [counter, created] of table.createdRows)
     if (isFree(counter) || isFree(created)) table.createdRows.delete(counter);
+  for (const row of table.named) if (isFree(row)) table.named.delete(row);
   for (const slot of table.services) if (isFree(slot.infoRow)) slot.infoRow = NO_ROW;
 }
 

@@ -4,7 +4,7 @@
 
 import { FATE, type Metric, NO_ROW, ROLE, ROW_FLAG } from '../../model.ts';
 import type { Compound } from '../../table-memory.ts';
-import { isOnPage, judgeCompound, partsOf } from './compound.ts';
+import { isOnPage, judgeCompound, partsOf, settleSpellings } from './compound.ts';
 import { observeCompound, observeScalar, type Observing, type Place } from './observe.ts';
 import { judgeQuietRows } from './quiet-rows.ts';
 import { readTargetInfo } from './resolve.ts';
@@ -111,9 +111,9 @@ function judgeRow(judging: Judging, row: number, metric: Metric, around: Surroun
   }
   if (!metric.isIncluded) return FATE.excluded;
   if (isCompound(metric)) {
-    if (role !== ROLE.scalar) return FATE.part;
-    // A sample with the family's bare name, which these types do not have.
     if (metric.declared === 'gaugehistogram') return FATE.gaugeHistogram;
+    if (table.head[row] !== row || table.compounds.has(row)) return FATE.part;
+    // The family's bare name, which these types do not have, or a quantile that is none.
     return metric.kind === 'histogram' ? FATE.histogramInvalid : FATE.summaryInvalid;
   }
   if (role !== ROLE.scalar) return FATE.consumed;
@@ -165,6 +165,7 @@ function judgePoint(judging: Judging, head: number, compound: Compound, parts: n
   const block = blockOfRow(table, head);
   if (metric === undefined || block === undefined) return;
   const tally = judging.tallies[block.service];
+  settleSpellings(table, compound);
   partsOf(table, compound, parts);
   const hasCreated = isOnPage(table, compound.created);
   const first = parts[0] ?? (hasCreated ? compound.created : NO_ROW);

@@ -4,6 +4,8 @@
 import { ROLE } from '../../model.ts';
 
 const SCOPE_LABEL = 'otel_scope_';
+/** What Prometheus keeps the name of a series in: as a label it would be a second name. */
+export const NAME_LABEL = '__name__';
 
 /** True for a label that stays on the points of a row with this role. */
 export function isPointLabel(
@@ -12,6 +14,7 @@ export function isPointLabel(
   dropLabels: ReadonlySet<string>,
 ): boolean {
   if (label === 'namespace' || label === 'job' || label === 'instance') return false;
+  if (label === NAME_LABEL) return false;
   if (label === 'le' && role === ROLE.bucket) return false;
   if (label === 'quantile' && role === ROLE.quantile) return false;
   return !label.startsWith(SCOPE_LABEL) && !dropLabels.has(label);
@@ -19,7 +22,7 @@ export function isPointLabel(
 
 /** What the names of all labels begin with that may not stay on the points; see isPointLabel(). */
 const SPECIAL = new Uint8Array(256);
-for (const name of ['namespace', 'job', 'instance', 'le', 'quantile', SCOPE_LABEL])
+for (const name of ['namespace', 'job', 'instance', 'le', 'quantile', NAME_LABEL, SCOPE_LABEL])
   SPECIAL[name.charCodeAt(0)] = 1;
 
 /** The label at bytes[start, end), if only isPointLabel() can tell whether it stays; null where it surely does. */

@@ -2,7 +2,14 @@
 // is in OTLP. In: the rows that decode put into table.fresh. Out: block and head columns, compounds, evidence
 // rows for start times. Runs once per series, not per page (otlp-mapping A4, D, I).
 
-import { type Family, NO_ROW, ROLE, type ScopeIdentity, type SeriesTable } from '../../model.ts';
+import {
+  type Family,
+  type Metric,
+  NO_ROW,
+  ROLE,
+  type ScopeIdentity,
+  type SeriesTable,
+} from '../../model.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { fileInCompound, unfile } from './compound.ts';
 import { linkCreated } from './created.ts';
@@ -10,7 +17,7 @@ import { keyOfRow } from './find-series.ts';
 import { resolveMetric } from './metric-type.ts';
 import type { DeriveOptions } from './options.ts';
 import { blockOf, componentOf, scopeOfFamily, serviceOf, takeEvidence } from './places.ts';
-import { scopePart } from './point-labels.ts';
+import { NAME_LABEL, scopePart } from './point-labels.ts';
 import { Placing } from './placing.ts';
 import { forgetIdentities, moveIdentity, registerIdentity } from './twins.ts';
 
@@ -45,25 +52,30 @@ export function* resolveRows(table: SeriesTable, options: DeriveOptions): Genera
   // A table that has just been filled is not about to grow much.
   if (table.fresh.length * 4 > table.count) table.trim();
   table.fresh.length = 0;
+  table.filedBefore.clear();
 }
 
-/** A series of another kind is another series: what was its start says nothing of it. */
+/** A series of another kind is another series: what was its start says nothing of it. Of moved rows leavePlace() decides. */
 function beginAnew(table: SeriesTable, metrics: readonly number[]): void {
   table.savedStarts = null;
   const isTurned = new Uint8Array(table.metrics.length);
   for (const metric of metrics) isTurned[metric] = 1;
   for (let row = 0; row < table.count; row++)
-    if (isTurned[table.metric[row] ?? 0] === 1) table.startMs[row] = Number.NaN;
+    if (isTurned[table.metric[row] ?? 0] === 1 && !table.filedBefore.has(row))
+      table.startMs[row] = Number.NaN;
 }
 
 function resolveRow(table: SeriesTable, row: number, options: DeriveOptions): void {
   const key = keyOfRow(table, row);
   const metric = table.metrics[table.metric[row] ?? 0];
   if (metric === undefined) return;
-  if (table.block[row] !== NO_ROW) leavePlace(table, row);
+  const isSame = isSameSeries(table, row, metric);
+  if (isSame) table.createdRows.delete(row);
+  else if (table.block[row] !== NO_ROW) leavePlace(table, row);
   const service = serviceOf(table, labelValue(key, 'namespace'), options);
   const names = [labelValue(key, 'service_name'), labelValue(key, 'server_name')] as const;
   const component = componentOf(table, service, ...names);
+  if (labelValue(key, NAME_LABEL) !== '') table.named.add(row);
   table.block[row] = blockOf(table, service, component, scopeOf(key, metric.family, options));
   if (key.name === TARGET_INFO) {
     table.role[row] = ROLE.metadata;
@@ -75,9 +87,18 @@ function resolveRow(table: SeriesTable, row: number, options: DeriveOptions): vo
   const isPart = isCompound && fileInCompound(table, row, key, pointIdOf(table, row, key));
   const isNumber = !isCompound && table.role[row] === ROLE.scalar;
   const isHead = isPart ? table.head[row] === row : isNumber;
-  if (isHead)
+  if (isHead && !isSame)
     registerIdentity(table, row, { key, metric, service, dropLabels: options.dropLabels });
   if (metric.isUptime) takeEvidence(table, component, row, metric);
+}
+
+/** The two formats may file a number under two metrics that are one to the back end: its series goes on. */
+function isSameSeries(table: SeriesTable, row: number, metric: Metric): boolean {
+  const before = table.metrics[table.filedBefore.get(row) ?? NO_ROW];
+  // Within one metric it has come from another role.
+  if (before === undefined || before === metric || table.role[row] !== ROLE.scalar) return false;
+  const isNumber = metric.kind !== 'histogram' && metric.kind !== 'summary';
+  return isNumber && before.sentName === metric.sentName && before.kind === metric.kind;
 }
 
 /** A row that decode has filed anew, since the page now says otherwise of its family. */
@@ -134,4 +155,9 @@ export function readTargetInfo(table: SeriesTable, service: number, row: number)
   table.isOrderStale = true;
 }
 
-const NO_RESOURCE_LABELS: ReadonlySet<string> = new Set(['namespace', 'job', 'instance']);
+const NO_RESOURCE_LABELS: ReadonlySet<string> = new Set([
+  'namespace',
+  'job',
+  'instance',
+  NAME_LABEL,
+]);

@@ -35,8 +35,11 @@ export function registerIdentity(table: SeriesTable, head: number, context: Twin
     (slot !== undefined && slot.hasNamed && slot.hasBare);
   if (!isAtRisk && table.identities.size === 0) return;
   const sorted = kept.toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const identity = JSON.stringify([service, metric.sentName, sorted]);
-  const known = table.identities.get(identity) ?? plainRow(table, head, kept, context);
+  // Of one name a number and a distribution are two series, though only one of them can be on a page.
+  const identity = JSON.stringify([service, metric.sentName, isCompound, sorted]);
+  const known =
+    table.identities.get(identity) ??
+    (isCompound ? undefined : plainRow(table, head, kept, context));
   if (known !== undefined) table.twins.set(head, table.twins.get(known) ?? known);
   else if (isAtRisk) table.identities.set(identity, head);
 }

@@ -27,11 +27,24 @@ export function decodeLogsRequest(bytes: Uint8Array): LogsRequestJson {
   return readMessage(new WireReader(bytes, 'logs request'), logsRequest, {}, 1);
 }
 
-/** The same request as the text of an http/json body. JSON has no negative zero: it becomes 0. */
+/** The same request as the text of an http/json body. Throws a WireError when the bytes are damaged. */
 export function otlpJson(signal: Signal, bytes: Uint8Array): string {
-  return JSON.stringify(
-    signal === 'metrics' ? decodeMetricsRequest(bytes) : decodeLogsRequest(bytes),
+  const request = signal === 'metrics' ? decodeMetricsRequest(bytes) : decodeLogsRequest(bytes);
+  // A replacer takes time for each value, and is seldom needed.
+  const mayHoldOne = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(
+    NEGATIVE_ZERO,
   );
+  return mayHoldOne ? JSON.stringify(request, keepNegativeZero) : JSON.stringify(request);
+}
+
+/** As a double of protobuf. */
+const NEGATIVE_ZERO = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0x80]);
+// Node has it, TypeScript does not know it yet.
+const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => object };
+
+/** JSON has a negative zero, which JSON.stringify() writes as 0. */
+function keepNegativeZero(_key: string, value: unknown): unknown {
+  return Object.is(value, -0) ? rawJSON('-0') : value;
 }
 
 type JsonObject = Record<string, unknown>;

@@ -198,6 +198,25 @@ describe('rows', () => {
     expect([table.value[0], table.timeMs[0], table.seen[0]]).toStrictEqual([5, 7, 2]);
   });
 
+  test('label values in another spelling are the same series', () => {
+    const page = 'a{b="\\t"} 1\na{b="\\\\t"} 2\na{b="\\\\n"} 3\na{b="\\n"} 4\n';
+    const { table, report } = decodePage(page);
+    expect(report.problems).toStrictEqual([]);
+    expect(table.count).toBe(3);
+    expect(table.repeats).toMatchObject([{ row: 0, value: 2, line: 2 }]);
+  });
+
+  test('a label that stands twice is none of a known series', () => {
+    const table = new SeriesTable();
+    for (const before of ['a{b="1"} 1\n', 'a{b="1",c=""} 1\n']) {
+      decodePage(before, { table });
+      const { report } = decodePage('a{b="1",b=""} 2\n', { table });
+      expect(report.problems.map(({ reason }) => reason)).toStrictEqual([
+        'the label "b" stands twice',
+      ]);
+    }
+  });
+
   test('a series that is gone keeps its row but is not seen', () => {
     const { table } = decodePage('a 1\nb 2\n');
     decodePage('b 3\n', { table });
@@ -235,8 +254,24 @@ describe('OpenMetrics', () => {
     check('a 1 1520879607.789\nb 1 -1.5e0\n# EOF\n', ['a 1 @1520879607789', 'b 1 @-1500']);
   });
 
-  test('nothing behind EOF counts', () => {
-    check('a 1\n# EOF\nb 2\n', ['a 1']);
+  test('nothing behind EOF counts, and it is named', () => {
+    check('a 1\n# EOF\n\n \n', ['a 1']);
+    const options = { format: 'openmetrics' } as const;
+    const page = 'a 1\n# EOF\n\nb 2\nc 3\n# EOF\n';
+    expect(linesOf(page, options)).toStrictEqual(['a 1']);
+    expect(decodePage(page, options).report.problems).toStrictEqual([
+      { line: 4, column: 1, reason: 'the text after `# EOF` is not read' },
+    ]);
+  });
+
+  test('an EOF with something behind it is a bad line, and ends nothing', () => {
+    const options = { format: 'openmetrics' } as const;
+    const page = 'a 1\n# EOF and more\nb 2\n# EOF\n';
+    expect(linesOf(page, options)).toStrictEqual(['a 1', 'b 2']);
+    expect(decodePage(page, options).report.problems).toStrictEqual([
+      { line: 2, column: 1, reason: 'unexpected text after `# EOF`' },
+    ]);
+    check('a 1\n# EOF \t\n', ['a 1']);
   });
 
   test('exemplars', () => {

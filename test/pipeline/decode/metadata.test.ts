@@ -43,11 +43,11 @@ describe('a sample name finds its family', () => {
   });
 
   test('gauge histograms, with and without the g', () => {
-    check('gaugehistogram', 'a_bucket', 'a/a bucket', 'openmetrics');
-    check('gaugehistogram', 'a_gcount', 'a/a count', 'openmetrics');
-    check('gaugehistogram', 'a_gsum', 'a/a sum', 'openmetrics');
-    check('gaugehistogram', 'a_count', 'a/a count', 'openmetrics');
-    check('gauge_histogram', 'a_sum', 'a/a sum');
+    check('gaugehistogram', 'a_bucket', 'a/a gaugePart', 'openmetrics');
+    check('gaugehistogram', 'a_gcount', 'a/a gaugePart', 'openmetrics');
+    check('gaugehistogram', 'a_gsum', 'a/a gaugePart', 'openmetrics');
+    check('gaugehistogram', 'a_count', 'a/a gaugePart', 'openmetrics');
+    check('gauge_histogram', 'a_sum', 'a/a gaugePart');
   });
 
   test('summaries', () => {
@@ -106,8 +106,9 @@ describe('comment lines', () => {
     check('openmetrics', '# TYPE a stateset', { type: 'stateset' });
   });
 
-  test('escapes in HELP are undone', () => {
-    check('text', '# HELP a b\\\\c\\nd\\"e\\f', { help: 'b\\c\nd"e\\f' });
+  test('escapes in HELP are undone; a quote has one in OpenMetrics alone', () => {
+    check('text', '# HELP a b\\\\c\\nd\\"e\\f', { help: 'b\\c\nd\\"e\\f' });
+    check('text', '# HELP a b\\\\"c\\\\n', { help: 'b\\"c\\n' });
     check('openmetrics', '# HELP a b\\\\c\\nd\\"e\\f', { help: 'b\\c\nd"e\\f' });
   });
 

@@ -14,6 +14,12 @@ const DROPPED: Readonly<Record<string, string>> = {
   'every kind of line, a comma missing between labels': 'labels are separated by commas',
 };
 
+/** What a suite's own parser makes of a HELP that the format reads otherwise. */
+const HELP: Readonly<Record<string, string>> = {
+  // In text 0.0.4 a quote needs no escape in HELP, and has none.
+  'quoted label names, escapes and wide characters': 'gauge\ndoc\nstr\\"ing',
+};
+
 for (const { name: suite, format, cases } of expositionSuites()) {
   describe(suite, () => {
     for (const one of cases) {
@@ -35,7 +41,9 @@ for (const { name: suite, format, cases } of expositionSuites()) {
         }
         for (const key of ['help', 'type', 'unit'] as const)
           for (const [family, want] of Object.entries(one[key] ?? {}))
-            expect(families.find(({ name }) => name === family)?.[key]).toBe(want);
+            expect(families.find(({ name }) => name === family)?.[key]).toBe(
+              key === 'help' ? (HELP[one.name] ?? want) : want,
+            );
       });
     }
   });

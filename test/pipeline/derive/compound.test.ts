@@ -82,6 +82,15 @@ describe('D: histograms', () => {
     ]);
   });
 
+  test('D: a page after one with a bound that is no number is sent with its own bounds in order', () => {
+    const target = new Target();
+    target.page(0, '# TYPE h histogram\nh_bucket{le="x"} 1\nh_bucket{le="5"} 3\nh_count 8\n');
+    const page = '# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="5"} 3\nh_count 8\n';
+    expect(target.page(60, page).shown).toEqual([
+      'histogram h{} count=8 le1:1 le5:2 inf:5 @60 from 60',
+    ]);
+  });
+
   test('D: timestamps inside a group must agree', () => {
     const stamped = (first: number, second: number): string =>
       `h_bucket{le="1"} 3 ${at(first)}\nh_sum 3 ${at(first)}\nh_count 8 ${at(second)}`;
@@ -113,6 +122,11 @@ describe('D: histograms', () => {
     const { shown, reads } = histogram('h{a="2"} 5\nh_count{a="1"} NaN\nh_count{a="2"} 4\nh 5');
     expect(shown).toEqual(['histogram h{a=2} count=4 inf:4 @60 from 60']);
     expect(reads).toEqual({ used: 1, histogram_invalid: 3 });
+  });
+
+  test('D: a gaugehistogram that has a count twice is counted whole', () => {
+    const text = '# TYPE g gaugehistogram\ng_gcount 3\ng_count 3\ng_created 1\ng 4\n# EOF\n';
+    expect(new Target().page(60, text).reads).toEqual({ gauge_histogram: 4 });
   });
 
   test('D: a gaugehistogram is dropped and counted', () => {
@@ -171,6 +185,22 @@ describe('E: summaries', () => {
   test('E: a quantile that is missing or no number drops the point', () => {
     invalid('s 2\ns_count 4');
     invalid('s{quantile="x"} 2\ns_count 4');
+  });
+
+  test('E: a quantile outside 0 to 1 is dropped and counted, the others are sent', () => {
+    const seen = summary(
+      's{quantile="95"} 3\ns{quantile="-0.1"} 1\ns{quantile="0.5"} 2\ns_count 4',
+    );
+    expect(seen.shown).toEqual(['summary s{} count=4 sum=0 q0.5:2 @60 from 60']);
+    expect(seen.reads).toEqual({ used: 2, summary_invalid: 2 });
+    check(
+      's{quantile="0"} 1\ns{quantile="1"} 2\ns_count 4',
+      'summary s{} count=4 sum=0 q0:1 q1:2 @60 from 60',
+    );
+  });
+
+  test('E: a quantile that stands twice drops the point', () => {
+    invalid('s{quantile="0.5"} 2\ns{quantile="0.50"} 2\ns_count 4');
   });
 
   test('E: label sets stay apart', () => {

@@ -205,6 +205,25 @@ describe('F8: the other kinds', () => {
     expect(seen[1]?.reads).toEqual({ baseline: 3 });
   });
 
+  test('F8: text and OpenMetrics in turn: the formats spell bounds and families differently, growth is growth', () => {
+    const target = new Target({ temporality: 'delta' });
+    const page = (round: number): string => {
+      const isText = round % 2 === 0;
+      const [le, family] = isText ? ['1', 'c_total'] : ['1.0', 'c'];
+      const lines = [
+        `# TYPE h histogram\nh_bucket{le="${le}"} ${round}\nh_bucket{le="+Inf"} ${2 * round}`,
+        `h_sum ${round}\nh_count ${2 * round}\n# TYPE ${family} counter\nc_total ${3 * round}`,
+      ];
+      return `${lines.join('\n')}\n${isText ? '' : '# EOF\n'}`;
+    };
+    target.page(0, page(0));
+    for (let round = 1; round < 6; round++)
+      expect(target.page(60 * round, page(round)).shown).toEqual([
+        `histogram h{} count=2 sum=1 le1:1 inf:1 @${60 * round} from ${60 * round - 60}`,
+        `delta c_total{} 3 @${60 * round} from ${60 * round - 60}`,
+      ]);
+  });
+
   test('F8: lowmemory is cumulative for what is scraped', () => {
     const seen = run(
       [

@@ -48,6 +48,16 @@ describe('drift', () => {
     expect(driftOf(target, 240, PAGE)).toBeNull();
   });
 
+  test('B: TYPE after the samples: the parts of a histogram are no names of their own, on either path', () => {
+    const target = new Target();
+    const page = (count: number): string =>
+      `engine_x_bucket{le="1"} 1\nengine_x_count ${count}\n# TYPE engine_x histogram`;
+    const drift = driftOf(target, 0, page(1));
+    expect(drift?.families.get('engine')?.appeared.items).toEqual(['engine_x']);
+    for (let round = 1; round < 5; round++)
+      expect(driftOf(target, 60 * round, page(round))).toBeNull();
+  });
+
   test('B: only what is new is counted again', () => {
     const target = new Target();
     driftOf(target, 0, PAGE);

@@ -1,6 +1,6 @@
 // Rules I1 to I3 and I5, A4, A5: whose a series is, its scope, and which labels stay.
 import { describe, expect, test } from 'vitest';
-import { Target, type TargetOptions } from '../../support/target.ts';
+import { at, Target, type TargetOptions } from '../../support/target.ts';
 
 function seen(text: string, options: TargetOptions = {}): ReturnType<Target['page']> {
   return new Target(options).page(60, `${text}\n`);
@@ -86,6 +86,63 @@ describe('I1: Resources', () => {
     const [point] = result.points.filter(({ metric }) => metric === 'a.x');
     expect(point).toMatchObject({ serviceId: 'a' });
     expect(result.points.map(({ metric }) => metric)).toContain('a.up');
+  });
+});
+
+describe('A6: a page means the same whatever came before it', () => {
+  const shownAfter = (before: string, text: string): readonly string[] => {
+    const target = new Target();
+    target.page(0, before);
+    return target.page(60, text).shown.filter(point => !point.includes('stale'));
+  };
+
+  test('A6: a part of a family that gets a TYPE of its own', () => {
+    const before = '# TYPE x summary\nx{quantile="0.5"} 1\nx_sum 2\nx_count 3\n';
+    expect(shownAfter(before, `${before}# TYPE x_count gauge\n`)).toEqual([
+      'gauge x_count{} 3 @60',
+    ]);
+    expect(shownAfter(`${before}# TYPE x_count gauge\n`, before)).toEqual([
+      'summary x{} count=3 sum=2 q0.5:1 @60 from 60',
+    ]);
+  });
+
+  test('A6: a counter, in text and OpenMetrics', () => {
+    const text = '# TYPE x_total counter\nx_total 5\n';
+    const openMetrics = '# TYPE x counter\nx_total 5\n# EOF\n';
+    expect(shownAfter(openMetrics, text)).toEqual(['sum x_total{} 5 @60 from 0']);
+    expect(shownAfter(text, openMetrics)).toEqual(['sum x_total{} 5 @60 from 0']);
+  });
+
+  test('A6: a creation time that is a metric of its own in text dates nothing', () => {
+    const openMetrics = `# TYPE x counter\nx_total 5\nx_created ${at(-50) / 1000}\n# EOF\n`;
+    const text = `# TYPE x_total counter\nx_total 6\nx_created ${at(30) / 1000}\n`;
+    expect(shownAfter(openMetrics, text)).toEqual([
+      'sum x_total{} 6 @60 from -50',
+      `gauge x_created{} ${at(30) / 1000} @60`,
+    ]);
+  });
+
+  test('A6: rows that have another place now are not new ones', () => {
+    const target = new Target();
+    const lines = 'h_bucket{le="1"} 2\nh_count 3\n';
+    const added = (seconds: number, text: string): unknown =>
+      target.page(seconds, text).own.find(({ metric }) => metric === 'scrape_series_added')?.value;
+    expect(added(0, `${lines}# TYPE h histogram\n`)).toBe(2);
+    expect(added(60, lines)).toBe(0);
+  });
+});
+
+describe('I1: the label `__name__`', () => {
+  test('I1: it is dropped and counted; what becomes one series is sent once', () => {
+    const target = new Target();
+    const page = 'x{__name__="y",a="1"} 1\nx{a="1"} 2\nz{__name__="y"} 3\n';
+    for (const seconds of [0, 60, 120]) {
+      const { shown, reads, translated } = target.page(seconds, page);
+      expect(shown).toEqual([`gauge x{a=1} 1 @${seconds}`, `gauge z{} 3 @${seconds}`]);
+      expect(reads).toEqual({ used: 2, duplicate: 1 });
+      expect(translated.derived.nameLabels).toBe(2);
+    }
+    expect(target.page(180, 'x{a="1"} 2\n').translated.derived.nameLabels).toBe(0);
   });
 });
 

@@ -110,6 +110,29 @@ describe('a request is decoded', () => {
     );
   });
 
+  test('to a text that has every number, negative zeros too', () => {
+    const request = {
+      resourceMetrics: [
+        {
+          scopeMetrics: [
+            {
+              metrics: [{ name: 'a', gauge: { dataPoints: [{ asDouble: -0 }, { asDouble: 0 }] } }],
+            },
+          ],
+        },
+      ],
+    };
+    const text = otlpJson('metrics', oracleEncodeMetrics(request));
+    expect(text).toContain('[{"asDouble":-0},{"asDouble":0}]');
+    expect(JSON.parse(text)).toStrictEqual(request);
+    fc.assert(
+      fc.property(arbitraryMetricsRequest, any => {
+        const bytes = oracleEncodeMetrics(any);
+        expect(JSON.parse(otlpJson('metrics', bytes))).toStrictEqual(decodeMetricsRequest(bytes));
+      }),
+    );
+  });
+
   test('as the oracle decodes it: metrics', () => {
     fc.assert(
       fc.property(arbitraryMetricsRequest, request => {

@@ -39,6 +39,16 @@ export const pointDifferences: readonly KnownDifference[] = [
       (reads['histogram_invalid'] ?? 0) + (reads['summary_invalid'] ?? 0) > 0,
   },
   {
+    rule: 'E',
+    receiver: 'a quantile outside 0 to 1 is sent',
+    bridge: 'it alone is dropped, as `summary_invalid`',
+    why: 'OTLP has none ([decision 65](decisions/0065-what-a-page-says-alone.md))',
+    explains: ({ field, ours, theirs }) =>
+      field === 'distribution' &&
+      theirs.type === 'summary' &&
+      withoutOddQuantiles(theirs.distribution) === ours.distribution,
+  },
+  {
     rule: 'A4',
     receiver: 'a summary whose own name ends in `_sum` or `_count` loses its quantiles',
     bridge: 'the TYPE line decides what its samples are',
@@ -188,6 +198,13 @@ export const pointDifferences: readonly KnownDifference[] = [
       field === 'exemplars' && theirs.exemplars.replaceAll(/\w+=(?=[,}])/g, '') === ours.exemplars,
   },
 ];
+
+/** A distribution as text without its quantiles outside 0 to 1. */
+function withoutOddQuantiles(distribution: string): string {
+  return distribution.replaceAll(/ q(\S+):\S+/g, (text, quantile: string) =>
+    Number(quantile) < 0 || Number(quantile) > 1 ? '' : text,
+  );
+}
 
 /** The bounds and quantiles in a distribution as text. */
 function boundsOf(distribution: string): string {
