@@ -3,7 +3,7 @@
 // longest goes first. Nothing in it is ever read again.
 
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { causeText } from '../errors.ts';
 import type { SpoolFile } from '../lib/spool-file.ts';
@@ -41,6 +41,9 @@ export class KeptArchives {
     const path = join(this.#folder, fileName(partition, id));
     try {
       await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      // What is kept longest is deleted there: not where somebody else has made a link to.
+      if (!(await lstat(this.#folder)).isDirectory())
+        return { cause: `${this.#folder} is a symbolic link and no directory` };
       await rm(path, { force: true });
       await this.#makeRoom(spool.bytes);
       await copy(spool, path);

@@ -205,12 +205,14 @@ function reloadReport(last: Reload | null): StatusReport['reload'] {
 }
 
 function notesOf(daemon: Daemon): readonly string[] {
-  return daemon.queue
+  const { queue } = daemon;
+  const damaged = queue
     .corruptFiles()
     .map(
       file =>
         `a damaged queue file was kept aside: ${file}; what could be read of it was delivered`,
     );
+  return [...damaged, ...queue.notes()];
 }
 
 function isUsed(config: Config, signal: Signal): boolean {

@@ -1,4 +1,11 @@
-import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import {
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SpoolFile } from '../../src/lib/spool-file.ts';
@@ -64,4 +71,14 @@ test('what is too large, or cannot be written, is not kept, and the cause is tol
   const nowhere = files.write('file', '');
   const failed = await keep(new KeptArchives(nowhere, 1000), files.path, 'a');
   expect(failed).toEqual({ cause: expect.stringMatching(/ENOTDIR|EEXIST/) });
+});
+
+test('nothing is written, or deleted, where a link leads to', async () => {
+  using files = tempDirectory();
+  using others = tempDirectory();
+  writeFileSync(join(others.path, 'of somebody'), '');
+  symlinkSync(others.path, join(files.path, 'set-aside'));
+  const keeping = await keep(new KeptArchives(files.path, 1000), files.path, 'a');
+  expect(keeping).toEqual({ cause: expect.stringContaining('is a symbolic link') as string });
+  expect(readdirSync(others.path)).toEqual(['of somebody']);
 });

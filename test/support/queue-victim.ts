@@ -1,35 +1,61 @@
-// A process to be killed while it uses a durable queue: it commits, or settles, as fast as it can, and tells of
-// each only after the queue has said that it is done. Arguments: `commit` or `settle`, and the directory.
+// A process to be killed while it uses a durable queue. It tells of each operation, in a line of its own, only after
+// the queue has said that it is done. Arguments: the mode (a function below), the directory, and a count.
 
-import { writeSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { Counters } from '../../src/lib/counters.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import type { Signal } from '../../src/model.ts';
+import type { QueueOptions, QueueRow, RowRest } from '../../src/pipeline/queue/queue.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
-import { metricsBatch } from './otlp-requests.ts';
+import { batchOf, metricsBatch } from './otlp-requests.ts';
 
-const [, , mode = '', directory = ''] = process.argv;
+/** Small shares, so that the log is moved into the file every few commits. */
+const CONFIG: QueueOptions['config'] = {
+  directory: null,
+  metrics: { maxBytes: 1e7, maxAgeMs: 1e15 },
+  logs: { maxBytes: 1e7 },
+};
+/** Of each commit of `mix`; half of them and one more are settled by `halve`. */
+const POINTS = 8;
 
-const queue = SqliteQueue.open(
-  {
-    config: {
-      directory,
-      metrics: { maxBytes: 1e8, maxAgeMs: 1e15 },
-      logs: { maxBytes: 1e8 },
-    },
-    maxRequestBytes: { metrics: 1e6, logs: 1e6 },
-    compression: { metrics: 'gzip', logs: 'gzip' },
-    clock: systemClock,
-    counters: new Counters(),
-    logger: silentLogger,
-  },
-  directory,
-);
+const NONE: ReadonlySet<number> = new Set();
+
+/** What is done a few times a minute is done a thousand times as often. */
+const IMPATIENT_CLOCK: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(ms / 1000, signal),
+};
 
 // Synchronous: what was written is out, whenever the process is killed.
 const tell = (text: string): void => void writeSync(1, `${text}\n`);
 
-async function commit(): Promise<void> {
+function open(directory: string): SqliteQueue {
+  const options: QueueOptions = {
+    config: { ...CONFIG, directory },
+    maxRequestBytes: { metrics: 1e6, logs: 1e6 },
+    compression: { metrics: 'gzip', logs: 'gzip' },
+    clock: IMPATIENT_CLOCK,
+    counters: new Counters(),
+    logger: silentLogger,
+  };
+  return SqliteQueue.open(options, directory);
+}
+
+/** Commits without end; tells the number of the commit. */
+async function commit(queue: SqliteQueue): Promise<void> {
   const last = Number((await queue.readState('cursor', 'a')) ?? 0);
   for (let i = last + 1; i < last + 10_000; i++) {
     const outcome = await queue.commit({
@@ -41,20 +67,124 @@ async function commit(): Promise<void> {
   }
 }
 
-async function settle(): Promise<void> {
+/** Settles all rows; tells the id of the row. */
+async function settle(queue: SqliteQueue): Promise<void> {
   for (;;) {
-    const [row] = await queue.oldest('metrics', 1, new Set());
+    const [row] = await queue.oldest('metrics', 1, NONE);
     if (row === undefined) return;
-    queue.pin(row.id);
-    const settlements = row.parts.map(({ service, points }) => ({
-      service,
-      accepted: points,
-      rejected: 0,
-      setAside: 0,
-    }));
-    await queue.settle(row.id, settlements, []);
+    await accept(queue, row);
     tell(String(row.id));
   }
 }
 
-await (mode === 'commit' ? commit() : settle());
+/**
+ * So many operations, as they come in the life of a queue: `commit N`, `settle N`, and `halve N` for a row that was
+ * settled in part. N is the number of the commit, by which a row is known: the time it was made at.
+ */
+async function mix(queue: SqliteQueue, count: number): Promise<void> {
+  let last = Number((await queue.readState('cursor', 'a')) ?? 0);
+  const signalOf = (n: number): Signal => (n % 4 === 0 ? 'logs' : 'metrics');
+  for (let i = 0; i < count; i++) {
+    // Mostly more comes than goes; now and then nearly all of it goes.
+    const isGoing = i % 40 > 25 || i % 5 === 4;
+    const [row] = isGoing ? await queue.oldest(signalOf(i), 1, NONE) : [];
+    if (row === undefined) {
+      await store(queue, signalOf(++last), last);
+      tell(`commit ${String(last)}`);
+    } else if (i % 3 === 0 && row.parts[0]?.points === POINTS) {
+      await halve(queue, row);
+      tell(`halve ${String(row.madeAtMs)}`);
+    } else {
+      await accept(queue, row);
+      tell(`settle ${String(row.madeAtMs)}`);
+    }
+  }
+}
+
+/** Three commits that are stored, and one whose fsync fails; all that is sent then, told as `sent N`. */
+async function fail(queue: SqliteQueue, failsPath: string): Promise<void> {
+  for (const n of [1, 2, 3]) await store(queue, 'metrics', n);
+  writeFileSync(failsPath, '');
+  await store(queue, 'metrics', 4, 'held');
+  const row = (await queue.oldest('metrics', 4, NONE)).at(-1);
+  if (row === undefined) return;
+  await accept(queue, row);
+  tell(`sent ${String(row.madeAtMs)}`);
+}
+
+/** Deletes all files under the queue, and waits until it has written them anew: `renewed`. */
+async function loseFiles(queue: SqliteQueue, directory: string): Promise<void> {
+  await mix(queue, 30);
+  for (const name of readdirSync(directory)) unlinkSync(join(directory, name));
+  while (queue.notes().length === 0) await systemClock.sleep(5);
+  if (!existsSync(join(directory, 'queue.sqlite'))) throw new Error('there is no file');
+  tell('renewed');
+  await mix(queue, 30);
+}
+
+/** Junk in a place that costs no row: the next one must take the file for damaged and replace it. */
+function breakIndex(directory: string): void {
+  const path = join(directory, 'queue.sqlite');
+  const db = new DatabaseSync(path, { readOnly: true });
+  const found = db
+    .prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'batch_by_signal'")
+    .get();
+  db.close();
+  const file = openSync(path, 'r+');
+  writeSync(file, randomBytes(4096), 0, 4096, (Number(found?.['rootpage']) - 1) * 4096);
+  fsyncSync(file);
+  closeSync(file);
+}
+
+async function store(
+  queue: SqliteQueue,
+  signal: Signal,
+  n: number,
+  expected: 'stored' | 'held' = 'stored',
+): Promise<void> {
+  const bytes = randomBytes((n % 7) * 1500 + 50);
+  const outcome = await queue.commit({
+    batches: [batchOf(signal, [{ service: 'a', points: POINTS, bytes }], n)],
+    state: [{ kind: 'cursor', key: 'a', blob: Buffer.from(String(n)) }],
+    reads: [{ service: 'a', fate: 'used', count: 5 }],
+  });
+  if (outcome.kind !== expected) throw new Error(JSON.stringify(outcome));
+}
+
+async function accept(queue: SqliteQueue, row: QueueRow): Promise<void> {
+  queue.pin(row.id);
+  const settlements = row.parts.map(({ service, points }) => ({
+    service,
+    accepted: points,
+    rejected: 0,
+    setAside: 0,
+  }));
+  await queue.settle(row.id, settlements, []);
+}
+
+/** Half of the points are accepted, one is set aside, the rest takes the place of the row. */
+async function halve(queue: SqliteQueue, { id, signal }: QueueRow): Promise<void> {
+  queue.pin(id);
+  const body = randomBytes(700);
+  const points = POINTS / 2 - 1;
+  const parts = [{ service: 'a', points, offset: 0, length: body.length }];
+  const rest: RowRest = { encoding: 'none', body, rawBytes: body.length, parts };
+  const settlement = { service: 'a', accepted: POINTS / 2, rejected: 0, setAside: 1 };
+  const aside = { signal, service: 'a', points: 1, reason: 'test', sample: body, atMs: 0 };
+  await queue.settle(id, [settlement], [aside], rest);
+  queue.unpin(id);
+}
+
+async function main([mode = '', directory = '', argument = '']: readonly string[]): Promise<void> {
+  if (mode === 'break-index') return breakIndex(directory);
+  const queue = open(directory);
+  if (mode === 'commit') return commit(queue);
+  if (mode === 'settle') return settle(queue);
+  if (mode === 'fail') await fail(queue, argument);
+  else if (mode === 'lose-files') await loseFiles(queue, directory);
+  else await mix(queue, Number(argument));
+  if (mode === 'mix-and-close') return queue.close();
+  process.kill(process.pid, 'SIGKILL');
+}
+
+await main(process.argv.slice(2));

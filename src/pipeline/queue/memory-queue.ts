@@ -134,6 +134,10 @@ export class MemoryQueue implements Queue {
     return null;
   }
 
+  notes(): readonly string[] {
+    return [];
+  }
+
   corruptFiles(): readonly string[] {
     return [];
   }

@@ -3,13 +3,15 @@
 //   queue.sqlite (-wal, -shm)  the queue               lock.sqlite  held while a process uses the directory
 //   salvage.sqlite             while a damaged queue   reserve      space for acknowledgements on a full disk
 //                              is taken over           *.corrupt    damaged files: kept, never deleted by us
+//   rescue.sqlite              while a deleted queue
+//                              is written anew
 //
 // Whatever the moment at which the process ends, the next one finds either the old queue or the new one.
 
 import {
   closeSync,
+  constants,
   existsSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -17,9 +19,15 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { causeText, OperatorError } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import {
+  checkPrivateFile,
+  makePrivateDirectory,
+  syncDirectory,
+  UnsafeFileError,
+} from '../../lib/private-files.ts';
 import { isHeaderDamaged, mendHeader } from './header.ts';
 import { freeBytes } from './reserve.ts';
 import { QueueFile } from './queue-file.ts';
@@ -33,19 +41,29 @@ export interface Replacement {
   readonly report: SalvageReport;
 }
 
+/** Those that SQLite has open. */
+const FILES = ['queue.sqlite', 'queue.sqlite-wal', 'queue.sqlite-shm'] as const;
+
 export class QueueDirectory {
   readonly path: string;
   readonly #checkpointBytes: number;
 
-  /** Creates the directory if need be. Throws an OperatorError. */
   constructor(path: string, checkpointBytes: number) {
     this.path = path;
     this.#checkpointBytes = checkpointBytes;
-    try {
-      makeDirectory(path);
-    } catch (error) {
-      throw openError(`cannot create ${path}`, error);
-    }
+  }
+
+  /**
+   * Makes the directory if need be, and sees to it that it and the files in it are this user's alone. Gives what
+   * somebody should know of it, or null. Throws an UnsafeFileError, or what the system says.
+   */
+  secure(): string | null {
+    const note = makePrivateDirectory(this.path);
+    for (const name of ['lock.sqlite', 'queue.sqlite', 'salvage.sqlite', 'rescue.sqlite'])
+      for (const suffix of ['', '-wal', '-shm', '-journal'])
+        checkPrivateFile(this.file(`${name}${suffix}`));
+    checkPrivateFile(this.file('reserve'));
+    return note;
   }
 
   /** A file beside the queue. */
@@ -57,21 +75,26 @@ export class QueueDirectory {
     return freeBytes(this.path);
   }
 
-  /** Names of damaged files that were put aside, oldest first. */
+  /** Names of damaged files that were put aside, oldest first; [] where the directory cannot be read. */
   corruptFiles(): readonly string[] {
-    return readdirSync(this.path)
-      .filter(name => name.endsWith('.corrupt'))
-      .sort();
+    try {
+      const names = readdirSync(this.path);
+      return names.filter(name => name.endsWith('.corrupt')).sort();
+    } catch {
+      return [];
+    }
   }
 
   /** Opens the queue; null when the file is damaged and must be replaced. Throws for anything else. */
   open(): QueueFile | null {
+    // Begun, and not finished.
+    this.#remove('rescue.sqlite');
     this.#finishReplacement();
     // A log without its database would be deleted by SQLite.
     if ((statSync(this.#queuePath, { throwIfNoEntry: false })?.size ?? 0) === 0)
       this.#putLogAside();
     // SQLite gives its other files the mode of this one: log lines may be in them.
-    closeSync(openSync(this.#queuePath, 'a', 0o600));
+    createFile(this.#queuePath);
     if (isHeaderDamaged(this.#queuePath)) return null;
     let file: QueueFile | undefined;
     try {
@@ -100,6 +123,25 @@ export class QueueDirectory {
     return { corruptFile, damage, report };
   }
 
+  /**
+   * Writes a queue anew of whose files some were deleted or replaced while they were open, and closes it. What has taken
+   * the place of one is put aside. Throws when it cannot; the queue is still open then, or can be opened.
+   */
+  renew(file: QueueFile, atMs: number): void {
+    const gone = file.misplaced();
+    this.#remove('rescue.sqlite');
+    createFile(this.file('rescue.sqlite'));
+    file.copyTo(this.file('rescue.sqlite'));
+    if (gone.includes('queue.sqlite') && existsSync(this.#queuePath)) this.#putAside(atMs);
+    // From here on it is known to be whole.
+    renameSync(this.file('rescue.sqlite'), this.file('salvage.sqlite'));
+    syncDirectory(this.path);
+    file.close();
+    // What is still ours is in the copy.
+    for (const name of FILES) if (!gone.includes(name)) rmSync(this.file(name), { force: true });
+    this.#finishReplacement();
+  }
+
   get #queuePath(): string {
     return this.file('queue.sqlite');
   }
@@ -110,6 +152,7 @@ export class QueueDirectory {
     if (existsSync(this.#queuePath)) return this.#remove('salvage.sqlite');
     this.#putLogAside();
     renameSync(this.file('salvage.sqlite'), this.#queuePath);
+    syncDirectory(this.path);
   }
 
   /** Gives the name of the damaged file from now on. */
@@ -140,6 +183,12 @@ export class QueueDirectory {
   }
 }
 
+/** For its owner alone, unless it is there. */
+function createFile(path: string): void {
+  const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
+  closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_RDWR, 0o600));
+}
+
 /** Throws what the operating system says when a file cannot be read to its end. */
 function readThrough(path: string): void {
   if (!existsSync(path)) return;
@@ -153,32 +202,23 @@ function readThrough(path: string): void {
   }
 }
 
+const ELSEWHERE =
+  'it must be a local disk with free space on which this user may write; null keeps the queue in memory';
+
 /** The mistake that a queue which cannot be opened is: the operator's, unless only space is missing. */
 export function openError(what: string, cause: unknown): OperatorError {
   const isTransient = isDiskFull(cause);
+  const remedy = cause instanceof UnsafeFileError ? cause.remedy : ELSEWHERE;
   return new OperatorError(
     [
       {
         code: 'E_QUEUE_OPEN',
         key: 'queue.directory',
         message: `${what}: ${causeText(cause)}`,
-        hint: isTransient
-          ? 'free space on its disk'
-          : 'it must be a local disk with free space on which this user may write; null keeps the queue in memory',
+        hint: isTransient ? 'free space on its disk' : remedy,
         isTransient,
       },
     ],
     { cause },
   );
-}
-
-/**
- * Makes a directory and those above it, one by one: where the system lets nothing be made (below /proc), the
- * recursive form of mkdir never returns.
- */
-function makeDirectory(path: string): void {
-  const whole = resolve(path);
-  if (statSync(whole, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  if (!existsSync(dirname(whole))) makeDirectory(dirname(whole));
-  mkdirSync(whole, { mode: 0o700 });
 }

@@ -1,8 +1,19 @@
 // The database of the durable queue as functions: one per statement, with checksums written and verified on
 // the way. It knows no limits and no account's meaning; each function is part of whatever transaction is open.
 
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+} from 'node:fs';
+import { basename } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
+import { FilePlace } from '../../lib/private-files.ts';
 import type { Signal } from '../../model.ts';
 import type { QueueRow, SetAside } from './queue.ts';
 import {
@@ -15,7 +26,7 @@ import {
   type RowHead,
 } from './row-columns.ts';
 import { rowBytes, rowPoints } from './rows.ts';
-import { openDatabase, pragma, type OpenOptions } from './schema.ts';
+import { openDatabase, PAGE_BYTES, pragma, type OpenOptions } from './schema.ts';
 import { SET_ASIDE_BYTES_MAX, SET_ASIDE_ROWS_MAX } from './set-aside-list.ts';
 
 export interface Sums {
@@ -24,19 +35,28 @@ export interface Sums {
   readonly points: number;
 }
 
+/** See https://www.sqlite.org/fileformat.html, 4.1. */
+const LOG_HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+
 const HEAD_COLUMNS = 'id, signal, made_at_ms, points, counted_bytes, parts';
 
 export class QueueFile {
+  readonly #path: string;
   readonly #db: DatabaseSync;
+  /** The file, its log and the index of that: where SQLite has opened them. */
+  readonly #places: readonly FilePlace[];
   readonly #statements = new Map<string, StatementSync>();
 
-  private constructor(db: DatabaseSync) {
+  private constructor(path: string, db: DatabaseSync) {
+    this.#path = path;
     this.#db = db;
+    this.#places = ['', '-wal', '-shm'].map(suffix => new FilePlace(`${path}${suffix}`));
   }
 
   /** Opens or creates the file. Throws what SQLite throws, or a StorageError for a file that is not ours. */
   static open(path: string, options?: OpenOptions): QueueFile {
-    return new QueueFile(openDatabase(path, options));
+    return new QueueFile(path, openDatabase(path, options));
   }
 
   /** Everything that `work` does, or nothing; throws what it throws. */
@@ -49,8 +69,38 @@ export class QueueFile {
     } catch (error) {
       // SQLite has rolled back by itself in some cases, as that of a full disk.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      this.#cutLog();
       throw error;
     }
+  }
+
+  /**
+   * Removes from the log what a failed commit left there. Where only its fsync failed all of it is there, and the next
+   * process would take it for a commit, after we have said that there was none.
+   */
+  #cutLog(): void {
+    try {
+      // Frames of the commits that were good; -1 where the disk cannot have a log.
+      const frames = Number(this.#get('PRAGMA wal_checkpoint(NOOP)')?.['log']);
+      const path = `${this.#path}-wal`;
+      if (frames < 0 || !existsSync(path)) return;
+      const bytes =
+        frames === 0 ? 0 : LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + PAGE_BYTES);
+      cutFile(path, bytes);
+    } catch {
+      // The next commit writes over it. What ends the process until then may bring it back: delivered twice.
+    }
+  }
+
+  /** Names of the files that were deleted, or replaced by others, since they were opened. SQLite goes on without them. */
+  misplaced(): readonly string[] {
+    const gone = this.#places.filter(place => !place.isInPlace());
+    return gone.map(place => basename(place.path));
+  }
+
+  /** Writes everything to a new file, synced; one that is there must be empty. It works on deleted files, too. */
+  copyTo(path: string): void {
+    this.#run('VACUUM INTO ?', path);
   }
 
   close(): void {
@@ -253,5 +303,15 @@ export class QueueFile {
 
   #all(sql: string, ...values: SQLInputValue[]): readonly Columns[] {
     return this.#prepare(sql).all(...values);
+  }
+}
+
+function cutFile(path: string, bytes: number): void {
+  const file = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+  try {
+    if (fstatSync(file).size > bytes) ftruncateSync(file, bytes);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
   }
 }

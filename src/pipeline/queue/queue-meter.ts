@@ -19,7 +19,7 @@ import { rowPoints } from './rows.ts';
 export type EvictionReason = 'size' | 'age' | 'disk' | 'damaged';
 
 /** What is tried again when the file does not work. */
-export type StorageOperation = 'read' | 'store' | 'settle' | 'expire';
+export type StorageOperation = 'read' | 'store' | 'settle' | 'expire' | 'files';
 
 export interface Eviction {
   readonly signal: Signal;
@@ -97,7 +97,7 @@ export class QueueMeter {
     );
     this.#storageErrors = counters.counter(
       'prom2otlp_queue_storage_errors_total',
-      'Operations on the file of the queue that failed.',
+      'Operations on the files of the queue that failed; `files`: looks at them that found some deleted or replaced.',
       ['operation'],
     );
   }
@@ -180,11 +180,36 @@ export class QueueMeter {
     );
   }
 
+  /** Something about the directory that somebody should know. */
+  noted(note: string): void {
+    this.#logger.warn({ key: 'queue.directory' }, note);
+  }
+
   /** The start has found no room but what is in reserve for acknowledgements. */
   diskFull(): void {
     this.#logger.warn(
       { remedy: REMEDIES.disk },
       'the disk of the queue is full: new metrics take the place of the oldest, or wait in memory, until there is space',
+    );
+  }
+
+  /** Files that were deleted or replaced under us are there again. */
+  filesRenewed(names: string): void {
+    this.#storageErrors.add(1, 'files');
+    this.#logger.error(
+      { names },
+      'files of the queue were deleted or replaced while they were in use: all that waits was written anew; see who did that',
+    );
+  }
+
+  /** They cannot be written; that is tried again. */
+  filesGone(names: string, cause: string): void {
+    this.#storageErrors.add(1, 'files');
+    this.#throttle.run('files gone', swallowedCount =>
+      this.#logger.error(
+        { names, cause, swallowedCount },
+        'files of the queue were deleted or replaced, and cannot be written anew: what waits ends with this process',
+      ),
     );
   }
 

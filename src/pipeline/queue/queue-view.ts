@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { causeText, OperatorError } from '../../errors.ts';
+import { checkRegularFile } from '../../lib/private-files.ts';
 import type { Signal } from '../../model.ts';
 import { Account } from './account.ts';
 import { readClockOffset } from './books.ts';
@@ -28,6 +29,7 @@ export class QueueView {
     const path = join(directory, 'queue.sqlite');
     if (!existsSync(path)) throw mistake(directory, 'there is none', 'name the directory of `run`');
     try {
+      checkRegularFile(path);
       return new QueueView(directory, QueueFile.open(path, { isReadOnly: true }));
     } catch (error) {
       throw unreadable(directory, error);

@@ -126,6 +126,8 @@ export interface Queue {
   compressAs(signal: Signal, encoding: Encoding): void;
   /** Why the last commit was not simply stored: a disk that is full or fails; null when it was. */
   trouble(): string | null;
+  /** What else somebody should know of the store, in sentences: what others have done to its files. */
+  notes(): readonly string[];
   /** Names of damaged files in the queue's directory that were put aside and wait for a look; they are never deleted. */
   corruptFiles(): readonly string[];
   readonly account: Account;

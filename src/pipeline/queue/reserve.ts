@@ -3,7 +3,16 @@
 // there is room for it and some more.
 
 import { randomFillSync } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 export class Reserve {
@@ -14,7 +23,7 @@ export class Reserve {
   constructor(path: string, bytes: number) {
     this.#path = path;
     this.#bytes = bytes;
-    this.#isHeld = statSync(path, { throwIfNoEntry: false })?.size === bytes;
+    this.look();
   }
 
   get isHeld(): boolean {
@@ -30,17 +39,42 @@ export class Reserve {
     return this.#isHeld;
   }
 
+  /** Looks whether the file is still there: somebody may have deleted it. */
+  look(): void {
+    this.#isHeld = this.#isWhole();
+  }
+
   /** Frees the space; false when there was none. */
   giveUp(): boolean {
     const wasHeld = this.#isHeld;
     this.#isHeld = false;
-    rmSync(this.#path, { force: true });
+    this.#remove();
     return wasHeld;
+  }
+
+  #isWhole(): boolean {
+    try {
+      const found = lstatSync(this.#path);
+      return found.isFile() && found.size === this.#bytes;
+    } catch {
+      return false;
+    }
+  }
+
+  #remove(): void {
+    try {
+      rmSync(this.#path, { force: true });
+    } catch {
+      // On a disk where nothing can be removed there is nothing to be had either.
+    }
   }
 
   #write(): boolean {
     try {
-      const file = openSync(this.#path, 'w', 0o600);
+      // What is there is not written into: it is of another size, or leads elsewhere.
+      this.#remove();
+      const { O_CREAT, O_EXCL, O_WRONLY } = constants;
+      const file = openSync(this.#path, O_CREAT | O_EXCL | O_WRONLY, 0o600);
       try {
         // Random, since some file systems store a run of equal bytes in no space at all.
         writeSync(file, randomFillSync(Buffer.allocUnsafeSlow(this.#bytes)));
@@ -48,9 +82,9 @@ export class Reserve {
       } finally {
         closeSync(file);
       }
-      return statSync(this.#path).size === this.#bytes;
+      return this.#isWhole();
     } catch {
-      rmSync(this.#path, { force: true });
+      this.#remove();
       return false;
     }
   }

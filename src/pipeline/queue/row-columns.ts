@@ -3,7 +3,7 @@
 import { crc32 } from 'node:zlib';
 import type { BatchPart, Signal } from '../../model.ts';
 import type { Encoding, QueueRow } from './queue.ts';
-import type { NewRow } from './rows.ts';
+import { rowPoints, type NewRow } from './rows.ts';
 
 /** One row as SQLite gives it. */
 export type Columns = { readonly [column: string]: unknown };
@@ -20,13 +20,15 @@ export interface RowHead {
 }
 
 export function headOf(columns: Columns): RowHead {
+  const parts = decodeParts(String(columns['parts']));
   return {
     id: Number(columns['id']),
     signal: String(columns['signal']) as Signal,
     madeAtMs: Number(columns['made_at_ms']),
-    points: Number(columns['points']),
+    // Not what the column says: where damage makes the two differ, the account goes by the parts.
+    points: rowPoints({ parts }),
     countedBytes: Number(columns['counted_bytes']),
-    parts: decodeParts(String(columns['parts'])),
+    parts,
   };
 }
 

@@ -7,6 +7,7 @@
 //   set_aside  what the back end refused for good, bounded
 
 import { DatabaseSync } from 'node:sqlite';
+import { UnsafeFileError } from '../../lib/private-files.ts';
 
 /** Marks the file as ours: `p2ot`. */
 export const APPLICATION_ID = 0x70326f74;
@@ -152,6 +153,7 @@ export function isDiskFull(error: unknown): boolean {
 
 /** True for what disks and files may do to a program; everything else that is thrown is a mistake in it. */
 export function isStorageFailure(error: unknown): boolean {
-  if (error instanceof StorageError || storageProblem(error) !== null) return true;
+  if (error instanceof StorageError || error instanceof UnsafeFileError) return true;
+  if (storageProblem(error) !== null) return true;
   return error instanceof Error && 'syscall' in error;
 }

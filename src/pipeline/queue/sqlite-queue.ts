@@ -41,6 +41,11 @@ import {
   type Situation,
 } from './transactions.ts';
 
+/** How often it is looked whether the files are still where they were. */
+const CHECK_MS = 15_000;
+
+const NOTES_MAX = 5;
+
 /** What `trouble()` says while new rows find no room of their own. */
 const DISK_FULL = 'its disk is full: what is new is stored for what is old';
 
@@ -67,6 +72,11 @@ export class SqliteQueue implements Queue {
   /** See `trouble()`. */
   #trouble: string | null = null;
   #compression: Readonly<Record<Signal, Encoding>>;
+  /** Files that were deleted or replaced and cannot be written anew, in words; null when there are none. */
+  #gone: string | null = null;
+  /** See `notes()`. */
+  readonly #notes: string[] = [];
+  readonly #closing = new AbortController();
   #isClosed = false;
 
   private constructor(options: QueueOptions, parts: { meter: QueueMeter; storage: Storage }) {
@@ -92,6 +102,7 @@ export class SqliteQueue implements Queue {
   static open(options: QueueOptions, directory: string): SqliteQueue {
     const meter = new QueueMeter(options);
     let queue: SqliteQueue | null = null;
+    let note: string | null = null;
     const storage = Storage.open({
       directory,
       maxBytes: options.config.metrics.maxBytes + options.config.logs.maxBytes,
@@ -100,6 +111,7 @@ export class SqliteQueue implements Queue {
       onReopened: () => {
         if (queue !== null) queue.#books.distrust();
       },
+      onNoted: words => (note = words),
       onWritten: durationMs => meter.written(durationMs),
     });
     try {
@@ -111,6 +123,8 @@ export class SqliteQueue implements Queue {
         queue.#trouble = DISK_FULL;
         meter.diskFull();
       }
+      if (note !== null) queue.#note(note);
+      void queue.#watchFiles();
       return queue;
     } catch (error) {
       storage.close();
@@ -187,7 +201,11 @@ export class SqliteQueue implements Queue {
   }
 
   trouble(): string | null {
-    return this.#trouble;
+    return this.#gone ?? this.#trouble;
+  }
+
+  notes(): readonly string[] {
+    return this.#notes;
   }
 
   corruptFiles(): readonly string[] {
@@ -205,7 +223,9 @@ export class SqliteQueue implements Queue {
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
+    this.#closing.abort();
     await this.#commits.run(() => undefined);
+    this.#checkFiles();
     this.#settleAll();
     this.#guard('store', () => this.#storeHeld());
     this.#isClosed = true;
@@ -339,6 +359,38 @@ export class SqliteQueue implements Queue {
       this.#meter.setAside(outcome.aside);
       this.#storage.tidy();
     }
+  }
+
+  #note(note: string): void {
+    this.#notes.push(note);
+    this.#meter.noted(note);
+  }
+
+  async #watchFiles(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#closing;
+    for (;;) {
+      await clock.sleep(CHECK_MS, signal);
+      if (signal.aborted) return;
+      this.#checkFiles();
+    }
+  }
+
+  /** Files that were deleted or replaced under us are written anew; what was committed is in those that are open. */
+  #checkFiles(): void {
+    const found = this.#storage.checkFiles();
+    this.#gone = null;
+    if (found.kind === 'in place') return;
+    const names = found.names.join(', ');
+    if (found.kind === 'gone') {
+      this.#gone = `its files were deleted or replaced (${names}) and cannot be written anew: ${found.cause}`;
+      this.#meter.filesGone(names, found.cause);
+      return;
+    }
+    const at = new Date(this.#options.clock.nowMs()).toISOString();
+    this.#notes.push(`${names} of the queue were deleted or replaced, and written anew at ${at}`);
+    this.#notes.splice(0, this.#notes.length - NOTES_MAX);
+    this.#meter.filesRenewed(names);
   }
 
   /** Null, counted and logged, when the file fails; nothing of it is to be had from a closed queue. */

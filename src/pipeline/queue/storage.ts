@@ -9,6 +9,15 @@ import type { QueueFile } from './queue-file.ts';
 import { Reserve } from './reserve.ts';
 import { isStorageFailure, StorageError, storageProblem } from './schema.ts';
 
+/**
+ * What a look at the files has found: all where they were; some that were deleted or replaced, all written anew; or some
+ * that cannot be written anew.
+ */
+export type FileCheck =
+  | { readonly kind: 'in place' }
+  | { readonly kind: 'renewed'; readonly names: readonly string[] }
+  | { readonly kind: 'gone'; readonly names: readonly string[]; readonly cause: string };
+
 export interface StorageOptions {
   readonly directory: string;
   /** What the queue may hold: the space in reserve is a part of it. */
@@ -18,6 +27,8 @@ export interface StorageOptions {
   readonly onReplaced: (replacement: Replacement) => void;
   /** The same file was opened anew, since it had seemed damaged. */
   readonly onReopened: () => void;
+  /** Something about the directory that somebody should know. */
+  readonly onNoted: (note: string) => void;
   /** After each transaction, good or failed: how long it held the event loop. */
   readonly onWritten: (durationMs: number) => void;
 }
@@ -30,9 +41,11 @@ const UNUSED_PAGES_MAX = 2048;
 export class Storage {
   readonly #options: StorageOptions;
   readonly #directory: QueueDirectory;
-  readonly #lock: DirectoryLock;
+  #lock: DirectoryLock;
   readonly #reserve: Reserve;
   #file: QueueFile | null = null;
+  /** True while another process has the directory, and the file in it. */
+  #isTaken = false;
 
   private constructor(options: StorageOptions, directory: QueueDirectory, lock: DirectoryLock) {
     this.#options = options;
@@ -46,6 +59,12 @@ export class Storage {
     const { directory: path, maxBytes } = options;
     // The log must fit into the reserve several times, or giving that up would not make room to move it.
     const directory = new QueueDirectory(path, reserveBytesFor(maxBytes) / 4);
+    try {
+      const note = directory.secure();
+      if (note !== null) options.onNoted(note);
+    } catch (error) {
+      throw openError(`cannot use ${path}`, error);
+    }
     const lock = DirectoryLock.acquire(path);
     const storage = new Storage(options, directory, lock);
     try {
@@ -105,6 +124,58 @@ export class Storage {
     return isRoomy();
   }
 
+  /** To be called now and then: what was deleted or replaced under us is written anew from the files that are open. */
+  checkFiles(): FileCheck {
+    const names = [
+      ...(this.#file?.misplaced() ?? []),
+      ...(this.#lock.isInPlace() ? [] : ['lock.sqlite']),
+    ];
+    if (names.length === 0) {
+      this.#reserve.look();
+      this.#reserve.hold();
+      return { kind: 'in place' };
+    }
+    try {
+      this.#renew();
+      return { kind: 'renewed', names };
+    } catch (error) {
+      if (!isStorageFailure(error) && !(error instanceof OperatorError)) throw error;
+      return { kind: 'gone', names, cause: causeText(error) };
+    }
+  }
+
+  #renew(): void {
+    this.#directory.secure();
+    if (!this.#lock.isInPlace()) this.#lockAgain();
+    const file = this.#file;
+    if (file !== null && file.misplaced().length > 0) {
+      this.#directory.renew(file, this.#options.clock.nowMs());
+      this.#file = null;
+      this.#openFile();
+    }
+    this.#reserve.look();
+    this.#reserve.hold();
+  }
+
+  /** Throws when another process has the directory now. The file is its own then, unless ours was deleted, too. */
+  #lockAgain(): void {
+    try {
+      const lock = DirectoryLock.acquire(this.#directory.path);
+      this.#lock.release();
+      this.#lock = lock;
+    } catch (error) {
+      if (this.#file?.misplaced().length === 0) {
+        this.#file.close();
+        this.#file = null;
+      }
+      this.#isTaken = this.#file === null;
+      throw error;
+    }
+    if (!this.#isTaken) return;
+    this.#isTaken = false;
+    this.#options.onReopened();
+  }
+
   /** To be called after rows were removed: gives space back, and takes the reserve back when there is room. */
   tidy(): void {
     this.#giveBack(this.#reserve.isHeld ? UNUSED_PAGES_MAX : 0);
@@ -129,6 +200,7 @@ export class Storage {
   }
 
   #current(): QueueFile {
+    if (this.#isTaken) throw new StorageError('another process has taken its directory');
     return this.#file ?? this.#openFile();
   }
 

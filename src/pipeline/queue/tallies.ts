@@ -87,11 +87,16 @@ export class Tallies {
 
 export function readTallies(file: QueueFile): Reading {
   const queued = new Map<string, number>();
-  for (const signal of SIGNALS)
+  const sumsOf = (signal: Signal): Sums => {
+    let sum = 0;
     for (const id of file.ids(signal))
-      for (const { service, points } of file.head(id)?.parts ?? [])
+      for (const { service, points } of file.head(id)?.parts ?? []) {
         queued.set(service, (queued.get(service) ?? 0) + points);
-  const sums = { metrics: file.sums('metrics'), logs: file.sums('logs') };
+        sum += points;
+      }
+    return { ...file.sums(signal), points: sum };
+  };
+  const sums = { metrics: sumsOf('metrics'), logs: sumsOf('logs') };
   return { counts: file.counts(), sums, queued };
 }
 

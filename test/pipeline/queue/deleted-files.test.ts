@@ -1,0 +1,167 @@
+// Files of the queue that somebody deletes, or replaces, while it uses them: noticed within a minute, told, and written
+// anew with all that waits.
+
+import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { acceptRow, expectBalance, queueOptions, services } from './queue-behaviour.ts';
+
+const MINUTE_MS = 60_000;
+const NONE: ReadonlySet<number> = new Set();
+
+type Options = ReturnType<typeof queueOptions>;
+
+interface Stage {
+  readonly directory: string;
+  readonly options: Options;
+  readonly queue: SqliteQueue;
+  readonly commit: (service: string) => Promise<string>;
+}
+
+/** A queue that holds a, b, c and a log line, of which a was sent. */
+async function createStage(): Promise<Stage> {
+  const directory = join(temporaryDirectory(), 'queue');
+  const options = queueOptions();
+  const queue = SqliteQueue.open(options, directory);
+  onTestFinished(() => queue.close());
+  const commit = async (service: string): Promise<string> => {
+    const outcome = await queue.commit({
+      batches: [metricsBatch({ [service]: 10 }, options.clock.nowMs())],
+      state: [{ kind: 'last', key: 'k', blob: Buffer.from(service) }],
+      reads: [{ service, fate: 'used', count: 10 }],
+    });
+    return outcome.kind;
+  };
+  for (const service of ['a', 'b', 'c']) await commit(service);
+  const lines = logsBatch('x', ['line'], options.clock.nowMs());
+  await queue.commit({ batches: [lines], state: [], reads: [] });
+  const [first] = await queue.oldest('metrics', 1, NONE);
+  if (first !== undefined) await acceptRow(queue, first);
+  return { directory, options, queue, commit };
+}
+
+function renewalsIn({ counters }: Options): number {
+  const errors = counters.list().find(({ name }) => name.endsWith('storage_errors_total'));
+  return errors?.get('files') ?? 0;
+}
+
+/** What a process finds that comes after this one was killed now. */
+async function foundByNext({ directory }: Stage): Promise<readonly string[]> {
+  const copy = join(temporaryDirectory(), 'copy');
+  cpSync(directory, copy, { recursive: true });
+  const next = SqliteQueue.open(queueOptions(), copy);
+  expectBalance(next);
+  const found = await services(next, 'metrics');
+  await next.close();
+  return found;
+}
+
+const DELETIONS: Readonly<Record<string, (directory: string) => void>> = {
+  'the whole directory': directory => rmSync(directory, { recursive: true }),
+  'all files in it': directory => {
+    for (const name of readdirSync(directory)) rmSync(join(directory, name));
+  },
+  'the file alone': directory => rmSync(join(directory, 'queue.sqlite')),
+  'its log alone': directory => rmSync(join(directory, 'queue.sqlite-wal')),
+  'the index of its log alone': directory => rmSync(join(directory, 'queue.sqlite-shm')),
+  'the directory, by renaming it': directory => renameSync(directory, `${directory}-away`),
+};
+
+for (const [what, remove] of Object.entries(DELETIONS))
+  test(`deleted: ${what}; nothing is lost at the next kill`, async () => {
+    const stage = await createStage();
+    const { directory, options, queue, commit } = stage;
+    remove(directory);
+    expect(await commit('d')).toBe('stored');
+    expect(queue.corruptFiles()).toEqual([]);
+    await options.clock.advance(MINUTE_MS);
+    expect(renewalsIn(options)).toBe(1);
+    expect(queue.notes()).toEqual([expect.stringContaining('written anew')]);
+    expect(queue.trouble()).toBeNull();
+    expect(await foundByNext(stage)).toEqual(['b', 'c', 'd']);
+    expect(await commit('e')).toBe('stored');
+    expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'd', 'e']);
+    expect(await services(queue, 'logs')).toEqual(['x']);
+    expect(String(await queue.readState('last', 'k'))).toBe('e');
+    expect(queue.account.get('a', 'point/accepted')).toBe(10);
+    expect(await foundByNext(stage)).toEqual(['b', 'c', 'd', 'e']);
+    // Once is enough.
+    await options.clock.advance(MINUTE_MS);
+    expect(renewalsIn(options)).toBe(1);
+    expect(readdirSync(directory).sort()).toEqual([
+      'lock.sqlite',
+      'queue.sqlite',
+      'queue.sqlite-shm',
+      'queue.sqlite-wal',
+      'reserve',
+    ]);
+  });
+
+test('replaced by another file: ours goes on, the other one is put aside', async () => {
+  const stage = await createStage();
+  const { directory, options, queue } = stage;
+  const path = join(directory, 'queue.sqlite');
+  writeFileSync(`${path}.new`, 'of somebody else');
+  renameSync(`${path}.new`, path);
+  await options.clock.advance(MINUTE_MS);
+  expect(await foundByNext(stage)).toEqual(['b', 'c']);
+  expect(queue.corruptFiles()).toHaveLength(1);
+});
+
+test('where nothing can be made anew it is told, what waits is sent, and it is tried again', async () => {
+  const stage = await createStage();
+  const { directory, options, queue, commit } = stage;
+  renameSync(directory, `${directory}-away`);
+  writeFileSync(directory, 'in the way');
+  await options.clock.advance(MINUTE_MS);
+  expect(queue.trouble()).toContain('cannot be written anew');
+  expect(await commit('d')).toBe('stored');
+  expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'd']);
+  expectBalance(queue);
+  rmSync(directory);
+  await options.clock.advance(MINUTE_MS);
+  expect(queue.trouble()).toBeNull();
+  expect(await foundByNext(stage)).toEqual(['b', 'c', 'd']);
+});
+
+test('at the end of the process, too', async () => {
+  const { directory, options, queue } = await createStage();
+  rmSync(directory, { recursive: true });
+  await queue.close();
+  const again = SqliteQueue.open(options, directory);
+  expect(await services(again, 'metrics')).toEqual(['b', 'c']);
+  await again.close();
+});
+
+test('the lock alone: it is taken again, or the file is left to the process that has it now', async () => {
+  const { directory, options, queue, commit } = await createStage();
+  const lock = join(directory, 'lock.sqlite');
+  rmSync(lock);
+  await options.clock.advance(MINUTE_MS);
+  expect(() => SqliteQueue.open(queueOptions(), directory)).toThrow('another process is using it');
+  rmSync(lock);
+  const other = new DatabaseSync(lock);
+  other.exec('BEGIN IMMEDIATE');
+  await options.clock.advance(MINUTE_MS);
+  expect(queue.trouble()).toContain('another process is using it');
+  // What comes in now goes out from memory.
+  expect(await commit('d')).toBe('held');
+  expect(await services(queue, 'metrics')).toEqual(['d']);
+  other.close();
+  await options.clock.advance(MINUTE_MS);
+  expect(await commit('e')).toBe('stored');
+  expect(queue.trouble()).toBeNull();
+  expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'd', 'e']);
+  expectBalance(queue);
+});
+
+test('the space in reserve is taken again', async () => {
+  const { directory, options } = await createStage();
+  rmSync(join(directory, 'reserve'));
+  await options.clock.advance(MINUTE_MS);
+  expect(existsSync(join(directory, 'reserve'))).toBe(true);
+});
