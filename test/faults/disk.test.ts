@@ -1,6 +1,7 @@
 // Disks that are full, fail, are slow or cannot be written: what is scraped meanwhile is kept in memory and delivered
 // from there, what the back end has accepted is not forgotten, and once the disk works again everything is on it.
 
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { BridgeProcess } from './support/bridge.ts';
@@ -138,6 +139,26 @@ describe.skipIf(noDisk !== null)('a directory that cannot be written', () => {
     await stage.bridge.finish();
     stage.judge({ kills: 1 });
   });
+});
+
+test('a directory that is deleted under the program is written anew, and nothing is lost at the next kill', async () => {
+  await using stage = await Stage.create({ name: 'directory deleted' });
+  stage.sink.choose = () => DOWN;
+  const life = stage.bridge.start();
+  await life.ready();
+  await stage.scrapes(3);
+  rmSync(stage.bridge.directory, { recursive: true });
+  await stage.scrapes(2);
+  await stage.until('the page says so', async () => {
+    const { problems } = await life.status();
+    return problems.some(({ message }) => message.includes('deleted or replaced'));
+  });
+  expect(life.stderr).toMatch(/files of the queue were deleted or replaced/);
+  await stage.stored();
+  await stage.kill(life);
+  stage.sink.choose = () => ACCEPT;
+  await stage.bridge.finish();
+  stage.judge({ kills: 1 });
 });
 
 describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {

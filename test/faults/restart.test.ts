@@ -12,7 +12,7 @@ test('a second process on the directory is refused, and the first goes on undist
   const first = stage.bridge.start();
   await stage.deliveries(1);
   const { code, stderr } = await stage.bridge.start().finished;
-  expect(code).toBe(2);
+  expect(code).toBe(75);
   expect(stderr).toMatch(/queue\.directory: .*another process is using it; stop that process/);
   await stage.deliveries(2);
   await stage.end(first);
