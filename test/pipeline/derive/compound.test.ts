@@ -84,7 +84,7 @@ describe('D: histograms', () => {
 
   test('D: a page after one with a bound that is no number is sent with its own bounds in order', () => {
     const target = new Target();
-    target.page(0, '# TYPE h histogram\nh_bucket{le="x"} 1\nh_bucket{le="5"} 3\nh_count 8\n');
+    target.page(0, '# TYPE h histogram\nh_bucket{le="5"} 3\nh_bucket{le="x"} 1\nh_count 8\n');
     const page = '# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="5"} 3\nh_count 8\n';
     expect(target.page(60, page).shown).toEqual([
       'histogram h{} count=8 le1:1 le5:2 inf:5 @60 from 60',
