@@ -103,13 +103,18 @@ function rehome(table: SeriesTable, head: number, compound: Compound): number {
 /** Lets one row go on with the series of another: its times, start and flags. The other begins anew. */
 export function moveSeries(table: SeriesTable, from: number, to: number): void {
   const { startMs, streamAtMs, lastTimeMs, movedAtMs, flags } = table;
-  table.savedStarts = null;
-  for (const column of [startMs, streamAtMs, lastTimeMs, movedAtMs]) {
+  for (const column of [startMs, streamAtMs, lastTimeMs, movedAtMs])
     column[to] = column[from] ?? Number.NaN;
-    column[from] = Number.NaN;
-  }
   flags[to] = flags[from] ?? 0;
-  flags[from] = 0;
+  beginAnew(table, from);
+}
+
+/** What was known of the series of a row is forgotten. */
+export function beginAnew(table: SeriesTable, row: number): void {
+  const { startMs, streamAtMs, lastTimeMs, movedAtMs, flags } = table;
+  table.savedStarts = null;
+  for (const column of [startMs, streamAtMs, lastTimeMs, movedAtMs]) column[row] = Number.NaN;
+  flags[row] = 0;
 }
 
 /** True when a row is part of this page. */
@@ -160,9 +165,9 @@ export function judgeCompound(
   return hasGoodBounds(table, compound) ? FATE.point : invalid;
 }
 
-/** A whole number that OTLP can hold: counts are of 64 bits. */
+/** A whole number that every back end can hold: OTLP's counts have 64 bits, and many read them with a sign. */
 function isCount(value: number): boolean {
-  return value >= 0 && value < 2 ** 64 && Number.isInteger(value);
+  return value >= 0 && value < 2 ** 63 && Number.isInteger(value);
 }
 
 function agreeInTime(table: SeriesTable, parts: readonly number[]): boolean {

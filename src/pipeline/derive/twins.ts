@@ -5,7 +5,7 @@
 
 import { type Metric, NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
-import { isOnPage, moveSeries } from './compound.ts';
+import { beginAnew, isOnPage, moveSeries } from './compound.ts';
 import { findSeries } from './find-series.ts';
 import { isPointLabel, scopePart } from './point-labels.ts';
 
@@ -66,11 +66,26 @@ function isPlaced(table: SeriesTable, row: number, service: number): boolean {
 
 /** Lets twins whose owner has left the page go on in its place; call it before a page is judged. */
 export function settleTwins(table: SeriesTable): void {
-  for (const [twin, owner] of table.twins)
-    if (isPointOnPage(table, twin) && !isPointOnPage(table, owner)) {
+  const { lastTimeMs } = table;
+  for (const [twin, owner] of table.twins) {
+    // Only what a former process left can be a twin's memory: it sent this one, and so does this process.
+    if (!Number.isNaN(lastTimeMs[twin])) {
+      const isOwnerLater = (lastTimeMs[owner] ?? Number.NaN) >= (lastTimeMs[twin] ?? Number.NaN);
+      beginAnew(table, isOwnerLater ? twin : owner);
+      if (!isOwnerLater) change(table, owner, twin);
+    } else if (isPointOnPage(table, twin) && !isPointOnPage(table, owner)) {
       takeOver(table, owner, twin);
       table.twins.set(owner, twin);
     }
+  }
+}
+
+/** Twin and owner change places; each keeps what it remembers. */
+function change(table: SeriesTable, owner: number, twin: number): void {
+  table.twins.delete(twin);
+  moveIdentity(table, owner, twin);
+  table.twins.set(owner, twin);
+  table.isOrderStale = true;
 }
 
 function isPointOnPage(table: SeriesTable, head: number): boolean {

@@ -54,14 +54,15 @@ describe('D: histograms', () => {
     invalid('h_count -1');
   });
 
-  test('D: counts are whole numbers that 64 bits hold', () => {
+  test('D: counts are whole numbers that 64 bits hold, the sign among them', () => {
     invalid('h_count 1.5');
     invalid('h_bucket{le="1"} 0.5\nh_count 3');
     invalid('h_count +Inf');
     invalid('h_count 1e30');
+    invalid('h_count 9223372036854775808');
     check(
-      'h_count 18446744073709549568',
-      'histogram h{} count=18446744073709549568 inf:18446744073709549568 @60 from 60',
+      'h_count 9223372036854774784',
+      'histogram h{} count=9223372036854774784 inf:9223372036854774784 @60 from 60',
     );
   });
 

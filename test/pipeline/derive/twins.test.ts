@@ -1,5 +1,6 @@
 // Series that are one series once their labels are removed (I1, drop_labels): no request holds a point twice.
 import { describe, expect, test } from 'vitest';
+import { readState, saveState, type StateBlobs } from '../../../src/pipeline/derive/state.ts';
 import { at, type Seen, Target, type TargetOptions } from '../../support/target.ts';
 
 function run(
@@ -8,6 +9,13 @@ function run(
 ): Seen[] {
   const target = new Target(options);
   return pages.map(([seconds, text]) => target.page(seconds, `${text}\n`));
+}
+
+function saved(target: Target): StateBlobs {
+  const steps = saveState(target.translation.table);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
 }
 
 const DROP_POD: TargetOptions = { metrics: { dropLabels: ['pod'] } };
@@ -118,6 +126,30 @@ describe('I1: labels that are removed', () => {
       ['histogram h{} count=1 le1:1 inf:0 @120 from 60'],
     ]);
     expect(seen[0]?.reads).toEqual({ used: 2, duplicate: 2 });
+  });
+
+  test('I1: the next process goes on with the one that was sent', () => {
+    const counter = (...values: readonly (readonly [pod: string, value: number])[]): string =>
+      ['# TYPE x counter', ...values.map(([pod, value]) => `x{pod="${pod}"} ${value}`), ''].join(
+        '\n',
+      );
+    const first = new Target(DROP_POD);
+    first.page(0, counter(['1', 50], ['2', 5]));
+    first.page(60, counter(['2', 6]));
+    first.page(120, counter(['1', 52], ['2', 7]));
+    const next = new Target(DROP_POD);
+    const { starts = Buffer.alloc(0), marks } = saved(first);
+    next.translation.table.restored = readState(starts, marks);
+    const seen = [
+      next.page(180, counter(['1', 53], ['2', 8])),
+      next.page(240, counter(['1', 54])),
+      next.page(300, counter(['1', 55], ['2', 9])),
+    ];
+    expect(seen.map(({ shown }) => shown)).toEqual([
+      ['sum x{} 8 @180 from 0'],
+      ['sum x{} 54 @240 from 0'],
+      ['sum x{} 55 @300 from 0'],
+    ]);
   });
 
   test('I1: what has been forgotten owns nothing any more', () => {
