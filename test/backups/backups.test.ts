@@ -13,10 +13,11 @@ import type { ServiceError } from '../../src/service/failure.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { Backups } from '../../src/backups/backups.ts';
 import { queueOptions } from '../pipeline/queue/queue-behaviour.ts';
-import { oracleDecodeLogs, oracleDecodeMetrics } from '../reference/oracle.ts';
+import { oracleDecodeLogs } from '../reference/oracle.ts';
 import { ask } from '../simulator/ask.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
+import { saneMetrics } from '../support/wire-sanity.ts';
 
 const KEY = 'a-key';
 const ORDERS = 'dbpgf10000001';
@@ -99,7 +100,7 @@ async function taken(signal: 'metrics' | 'logs'): Promise<readonly Buffer[]> {
 
 /** What was sent about a service, as `name{attributes} value`, without the prefix. */
 async function gaugesOf(id: string): Promise<readonly string[]> {
-  const points = (await taken('metrics')).flatMap(body => otlpPoints(oracleDecodeMetrics(body)));
+  const points = (await taken('metrics')).flatMap(body => otlpPoints(saneMetrics(body)));
   return points
     .filter(
       ({ serviceId, value, metric }) =>
@@ -131,7 +132,7 @@ test('each service has its gauges in its own Resource', async () => {
   const [body = Buffer.alloc(0)] = await queue
     .oldest('metrics', 1, new Set())
     .then(rows => rows.map(row => row.body));
-  const points = otlpPoints(oracleDecodeMetrics(body));
+  const points = otlpPoints(saneMetrics(body));
   expect(
     new Set(points.map(point => `${point.serviceName} ${point.serviceId} ${point.scope}`)),
   ).toEqual(

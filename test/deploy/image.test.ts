@@ -6,13 +6,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
-import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import type { StatusReport } from '../../src/status/status-report.ts';
 import { runFolder } from '../real/support/folder.ts';
 import { reasonToSkip } from '../real/support/part.ts';
 import { freePort } from '../real/support/process.ts';
+import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
 import { until } from '../support/program.ts';
 import { buildImage, containers, podman, runArgs } from './support/containers.ts';
 
@@ -26,7 +25,7 @@ const MB = 1e6;
 describe.skipIf(skip !== null)('the image', () => {
   const closing: (() => Promise<unknown>)[] = [];
   let simulator: Simulator;
-  let receiver: Receiver | null = null;
+  let receiver: CheckedReceiver | null = null;
   let folder = '';
   let statusUrl = '';
   let otlpPort = 0;
@@ -110,7 +109,7 @@ describe.skipIf(skip !== null)('the image', () => {
     });
     await podman(['kill', '--signal', 'KILL', 'bridge']);
     await podman(['wait', 'bridge']);
-    receiver = await startReceiver({ clock, port: otlpPort, decodeMetrics: decodeMetricsRequest });
+    receiver = await startCheckedReceiver({ clock, port: otlpPort });
     await podman(['start', 'bridge']);
     const { points } = receiver.totals;
     const arrived = (): number => Object.values(points).reduce((sum, count) => sum + count, 0);

@@ -3,14 +3,13 @@
 
 import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
-import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { checkoutFolder, runFolder } from '../real/support/folder.ts';
 import { reasonToSkip } from '../real/support/part.ts';
 import { run, startServer } from '../real/support/process.ts';
+import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
 import { until } from '../support/program.ts';
 import { containers, podman } from './support/containers.ts';
 import { cloneInto, commandsOf, configurationFor } from './support/install-document.ts';
@@ -23,14 +22,14 @@ const KEY = 'key-of-the-install-test';
 const MAX_MS = 600_000;
 
 let simulator: Simulator;
-let receiver: Receiver;
+let receiver: CheckedReceiver;
 let clone = '';
 /** Stands before everything else on the path of the commands. */
 let commands = '';
 
 beforeAll(async () => {
   simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
-  receiver = await startReceiver({ clock, decodeMetrics: decodeMetricsRequest });
+  receiver = await startCheckedReceiver({ clock });
   clone = await runFolder('install-clone');
   await cloneInto(clone);
   commands = join(clone, 'commands/bin');
@@ -41,6 +40,9 @@ afterAll(async () => {
   await receiver.close();
   await rm(clone, { recursive: true, force: true });
 });
+
+// Each way starts a daemon of its own, which knows nothing of those before.
+beforeEach(() => receiver.gate.anotherSender());
 
 /** The two files that every start begins with. */
 async function writeFiles(): Promise<void> {

@@ -1,10 +1,9 @@
 // The watch over backups as it runs: a daemon between the simulated service and a receiver, told of schedules that come
 // and go; and the verbs that look once.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
-import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
+import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { oracleDecodeLogs } from '../reference/oracle.ts';
 import { ask } from '../simulator/ask.ts';
@@ -16,15 +15,13 @@ const SCHEDULES = '/backup/v1/backups/schedules';
 
 const directory = tempDirectory();
 let simulator: Simulator;
-let receiver: Receiver;
+let receiver: CheckedReceiver;
 let events: readonly string[] = [];
 
 beforeAll(async () => {
   simulator = await startSimulator({ clock, key: CANARY });
-  receiver = await startReceiver({
+  receiver = await startCheckedReceiver({
     clock,
-    decodeMetrics: decodeMetricsRequest,
-    decodeLogs: decodeLogsRequest,
     onAccepted: (signal, body) => {
       if (signal === 'logs') events = [...events, ...namesIn(body)];
     },
@@ -35,6 +32,9 @@ afterAll(async () => {
   await receiver.close();
   directory[Symbol.dispose]();
 });
+
+// Each test starts processes of its own, which know nothing of those before.
+beforeEach(() => receiver.gate.anotherSender());
 
 function config(changes: object = {}): string {
   const key = directory.write('key', `${CANARY}\n`);

@@ -4,9 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
 import { type Faults } from '../../src/simulator/faults.ts';
-import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
+import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { type Running, start, tempDirectory, until } from '../support/program.ts';
 
@@ -17,7 +16,7 @@ const directory = tempDirectory();
 let bad: Simulator;
 let good: Simulator;
 let elsewhere: Simulator;
-let receiver: Receiver;
+let receiver: CheckedReceiver;
 let daemon: Running;
 let statusUrl: string;
 
@@ -28,10 +27,8 @@ beforeAll(async () => {
     startSimulator(options),
     startSimulator(options),
   ]);
-  receiver = await startReceiver({
+  receiver = await startCheckedReceiver({
     clock,
-    decodeMetrics: decodeMetricsRequest,
-    decodeLogs: decodeLogsRequest,
   });
   const file = directory.write(
     'prom2otlp.yaml',

@@ -1,23 +1,20 @@
 // The daemon as a process of its own, between the simulated service and a receiver.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
-import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
+import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { run, start, tempDirectory, until } from '../support/program.ts';
 
 const CANARY = 'canary-5f1d0c9b';
 const directory = tempDirectory();
 let simulator: Simulator;
-let receiver: Receiver;
+let receiver: CheckedReceiver;
 
 beforeAll(async () => {
   simulator = await startSimulator({ clock, key: CANARY, refreshMs: 1000 });
-  receiver = await startReceiver({
+  receiver = await startCheckedReceiver({
     clock,
-    decodeMetrics: decodeMetricsRequest,
-    decodeLogs: decodeLogsRequest,
   });
 });
 
@@ -26,6 +23,9 @@ afterAll(async () => {
   await receiver.close();
   directory[Symbol.dispose]();
 });
+
+// Each test starts processes of its own, which know nothing of those before.
+beforeEach(() => receiver.gate.anotherSender());
 
 function config(changes: Record<string, unknown> = {}): string {
   const key = directory.write('key', `${CANARY}\n`);

@@ -8,9 +8,8 @@ import { parseConfig } from '../../src/config/load.ts';
 import { Daemon } from '../../src/daemon.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
-import { startReceiver } from '../../src/simulator/receiver.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
+import { startCheckedReceiver } from '../support/checked-receiver.ts';
 import { start, until } from '../support/program.ts';
 
 test('the demo says where its status page is, shows that data flows, and ends by itself', async () => {
@@ -37,7 +36,7 @@ function expectedKind(entry: CatalogEntry): string {
 
 test('every series of the specification arrives with its type, unit and start', async () => {
   await using simulator = await startSimulator({ clock, key: 'k', refreshMs: 500 });
-  const receiver = await startReceiver({ clock, decodeMetrics: decodeMetricsRequest });
+  const receiver = await startCheckedReceiver({ clock });
   const config = parseConfig(
     JSON.stringify({
       api: { base_url: simulator.url, key: 'k' },

@@ -11,6 +11,7 @@ import { TEST_TLS } from '../support/http-server.ts';
 import { otlpPoints, type OtlpPoint } from '../support/otlp-points.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { run, tempDirectory, type Finished } from '../support/program.ts';
+import { WireGate } from '../support/wire-sanity.ts';
 
 const KEY = 'canary-of-the-service';
 const TOKEN = 'canary-of-the-back-end';
@@ -60,14 +61,28 @@ function probe(short: Variables, changes?: Record<string, unknown>): Promise<Fin
 
 async function startHttp(...args: Parameters<typeof BackEnd.start>): Promise<BackEnd> {
   const backEnd = await BackEnd.start(...args);
-  stops.push(() => backEnd.stop());
+  stops.push(async () => {
+    await backEnd.stop();
+    const metrics = backEnd.requests.filter(({ path }) => !path.includes('logs'));
+    expectSane(metrics.map(({ raw, headers }) => [raw, headers['content-type'] ?? '']));
+  });
   return backEnd;
 }
 
 async function startGrpc(credentials?: ServerCredentials): Promise<GrpcBackEnd> {
   const backEnd = await GrpcBackEnd.start(credentials);
-  stops.push(() => backEnd.stop());
+  stops.push(async () => {
+    await backEnd.stop();
+    const metrics = backEnd.requests.filter(({ signal }) => signal === 'metrics');
+    expectSane(metrics.map(({ bytes }) => [bytes, 'application/grpc']));
+  });
   return backEnd;
+}
+
+function expectSane(bodies: readonly (readonly [body: Buffer, contentType: string])[]): void {
+  const gate = new WireGate({ mayResend: true });
+  for (const [body, contentType] of bodies) gate.takeBody(body, contentType.includes('json'));
+  gate.expectSane();
 }
 
 function points(bytes: Buffer): readonly OtlpPoint[] {

@@ -2,24 +2,21 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
-import { startReceiver, type Receiver } from '../../src/simulator/receiver.ts';
+import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { run, start, tempDirectory, until } from '../support/program.ts';
 
 const directory = tempDirectory();
 let simulator: Simulator;
-let receiver: Receiver;
+let receiver: CheckedReceiver;
 let config: string;
 
 beforeAll(async () => {
   simulator = await startSimulator({ clock, key: 'k', refreshMs: 1000 });
-  receiver = await startReceiver({
+  receiver = await startCheckedReceiver({
     clock,
-    decodeMetrics: decodeMetricsRequest,
-    decodeLogs: decodeLogsRequest,
     pointsMax: 100_000,
   });
   config = directory.write(
@@ -41,6 +38,9 @@ afterAll(async () => {
   await receiver.close();
   directory[Symbol.dispose]();
 });
+
+// Each test starts processes of its own, which know nothing of those before.
+beforeEach(() => receiver.gate.anotherSender());
 
 interface Inspection {
   readonly signals: readonly { readonly requests: number; readonly points: number }[];

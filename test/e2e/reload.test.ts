@@ -5,8 +5,7 @@ import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
-import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
+import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { type Running, start, tempDirectory, until } from '../support/program.ts';
 
@@ -15,14 +14,13 @@ const ROTATED = 'canary-77aa01ce';
 
 let directory: ReturnType<typeof tempDirectory>;
 let simulator: Simulator;
-let receiver: Receiver;
+let receiver: CheckedReceiver;
 let daemon: Running | null = null;
 
 beforeEach(async () => {
   directory = tempDirectory();
   simulator = await startSimulator({ clock, key: CANARY, refreshMs: 250 });
-  const decode = { decodeMetrics: decodeMetricsRequest, decodeLogs: decodeLogsRequest };
-  receiver = await startReceiver({ clock, pointsMax: 200_000, ...decode });
+  receiver = await startCheckedReceiver({ clock, pointsMax: 200_000 });
   directory.write('key', CANARY);
 });
 

@@ -1,23 +1,20 @@
 // Several processes with one configuration: together they send every service, none of them twice.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
-import { startReceiver, type Receiver } from '../../src/simulator/receiver.ts';
+import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { run, tempDirectory, type Finished } from '../support/program.ts';
 
 const SHARDS = ['0', '1', '2'];
 const directory = tempDirectory();
 let simulator: Simulator;
-let receiver: Receiver;
+let receiver: CheckedReceiver;
 
 beforeAll(async () => {
   simulator = await startSimulator({ clock, key: 'k', refreshMs: 1000 });
-  receiver = await startReceiver({
+  receiver = await startCheckedReceiver({
     clock,
-    decodeMetrics: decodeMetricsRequest,
-    decodeLogs: decodeLogsRequest,
   });
 });
 
@@ -26,6 +23,9 @@ afterAll(async () => {
   await receiver.close();
   directory[Symbol.dispose]();
 });
+
+// Each test starts processes of its own, which know nothing of those before.
+beforeEach(() => receiver.gate.anotherSender());
 
 function config(changes: Readonly<Record<string, unknown>>): string {
   const text = JSON.stringify({

@@ -138,6 +138,8 @@ describe.concurrent('a back end that refuses for good', () => {
       await using stage = await Stage.create({
         name: `poison ${String(status)}`,
         source: { width: 400 },
+        // With 500 it is found out by what waits behind it.
+        sanity: { mayBeLate: status === 500 },
       });
       const { sink, bridge } = stage;
       const isSuspect = ({ serviceId, attributes }: OtlpPoint): boolean =>

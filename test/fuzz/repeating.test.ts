@@ -9,7 +9,9 @@ import { SeriesTable } from '../../src/model.ts';
 import { deriveOptions } from '../../src/pipeline/derive/options.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
 import { translate, type Translated, type Translation } from '../../src/pipeline.ts';
+import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { at, Target } from '../support/target.ts';
+import { expectSane, WireSanity } from '../support/wire-sanity.ts';
 
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
 const NAMES = [
@@ -148,6 +150,7 @@ test('a repeated page gives the bytes that the full functions give', () => {
       const full = newTranslation();
       const repeating = newTranslation();
       const writers = [new WireWriter(), new WireWriter()] as const;
+      const sanity = new WireSanity({ mayOverlap: true });
       let text = '';
       for (const [index, page] of changes.entries()) {
         const atMs = 1_760_000_000_000 + index * 60_000;
@@ -159,6 +162,7 @@ test('a repeated page gives the bytes that the full functions give', () => {
         const expected = translateNow(full, sent, atMs, writers[0]);
         const actual = translateNow(repeating, sent, atMs, writers[1]);
         const payload = expected.batch.payload;
+        expectSane(sanity, oracleDecodeMetrics(payload));
         expect(actual.batch.payload.equals(payload)).toBe(true);
         expect(actual.batch.parts).toMatchObject(expected.batch.parts);
         expect(actual.derived).toEqual(expected.derived);

@@ -182,7 +182,7 @@ async function scrapedByCollector(front: FrontRunning): Promise<ReceivedPoint[]>
   } finally {
     await running.stop();
   }
-  const points = await readReceived(running.output);
+  const points = await readReceived(running.output, { isOurs: false });
   return points.filter(({ timeMs }) => timeMs === points[0]?.timeMs);
 }
 
@@ -210,13 +210,22 @@ service:
 `;
 }
 
-/** What must be the same of every point of a page, whoever scraped it: all but resource, scope and time. */
+/**
+ * What must be the same of every point of a page, whoever scraped it: all but resource, scope and time, and quantiles
+ * that OTLP does not know (percents, as this exporter writes them), which only the Collector passes on.
+ */
 function comparable(points: readonly ReceivedPoint[]): Map<string, unknown> {
   const page = points.filter(({ name }) => !ADDED_SERIES.has(name));
   return new Map(
     page.map(point => [
       seriesKey(point.name, point.labels),
-      { ...point, resource: null, scope: null, timeMs: null },
+      { ...point, series: knownQuantiles(point), resource: null, scope: null, timeMs: null },
     ]),
+  );
+}
+
+function knownQuantiles({ series }: ReceivedPoint): ReadonlyMap<string, number> {
+  return new Map(
+    [...series].filter(([key]) => !(Number(/\["quantile","([^"]+)"\]/.exec(key)?.[1]) > 1)),
   );
 }

@@ -8,11 +8,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { decodeLogsRequest, decodeMetricsRequest } from '../../src/pipeline/encode/otlp-json.ts';
-import { type Receiver, startReceiver } from '../../src/simulator/receiver.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { SmallDisk } from '../faults/support/small-disk.ts';
 import { WallClock } from '../faults/support/wall-clock.ts';
+import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
 import { type Running as Daemon, startUnder, until } from '../support/program.ts';
 import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
 import { checkoutFolder, runFolder } from './support/folder.ts';
@@ -59,7 +58,7 @@ interface Status {
 
 describe.skipIf(skip !== null)('with each neighbour gone in turn', () => {
   let simulator: Simulator;
-  let receiver: Receiver;
+  let receiver: CheckedReceiver;
   let judge: PrometheusRunning;
   let daemon: Daemon;
   let disk: SmallDisk & Disposable;
@@ -78,11 +77,7 @@ describe.skipIf(skip !== null)('with each neighbour gone in turn', () => {
     folder = await runFolder('neighbours');
     disk = SmallDisk.mount(24);
     simulator = await startService();
-    receiver = await startReceiver({
-      clock,
-      decodeMetrics: decodeMetricsRequest,
-      decodeLogs: decodeLogsRequest,
-    });
+    receiver = await startCheckedReceiver({ clock });
     const port = await freePort();
     statusUrl = `http://127.0.0.1:${String(port)}`;
     hosts(HOST);

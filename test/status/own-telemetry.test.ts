@@ -5,7 +5,7 @@ import {
   type OwnTelemetryOptions,
   startOwnTelemetry,
 } from '../../src/status/own-telemetry.ts';
-import { oracleDecodeMetrics } from '../reference/oracle.ts';
+import { saneMetrics } from '../support/wire-sanity.ts';
 import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
 
 const HOUR_MS = 3_600_000;
@@ -37,7 +37,7 @@ function start(more: Partial<OwnTelemetryOptions> = {}): Setup {
     temporality: 'cumulative',
     resource: { 'service.name': 'prom2otlp', 'service.instance.id': 'one' },
     sink: (payload, points) => {
-      const rows = otlpPoints(oracleDecodeMetrics(payload));
+      const rows = otlpPoints(saneMetrics(payload));
       expect(rows).toHaveLength(points);
       handed.push(rows);
       return Promise.resolve();

@@ -9,7 +9,7 @@ import { Throttle } from '../../src/lib/throttle.ts';
 import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { instanceId, OWN_SERVICE, startTelemetry } from '../../src/status/own-telemetry.ts';
-import { oracleDecodeMetrics } from '../reference/oracle.ts';
+import { saneMetrics } from '../support/wire-sanity.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
 
 function configOf(changes: Readonly<Record<string, unknown>> = {}): Config {
@@ -38,7 +38,7 @@ test('what was counted goes into the queue as a service of its own, and the acco
   });
   await telemetry.close();
   const [row] = await queue.oldest('metrics', 1, new Set());
-  const points = otlpPoints(oracleDecodeMetrics(gunzipSync(row?.body ?? Buffer.alloc(0))));
+  const points = otlpPoints(saneMetrics(gunzipSync(row?.body ?? Buffer.alloc(0))));
   expect(points.filter(({ metric }) => metric === 'prom2otlp_x_total')).toMatchObject([
     { serviceName: 'prom2otlp', attributes: 'a=b', value: 7, type: 'sum' },
   ]);

@@ -16,6 +16,7 @@ import { WireWriter } from '../../src/pipeline/encode/wire.ts';
 import { type Scraped, translate, type Translated, type Translation } from '../../src/pipeline.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { type OtlpPoint, otlpPoints } from './otlp-points.ts';
+import { expectSane, WireSanity } from './wire-sanity.ts';
 
 /** 2026-03-04 09:00 UTC. */
 export const T0: number = Date.UTC(2026, 2, 4, 9);
@@ -28,6 +29,8 @@ export interface TargetOptions {
   readonly unconfigured?: Config['unconfiguredServices'];
   readonly identity?: Partial<ResourceIdentity>;
   readonly otherShards?: OtherShards;
+  /** A clock that was wrong is put right in this test; otherwise no time may go back. */
+  readonly mayGoBack?: boolean;
 }
 
 /** The clocks of a scrape, where they are not all at the scrape's time; seconds after T0. */
@@ -57,8 +60,11 @@ const OWN =
 export class Target {
   readonly translation: Translation;
   readonly #writer = new WireWriter();
+  readonly #sanity: WireSanity;
 
   constructor(options: TargetOptions = {}) {
+    const { mayGoBack = false } = options;
+    this.#sanity = new WireSanity({ mayGoBack, mayOverlap: true });
     const config = configOf(options);
     const ids = options.services ?? ['local'];
     const table = new SeriesTable();
@@ -100,7 +106,9 @@ export class Target {
     let step = steps.next();
     while (step.done !== true) step = steps.next();
     const translated = step.value;
-    const all = otlpPoints(oracleDecodeMetrics(translated.batch.payload));
+    const request = oracleDecodeMetrics(translated.batch.payload);
+    expectSane(this.#sanity, request);
+    const all = otlpPoints(request);
     const points = all.filter(({ metric }) => !OWN.test(metric));
     const reads: Record<string, number> = {};
     for (const { fate, count } of translated.derived.reads)

@@ -8,6 +8,8 @@ import { derive } from '../../src/pipeline/derive/derive.ts';
 import type { DeriveOptions } from '../../src/pipeline/derive/options.ts';
 import { encode, type EncodeOptions } from '../../src/pipeline/encode/encode.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
+import { oracleDecodeMetrics } from '../reference/oracle.ts';
+import { expectSane, WireSanity } from './wire-sanity.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -56,6 +58,7 @@ const ENCODE: EncodeOptions = {
 export class Translator {
   readonly #table = new SeriesTable();
   readonly #options: DeriveOptions;
+  readonly #sanity = new WireSanity({ mayOverlap: true });
 
   constructor(options: Partial<DeriveOptions> = {}) {
     this.#options = { ...DERIVE, ...options };
@@ -73,6 +76,7 @@ export class Translator {
     finish(derive(this.#table, outcome, this.#options));
     const options = { ...ENCODE, isDelta: this.#options.isDelta };
     const batch = finish(encode(this.#table, new WireWriter(), options, startedAtMs));
+    expectSane(this.#sanity, oracleDecodeMetrics(batch.payload));
     return batch.payload;
   }
 }

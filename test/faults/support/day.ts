@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { saneMetrics } from '../../support/wire-sanity.ts';
 import { Bridge, type AccountNumbers, type BridgeProcess } from './bridge.ts';
 import { DayLedger, type DayFindings } from './day-ledger.ts';
 import { DaySource } from './day-source.ts';
@@ -99,7 +100,12 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   await rest.drained();
   await rest.stop();
   const ledger = new DayLedger(source);
-  for (const request of recorder.requests()) ledger.take(request);
+  let count = 0;
+  for (const request of recorder.requests()) {
+    ledger.take(request);
+    // The ledger looks at every point; the rest of a request is looked at now and then.
+    if (count++ % 100 === 0) saneMetrics(request);
+  }
   return {
     usual,
     outage,

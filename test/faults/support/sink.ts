@@ -9,6 +9,7 @@ import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { otlpPoints, type OtlpPoint } from '../../support/otlp-points.ts';
 import { until } from '../../support/program.ts';
+import { WireGate } from '../../support/wire-sanity.ts';
 import { Connections } from './connections.ts';
 import { LIFE_HEADER } from './life.ts';
 
@@ -60,6 +61,8 @@ export class Sink {
   choose: Chooser = () => ACCEPT;
   inspect: Inspector = () => null;
   readonly port: number;
+  /** Every request goes through it that is taken whole; closing tells what was wrong. */
+  readonly gate: WireGate;
   #count = 0;
   #handling = 0;
   #lostAtEnds = 0;
@@ -68,7 +71,8 @@ export class Sink {
   readonly #links = new Map<Socket, Link>();
   readonly #connections: Connections;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, gate: WireGate) {
+    this.gate = gate;
     this.#server = server;
     this.port = (server.address() as AddressInfo).port;
     this.#connections = new Connections(server);
@@ -76,12 +80,12 @@ export class Sink {
     server.on('request', (request, response) => void this.#handle(request, response));
   }
 
-  static async start(): Promise<Sink> {
+  static async start(gate: WireGate): Promise<Sink> {
     const server = createServer();
     // It is the sender that closes connections, and only for a reason.
     server.keepAliveTimeout = 0;
     await listen(server, 0);
-    return new Sink(server);
+    return new Sink(server, gate);
   }
 
   get url(): string {
@@ -115,6 +119,7 @@ export class Sink {
   /** Nobody listens any more. */
   async close(): Promise<void> {
     await this.#connections.close();
+    this.gate.expectSane();
   }
 
   /** Listens again, on the same port. */
@@ -131,8 +136,10 @@ export class Sink {
     const behaviour = this.choose(this.#count++);
     const body = await readBody(request, behaviour.kind === 'cut' ? behaviour.bytes : Infinity);
     if (body !== null) {
-      const points = otlpPoints(decode(request, body));
+      const decoded = decode(request, body);
+      const points = otlpPoints(decoded);
       const verdict = this.inspect(points) ?? behaviour;
+      if (verdict.kind === 'accept' || verdict.kind === 'accept-cut') this.gate.take(decoded);
       link.isLastTaken = this.#take(points, verdict);
       if (link.isLastTaken) link.lastTaken = this.requests.length - 1;
       await answer(request, response, verdict);

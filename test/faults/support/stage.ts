@@ -2,6 +2,7 @@
 
 import { expect } from 'vitest';
 import { until } from '../../support/program.ts';
+import { WireGate, type WireSanityOptions } from '../../support/wire-sanity.ts';
 import { Bridge, WAIT_MS, type BridgeProcess } from './bridge.ts';
 import { judge, type Figures, type Judgement } from './figures.ts';
 import { Ledger, type LedgerOptions } from './ledger.ts';
@@ -16,6 +17,8 @@ export interface StageOptions extends LedgerOptions {
   readonly otlp?: Readonly<Record<string, unknown>>;
   /** The queue's; a temporary one where it is not given. */
   readonly directory?: string;
+  /** What may be otherwise than on a good day, beside requests that come again. */
+  readonly sanity?: WireSanityOptions;
 }
 
 export class Stage {
@@ -51,7 +54,8 @@ export class Stage {
       refreshMs: 300,
       ...options.source,
     });
-    return new Stage(options, source, await Sink.start());
+    const gate = new WireGate({ mayResend: true, ...options.sanity });
+    return new Stage(options, source, await Sink.start(gate));
   }
 
   /** Points of one scrape as they are sent: of all services, with those that the bridge makes. */
@@ -124,8 +128,8 @@ export class Stage {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.bridge[Symbol.asyncDispose]();
-    await this.sink.close();
     await this.source.close();
+    await this.sink.close();
   }
 }
 

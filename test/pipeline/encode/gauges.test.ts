@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { type Gauge, writeGauges } from '../../../src/pipeline/encode/gauges.ts';
 import { WireWriter } from '../../../src/pipeline/encode/wire.ts';
-import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { otlpPoints } from '../../support/otlp-points.ts';
+import { saneMetrics } from '../../support/wire-sanity.ts';
 
 const OWNER = {
   identity: { name: 'orders', id: 'db1', attributes: { team: 'a' }, server: null },
@@ -28,7 +28,7 @@ const GAUGES: readonly Gauge[] = [
 test('points have their Resource, scope, attributes and time; one without a value is a marker', () => {
   const writer = new WireWriter();
   expect(writeGauges(writer, OWNER, GAUGES, 1_000)).toBe(3);
-  const points = otlpPoints(oracleDecodeMetrics(writer.written()));
+  const points = otlpPoints(saneMetrics(writer.written()));
   const shared = {
     resource: 'region=north,service.instance.id=db1,service.name=orders,team=a',
     scope: 'prom2otlp/backups',
@@ -49,7 +49,7 @@ test('services stand back to back, each a request by itself', () => {
   const firstLength = writer.length;
   writeGauges(writer, { ...OWNER, prefix: 'db2.' }, GAUGES, 1_000);
   const names = (bytes: Buffer): readonly string[] =>
-    otlpPoints(oracleDecodeMetrics(bytes)).map(({ metric }) => metric);
+    otlpPoints(saneMetrics(bytes)).map(({ metric }) => metric);
   const all = writer.written();
   expect(names(all.subarray(0, firstLength))).toEqual(['age_seconds', 'age_seconds', 'up']);
   expect(names(all.subarray(firstLength))).toEqual([

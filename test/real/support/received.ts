@@ -1,8 +1,10 @@
 // What a collector wrote to its file, as series: every OTLP point taken apart again into what a page would
 // show of it, a histogram into buckets, sum and count. Plain readings of OTLP/JSON, sharing nothing with the
-// program's encoder.
+// program's encoder. Whatever is read goes through the gate of wire-sanity.ts.
 
 import { readFile } from 'node:fs/promises';
+import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import { WireGate } from '../../support/wire-sanity.ts';
 import { seriesKey } from './exposition.ts';
 
 /** A number as OTLP/JSON has it: 64-bit integers, NaN and infinities are texts. */
@@ -74,10 +76,20 @@ export interface ReceivedPoint {
 const CUMULATIVE = 2;
 const NO_RECORDED_VALUE = 1;
 
-/** All metric points of the file, in the order in which they were accepted. */
-export async function readReceived(file: string): Promise<ReceivedPoint[]> {
+/**
+ * All metric points of the file, in the order in which they were accepted. Throws when they are not sane, unless it is
+ * not this program that has sent them.
+ */
+export async function readReceived(
+  file: string,
+  { isOurs = true }: { readonly isOurs?: boolean } = {},
+): Promise<ReceivedPoint[]> {
   const lines = (await readFile(file, 'utf8')).split('\n').filter(line => line !== '');
-  return lines.flatMap(line => requestPoints(JSON.parse(line) as Request));
+  const requests = lines.map(line => JSON.parse(line) as Request);
+  const gate = new WireGate({ mayResend: true });
+  for (const request of isOurs ? requests : []) gate.take(request as MetricsRequestJson);
+  gate.expectSane();
+  return requests.flatMap(requestPoints);
 }
 
 function requestPoints(request: Request): ReceivedPoint[] {
