@@ -24,6 +24,7 @@ const MARK_ATTRIBUTES: readonly (readonly [mark: number, key: string])[] = [
   [MARK.recordCut, `${OWN_PREFIX}log.cut`],
   [MARK.unparsed, `${OWN_PREFIX}log.unparsed`],
   [MARK.continuation, `${OWN_PREFIX}log.continuation`],
+  [MARK.doubtful, `${OWN_PREFIX}log.doubtful`],
 ];
 
 export class Chunk {

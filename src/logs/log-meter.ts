@@ -32,6 +32,7 @@ const MARK_NAMES: readonly (readonly [mark: number, name: string])[] = [
   [MARK.recordCut, 'record_cut'],
   [MARK.unparsed, 'unparsed'],
   [MARK.continuation, 'continuation'],
+  [MARK.doubtful, 'doubtful'],
 ];
 
 export class LogMeter {

@@ -23,6 +23,8 @@ export const MARK = {
   unparsed: 8,
   /** It belongs to a record that was flushed before it was complete. Set by the reader. */
   continuation: 16,
+  /** It may be text of a statement before it that looks like a record. Set by the reader. */
+  doubtful: 32,
 } as const;
 
 /** Prefix of attributes that no semantic convention names. */

@@ -5,18 +5,24 @@
 //
 // The first eight commas separate; the object is a statement in quotes, with backslashes before what is special
 // (newlines too, so that a record is one line), or a name, or empty, or the TLS version of a connection. In: the
-// line. Out: the record's fields, or null for a line with fewer than ten of its own.
+// line. Out: the record's fields, or null for a line that is not exactly of that form: where quotes are not
+// escaped, or the line is cut off, nobody can tell where the statement ends.
 
 import { type LogAttribute, OWN_PREFIX } from '../record.ts';
 import { type LocalTime, readStamp } from './local-time.ts';
 import type { RecordFields } from './record-lines.ts';
-import { redactSql } from './redact.ts';
+import { redactCutSql, redactUnknown } from './redact.ts';
 
 export const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
 
 const INFO = 9;
 const ERROR = 17;
 const COMMAS_BEFORE_OBJECT = 8;
+/** With a comma in the name of the user, which the server does not mark. */
+const ODD_HEAD = /^([^,]*),([^,]*),(.*?),([^,]*),(\d+),(\d+),([A-Z_]+),([^,]*),/;
+const OPERATION_NAME = /^[A-Z_]+$/;
+const RETURN_CODE = /^-?\d{0,5}$/;
+const TLS_VERSION = /^(?:TLS|SSL)v?[\d.]+$/i;
 /** What a backslash stands before in the log, and what it means. */
 const ESCAPES: Readonly<Record<string, string>> = {
   b: '\b',
@@ -57,7 +63,8 @@ export function readAuditLine(
   if (line === null || Number.isNaN(localMs)) return null;
   const object = text.slice(line.objectAt, line.objectEnd);
   const query = line.isQuoted ? unescapeQuery(object) : null;
-  const sentQuery = query !== null && isRedacting ? redactSql(query) : query;
+  // The server writes no more of a statement than its own limit allows, and does not say so.
+  const sentQuery = query !== null && isRedacting ? redactCutSql(query) : query;
   const isSame = sentQuery === query;
   const [returnCode = ''] = line.tail;
   const isFailed =
@@ -73,6 +80,13 @@ export function readAuditLine(
   };
 }
 
+/** A line that does not parse, without what may come out of a statement: all behind the server's own fields. */
+export function redactAuditLine(text: string): string {
+  const head = Number.isNaN(readStamp(text, 0, 'YYYYMMDD')) ? null : cutHead(text);
+  if (head === null) return redactUnknown(text);
+  return text.slice(0, head.objectAt) + redactUnknown(text.slice(head.objectAt));
+}
+
 const SERVER = 1;
 const USER = 2;
 const HOST = 3;
@@ -82,6 +96,23 @@ const OPERATION = 6;
 const DATABASE = 7;
 
 function cutLine(text: string): AuditLine | null {
+  const start = cutHead(text);
+  if (start === null) return null;
+  const { head } = start;
+  const isQuoted = text.charAt(start.objectAt) === "'";
+  const objectAt = isQuoted ? start.objectAt + 1 : start.objectAt;
+  const objectEnd = isQuoted ? quoteEnd(text, objectAt) : text.indexOf(',', objectAt);
+  if (objectEnd < 0) return null;
+  const isStatement = head[OPERATION]?.startsWith('QUERY') === true;
+  if (isStatement && !isQuoted && objectEnd > objectAt) return null;
+  const tailAt = isQuoted ? objectEnd + 1 : objectEnd;
+  if (text.charAt(tailAt) !== ',') return null;
+  const tail = text.slice(tailAt + 1).split(',');
+  return isTail(tail) ? { head, objectAt, objectEnd, isQuoted, tail } : null;
+}
+
+/** The fields before the object, which hold names and numbers of the server; null where they do not. */
+function cutHead(text: string): Pick<AuditLine, 'head' | 'objectAt'> | null {
   const head: string[] = [];
   let at = 0;
   while (head.length < COMMAS_BEFORE_OBJECT) {
@@ -90,14 +121,31 @@ function cutLine(text: string): AuditLine | null {
     head.push(text.slice(at, comma));
     at = comma + 1;
   }
-  const isQuoted = text.charAt(at) === "'";
-  const objectAt = isQuoted ? at + 1 : at;
-  const objectEnd = isQuoted ? quoteEnd(text, objectAt) : text.indexOf(',', objectAt);
-  if (objectEnd < 0) return null;
-  const tailAt = isQuoted ? objectEnd + 1 : objectEnd;
-  if (text.charAt(tailAt) !== ',') return null;
-  const tail = text.slice(tailAt + 1).split(',');
-  return tail.length > 2 ? null : { head, objectAt, objectEnd, isQuoted, tail };
+  const isHead =
+    isNumber(head[CONNECTION]) &&
+    isNumber(head[QUERY]) &&
+    OPERATION_NAME.test(head[OPERATION] ?? '');
+  if (isHead) return { head, objectAt: at };
+  const [odd = '', ...fields] = ODD_HEAD.exec(text) ?? [];
+  return fields.length > 0 ? { head: fields, objectAt: odd.length } : null;
+}
+
+/** Whether it is all digits, or nothing. */
+function isNumber(text = ''): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code < 0x30 || code > 0x39) return false;
+  }
+  return true;
+}
+
+/** Whether it is what the server writes behind the object, and not text of a statement. */
+function isTail(tail: readonly string[]): boolean {
+  const returnCode = tail[0] ?? '';
+  if (returnCode !== '0' && !RETURN_CODE.test(returnCode)) return false;
+  return (
+    tail.length === 1 || (tail.length === 2 && (tail[1] === '' || TLS_VERSION.test(tail[1] ?? '')))
+  );
 }
 
 /** The first quote without a backslash before it; -1 when there is none. */

@@ -49,6 +49,7 @@ export function createErrorLogFormat(localTime: LocalTime, isRedacting: boolean)
   const redact = (raw: string): string => (isRedacting ? redactMessage(raw) : raw);
   return {
     name: 'error-log/1',
+    localTime,
     startsRecord: text => headerOf(text) !== null,
     furtherStarts,
     read: raw => readRecord(raw, localTime, redact),

@@ -4,18 +4,21 @@
 
 import type { LineReader, ParsedRecord, RawLine } from '../record.ts';
 import { MARK } from '../record.ts';
+import type { LocalTime } from './local-time.ts';
 import {
   type CompleteLines,
   type RecordFields,
   RecordLines,
   toParsedRecord,
 } from './record-lines.ts';
-import { restoreState, saveState } from './saved-state.ts';
+import { type ReaderParts, restoreState, saveState } from './saved-state.ts';
 
 /** What a log's format knows. */
 export interface HeaderFormat {
   /** With the version of what is saved; another version's state is not taken over. */
   readonly name: string;
+  /** Of the file that is read with it. */
+  readonly localTime: LocalTime;
   /** Whether a record begins with this line, or with this part of one. */
   startsRecord(text: string): boolean;
   /** Where further records begin in the line: messages whose writer forgot to end the one before. */
@@ -75,11 +78,15 @@ export class JoiningReader implements LineReader {
   }
 
   save(): string {
-    return saveState(this.#format.name, this.#inherited, this.#lines);
+    return saveState(this.#format.name, this.#inherited, this.#parts());
   }
 
   restore(saved: string): void {
-    this.#inherited = restoreState<Inherited>(this.#format.name, saved, this.#lines);
+    this.#inherited = restoreState<Inherited>(this.#format.name, saved, this.#parts());
+  }
+
+  #parts(): ReaderParts {
+    return { lines: this.#lines, localTime: this.#format.localTime };
   }
 
   /** Takes the part of a line that begins at `at`. */

@@ -1,6 +1,9 @@
 // Reads the stamps of log lines, which are local times without a zone, and turns them into instants. In: text
 // and an offset; the zone's IANA name. Out: milliseconds, NaN for what is no stamp. Offsets come from Intl,
 // which is slow, and are kept per hour of local time, so that a day of lines asks for a few dozen of them.
+//
+// When clocks are set back, an hour comes twice, and only the order of the lines in their file tells which one is
+// meant: 02:59:59 and then 02:00:01 is one second later, not an hour earlier.
 
 import { isUtc } from '../../lib/time-zone.ts';
 
@@ -61,57 +64,102 @@ function digit(text: string, at: number): number {
   return value >= 0 && value <= 9 ? value : Number.NaN;
 }
 
-/** Turns local times into instants. */
+/** Turns the local times of one file into instants, in the order in which they stand there. */
 export interface LocalTime {
   /**
    * The instant of a local time, both in milliseconds since the epoch, the latter as if its zone were UTC.
-   * A time that comes twice, when clocks are set back, is the first of the two; one that never comes, when
-   * they are set forward, is read with the offset from before. NaN stays NaN.
+   * A time that comes twice, when clocks are set back, is the first of the two, unless the time before it in the
+   * file is later than the first and not much later than the second. One that never comes, when clocks are set forward, is read with the offset from
+   * before. NaN stays NaN.
    */
   toEpochMs(localMs: number): number;
+  /** The instant that was given last; NaN where there is none, or where no time comes twice. */
+  lastMs: number;
 }
+
+/** Lines of one moment may stand in the wrong order: so much earlier is not yet an hour later. */
+const DISORDER_MS = 1000;
 
 /** For a zone that Intl knows; throws a RangeError for any other. */
 export function createLocalTime(zone: string): LocalTime {
-  if (isUtc(zone)) return { toEpochMs: localMs => localMs };
-  return new ZoneTime(zone);
+  if (isUtc(zone)) return { toEpochMs: localMs => localMs, lastMs: Number.NaN };
+  let offsets = zones.get(zone);
+  if (offsets === undefined) {
+    offsets = new ZoneOffsets(zone);
+    zones.set(zone, offsets);
+  }
+  return new FileTime(offsets);
 }
 
-class ZoneTime implements LocalTime {
+/** Offsets of a zone are kept beyond a reader, since finding them out is slow. */
+const zones = new Map<string, ZoneOffsets>();
+
+class FileTime implements LocalTime {
+  lastMs: number = Number.NaN;
+  readonly #zone: ZoneOffsets;
+
+  constructor(zone: ZoneOffsets) {
+    this.#zone = zone;
+  }
+
+  toEpochMs(localMs: number): number {
+    if (Number.isNaN(localMs)) return Number.NaN;
+    const { first, second } = this.#zone.at(localMs);
+    // Without a time before it, the comparisons are false.
+    const isSecond =
+      first !== second &&
+      localMs - first < this.lastMs - DISORDER_MS &&
+      localMs - second > this.lastMs - HOUR_MS / 2;
+    this.lastMs = localMs - (isSecond ? second : first);
+    return this.lastMs;
+  }
+}
+
+/** How far a local time is ahead of UTC; two values where it comes twice. */
+interface Offsets {
+  readonly first: number;
+  readonly second: number;
+}
+
+class ZoneOffsets {
   readonly #format: Intl.DateTimeFormat;
-  /** Offset from UTC by hours of local time since the epoch; NaN where it changes within the hour. */
-  readonly #offsets = new Map<number, number>();
+  /** By hours of local time since the epoch; null where they change within the hour. */
+  readonly #hours = new Map<number, Offsets | null>();
+  #lastHour: number = Number.NaN;
+  #lastOffsets: Offsets | null = null;
 
   constructor(zone: string) {
     this.#format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
   }
 
-  toEpochMs(localMs: number): number {
-    if (Number.isNaN(localMs)) return Number.NaN;
+  at(localMs: number): Offsets {
     const hour = Math.floor(localMs / HOUR_MS);
-    let offset = this.#offsets.get(hour);
-    if (offset === undefined) {
-      offset = this.#offsetOfHour(hour * HOUR_MS);
-      if (this.#offsets.size >= HOURS_KEPT) this.#offsets.clear();
-      this.#offsets.set(hour, offset);
+    if (hour === this.#lastHour) return this.#lastOffsets ?? this.#resolve(localMs);
+    let offsets = this.#hours.get(hour);
+    if (offsets === undefined) {
+      offsets = this.#ofHour(hour * HOUR_MS);
+      if (this.#hours.size >= HOURS_KEPT) this.#hours.clear();
+      this.#hours.set(hour, offsets);
     }
-    return Number.isNaN(offset) ? this.#resolve(localMs) : localMs - offset;
+    this.#lastHour = hour;
+    this.#lastOffsets = offsets;
+    return offsets ?? this.#resolve(localMs);
   }
 
-  #offsetOfHour(startMs: number): number {
-    const endMs = startMs + HOUR_MS - 1;
-    const offset = startMs - this.#resolve(startMs);
-    return endMs - this.#resolve(endMs) === offset ? offset : Number.NaN;
+  #ofHour(startMs: number): Offsets | null {
+    const start = this.#resolve(startMs);
+    const end = this.#resolve(startMs + HOUR_MS - 1);
+    return start.first === end.first && start.second === end.second ? start : null;
   }
 
   /** No zone changes its offset twice within two days. */
-  #resolve(localMs: number): number {
+  #resolve(localMs: number): Offsets {
     const before = this.#offsetAt(localMs - DAY_MS);
     const after = this.#offsetAt(localMs + DAY_MS);
-    const first = localMs - before;
-    if (before === after || this.#offsetAt(first) === before) return first;
-    const second = localMs - after;
-    return this.#offsetAt(second) === after ? second : first;
+    const isFirst = before === after || this.#offsetAt(localMs - before) === before;
+    const isSecond = before !== after && this.#offsetAt(localMs - after) === after;
+    const first = isSecond && !isFirst ? after : before;
+    return { first, second: isSecond ? after : first };
   }
 
   #offsetAt(epochMs: number): number {

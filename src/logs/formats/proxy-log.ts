@@ -32,6 +32,7 @@ export function createProxyLogFormat(localTime: LocalTime, isRedacting: boolean)
   const redact = (raw: string): string => (isRedacting ? redactMessage(raw) : raw);
   return {
     name: 'proxy-log/1',
+    localTime,
     startsRecord: text => !Number.isNaN(readStamp(text, 0, 'YYYY-MM-DD')) && levelOf(text) !== null,
     furtherStarts: () => NO_STARTS,
     read: raw => readRecord(raw, localTime, redact),

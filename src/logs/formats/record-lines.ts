@@ -68,7 +68,7 @@ const BYTES_PER_UNIT_MAX = 3;
 
 export class RecordLines {
   #raw = '';
-  /** The record itself, and behind it what may be the next ones, each up to the next. */
+  /** The record itself, and behind it what may be the next one. */
   #segments: Segment[] = [];
   /** Of #raw in UTF-8; -1 as long as it is short enough not to be counted. */
   #rawBytes = 0;
@@ -179,25 +179,6 @@ export class RecordLines {
     if (wasCut) this.#raw = this.#raw.slice(0, gapAt);
     else if (newest.isPart) this.#raw = this.#raw.slice(0, gapAt) + this.#raw.slice(gapAt + 1);
     this.#rawBytes = -1;
-  }
-
-  /** Makes all segments one. */
-  mergeAll(): void {
-    while (this.#segments.length > 1) this.merge();
-  }
-
-  /** Makes all segments but the newest one. */
-  mergeOlder(): void {
-    if (this.#segments.length < 3) return;
-    const newest = this.#segments.pop();
-    if (newest === undefined) return;
-    const text = this.#raw.slice(newest.rawStart);
-    this.#raw = this.#raw.slice(0, newest.rawStart - 1);
-    this.mergeAll();
-    newest.rawStart = this.#raw.length + 1;
-    this.#raw = `${this.#raw}\n${text}`;
-    this.#rawBytes = -1;
-    this.#segments.push(newest);
   }
 
   /** Takes out the first segment. */

@@ -1,7 +1,8 @@
 // Takes the literals out of SQL text: strings, numbers, hex and bit values, comments. In: a statement, whole or
 // cut off. Out: the same text with `?` for each literal, and what its end stands in. One pass, linear in time
-// and space; it never throws. Text that can be read in two ways, because a setting of the session says whether
-// a backslash escapes, is replaced from there on: too much is taken rather than too little.
+// and space; it never throws. The beginning must be known: from within a string, strings look like code and code
+// like strings. Text that can be read in two ways, because a setting of the session says whether a backslash
+// escapes, is replaced from there on unless its end proves one of them: too much is taken rather than too little.
 
 import * as tokens from './sql-tokens.ts';
 
@@ -14,6 +15,10 @@ export interface RedactedSql {
   readonly end: SqlContext;
   /** What stands outside of all strings cannot be SQL: it was read with the wrong idea of where they are. */
   readonly isMisread: boolean;
+  /** There may be another reading: a quote stands behind a backslash, or a word right behind a string. */
+  readonly isDoubtful: boolean;
+  /** A word stands right behind a string, as it does where strings and code were mixed up. */
+  readonly isTouched: boolean;
 }
 
 /** What a literal becomes. A list of nothing but literals behind IN becomes one. */
@@ -21,21 +26,22 @@ export const PLACEHOLDER = '?';
 
 /** The statement without its literals; names, keywords, parameters and layout stay as they are. */
 export function redactSql(sql: string): string {
-  return new SqlReader(sql).read('code').text;
+  return new SqlReader(sql).read('code', false).text;
+}
+
+/** As redactSql, for a statement of which the end may be missing: then it proves nothing. */
+export function redactCutSql(sql: string): string {
+  return new SqlReader(sql).read('code', true).text;
 }
 
 /** As redactSql, for text that begins inside of something, and telling what its end stands in. */
-export function redactSqlFrom(start: SqlContext, sql: string): RedactedSql {
-  return new SqlReader(sql).read(start);
+export function redactSqlFrom(start: SqlContext, sql: string, isCut = false): RedactedSql {
+  return new SqlReader(sql).read(start, isCut);
 }
 
-/**
- * SQL text of which nobody knows what its beginning stands in: read as if in nothing, and replaced as a whole
- * if that leaves something open or cannot be right.
- */
-export function redactSqlPiece(sql: string): string {
-  const { text, end, isMisread } = redactSqlFrom('code', sql);
-  return isMisread || end !== 'code' ? PLACEHOLDER : text;
+/** Text of which nobody knows what its beginning stands in: all of it may be a literal. */
+export function redactUnknown(text: string): string {
+  return text === '' ? '' : PLACEHOLDER;
 }
 
 /** Where it stands in `IN (` … `)`, as long as that holds nothing but literals. */
@@ -53,8 +59,11 @@ class SqlReader {
   #copiedLength = 0;
   #end: SqlContext = 'code';
   #isMisread = false;
-  /** The output up to the first string that may be another than it seems; null as long as there is none. */
+  #isTouched = false;
+  /** The output up to the first place that may be another than it seems; null as long as there is none. */
   #outBeforeDoubt: string | null = null;
+  /** The output up to the first comment with the beginning of another in it; null as long as there is none. */
+  #outBeforeNested: string | null = null;
   /** A string held a quote behind a backslash: there the two readings part. */
   #hasEscapedQuote = false;
   /** After that a comment or name held a quote, so that the count of quotes no longer tells the right reading. */
@@ -67,18 +76,20 @@ class SqlReader {
     this.#sql = sql;
   }
 
-  read(start: SqlContext): RedactedSql {
+  read(start: SqlContext, isCut: boolean): RedactedSql {
     const { length } = this.#sql;
     let at = this.#resume(start);
     while (at < length) at = this.#token(at);
-    const isDoubtful = this.#isMisread || this.#hidesQuote || this.#end !== 'code';
-    if (isDoubtful && this.#outBeforeDoubt !== null) {
+    const isDoubtful = this.#outBeforeDoubt !== null;
+    const isUnproven = isCut || this.#isMisread || this.#hidesQuote || this.#end !== 'code';
+    if (isUnproven && this.#outBeforeDoubt !== null) {
       this.#out = this.#outBeforeDoubt + PLACEHOLDER;
       this.#copiedLength = length;
     }
     const isSame = this.#copiedLength === 0;
     const text = isSame ? this.#sql : this.#out + this.#sql.slice(this.#copiedLength);
-    return { text, end: this.#end, isMisread: this.#isMisread };
+    const isTouched = this.#isTouched;
+    return { text, end: this.#end, isMisread: this.#isMisread, isDoubtful, isTouched };
   }
 
   /** Reads on from where the text begins; returns where code begins. */
@@ -154,12 +165,17 @@ class SqlReader {
 
   /** A word right behind a string is rare in SQL, and common where a quote within a string was taken for its end. */
   #touched(start: number): void {
+    this.#isTouched = true;
     this.#isMisread ||= this.#hasEscapedQuote;
     this.#doubt(start);
   }
 
   #doubt(start: number): void {
-    this.#outBeforeDoubt ??= this.#out + this.#sql.slice(this.#copiedLength, start);
+    this.#outBeforeDoubt ??= this.#outBefore(start);
+  }
+
+  #outBefore(start: number): string {
+    return this.#out + this.#sql.slice(this.#copiedLength, start);
   }
 
   /** Whatever else may begin something longer than itself. */
@@ -198,10 +214,16 @@ class SqlReader {
         break;
       case tokens.BACKSLASH:
         // Outside of strings it stands in \N alone, which is an old way to write NULL.
-        if (next !== tokens.CAPITAL_N) this.#isMisread = true;
+        if (next !== tokens.CAPITAL_N) this.#misread(at);
     }
     this.#list = NO_LIST;
     return at + 1;
+  }
+
+  /** Nothing that SQL has stands at `at`. */
+  #misread(at: number): void {
+    this.#isMisread = true;
+    this.#doubt(at);
   }
 
   /** Notes what stands in a comment or name. */
@@ -243,11 +265,21 @@ class SqlReader {
     if (close < 0) this.#end = '/*';
     const end = close < 0 ? this.#sql.length : close + 2;
     this.#hide(textAt, end);
+    if (this.#outBeforeNested === null) {
+      const nestedAt = this.#sql.indexOf('/*', textAt);
+      if (nestedAt >= 0 && nestedAt < end) this.#outBeforeNested = this.#outBefore(start);
+    }
     return this.#replace(start, end, close < 0 ? `/* ${PLACEHOLDER}` : `/* ${PLACEHOLDER} */`);
   }
 
+  /** An end too many: a comment before it ended only here, for a reader that lets comments stand in comments. */
   #commentEnd(at: number): number {
-    if (!this.#isExecuted) this.#isMisread = true;
+    if (!this.#isExecuted) {
+      this.#misread(at);
+      const nested = this.#outBeforeNested;
+      if (nested !== null && nested.length < (this.#outBeforeDoubt?.length ?? Infinity))
+        this.#outBeforeDoubt = nested;
+    }
     this.#isExecuted = false;
     return at + 2;
   }

@@ -2,10 +2,16 @@
 // one record for each, at once; what does not parse is marked and goes out as it is. It has no state to save.
 
 import { type LineReader, MARK, type ParsedRecord, type RawLine } from '../record.ts';
-import { cutToBytes, type RecordFields, toParsedRecord } from './record-lines.ts';
+import type { LocalTime } from './local-time.ts';
+import { cutToBytes, type RecordFields, RecordLines, toParsedRecord } from './record-lines.ts';
+import { restoreState, saveState } from './saved-state.ts';
 
 /** What a log's format knows. */
 export interface LineFormat {
+  /** With the version of what is saved. */
+  readonly name: string;
+  /** Of the file that is read with it. */
+  readonly localTime: LocalTime;
   /** null for a line that does not parse. */
   read(text: string): RecordFields | null;
   /** The text of a line that does not parse, as it may be sent. */
@@ -18,6 +24,8 @@ export class SingleLineReader implements LineReader {
   readonly isOpen = false;
   readonly #format: LineFormat;
   readonly #bytesMax: number;
+  /** Always empty. */
+  readonly #lines = new RecordLines(0);
 
   constructor(format: LineFormat, recordBytesMax: number) {
     this.#format = format;
@@ -40,11 +48,13 @@ export class SingleLineReader implements LineReader {
   }
 
   save(): string {
-    return '';
+    const { name, localTime } = this.#format;
+    return saveState(name, null, { lines: this.#lines, localTime });
   }
 
-  restore(): void {
-    // Nothing is carried from line to line.
+  restore(saved: string): void {
+    const { name, localTime } = this.#format;
+    restoreState(name, saved, { lines: this.#lines, localTime });
   }
 
   #cut(fields: RecordFields): RecordFields {

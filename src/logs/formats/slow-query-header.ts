@@ -1,34 +1,108 @@
-// The lines before the statement of a slow-query record. In: line by line. Out: what they say, as attributes, and
-// when the last of them has come.
+// The lines before the statement of a slow-query record, and the banner that a server writes when it starts. In:
+// line by line. Out: what may begin here, what the lines say, as attributes, and when the last of them has come.
 //
 //   # Time: 260304  9:12:07                             only where the second changed; local
-//   # User@Host: app[app] @ web-1 [10.0.0.9]
+//   # User@Host: app[app] @ web-1 [10.0.0.9]            a name may hold newlines, which stand here as they are
 //   # Thread_id: 75  Schema: shop  QC_hit: No           pairs, two blanks apart; a value may be empty
 //   # explain: …                                        and more of that kind, by the server's verbosity
 //   # Warning 1292 Incorrect datetime value: 'x'        which quotes what was in the statement
 //   use shop;                                           only where the database changed
 //   SET timestamp=1772615525;                           the clock that needs no zone; the last line
+//
+//   engined, Version: 11.4.5-log. started with:
+//   Tcp port: 3306  Unix socket: /run/engine.sock
+//   Time                Id Command  Argument
 
 import { type LogAttribute, OWN_PREFIX } from '../record.ts';
 import { readStamp } from './local-time.ts';
 import { PLACEHOLDER, redactSql } from './redact.ts';
-import { addPairs } from './slow-query-pairs.ts';
-import { HASH } from './sql-tokens.ts';
+import { HASH, isWordCode, SPACE } from './sql-tokens.ts';
 
-export const TIME_KEY = '# Time: ';
-export const USER_KEY = '# User@Host: ';
+const TIME_KEY = '# Time: ';
+const USER_KEY = '# User@Host: ';
+const THREAD_KEY = '# Thread_id: ';
+const QUERY_KEY = '# Query_time: ';
 const EXPLAIN_KEY = '# explain:';
 const USE = 'use ';
 const SET = 'SET ';
 const CLOCK = 'timestamp=';
 const PLAIN_CLOCK = `${SET}${CLOCK}`;
+const PREFIX = `${OWN_PREFIX}slow_query.`;
+const NAMESPACE = 'db.namespace';
+const CLIENT_HOST = `${PREFIX}client_host`;
+/** Behind the name of the user. */
+const USER_END = /\[[^]*\] @ .*\[.*\]/;
 const WARNING = /^# (?:Note|Warning|Error) \d+ /;
 const CLOCK_VALUE = /^(\d{1,12})(?:\.(\d{1,9}))?;?\s*$/;
+/** Names of users and hosts are short: what is longer is no header. */
+const HEADER_LENGTH_MAX = 2048;
+const BANNER_END = ' started with:';
+const BANNER_VERSION = ', Version: ';
+/** The program as it was called: its path, or its name. */
+const BANNER_NAME = /^(?:\/[\w./-]+|[\w.-]+)$/;
+const BANNER_PORT = 'Tcp port: ';
+const BANNER_COLUMNS = /^Time\s+Id\s+Command/;
+
+const SEMICOLON = 0x3b;
+const COLON = 0x3a;
+const DOT = 0x2e;
+const ZERO = 0x30;
+const CAPITAL_S = 0x53;
+const CAPITAL_Y = 0x59;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
-const CAPITAL_S = 0x53;
-const NAMESPACE = 'db.namespace';
-const CLIENT_HOST = `${OWN_PREFIX}slow_query.client_host`;
+
+/** The last line seen of what may be a header or a banner. */
+export type Candidate = 'none' | 'time' | 'user' | 'version' | 'port';
+
+/** Whether it may be the first line of a header. Behind a time the server writes no semicolon. */
+export function startsHeader(text: string): boolean {
+  if (text.charCodeAt(0) !== HASH || text.length > HEADER_LENGTH_MAX) return false;
+  return isUserLine(text) || (text.startsWith(TIME_KEY) && !endsStatement(text));
+}
+
+/** The line that every header has. */
+export function isUserLine(text: string): boolean {
+  return text.startsWith(USER_KEY);
+}
+
+/** Whether a statement may end here. */
+export function endsStatement(text: string): boolean {
+  return text.charCodeAt(text.length - 1) === SEMICOLON;
+}
+
+/** Where a banner begins in the line; -1 where none does. */
+export function findBanner(text: string): number {
+  if (text.charCodeAt(text.length - 1) !== COLON || !text.endsWith(BANNER_END)) return -1;
+  const versionAt = text.indexOf(BANNER_VERSION);
+  // Behind other text the program's name cannot be told from it: the banner then begins with the version.
+  return versionAt > 0 && BANNER_NAME.test(text.slice(0, versionAt)) ? 0 : versionAt;
+}
+
+/** The second and third line of a banner. */
+export function isBannerRest(text: string): boolean {
+  return text.startsWith(BANNER_PORT) || BANNER_COLUMNS.test(text);
+}
+
+/** What a candidate is with this line: `none` when it is complete, null when the line does not belong to it. */
+export function nextOfCandidate(candidate: Candidate, text: string): Candidate | null {
+  if (text.length > HEADER_LENGTH_MAX) return null;
+  if (candidate === 'time') return isUserLine(text) ? 'user' : null;
+  if (candidate === 'version') return text.startsWith(BANNER_PORT) ? 'port' : null;
+  if (candidate === 'port') return BANNER_COLUMNS.test(text) ? 'none' : null;
+  return isSecondLine(text) ? 'none' : null;
+}
+
+/** Whether a line goes on with the name of the user that a header, of which `before` has come, ends in. */
+export function isRestOfName(before: string, text: string): boolean {
+  const isShort = before.length + text.length <= HEADER_LENGTH_MAX;
+  return isShort && !startsHeader(text) && !USER_END.test(before.slice(before.indexOf(USER_KEY)));
+}
+
+/** What follows the line of the user in every header. */
+function isSecondLine(text: string): boolean {
+  return text.startsWith(THREAD_KEY) || text.startsWith(QUERY_KEY);
+}
 
 export class SlowQueryHeader {
   /** When the statement began, as SET says; NaN as long as it has not. */
@@ -39,10 +113,14 @@ export class SlowQueryHeader {
   localMs: number = Number.NaN;
   readonly attributes: LogAttribute[] = [];
   hasUser = false;
+  /** The line behind the user's has come, too: what was read is a header, and not just a line that looks like it. */
+  isProven = false;
   /** The clock has come: the statement is next. */
   isComplete = false;
   /** A line quotes what was in the statement. */
   quotesStatement = false;
+  /** The line of a user whose name goes on in the next. */
+  #openUser = '';
 
   /** Takes the next line; false when it belongs to no header, and so begins the statement. */
   take(line: string): boolean {
@@ -51,13 +129,13 @@ export class SlowQueryHeader {
         this.#takeComment(line);
         return true;
       case LOWER_U:
-        if (!line.startsWith(USE)) return false;
+        if (this.#openUser !== '' || !line.startsWith(USE)) return this.#takeName(line);
         this.#takeUse(line);
         return true;
       case CAPITAL_S:
-        return this.#takeSet(line);
+        return this.#takeSet(line) || this.#takeName(line);
       default:
-        return false;
+        return this.#takeName(line);
     }
   }
 
@@ -65,12 +143,25 @@ export class SlowQueryHeader {
     if (line.charCodeAt(2) === LOWER_E && line.startsWith(EXPLAIN_KEY)) return;
     if (line.startsWith(USER_KEY)) {
       this.hasUser = true;
-      addUser(this.attributes, line.slice(USER_KEY.length));
+      this.#takeUser(line);
     } else if (line.startsWith(TIME_KEY)) {
       this.localMs = readStamp(line, TIME_KEY.length, 'YYMMDD');
-    } else if (!addPairs(this.attributes, line)) {
-      this.quotesStatement ||= WARNING.test(line);
+    } else {
+      if (this.hasUser && !this.isProven) this.isProven = isSecondLine(line);
+      this.#openUser = '';
+      if (!addPairs(this.attributes, line)) this.quotesStatement ||= WARNING.test(line);
     }
+  }
+
+  #takeUser(text: string): void {
+    const isWhole = addUser(this.attributes, text.slice(USER_KEY.length));
+    this.#openUser = isWhole || text.length > HEADER_LENGTH_MAX ? '' : text;
+  }
+
+  #takeName(line: string): boolean {
+    if (this.#openUser === '') return false;
+    this.#takeUser(`${this.#openUser}\n${line}`);
+    return true;
   }
 
   /** The database, where the pairs have not said it. */
@@ -99,9 +190,8 @@ export class SlowQueryHeader {
   }
 }
 
-/** Reads the header that a record's text begins with; gives where the statement begins, be it beyond the text. */
-export function readHeader(raw: string): { header: SlowQueryHeader; statementAt: number } {
-  const header = new SlowQueryHeader();
+/** Has a header take the lines that a record's text begins with. */
+export function takeLines(header: SlowQueryHeader, raw: string): void {
   let at = 0;
   while (at < raw.length && !header.isComplete) {
     const newline = raw.indexOf('\n', at);
@@ -109,15 +199,14 @@ export function readHeader(raw: string): { header: SlowQueryHeader; statementAt:
     if (!header.take(raw.slice(at, end))) break;
     at = end + 1;
   }
-  return { header, statementAt: at };
 }
 
-/** `privileges[login] @ host [address]`, of which each may be empty. */
-function addUser(attributes: LogAttribute[], text: string): void {
+/** `privileges[login] @ host [address]`, of which each may be empty; false when it is not whole. */
+function addUser(attributes: LogAttribute[], text: string): boolean {
   const loginAt = text.indexOf('[') + 1;
   const hostAt = text.indexOf('] @ ', loginAt);
   const addressAt = text.lastIndexOf(' [');
-  if (loginAt === 0 || hostAt < 0 || addressAt < hostAt) return;
+  if (loginAt === 0 || hostAt < 0 || addressAt < hostAt) return false;
   const login = text.slice(loginAt, hostAt);
   const user = login === '' ? text.slice(0, loginAt - 1) : login;
   const host = text.slice(hostAt + 4, addressAt);
@@ -126,6 +215,7 @@ function addUser(attributes: LogAttribute[], text: string): void {
   if (address !== '') attributes.push(['client.address', address]);
   else if (host !== '') attributes.push(['client.address', host]);
   if (address !== '' && host !== '') attributes.push([CLIENT_HOST, host]);
+  return true;
 }
 
 /** The header without what its warnings quote, each in a way of its own, and without ids that the statement put in. */
@@ -138,4 +228,140 @@ export function redactHeader(text: string): string {
     return redactSql(line.slice(0, clockAt)) + line.slice(clockAt);
   });
   return lines.join('\n');
+}
+
+/** Lines of a header that hold nothing but names, numbers and flags. */
+const PLAIN_LINE =
+  /^(?:# (?:Time|User@Host): .*|# Thread_id: \d+(?:  Schema: .*)?|#(?: {1,2}\w+: ?(?:[\d.]+|Yes|No)?)*|SET timestamp=[\d.]+;|)$/;
+const NAMES: ReadonlySet<string> = new Set([NAMESPACE, 'user.name', 'client.address', CLIENT_HOST]);
+
+/** What may be a header and may be text of a statement: only names, numbers and flags of it are left. */
+export function plainHeader(text: string): string {
+  const lines = text.split('\n').map(line => (PLAIN_LINE.test(line) ? line : PLACEHOLDER));
+  return lines.join('\n');
+}
+
+/** The same of what was read of it. */
+export function plainAttributes(attributes: readonly LogAttribute[]): LogAttribute[] {
+  return attributes.filter(([key, value]) => typeof value !== 'string' || NAMES.has(key));
+}
+
+// Most of what a slow query log says stands in pairs, `# Key: value  Key: value`, and the same keys follow each other
+// in every record: each remembers which one followed it last.
+
+type Kind = 'integer' | 'double' | 'flag' | 'text';
+
+interface Key {
+  /** As it stands in the log, with its colon. */
+  readonly text: string;
+  readonly attribute: string;
+  readonly kind: Kind;
+  next: Key | null;
+}
+
+const PAIRS_AT = 2;
+const ATTRIBUTES_MAX = 64;
+/** So many digits are an exact number for sure. */
+const DIGITS_MAX = 15;
+
+const KEYS = new Map<string, Key>();
+define('Thread_id', 'thread.id', 'integer');
+define('Schema', 'db.namespace', 'text');
+define('Rows_sent', 'db.response.returned_rows', 'integer');
+define('Query_time', `${PREFIX}query_time_s`, 'double');
+define('Lock_time', `${PREFIX}lock_time_s`, 'double');
+define('Pages_read_time', `${PREFIX}pages_read_time_ms`, 'double');
+define('Engine_time', `${PREFIX}engine_time_ms`, 'double');
+defineOwn('integer', 'Rows_examined Rows_affected Bytes_sent Tmp_tables Tmp_disk_tables');
+defineOwn('integer', 'Tmp_table_sizes Merge_passes Pages_accessed Pages_read');
+defineOwn('integer', 'Pages_prefetched Pages_updated Old_rows_read');
+defineOwn('flag', 'QC_hit Full_scan Full_join Tmp_table Tmp_table_on_disk Filesort');
+defineOwn('flag', 'Filesort_on_disk Priority_queue');
+
+function define(name: string, attribute: string, kind: Kind): Key {
+  const key: Key = { text: `${name}:`, attribute, kind, next: null };
+  KEYS.set(name, key);
+  return key;
+}
+
+function defineOwn(kind: Kind, names: string): void {
+  for (const name of names.split(' ')) define(name, PREFIX + name.toLowerCase(), kind);
+}
+
+/** The key that was read last, by any reader: a guess at what comes next, and nothing more. */
+let lastKey: Key | null = null;
+
+/** Adds what a line of the header says; false when it holds no pairs. */
+function addPairs(attributes: LogAttribute[], line: string): boolean {
+  let at = PAIRS_AT;
+  while (at < line.length && attributes.length < ATTRIBUTES_MAX) {
+    const key = keyAt(line, at);
+    if (key === null) return false;
+    at += key.text.length;
+    if (line.charCodeAt(at) === SPACE) at++;
+    const end = valueEnd(line, at);
+    if (end > at) attributes.push(attributeOf(key, line, at, end));
+    at = end + 2;
+  }
+  return true;
+}
+
+function keyAt(line: string, at: number): Key | null {
+  const guess = lastKey?.next;
+  if (guess !== undefined && guess !== null && line.startsWith(guess.text, at)) {
+    lastKey = guess;
+    return guess;
+  }
+  let end = at;
+  while (isWordCode(line.charCodeAt(end))) end++;
+  if (end === at || line.charCodeAt(end) !== COLON) return null;
+  const name = line.slice(at, end);
+  const key = KEYS.get(name);
+  if (key === undefined) {
+    return { text: `${name}:`, attribute: PREFIX + name.toLowerCase(), kind: 'text', next: null };
+  }
+  if (lastKey !== null) lastKey.next = key;
+  lastKey = key;
+  return key;
+}
+
+/** Where the next two blanks stand, or the line ends. */
+function valueEnd(line: string, start: number): number {
+  let at = start;
+  while (at < line.length) {
+    if (line.charCodeAt(at) === SPACE && line.charCodeAt(at + 1) === SPACE) return at;
+    at++;
+  }
+  return at;
+}
+
+function attributeOf(
+  { attribute, kind }: Key,
+  line: string,
+  at: number,
+  end: number,
+): LogAttribute {
+  if (kind === 'flag') return [attribute, line.charCodeAt(at) === CAPITAL_Y];
+  const number = kind === 'text' ? Number.NaN : decimal(line, at, end);
+  if (kind === 'double' && Number.isFinite(number)) return [attribute, number, 'double'];
+  if (kind === 'integer' && Number.isSafeInteger(number)) return [attribute, number];
+  return [attribute, line.slice(at, end)];
+}
+
+/** The number that fills [at, end); NaN when that is none. */
+function decimal(line: string, at: number, end: number): number {
+  let digits = 0;
+  let scale = 1;
+  let hasPoint = false;
+  for (let index = at; index < end; index++) {
+    const digit = line.charCodeAt(index) - ZERO;
+    if (digit >= 0 && digit <= 9) {
+      digits = digits * 10 + digit;
+      if (hasPoint) scale *= 10;
+    } else if (digit === DOT - ZERO && !hasPoint) hasPoint = true;
+    else return Number.NaN;
+  }
+  // Within that many digits both are exact, and so is the rounding of their quotient.
+  if (end - at <= DIGITS_MAX) return digits / scale;
+  return Number(line.slice(at, end));
 }

@@ -1,71 +1,81 @@
 // The slow query log. In: lines. Out: one record for each statement, and one for each banner that a server
-// writes when it starts. Where a statement ends is not told: a semicolon ends its last line, and lines that look
-// like the next header may stand in its strings and comments, and in the body of a procedure. So:
+// writes when it starts. Where a statement ends is not marked: it may hold any line, those of a header too. So:
 //
-//   1. A header begins behind a line that ends with a semicolon, and has its lines in their order: `# Time:`
-//      (or not), `# User@Host:`, then `# Thread_id:` or `# Query_time:`.
-//   2. It counts if the statement before it is closed there: no string and no comment is open.
-//   3. Where one is open, the header is text, unless a second one follows and the same is still open: then the
-//      quote was never closed, as in statements that failed. Headers older than the record are an excerpt.
-//   4. A banner has three lines of its own, stands anywhere, even right behind the statement that the server
-//      died in, and counts like a header.
-//
-// Of a record over its limit the end of the strings is not known: there a header counts where it stands.
+//   1. A header begins behind a line that ends with a semicolon, as the server writes one behind each statement,
+//      and has its lines in their order: `# Time:` (or not), `# User@Host:`, then `# Thread_id:` or `# Query_time:`.
+//      Fewer lines are text.
+//   2. A whole header always begins a record, whatever string or comment of the statement before it is open: a
+//      text that looks like a record becomes one, and no record can be hidden in a text. Which strings are open
+//      only says whether the record is in doubt (slow-query-record.ts).
+//   3. A banner has three lines of its own and stands anywhere, even right behind the statement that the server
+//      died in.
 
 import { type LineReader, MARK, type ParsedRecord, type RawLine } from '../record.ts';
-import { type RecordFields, RecordLines, toParsedRecord } from './record-lines.ts';
-import type { RedactedSql, SqlContext } from './redact.ts';
-import { restoreState, saveState } from './saved-state.ts';
+import {
+  type CompleteLines,
+  type RecordFields,
+  RecordLines,
+  toParsedRecord,
+} from './record-lines.ts';
+import type { SqlContext } from './redact.ts';
+import { type ReaderParts, restoreState, saveState } from './saved-state.ts';
 import {
   type Candidate,
   endsStatement,
   findBanner,
   isBannerRest,
+  isRestOfName,
   isUserLine,
   nextOfCandidate,
+  SlowQueryHeader,
   startsHeader,
-} from './slow-query-lines.ts';
-import { readHeader, SlowQueryHeader } from './slow-query-header.ts';
+  takeLines,
+} from './slow-query-header.ts';
 import {
-  isExcerpt,
+  type Behind,
+  type Doubt,
   readBanner,
   readOrphan,
   readSlowQuery,
   type SlowQueryOptions,
 } from './slow-query-record.ts';
-import { type Scan, scanOn } from './statement-scan.ts';
 
 const FORMAT = 'slow-query-log/1';
 const NO_RECORDS: readonly ParsedRecord[] = [];
-/** So many headers in an open string prove that it is none. */
-const OPEN_HEADERS_MAX = 2;
+const CUT = MARK.recordCut | MARK.lineCut;
 
-/** What the oldest segment is: `rest` belongs to a record that was flushed, `orphan` to none. */
+/** What the open record is: `rest` belongs to a record that was flushed, `orphan` to none. */
 type Kind = 'query' | 'banner' | 'rest' | 'orphan';
 
 interface State {
   kind: Kind;
-  /** The statement of the oldest segment has begun. */
+  /** The statement has begun. */
   isStatement: boolean;
   /** Where it begins in the text. */
   statementAt: number;
-  /** The last line ends with a semicolon. */
+  /** A statement may end with the last line. */
   endsStatement: boolean;
+  /** The newest lines may be the beginning of the next record: they are a segment of their own. */
   candidate: Candidate;
-  /** Headers that stand in a string or comment, each a segment. */
-  openHeaders: number;
-  /** How far the oldest segment was looked through for strings and comments. */
-  scan: Scan | null;
+  /** Where the rest of a line is missing; null while none is. */
+  wholeTo: number | null;
+  doubt: Doubt | null;
   /** For a rest, or before one: the same of the record that was flushed. */
   flushed: Flushed | null;
 }
 
 interface Flushed {
   readonly isStatement: boolean;
+  /** Its last line may have been the last of the record. */
+  readonly mayEnd: boolean;
+  readonly hasHeader: boolean;
   /** What the end of its text stands in; null where nobody knows. */
   readonly context: SqlContext | null;
   /** null stands for NaN. */
   readonly timeMs: number | null;
+  /** For the rest of it, and for another record behind it. */
+  readonly restDoubt: Doubt | null;
+  readonly nextDoubt: Doubt | null;
 }
 
 const NEW: Readonly<State> = {
@@ -74,21 +84,20 @@ const NEW: Readonly<State> = {
   statementAt: 0,
   endsStatement: false,
   candidate: 'none',
-  openHeaders: 0,
-  scan: null,
+  wholeTo: null,
+  doubt: null,
   flushed: null,
 };
+const NOT_IN_DOUBT: Behind = { context: null, doubt: null };
 
 export class SlowQueryReader implements LineReader {
   readonly #options: SlowQueryOptions;
   readonly #lines: RecordLines;
   #state: State = { ...NEW };
-  /** Of the oldest segment. */
   #header = new SlowQueryHeader();
-  /** Of the newest segment, as long as it is a candidate. */
   #candidateHeader = new SlowQueryHeader();
-  /** The statement of the oldest segment up to an offset of its text, from when it was looked through. */
-  #reading: { readonly sql: RedactedSql; readonly end: number } | null = null;
+  /** The place behind the record that was completed last. */
+  #behind: Behind = NOT_IN_DOUBT;
 
   constructor(options: SlowQueryOptions, recordBytesMax: number) {
     this.#options = options;
@@ -114,49 +123,60 @@ export class SlowQueryReader implements LineReader {
 
   flush(): readonly ParsedRecord[] {
     if (this.#lines.isEmpty) return NO_RECORDS;
-    const records: ParsedRecord[] = [];
     const { candidate } = this.#state;
-    if (candidate !== 'none') {
-      this.#state.candidate = 'none';
-      if (this.#isInString()) this.#lines.merge();
-      else records.push(...this.#accept(candidate));
-    }
-    if (this.#lines.segmentCount > 1) {
-      const isClosed = this.#state.endsStatement && this.#contextAtEnd() === 'code';
-      records.push(...(isClosed ? this.#mergeAll() : this.#resolve()));
-    }
-    const { kind, isStatement } = this.#state;
-    const context = kind === 'orphan' || this.#isCut() ? null : this.#contextAtEnd();
-    const last = this.#complete();
-    const timeMs = Number.isNaN(last.timeMs) ? null : last.timeMs;
-    const flushed = { isStatement: isStatement || kind === 'orphan', context, timeMs };
+    const records = candidate === 'none' ? NO_RECORDS : this.#accept(candidate, true);
+    const { kind, isStatement, doubt, endsStatement: isEnd } = this.#state;
+    const { isProven } = this.#header;
+    const last = this.#complete(true);
+    const { context, doubt: nextDoubt } = this.#behind;
+    const flushed: Flushed = {
+      isStatement,
+      mayEnd: isEnd || !isStatement || kind === 'orphan',
+      hasHeader: isProven,
+      context: isStatement ? context : 'code',
+      timeMs: Number.isNaN(last.timeMs) ? null : last.timeMs,
+      restDoubt: doubt === null ? null : nextDoubt,
+      nextDoubt,
+    };
     this.#state = { ...NEW, flushed };
     return [...records, last];
   }
 
   save(): string {
     const isNew = this.#lines.isEmpty && this.#state.flushed === null;
-    return saveState(FORMAT, isNew ? null : this.#state, this.#lines);
+    return saveState(FORMAT, isNew ? null : this.#state, this.#parts());
   }
 
   restore(saved: string): void {
-    this.#state = { ...NEW, ...restoreState<State>(FORMAT, saved, this.#lines) };
-    this.#reading = null;
-    const { kind, isStatement, statementAt } = this.#state;
+    this.#state = { ...NEW, ...restoreState<State>(FORMAT, saved, this.#parts()) };
+    if (this.#lines.segmentCount > (this.#state.candidate === 'none' ? 1 : 2)) this.#mergeAll();
+    const { kind, isStatement, statementAt, flushed } = this.#state;
     const raw = kind === 'banner' ? '' : this.#lines.textOf(0);
-    this.#header = readHeader(isStatement ? raw.slice(0, statementAt) : raw).header;
-    this.#header.hasUser ||= kind === 'rest';
-    this.#candidateHeader = readHeader(this.#lines.textOf(this.#lines.segmentCount - 1)).header;
+    this.#header = new SlowQueryHeader();
+    if (kind === 'rest') this.#continueHeader(flushed);
+    takeLines(this.#header, isStatement ? raw.slice(0, statementAt) : raw);
+    this.#candidateHeader = new SlowQueryHeader();
+    takeLines(this.#candidateHeader, this.#lines.textOf(1));
+  }
+
+  /** What may be several records was held open once; a reader that holds at most one saves no such state. */
+  #mergeAll(): void {
+    while (this.#lines.segmentCount > 1) this.#lines.merge();
+    this.#state.candidate = 'none';
+  }
+
+  #parts(): ReaderParts {
+    return { lines: this.#lines, localTime: this.#options.localTime };
   }
 
   /** The first line of a record. */
-  #begin(line: RawLine): void {
+  #begin(line: RawLine, doubt: Doubt | null = null): void {
     const { text } = line;
     const { flushed } = this.#state;
     this.#header = new SlowQueryHeader();
-    if (startsHeader(text)) {
+    if (startsHeader(text) && (flushed === null || flushed.mayEnd)) {
       this.#lines.begin(line);
-      this.#state = { ...NEW };
+      this.#state = { ...NEW, doubt: flushed?.nextDoubt ?? doubt };
       this.#header.take(text);
     } else if (findBanner(text) === 0) {
       this.#lines.begin(line);
@@ -171,12 +191,17 @@ export class SlowQueryReader implements LineReader {
 
   /** A line that belongs to the record that was flushed. */
   #beginRest(line: RawLine, flushed: Flushed): void {
-    const { isStatement } = flushed;
+    const { isStatement, restDoubt: doubt } = flushed;
     this.#lines.begin(line, MARK.continuation);
-    this.#state = { ...NEW, kind: 'rest', isStatement, flushed };
+    this.#state = { ...NEW, kind: 'rest', isStatement, flushed, doubt };
+    this.#continueHeader(flushed);
+    if (isStatement) this.#noteStatementLine(line);
+    else this.#takeHeaderLine(line, 0);
+  }
+
+  #continueHeader(flushed: Flushed | null): void {
     this.#header.hasUser = true;
-    if (isStatement) this.#state.endsStatement = endsStatement(line.text);
-    else this.#takeHeaderLine(line.text, 0);
+    this.#header.isProven = flushed?.hasHeader !== false;
   }
 
   #behindBanner(line: RawLine): readonly ParsedRecord[] {
@@ -184,7 +209,7 @@ export class SlowQueryReader implements LineReader {
       this.#lines.add(line);
       return NO_RECORDS;
     }
-    const banner = this.#complete();
+    const banner = this.#complete(false);
     this.#begin(line);
     return [banner];
   }
@@ -193,44 +218,52 @@ export class SlowQueryReader implements LineReader {
   #inHeader(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
     if (startsHeader(text) && (this.#header.hasUser || !isUserLine(text))) {
-      const cutOff = this.#complete();
-      this.#begin(line);
+      const { doubt } = this.#state;
+      const cutOff = this.#complete(true);
+      this.#state.flushed = null;
+      this.#begin(line, doubt);
       return [cutOff];
     }
     const at = this.#lines.raw.length + 1;
     this.#lines.add(line);
-    this.#takeHeaderLine(text, at);
+    this.#takeHeaderLine(line, at);
     return NO_RECORDS;
   }
 
   /** Takes a line that stands at `at` of the text; the statement begins behind the clock, or without one. */
-  #takeHeaderLine(text: string, at: number): void {
+  #takeHeaderLine(line: RawLine, at: number): void {
     const state = this.#state;
-    const isHeaderLine = this.#header.take(text);
+    const isHeaderLine = this.#header.take(line.text);
     if (isHeaderLine && !this.#header.isComplete) return;
     state.isStatement = true;
-    state.statementAt = isHeaderLine ? at + text.length + 1 : at;
-    state.endsStatement = !isHeaderLine && endsStatement(text);
+    state.statementAt = isHeaderLine ? at + line.text.length + 1 : at;
+    if (!isHeaderLine) this.#noteStatementLine(line);
   }
 
   #inStatement(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
     const state = this.#state;
-    if (startsHeader(text) && (state.endsStatement || this.#isContextUnknown())) {
+    const isUnknown = state.kind === 'orphan' || state.flushed?.context === null;
+    const mayBegin = state.endsStatement || isUnknown;
+    if (mayBegin && startsHeader(text)) {
       this.#lines.begin(line);
       state.candidate = isUserLine(text) ? 'user' : 'time';
+      state.endsStatement = endsStatement(text);
       this.#candidateHeader = new SlowQueryHeader();
       this.#candidateHeader.take(text);
-      state.endsStatement = false;
       return NO_RECORDS;
     }
-    if (this.#lines.wouldOverflow(text)) {
-      if (this.#lines.segmentCount > 1) return [...this.#resolve(), ...this.push(line)];
-      if (state.kind !== 'query') return this.#goOn(line);
-    }
+    if (state.kind !== 'query' && this.#lines.wouldOverflow(text)) return this.#goOn(line);
     this.#lines.add(line);
-    state.endsStatement = endsStatement(text);
+    this.#noteStatementLine(line);
     return NO_RECORDS;
+  }
+
+  /** Behind a line whose end is missing a record may begin as well as not. */
+  #noteStatementLine({ text, marks }: RawLine): void {
+    const isCut = (marks & MARK.lineCut) !== 0;
+    this.#state.endsStatement = isCut || endsStatement(text);
+    if (isCut) this.#state.wholeTo ??= this.#lines.raw.length;
   }
 
   /** What follows no header is not cut at the limit, but makes several records: it may be a whole log. */
@@ -251,6 +284,7 @@ export class SlowQueryReader implements LineReader {
     }
     if (at > 0) this.#lines.add(line, line.text.slice(0, at));
     this.#lines.beginPart(line, { text: line.text.slice(at), at });
+    this.#candidateHeader = new SlowQueryHeader();
     state.candidate = 'version';
     state.endsStatement = false;
     return NO_RECORDS;
@@ -261,8 +295,11 @@ export class SlowQueryReader implements LineReader {
     const { text } = line;
     const state = this.#state;
     const { candidate } = state;
-    const next = nextOfCandidate(candidate, text);
+    let next = nextOfCandidate(candidate, text);
+    const isName = next === null && candidate === 'user';
+    if (isName && isRestOfName(this.#lines.textOf(1), text)) next = 'user';
     if (next === null) {
+      // It was text; the line itself may be the first of a header.
       this.#lines.merge();
       state.candidate = 'none';
       return this.push(line);
@@ -270,111 +307,45 @@ export class SlowQueryReader implements LineReader {
     this.#lines.addAlways(line);
     this.#candidateHeader.take(text);
     state.candidate = next;
-    if (next !== 'none') return NO_RECORDS;
-    if (!this.#isInString()) return this.#accept(candidate);
-    if (candidate === 'user') state.openHeaders++;
-    else state.endsStatement = true; // a header may follow the banner at once
-    return state.openHeaders < OPEN_HEADERS_MAX ? NO_RECORDS : this.#resolve();
+    state.endsStatement = endsStatement(text);
+    return next === 'none' ? this.#accept(candidate, false) : NO_RECORDS;
   }
 
   /** The newest segment is a record, and all before it another. */
-  #accept(candidate: Candidate): readonly ParsedRecord[] {
-    this.#lines.mergeOlder();
-    const record = this.#complete();
-    this.#header = this.#candidateHeader;
+  #accept(candidate: Candidate, isCut: boolean): readonly ParsedRecord[] {
     const isBanner = candidate === 'version' || candidate === 'port';
-    this.#state = { ...NEW, kind: isBanner ? 'banner' : 'query' };
+    const record = this.#complete(isCut || isBanner);
+    this.#header = this.#candidateHeader;
+    this.#state = isBanner ? { ...NEW, kind: 'banner' } : { ...NEW, doubt: this.#behind.doubt };
     return [record];
   }
 
-  /** A string was open all along: the segments are records each, or an excerpt of an older log. */
-  #resolve(): readonly ParsedRecord[] {
-    const texts = Array.from({ length: this.#lines.segmentCount }, (_, index) =>
-      this.#lines.textOf(index),
-    );
-    if (isExcerpt(texts)) return this.#mergeAll();
-    const records: ParsedRecord[] = [];
-    while (this.#lines.segmentCount > 1) {
-      records.push(this.#complete());
-      this.#adopt();
-    }
-    return records;
-  }
-
-  #mergeAll(): readonly ParsedRecord[] {
-    this.#lines.mergeAll();
-    this.#state.openHeaders = 0;
-    return NO_RECORDS;
-  }
-
-  /** The oldest segment, which was no record so far, becomes the open one; its statement may have begun. */
-  #adopt(): void {
-    const raw = this.#lines.textOf(0);
-    const isQuery = startsHeader(raw);
-    const { header, statementAt } = readHeader(isQuery ? raw : '');
-    const isStatement = isQuery && (header.isComplete || statementAt <= raw.length);
-    const ends = isStatement && this.#state.endsStatement;
-    const kind = isQuery ? 'query' : 'banner';
-    this.#header = header;
-    this.#state = { ...NEW, kind, isStatement, statementAt, endsStatement: ends };
-  }
-
-  #complete(): ParsedRecord {
-    const isRead = this.#reading?.end === this.#lines.endOf(0);
-    const reading = isRead ? (this.#reading?.sql ?? null) : null;
-    this.#reading = null;
+  /** `isCut`: more of the record may come, or is gone. */
+  #complete(isCut: boolean): ParsedRecord {
     const lines = this.#lines.complete();
-    return toParsedRecord(lines, this.#fields(lines.raw, reading));
+    const fields = this.#fields(lines, isCut);
+    if (this.#state.doubt === null) return toParsedRecord(lines, fields);
+    return toParsedRecord({ ...lines, marks: lines.marks | MARK.doubtful }, fields);
   }
 
-  #fields(raw: string, reading: RedactedSql | null): RecordFields {
-    const { kind, isStatement, flushed } = this.#state;
+  #fields({ raw, marks }: CompleteLines, isCut: boolean): RecordFields {
+    const { kind, isStatement, flushed, doubt, wholeTo } = this.#state;
+    this.#behind = NOT_IN_DOUBT;
     if (kind === 'banner') return readBanner(raw);
     if (kind === 'orphan') return readOrphan(raw, this.#options);
-    const statementAt = isStatement ? this.#state.statementAt : raw.length;
-    const context = kind === 'rest' && flushed !== null ? flushed.context : 'code';
-    const text = { raw, header: this.#header, statementAt, context, reading };
-    const fields = readSlowQuery(text, this.#options);
+    const text = {
+      raw,
+      header: this.#header,
+      statementAt: isStatement ? Math.min(this.#state.statementAt, raw.length) : raw.length,
+      context: kind === 'rest' && flushed !== null ? flushed.context : 'code',
+      wholeTo: wholeTo ?? raw.length,
+      isCut: isCut || (marks & CUT) !== 0,
+      doubt,
+    } as const;
+    const { fields, behind } = readSlowQuery(text, this.#options);
+    this.#behind = (marks & CUT) === 0 ? behind : NOT_IN_DOUBT;
     if (kind === 'query' || flushed === null) return fields;
     const timeMs = Number.isNaN(fields.timeMs) ? (flushed.timeMs ?? Number.NaN) : fields.timeMs;
     return { ...fields, timeMs, eventName: null };
-  }
-
-  /** Whether the newest segment begins inside of a string or comment. */
-  #isInString(): boolean {
-    if (this.#isContextUnknown()) return false;
-    const { context, isMisread } = this.#scanTo(this.#lines.endOf(this.#lines.segmentCount - 2));
-    return context !== 'code' && !isMisread;
-  }
-
-  #contextAtEnd(): SqlContext {
-    if (this.#state.kind === 'banner') return 'code';
-    const { context } = this.#scanTo(this.#lines.raw.length);
-    return context === '`' ? 'code' : context;
-  }
-
-  #scanTo(end: number): Scan {
-    const { raw } = this.#lines;
-    const isFirst = this.#state.scan === null;
-    const { scan, sql } = scanOn(this.#state.scan ?? this.#scanStart(raw), raw, end);
-    if (isFirst && sql !== null) this.#reading = { sql, end };
-    this.#state.scan = scan;
-    return scan;
-  }
-
-  #scanStart(raw: string): Scan {
-    const { kind, isStatement, statementAt, flushed } = this.#state;
-    const at = isStatement ? Math.min(statementAt, raw.length) : raw.length;
-    const context = kind === 'rest' ? (flushed?.context ?? 'code') : 'code';
-    return { at, context, isMisread: false };
-  }
-
-  #isCut(): boolean {
-    return (this.#lines.marks & (MARK.recordCut | MARK.lineCut)) !== 0;
-  }
-
-  #isContextUnknown(): boolean {
-    const { kind, flushed } = this.#state;
-    return kind === 'orphan' || flushed?.context === null || this.#isCut();
   }
 }

@@ -1,22 +1,45 @@
 // One record of the slow query log, read out of its text. In: the text of a statement with its header, of a
-// banner, or of what belongs to neither. Out: what is sent of it. Literals are taken out of the statement, of
-// what the header quotes of it, and of text of which nobody knows what it is.
+// banner, or of what belongs to neither. Out: what is sent of it, and what its end stands in. Literals are taken out
+// of the statement, of what the header quotes of it, and of text of which nobody knows what it is.
+//
+// A statement can hold the lines of a header, byte for byte, and a quote can be open that the session's settings
+// close: no reader can tell the next record from a string then. It is read as a record, so that nobody can hide one,
+// and in doubt: it is marked, and of its text only what stands in a header's form leaves.
 
 import { OWN_PREFIX } from '../record.ts';
 import type { LocalTime } from './local-time.ts';
 import type { RecordFields } from './record-lines.ts';
-import { type RedactedSql, redactSqlFrom, redactSqlPiece, type SqlContext } from './redact.ts';
-import { readHeader, redactHeader, type SlowQueryHeader } from './slow-query-header.ts';
+import {
+  PLACEHOLDER,
+  type RedactedSql,
+  redactSqlFrom,
+  redactUnknown,
+  type SqlContext,
+} from './redact.ts';
+import {
+  plainAttributes,
+  plainHeader,
+  redactHeader,
+  type SlowQueryHeader,
+} from './slow-query-header.ts';
 
 const SEVERITY = 13;
 const INFO = 9;
-/** Clocks of records are whole seconds. */
-const CLOCK_SLACK_MS = 2000;
 /** What the engine writes in the place of a statement for a command that is none. */
 const COMMAND = /^# administrator command: [\w ]+;?$/;
+const OPENERS = /['"`]|\/\*/;
+/** So many records in a row may be the text of one statement: nobody holds a quote open for ever. */
+const DOUBTS_MAX = 16;
 
 export const SLOW_QUERY_EVENT: string = `${OWN_PREFIX}slow_query`;
-const QUERY_TIME = `${SLOW_QUERY_EVENT}.query_time_s`;
+
+/** That a record may be text of a statement before it. */
+export interface Doubt {
+  /** What its beginning stands in then. */
+  readonly context: SqlContext;
+  /** How many records in a row are in doubt, with this one. */
+  readonly count: number;
+}
 
 /** A statement with its header, or the rest of one. */
 export interface SlowQueryText {
@@ -27,8 +50,19 @@ export interface SlowQueryText {
   readonly statementAt: number;
   /** What the statement's beginning stands in; null where nobody knows. */
   readonly context: SqlContext | null;
-  /** The statement, read from its beginning, where that was done before. */
-  readonly reading: RedactedSql | null;
+  /** Up to where in `raw` nothing is missing. */
+  readonly wholeTo: number;
+  /** More of it may come, or is gone. */
+  readonly isCut: boolean;
+  readonly doubt: Doubt | null;
+}
+
+/** What the place behind a record stands in. */
+export interface Behind {
+  /** For the rest of its statement; null where nobody knows. */
+  readonly context: SqlContext | null;
+  /** For another record. */
+  readonly doubt: Doubt | null;
 }
 
 export interface SlowQueryOptions {
@@ -36,35 +70,81 @@ export interface SlowQueryOptions {
   readonly isRedacting: boolean;
 }
 
-export function readSlowQuery(text: SlowQueryText, options: SlowQueryOptions): RecordFields {
-  const { raw, header, statementAt } = text;
+export function readSlowQuery(
+  text: SlowQueryText,
+  options: SlowQueryOptions,
+): { readonly fields: RecordFields; readonly behind: Behind } {
+  const { raw, header, statementAt, doubt } = text;
   const { isRedacting, localTime } = options;
+  const isKnown = doubt === null && header.isProven && text.context !== null;
+  const reading = readStatement(text, isRedacting && isKnown);
   const statement = raw.slice(statementAt);
-  const sent = isRedacting ? redactStatement(statement, text) : statement;
-  const isHeaderSame = !isRedacting || !header.quotesStatement;
-  const { attributes } = header;
+  const sent = isRedacting ? redactStatement(text, isKnown ? reading : null) : statement;
+  const head = raw.slice(0, statementAt);
+  const sentHead = isRedacting ? redactHead(head, text) : head;
+  const isNamesOnly = isRedacting && isHeadDoubtful(text);
+  const attributes = isNamesOnly ? plainAttributes(header.attributes) : header.attributes;
   if (sent !== '')
     attributes.push(['db.query.text', sent.endsWith(';') ? sent.slice(0, -1) : sent]);
-  const isClocked = !Number.isNaN(header.clockMs);
-  let body = raw;
-  if (!isHeaderSame) body = redactHeader(raw.slice(0, statementAt)) + sent;
-  else if (sent !== statement) body = raw.slice(0, statementAt) + sent;
-  return {
-    timeMs: isClocked ? header.clockMs : localTime.toEpochMs(header.localMs),
+  // The time of the header is read even where the clock is better: it says in which order the records were written.
+  const headerMs = localTime.toEpochMs(header.localMs);
+  const fields = {
+    timeMs: Number.isNaN(header.clockMs) ? headerMs : header.clockMs,
     timeExtraNs: header.clockExtraNs,
     severityNumber: SEVERITY,
     severityText: '',
-    body,
+    body: sentHead === head && sent === statement ? raw : sentHead + sent,
     eventName: SLOW_QUERY_EVENT,
     attributes,
   };
+  return { fields, behind: behindOf(text, reading, isKnown) };
 }
 
-function redactStatement(statement: string, { context, reading }: SlowQueryText): string {
-  if (COMMAND.test(statement)) return statement;
-  if (context === null) return redactSqlPiece(statement);
-  return (reading ?? redactSqlFrom(context, statement)).text;
+/** It may be text of a statement. */
+function isHeadDoubtful({ doubt, header }: SlowQueryText): boolean {
+  return doubt !== null || !header.isProven;
 }
+
+function redactHead(head: string, text: SlowQueryText): string {
+  if (isHeadDoubtful(text)) return plainHeader(head);
+  return text.header.quotesStatement ? redactHeader(head) : head;
+}
+
+/** The statement as far as nothing of it is missing; null where there is nothing to find in it. */
+function readStatement(text: SlowQueryText, isWanted: boolean): RedactedSql | null {
+  const { raw, statementAt, wholeTo, isCut } = text;
+  const context = text.context ?? 'code';
+  const statement = raw.slice(statementAt, wholeTo);
+  if (!isWanted && context === 'code' && !OPENERS.test(statement)) return null;
+  return redactSqlFrom(context, statement, isCut || wholeTo < raw.length);
+}
+
+function redactStatement(text: SlowQueryText, reading: RedactedSql | null): string {
+  const { raw, statementAt, wholeTo } = text;
+  const statement = raw.slice(statementAt);
+  if (reading === null) return redactUnknown(statement);
+  if (COMMAND.test(statement)) return statement;
+  return wholeTo < raw.length ? `${reading.text}\n${PLACEHOLDER}` : reading.text;
+}
+
+function behindOf(text: SlowQueryText, reading: RedactedSql | null, isKnown: boolean): Behind {
+  const { raw, doubt, wholeTo, context } = text;
+  const { end, isMisread, isDoubtful } = reading ?? NOTHING_OPEN;
+  const isWhole = wholeTo === raw.length;
+  const isSure = isKnown && isWhole && !isDoubtful && !isMisread && end !== '`';
+  const isOpen = context !== null && isWhole && !isMisread && end !== 'code';
+  const count = (doubt?.count ?? 0) + 1;
+  let next: Doubt | null = isOpen ? { context: end, count } : null;
+  if (doubt !== null) {
+    const asText = redactSqlFrom(doubt.context, raw);
+    const isText = !asText.isMisread && !asText.isTouched && asText.end !== 'code';
+    if (isText) next = { context: asText.end, count };
+  }
+  if (count > DOUBTS_MAX) next = null;
+  return { context: isSure ? end : null, doubt: next };
+}
+
+const NOTHING_OPEN = { end: 'code', isMisread: false, isDoubtful: false } as const;
 
 /** What the server writes when it starts. */
 export function readBanner(raw: string): RecordFields {
@@ -73,20 +153,7 @@ export function readBanner(raw: string): RecordFields {
 
 /** Lines of which nobody knows what they belong to. */
 export function readOrphan(raw: string, { isRedacting }: SlowQueryOptions): RecordFields {
-  return { ...NO_FIELDS, body: isRedacting ? redactSqlPiece(raw) : raw };
-}
-
-/** Whether records that stand in the text of another are older than it: copied from a log, not written behind it. */
-export function isExcerpt([outer = '', ...inner]: readonly string[]): boolean {
-  const endMs = endOfStatementMs(outer);
-  return inner.some(raw => endOfStatementMs(raw) < endMs - CLOCK_SLACK_MS);
-}
-
-/** By the record's own clock; NaN where the header does not say. */
-function endOfStatementMs(raw: string): number {
-  const { clockMs, attributes } = readHeader(raw).header;
-  const seconds = attributes.find(([key]) => key === QUERY_TIME)?.[1];
-  return clockMs + (typeof seconds === 'number' ? seconds * 1000 : 0);
+  return { ...NO_FIELDS, body: isRedacting ? redactUnknown(raw) : raw };
 }
 
 const NO_FIELDS: RecordFields = {

@@ -59,6 +59,56 @@ describe('createLocalTime', () => {
     check('America/New_York', '2026-11-01 01:30:00', '2026-11-01T05:30:00.000Z');
   });
 
+  test('takes the second of two where the file has come to later times before', () => {
+    const instants = (zone: string, ...locals: string[]): string[] => {
+      const localTime = createLocalTime(zone);
+      return locals.map(local => {
+        const instant = localTime.toEpochMs(readStamp(local, 0, 'YYYY-MM-DD'));
+        return new Date(instant).toISOString().slice(11, 19);
+      });
+    };
+    const day = (time: string): string => `2026-10-25 ${time}`;
+    const berlin = (...times: string[]) => instants('Europe/Berlin', ...times.map(day));
+    expect(berlin('02:00:01', '02:59:59', '02:00:01', '02:30:00', '02:59:59', '03:00:00')).toEqual([
+      '00:00:01',
+      '00:59:59',
+      '01:00:01',
+      '01:30:00',
+      '01:59:59',
+      '02:00:00',
+    ]);
+    // Only an hour apart they are told apart: lines of one moment may stand in the wrong order.
+    expect(berlin('02:10:05', '02:10:04', '02:10:09')).toEqual([
+      '00:10:05',
+      '00:10:04',
+      '00:10:09',
+    ]);
+    expect(berlin('02:10:30', '02:10:00', '02:09:59')).toEqual([
+      '00:10:30',
+      '01:10:00',
+      '01:09:59',
+    ]);
+    expect(berlin('03:00:01', '02:59:59')).toEqual(['02:00:01', '01:59:59']);
+    // What is out of order anyway tells nothing.
+    expect(berlin('09:00:00', '02:30:00')).toEqual(['08:00:00', '00:30:00']);
+    const york = (...times: string[]): string[] =>
+      instants('America/New_York', ...times.map(time => `2026-11-01 ${time}`));
+    expect(york('01:59:00', '01:01:00', '02:00:00')).toEqual(['05:59:00', '06:01:00', '07:00:00']);
+    const island = (...times: string[]): string[] =>
+      instants('Australia/Lord_Howe', ...times.map(time => `2026-04-05 ${time}`));
+    expect(island('01:45:00', '01:40:00', '02:00:00')).toEqual([
+      '14:45:00',
+      '15:10:00',
+      '15:30:00',
+    ]);
+  });
+
+  test('tells nobody of another file', () => {
+    const later = createLocalTime('Europe/Berlin');
+    later.toEpochMs(readStamp('2026-10-25 02:59:59', 0, 'YYYY-MM-DD'));
+    check('Europe/Berlin', '2026-10-25 02:00:01', '2026-10-25T00:00:01.000Z');
+  });
+
   test('reads a time that never came with the offset from before', () => {
     check('Europe/Berlin', '2026-03-29 01:59:59', '2026-03-29T00:59:59.000Z');
     check('Europe/Berlin', '2026-03-29 02:30:00', '2026-03-29T01:30:00.000Z');
@@ -75,10 +125,9 @@ describe('createLocalTime', () => {
   test('gives the same for every minute around a change, asked in any order', () => {
     const start = Date.UTC(2026, 9, 24, 22);
     const minutes = Array.from({ length: 8 * 60 }, (_, minute) => start + minute * 60_000);
-    const one = createLocalTime('Europe/Berlin');
-    const forwards = minutes.map(local => one.toEpochMs(local));
-    const other = createLocalTime('Europe/Berlin');
-    const backwards = minutes.toReversed().map(local => other.toEpochMs(local));
+    const alone = (local: number): number => createLocalTime('Europe/Berlin').toEpochMs(local);
+    const forwards = minutes.map(alone);
+    const backwards = minutes.toReversed().map(alone);
     expect(backwards.toReversed()).toEqual(forwards);
     const shown = new Intl.DateTimeFormat('sv-SE', {
       timeZone: 'Europe/Berlin',

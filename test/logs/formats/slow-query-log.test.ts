@@ -88,37 +88,12 @@ describe('a record ends', () => {
   });
 });
 
+const FAKE = header({ user: 'fake' });
+
 describe('a header is text', () => {
-  const FAKE = header({ user: 'fake' });
-
-  test('in a string', () => {
-    check(
-      [record(`select 'a\n${TIME}\n${FAKE}\nselect 5`), NEXT].map(text =>
-        text.replace('select 5;', "select 5';"),
-      ),
-    );
-    check([record(`select 'a;\n${TIME}\n${FAKE}\nselect 5;\n'`), NEXT]);
-    check([record(`select "a;\n${FAKE}\nit's;\n", 1`), NEXT]);
-  });
-
-  test('in a string with quotes of its own', () => {
-    check([record(`select 'it''s;\n${FAKE}\n'`), NEXT]);
-    check([record(`select 'it\\'s;\n${FAKE}\n'`), NEXT]);
-    check([record(`select 'a\\\\', ';\n${FAKE}\n'`), NEXT]);
-  });
-
-  test('in a comment', () => {
-    check([record(`select /* it's;\n${FAKE}\n*/ 1`), NEXT]);
-  });
-
-  test('in a name', () => {
-    check([record(`select \`a;\n${FAKE}\n\` from t`), NEXT]);
-  });
-
-  test('when it comes twice in a string, and is older than the record: an excerpt of a log', () => {
-    const old = { clock: CLOCK - 3600 };
-    const excerpt = [record('select 1', old), record('select 2', old), record('select 3', old)];
-    check([record(`insert into t values ('x;\n${excerpt.join('\n')}\n')`), NEXT]);
+  test('where no semicolon is before it', () => {
+    check([record(`select 1,\n${FAKE.split('\n').slice(0, 4).join('\n')}\n2`), NEXT]);
+    check([record(`select 'a\n${TIME}\n${FAKE}\nselect 5;'`), NEXT]);
   });
 
   test('when lines of it are missing', () => {
@@ -128,10 +103,6 @@ describe('a header is text', () => {
       NEXT,
     ]);
     check([record(`begin\nselect 1;\n${TIME}\n# User@Host: x[x] @ y []\n\nselect 2;\nend`), NEXT]);
-  });
-
-  test('where no semicolon is before it', () => {
-    check([record(`select 1,\n${FAKE.split('\n').slice(0, 4).join('\n')}\n2`), NEXT]);
   });
 
   test('when it is longer than names are', () => {
@@ -146,6 +117,129 @@ describe('a header is text', () => {
     check([record(`select 1;\n${first}\nselect 2`), NEXT]);
     check([record(`select 1;\n${first}\n${second}\nselect 2`), NEXT]);
     check([record(`select 'x${first}\n'`), NEXT]);
+  });
+});
+
+describe('a line of a header in a statement swallows no record', () => {
+  const LINES = [
+    '# Time: x',
+    TIME,
+    '# User@Host: x',
+    '# User@Host: x[x] @ y []',
+    '# Thread_id: 75',
+    '# Query_time: 2.0',
+    'SET timestamp=1',
+    'use x',
+    ...BANNER.split('\n'),
+  ];
+
+  test('when it is the last of the statement', () => {
+    for (const line of LINES) {
+      for (const next of [NEXT, `${TIME}\n${NEXT}`]) {
+        check([record(`select 1;\n${line}`), next, NEXT]);
+        check([record(`select '\n;\n${line}`), next, NEXT]);
+        check([record(`select /*\n;\n${line}`), next, NEXT]);
+      }
+    }
+  });
+
+  test('when several follow each other', () => {
+    for (const first of LINES)
+      for (const second of LINES) {
+        if (first.includes('@') && /Thread_id|Query_time/.test(second)) continue;
+        check([record(`select 'a;\n${first};\n${second}`), NEXT, NEXT]);
+        check([record(`select 'a;\n${first}\n${second}`), `${TIME}\n${NEXT}`, NEXT]);
+      }
+  });
+
+  test('when the name of a user or of a database holds it', () => {
+    const user = (name: string) => NEXT.replace('app[app]', `${name}[${name}]`);
+    const odd = [
+      'a;\nb',
+      'a\n;\n',
+      ';\n;\n;',
+      'a;\nSET timestamp=1;\n',
+      'a[b] @ c\nd',
+      '\n'.repeat(40),
+    ];
+    for (const name of odd) check([record('select 1'), user(name), NEXT]);
+    check([record('select 1'), NEXT.replace('shop', 'x;\ny'), NEXT]);
+    const [named] = readLog('slow-query-log', user('a;\nb'));
+    expect(attribute(named, 'user.name')).toBe('a;\nb');
+    expect(attribute(named, 'prom2otlp.slow_query.query_time_s')).toBe(2.000215);
+    expect(attribute(named, 'db.query.text')).toBe('select ?');
+  });
+});
+
+describe('a whole header begins a record, in doubt', () => {
+  const OUTER = header();
+  const marksOf = (text: string, options: ReadingOptions = {}): number[] =>
+    readLog('slow-query-log', text, options).map(({ marks }) => marks & MARK.doubtful);
+  const doubt = MARK.doubtful;
+
+  test('in a string, comment or name of the statement before it', () => {
+    const cut = (before: string, behind: string): string[] => [
+      `${OUTER}\n${before};`,
+      `${FAKE}\n${behind};`,
+    ];
+    for (const [before, behind] of [
+      ["select 'a", "'"],
+      ['select "it\'s', '"'],
+      ["select /* it's", '*/ 1'],
+      ['select `a', '` from t'],
+      ["select 'it''s", "'"],
+      [String.raw`select 'a\\', '`, "'"],
+    ] as const) {
+      const [first, second] = cut(before, behind);
+      check([first ?? '', second ?? '', NEXT]);
+      expect(marksOf([first, second, NEXT].join('\n')).slice(0, 2)).toEqual([0, doubt]);
+    }
+  });
+
+  test('and no other quote hides the record behind it', () => {
+    const hidden = header({ user: 'evil' });
+    const mode = String.raw`select sleep(2), 'x\'`;
+    check([record(mode), `${hidden}\nselect evil from secrets -- ';`, NEXT]);
+    check([record("select 'x"), `${hidden}\nselect "it's" from secrets;`, NEXT, NEXT]);
+  });
+
+  test('of which only what has the form of a header leaves', () => {
+    const fake = FAKE.replace(
+      'SET',
+      '# SEKRET: a\n# explain: SEKRET\n# Odd_key: SEKRET\nuse SEKRET;\nSET',
+    );
+    const text = `${OUTER}\nselect 'a;\n${fake}\nSEKRET-a', 'x', 'SEKRET-b', 5;\n${NEXT}`;
+    const [, second] = readLog('slow-query-log', text);
+    expect(second?.body).toBe(FAKE.replace('SET', '?\n?\n?\n?\nSET').concat('\n?'));
+    expect(JSON.stringify(second?.attributes)).not.toContain('SEKRET');
+    expect(attribute(second, 'user.name')).toBe('fake');
+    expect(attribute(second, 'prom2otlp.slow_query.query_time_s')).toBe(2.000215);
+    expect(readLog('slow-query-log', text, { isRedacting: false })[1]?.body).toContain('SEKRET-b');
+  });
+
+  test('for as long as the same string may be open, and not for ever', () => {
+    const open = record("insert into t values ('x");
+    expect(marksOf([open, NEXT, NEXT, NEXT].join('\n'))).toEqual([0, doubt, doubt, doubt]);
+    const quoted = record("select 1 where a = 'b'");
+    expect(marksOf([open, quoted, NEXT].join('\n'))).toEqual([0, doubt, 0]);
+    const many = marksOf([open, ...Array.from({ length: 40 }, () => NEXT)].join('\n'));
+    expect(many.filter(mark => mark !== 0)).toHaveLength(16);
+    expect(many.at(-1)).toBe(0);
+    const everyLine = Array.from({ length: 250 }, (_, number) => number);
+    const text = [open, NEXT, NEXT, quoted, NEXT].join('\n');
+    expect(marksOf(text, { resumedAt: everyLine })).toEqual(marksOf(text));
+  });
+
+  test('also where the record before it was flushed', () => {
+    const text = `${OUTER}\nselect 'a;\n${FAKE}\nSEKRET', 'x', 'b';\n${NEXT}`;
+    const records = readLog('slow-query-log', text, { flushedAt: [6] });
+    expect(records.map(({ marks }) => marks)).toEqual([0, doubt, doubt]);
+    expect(records[1]?.body).toBe(`${FAKE}\n?`);
+    // Within the header, and before it is whole.
+    for (const at of [7, 8, 9, 10, 11, 12]) {
+      const parts = readLog('slow-query-log', text, { flushedAt: [at] });
+      expect(parts.map(({ body }) => body).join('\n')).not.toContain('SEKRET');
+    }
   });
 });
 
@@ -364,7 +458,15 @@ describe('lines without a record', () => {
     });
     expect(next?.raw).toBe(NEXT);
     const [plain] = readLog('slow-query-log', "and a = 'secret' or b = 5");
-    expect(plain).toMatchObject({ body: 'and a = ? or b = ?', marks: MARK.unparsed });
+    expect(plain).toMatchObject({ body: '?', marks: MARK.unparsed });
+  });
+
+  test('lose everything, too, behind less than a whole header', () => {
+    for (const line of [TIME, '# User@Host: a[a] @ b []', `${TIME}\n# User@Host: a[a] @ b []`]) {
+      const [first] = readLog('slow-query-log', `${line}\nSEKRET-a', 'x', 'SEKRET-b';\n${NEXT}`);
+      expect(first?.body).toBe(`${line}\n?`);
+      expect(attribute(first, 'db.query.text')).toBe('?');
+    }
   });
 
   test('behind a flush are a continuation, in whose strings it goes on', () => {
@@ -408,6 +510,15 @@ describe('a record over its limit', () => {
     expect(cut?.body).toBe(`${header()}\nselect ?`);
     expect(next?.raw).toBe(NEXT);
     expect(more).toEqual([]);
+  });
+
+  test('shows nothing of what follows a line whose end is missing', () => {
+    const text = `${header()}\nselect 'a\nSEKRET-a', 'x', 'SEKRET-b';\n${NEXT}`;
+    const line = (number: number) => (number === 5 ? { marks: MARK.lineCut } : {});
+    const [cut, next] = readLog('slow-query-log', text, { line });
+    expect(cut?.body).toBe(`${header()}\nselect ?\n?`);
+    expect(next).toMatchObject({ body: record('select ?'), marks: 0 });
+    expect(readLog('slow-query-log', text, { line, resumedAt: [5, 6, 7] })).toEqual([cut, next]);
   });
 
   test('saves no more than the limit and a little', () => {
