@@ -124,18 +124,22 @@ export class SlowQueryHeader {
 
   /** Takes the next line; false when it belongs to no header, and so begins the statement. */
   take(line: string): boolean {
+    if (this.#openUser !== '' && !isSecondLine(line)) {
+      this.#takeUser(`${this.#openUser}\n${line}`);
+      return true;
+    }
     switch (line.charCodeAt(0)) {
       case HASH:
         this.#takeComment(line);
         return true;
       case LOWER_U:
-        if (this.#openUser !== '' || !line.startsWith(USE)) return this.#takeName(line);
+        if (!line.startsWith(USE)) return false;
         this.#takeUse(line);
         return true;
       case CAPITAL_S:
-        return this.#takeSet(line) || this.#takeName(line);
+        return this.#takeSet(line);
       default:
-        return this.#takeName(line);
+        return false;
     }
   }
 
@@ -156,12 +160,6 @@ export class SlowQueryHeader {
   #takeUser(text: string): void {
     const isWhole = addUser(this.attributes, text.slice(USER_KEY.length));
     this.#openUser = isWhole || text.length > HEADER_LENGTH_MAX ? '' : text;
-  }
-
-  #takeName(line: string): boolean {
-    if (this.#openUser === '') return false;
-    this.#takeUser(`${this.#openUser}\n${line}`);
-    return true;
   }
 
   /** The database, where the pairs have not said it. */

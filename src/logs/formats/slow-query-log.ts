@@ -123,6 +123,8 @@ export class SlowQueryReader implements LineReader {
 
   flush(): readonly ParsedRecord[] {
     if (this.#lines.isEmpty) return NO_RECORDS;
+    // The server's own lines, of which more is to come, do not end with a semicolon.
+    if (this.#state.endsStatement) this.#giveUpCandidate();
     const { candidate } = this.#state;
     const records = candidate === 'none' ? NO_RECORDS : this.#accept(candidate, true);
     const { kind, isStatement, doubt, endsStatement: isEnd } = this.#state;
@@ -149,7 +151,9 @@ export class SlowQueryReader implements LineReader {
 
   restore(saved: string): void {
     this.#state = { ...NEW, ...restoreState<State>(FORMAT, saved, this.#parts()) };
-    if (this.#lines.segmentCount > (this.#state.candidate === 'none' ? 1 : 2)) this.#mergeAll();
+    // Earlier versions held more than one open.
+    const segmentsMax = this.#state.candidate === 'none' ? 1 : 2;
+    if (this.#lines.segmentCount > segmentsMax) this.#giveUpCandidate();
     const { kind, isStatement, statementAt, flushed } = this.#state;
     const raw = kind === 'banner' ? '' : this.#lines.textOf(0);
     this.#header = new SlowQueryHeader();
@@ -159,8 +163,8 @@ export class SlowQueryReader implements LineReader {
     takeLines(this.#candidateHeader, this.#lines.textOf(1));
   }
 
-  /** What may be several records was held open once; a reader that holds at most one saves no such state. */
-  #mergeAll(): void {
+  /** What may have been another record is text of the open one. */
+  #giveUpCandidate(): void {
     while (this.#lines.segmentCount > 1) this.#lines.merge();
     this.#state.candidate = 'none';
   }
@@ -195,7 +199,7 @@ export class SlowQueryReader implements LineReader {
     this.#lines.begin(line, MARK.continuation);
     this.#state = { ...NEW, kind: 'rest', isStatement, flushed, doubt };
     this.#continueHeader(flushed);
-    if (isStatement) this.#noteStatementLine(line);
+    if (isStatement) this.#noteEnd(line);
     else this.#takeHeaderLine(line, 0);
   }
 
@@ -217,8 +221,8 @@ export class SlowQueryReader implements LineReader {
   /** Before the clock no SQL stands that a header could be faked in. */
   #inHeader(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
-    if (startsHeader(text) && (this.#header.hasUser || !isUserLine(text))) {
-      const { doubt } = this.#state;
+    const { doubt, endsStatement: isEnd } = this.#state;
+    if (startsHeader(text) && (this.#header.hasUser || isEnd || !isUserLine(text))) {
       const cutOff = this.#complete(true);
       this.#state.flushed = null;
       this.#begin(line, doubt);
@@ -234,10 +238,10 @@ export class SlowQueryReader implements LineReader {
   #takeHeaderLine(line: RawLine, at: number): void {
     const state = this.#state;
     const isHeaderLine = this.#header.take(line.text);
+    this.#noteEnd(line);
     if (isHeaderLine && !this.#header.isComplete) return;
     state.isStatement = true;
     state.statementAt = isHeaderLine ? at + line.text.length + 1 : at;
-    if (!isHeaderLine) this.#noteStatementLine(line);
   }
 
   #inStatement(line: RawLine): readonly ParsedRecord[] {
@@ -255,12 +259,12 @@ export class SlowQueryReader implements LineReader {
     }
     if (state.kind !== 'query' && this.#lines.wouldOverflow(text)) return this.#goOn(line);
     this.#lines.add(line);
-    this.#noteStatementLine(line);
+    this.#noteEnd(line);
     return NO_RECORDS;
   }
 
   /** Behind a line whose end is missing a record may begin as well as not. */
-  #noteStatementLine({ text, marks }: RawLine): void {
+  #noteEnd({ text, marks }: RawLine): void {
     const isCut = (marks & MARK.lineCut) !== 0;
     this.#state.endsStatement = isCut || endsStatement(text);
     if (isCut) this.#state.wholeTo ??= this.#lines.raw.length;
@@ -299,9 +303,8 @@ export class SlowQueryReader implements LineReader {
     const isName = next === null && candidate === 'user';
     if (isName && isRestOfName(this.#lines.textOf(1), text)) next = 'user';
     if (next === null) {
-      // It was text; the line itself may be the first of a header.
-      this.#lines.merge();
-      state.candidate = 'none';
+      // The line itself may be the first of a header.
+      this.#giveUpCandidate();
       return this.push(line);
     }
     this.#lines.addAlways(line);
