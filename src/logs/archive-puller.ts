@@ -13,6 +13,7 @@ import {
   afterFlush,
   afterListed,
   isCurrent,
+  isLastTry,
 } from './archive-state.ts';
 import { ArchiveWriter } from './archive-writer.ts';
 import type { Descriptor } from './descriptor.ts';
@@ -190,9 +191,15 @@ export class ArchivePuller {
     const { meter } = this.#context.options;
     const { partition, id, dayMs } = descriptor;
     const before = ledger.archive(partition, id, dayMs);
-    const after = afterFault(before, reason, this.#context.serverNowMs());
+    const isGivenUp = isLastTry(before, reason) && before.setAside === '';
+    if (isGivenUp) {
+      // The last records that were read of it will never be completed.
+      const flushed = await this.#flush(ledger, { partition, id, state: before }, run);
+      if (flushed !== 'stored') return { kind: flushed };
+    }
+    const held = ledger.archive(partition, id, dayMs);
+    const after = afterFault(held, reason, this.#context.serverNowMs());
     ledger.setArchive(partition, id, after);
-    const isGivenUp = after.setAside !== '' && before.setAside === '';
     meter.archive(isGivenUp ? 'set_aside' : 'broken');
     if (isGivenUp) meter.setAside(partition, { archive: id, reason, cause, kept });
     else meter.broken(partition, id, cause);

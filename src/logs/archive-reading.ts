@@ -179,9 +179,12 @@ export class ArchiveReading {
     } catch (error) {
       const isUpToLimit = error instanceof ArchiveError && error.endsArchive;
       // What is below a limit is good; what a damaged entry gave since the last commit is read again.
-      const isCommitted = isUpToLimit && !reader.isBehind;
-      const end = isCommitted ? await this.#commit(entry.name, reader.progress()) : 'read';
-      if (end !== 'read') return end;
+      if (isUpToLimit && !reader.isBehind) {
+        reader.cut();
+        this.#writer.add(reader.records, entry.name);
+        const end = await this.#commit(entry.name, reader.progress());
+        if (end !== 'read') return end;
+      }
       this.#writer.drop();
       throw error;
     } finally {

@@ -10,7 +10,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { LineSplitter } from './line-splitter.ts';
 import { compileForWork } from '../lib/footprint.ts';
-import type { LineReader, ParsedRecord } from './record.ts';
+import { type LineReader, MARK, type ParsedRecord } from './record.ts';
 import { Unwrapper, type UnwrapOptions } from './unwrap.ts';
 
 /** How far an entry has been read. Plain data that is stored as it is. */
@@ -45,6 +45,7 @@ export class EntryReader {
   readonly #done: EntryProgress | null;
   readonly #reader: LineReader;
   readonly #splitter: LineSplitter;
+  readonly #isJson: boolean;
   readonly #unwrapper: Unwrapper;
   /** Of the bytes before the current piece. */
   readonly #hash = createHash('sha256');
@@ -59,10 +60,11 @@ export class EntryReader {
     this.#reader = reader;
     reader.restore(progress?.reader ?? '');
     const { format, lineBytesMax } = unwrap;
-    const isJson = format === 'json';
-    const physicalBytesMax = lineBytesMax * (isJson ? JSON_LINE_FACTOR : 1) + JSON_LINE_EXTRA_BYTES;
+    this.#isJson = format === 'json';
+    const physicalBytesMax =
+      lineBytesMax * (this.#isJson ? JSON_LINE_FACTOR : 1) + JSON_LINE_EXTRA_BYTES;
     const bytes = progress?.bytes ?? 0;
-    this.#splitter = new LineSplitter(isJson ? physicalBytesMax : lineBytesMax, bytes);
+    this.#splitter = new LineSplitter(this.#isJson ? physicalBytesMax : lineBytesMax, bytes);
     this.#unwrapper = new Unwrapper(unwrap, line => {
       for (const record of this.#reader.push(line)) this.records.push(record);
     });
@@ -125,15 +127,25 @@ export class EntryReader {
   end(isFinal: boolean): boolean {
     this.records = [];
     if (this.isBehind) return false;
-    if (!isFinal) return true;
+    if (isFinal) this.#giveHeld(0);
+    return true;
+  }
+
+  /** Told that what follows is over a limit: gives what was held back. A line may lack its end, and is marked. */
+  cut(): void {
+    this.records = [];
+    this.#giveHeld(MARK.lineCut);
+  }
+
+  #giveHeld(endMarks: number): void {
     const records: ParsedRecord[] = [];
-    this.#splitter.feedEnd();
+    // Of an object in JSON a part says nothing.
+    if (endMarks === 0 || !this.#isJson) this.#splitter.feedEnd(endMarks);
     while (this.next()) records.push(...this.records);
     this.records = records;
     this.#unwrapper.flush();
     records.push(...this.#reader.flush());
     this.#markSafe(this.#splitter.position);
-    return true;
   }
 
   /** How far the records that were given reach, those of the last `next` included. */

@@ -35,8 +35,9 @@ export class LineSplitter {
   #heldBytes = 0;
   #skippedBytes = 0;
   #joined: Buffer = NOTHING;
-  /** True while the block is a line whose end is not in the entry. */
+  /** True while the block is a line whose end is not in the entry, with these marks. */
   #isEndAdded = false;
+  #endMarks = 0;
 
   /** The first piece begins at `offset` of the entry. */
   constructor(lineBytesMax: number, offset = 0) {
@@ -58,11 +59,12 @@ export class LineSplitter {
     if (end < piece.length) this.#hold(piece.subarray(end));
   }
 
-  /** Takes the bytes behind the last line end for a line. */
-  feedEnd(): void {
+  /** Takes the bytes behind the last line end for a line, with these marks. */
+  feedEnd(marks = 0): void {
     if (!this.hasTail) return;
     this.feed(Buffer.of(NEWLINE));
     this.#isEndAdded = true;
+    this.#endMarks = marks;
   }
 
   /** Moves on to the next line; false when there is none left. */
@@ -77,8 +79,11 @@ export class LineSplitter {
     this.#start = end + 1;
     this.position += end + 1 - start + this.#missingBytes;
     this.#missingBytes = 0;
-    if (this.#isEndAdded) this.position--;
-    this.#isEndAdded = false;
+    if (this.#isEndAdded) {
+      this.position--;
+      this.marks |= this.#endMarks;
+      this.#isEndAdded = false;
+    }
     return true;
   }
 

@@ -103,7 +103,7 @@ describe('a broken archive', () => {
     await packed.pull();
     expect(packed.gaps[0]?.attributes['prom2otlp.gap.reason']).toBe('archive_limit');
     await using unpacked = await openSite({
-      limits: { unpacked: '250B' },
+      limits: { unpacked: '253B' },
       endpoints: { format: 'raw' },
     });
     for (let i = 0; i < 100; i++) unpacked.write(ERRORS, `line ${i}`);
@@ -111,6 +111,29 @@ describe('a broken archive', () => {
     expect(unpacked.gaps[0]?.attributes['prom2otlp.gap.reason']).toBe('unpacked_limit');
     expect(unpacked.bodies).toContain('line 20');
     expect(unpacked.bodies).not.toContain('line 99');
+    // To the last byte below the limit, `one`, `two` and `end` before them.
+    const written = ['one', 'two', 'end', ...Array.from({ length: 100 }, (_, i) => `line ${i}`)];
+    const below = written.join('\n').slice(0, 253);
+    const sent = unpacked.bodies.filter(body => body !== 'other').join('\n');
+    expect(sent).toBe(below);
+    expect(unpacked.count('gaps_total', 'dbpgf1', 'error-log', 'unpacked_limit')).toBe(1);
+  });
+
+  test('that is given up keeps no record back that was read before', async () => {
+    for (const fault of ['missing', 'cut', 'encrypted'] as const) {
+      await using site = await openSite();
+      await site.pull();
+      expect(site.bodies, fault).toEqual(['one', 'two', 'other']);
+      site.write(ERRORS, 'more');
+      site.simulator.setFaults({ archives: { [ERRORS_ID]: fault } });
+      await site.pulls(14);
+      expect(site.bodies, fault).toContain('end');
+      expect(site.bodies.filter(body => body === 'end').length, fault).toBeLessThanOrEqual(2);
+      expect(site.gaps, fault).toHaveLength(1);
+      await site.restart();
+      await site.pulls(3);
+      expect(new Set(site.bodies)).toEqual(new Set(['one', 'two', 'end', 'other']));
+    }
   });
 });
 

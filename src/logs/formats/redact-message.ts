@@ -3,7 +3,7 @@
 // same text, with `?` for what came out of a statement or a row; the server's own words and numbers stay. Each
 // step is linear in the text.
 
-import { PLACEHOLDER, redactSql, redactSqlFrom, type SqlContext } from './redact.ts';
+import { PLACEHOLDER, redactCutSql, redactSqlFrom, type SqlContext } from './redact.ts';
 
 /** The message without the literals of the statements and rows in it. */
 export function redactMessage(text: string): string {
@@ -18,7 +18,7 @@ export function redactMessage(text: string): string {
   if (place === null) return redactStatements(redacted);
   const { start, end } = place;
   const before = redactStatements(redacted.slice(0, start));
-  return before + redactSql(redacted.slice(start, end)) + redactStatements(redacted.slice(end));
+  return before + redactCutSql(redacted.slice(start, end)) + redactStatements(redacted.slice(end));
 }
 
 /** A column of a locked record: `3: len 1; hex 62; asc b;;`, whose text may hold anything but a newline. */
@@ -87,7 +87,7 @@ function redactStatements(text: string): string {
     if (match === null) break;
     const start = match.index + (match[1]?.length ?? 0);
     const end = statementEnd(text, start);
-    redacted += text.slice(copiedLength, start) + redactSql(text.slice(start, end));
+    redacted += text.slice(copiedLength, start) + redactCutSql(text.slice(start, end));
     copiedLength = end;
     STATEMENT.lastIndex = end;
   }

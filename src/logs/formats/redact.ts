@@ -50,8 +50,6 @@ const LIST_OPENED = 1;
 const BEHIND_ITEM = 2;
 const BEHIND_COMMA = 3;
 
-const ANY_QUOTE = /['"]/;
-
 class SqlReader {
   readonly #sql: string;
   #out = '';
@@ -64,16 +62,17 @@ class SqlReader {
   #outBeforeDoubt: string | null = null;
   /** The output up to the first comment with the beginning of another in it; null as long as there is none. */
   #outBeforeNested: string | null = null;
+  /** Whether a backslash escapes: a setting of the session. */
+  readonly #escapes: boolean;
   /** A string held a quote behind a backslash: there the two readings part. */
   #hasEscapedQuote = false;
-  /** After that a comment or name held a quote, so that the count of quotes no longer tells the right reading. */
-  #hidesQuote = false;
   /** Inside of a comment that the engine executes, the end of a comment may stand. */
   #isExecuted = false;
   #list = NO_LIST;
 
-  constructor(sql: string) {
+  constructor(sql: string, escapes = true) {
     this.#sql = sql;
+    this.#escapes = escapes;
   }
 
   read(start: SqlContext, isCut: boolean): RedactedSql {
@@ -81,8 +80,7 @@ class SqlReader {
     let at = this.#resume(start);
     while (at < length) at = this.#token(at);
     const isDoubtful = this.#outBeforeDoubt !== null;
-    const isUnproven = isCut || this.#isMisread || this.#hidesQuote || this.#end !== 'code';
-    if (isUnproven && this.#outBeforeDoubt !== null) {
+    if (this.#outBeforeDoubt !== null && (isCut || !this.#isPlausible() || this.#hasOther(start))) {
       this.#out = this.#outBeforeDoubt + PLACEHOLDER;
       this.#copiedLength = length;
     }
@@ -90,6 +88,19 @@ class SqlReader {
     const text = isSame ? this.#sql : this.#out + this.#sql.slice(this.#copiedLength);
     const isTouched = this.#isTouched;
     return { text, end: this.#end, isMisread: this.#isMisread, isDoubtful, isTouched };
+  }
+
+  /** Whether it can be a whole statement. */
+  #isPlausible(): boolean {
+    return this.#end === 'code' && !this.#isMisread;
+  }
+
+  /** Whether the text can as well be a whole statement of a session in which a backslash does not escape. */
+  #hasOther(start: SqlContext): boolean {
+    if (!this.#hasEscapedQuote) return false;
+    const other = new SqlReader(this.#sql, false);
+    other.read(start, false);
+    return other.#isPlausible();
   }
 
   /** Reads on from where the text begins; returns where code begins. */
@@ -150,7 +161,7 @@ class SqlReader {
         this.#end = quote;
         return this.#literal(start, sql.length);
       }
-      if (isEscaped(sql, textAt, close)) {
+      if (this.#escapes && isEscaped(sql, textAt, close)) {
         this.#hasEscapedQuote = true;
         this.#doubt(start);
         at = close + 1;
@@ -226,20 +237,11 @@ class SqlReader {
     this.#doubt(at);
   }
 
-  /** Notes what stands in a comment or name. */
-  #hide(start: number, end: number): void {
-    if (!this.#hasEscapedQuote || this.#hidesQuote) return;
-    this.#hidesQuote = ANY_QUOTE.test(this.#sql.slice(start, end));
-  }
-
   /** A name that is never closed is none: what follows it is read as code. */
   #quotedName(textAt: number): number {
     this.#list = NO_LIST;
     const close = this.#sql.indexOf('`', textAt);
-    if (close >= 0) {
-      this.#hide(textAt, close);
-      return close + 1;
-    }
+    if (close >= 0) return close + 1;
     this.#end = '`';
     return textAt;
   }
@@ -247,7 +249,6 @@ class SqlReader {
   #lineComment(at: number, mark: string): number {
     const newline = this.#sql.indexOf('\n', at);
     const end = newline < 0 ? this.#sql.length : newline;
-    this.#hide(at, end);
     return this.#replace(at, end, mark + PLACEHOLDER);
   }
 
@@ -264,7 +265,6 @@ class SqlReader {
     const close = this.#sql.indexOf('*/', textAt);
     if (close < 0) this.#end = '/*';
     const end = close < 0 ? this.#sql.length : close + 2;
-    this.#hide(textAt, end);
     if (this.#outBeforeNested === null) {
       const nestedAt = this.#sql.indexOf('/*', textAt);
       if (nestedAt >= 0 && nestedAt < end) this.#outBeforeNested = this.#outBefore(start);

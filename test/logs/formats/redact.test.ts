@@ -95,6 +95,11 @@ describe('redactSql', () => {
     );
   });
 
+  test('takes out all from a string on that ends elsewhere in another statement as good', () => {
+    check(String.raw`select 'C:\' -- ' SEKRET`, 'select ?');
+    check(String.raw`select a, "C:\" /* " SEKRET */`, 'select a, ?');
+  });
+
   test('takes out all from where it cannot be SQL', () => {
     check('select /* a /* b */ SEKRET */ 1', 'select ?');
     check(String.raw`select 'it\'s' /* a /* b */ SEKRET */ 1`, 'select ?');
@@ -238,9 +243,10 @@ describe('any statement', () => {
   });
 
   test('keeps its names, in their order', () => {
-    // A name that holds a quote is taken out with what follows, where an escaped quote makes the reading uncertain.
+    // What hides a quote from one of two readings makes both possible, and then the names are taken out as well.
     const plainName = name.filter(word => word !== "`it's`");
-    const names = fc.array(fc.tuple(plainName, literal), { maxLength: 10 });
+    const plainLiteral = literal.filter(value => !/[#/`-]/.test(value));
+    const names = fc.array(fc.tuple(plainName, plainLiteral), { maxLength: 10 });
     fc.assert(
       fc.property(names, pairs => {
         const sql = pairs.map(([word, value]) => `${word} = ${value}`).join(' , ');

@@ -1,0 +1,144 @@
+// No token of a literal survives, wherever a text is cut off: at its beginning, at its end, in its middle; in the slow
+// query log, in the audit log, and in lines that do not parse. The literals of a statement are made of marked words
+// and numbers, in every way that a session's settings allow. FUZZ_INPUTS says how many statements, FUZZ_SEED which.
+
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { MARK, type ParsedRecord } from '../../src/logs/record.ts';
+import { readLog } from '../support/log-reading.ts';
+
+const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 2000);
+const SEED = process.env['FUZZ_SEED'];
+const PARAMETERS =
+  SEED === undefined ? { numRuns: INPUTS } : { numRuns: INPUTS, seed: Number(SEED) };
+
+/** Neither stands in a name, a header or a return code. */
+const TOKEN = /Z|907/;
+const WORD = 'ZZ';
+const NUMBER = '907907';
+
+const character = fc.constantFrom(
+  ...[' ', "'", '"', '\\', '\n', ';', '`', '-', '#', '/', '*', ',', '(', ')', 'é', '😀', '='],
+  ...['/*', '*/', '-- ', "''", '\\n', ';\n', "', '", '", "', '` `', 'Z', 'Z', 'Z'],
+);
+const text = fc.array(character, { maxLength: 8 }).map(parts => parts.join(''));
+const value = fc.tuple(text, text).map(([before, behind]) => before + WORD + behind);
+
+const NUMBERS = [
+  NUMBER,
+  `-${NUMBER}`,
+  `${NUMBER}.907`,
+  `0x${NUMBER}`,
+  `${NUMBER}e907`,
+  `.${NUMBER}`,
+];
+const number = fc.constantFrom(...NUMBERS, `x'${NUMBER}'`, `b'${NUMBER}'`, `N'${NUMBER}'`);
+/** As a session writes strings in which a backslash escapes. */
+const escaping = fc
+  .tuple(value, fc.constantFrom("'", '"'), fc.boolean())
+  .map(([string, quote, doubles]) => {
+    const backslashes = string.replaceAll('\\', '\\\\');
+    const inner = doubles ? quote + quote : `\\${quote}`;
+    return quote + backslashes.replaceAll(quote, inner) + quote;
+  });
+/** And in one where it does not. */
+const doubling = fc
+  .tuple(value, fc.constantFrom("'", '"'))
+  .map(([string, quote]) => quote + string.replaceAll(quote, quote + quote) + quote);
+const comment = fc.oneof(
+  value.map(string => `/* ${string.replaceAll('*', '').replace('!', '')} */`),
+  value.map(string => `-- ${string.replaceAll('\n', '')}\n`),
+  value.map(string => `# ${string.replaceAll('\n', '')}\n`),
+);
+const NAMES = [
+  't1',
+  'c_2',
+  '`a 3`',
+  "`it's`",
+  '2024_orders',
+  'größe',
+  'select',
+  'IN',
+  'from',
+  '@a',
+];
+const OPERATORS = [',', '(', ')', '=', ' and ', '<', '+', ' - ', '\n', '.', ';', ';\n'];
+
+function statementOf(string: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const code = fc.constantFrom(...NAMES, ...OPERATORS);
+  const parts = fc.array(fc.oneof(code, code, string, string, number, comment), { maxLength: 16 });
+  // Tokens stand apart by blanks, as no two literals touch in SQL.
+  return parts.map(tokens => `select ${tokens.join(' ')}`);
+}
+const statement = fc.oneof(statementOf(escaping), statementOf(doubling));
+const places = fc.tuple(fc.nat(), fc.nat());
+
+const HEADER = [
+  '# User@Host: app[app] @ web-1 [10.0.0.9]',
+  '# Thread_id: 75  Schema: shop  QC_hit: No',
+  '# Query_time: 2.000215  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: 90210',
+  'SET timestamp=1772615525;',
+].join('\n');
+const HEADER_LINES = HEADER.split('\n').length;
+const AUDIT = '20260304 09:12:07,db-0,app,10.0.0.9,75,311,QUERY,shop,';
+
+function expectNone(records: readonly ParsedRecord[]): void {
+  const sent = records.map(({ body, attributes }) => JSON.stringify([body, attributes]));
+  expect(sent.join('\n')).not.toMatch(TOKEN);
+}
+
+/** Escaped as the server does it. */
+function escaped(sql: string): string {
+  return `'${sql.replace(/[\\']/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`)}'`;
+}
+
+test(`of ${INPUTS} statements of the slow query log, whole and cut`, () => {
+  fc.assert(
+    fc.property(statement, places, (sql, [first, second]) => {
+      const [from, to] = orderedPlaces(sql, first, second);
+      const whole = `${HEADER}\n${sql};`;
+      expectNone(readLog('slow-query-log', `${whole}\n${HEADER}\nselect 1;`));
+      expectNone(readLog('slow-query-log', whole));
+      // The end is missing: the file ends there, the record is over its limit, or a line is.
+      expectNone(readLog('slow-query-log', `${HEADER}\n${sql.slice(0, to)}`));
+      const recordBytesMax = Buffer.byteLength(`${HEADER}\n${sql.slice(0, to)}`);
+      expectNone(readLog('slow-query-log', `${whole}\n${HEADER}\nselect 1;`, { recordBytesMax }));
+      // The middle is missing: what the splitter makes of a line over its limit.
+      const lineEnd = sql.indexOf('\n', to);
+      const cut = `${HEADER}\n${sql.slice(0, to)}${lineEnd < 0 ? '' : sql.slice(lineEnd)};\n${HEADER}\nselect 1;`;
+      const cutLine = HEADER_LINES + sql.slice(0, to).split('\n').length - 1;
+      const line = (at: number) => (at === cutLine ? { marks: MARK.lineCut } : {});
+      expectNone(readLog('slow-query-log', cut, { line }));
+      // The beginning is missing: the file begins there, or the rest was flushed.
+      expectNone(readLog('slow-query-log', `${sql.slice(from, to)}`));
+      expectNone(readLog('slow-query-log', `${sql.slice(from)};\n${HEADER}\nselect 1;`));
+      const lines = sql.split('\n').length;
+      const flushedAt = [HEADER_LINES + (first % lines), HEADER_LINES + (second % lines)];
+      expectNone(readLog('slow-query-log', `${whole}\n${HEADER}\nselect 1;`, { flushedAt }));
+    }),
+    PARAMETERS,
+  );
+});
+
+test(`of ${INPUTS} statements of the audit log, whole and cut, escaped and not`, () => {
+  fc.assert(
+    fc.property(statement, places, (sql, [first, second]) => {
+      const unescaped = `${AUDIT}${escaped(sql).replaceAll("\\'", "'")},0`;
+      // The server's own limit takes the end off a statement, and closes its quote.
+      const short = `${AUDIT}${escaped(sql.slice(0, first % (sql.length + 1)))},0`;
+      for (const line of [`${AUDIT}${escaped(sql)},0`, short, unescaped]) {
+        const [from, to] = orderedPlaces(line, first, second);
+        expectNone(readLog('audit-log', line));
+        expectNone(readLog('audit-log', line.slice(0, to)));
+        expectNone(readLog('audit-log', line.slice(from)));
+        expectNone(readLog('audit-log', line.slice(from, to)));
+      }
+    }),
+    PARAMETERS,
+  );
+});
+
+function orderedPlaces(sql: string, first: number, second: number): readonly [number, number] {
+  const [one, other] = [first % (sql.length + 1), second % (sql.length + 1)];
+  return one < other ? [one, other] : [other, one];
+}
