@@ -1,5 +1,5 @@
 // What can be wrong with an archive. It is thrown between the unpacking and the one place that reads archives
-// (pull-archive.ts), which makes a value of it.
+// (archive-reading.ts), which makes a value of it.
 
 /** `_limit`: it is larger than a limit of the configuration. */
 export type ArchiveFault =

@@ -131,6 +131,25 @@ for (const type of TYPES) {
   });
 }
 
+test('the hour that comes twice goes by the order of the lines, in every log, also from what was saved', () => {
+  const lines: Readonly<Record<string, (time: string) => string>> = {
+    'error-log': time => `2026-10-25 ${time} 0 [Note] ready`,
+    'proxy-log': time => `2026-10-25 ${time}   notice : [monitor] (Mon); up`,
+    'audit-log': time => `20261025 ${time},db-0,app,h,75,0,CONNECT,,,0`,
+    'slow-query-log': time =>
+      `# Time: 261025 ${time}\n# User@Host: a[a] @ h []\n# Thread_id: 1\nselect 1;`,
+  };
+  for (const [type, line] of Object.entries(lines)) {
+    const text = ['02:00:01', '02:59:59', '02:00:01', '02:59:59', '03:00:00'].map(line).join('\n');
+    const resumedAt = text.split('\n').map((_, number) => number);
+    for (const options of [{}, { resumedAt }]) {
+      const records = readLog(type, text, { timezone: 'Europe/Berlin', ...options });
+      const times = records.map(({ timeMs }) => new Date(timeMs).toISOString().slice(11, 19));
+      expect(times, type).toEqual(['00:00:01', '00:59:59', '01:00:01', '01:59:59', '02:00:00']);
+    }
+  }
+});
+
 test('a reader that is as new saves nothing', () => {
   for (const type of TYPES) expect(createLineReader({ ...TEST_OPTIONS, type }).save()).toBe('');
 });
