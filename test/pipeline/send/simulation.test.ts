@@ -1,0 +1,102 @@
+// The sender in simulation: what hostile scripts of answers must not do to the order, and how soon all goes on. The
+// same runs with many more scripts in test/fuzz/sender.test.ts.
+
+import { expect, test } from 'vitest';
+import {
+  arbitraryOutage,
+  arbitraryScript,
+  fileBench,
+  memoryBench,
+  runScripts,
+} from '../../support/sender-scripts.ts';
+import { runScript, type Mood, type Script } from '../../support/sender-simulation.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const ONE_PAGE = { afterMs: 0, services: [{ series: 3, lagMs: 0 }], isDouble: false };
+
+function script(changes: Partial<Script>): Script {
+  return {
+    pages: [ONE_PAGE],
+    answers: [],
+    phases: [],
+    poison: [],
+    events: [],
+    concurrency: 1,
+    seed: 1,
+    ...changes,
+  };
+}
+
+/** `count` pages of three series, one every `afterMs`. */
+function pages(count: number, afterMs: number): Script['pages'] {
+  return Array.from({ length: count }, (_, i) => ({ ...ONE_PAGE, afterMs: i === 0 ? 0 : afterMs }));
+}
+
+const once = (answer: Mood['answer']): Mood => ({ answer, isForEmpty: false });
+
+test('a back end that restarts with 503 and then 500 gets the pages in order', async () => {
+  const answers = [503, 503, 503, 500, 500].map(once);
+  const { wrong, aside } = await runScript(script({ pages: pages(2, 500), answers }), memoryBench());
+  expect(wrong).toEqual([]);
+  expect(aside).toBe(0);
+});
+
+test('nothing passes in a flush', async () => {
+  const answers = [500, 500, 500].map(once);
+  const events = [{ atMs: 800, kind: 'stop', lengthMs: 5000 } as const];
+  const { wrong, aside } = await runScript(
+    script({ pages: pages(2, 500), answers, events }),
+    memoryBench(),
+  );
+  expect(wrong).toEqual([]);
+  expect(aside).toBe(0);
+});
+
+test('a gRPC back end that resets and then runs out of resources gets the pages in order', async () => {
+  const answers = ['drop', { grpc: 14 }, { grpc: 8 }, { grpc: 8 }].map(answer =>
+    once(answer as Mood['answer']),
+  );
+  const { wrong, aside } = await runScript(script({ pages: pages(2, 500), answers }), memoryBench());
+  expect(wrong).toEqual([]);
+  expect(aside).toBe(0);
+});
+
+test.each([500, 404])('a single %i costs seconds', async status => {
+  const { wrong, drainedMs } = await runScript(script({ answers: [once(status)] }), memoryBench());
+  expect(wrong).toEqual([]);
+  expect(drainedMs).toBeLessThan(2000);
+});
+
+test.each([0.3, 0.5])('a backlog goes out in minutes while the share of 500 is %d', async share => {
+  const phases = [{ lengthMs: 24 * 3_600_000, mood: once(500), share }];
+  const { wrong, log } = await runScript(
+    script({ pages: pages(100, 10), phases, seed: 7 }),
+    memoryBench(),
+  );
+  expect(wrong).toEqual([]);
+  const seconds = Number(/^[\d.]+/.exec(log.filter(line => !line.includes('(empty)')).at(-1) ?? '')?.[0]);
+  console.log(`a backlog of 100 pages with ${share} of 500 took ${seconds} s`);
+  expect(seconds).toBeLessThan(15 * 60);
+});
+
+test('after an outage below a minute the first row is sent within two seconds', async () => {
+  const total = await runScripts(arbitraryOutage, { numRuns: 50 }, ({ wrong, resumedMs }) => [
+    ...wrong,
+    ...resumedMs.filter(ms => ms > 2000).map(ms => `the first row came after ${ms} ms`),
+  ]);
+  console.log(`outages: ${JSON.stringify(total)}`);
+});
+
+test('whatever is answered, nothing is lost and nothing is passed without cause', async () => {
+  const total = await runScripts(arbitraryScript, { numRuns: 200 });
+  console.log(`scripts: ${JSON.stringify(total)}`);
+});
+
+test('the same from a file that is opened again after a restart', async () => {
+  const directory = temporaryDirectory();
+  let runs = 0;
+  const total = await runScripts(arbitraryScript, { numRuns: 20 }, undefined, () =>
+    fileBench(`${directory}/${String(runs++)}`),
+  );
+  console.log(`scripts with a file: ${JSON.stringify(total)}`);
+});

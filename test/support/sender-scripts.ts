@@ -1,0 +1,180 @@
+// Random scripts for the simulation of the sender, and the benches that they run on: a queue in memory, or a file that
+// is opened again after each restart.
+
+import * as fc from 'fast-check';
+import { Counters } from '../../src/lib/counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { MemoryQueue } from '../../src/pipeline/queue/memory-queue.ts';
+import type { Queue, QueueOptions } from '../../src/pipeline/queue/queue.ts';
+import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
+import { FakeClock } from './fake-clock.ts';
+import { runScript, type Bench, type Mood, type Outcome, type Script } from './sender-simulation.ts';
+
+const LOG_LINES = 60;
+const DAY_MS = 24 * 3_600_000;
+
+function moodOf(answer: Mood['answer'], isForEmpty = true): Mood {
+  return { answer, isForEmpty };
+}
+
+const retried = fc.constantFrom<Mood['answer']>(502, 503, 504, 'drop', 'hang', { grpc: 14 }, { grpc: 1 });
+const held = fc.constantFrom<Mood['answer']>(500, 500, 404, 401, 408, { grpc: 8 }, { grpc: 13 });
+const lossy = fc.constantFrom<Mood['answer']>('lose', 'partial', 413);
+const mood: fc.Arbitrary<Mood> = fc.oneof(
+  { weight: 4, arbitrary: fc.tuple(retried, fc.boolean()).map(([answer, all]) => moodOf(answer, all)) },
+  { weight: 4, arbitrary: fc.tuple(held, fc.boolean()).map(([answer, all]) => moodOf(answer, all)) },
+  { weight: 1, arbitrary: lossy.map(answer => moodOf(answer, false)) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(fc.constantFrom(429, 503), fc.integer({ min: 0, max: 90 }), fc.boolean())
+      .map(([answer, retryAfterSeconds, isForEmpty]) => ({ answer, retryAfterSeconds, isForEmpty })),
+  },
+);
+
+const page = fc.record({
+  afterMs: fc.constantFrom(10, 1000, 15_000, 60_000),
+  services: fc.array(
+    fc.record({ series: fc.integer({ min: 1, max: 4 }), lagMs: fc.constantFrom(0, 0, 3001, 45_004) }),
+    { minLength: 1, maxLength: 3 },
+  ),
+  isDouble: fc.integer({ min: 0, max: 7 }).map(n => n === 0),
+});
+
+const phase = fc.record({
+  lengthMs: fc.constantFrom(2000, 20_000, 58_000, 90_000, 600_000),
+  mood,
+  share: fc.constantFrom(1, 1, 0.5, 0.3),
+});
+
+/** The same answer several times, as a back end gives that starts. */
+const answers = fc
+  .array(fc.tuple(fc.option(mood, { freq: 3 }), fc.integer({ min: 1, max: 9 })), { maxLength: 5 })
+  .map(runs => runs.flatMap(([one, count]) => Array<Mood | null>(count).fill(one)));
+
+const poison = fc.record({
+  service: fc.integer({ min: 0, max: 2 }),
+  series: fc.integer({ min: 0, max: 3 }),
+  from: fc.integer({ min: 0, max: 6 }),
+  to: fc.integer({ min: 1, max: 9 }),
+  status: fc.constantFrom(500, 500, 400),
+});
+
+const event = fc.record({
+  atMs: fc.integer({ min: 0, max: 600_000 }),
+  kind: fc.constantFrom('flush', 'stop', 'kill'),
+  lengthMs: fc.constantFrom(1000, 5000, 20_000),
+});
+
+/** Anything that may come to a sender. */
+export const arbitraryScript: fc.Arbitrary<Script> = fc.record({
+  pages: fc.array(page, { minLength: 1, maxLength: 8 }),
+  answers,
+  phases: fc.array(phase, { maxLength: 4 }),
+  poison: fc.oneof(
+    { weight: 3, arbitrary: fc.constant([]) },
+    { weight: 1, arbitrary: fc.array(poison, { minLength: 1, maxLength: 2 }) },
+  ),
+  events: fc.oneof(
+    { weight: 2, arbitrary: fc.constant([]) },
+    { weight: 1, arbitrary: fc.array(event, { minLength: 1, maxLength: 3 }) },
+  ),
+  concurrency: fc.constantFrom(1, 1, 1, 1, 1, 1, 1, 3),
+  seed: fc.integer(),
+});
+
+/** One outage below a minute in which nothing is answered but that it is one, and a page before it ends. */
+export const arbitraryOutage: fc.Arbitrary<Script> = fc
+  .record({
+    answer: fc.constantFrom<Mood['answer']>(502, 503, 504, 'drop', { grpc: 14 }),
+    lengthMs: fc.integer({ min: 1000, max: 59_000 }),
+    pages: fc.array(page, { minLength: 1, maxLength: 6 }),
+    seed: fc.integer(),
+  })
+  .map(({ answer, lengthMs, pages, seed }) => ({
+    pages: pages.map((one, i) => (i === 0 ? { ...one, afterMs: 0 } : one)),
+    answers: [],
+    phases: [{ lengthMs, mood: moodOf(answer), share: 1 }],
+    poison: [],
+    events: [],
+    concurrency: 1,
+    seed,
+  }));
+
+function optionsOf(clock: FakeClock, counters: Counters): QueueOptions {
+  return {
+    config: {
+      directory: null,
+      metrics: { maxBytes: 100_000_000, maxAgeMs: DAY_MS },
+      logs: { maxBytes: 1_000_000 },
+    },
+    maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
+    compression: { metrics: 'none', logs: 'none' },
+    clock,
+    counters,
+    logger: silentLogger,
+  };
+}
+
+/** Where a restart finds the queue as it was: it is the same one. */
+export function memoryBench(): Bench {
+  const clock = new FakeClock();
+  const counters = new Counters();
+  const queue = new MemoryQueue(optionsOf(clock, counters));
+  return { clock, counters, open: () => Promise.resolve(queue) };
+}
+
+/** Where a restart opens the file anew. */
+export function fileBench(directory: string): Bench {
+  const clock = new FakeClock();
+  const counters = new Counters();
+  let queue: Queue | null = null;
+  const open = async (): Promise<Queue> => {
+    await queue?.close();
+    queue = SqliteQueue.open(optionsOf(clock, counters), directory);
+    return queue;
+  };
+  return { clock, counters, open };
+}
+
+export interface Total {
+  scripts: number;
+  requests: number;
+  probes: number;
+  taken: number;
+  aside: number;
+  passedInVain: number;
+  slowestMs: number;
+  slowestResumeMs: number;
+}
+
+/** Runs so many scripts, and fails with the smallest one in which something was wrong. */
+export async function runScripts(
+  arbitrary: fc.Arbitrary<Script>,
+  parameters: { readonly numRuns: number; readonly seed?: number },
+  check: (outcome: Outcome, script: Script) => readonly string[] = ({ wrong }) => wrong,
+  bench: () => Bench = memoryBench,
+): Promise<Total> {
+  const total: Total = {
+    scripts: 0,
+    requests: 0,
+    probes: 0,
+    taken: 0,
+    aside: 0,
+    passedInVain: 0,
+    slowestMs: 0,
+    slowestResumeMs: 0,
+  };
+  const property = fc.asyncProperty(arbitrary, async script => {
+    const outcome = await runScript(script, bench());
+    const wrong = check(outcome, script);
+    if (wrong.length > 0) throw new Error([...wrong, ...outcome.log.slice(0, LOG_LINES)].join('\n'));
+    total.scripts++;
+    for (const key of ['requests', 'probes', 'taken', 'aside', 'passedInVain'] as const)
+      total[key] += outcome[key];
+    total.slowestMs = Math.max(total.slowestMs, outcome.drainedMs);
+    total.slowestResumeMs = Math.max(total.slowestResumeMs, ...outcome.resumedMs);
+  });
+  await fc.assert(property, { ...parameters, interruptAfterTimeLimit: 600_000 });
+  return total;
+}

@@ -1,0 +1,643 @@
+// The sender against a back end that is strict about order, on a clock of its own. In: a script of pages, of answers and
+// of what happens to our program. Out: what went wrong, in words; [] when nothing did. The Sender, its classification and
+// the queue are the real ones; only the network and the clock are not.
+//
+// The back end is as strict as any is: it refuses a whole request (400) in which one point is older than what it has of
+// that series, and it knows series that it refuses for good. What it must never see is a point that passes an older one
+// of its series which it has not refused: `Judge` says so at the moment in which it happens.
+
+import type { Counters } from '../../src/lib/counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import type { Batch } from '../../src/model.ts';
+import { WireReader } from '../../src/pipeline/encode/wire-reader.ts';
+import { WIRE } from '../../src/pipeline/encode/wire.ts';
+import type { Queue, SetAside } from '../../src/pipeline/queue/queue.ts';
+import { classifyAnswer } from '../../src/pipeline/send/classify.ts';
+import { classifyGrpcAnswer } from '../../src/pipeline/send/grpc-status.ts';
+import { noAnswer } from '../../src/pipeline/send/no-answer.ts';
+import { SendMeter } from '../../src/pipeline/send/send-meter.ts';
+import { Sender } from '../../src/pipeline/send/sender.ts';
+import type { SendRequest, SendResult, Transport } from '../../src/pipeline/send/transport.ts';
+import { oracleEncodeMetrics } from '../reference/oracle.ts';
+import type { FakeClock } from './fake-clock.ts';
+import { batchOf } from './otlp-requests.ts';
+
+/** How the back end is while it does not simply judge what it gets. */
+export interface Mood {
+  /** An HTTP status; or no answer at all, or a late one; or the data taken and the answer lost. */
+  readonly answer: number | 'drop' | 'hang' | 'lose' | 'partial' | { readonly grpc: number };
+  readonly retryAfterSeconds?: number;
+  /** It is the same to an empty request; else that is accepted. */
+  readonly isForEmpty: boolean;
+}
+
+export interface Phase {
+  readonly lengthMs: number;
+  readonly mood: Mood;
+  /** Which share of the requests meets the mood; the others are judged. */
+  readonly share: number;
+}
+
+export interface PageScript {
+  /** Since the page before. */
+  readonly afterMs: number;
+  /** Of each service: how many series, and how far their time lies behind the page's. */
+  readonly services: readonly { readonly series: number; readonly lagMs: number }[];
+  /** The first service has an older point of each of its series as well. */
+  readonly isDouble: boolean;
+}
+
+export interface Script {
+  readonly pages: readonly PageScript[];
+  /** For the first requests, one each; null judges. */
+  readonly answers: readonly (Mood | null)[];
+  /** One after the other from the first page on; then the back end is well. */
+  readonly phases: readonly Phase[];
+  /** Series `service/number` of the pages from `from` on until `to`, and the status that they are refused with. */
+  readonly poison: readonly {
+    readonly service: number;
+    readonly series: number;
+    readonly from: number;
+    readonly to: number;
+    readonly status: number;
+  }[];
+  readonly events: readonly {
+    readonly atMs: number;
+    readonly kind: 'flush' | 'stop' | 'kill';
+    readonly lengthMs: number;
+  }[];
+  readonly concurrency: number;
+  readonly seed: number;
+}
+
+/** One point as the back end knows it. */
+interface Point {
+  readonly key: string;
+  readonly series: string;
+  readonly timeMs: number;
+}
+
+/** What is known of a point from its page on. */
+interface Fate {
+  readonly point: Point;
+  readonly poison: number | null;
+  state: 'waiting' | 'taken' | 'aside';
+  takenCount: number;
+  /** How often it was taken while the answer did not reach us. */
+  lostCount: number;
+  /** Its content was refused, in a request of however many points; or it was passed as J3 allows. */
+  isRefused: boolean;
+  /** Since when every answer to it was a refusal that says neither "later" nor "never". */
+  heldSinceMs: number | null;
+  /** Of the last request that held it: its place among all, and whether it was refused so, and by itself. */
+  last: { readonly place: number; readonly isHeld: boolean; readonly points: number } | null;
+}
+
+export interface Outcome {
+  readonly wrong: readonly string[];
+  /** Points that were passed by a later one as J3 allows, and were lost for it although the back end likes them. */
+  readonly passedInVain: number;
+  readonly requests: number;
+  readonly probes: number;
+  /** From the end of the script until the queue was empty. */
+  readonly drainedMs: number;
+  readonly taken: number;
+  readonly aside: number;
+  /** From the end of each phase to the next request with content, where something waited. */
+  readonly resumedMs: readonly number[];
+  readonly log: readonly string[];
+}
+
+const LATENCY_MS = 20;
+const TIMEOUT_MS = 10_000;
+const SETTLE_MS = 4 * 3_600_000;
+const MINUTE_MS = 60_000;
+/** The service of the pages that come after the script. */
+const LATER = 9;
+/** How much older the second points of a page are. */
+const DOUBLE_MS = 502;
+const HELD_STATUSES = new Set([408, 500, 501, 505, 507]);
+const HELD_CODES = new Set([2, 6, 8, 9, 13]);
+const CONTENT_STATUSES = new Set([400, 413, 422]);
+
+/** Numbers from 0 up to 1 that a seed decides. */
+export function randomOf(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Knows every point that was made, and judges each request that the back end takes or refuses. */
+class Judge {
+  readonly fates = new Map<string, Fate>();
+  readonly wrong: string[] = [];
+  passedInVain = 0;
+  requestCount = 0;
+  isFlushing = false;
+  readonly #isOrdered: boolean;
+  readonly #newest = new Map<string, number>();
+  readonly #bySeries = new Map<string, Fate[]>();
+  #lastPassMs = -Infinity;
+
+  constructor(isOrdered: boolean) {
+    this.#isOrdered = isOrdered;
+  }
+
+  made(point: Point, poison: number | null): void {
+    const fate: Fate = {
+      point,
+      poison,
+      state: 'waiting',
+      takenCount: 0,
+      lostCount: 0,
+      isRefused: false,
+      heldSinceMs: null,
+      last: null,
+    };
+    this.fates.set(point.key, fate);
+    const known = this.#bySeries.get(point.series) ?? [];
+    known.push(fate);
+    this.#bySeries.set(point.series, known);
+  }
+
+  /** Of the newest point of a series. */
+  madeLastMs(series: string): number {
+    return this.#bySeries.get(series)?.at(-1)?.point.timeMs ?? 0;
+  }
+
+  /** What a back end in its right mind answers. */
+  judge(points: readonly Point[]): { readonly status: number; readonly words: string } {
+    for (const { key } of points) {
+      const poison = this.fates.get(key)?.poison ?? null;
+      if (poison !== null) return { status: poison, words: 'a bad point' };
+    }
+    const isOld = points.some(({ series, timeMs }) => timeMs < this.#newestOf(series));
+    return isOld ? { status: 400, words: 'out of order sample' } : { status: 200, words: '' };
+  }
+
+  /** The back end has stored these points. */
+  take(points: readonly Point[], nowMs: number): void {
+    for (const point of points) this.#passes(point, points, nowMs);
+    for (const { key, series, timeMs } of points) {
+      const fate = this.fates.get(key);
+      if (fate === undefined) continue;
+      if (fate.state === 'aside') this.wrong.push(`${key} was set aside and is sent again`);
+      fate.state = 'taken';
+      fate.takenCount++;
+      fate.heldSinceMs = null;
+      this.#newest.set(series, Math.max(this.#newestOf(series), timeMs));
+    }
+    for (const { key } of points) {
+      const { takenCount, lostCount } = this.fates.get(key) ?? { takenCount: 0, lostCount: 0 };
+      if (takenCount > lostCount + 1) this.wrong.push(`${key} was taken again, unasked`);
+    }
+  }
+
+  /** The answer to a request that was taken did not reach us. */
+  lost(points: readonly Point[]): void {
+    for (const { key } of points) {
+      const fate = this.fates.get(key);
+      if (fate !== undefined) fate.lostCount++;
+    }
+  }
+
+  /** What was answered to a request with these points. */
+  answered(points: readonly Point[], kind: 'content' | 'held' | 'other', nowMs: number): void {
+    const place = ++this.requestCount;
+    for (const { key } of points) {
+      const fate = this.fates.get(key);
+      if (fate === undefined) continue;
+      if (kind === 'content') fate.isRefused = true;
+      if (kind === 'held') fate.heldSinceMs ??= nowMs;
+      else fate.heldSinceMs = null;
+      fate.last = { place, isHeld: kind === 'held', points: points.length };
+    }
+  }
+
+  setAside(points: readonly Point[]): void {
+    for (const { key } of points) {
+      const fate = this.fates.get(key);
+      if (fate === undefined) continue;
+      fate.state = 'aside';
+      if (fate.poison === null && !fate.isRefused)
+        this.wrong.push(`${key} was set aside, though the back end likes it`);
+    }
+  }
+
+  /** Whether a point that is being stored passes older ones of its series that the back end would have liked. */
+  #passes({ series, timeMs, key }: Point, request: readonly Point[], nowMs: number): void {
+    if (!this.#isOrdered) return;
+    for (const older of this.#bySeries.get(series) ?? []) {
+      if (older.state !== 'waiting' || older.point.timeMs >= timeMs || older.isRefused) continue;
+      if (request.some(point => point.key === older.point.key)) continue;
+      const why = this.#whyForbidden(older, nowMs);
+      if (why !== null) {
+        this.wrong.push(`${key} passed ${older.point.key}: ${why}`);
+      } else if (older.poison === null) this.passedInVain++;
+      older.isRefused = true;
+      this.#lastPassMs = nowMs;
+    }
+  }
+
+  /** J3: only what cannot be split is passed, once a minute, directly after its own refusal, never in a flush. */
+  #whyForbidden({ last, heldSinceMs }: Fate, nowMs: number): string | null {
+    if (this.isFlushing) return 'in a flush';
+    if (last === null) return 'it was never sent';
+    if (!last.isHeld || heldSinceMs === null) return 'its last answer was no such refusal';
+    if (nowMs - heldSinceMs < MINUTE_MS) return 'it was not refused for a minute';
+    if (last.points > 1) return 'it could have been split';
+    // Several may be refused one after the other before one is let past.
+    if (this.requestCount - last.place > 24) return 'it was not refused directly before';
+    return nowMs - this.#lastPassMs < MINUTE_MS && nowMs !== this.#lastPassMs
+      ? 'another one passed within a minute'
+      : null;
+  }
+
+  #newestOf(series: string): number {
+    return this.#newest.get(series) ?? -Infinity;
+  }
+}
+
+/** What runs a script: a queue that may be opened again after a kill, and the clock that it has. */
+export interface Bench {
+  readonly clock: FakeClock;
+  readonly counters: Counters;
+  open(): Promise<Queue>;
+}
+
+export async function runScript(script: Script, bench: Bench): Promise<Outcome> {
+  return await new Run(script, bench).run();
+}
+
+class Run implements Transport {
+  readonly #script: Script;
+  readonly #bench: Bench;
+  readonly #judge: Judge;
+  readonly #random: () => number;
+  readonly #pointsOf = new WeakMap<Buffer, readonly Point[]>();
+  readonly #log: string[] = [];
+  readonly #resumedMs: number[] = [];
+  readonly #startMs: number;
+  readonly #phaseEndsMs: readonly number[];
+  #answers: (Mood | null)[];
+  #queue!: Queue;
+  #sender!: Sender;
+  #probeCount = 0;
+  #lastEndMs = 0;
+  #isOpen = true;
+
+  constructor(script: Script, bench: Bench) {
+    this.#script = script;
+    this.#bench = bench;
+    this.#judge = new Judge(script.concurrency === 1);
+    this.#random = randomOf(script.seed);
+    this.#answers = [...script.answers];
+    this.#startMs = bench.clock.monotonicMs();
+    let endMs = 0;
+    this.#phaseEndsMs = script.phases.map(({ lengthMs }) => (endMs += lengthMs));
+  }
+
+  async run(): Promise<Outcome> {
+    const { clock } = this.#bench;
+    await this.#begin();
+    for (const { atMs, act } of this.#timeline()) {
+      await this.#until(() => this.#nowMs >= atMs, atMs - this.#nowMs);
+      await act();
+    }
+    const endMs = Math.max(this.#nowMs, this.#phaseEndsMs.at(-1) ?? 0);
+    await this.#until(() => this.#nowMs >= endMs, endMs - this.#nowMs);
+    const isDone = await this.#drain(endMs);
+    const drainedMs = this.#nowMs - endMs;
+    if (!isDone) this.#judge.wrong.push(`points still wait ${SETTLE_MS / MINUTE_MS} minutes later`);
+    this.#checkAccount();
+    await this.#pass(this.#sender.close());
+    this.#isOpen = false;
+    await this.#queue.close();
+    const fates = [...this.#judge.fates.values()];
+    const { wrong, passedInVain, requestCount } = this.#judge;
+    if (clock.sleeps().length > 0) wrong.push('somebody still sleeps after the end');
+    return {
+      wrong,
+      passedInVain,
+      requests: requestCount,
+      probes: this.#probeCount,
+      drainedMs,
+      taken: fates.filter(({ state }) => state === 'taken').length,
+      aside: fates.filter(({ state }) => state === 'aside').length,
+      resumedMs: this.#resumedMs,
+      log: this.#log,
+    };
+  }
+
+  async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
+    const { clock } = this.#bench;
+    const points = this.#read(request.body);
+    const isEmpty = points.length === 0;
+    if (isEmpty) this.#probeCount++;
+    else this.#noteResumed();
+    await clock.sleep(LATENCY_MS / 2, abort);
+    if (abort.aborted) return noAnswer('given up');
+    const mood = this.#moodNow(isEmpty);
+    const { result, kind, words } = await this.#answer(points, mood, abort);
+    if (!isEmpty) this.#judge.answered(points, kind, this.#nowMs);
+    const which = isEmpty ? '(empty)' : points.map(({ key }) => key).join(' ');
+    this.#log.push(`${(this.#nowMs / 1000).toFixed(2)} s  ${words}  ${which}`);
+    return result;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  get #nowMs(): number {
+    return this.#bench.clock.monotonicMs() - this.#startMs;
+  }
+
+  async #begin(): Promise<void> {
+    const { clock, counters } = this.#bench;
+    this.#queue = await this.#bench.open();
+    const settle = this.#queue.settle.bind(this.#queue);
+    this.#queue.settle = async (id, settlements, aside, rest) => {
+      if (this.#isOpen) this.#noteAside(aside);
+      await settle(id, settlements, aside, rest);
+    };
+    const meter = new SendMeter({
+      signal: 'metrics',
+      endpoint: 'http://b',
+      counters,
+      clock,
+      logger: silentLogger,
+    });
+    const { concurrency } = this.#script;
+    this.#sender = new Sender({
+      signal: 'metrics',
+      queue: this.#queue,
+      transport: this,
+      meter,
+      concurrency,
+      clock,
+      random: this.#random,
+    });
+    this.#sender.start();
+  }
+
+  /** Until all is settled. Pages go on coming: without other content nothing proves that one is poison. */
+  async #drain(startMs: number): Promise<boolean> {
+    const isEmpty = (): boolean => this.#queue.stats('metrics').rows === 0;
+    while (this.#nowMs - startMs < SETTLE_MS) {
+      if (await this.#until(isEmpty, MINUTE_MS)) return true;
+      const timeMs = this.#bench.clock.nowMs();
+      this.#make({ service: LATER, index: 0, timeMs }, Infinity);
+      const slice = { service: 'later', points: 1, bytes: requestOf(`s${LATER}`, [0], [timeMs]) };
+      await this.#commit(batchOf('metrics', [slice], timeMs));
+    }
+    return false;
+  }
+
+  async #commit(batch: Batch): Promise<void> {
+    await this.#queue.commit({ batches: [batch], state: [], reads: [] });
+  }
+
+  /** Pages, events and the ends of phases, in the order of their times. */
+  #timeline(): readonly { readonly atMs: number; readonly act: () => Promise<void> }[] {
+    let atMs = 0;
+    const pages = this.#script.pages.map((page, index) => {
+      atMs += page.afterMs;
+      return { atMs, act: () => this.#put(page, index) };
+    });
+    const events = this.#script.events.map(({ atMs, kind, lengthMs }) => ({
+      atMs,
+      act: () => this.#happen(kind, lengthMs),
+    }));
+    const ends = this.#phaseEndsMs.map(atMs => ({
+      atMs,
+      act: () => {
+        if (this.#queue.stats('metrics').rows > 0) this.#lastEndMs = this.#nowMs;
+        return Promise.resolve();
+      },
+    }));
+    return [...pages, ...events, ...ends].sort((a, b) => a.atMs - b.atMs);
+  }
+
+  async #put(page: PageScript, index: number): Promise<void> {
+    const { clock } = this.#bench;
+    const nowMs = clock.nowMs();
+    const slices = page.services.flatMap(({ series, lagMs }, service) => {
+      const isDouble = page.isDouble && service === 0;
+      const timesMs = [...(isDouble ? [nowMs - lagMs - DOUBLE_MS] : []), nowMs - lagMs];
+      // What is older than what was sent does not reach the queue.
+      const names = Array.from({ length: series }, (_, i) => i).filter(
+        i => (timesMs[0] ?? 0) > this.#judge.madeLastMs(`s${service}/m${i}`),
+      );
+      if (names.length === 0) return [];
+      for (const i of names)
+        for (const timeMs of timesMs) this.#make({ service, index: i, timeMs }, index);
+      const points = names.length * timesMs.length;
+      return { service: `s${service}`, points, bytes: requestOf(`s${service}`, names, timesMs) };
+    });
+    if (slices.length === 0) return;
+    await this.#commit(batchOf('metrics', slices, nowMs));
+  }
+
+  #make(at: { service: number; index: number; timeMs: number }, page: number): void {
+    const series = `s${at.service}/m${at.index}`;
+    const point = { key: `${series}@${at.timeMs - this.#bench.clock.wallOffsetMs}`, series, timeMs: at.timeMs };
+    const poison = this.#script.poison.find(
+      ({ service, series, from, to }) =>
+        service === at.service && series === at.index && page >= from && page < to,
+    );
+    this.#judge.made(point, poison?.status ?? null);
+  }
+
+  async #happen(kind: 'flush' | 'stop' | 'kill', lengthMs: number): Promise<void> {
+    this.#log.push(`${(this.#nowMs / 1000).toFixed(2)} s  ${kind}`);
+    if (kind !== 'kill') {
+      this.#judge.isFlushing = true;
+      await this.#pass(this.#sender.flush(lengthMs));
+      this.#judge.isFlushing = false;
+    }
+    if (kind === 'flush') return;
+    await this.#pass(this.#sender.close(kind === 'stop' ? 1000 : 0));
+    await this.#begin();
+  }
+
+  /** Moves the clock until a promise is settled. */
+  async #pass<T>(promise: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const done = promise.finally(() => (isSettled = true));
+    await this.#until(() => isSettled, SETTLE_MS);
+    return await done;
+  }
+
+  async #until(condition: () => boolean, atMostMs: number): Promise<boolean> {
+    const { clock } = this.#bench;
+    const endMs = clock.monotonicMs() + atMostMs;
+    for (;;) {
+      await new Promise(resolve => setImmediate(resolve));
+      if (condition()) return true;
+      const leftMs = endMs - clock.monotonicMs();
+      if (leftMs <= 0) return false;
+      await clock.advance(Math.min(clock.sleeps()[0] ?? leftMs, leftMs));
+    }
+  }
+
+  #read(body: Buffer): readonly Point[] {
+    let points = this.#pointsOf.get(body);
+    if (points === undefined) {
+      points = pointsIn(body, this.#bench.clock.wallOffsetMs);
+      this.#pointsOf.set(body, points);
+    }
+    return points;
+  }
+
+  #moodNow(isEmpty: boolean): Mood | null {
+    if (this.#answers.length > 0) {
+      const [mood = null] = this.#answers;
+      const isMet = mood === null || mood.isForEmpty || !isEmpty;
+      if (isMet) this.#answers.shift();
+      return isMet ? mood : null;
+    }
+    const phase = this.#script.phases[this.#phaseEndsMs.findIndex(endMs => this.#nowMs < endMs)];
+    if (phase === undefined || this.#random() >= phase.share) return null;
+    return phase.mood.isForEmpty || !isEmpty ? phase.mood : null;
+  }
+
+  async #answer(
+    points: readonly Point[],
+    mood: Mood | null,
+    abort: AbortSignal,
+  ): Promise<{ result: SendResult; kind: 'content' | 'held' | 'other'; words: string }> {
+    const { clock } = this.#bench;
+    const answer = mood?.answer ?? 200;
+    const nothing = (words: string) => ({ result: noAnswer(words), kind: 'other', words }) as const;
+    if (answer === 'hang') await clock.sleep(TIMEOUT_MS, abort);
+    if (answer === 'drop' || answer === 'hang') return nothing(answer);
+    if (typeof answer === 'object') {
+      const { grpc: code } = answer;
+      const ending = { code, details: 'later', statusDetails: null, body: Buffer.alloc(0) };
+      const result = classifyGrpcAnswer(ending, { signal: 'metrics', redact: text => text });
+      const kind = HELD_CODES.has(code) ? 'held' : code === 3 ? 'content' : 'other';
+      return { result, kind, words: `gRPC ${code}` };
+    }
+    const { status, words } =
+      typeof answer === 'number' && answer !== 200
+        ? { status: answer, words: 'by the script' }
+        : this.#judge.judge(points);
+    const isLost = answer === 'lose';
+    if (status === 200) this.#judge.take(points, this.#nowMs);
+    await clock.sleep(LATENCY_MS / 2, abort);
+    if (isLost || abort.aborted) {
+      if (status === 200) this.#judge.lost(points);
+      return nothing(status === 200 ? 'taken, the answer is lost' : 'the answer is lost');
+    }
+    const body = answer === 'partial' && points.length > 0 ? PARTIAL : Buffer.from(words);
+    const contentType = answer === 'partial' ? 'application/json' : 'text/plain';
+    const retryAfter = mood?.retryAfterSeconds?.toString();
+    const result = classifyAnswer(
+      { status, contentType, retryAfter, body },
+      { signal: 'metrics', requestFormat: 'json', nowMs: clock.nowMs(), redact: text => text },
+    );
+    const kind = CONTENT_STATUSES.has(status) ? 'content' : HELD_STATUSES.has(status) ? 'held' : 'other';
+    return { result, kind, words: `${status} ${words}` };
+  }
+
+  #noteResumed(): void {
+    if (this.#lastEndMs > 0) this.#resumedMs.push(this.#nowMs - this.#lastEndMs);
+    this.#lastEndMs = 0;
+  }
+
+  #noteAside(aside: readonly SetAside[]): void {
+    for (const { sample, points } of aside) {
+      const found = this.#read(sample);
+      if (found.length !== points)
+        this.#judge.wrong.push(`${points} points were set aside with a sample of ${found.length}`);
+      this.#judge.setAside(found);
+      this.#log.push(`${(this.#nowMs / 1000).toFixed(2)} s  aside  ${found.map(({ key }) => key).join(' ')}`);
+    }
+  }
+
+  /** Every point is taken or aside, as often as the account says. */
+  #checkAccount(): void {
+    const fates = [...this.#judge.fates.values()];
+    const total = this.#queue.account.total();
+    const of = (state: string): number => total.get(`point/${state}`) ?? 0;
+    const [accepted, rejected, aside] = [of('accepted'), of('rejected'), of('set_aside')];
+    const { points } = this.#queue.stats('metrics');
+    const check = (is: boolean, what: string): void => {
+      if (!is) this.#judge.wrong.push(what);
+    };
+    check(of('made') === fates.length, `made ${of('made')} of ${fates.length}`);
+    check(accepted + rejected + aside + points === fates.length, 'the account does not balance');
+    check(
+      aside === fates.filter(({ state }) => state === 'aside').length,
+      `the account says ${aside} set aside`,
+    );
+    if (points > 0) return;
+    for (const { point, state } of fates)
+      check(state !== 'waiting', `${point.key} is lost: neither taken nor set aside`);
+  }
+}
+
+const PARTIAL = Buffer.from('{"partialSuccess":{"rejectedDataPoints":"1","errorMessage":"one is bad"}}');
+
+function requestOf(service: string, names: readonly number[], timesMs: readonly number[]): Buffer {
+  const metrics = names.map(i => ({
+    name: `m${i}`,
+    gauge: {
+      dataPoints: timesMs.map(timeMs => ({ timeUnixNano: `${timeMs}000000`, asDouble: 1 })),
+    },
+  }));
+  const attributes = [{ key: 'service', value: { stringValue: service } }];
+  return oracleEncodeMetrics({ resourceMetrics: [{ resource: { attributes }, scopeMetrics: [{ metrics }] }] });
+}
+
+/** The points of a request that requestOf() made, or of a piece of one. */
+function pointsIn(bytes: Buffer, wallOffsetMs: number): readonly Point[] {
+  const points: Point[] = [];
+  eachField(new WireReader(bytes, 'request'), resourceMetrics => {
+    let service = '';
+    eachField(resourceMetrics, (reader, field) => {
+      if (field === 1) service = /s\d+$/.exec(textOf(reader))?.[0] ?? '';
+      else
+        eachField(reader, metric => {
+          let name = '';
+          eachField(metric, (part, field) => {
+            if (field === 1) name = textOf(part);
+            else
+              eachField(part, point => {
+                const series = `${service}/${name}`;
+                const timeMs = timeOf(point);
+                points.push({ key: `${series}@${timeMs - wallOffsetMs}`, series, timeMs });
+              });
+          });
+        });
+    });
+  });
+  return points;
+}
+
+/** Calls `read` for each field of bytes, with a reader of them. */
+function eachField(reader: WireReader, read: (inner: WireReader, field: number) => void): void {
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if ((tag & 7) === WIRE.bytes) read(new WireReader(reader.view(), 'field'), tag >>> 3);
+    else reader.skip(tag & 7);
+  }
+}
+
+function textOf(reader: WireReader): string {
+  return reader.bytes.subarray(reader.offset, reader.end).toString('utf8');
+}
+
+function timeOf(point: WireReader): number {
+  while (!point.isAtEnd) {
+    const tag = point.tag();
+    if (tag >>> 3 === 3) return Number(BigInt(point.fixed64()) / 1_000_000n);
+    point.skip(tag & 7);
+  }
+  return 0;
+}
