@@ -81,6 +81,7 @@ interface Point {
 interface Fate {
   readonly point: Point;
   readonly poison: number | null;
+  readonly page: number;
   state: 'waiting' | 'taken' | 'aside';
   takenCount: number;
   /** How often it was taken while the answer did not reach us. */
@@ -89,6 +90,9 @@ interface Fate {
   isRefused: boolean;
   /** Since when every answer to it was a refusal that says neither "later" nor "never". */
   heldSinceMs: number | null;
+  /** Since the first of them ever, and how many there were. */
+  firstHeldMs: number | null;
+  heldCount: number;
   /** Of the last request that held it: its place among all, and whether it was refused so, and by itself. */
   last: { readonly place: number; readonly isHeld: boolean; readonly points: number } | null;
 }
@@ -109,6 +113,8 @@ export interface Outcome {
 }
 
 const LATENCY_MS = 20;
+/** Of a script in which something was wrong. */
+const LOG_LINES = 80;
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 4 * 3_600_000;
 const MINUTE_MS = 60_000;
@@ -135,27 +141,32 @@ export function randomOf(seed: number): () => number {
 class Judge {
   readonly fates = new Map<string, Fate>();
   readonly wrong: string[] = [];
+  /** How much was logged when the first thing went wrong. */
+  wrongAt: number | null = null;
   passedInVain = 0;
   requestCount = 0;
   isFlushing = false;
   readonly #isOrdered: boolean;
   readonly #newest = new Map<string, number>();
   readonly #bySeries = new Map<string, Fate[]>();
-  #lastPassMs = -Infinity;
+  #lastPass = { page: -1, atMs: -Infinity };
 
   constructor(isOrdered: boolean) {
     this.#isOrdered = isOrdered;
   }
 
-  made(point: Point, poison: number | null): void {
+  made(point: Point, page: number, poison: number | null): void {
     const fate: Fate = {
       point,
+      page,
       poison,
       state: 'waiting',
       takenCount: 0,
       lostCount: 0,
       isRefused: false,
       heldSinceMs: null,
+      firstHeldMs: null,
+      heldCount: 0,
       last: null,
     };
     this.fates.set(point.key, fate);
@@ -180,8 +191,8 @@ class Judge {
   }
 
   /** The back end has stored these points. */
-  take(points: readonly Point[], nowMs: number): void {
-    for (const point of points) this.#passes(point, points, nowMs);
+  take(points: readonly Point[], nowMs: number, isInFlush: boolean): void {
+    for (const point of points) this.#passes(point, { points, nowMs, isInFlush });
     for (const { key, series, timeMs } of points) {
       const fate = this.fates.get(key);
       if (fate === undefined) continue;
@@ -212,8 +223,11 @@ class Judge {
       const fate = this.fates.get(key);
       if (fate === undefined) continue;
       if (kind === 'content') fate.isRefused = true;
-      if (kind === 'held') fate.heldSinceMs ??= nowMs;
-      else fate.heldSinceMs = null;
+      if (kind === 'held') {
+        fate.heldSinceMs ??= nowMs;
+        fate.firstHeldMs ??= nowMs;
+        fate.heldCount++;
+      } else fate.heldSinceMs = null;
       fate.last = { place, isHeld: kind === 'held', points: points.length };
     }
   }
@@ -229,32 +243,44 @@ class Judge {
   }
 
   /** Whether a point that is being stored passes older ones of its series that the back end would have liked. */
-  #passes({ series, timeMs, key }: Point, request: readonly Point[], nowMs: number): void {
+  #passes(
+    { series, timeMs, key }: Point,
+    {
+      points,
+      nowMs,
+      isInFlush,
+    }: { readonly points: readonly Point[]; readonly nowMs: number; readonly isInFlush: boolean },
+  ): void {
     if (!this.#isOrdered) return;
     for (const older of this.#bySeries.get(series) ?? []) {
       if (older.state !== 'waiting' || older.point.timeMs >= timeMs || older.isRefused) continue;
-      if (request.some(point => point.key === older.point.key)) continue;
-      const why = this.#whyForbidden(older, nowMs);
+      if (points.some(point => point.key === older.point.key)) continue;
+      const page = this.fates.get(key)?.page ?? -1;
+      const why = isInFlush ? 'in a flush' : this.#whyForbidden(older, page, nowMs);
       if (why !== null) {
         this.wrong.push(`${key} passed ${older.point.key}: ${why}`);
       } else if (older.poison === null) this.passedInVain++;
       older.isRefused = true;
-      this.#lastPassMs = nowMs;
+      this.#lastPass = { page, atMs: nowMs };
     }
   }
 
   /** J3: only what cannot be split is passed, once a minute, directly after its own refusal, never in a flush. */
-  #whyForbidden({ last, heldSinceMs }: Fate, nowMs: number): string | null {
-    if (this.isFlushing) return 'in a flush';
+  #whyForbidden(fate: Fate, page: number, nowMs: number): string | null {
+    const { last, heldSinceMs, firstHeldMs, heldCount } = fate;
+    // A row of which nothing is ever accepted is one piece in the end.
+    const isOne = heldCount >= 12 && nowMs - (firstHeldMs ?? nowMs) >= 5 * MINUTE_MS;
     if (last === null) return 'it was never sent';
     if (!last.isHeld || heldSinceMs === null) return 'its last answer was no such refusal';
-    if (nowMs - heldSinceMs < MINUTE_MS) return 'it was not refused for a minute';
-    if (last.points > 1) return 'it could have been split';
+    // Where it stands behind others, the first of those must have been, and it was refused before.
+    const [first] = [...this.fates.values()].filter(({ state }) => state === 'waiting');
+    const sinceMs = Math.max(first?.heldSinceMs ?? nowMs, firstHeldMs ?? nowMs);
+    if (nowMs - Math.min(heldSinceMs, sinceMs) < MINUTE_MS) return 'it was not refused for a minute';
+    if (last.points > 1 && !isOne) return 'it could have been split';
     // Several may be refused one after the other before one is let past.
     if (this.requestCount - last.place > 24) return 'it was not refused directly before';
-    return nowMs - this.#lastPassMs < MINUTE_MS && nowMs !== this.#lastPassMs
-      ? 'another one passed within a minute'
-      : null;
+    const isOften = nowMs - this.#lastPass.atMs < MINUTE_MS && page !== this.#lastPass.page;
+    return isOften ? 'another one passed within a minute' : null;
   }
 
   #newestOf(series: string): number {
@@ -329,7 +355,7 @@ class Run implements Transport {
       taken: fates.filter(({ state }) => state === 'taken').length,
       aside: fates.filter(({ state }) => state === 'aside').length,
       resumedMs: this.#resumedMs,
-      log: this.#log,
+      log: this.#log.slice(Math.max(0, (this.#judge.wrongAt ?? this.#log.length) - LOG_LINES / 2)).slice(0, LOG_LINES),
     };
   }
 
@@ -337,13 +363,15 @@ class Run implements Transport {
     const { clock } = this.#bench;
     const points = this.#read(request.body);
     const isEmpty = points.length === 0;
+    const { isFlushing } = this.#judge;
     if (isEmpty) this.#probeCount++;
-    else this.#noteResumed();
     await clock.sleep(LATENCY_MS / 2, abort);
     if (abort.aborted) return noAnswer('given up');
+    if (!isEmpty) this.#noteResumed();
     const mood = this.#moodNow(isEmpty);
-    const { result, kind, words } = await this.#answer(points, mood, abort);
+    const { result, kind, words } = await this.#answer(points, { mood, isFlushing, abort });
     if (!isEmpty) this.#judge.answered(points, kind, this.#nowMs);
+    if (this.#judge.wrong.length > 0) this.#judge.wrongAt ??= this.#log.length;
     const which = isEmpty ? '(empty)' : points.map(({ key }) => key).join(' ');
     this.#log.push(`${(this.#nowMs / 1000).toFixed(2)} s  ${words}  ${which}`);
     return result;
@@ -390,7 +418,7 @@ class Run implements Transport {
     const isEmpty = (): boolean => this.#queue.stats('metrics').rows === 0;
     while (this.#nowMs - startMs < SETTLE_MS) {
       if (await this.#until(isEmpty, MINUTE_MS)) return true;
-      const timeMs = this.#bench.clock.nowMs();
+      const timeMs = Math.round(this.#bench.clock.nowMs());
       this.#make({ service: LATER, index: 0, timeMs }, Infinity);
       const slice = { service: 'later', points: 1, bytes: requestOf(`s${LATER}`, [0], [timeMs]) };
       await this.#commit(batchOf('metrics', [slice], timeMs));
@@ -425,7 +453,7 @@ class Run implements Transport {
 
   async #put(page: PageScript, index: number): Promise<void> {
     const { clock } = this.#bench;
-    const nowMs = clock.nowMs();
+    const nowMs = Math.round(clock.nowMs());
     const slices = page.services.flatMap(({ series, lagMs }, service) => {
       const isDouble = page.isDouble && service === 0;
       const timesMs = [...(isDouble ? [nowMs - lagMs - DOUBLE_MS] : []), nowMs - lagMs];
@@ -450,7 +478,7 @@ class Run implements Transport {
       ({ service, series, from, to }) =>
         service === at.service && series === at.index && page >= from && page < to,
     );
-    this.#judge.made(point, poison?.status ?? null);
+    this.#judge.made(point, page, poison?.status ?? null);
   }
 
   async #happen(kind: 'flush' | 'stop' | 'kill', lengthMs: number): Promise<void> {
@@ -508,8 +536,11 @@ class Run implements Transport {
 
   async #answer(
     points: readonly Point[],
-    mood: Mood | null,
-    abort: AbortSignal,
+    {
+      mood,
+      isFlushing,
+      abort,
+    }: { readonly mood: Mood | null; readonly isFlushing: boolean; readonly abort: AbortSignal },
   ): Promise<{ result: SendResult; kind: 'content' | 'held' | 'other'; words: string }> {
     const { clock } = this.#bench;
     const answer = mood?.answer ?? 200;
@@ -528,7 +559,7 @@ class Run implements Transport {
         ? { status: answer, words: 'by the script' }
         : this.#judge.judge(points);
     const isLost = answer === 'lose';
-    if (status === 200) this.#judge.take(points, this.#nowMs);
+    if (status === 200) this.#judge.take(points, this.#nowMs, isFlushing);
     await clock.sleep(LATENCY_MS / 2, abort);
     if (isLost || abort.aborted) {
       if (status === 200) this.#judge.lost(points);

@@ -5,8 +5,9 @@
 //   2xx that is a web page                              hold      a login page or a proxy's has stored nothing
 //   429, 502, 503, 504 (and no answer at all)           retry     J.3
 //   400, 413, 422                                       split     J.3
-//   401, 403, 404, 405, 408, other 5xx                  hold      J.3
-//   3xx (never followed), any other status              hold      a matter of settings must not cost data
+//   401, 403, 404, 405                                  hold      J.3: about our key or path, never about content
+//   402, 407, 415, 3xx (never followed)                 hold      the same: a matter of settings must not cost data
+//   408, other 5xx, any other status                    hold      J.3: content may be the cause
 
 import { parseRetryAfter } from '../../lib/retry-after.ts';
 import type { Signal } from '../../model.ts';
@@ -37,7 +38,10 @@ export interface ClassifyContext {
 }
 
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const THROTTLED = 429;
 const SPLIT: ReadonlySet<number> = new Set([400, 413, 422]);
+/** With all redirects. */
+const SETTINGS: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 415]);
 
 /** What to look at when the back end keeps refusing. */
 const HINTS: Readonly<Record<number, string>> = {
@@ -61,20 +65,31 @@ export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): Se
   const format = bodyFormat(contentType);
   if (status >= 200 && status < 300) {
     if (format === 'html')
-      return { kind: 'hold', status, reason: 'the answer is a web page; check otlp.endpoint' };
+      return heldForSettings(status, 'the answer is a web page; check otlp.endpoint');
     const success = readPartialSuccess(context.signal, format ?? context.requestFormat, body);
     return { kind: 'accepted', ...success, message: oneLine(context.redact(success.message)) };
   }
   const reason = describe(status, oneLine(context.redact(readErrorMessage(format, body))));
   if (RETRIED.has(status)) {
     const retryAfterMs = parseRetryAfter(answer.retryAfter, context.nowMs);
-    return { kind: 'retry', reason, retryAfterMs };
+    return { kind: 'retry', reason, retryAfterMs, isThrottled: status === THROTTLED };
   }
-  return { kind: SPLIT.has(status) ? 'split' : 'hold', status, reason };
+  if (SPLIT.has(status)) return { kind: 'split', status, reason };
+  if (SETTINGS.has(status) || isRedirection(status)) return heldForSettings(status, reason);
+  return { kind: 'hold', status, reason, mayBeContent: true };
+}
+
+/** Held because of how we ask, whatever the content. */
+export function heldForSettings(status: number, reason: string): SendResult {
+  return { kind: 'hold', status, reason, mayBeContent: false };
+}
+
+function isRedirection(status: number): boolean {
+  return status >= 300 && status < 400;
 }
 
 function describe(status: number, message: string): string {
-  const isRedirect = status >= 300 && status < 400;
+  const isRedirect = isRedirection(status);
   const said = isRedirect ? 'redirects are not followed' : message;
   const statusHint = isRedirect ? 'check otlp.endpoint' : HINTS[status];
   const hint = TOO_OLD.test(said) ? TOO_OLD_HINT : statusHint;

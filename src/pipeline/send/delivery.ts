@@ -1,18 +1,25 @@
-// One row on its way out: whole at first; once its content was refused, in ever smaller pieces, until those are
-// found that the back end does not want. Answers come in, the next request, what is settled and what is left come
-// out. It does no IO and knows no time, so the search can be followed in a test step by step.
+// One row on its way out: whole at first, then in ever smaller pieces, until those are found that the back end does
+// not want. Answers come in; the next piece, what is settled and what is left come out. It sends nothing and knows no
+// time, so a search can be followed in a test step by step.
+//
+// A piece is cut for one of two reasons. Its content was refused for good (400): refuse() cuts it, or sets it aside where
+// it is a single point. Or nobody knows why it is refused (500): cut() cuts it on trial, and restore() takes that back
+// where it has led to nothing (poison.ts).
 //
 // Metrics are cut by time first, and the older piece goes first: a back end that takes no older samples must not be
 // made to refuse good ones. Of one time the largest piece goes first: when the requests are used up, what is left
 // unsent is small. What is refused after PATIENCE others is looked into last, so that many bad points cost the good
-// ones nothing. At most REQUESTS_MAX answers are spent on a row; whatever is left then is set aside unsent.
+// ones nothing. At most REQUESTS_MAX answers are spent on a row whose content is refused; whatever is left then is set
+// aside unsent.
 
 import type { Signal } from '../../model.ts';
-import type { QueueRow, SetAside, Settlement } from '../queue/queue.ts';
+import { compress, decompress } from '../queue/compression.ts';
+import type { QueueRow, RowRest, SetAside, Settlement } from '../queue/queue.ts';
 import { countPoints, firstPoint, halveRequest, middle } from '../queue/split.ts';
 import { cutAt, timesOf, timeToCutAt } from './cut-by-time.ts';
+import type { SendRequest } from './transport.ts';
 
-/** How many requests one row may cost, not counting those that no answer came to (J.3). */
+/** How many answers a row may cost once its content was refused; and how often it is cut on trial (J.3). */
 export const REQUESTS_MAX = 64;
 /** After so many refusals in a row, what is refused next is put off: as many as it takes to find one point by its time. */
 export const PATIENCE = 12;
@@ -32,10 +39,24 @@ interface Slice {
 export interface Piece {
   readonly slices: readonly Slice[];
   readonly points: number;
-  /** Of its oldest point; 0 where times do not matter, as those of log records. */
+  /** Of its oldest and its newest point; 0 where times do not matter, as those of log records. */
   readonly fromNs: number;
+  readonly toNs: number;
   /** It is looked into when nothing else is left. */
   readonly isPutOff: boolean;
+  /** All of it was sent before, and no answer has decided about it. */
+  isResend: boolean;
+  /** It cannot be cut on trial: a single point, or the cuts of its row are used up. */
+  isUncut: boolean;
+  /** Of what is under suspicion: the rounds that speak against it, see poison.ts; null for all else. */
+  suspicion: number | null;
+}
+
+/** The pieces of a row at one time, to go back to. */
+export interface Mark {
+  readonly pieces: readonly Piece[];
+  readonly cutCount: number;
+  readonly decisionCount: number;
 }
 
 type Tally = { -readonly [key in keyof Settlement]: Settlement[key] };
@@ -47,18 +68,22 @@ export class Delivery {
   #waiting: Piece[];
   #answerCount = 0;
   #refusalsInRow = 0;
+  #decisionCount = 0;
+  #cutCount = 0;
   #tallies = new Map<string, Tally>();
   #aside: SetAside[] = [];
   #refusal = { reason: '', atMs: 0 };
+  /** Rounds in a row in which nothing of it was accepted, see poison.ts. */
+  vainRounds = 0;
 
   constructor(row: QueueRow) {
     this.row = row;
     const slices = slicesOf(row, Buffer.alloc(0));
-    this.#whole = { slices, points: pointsIn(slices), fromNs: 0, isPutOff: false };
+    this.#whole = newPiece(slices, { fromNs: 0, toNs: 0, isPutOff: false });
     this.#waiting = [this.#whole];
   }
 
-  /** True from the first refusal on. */
+  /** False while the row waits as it is stored. */
   get isSplit(): boolean {
     return this.#waiting[0] !== this.#whole;
   }
@@ -72,10 +97,21 @@ export class Delivery {
     return this.#waiting[0];
   }
 
-  /** The back end took the next piece, of which it rejected some points. */
-  accept(rejected: number): void {
-    const piece = this.#take();
+  /** All that waits, in the order in which it is to be sent. */
+  pieces(): readonly Piece[] {
+    return this.#waiting;
+  }
+
+  /** The row has left the queue: nothing of it waits any more. */
+  drop(): void {
+    this.#waiting = [];
+  }
+
+  /** The back end took a piece, of which it rejected some points. */
+  accept(rejected: number, piece: Piece | undefined = this.next()): void {
     if (piece === undefined) return;
+    this.#take(piece);
+    if (this.#answerCount > 0) this.#answerCount++;
     this.#refusalsInRow = 0;
     const shares = shareOut(rejected, piece);
     for (const [i, { service, points }] of piece.slices.entries()) {
@@ -87,23 +123,51 @@ export class Delivery {
   }
 
   /**
-   * The back end refused the content of the next piece for good, in these words. `raw` is the row's
-   * uncompressed payload, needed for the first refusal only; null when it cannot be read.
+   * The back end refused the content of a piece for good, in these words. `raw` is the row's uncompressed payload,
+   * needed while the row is whole; null when it cannot be read.
    */
-  refuse(reason: string, atMs: number, raw: Buffer | null): void {
-    const piece = this.#take();
+  refuse(reason: string, atMs: number, raw: Buffer | null, piece: Piece | undefined = this.next()): void {
     if (piece === undefined) return;
+    this.#take(piece);
+    this.#answerCount++;
     this.#refusal = { reason, atMs };
     this.#refusalsInRow++;
-    const { signal } = this.row;
-    const whole = piece === this.#whole && raw !== null ? slicesOf(this.row, raw) : piece.slices;
-    const halves = piece === this.#whole && raw === null ? null : halve(signal, whole);
+    const slices = this.#slicesOf(piece, raw);
     const isPutOff = piece.isPutOff || this.#refusalsInRow > PATIENCE;
-    if (halves === null) this.#putAside({ ...piece, slices: whole }, reason);
-    else this.#waiting.push(...halves.map(half => pieceOf(signal, half, isPutOff)));
-    // Stable: pieces of equal size keep their order.
-    this.#waiting.sort(byTurn);
+    const halves = piece === this.#whole && raw === null ? null : halve(this.row.signal, slices);
+    if (halves === null) this.#putAside({ ...piece, slices }, reason);
+    else this.#add(halves, { isPutOff, isResend: false });
     this.#endAtLimit();
+  }
+
+  /** Gives up a piece as it is: rounds have shown that nobody wants it. */
+  giveUp(reason: string, atMs: number, raw: Buffer | null, piece: Piece): void {
+    this.#take(piece);
+    this.#refusal = { reason, atMs };
+    this.#putAside({ ...piece, slices: this.#slicesOf(piece, raw) }, reason);
+  }
+
+  /** Puts two halves in the place of a piece; false when it cannot be cut. `raw` as for refuse(). */
+  cut(piece: Piece, raw: Buffer | null): boolean {
+    const halves = this.#cutCount < REQUESTS_MAX ? this.#halve(piece, raw) : null;
+    piece.isUncut = halves === null;
+    if (halves === null) return false;
+    this.#cutCount++;
+    this.#waiting = this.#waiting.filter(some => some !== piece);
+    this.#add(halves, piece);
+    return true;
+  }
+
+  mark(): Mark {
+    const [cutCount, decisionCount] = [this.#cutCount, this.#decisionCount];
+    return { pieces: [...this.#waiting], cutCount, decisionCount };
+  }
+
+  /** Undoes what was cut since, unless something was decided since. */
+  restore({ pieces, cutCount, decisionCount }: Mark): void {
+    if (decisionCount !== this.#decisionCount) return;
+    this.#waiting = [...pieces];
+    this.#cutCount = cutCount;
   }
 
   /** What was decided since this was asked last: [] when nothing was. */
@@ -126,9 +190,25 @@ export class Delivery {
     return [...services.values()].map(joinSlices);
   }
 
-  #take(): Piece | undefined {
-    this.#answerCount++;
-    return this.#waiting.shift();
+  #take(piece: Piece): void {
+    this.#decisionCount++;
+    this.#waiting = this.#waiting.filter(some => some !== piece);
+  }
+
+  #add(halves: Halves, like: Pick<Piece, 'isPutOff' | 'isResend'>): void {
+    const { signal } = this.row;
+    for (const half of halves) this.#waiting.push(pieceOf(signal, half, like));
+    // Stable: pieces of equal size keep their order.
+    this.#waiting.sort(byTurn);
+  }
+
+  #halve(piece: Piece, raw: Buffer | null): Halves | null {
+    if (piece.points < 2 || (piece === this.#whole && raw === null)) return null;
+    return halve(this.row.signal, this.#slicesOf(piece, raw));
+  }
+
+  #slicesOf(piece: Piece, raw: Buffer | null): readonly Slice[] {
+    return piece === this.#whole && raw !== null ? slicesOf(this.row, raw) : piece.slices;
   }
 
   #endAtLimit(): void {
@@ -158,15 +238,59 @@ export class Delivery {
   }
 }
 
-/** The request that a piece of a split row makes. */
+/** The request that a piece of a row makes: the row as it is stored, or the piece alone. */
+export async function requestOf({ row, isSplit }: Delivery, piece: Piece): Promise<SendRequest> {
+  const { signal, encoding, body, rawBytes } = row;
+  if (!isSplit) return { signal, encoding, body, rawBytes };
+  const bytes = pieceBytes(piece);
+  return { signal, encoding, body: await compress(encoding, bytes), rawBytes: bytes.length };
+}
+
 export function pieceBytes(piece: Piece): Buffer {
   return Buffer.concat(piece.slices.map(slice => slice.bytes));
 }
 
-function pieceOf(signal: Signal, slices: readonly Slice[], isPutOff: boolean): Piece {
+/** The uncompressed payload of a row, needed to cut it while it is whole; null when it cannot be read. */
+export async function rawOf({ row, isSplit }: Delivery): Promise<Buffer | null> {
+  if (isSplit) return null;
+  try {
+    return await decompress(row.encoding, row.body, row.rawBytes);
+  } catch {
+    return null;
+  }
+}
+
+/** What is left of a row that was settled in part, as a row. */
+export async function restOf(delivery: Delivery): Promise<RowRest> {
+  const { encoding } = delivery.row;
+  const slices = delivery.rest();
+  let rawBytes = 0;
+  const parts = slices.map(({ service, points, bytes: { length } }) => {
+    const part = { service, points, offset: rawBytes, length };
+    rawBytes += length;
+    return part;
+  });
+  const body = await compress(encoding, Buffer.concat(slices.map(slice => slice.bytes)));
+  return { encoding, body, rawBytes, parts };
+}
+
+function newPiece(
+  slices: readonly Slice[],
+  place: Pick<Piece, 'fromNs' | 'toNs' | 'isPutOff'>,
+): Piece {
+  const points = pointsIn(slices);
+  return { slices, points, ...place, isResend: false, isUncut: points < 2, suspicion: null };
+}
+
+function pieceOf(
+  signal: Signal,
+  slices: readonly Slice[],
+  { isPutOff, isResend }: Pick<Piece, 'isPutOff' | 'isResend'>,
+): Piece {
   const times = signal === 'metrics' ? slices.flatMap(({ bytes }) => timesOf(bytes)) : [];
   const fromNs = times.reduce((oldest, time) => Math.min(oldest, time), times[0] ?? 0);
-  return { slices, points: pointsIn(slices), fromNs, isPutOff };
+  const toNs = times.reduce((newest, time) => Math.max(newest, time), 0);
+  return { ...newPiece(slices, { fromNs, toNs, isPutOff }), isResend };
 }
 
 function pointsIn(slices: readonly Slice[]): number {

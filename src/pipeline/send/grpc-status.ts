@@ -6,7 +6,8 @@
 //   DATA_LOSS; RESOURCE_EXHAUSTED with a RetryInfo
 //   INVALID_ARGUMENT; RESOURCE_EXHAUSTED and OUT_OF_RANGE in the        split     J.3, as 400 and 413
 //   words of a server's limit for messages
-//   all others                                                          hold      J.3, as 401, 404, 500
+//   UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND, UNIMPLEMENTED        hold      J.3, as 401, 403, 404, 405
+//   all others                                                          hold      J.3, as 500
 //
 // google.rpc.Status  3 details  repeated Any          google.protobuf.Any    1 type_url  2 value
 // google.rpc.RetryInfo  1 retry_delay  Duration       google.protobuf.Duration  1 seconds  2 nanos
@@ -56,6 +57,14 @@ const STATUSES: readonly Status[] = [
   { name: 'UNAUTHENTICATED', kind: 'hold', hint: 'check otlp.headers' },
 ];
 
+/** They say something about our key, path or protocol, and nothing about content. */
+const SETTINGS: ReadonlySet<string> = new Set([
+  'NOT_FOUND',
+  'PERMISSION_DENIED',
+  'UNIMPLEMENTED',
+  'UNAUTHENTICATED',
+]);
+
 const RESOURCE_EXHAUSTED = 8;
 const OUT_OF_RANGE = 11;
 
@@ -85,9 +94,12 @@ export function classifyGrpcAnswer(
   if (isLimited && TOO_LARGE.test(said))
     return { kind: 'split', status: code, reason: `${words}; lower otlp.max_request` };
   const retryAfterMs = readRetryDelay(answer.statusDetails);
-  if (kind === 'retry' || (code === RESOURCE_EXHAUSTED && retryAfterMs !== null))
-    return { kind: 'retry', reason: words, retryAfterMs };
-  return { kind, status: code, reason: hint === undefined ? words : `${words}; ${hint}` };
+  const isThrottled = code === RESOURCE_EXHAUSTED;
+  if (kind === 'retry' || (isThrottled && retryAfterMs !== null))
+    return { kind: 'retry', reason: words, retryAfterMs, isThrottled };
+  const reason = hint === undefined ? words : `${words}; ${hint}`;
+  if (kind === 'split') return { kind, status: code, reason };
+  return { kind, status: code, reason, mayBeContent: !SETTINGS.has(name) };
 }
 
 function statusOf(code: number): Status {

@@ -33,5 +33,5 @@ export function noAnswer(cause: string): SendResult {
   const words = oneLine(cause.replace(OPENSSL_ERROR, '$1'));
   const hint = HINTS.find(([pattern]) => pattern.test(words))?.[1];
   const reason = `no answer: ${words}${hint === undefined ? '' : `; ${hint}`}`;
-  return { kind: 'retry', reason, retryAfterMs: null };
+  return { kind: 'retry', reason, retryAfterMs: null, isThrottled: false };
 }

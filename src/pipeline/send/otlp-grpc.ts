@@ -19,6 +19,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Signal } from '../../model.ts';
 import { decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX } from './answer.ts';
+import { heldForSettings } from './classify.ts';
 import { classifyGrpcAnswer, isKeyRefused, type GrpcAnswer } from './grpc-status.ts';
 import { noAnswer } from './no-answer.ts';
 import { createRedactor } from './redact.ts';
@@ -102,7 +103,7 @@ export class OtlpGrpc implements Transport {
       return { kind: 'split', status: 0, reason: `cannot unpack: ${causeText(error)}` };
     }
     const metadata = this.#metadata();
-    if (typeof metadata === 'string') return { kind: 'hold', status: 0, reason: metadata };
+    if (typeof metadata === 'string') return heldForSettings(0, metadata);
     const client = (this.#client ??= this.#connect());
     const ending = await this.#call(client, { signal: request.signal, bytes, metadata, abort });
     if (!isSilence(ending)) return this.#judge(request.signal, ending);
@@ -119,7 +120,7 @@ export class OtlpGrpc implements Transport {
     if (!isTooLarge) return classifyGrpcAnswer(ending, { signal, redact: this.#redact });
     // What it says is not known, and it would be the same again: nothing that a back end for OTLP does.
     const reason = `the answer is larger than ${String(ANSWER_BYTES_MAX)} bytes; check otlp.endpoint`;
-    return { kind: 'hold', status: code, reason };
+    return heldForSettings(code, reason);
   }
 
   #connect(): Client {

@@ -35,6 +35,7 @@ export class SendMeter {
   readonly #bytes: Counter;
   readonly #points: Counter;
   readonly #resent: Counter;
+  readonly #asked: Counter;
 
   constructor(options: SendMeterOptions) {
     const { counters, clock } = options;
@@ -65,6 +66,11 @@ export class SendMeter {
       'Points or log records that were sent again because no answer had decided about them.',
       ['signal'],
     );
+    this.#asked = counters.counter(
+      'prom2otlp_send_empty_requests_total',
+      'Empty requests that asked whether the back end is there, by what came of them.',
+      ['signal', 'outcome'],
+    );
   }
 
   attempt({ result, points, bodyBytes, durationMs, isResend }: Attempt): void {
@@ -76,6 +82,10 @@ export class SendMeter {
     if (result.kind === 'retry' || result.kind === 'hold') this.#warnRefused(result, points);
     if (result.kind === 'accepted' && (result.rejected > 0 || result.message !== ''))
       this.#warnPartial(result.rejected, result.message);
+  }
+
+  asked({ kind }: SendResult): void {
+    this.#asked.add(1, this.#options.signal, kind);
   }
 
   settled(settlements: readonly Settlement[], aside: readonly SetAside[]): void {

@@ -1,12 +1,14 @@
 // What the status page shows of one signal's way to the back end.
 
 import type { Clock } from '../../lib/clock.ts';
-import type { Job } from './job.ts';
 import type { SendResult } from './transport.ts';
+
+/** What a lane does: nothing, send, wait for a back end that is away or busy, wait because it refuses. */
+export type LaneState = 'idle' | 'sending' | 'retrying' | 'holding';
 
 /** All times are wall clock, in milliseconds. */
 export interface SenderStatus {
-  readonly state: 'idle' | 'sending' | 'retrying' | 'holding';
+  readonly state: LaneState;
   /** The last answer that was no acceptance, in words; it stays after the back end has recovered. */
   readonly lastError: string | null;
   readonly lastErrorAtMs: number | null;
@@ -27,6 +29,11 @@ export class SenderHealth {
     this.#clock = clock;
   }
 
+  /** For how long nothing has been accepted; 0 while the last answer was an acceptance. */
+  downMs(): number {
+    return this.#downSinceMs === null ? 0 : this.#clock.monotonicMs() - this.#downSinceMs;
+  }
+
   /** Notes an answer; gives for how long the back end had not accepted anything when it now does again. */
   note(result: SendResult): number | null {
     if (result.kind !== 'accepted') {
@@ -35,18 +42,20 @@ export class SenderHealth {
       if (result.kind !== 'split') this.#downSinceMs ??= this.#clock.monotonicMs();
       return null;
     }
-    const downSinceMs = this.#downSinceMs;
+    const downMs = this.#downSinceMs === null ? null : this.downMs();
     this.#downSinceMs = null;
     this.#lastAcceptedAtMs = this.#clock.nowMs();
-    return downSinceMs === null ? null : this.#clock.monotonicMs() - downSinceMs;
+    return downMs;
   }
 
-  /** The state is the worst of what the jobs are in. */
-  status(jobs: readonly Pick<Job, 'state' | 'nextAttemptAtMs'>[]): SenderStatus {
+  /** The state is the worst of what the lanes are in. */
+  status(
+    lanes: readonly { readonly state: LaneState; readonly nextAttemptAtMs: number | null }[],
+  ): SenderStatus {
     const state = (['holding', 'retrying', 'sending'] as const).find(some =>
-      jobs.some(job => job.state === some),
+      lanes.some(lane => lane.state === some),
     );
-    const timesMs = jobs.map(job => job.nextAttemptAtMs).filter(timeMs => timeMs !== null);
+    const timesMs = lanes.map(lane => lane.nextAttemptAtMs).filter(timeMs => timeMs !== null);
     return {
       state: state ?? 'idle',
       lastError: this.#lastError,

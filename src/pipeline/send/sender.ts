@@ -1,14 +1,26 @@
-// Takes the oldest rows of one signal out of the queue, sends them, and settles what came of them. Rows leave
-// in order at concurrency 1. What each kind of answer leads to:
+// Takes the oldest rows of one signal out of the queue, sends them, and settles what came of them. Rows leave in order
+// at concurrency 1: a lane has one row at a time, and sends its oldest piece until that is decided. What happens next
+// depends on the answer and on the state that the lane is in:
 //
-//   accepted ─▶ settle                    retry ─▶ same row again after a back-off, or Retry-After
-//   split    ─▶ smaller pieces            hold  ─▶ same row again after a minute
-//               (delivery.ts), each settled by itself
+//   answer \ state     sending, retrying, holding                      holding for a minute or more
+//   ────────────────   ─────────────────────────────────────────────   ─────────────────────────────────────────────
+//   accepted           settle; next piece or row                       the same
+//   split (400)        smaller pieces, each settled by itself          the same
+//   retry (503, none)  retrying: again after a back-off of up to a     the same; the minute begins anew
+//                      minute, or when an empty request is accepted
+//   retry, throttled   retrying: again after the back-off; no empty    the same
+//   or Retry-After     requests; never before what was asked for
+//   hold, settings     holding: again after 1 s, 2 s … a minute;       the same; the minute begins anew
+//   (401, 404)         says nothing about content
+//   hold, may be       holding: again after 1 s, 2 s … a minute        a round of the search for poison, now and after
+//   content (500)                                                      every further minute (poison.ts)
 //
-// A row that is still held then, or was retried in vain for long, is compared with a later one: where the back
-// end accepts that, the waiting one is the odd one, and is split instead of being in the way for ever. Order is
-// worth more than haste: a later row goes out only when the back end has taken an empty request, and then refused
-// the waiting row once more. So none overtakes another just because a back end comes back in that moment.
+// Each kind of failure backs off by its own count, until something is decided. A flush tries sooner, but not before what
+// the back end asked for, and lets nothing pass.
+//
+// An empty request that is accepted although the row is refused again (a Collector that is short of memory) was no help:
+// the lane then waits out one back-off without.
+//
 // Nothing here is kept: a process that ends, ends with all that was not settled in the queue.
 
 import { backoffMs, type Backoff } from '../../lib/backoff.ts';
@@ -17,9 +29,11 @@ import type { Clock } from '../../lib/clock.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model.ts';
 import type { Queue } from '../queue/queue.ts';
-import { newJob, nextRequest, refuseNext, restOf, wakeJob, type Job } from './job.ts';
+import { Delivery, rawOf, requestOf, restOf, type Piece } from './delivery.ts';
+import { Round, type RoundPort } from './poison.ts';
+import { Presence } from './presence.ts';
 import type { SendMeter } from './send-meter.ts';
-import { SenderHealth, type SenderStatus } from './sender-health.ts';
+import { SenderHealth, type LaneState, type SenderStatus } from './sender-health.ts';
 import type { SendResult, Transport } from './transport.ts';
 
 export interface SenderOptions {
@@ -34,55 +48,93 @@ export interface SenderOptions {
   readonly random: () => number;
 }
 
-export const RETRY_BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
+/** Of retries with full jitter; of holds the time itself. */
+export const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
+/** A row that is refused for so long without a word about its content is searched for poison, once in this time. */
+export const ROUND_MS = 60_000;
 /** A back end that asks for a longer pause is asked again after this. */
 export const RETRY_AFTER_MS_MAX: number = 15 * 60_000;
-export const HOLD_MS = 60_000;
-/** During a flush a retry follows after a tenth of its time at the latest, on average, but not sooner than this. */
+/** During a flush an attempt follows after a tenth of its time at the latest, on average, but not sooner than this. */
 export const FLUSH_PAUSE_MS = 1000;
 const FLUSH_RETRIES = 10;
-/** After so many retries in vain a row is compared with a later one: it may be too large, or poison. */
-export const RETRIES_ALONE = 10;
-/** After so many later rows in vain the comparison starts anew with the next one. */
-const COMPARED_ROWS_MAX = 64;
+
+/** Rows on their way, one after the other. */
+interface Lane {
+  /** Oldest first; more than one only while the older ones hold nothing but suspects. */
+  deliveries: Delivery[];
+  state: LaneState;
+  /** Wall clock; null while no pause is under way. */
+  nextAttemptAtMs: number | null;
+  /** Ends the current pause. */
+  wake: AbortController;
+  /** Failures of each kind since something was decided. */
+  retryCount: number;
+  holdCount: number;
+  /** Failures directly after an empty request was accepted. */
+  vainCount: number;
+  /** The last pause was ended by an empty request that was accepted. */
+  isTold: boolean;
+  /** Monotonic: since when all answers were refusals that content may have caused. */
+  refusedSinceMs: number | null;
+  /** Monotonic: when its last round began. */
+  roundAtMs: number;
+  /** Acceptances in this lane, and those in all others when its last round began. */
+  acceptedCount: number;
+  othersAccepted: number;
+  /** A flush need not wait for it: it is refused for our settings, or for a minute and more. */
+  isHeldOff: boolean;
+}
 
 export class Sender {
   readonly #options: SenderOptions;
-  readonly #jobs = new Map<number, Job>();
+  readonly #lanes: readonly Lane[];
   /** Rings at each commit and settlement, when there may be something to take or to find finished. */
   readonly #bell = new Bell();
   readonly #closing = new AbortController();
   readonly #forget: () => void;
-  #isEnding = false;
   readonly #health: SenderHealth;
+  readonly #presence: Presence;
+  #isEnding = false;
   #workers: Promise<void>[] = [];
   /** Of the flushes that are under way: how long to wait between two attempts, on average. */
   #flushPausesMs: readonly number[] = [];
+  /** By all lanes. */
+  #acceptedCount = 0;
+  /** Monotonic: the back end has asked for nothing to be sent before. */
+  #notBeforeMs = -Infinity;
 
   constructor(options: SenderOptions) {
+    const { clock, random, concurrency, queue } = options;
     this.#options = options;
-    this.#health = new SenderHealth(options.clock);
-    this.#forget = options.queue.onCommit(() => this.#bell.ring());
+    this.#lanes = Array.from({ length: concurrency }, newLane);
+    this.#health = new SenderHealth(clock);
+    this.#presence = new Presence({
+      clock,
+      random,
+      ask: abort => this.#ask(abort),
+      downMs: () => this.#health.downMs(),
+    });
+    this.#forget = queue.onCommit(() => this.#bell.ring());
   }
 
   start(): void {
     if (this.#workers.length > 0) return;
-    this.#workers = Array.from({ length: this.#options.concurrency }, () => this.#work());
+    this.#workers = this.#lanes.map(lane => this.#work(lane));
   }
 
   status(): SenderStatus {
-    return this.#health.status([...this.#jobs.values()]);
+    return this.#health.status(this.#lanes);
   }
 
   /**
    * Sends what there is, at once, without waiting out the pauses that are under way, and tries again several times
-   * while there is time, but not before the back end says. True when the queue holds
-   * nothing more of the signal; false when the time is up or the back end holds us off: the rest stays queued.
+   * while there is time, but not before the back end says. True when the queue holds nothing more of the signal; false
+   * when the time is up or the back end holds us off: the rest stays queued. Without a limit of time nothing is hurried.
    */
   async flush(timeoutMs: number): Promise<boolean> {
     const pauseMs = Math.max(FLUSH_PAUSE_MS, timeoutMs / FLUSH_RETRIES);
     this.#flushPausesMs = [...this.#flushPausesMs, pauseMs];
-    for (const job of this.#jobs.values()) wakeJob(job);
+    this.#wakeAll();
     try {
       return await this.#waitUntilEmpty(this.#options.clock.monotonicMs() + timeoutMs);
     } finally {
@@ -97,17 +149,13 @@ export class Sender {
   async close(graceMs = 0): Promise<void> {
     this.#isEnding = true;
     this.#forget();
-    const wake = (): void => {
-      for (const job of this.#jobs.values()) wakeJob(job);
-      this.#bell.ring();
-    };
-    wake();
+    this.#wakeAll();
     const ended = Promise.all(this.#workers);
     const over = new AbortController();
     if (graceMs > 0) await Promise.race([ended, this.#options.clock.sleep(graceMs, over.signal)]);
     over.abort();
     this.#closing.abort();
-    wake();
+    this.#wakeAll();
     await ended;
     await this.#options.transport.close();
   }
@@ -116,203 +164,247 @@ export class Sender {
     return this.#isEnding || this.#closing.signal.aborted;
   }
 
+  #wakeAll(): void {
+    for (const lane of this.#lanes) {
+      if (lane.state !== 'idle') lane.state = 'sending';
+      lane.wake.abort();
+    }
+    this.#bell.ring();
+  }
+
   async #waitUntilEmpty(endMs: number): Promise<boolean> {
     const { clock, queue, signal } = this.#options;
     for (;;) {
       const seen = this.#bell.rings;
       if (queue.stats(signal).rows === 0) return true;
       const leftMs = endMs - clock.monotonicMs();
-      const jobs = [...this.#jobs.values()];
-      const isHeldOff = jobs.length > 0 && jobs.every(job => job.state === 'holding');
+      const busy = this.#lanes.filter(({ state }) => state !== 'idle');
+      const isHeldOff = busy.length > 0 && busy.every(lane => lane.isHeldOff);
       if (leftMs <= 0 || isHeldOff || this.#isClosing) return false;
       const stop = new AbortController();
-      await Promise.race([this.#bell.wait(seen), clock.sleep(leftMs, stop.signal)]);
+      await Promise.race([this.#bell.wait(seen, stop.signal), clock.sleep(leftMs, stop.signal)]);
       stop.abort();
     }
   }
 
-  async #work(): Promise<void> {
+  async #work(lane: Lane): Promise<void> {
     while (!this.#isClosing) {
       const seen = this.#bell.rings;
-      const job = await this.#take(new Set(this.#jobs.keys()));
-      if (job === null) {
-        await this.#bell.wait(seen);
-        continue;
+      const delivery = lane.deliveries[0] ?? (await this.#take(lane));
+      const notForMs = this.#notBeforeMs - this.#options.clock.monotonicMs();
+      if (delivery === null) await this.#bell.wait(seen);
+      else if (notForMs > 0) await this.#pause(lane, 'retrying', notForMs);
+      else await this.#sendOldest(lane, delivery);
+    }
+    for (const { row } of lane.deliveries) this.#options.queue.unpin(row.id);
+    Object.assign(lane, newLane());
+  }
+
+  /** The oldest row that no lane has becomes the last of this one. */
+  async #take(lane: Lane): Promise<Delivery | null> {
+    const { queue, signal } = this.#options;
+    for (;;) {
+      const taken = (): Set<number> =>
+        new Set(this.#lanes.flatMap(({ deliveries }) => deliveries.map(({ row }) => row.id)));
+      const [row] = await queue.oldest(signal, 1, taken());
+      if (row === undefined) return null;
+      // Another lane may have been faster; then there is something else to take.
+      if (taken().has(row.id)) continue;
+      const delivery = new Delivery(row);
+      lane.deliveries.push(delivery);
+      return delivery;
+    }
+  }
+
+  /** Sends the oldest piece of a lane, and does what its answer asks for: see the table above. */
+  async #sendOldest(lane: Lane, delivery: Delivery): Promise<void> {
+    const piece = delivery.next();
+    const result = piece === undefined ? null : await this.#attempt(lane, delivery, piece);
+    if (result === null || piece === undefined || (await this.#decide(lane, delivery, piece, result))) {
+      this.#release(lane);
+      return;
+    }
+    const nowMs = this.#options.clock.monotonicMs();
+    const mayBeContent = result.kind === 'hold' && result.mayBeContent;
+    lane.refusedSinceMs = mayBeContent ? (lane.refusedSinceMs ?? nowMs) : null;
+    lane.isHeldOff = result.kind === 'hold' && !mayBeContent;
+    let pauseMs: number | null = null;
+    let last = result;
+    if (lane.refusedSinceMs !== null && nowMs - lane.refusedSinceMs >= ROUND_MS) {
+      lane.isHeldOff = true;
+      if (nowMs - lane.roundAtMs >= ROUND_MS) {
+        const stop = await this.#searchForPoison(lane, piece);
+        if (stop === null) pauseMs = ROUND_MS;
+        else last = stop;
       }
-      await this.#deliver(job);
-      this.#release(job);
     }
+    this.#release(lane);
+    if (lane.deliveries.length > 0) await this.#pauseAfter(lane, last, pauseMs);
   }
 
-  /** The oldest row that nobody has, pinned. */
-  async #take(skip: ReadonlySet<number>): Promise<Job | null> {
-    const { queue, signal } = this.#options;
-    const [row] = await queue.oldest(signal, 1, skip);
-    if (row === undefined) return null;
-    // Another worker may have been faster; then there is something else to take.
-    if (this.#jobs.has(row.id)) return await this.#take(new Set([...skip, row.id]));
-    const job = newJob(row);
-    this.#jobs.set(row.id, job);
-    return job;
+  /** One round. The answer that ended it before its time, if one did. */
+  async #searchForPoison(lane: Lane, refused: Piece): Promise<SendResult | null> {
+    const { clock } = this.#options;
+    const port: RoundPort = {
+      send: (delivery, piece) => this.#attempt(lane, delivery, piece),
+      decide: (delivery, piece, result) => this.#decide(lane, delivery, piece, result),
+      cut: async (delivery, piece) => delivery.cut(piece, await rawOf(delivery)),
+      giveUp: async (delivery, piece, reason) => {
+        delivery.giveUp(reason, clock.nowMs(), await rawOf(delivery), piece);
+        await this.#settle(delivery);
+      },
+      takeLater: () => this.#take(lane),
+      mayPass: () => this.#flushPausesMs.every(pauseMs => pauseMs === Infinity),
+      isClosing: () => this.#isClosing,
+    };
+    const { refusedSinceMs } = lane;
+    lane.roundAtMs = clock.monotonicMs();
+    const others = this.#acceptedCount - lane.acceptedCount;
+    const round = new Round(lane.deliveries, refused, port);
+    await round.run(others > lane.othersAccepted);
+    lane.othersAccepted = others;
+    // What was accepted in the round was other content: the minute has not ended.
+    lane.refusedSinceMs = round.stop === null ? refusedSinceMs : null;
+    lane.isHeldOff = round.acceptedCount === 0;
+    return round.stop;
   }
 
-  #release(job: Job): void {
-    const { id } = job.delivery.row;
-    this.#jobs.delete(id);
-    this.#options.queue.unpin(id);
-    this.#bell.ring();
-  }
-
-  /** Until the row is settled, has left the queue for its age or for want of room, or the sender closes. */
-  async #deliver(job: Job): Promise<void> {
-    const { queue } = this.#options;
-    const { delivery } = job;
-    while (!this.#isClosing && queue.pin(delivery.row.id)) {
-      const result = await this.#attemptSurely(job);
-      const isDecided = await this.#decide(job, result);
-      if (delivery.isDone) return;
-      queue.unpin(delivery.row.id);
-      if (!isDecided) await this.#pauseAfter(job, result);
+  /** Sends a piece once; null, and the row is gone, when that has left the queue for its age or for want of room. */
+  async #attempt(lane: Lane, delivery: Delivery, piece: Piece): Promise<SendResult | null> {
+    const { queue, transport, clock, meter } = this.#options;
+    if (!queue.pin(delivery.row.id)) {
+      delivery.drop();
+      return null;
     }
-  }
-
-  /** Sends the next piece; once more where it may be at fault, and the back end shows that it is there. */
-  async #attemptSurely(job: Job): Promise<SendResult> {
-    job.isSure = false;
-    const result = await this.#attempt(job);
-    if (this.#isClosing || !this.#isSuspect(job, result) || !(await this.#isThere())) return result;
-    job.isSure = true;
-    return await this.#attempt(job);
-  }
-
-  /** Whether an answer, or none, is reason to compare the row with another, if there is one. */
-  #isSuspect(job: Job, { kind }: SendResult): boolean {
-    const { queue, signal } = this.#options;
-    if (queue.stats(signal).rows <= this.#jobs.size) return false;
-    if (kind === 'retry') return job.failureCount >= RETRIES_ALONE;
-    // The first refusal may be a passing one, and order is worth a minute; but not at the end.
-    return (
-      kind === 'hold' && !job.isOdd && (job.failureCount > 0 || this.#flushPausesMs.length > 0)
-    );
-  }
-
-  /** An empty request is valid OTLP and leaves no data. One that is refused for its content has been judged, too. */
-  async #isThere(): Promise<boolean> {
-    const { signal, transport } = this.#options;
-    const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
-    const { kind } = await transport.send(request, this.#closing.signal);
-    return kind === 'accepted' || kind === 'split';
-  }
-
-  /** Sends the next piece once. */
-  async #attempt(job: Job): Promise<SendResult> {
-    const { transport, clock, meter } = this.#options;
-    const request = await nextRequest(job);
-    job.state = 'sending';
-    job.nextAttemptAtMs = null;
+    const request = await requestOf(delivery, piece);
+    lane.state = 'sending';
+    lane.nextAttemptAtMs = null;
+    lane.isHeldOff = false;
     const startedMs = clock.monotonicMs();
     failpoint('send-begun');
     const result = await transport.send(request, this.#closing.signal);
     failpoint('send-answered');
     if (this.#closing.signal.aborted && result.kind === 'retry') return result;
-    meter.attempt({
-      result,
-      points: job.delivery.next()?.points ?? 0,
-      bodyBytes: request.body.length,
-      durationMs: clock.monotonicMs() - startedMs,
-      isResend: job.failureCount > 0,
-    });
+    const { points, isResend } = piece;
+    const durationMs = clock.monotonicMs() - startedMs;
+    meter.attempt({ result, points, bodyBytes: request.body.length, durationMs, isResend });
+    piece.isResend = true;
+    this.#noteRetryAfter(result);
     const downMs = this.#health.note(result);
     if (downMs !== null) meter.recovered(downMs);
     return result;
   }
 
-  /** Takes an answer for the piece that was sent, if it is one, and settles what it decides about. */
-  async #decide(job: Job, result: SendResult): Promise<boolean> {
-    const { delivery } = job;
+  async #ask(abort: AbortSignal): Promise<SendResult> {
+    const { signal, transport, meter } = this.#options;
+    const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
+    const stop = AbortSignal.any([abort, this.#closing.signal]);
+    const result = await transport.send(request, stop);
+    meter.asked(result);
+    this.#noteRetryAfter(result);
+    return result;
+  }
+
+  #noteRetryAfter(result: SendResult): void {
+    if (result.kind !== 'retry' || result.retryAfterMs === null) return;
+    const untilMs =
+      this.#options.clock.monotonicMs() + Math.min(result.retryAfterMs, RETRY_AFTER_MS_MAX);
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, untilMs);
+  }
+
+  /** Takes an answer for a piece, if it is one, and settles what it decides about. */
+  async #decide(lane: Lane, delivery: Delivery, piece: Piece, result: SendResult): Promise<boolean> {
     if (result.kind === 'accepted') {
-      if (!delivery.isSplit) this.#markOdd(delivery.row.id);
-      delivery.accept(result.rejected);
-    } else if (await this.#isRefusal(job, result)) {
-      await refuseNext(job, result.reason, this.#options.clock.nowMs());
-    } else return false;
-    job.failureCount = 0;
-    await this.#settle(job);
+      delivery.accept(result.rejected, piece);
+      this.#acceptedCount++;
+      lane.acceptedCount++;
+    } else if (result.kind === 'split')
+      delivery.refuse(result.reason, this.#options.clock.nowMs(), await rawOf(delivery), piece);
+    else return false;
+    lane.retryCount = 0;
+    lane.holdCount = 0;
+    lane.vainCount = 0;
+    lane.refusedSinceMs = null;
+    await this.#settle(delivery);
     return true;
   }
 
-  /** Whether an answer is about this content rather than about us or the moment. */
-  async #isRefusal(job: Job, result: SendResult): Promise<boolean> {
-    if (result.kind === 'split') return true;
-    if (result.kind === 'hold' && job.isOdd) return true;
-    if (!job.isSure || !this.#isSuspect(job, result)) return false;
-    if (result.kind === 'retry') return await this.#isOtherAccepted(job);
-    job.state = 'holding';
-    job.isOdd ||= await this.#isOtherAccepted(job);
-    return job.isOdd;
-  }
-
-  /** Sends a later row for comparison with one that is not accepted. */
-  async #isOtherAccepted(job: Job): Promise<boolean> {
-    const { comparedIds } = job;
-    if (this.#isClosing) return false;
-    if (comparedIds.size >= COMPARED_ROWS_MAX) comparedIds.clear();
-    const other = await this.#take(new Set([...this.#jobs.keys(), ...comparedIds]));
-    if (other === null) {
-      comparedIds.clear();
-      return false;
-    }
-    const { id } = other.delivery.row;
-    comparedIds.add(id);
-    const result = this.#options.queue.pin(id) ? await this.#attempt(other) : null;
-    const isAccepted = result?.kind === 'accepted';
-    if (isAccepted) await this.#decide(other, result);
-    this.#release(other);
-    return isAccepted;
-  }
-
   /** At once, also of a row that is only partly done: what was accepted must not come again after a stop or a kill. */
-  async #settle(job: Job): Promise<void> {
-    const { delivery } = job;
+  async #settle(delivery: Delivery): Promise<void> {
     const { settlements, aside } = delivery.takeOutcome();
     if (settlements.length === 0) return;
-    const rest = delivery.isDone ? null : await restOf(job);
+    const rest = delivery.isDone ? null : await restOf(delivery);
     await this.#options.queue.settle(delivery.row.id, settlements, aside, rest);
     this.#options.meter.settled(settlements, aside);
+    this.#bell.ring();
   }
 
-  async #pauseAfter(job: Job, result: SendResult): Promise<void> {
-    job.failureCount++;
-    if (result.kind !== 'retry') {
-      await this.#pause(job, 'holding', HOLD_MS);
+  /** What is done leaves the lane; what waits may leave the queue for its age. */
+  #release(lane: Lane): void {
+    for (const { row } of lane.deliveries) this.#options.queue.unpin(row.id);
+    lane.deliveries = lane.deliveries.filter(({ isDone }) => !isDone);
+    if (lane.deliveries.length > 0) return;
+    lane.state = 'idle';
+    lane.refusedSinceMs = null;
+    this.#bell.ring();
+  }
+
+  async #pauseAfter(lane: Lane, result: SendResult, roundMs: number | null): Promise<void> {
+    const { random } = this.#options;
+    if (result.kind === 'retry') {
+      const isInVain = lane.isTold;
+      lane.retryCount++;
+      if (isInVain) lane.vainCount++;
+      const backOffMs = backoffMs(BACKOFF, isInVain ? lane.vainCount : lane.retryCount, random);
+      const mayAsk = !isInVain && !result.isThrottled && result.retryAfterMs === null;
+      await this.#pause(lane, 'retrying', this.#flushPauseMs(backOffMs), mayAsk);
       return;
     }
-    const backOffMs = this.#backOffMs(job);
-    const askedMs = Math.min(result.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
-    await this.#pause(job, 'retrying', Math.max(backOffMs, askedMs));
+    lane.holdCount++;
+    const holdMs = roundMs ?? backoffMs(BACKOFF, lane.holdCount, () => 1);
+    await this.#pause(lane, 'holding', this.#flushPauseMs(holdMs));
   }
 
-  #backOffMs({ failureCount }: Job): number {
-    const { random } = this.#options;
-    const flushPauseMs = Math.min(...this.#flushPausesMs) * (0.5 + random());
-    return Math.min(backoffMs(RETRY_BACKOFF, failureCount, random), flushPauseMs);
+  #flushPauseMs(ms: number): number {
+    return Math.min(ms, Math.min(...this.#flushPausesMs) * (0.5 + this.#options.random()));
   }
 
-  /** A row was accepted whole: whatever is older and held is so for its content. */
-  #markOdd(acceptedId: number): void {
-    for (const [id, job] of this.#jobs) {
-      if (id >= acceptedId || job.state !== 'holding') continue;
-      job.isOdd = true;
-      wakeJob(job);
-    }
-  }
-
-  async #pause(job: Job, state: 'retrying' | 'holding', ms: number): Promise<void> {
+  async #pause(
+    lane: Lane,
+    state: 'retrying' | 'holding',
+    ms: number,
+    mayAsk = false,
+  ): Promise<void> {
+    const { clock } = this.#options;
     if (this.#isClosing) return;
-    job.state = state;
-    job.nextAttemptAtMs = this.#options.clock.nowMs() + ms;
-    job.wake = new AbortController();
+    const pauseMs = Math.max(ms, this.#notBeforeMs - clock.monotonicMs());
+    lane.state = state;
+    lane.nextAttemptAtMs = clock.nowMs() + pauseMs;
+    lane.wake = new AbortController();
     this.#bell.ring();
-    await this.#options.clock.sleep(ms, job.wake.signal);
+    if (mayAsk) lane.isTold = await this.#presence.wait(pauseMs, lane.wake.signal);
+    else {
+      lane.isTold = false;
+      await clock.sleep(pauseMs, lane.wake.signal);
+    }
+    lane.nextAttemptAtMs = null;
   }
+}
+
+function newLane(): Lane {
+  return {
+    deliveries: [],
+    state: 'idle',
+    nextAttemptAtMs: null,
+    wake: new AbortController(),
+    retryCount: 0,
+    holdCount: 0,
+    vainCount: 0,
+    isTold: false,
+    refusedSinceMs: null,
+    roundAtMs: -Infinity,
+    acceptedCount: 0,
+    othersAccepted: 0,
+    isHeldOff: false,
+  };
 }

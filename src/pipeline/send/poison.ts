@@ -1,0 +1,240 @@
+// Finds the poison in a row that the back end refuses without a word about why (500, for more than a minute), and costs
+// nothing where there is none. In: the rows of one lane, the oldest of which has just been refused. Out: pieces that are
+// settled or set aside; the rest waits for the next round, a minute later. One round, in order:
+//
+//   1. open     each piece under suspicion is sent, twice in a row           accepted ─▶ settled, it was no poison
+//   2. search   the oldest row that holds other pieces is cut and sent,      accepted ─▶ settled
+//               older points first                                           refused  ─▶ cut on; a piece that cannot be
+//                                                                                        cut comes under suspicion
+//   3. pass     nothing but suspects is left: one later row is sent          the same as 2
+//   4. close    at the first piece that 2 or 3 get accepted, each suspect    refused  ─▶ one round speaks against it;
+//               is sent once more                                                        after ROUNDS it is set aside
+//
+// So a piece is set aside only after ROUNDS rounds, in each of which it was refused twice before and once after other
+// content was accepted. A back end that answers 500 at random, or to every second request, costs nothing.
+//
+// Order. Pieces of one time may go before each other: none of them is older. A piece passes an older one, of its own row
+// or of one before, only when that cannot be cut and was refused directly before; never in a flush. Where nothing of a
+// row is accepted, the row stays whole and held, and nothing passes it: the back end may simply be broken. After
+// VAIN_ROUNDS such rounds a row is taken for one piece that cannot be cut, or it would be in the way for days.
+
+import type { Delivery, Piece } from './delivery.ts';
+import { REQUESTS_MAX } from './delivery.ts';
+import type { SendResult } from './transport.ts';
+
+/** So many rounds must speak against a piece. */
+export const ROUNDS = 5;
+/** After so many rounds in which nothing of a row was accepted, a later one is let past it. */
+export const VAIN_ROUNDS = 5;
+/** After so many requests a round searches no further row. */
+const ROUND_REQUESTS_MAX: number = 2 * REQUESTS_MAX;
+/** So many rows may hold suspects at a time; then no other passes them. */
+const SUSPECT_ROWS_MAX = 64;
+
+/** What a round needs of the sender. */
+export interface RoundPort {
+  /** Sends a piece once; null when its row has left the queue. */
+  send(delivery: Delivery, piece: Piece): Promise<SendResult | null>;
+  /** Settles what an answer decides; false when it decides nothing. */
+  decide(delivery: Delivery, piece: Piece, result: SendResult): Promise<boolean>;
+  /** Puts two halves in the place of a piece; false when it cannot be cut. */
+  cut(delivery: Delivery, piece: Piece): Promise<boolean>;
+  giveUp(delivery: Delivery, piece: Piece, reason: string): Promise<void>;
+  /** Puts a later row behind those of the lane; null when there is none. */
+  takeLater(): Promise<Delivery | null>;
+  /** False during a flush: nothing may pass. */
+  mayPass(): boolean;
+  isClosing(): boolean;
+}
+
+/** How sending a piece ended: `stopped` ends the round. */
+type Sent = 'decided' | 'refused' | 'stopped';
+
+export class Round {
+  readonly #lane: readonly Delivery[];
+  readonly #port: RoundPort;
+  /** What was sent last, if that was refused: to begin with it, it need not be sent once more. */
+  #refusedLast: Piece | null;
+  /** Those that were refused when the round was opened. */
+  #suspects: (readonly [Delivery, Piece])[] = [];
+  #hasClosed = false;
+  #requestCount = 0;
+  /** Whether the back end is known to take content: some was accepted in this round, or elsewhere since the last. */
+  #isProven = false;
+  #lastReason = '';
+  /** Pieces of other content that were accepted in this round. */
+  acceptedCount = 0;
+  /** The answer that ended the round, if it says "later" or "not like this". */
+  stop: SendResult | null = null;
+
+  /** `lane` grows by the row that passes. `refused` is the piece that was just refused, the oldest of all. */
+  constructor(lane: readonly Delivery[], refused: Piece, port: RoundPort) {
+    this.#lane = lane;
+    this.#refusedLast = refused;
+    this.#port = port;
+  }
+
+  /** `wereOthersAccepted`: other lanes, where there are some, had content accepted since the last round. */
+  async run(wereOthersAccepted: boolean): Promise<void> {
+    this.#isProven = wereOthersAccepted;
+    const last = await this.#goThrough();
+    if (wereOthersAccepted && !(await this.#close())) return;
+    if (last === null || this.acceptedCount === 0) return;
+    // Now it is known that the back end takes content: older rows that were searched in vain are worth another search.
+    for (const delivery of this.#lane.slice(0, this.#lane.indexOf(last)))
+      if (isOpen(delivery) && !(await this.#search(delivery))) return;
+  }
+
+  /** Row after row, until something is accepted: the row of that; null when nothing may go on before. */
+  async #goThrough(): Promise<Delivery | null> {
+    for (const delivery of this.#lane) {
+      if (!(await this.#open(delivery))) return null;
+      if (isOpen(delivery)) {
+        if (this.#requestCount >= ROUND_REQUESTS_MAX || !(await this.#search(delivery))) return null;
+        // A row behind others may have been refused for a moment only.
+        const isRefused = isOpen(delivery) || delivery !== this.#lane[0];
+        if (this.acceptedCount === 0 && isRefused && !(await this.#mayBePassed(delivery))) return null;
+      }
+      if (this.acceptedCount > 0) return delivery;
+    }
+    if (!this.#port.mayPass() || this.#lane.length >= SUSPECT_ROWS_MAX) return null;
+    const later = await this.#port.takeLater();
+    return later !== null && (await this.#search(later)) ? later : null;
+  }
+
+  /** Whether a row of which nothing was accepted is taken for one piece, and is refused once more. */
+  async #mayBePassed(delivery: Delivery): Promise<boolean> {
+    const [oldest] = delivery.pieces();
+    if (delivery.vainRounds < VAIN_ROUNDS || oldest === undefined) return false;
+    return (await this.#send(delivery, oldest)) === 'refused';
+  }
+
+  /** Sends the suspects of a row, each twice in a row; false when the round has ended. */
+  async #open(delivery: Delivery): Promise<boolean> {
+    const mayPass = delivery === this.#lane[0] || this.#port.mayPass();
+    for (const piece of delivery.pieces().filter(({ suspicion }) => suspicion !== null)) {
+      if (!mayPass) return false;
+      const first = piece === this.#refusedLast ? 'refused' : await this.#send(delivery, piece);
+      const second = first === 'refused' ? await this.#send(delivery, piece) : first;
+      if (second === 'stopped') return false;
+      if (second === 'refused') this.#suspects.push([delivery, piece]);
+    }
+    return this.acceptedCount === 0 || (await this.#close());
+  }
+
+  /** Sends what is not under suspicion of a row, in pieces; false when the round has ended. */
+  async #search(delivery: Delivery): Promise<boolean> {
+    const mark = delivery.mark();
+    const refused = new Set<Piece>();
+    let sent: Sent = 'refused';
+    const endCount = this.#requestCount + REQUESTS_MAX;
+    while (this.#requestCount < endCount) {
+      // Behind the suspects of an earlier row it would pass them.
+      if (delivery !== this.#lane[0] && !this.#port.mayPass()) break;
+      const piece = delivery.pieces().find(some => some.suspicion === null && !refused.has(some));
+      if (piece === undefined || !(await this.#mayFollow(delivery, piece, refused))) {
+        if (await this.#cutOldest(delivery, refused)) continue;
+        break;
+      }
+      const wasProven = this.#isProven;
+      sent = piece === this.#refusedLast ? 'refused' : await this.#send(delivery, piece);
+      if (sent === 'stopped') break;
+      if (sent === 'refused') await this.#lookInto(delivery, piece, refused);
+      else if (!wasProven && this.#isProven) {
+        // Now it is known that the back end takes content: what was not cut yet is worth it.
+        for (const some of refused) if (!some.isUncut) refused.delete(some);
+        if (!(await this.#close())) sent = 'stopped';
+      }
+      if (this.stop !== null || this.#port.isClosing()) break;
+    }
+    this.#conclude(delivery, refused, mark);
+    return sent !== 'stopped' && this.stop === null;
+  }
+
+  /** All pieces were refused as they are: there may be poison in each. */
+  async #cutOldest(delivery: Delivery, refused: Set<Piece>): Promise<boolean> {
+    for (const piece of delivery.pieces()) {
+      if (!refused.has(piece) || piece.isUncut) continue;
+      if (await this.#port.cut(delivery, piece)) return refused.delete(piece);
+    }
+    return false;
+  }
+
+  /** Cuts a refused piece; at first, while nothing was accepted, only on the way down to the oldest point. */
+  async #lookInto(delivery: Delivery, piece: Piece, refused: Set<Piece>): Promise<void> {
+    const isWayDown = piece === delivery.pieces()[0];
+    const mayCut = this.#isProven || isWayDown;
+    if (!mayCut || !(await this.#port.cut(delivery, piece))) refused.add(piece);
+  }
+
+  /** Whether a piece may be sent now: not before an older one that was not refused directly before. */
+  async #mayFollow(delivery: Delivery, piece: Piece, refused: Set<Piece>): Promise<boolean> {
+    const older = delivery
+      .pieces()
+      .filter(some => some.fromNs < piece.toNs && (refused.has(some) || some.suspicion !== null));
+    if (older.length === 0) return true;
+    if (!this.#port.mayPass() || older.some(({ isUncut }) => !isUncut)) return false;
+    // A row that was taken in this round has been refused for a moment only.
+    const isNew = delivery !== this.#lane[0] && delivery.vainRounds === 0;
+    if (isNew && older.some(({ suspicion }) => suspicion === null)) return false;
+    for (const some of older) {
+      const sent = await this.#send(delivery, some);
+      if (sent === 'stopped') return false;
+      if (sent === 'decided') refused.delete(some);
+    }
+    return true;
+  }
+
+  /** The suspects once more, now that other content was accepted after they were refused. */
+  async #close(): Promise<boolean> {
+    if (this.#hasClosed) return true;
+    this.#hasClosed = true;
+    for (const [delivery, piece] of this.#suspects) {
+      if (piece.suspicion === null || !delivery.pieces().includes(piece)) continue;
+      const sent = await this.#send(delivery, piece);
+      if (sent === 'stopped') return false;
+      if (sent === 'refused' && ++piece.suspicion >= ROUNDS) {
+        const words = `refused in ${String(ROUNDS)} rounds while other points were accepted: `;
+        await this.#port.giveUp(delivery, piece, words + this.#lastReason);
+      }
+    }
+    return true;
+  }
+
+  #conclude(delivery: Delivery, refused: ReadonlySet<Piece>, mark: ReturnType<Delivery['mark']>): void {
+    if (this.#isProven) {
+      delivery.vainRounds = 0;
+      for (const piece of refused) if (piece.isUncut) piece.suspicion ??= 0;
+      return;
+    }
+    delivery.restore(mark);
+    if (this.stop !== null || this.#port.isClosing()) return;
+    delivery.vainRounds++;
+    // Nothing was accepted before it yet: the first round does not count.
+    if (delivery.pieces().every(({ isUncut }) => isUncut))
+      for (const piece of delivery.pieces()) piece.suspicion ??= -1;
+  }
+
+  async #send(delivery: Delivery, piece: Piece): Promise<Sent> {
+    this.#refusedLast = null;
+    if (this.#port.isClosing()) return 'stopped';
+    this.#requestCount++;
+    const result = await this.#port.send(delivery, piece);
+    if (result === null) return 'decided';
+    if (result.kind === 'accepted') {
+      this.acceptedCount++;
+      this.#isProven = true;
+    }
+    if (await this.#port.decide(delivery, piece, result)) return 'decided';
+    if (result.kind !== 'accepted') this.#lastReason = result.reason;
+    this.#refusedLast = piece;
+    if (result.kind === 'hold' && result.mayBeContent) return 'refused';
+    this.stop = result;
+    return 'stopped';
+  }
+}
+
+/** Whether a row holds pieces that are not under suspicion. */
+function isOpen(delivery: Delivery): boolean {
+  return delivery.pieces().some(({ suspicion }) => suspicion === null);
+}
