@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 const FULL_SIZES = {
   FUZZ_RUNS: '10000',
   FUZZ_INPUTS: '100000',
+  SENDER_SCRIPTS: '10000',
   KILLS: '200',
   POWER_CUTS: '200',
   ENTRY_MIB: '2048',

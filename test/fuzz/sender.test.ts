@@ -26,7 +26,11 @@ test('scripts over a file that each restart opens anew', async () => {
   let runs = 0;
   const open = () => fileBench(`${directory}/${String(runs++)}`);
   const numRuns = Math.ceil(SCRIPTS / 20);
-  const total = await runScripts(arbitraryScript, { numRuns, seed: SEED, endOnFailure: true }, { open });
+  const total = await runScripts(
+    arbitraryScript,
+    { numRuns, seed: SEED, endOnFailure: true },
+    { open },
+  );
   console.log(`SENDER_SEED=${SEED}, with a file: ${JSON.stringify(total)}`);
   expect(total.scripts).toBe(numRuns);
 });

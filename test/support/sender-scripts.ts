@@ -8,8 +8,16 @@ import { MemoryQueue } from '../../src/pipeline/queue/memory-queue.ts';
 import type { Queue, QueueOptions } from '../../src/pipeline/queue/queue.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import { FakeClock } from './fake-clock.ts';
-import { runScript, type Bench, type Mood, type Outcome, type Script } from './sender-simulation.ts';
+import {
+  runScript,
+  type Bench,
+  type Mood,
+  type Outcome,
+  type Script,
+} from './sender-simulation.ts';
 
+/** What is shown of a script in which something was wrong. */
+const LOG_LINES = 80;
 const RESUME_MS_MAX = 2000;
 const DAY_MS = 24 * 3_600_000;
 
@@ -17,25 +25,46 @@ function moodOf(answer: Mood['answer'], isForEmpty = true): Mood {
   return { answer, isForEmpty };
 }
 
-const retried = fc.constantFrom<Mood['answer']>(502, 503, 504, 'drop', 'hang', { grpc: 14 }, { grpc: 1 });
+const retried = fc.constantFrom<Mood['answer']>(
+  502,
+  503,
+  504,
+  'drop',
+  'hang',
+  { grpc: 14 },
+  { grpc: 1 },
+);
 const held = fc.constantFrom<Mood['answer']>(500, 500, 404, 401, 408, { grpc: 8 }, { grpc: 13 });
 const lossy = fc.constantFrom<Mood['answer']>('lose', 'partial', 413);
 const mood: fc.Arbitrary<Mood> = fc.oneof(
-  { weight: 4, arbitrary: fc.tuple(retried, fc.boolean()).map(([answer, all]) => moodOf(answer, all)) },
-  { weight: 4, arbitrary: fc.tuple(held, fc.boolean()).map(([answer, all]) => moodOf(answer, all)) },
+  {
+    weight: 4,
+    arbitrary: fc.tuple(retried, fc.boolean()).map(([answer, all]) => moodOf(answer, all)),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.tuple(held, fc.boolean()).map(([answer, all]) => moodOf(answer, all)),
+  },
   { weight: 1, arbitrary: lossy.map(answer => moodOf(answer, false)) },
   {
     weight: 1,
     arbitrary: fc
       .tuple(fc.constantFrom(429, 503), fc.integer({ min: 0, max: 90 }), fc.boolean())
-      .map(([answer, retryAfterSeconds, isForEmpty]) => ({ answer, retryAfterSeconds, isForEmpty })),
+      .map(([answer, retryAfterSeconds, isForEmpty]) => ({
+        answer,
+        retryAfterSeconds,
+        isForEmpty,
+      })),
   },
 );
 
 const page = fc.record({
   afterMs: fc.constantFrom(10, 1000, 15_000, 60_000),
   services: fc.array(
-    fc.record({ series: fc.integer({ min: 1, max: 4 }), lagMs: fc.constantFrom(0, 0, 3001, 45_004) }),
+    fc.record({
+      series: fc.integer({ min: 1, max: 4 }),
+      lagMs: fc.constantFrom(0, 0, 3001, 45_004),
+    }),
     { minLength: 1, maxLength: 3 },
   ),
   isDouble: fc.integer({ min: 0, max: 7 }).map(n => n === 0),
@@ -176,13 +205,16 @@ export async function runScripts(
   const property = fc.asyncProperty(arbitrary, async script => {
     const outcome = await runScript(script, open());
     const wrong = check(outcome);
-    if (wrong.length > 0) throw new Error([...wrong, ...outcome.log].join('\n'));
+    if (wrong.length > 0) {
+      const first = Math.max(0, outcome.wrongAt - LOG_LINES / 2);
+      throw new Error([...wrong, ...outcome.log.slice(first, first + LOG_LINES)].join('\n'));
+    }
     total.scripts++;
     for (const key of ['requests', 'probes', 'taken', 'aside', 'passedInVain'] as const)
       total[key] += outcome[key];
     total.slowestMs = Math.max(total.slowestMs, outcome.drainedMs);
     total.slowestResumeMs = Math.max(total.slowestResumeMs, ...outcome.resumedMs);
   });
-  await fc.assert(property, { ...parameters});
+  await fc.assert(property, { ...parameters });
   return total;
 }

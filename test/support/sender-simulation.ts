@@ -109,12 +109,13 @@ export interface Outcome {
   readonly aside: number;
   /** From the end of each phase to the next request with content, where something waited. */
   readonly resumedMs: readonly number[];
+  /** Every request with its answer, and what was set aside. */
   readonly log: readonly string[];
+  /** The line of the log at which something was wrong first; its end when nothing was. */
+  readonly wrongAt: number;
 }
 
 const LATENCY_MS = 20;
-/** Of a script in which something was wrong. */
-const LOG_LINES = 80;
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 4 * 3_600_000;
 const MINUTE_MS = 60_000;
@@ -269,13 +270,14 @@ class Judge {
   #whyForbidden(fate: Fate, page: number, nowMs: number): string | null {
     const { last, heldSinceMs, firstHeldMs, heldCount } = fate;
     // A row of which nothing is ever accepted is one piece in the end.
-    const isOne = heldCount >= 12 && nowMs - (firstHeldMs ?? nowMs) >= 5 * MINUTE_MS;
+    const isOne = heldCount >= 10 && nowMs - (firstHeldMs ?? nowMs) >= 4 * MINUTE_MS;
     if (last === null) return 'it was never sent';
     if (!last.isHeld || heldSinceMs === null) return 'its last answer was no such refusal';
     // Where it stands behind others, the first of those must have been, and it was refused before.
     const [first] = [...this.fates.values()].filter(({ state }) => state === 'waiting');
     const sinceMs = Math.max(first?.heldSinceMs ?? nowMs, firstHeldMs ?? nowMs);
-    if (nowMs - Math.min(heldSinceMs, sinceMs) < MINUTE_MS) return 'it was not refused for a minute';
+    if (nowMs - Math.min(heldSinceMs, sinceMs) < MINUTE_MS)
+      return 'it was not refused for a minute';
     if (last.points > 1 && !isOne) return 'it could have been split';
     // Several may be refused one after the other before one is let past.
     if (this.requestCount - last.place > 24) return 'it was not refused directly before';
@@ -355,7 +357,8 @@ class Run implements Transport {
       taken: fates.filter(({ state }) => state === 'taken').length,
       aside: fates.filter(({ state }) => state === 'aside').length,
       resumedMs: this.#resumedMs,
-      log: this.#log.slice(Math.max(0, (this.#judge.wrongAt ?? this.#log.length) - LOG_LINES / 2)).slice(0, LOG_LINES),
+      log: this.#log,
+      wrongAt: this.#judge.wrongAt ?? this.#log.length,
     };
   }
 
@@ -473,7 +476,11 @@ class Run implements Transport {
 
   #make(at: { service: number; index: number; timeMs: number }, page: number): void {
     const series = `s${at.service}/m${at.index}`;
-    const point = { key: `${series}@${at.timeMs - this.#bench.clock.wallOffsetMs}`, series, timeMs: at.timeMs };
+    const point = {
+      key: `${series}@${at.timeMs - this.#bench.clock.wallOffsetMs}`,
+      series,
+      timeMs: at.timeMs,
+    };
     const poison = this.#script.poison.find(
       ({ service, series, from, to }) =>
         service === at.service && series === at.index && page >= from && page < to,
@@ -572,7 +579,11 @@ class Run implements Transport {
       { status, contentType, retryAfter, body },
       { signal: 'metrics', requestFormat: 'json', nowMs: clock.nowMs(), redact: text => text },
     );
-    const kind = CONTENT_STATUSES.has(status) ? 'content' : HELD_STATUSES.has(status) ? 'held' : 'other';
+    const kind = CONTENT_STATUSES.has(status)
+      ? 'content'
+      : HELD_STATUSES.has(status)
+        ? 'held'
+        : 'other';
     return { result, kind, words: `${status} ${words}` };
   }
 
@@ -587,7 +598,9 @@ class Run implements Transport {
       if (found.length !== points)
         this.#judge.wrong.push(`${points} points were set aside with a sample of ${found.length}`);
       this.#judge.setAside(found);
-      this.#log.push(`${(this.#nowMs / 1000).toFixed(2)} s  aside  ${found.map(({ key }) => key).join(' ')}`);
+      this.#log.push(
+        `${(this.#nowMs / 1000).toFixed(2)} s  aside  ${found.map(({ key }) => key).join(' ')}`,
+      );
     }
   }
 
@@ -613,7 +626,9 @@ class Run implements Transport {
   }
 }
 
-const PARTIAL = Buffer.from('{"partialSuccess":{"rejectedDataPoints":"1","errorMessage":"one is bad"}}');
+const PARTIAL = Buffer.from(
+  '{"partialSuccess":{"rejectedDataPoints":"1","errorMessage":"one is bad"}}',
+);
 
 function requestOf(service: string, names: readonly number[], timesMs: readonly number[]): Buffer {
   const metrics = names.map(i => ({
@@ -623,7 +638,9 @@ function requestOf(service: string, names: readonly number[], timesMs: readonly 
     },
   }));
   const attributes = [{ key: 'service', value: { stringValue: service } }];
-  return oracleEncodeMetrics({ resourceMetrics: [{ resource: { attributes }, scopeMetrics: [{ metrics }] }] });
+  return oracleEncodeMetrics({
+    resourceMetrics: [{ resource: { attributes }, scopeMetrics: [{ metrics }] }],
+  });
 }
 
 /** The points of a request that requestOf() made, or of a piece of one. */

@@ -126,7 +126,12 @@ export class Delivery {
    * The back end refused the content of a piece for good, in these words. `raw` is the row's uncompressed payload,
    * needed while the row is whole; null when it cannot be read.
    */
-  refuse(reason: string, atMs: number, raw: Buffer | null, piece: Piece | undefined = this.next()): void {
+  refuse(
+    reason: string,
+    atMs: number,
+    raw: Buffer | null,
+    piece: Piece | undefined = this.next(),
+  ): void {
     if (piece === undefined) return;
     this.#take(piece);
     this.#answerCount++;

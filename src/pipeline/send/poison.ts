@@ -90,10 +90,12 @@ export class Round {
     for (const delivery of this.#lane) {
       if (!(await this.#open(delivery))) return null;
       if (isOpen(delivery)) {
-        if (this.#requestCount >= ROUND_REQUESTS_MAX || !(await this.#search(delivery))) return null;
+        if (this.#requestCount >= ROUND_REQUESTS_MAX || !(await this.#search(delivery)))
+          return null;
         // A row behind others may have been refused for a moment only.
         const isRefused = isOpen(delivery) || delivery !== this.#lane[0];
-        if (this.acceptedCount === 0 && isRefused && !(await this.#mayBePassed(delivery))) return null;
+        if (this.acceptedCount === 0 && isRefused && !(await this.#mayBePassed(delivery)))
+          return null;
       }
       if (this.acceptedCount > 0) return delivery;
     }
@@ -201,7 +203,11 @@ export class Round {
     return true;
   }
 
-  #conclude(delivery: Delivery, refused: ReadonlySet<Piece>, mark: ReturnType<Delivery['mark']>): void {
+  #conclude(
+    delivery: Delivery,
+    refused: ReadonlySet<Piece>,
+    mark: ReturnType<Delivery['mark']>,
+  ): void {
     if (this.#isProven) {
       delivery.vainRounds = 0;
       for (const piece of refused) if (piece.isUncut) piece.suspicion ??= 0;

@@ -220,7 +220,11 @@ export class Sender {
   async #sendOldest(lane: Lane, delivery: Delivery): Promise<void> {
     const piece = delivery.next();
     const result = piece === undefined ? null : await this.#attempt(lane, delivery, piece);
-    if (result === null || piece === undefined || (await this.#decide(lane, delivery, piece, result))) {
+    if (
+      result === null ||
+      piece === undefined ||
+      (await this.#decide(lane, delivery, piece, result))
+    ) {
       this.#release(lane);
       return;
     }
@@ -313,7 +317,12 @@ export class Sender {
   }
 
   /** Takes an answer for a piece, if it is one, and settles what it decides about. */
-  async #decide(lane: Lane, delivery: Delivery, piece: Piece, result: SendResult): Promise<boolean> {
+  async #decide(
+    lane: Lane,
+    delivery: Delivery,
+    piece: Piece,
+    result: SendResult,
+  ): Promise<boolean> {
     if (result.kind === 'accepted') {
       delivery.accept(result.rejected, piece);
       this.#acceptedCount++;

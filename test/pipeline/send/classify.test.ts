@@ -51,6 +51,21 @@ test('every status has its kind', () => {
   );
 });
 
+test('what says something about our settings says nothing about content', () => {
+  const check = (mayBeContent: boolean, ...statuses: number[]): void => {
+    for (const status of statuses)
+      expect(classify({ status }), String(status)).toMatchObject({ kind: 'hold', mayBeContent });
+  };
+  check(false, 401, 403, 404, 405, 402, 407, 415, 300, 302, 308);
+  check(true, 408, 500, 501, 505, 507, 599, 409, 410);
+  expect(classify({ contentType: 'text/html' })).toMatchObject({ mayBeContent: false });
+});
+
+test('a back end that asks for less is not just away', () => {
+  expect(classify({ status: 429 })).toMatchObject({ kind: 'retry', isThrottled: true });
+  expect(classify({ status: 503 })).toMatchObject({ kind: 'retry', isThrottled: false });
+});
+
 test('an empty answer is a full success', () => {
   expect(classify({})).toEqual({ kind: 'accepted', rejected: 0, message: '' });
 });

@@ -275,6 +275,41 @@ test('at every step, what was taken, what was set aside and what is left is the 
   fc.assert(property, { numRuns: 50 });
 });
 
+test('what was cut on trial can be put together again, until something was decided', () => {
+  const batch = metricsBatch({ a: 8 }, 0);
+  const delivery = new Delivery(rowOf(batch));
+  const whole = delivery.pieces();
+  const mark = delivery.mark();
+  const cutFirst = (): boolean => {
+    const [piece] = delivery.pieces();
+    return piece !== undefined && delivery.cut(piece, batch.payload);
+  };
+  expect(cutFirst() && cutFirst()).toBe(true);
+  expect(delivery.pieces().map(({ points }) => points)).toEqual([4, 2, 2]);
+  delivery.restore(mark);
+  expect(delivery.pieces()).toEqual(whole);
+  expect(delivery.isSplit).toBe(false);
+  cutFirst();
+  delivery.accept(0);
+  delivery.restore(mark);
+  expect(delivery.pieces().map(({ points }) => points)).toEqual([4]);
+  // Answers to pieces of a trial do not use up what a refused row may cost.
+  expect(delivery.takeOutcome().aside).toEqual([]);
+});
+
+test('a row is cut on trial so often and no more', () => {
+  const batch = metricsBatch({ a: 200 }, 0);
+  const delivery = new Delivery(rowOf(batch));
+  let cuts = 0;
+  for (let piece = delivery.next(); piece !== undefined; ) {
+    if (delivery.cut(piece, batch.payload)) cuts++;
+    else expect(piece.isUncut).toBe(true);
+    piece = delivery.pieces().find(({ isUncut }) => !isUncut);
+  }
+  expect(cuts).toBe(REQUESTS_MAX);
+  expect(delivery.pieces().reduce((sum, { points }) => sum + points, 0)).toBe(200);
+});
+
 test('a sample is bounded: the first point where all is too much, nothing where that is', () => {
   const check = (lineBytes: number, count: number, want: number): void => {
     const bodies = Array.from({ length: count }, () => 'x'.repeat(lineBytes));

@@ -32,6 +32,7 @@ test('every code leads where the mapping says', () => {
     kind: 'hold',
     status: 99,
     reason: 'the back end answered status 99',
+    mayBeContent: true,
   });
   expect(Object.keys(codes).filter(name => Number.isNaN(Number(name)))).toHaveLength(17);
 });
@@ -41,12 +42,24 @@ test('the words of the back end are shown with its code and what to do, without 
     kind: 'hold',
     status: 16,
     reason: 'the back end answered UNAUTHENTICATED: no key "[secret]"; check otlp.headers',
+    mayBeContent: false,
   });
   expect(classify(codes.UNAVAILABLE, { details: 'starting' })).toEqual({
     kind: 'retry',
     reason: 'the back end answered UNAVAILABLE: starting',
     retryAfterMs: null,
+    isThrottled: false,
   });
+});
+
+test('what says something about our settings says nothing about content', () => {
+  const check = (mayBeContent: boolean, ...names: (keyof typeof codes)[]): void => {
+    for (const name of names)
+      expect(classify(codes[name]), name).toMatchObject({ kind: 'hold', mayBeContent });
+  };
+  check(false, 'UNAUTHENTICATED', 'PERMISSION_DENIED', 'UNIMPLEMENTED', 'NOT_FOUND');
+  check(true, 'UNKNOWN', 'INTERNAL', 'RESOURCE_EXHAUSTED', 'ALREADY_EXISTS');
+  check(true, 'FAILED_PRECONDITION');
 });
 
 test('what is larger than the server takes is split', () => {

@@ -3,7 +3,8 @@ import { noAnswer } from '../../../src/pipeline/send/no-answer.ts';
 
 test('each cause that an operator can mend comes with what to do', () => {
   const check = (cause: string, want: string): void => {
-    expect(noAnswer(cause)).toEqual({ kind: 'retry', reason: want, retryAfterMs: null });
+    const waits = { retryAfterMs: null, isThrottled: false };
+    expect(noAnswer(cause)).toEqual({ kind: 'retry', reason: want, ...waits });
   };
   const look = 'check the host in otlp.endpoint and the name servers';
   check('getaddrinfo ENOTFOUND a.b', `no answer: getaddrinfo ENOTFOUND a.b; ${look}`);

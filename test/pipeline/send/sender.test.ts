@@ -2,14 +2,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Counters, type Counter } from '../../../src/lib/counters.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import { MemoryQueue } from '../../../src/pipeline/queue/memory-queue.ts';
+import { noAnswer } from '../../../src/pipeline/send/no-answer.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import { SendMeter } from '../../../src/pipeline/send/send-meter.ts';
-import {
-  FLUSH_PAUSE_MS,
-  HOLD_MS,
-  RETRIES_ALONE,
-  Sender,
-} from '../../../src/pipeline/send/sender.ts';
+import { FLUSH_PAUSE_MS, ROUND_MS, Sender } from '../../../src/pipeline/send/sender.ts';
+import type { SendResult, Transport } from '../../../src/pipeline/send/transport.ts';
 import { BackEnd, type Answer, type ReceivedRequest } from '../../support/back-end.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { flatPoints, metricsBatch } from '../../support/otlp-requests.ts';
@@ -23,6 +20,9 @@ let queue: MemoryQueue;
 let backEnd: BackEnd;
 let sender: Sender;
 let log: Record<string, unknown>[];
+/** What comes of empty requests, of which the back end sees nothing, and how many there were. */
+let empty: SendResult;
+let emptyCount: number;
 
 beforeEach(async () => {
   clock = new FakeClock();
@@ -36,6 +36,8 @@ beforeEach(async () => {
   queue = new MemoryQueue(queueOptions({ clock, counters, config, maxRequestBytes }));
   backEnd = await BackEnd.start();
   log = [];
+  empty = noAnswer('down');
+  emptyCount = 0;
   sender = createSender();
 });
 
@@ -52,22 +54,31 @@ function createSender(changes: { concurrency?: number; random?: () => number } =
   const endpoint = `${backEnd.url}/v1/metrics`;
   const logger = createLogger({ level: 'debug', format: 'json', destination, clock });
   const concurrency = changes.concurrency ?? 1;
+  const http = new OtlpHttp({
+    endpoint,
+    config: {
+      protocol: 'http/protobuf',
+      compression: 'none',
+      headers: {},
+      timeoutMs: 3_600_000,
+      tls: { ca: null, cert: null, key: null },
+    },
+    concurrency,
+    version: '0',
+    clock,
+  });
+  const transport: Transport = {
+    send: (request, abort) => {
+      if (request.rawBytes > 0) return http.send(request, abort);
+      emptyCount++;
+      return Promise.resolve(empty);
+    },
+    close: () => http.close(),
+  };
   return new Sender({
     signal: 'metrics',
     queue,
-    transport: new OtlpHttp({
-      endpoint,
-      config: {
-        protocol: 'http/protobuf',
-        compression: 'none',
-        headers: {},
-        timeoutMs: 3_600_000,
-        tls: { ca: null, cert: null, key: null },
-      },
-      concurrency,
-      version: '0',
-      clock,
-    }),
+    transport,
     meter: new SendMeter({ signal: 'metrics', endpoint, counters, logger, clock }),
     concurrency,
     clock,
@@ -90,15 +101,15 @@ async function until(condition: () => boolean): Promise<void> {
 
 /** Until the sender waits for its next attempt, and gives for how long. */
 async function pauseMs(): Promise<number> {
-  await until(() => sender.status().nextAttemptAtMs !== null && clock.sleeps().length === 1);
-  return clock.sleeps()[0] ?? 0;
+  await until(() => sender.status().nextAttemptAtMs !== null);
+  return (sender.status().nextAttemptAtMs ?? 0) - clock.nowMs();
 }
 
 /** The same where others sleep, too. */
-async function dueInMs(): Promise<number> {
+async function dueInMs(state: 'retrying' | 'holding' = 'retrying'): Promise<number> {
   const { nextAttemptAtMs } = await vi.waitUntil(() => {
     const status = sender.status();
-    return status.state === 'retrying' && status;
+    return status.state === state && status;
   });
   return (nextAttemptAtMs ?? 0) - clock.nowMs();
 }
@@ -309,25 +320,61 @@ describe('retry', () => {
     expectBalance(queue);
   });
 
-  test('a row that is retried in vain while a later one is accepted is in the way no longer', async () => {
-    refuse('poison', { status: 503 });
-    await put({ poison: 4 });
+  test('a back end that takes an empty request again gets the row at once', async () => {
+    backEnd.answer = () => ({ status: 503 });
+    await put({ a: 1 });
     await put({ b: 1 });
     sender.start();
-    for (let i = 0; i < RETRIES_ALONE; i++) await passPause();
-    await until(() => received().includes('b'));
-    const compared = received().slice(RETRIES_ALONE, RETRIES_ALONE + 4);
-    expect(compared).toEqual(['poison', '', 'poison', 'b']);
-    // Split in two, of which each is given as much patience.
-    await until(() => backEnd.requests.length === RETRIES_ALONE + 5);
-    expect(flatPoints('metrics', backEnd.requests.at(-1)?.raw ?? Buffer.alloc(0))).toHaveLength(2);
-    await pauseMs();
-    expect(sender.status().state).toBe('retrying');
+    for (let i = 0; i < 6; i++) await passPause();
+    expect(await pauseMs()).toBe(30 * SECOND_MS);
+    const before = emptyCount;
+    await clock.advance(5 * SECOND_MS);
+    // The outage is not a minute old.
+    expect(emptyCount - before).toBe(5);
     backEnd.answer = () => ({ status: 200 });
-    await passPause();
+    empty = { kind: 'accepted', rejected: 0, message: '' };
+    await clock.advance(SECOND_MS);
     await until(isSettled);
-    expect(queue.account.get('poison', 'point/accepted')).toBe(4);
-    expectBalance(queue);
+    expect(received().slice(-2)).toEqual(['a', 'b']);
+    expect(counter('prom2otlp_send_empty_requests_total').get('metrics', 'accepted')).toBe(1);
+  });
+
+  test('after the first minute of an outage it is asked every ten seconds', async () => {
+    backEnd.answer = () => ({ status: 503 });
+    await put({ a: 1 });
+    sender.start();
+    for (let i = 0; i < 10; i++) await passPause();
+    await pauseMs();
+    const before = emptyCount;
+    await clock.advance(25 * SECOND_MS);
+    expect(emptyCount - before).toBe(2);
+  });
+
+  test('an empty request that helped nothing is not believed for one back-off', async () => {
+    backEnd.answer = () => ({ status: 503 });
+    empty = { kind: 'accepted', rejected: 0, message: '' };
+    await put({ a: 1 });
+    sender.start();
+    for (let i = 0; i < 3; i++) await passPause();
+    const told = emptyCount;
+    expect(told).toBeGreaterThan(0);
+    await clock.advance(SECOND_MS);
+    await until(() => sender.status().state === 'retrying');
+    for (let i = 0; i < 20; i++) await passPause();
+    // Were every one believed, there would be as many of them as attempts.
+    expect(emptyCount - told).toBeLessThanOrEqual(11);
+  });
+
+  test.each([
+    { status: 429, headers: {} },
+    { status: 503, headers: { 'retry-after': '20' } },
+  ])('a back end that asks for time ($status) is not asked meanwhile', async answer => {
+    backEnd.answer = () => answer;
+    await put({ a: 1 });
+    sender.start();
+    for (let i = 0; i < 3; i++) await passPause();
+    await pauseMs();
+    expect(emptyCount).toBe(0);
   });
 
   test('a back end that is down for long costs nothing, however often it was tried', async () => {
@@ -335,7 +382,7 @@ describe('retry', () => {
     await put({ a: 4 });
     await put({ b: 1 });
     sender.start();
-    for (let i = 0; i < RETRIES_ALONE + 3; i++) await passPause();
+    for (let i = 0; i < 13; i++) await passPause();
     await pauseMs();
     backEnd.answer = () => ({ status: 200 });
     await passPause();
@@ -343,30 +390,23 @@ describe('retry', () => {
     expect(queue.account.total().get('point/accepted')).toBe(5);
     expect(received().filter(service => service === 'b')).toHaveLength(1);
   });
-
-  test('a back end that comes back in the moment of a comparison gets the rows in order', async () => {
-    const isDown = (): boolean => backEnd.requests.length <= RETRIES_ALONE + 1;
-    backEnd.answer = () => ({ status: isDown() ? 503 : 200 });
-    await put({ a: 4 });
-    await put({ b: 1 });
-    sender.start();
-    for (let i = 0; i < RETRIES_ALONE; i++) await passPause();
-    await until(isSettled);
-    expect(received().slice(RETRIES_ALONE)).toEqual(['a', '', 'a', 'b']);
-  });
 });
 
 describe('hold', () => {
-  test('a back end that refuses us is asked once a minute, and everything stays', async () => {
+  test('a back end that refuses us is asked after one second, then ever later up to a minute', async () => {
     backEnd.answer = () => ({ status: 401, body: 'no such key' });
     await put({ a: 1 });
+    await put({ b: 1 });
     sender.start();
-    for (let i = 0; i < 3; i++) {
-      expect(await pauseMs()).toBe(HOLD_MS);
+    const seconds = [1, 2, 4, 8, 16, 32, 60, 60, 60];
+    for (const wait of seconds) {
+      expect(await pauseMs()).toBe(wait * SECOND_MS);
       await passPause();
     }
     await pauseMs();
-    expect(received()).toEqual(['a', 'a', 'a', 'a']);
+    // However long: it says nothing about content.
+    expect(received()).toEqual(['a', ...seconds.map(() => 'a')]);
+    expect(emptyCount).toBe(0);
     expect(sender.status()).toMatchObject({
       state: 'holding',
       lastError: 'the back end answered 401: no such key; check otlp.headers',
@@ -377,12 +417,25 @@ describe('hold', () => {
     expect(queue.account.get('a', 'point/accepted')).toBe(1);
   });
 
+  test('retries and holds are counted apart', async () => {
+    backEnd.answer = (_, i) => ({ status: [503, 503, 503, 500, 503, 500][i] ?? 200 });
+    await put({ a: 1 });
+    sender.start();
+    const waits = [];
+    for (let i = 0; i < 6; i++) {
+      waits.push((await pauseMs()) / SECOND_MS);
+      await passPause();
+    }
+    await until(isSettled);
+    expect(waits).toEqual([0.5, 1, 2, 1, 4, 2]);
+  });
+
   test('every status that J.3 names holds', async () => {
     for (const status of [401, 403, 404, 405, 408, 500, 501]) {
       backEnd.answer = () => ({ status });
       await put({ a: 1 });
       sender.start();
-      expect(await pauseMs(), String(status)).toBe(HOLD_MS);
+      expect(await pauseMs(), String(status)).toBe(SECOND_MS);
       backEnd.answer = () => ({ status: 200 });
       await passPause();
       await until(isSettled);
@@ -400,46 +453,33 @@ describe('hold', () => {
     expect(received()).toEqual(['a', 'a', 'b', 'c']);
   });
 
-  test('a held row is compared with a later one; while that is held, too, nothing is given up', async () => {
-    backEnd.answer = ({ raw }) => ({ status: raw.length === 0 ? 200 : 500 });
-    for (const id of ['a', 'b', 'c']) await put({ [id]: 1 });
-    sender.start();
-    for (let i = 0; i < 3; i++) await passPause();
-    await pauseMs();
-    // An attempt a minute of the held one, and each time, since the back end is there, another one after it.
-    expect(received().join()).toBe('a,a,,a,b,a,,a,c,a,,a');
-    expect(queue.stats('metrics').rows).toBe(3);
-  });
-
-  test('where a later row is accepted, the held one is the odd one and is split', async () => {
+  test('a row that is refused for a minute is split; what is accepted of it is settled', async () => {
     refuse('odd', { status: 500, body: 'panic' });
     await put({ good: 5, odd: 1 });
     await put({ b: 1 });
-    await put({ c: 1 });
     sender.start();
-    await pauseMs();
-    await passPause();
-    await until(isSettled);
-    expect(received().join()).toBe('good+odd,good+odd,,good+odd,b,good,odd,c');
+    for (let i = 0; i < 6; i++) await passPause();
+    await until(() => received().includes('odd'));
+    expect(await pauseMs()).toBe(ROUND_MS);
+    expect(received().join()).toBe(`${'good+odd,'.repeat(7)}good,odd`);
     expect(queue.account.get('good', 'point/accepted')).toBe(5);
-    expect(queue.account.get('odd', 'point/set_aside')).toBe(1);
-    expect(await queue.readSetAside(5)).toMatchObject([
-      { service: 'odd', points: 1, reason: 'the back end answered 500: panic' },
-    ]);
+    expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 2 });
     expectBalance(queue);
   });
 
-  test('with concurrency the same comes of what the other workers see', async () => {
-    await sender.close();
-    sender = createSender({ concurrency: 2 });
-    refuse('odd', { status: 500 });
-    await put({ odd: 1 });
-    sender.start();
-    await until(() => sender.status().state === 'holding');
+  test('while nothing is accepted, a row stays whole and nothing passes it', async () => {
+    backEnd.answer = () => ({ status: 500 });
+    await put({ a: 2, c: 2 });
     await put({ b: 1 });
+    sender.start();
+    for (let i = 0; i < 8; i++) await passPause();
+    await pauseMs();
+    expect(received()).not.toContain('b');
+    backEnd.answer = () => ({ status: 200 });
+    await passPause();
     await until(isSettled);
-    expect(received()).toEqual(['odd', 'b', 'odd']);
-    expect(queue.account.get('odd', 'point/set_aside')).toBe(1);
+    expect(received().slice(-2)).toEqual(['a+c', 'b']);
+    expectBalance(queue);
   });
 
   test('a held row that ages out makes way', async () => {
@@ -586,7 +626,7 @@ describe('split', () => {
     };
     await put({ a: 8 });
     sender.start();
-    expect(await pauseMs()).toBe(HOLD_MS);
+    expect(await pauseMs()).toBe(SECOND_MS);
     await passPause();
     await until(isSettled);
     expect(queue.account.get('a', 'point/accepted')).toBe(7);
@@ -677,15 +717,45 @@ describe('flush and close', () => {
     expect(queue.stats('metrics').rows).toBe(2);
   });
 
-  test('a flush does not take a minute to find the odd row', async () => {
+  test('a flush waits for a back end that answers 500 for a moment', async () => {
+    backEnd.answer = (_, i) => ({ status: i === 0 ? 500 : 200 });
+    await put({ a: 1 });
+    await put({ b: 1 });
+    const flushed = sender.flush(10 * SECOND_MS);
+    sender.start();
+    await pauseMs();
+    await clock.advance(SECOND_MS);
+    expect(await flushed).toBe(true);
+    expect(received()).toEqual(['a', 'a', 'b']);
+  });
+
+  test('a flush lets nothing pass, and does not wait for what is refused for a minute', async () => {
     refuse('odd', { status: 500 });
     await put({ odd: 1 });
     await put({ b: 1 });
-    const flushed = sender.flush(SECOND_MS);
     sender.start();
+    for (let i = 0; i < 5; i++) await passPause();
+    await pauseMs();
+    await clock.advance(31 * SECOND_MS);
+    const flushed = sender.flush(100 * SECOND_MS);
+    expect(await dueInMs('holding')).toBeLessThanOrEqual(15 * SECOND_MS);
+    await clock.advance(15 * SECOND_MS);
+    expect(await flushed).toBe(false);
+    expect(received()).not.toContain('b');
+    expect(queue.stats('metrics').rows).toBe(2);
+  });
+
+  test('a flush that begins while the back end has asked for time waits for that', async () => {
+    backEnd.answer = (_, i) =>
+      i === 0 ? { status: 503, headers: { 'retry-after': '7' } } : { status: 200 };
+    await put({ a: 1 });
+    sender.start();
+    expect(await pauseMs()).toBe(7 * SECOND_MS);
+    const flushed = sender.flush(10 * SECOND_MS);
+    await clock.advance(6 * SECOND_MS);
+    expect(backEnd.requests).toHaveLength(1);
+    await clock.advance(SECOND_MS);
     expect(await flushed).toBe(true);
-    expect(queue.account.get('odd', 'point/set_aside')).toBe(1);
-    expect(queue.account.get('b', 'point/accepted')).toBe(1);
   });
 
   test('closing gives up a request, and its row stays', async () => {

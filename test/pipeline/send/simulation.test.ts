@@ -37,7 +37,10 @@ const once = (answer: Mood['answer']): Mood => ({ answer, isForEmpty: false });
 
 test('a back end that restarts with 503 and then 500 gets the pages in order', async () => {
   const answers = [503, 503, 503, 500, 500].map(once);
-  const { wrong, aside } = await runScript(script({ pages: pages(2, 500), answers }), memoryBench());
+  const { wrong, aside } = await runScript(
+    script({ pages: pages(2, 500), answers }),
+    memoryBench(),
+  );
   expect(wrong).toEqual([]);
   expect(aside).toBe(0);
 });
@@ -57,7 +60,10 @@ test('a gRPC back end that resets and then runs out of resources gets the pages 
   const answers = ['drop', { grpc: 14 }, { grpc: 8 }, { grpc: 8 }].map(answer =>
     once(answer as Mood['answer']),
   );
-  const { wrong, aside } = await runScript(script({ pages: pages(2, 500), answers }), memoryBench());
+  const { wrong, aside } = await runScript(
+    script({ pages: pages(2, 500), answers }),
+    memoryBench(),
+  );
   expect(wrong).toEqual([]);
   expect(aside).toBe(0);
 });
@@ -75,7 +81,9 @@ test.each([0.3, 0.5])('a backlog goes out in minutes while the share of 500 is %
     memoryBench(),
   );
   expect(wrong).toEqual([]);
-  const seconds = Number(/^[\d.]+/.exec(log.filter(line => !line.includes('(empty)')).at(-1) ?? '')?.[0]);
+  const seconds = Number(
+    /^[\d.]+/.exec(log.filter(line => !line.includes('(empty)')).at(-1) ?? '')?.[0],
+  );
   expect(seconds).toBeLessThan(10 * 60);
 });
 

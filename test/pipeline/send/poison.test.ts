@@ -1,0 +1,104 @@
+// What a search for poison costs and what it finds, each time as a whole story in the simulation.
+
+import { expect, test } from 'vitest';
+import { ROUNDS } from '../../../src/pipeline/send/poison.ts';
+import { memoryBench } from '../../support/sender-scripts.ts';
+import {
+  runScript,
+  type Mood,
+  type Outcome,
+  type Script,
+} from '../../support/sender-simulation.ts';
+
+const MINUTE_MS = 60_000;
+const always: Mood = { answer: 500, isForEmpty: false };
+
+async function run(changes: Partial<Script>): Promise<Outcome> {
+  const outcome = await runScript(
+    {
+      pages: [],
+      answers: [],
+      phases: [],
+      poison: [],
+      events: [],
+      concurrency: 1,
+      seed: 1,
+      ...changes,
+    },
+    memoryBench(),
+  );
+  expect(outcome.wrong).toEqual([]);
+  return outcome;
+}
+
+/** `count` pages of four series, one a minute. */
+function pages(count: number): Script['pages'] {
+  return Array.from({ length: count }, (_, i) => ({
+    afterMs: i === 0 ? 0 : MINUTE_MS,
+    services: [{ series: 4, lagMs: 0 }],
+    isDouble: false,
+  }));
+}
+
+/** When a line of the log was written, in minutes. */
+const minutesOf = (line: string | undefined): number => Number.parseFloat(line ?? '') / 60;
+
+test('one poisonous series on one page costs that point alone, after rounds a minute apart', async () => {
+  const poison = [{ service: 0, series: 2, from: 0, to: 1, status: 500 }];
+  const { aside, taken, log } = await run({ pages: pages(12), poison });
+  expect([taken, aside]).toEqual([47, 1]);
+  const refusals = log.filter(line => line.includes('500') && line.endsWith(' s0/m2@0'));
+  const found = minutesOf(refusals[0]);
+  const gone = minutesOf(log.find(line => line.includes('aside')));
+  expect(found).toBeGreaterThan(1);
+  expect(gone - found).toBeGreaterThan(ROUNDS - 0.1);
+  expect(gone - found).toBeLessThan(ROUNDS + 1);
+  // The other points of its page did not wait for that, and later pages passed it one a minute.
+  const others = log.find(line => line.includes('200') && line.includes('s0/m3@0'));
+  expect(minutesOf(others)).toBeLessThan(1.2);
+  const passed = log.filter(line => line.includes('200') && minutesOf(line) < gone).slice(2);
+  for (const [i, line] of passed.entries())
+    if (i > 0) expect(minutesOf(line) - minutesOf(passed[i - 1])).toBeGreaterThan(0.99);
+});
+
+test('a series that is poison on every page costs its points alone, and the queue does not grow', async () => {
+  const poison = [{ service: 0, series: 1, from: 0, to: 100, status: 500 }];
+  const { aside, taken, drainedMs } = await run({ pages: pages(30), poison });
+  expect(aside).toBe(30);
+  expect(taken).toBeGreaterThanOrEqual(90);
+  expect(drainedMs).toBeLessThan(15 * MINUTE_MS);
+});
+
+test('a back end that answers 500 to every second request costs nothing', async () => {
+  for (const first of [0, 1]) {
+    const answers = Array.from({ length: 400 }, (_, i) => (i % 2 === first ? always : null));
+    const { aside, drainedMs } = await run({ pages: pages(10), answers });
+    expect(aside).toBe(0);
+    expect(drainedMs).toBeLessThan(MINUTE_MS);
+  }
+});
+
+test('a back end that answers 500 to all for an hour costs nothing, and no row passes another', async () => {
+  const phases = [{ lengthMs: 60 * MINUTE_MS, mood: always, share: 1 }];
+  const { aside, passedInVain, drainedMs, requests } = await run({ pages: pages(20), phases });
+  expect([aside, passedInVain]).toEqual([0, 0]);
+  expect(drainedMs).toBeLessThan(2 * MINUTE_MS);
+  expect(requests).toBeLessThan(60 * 64);
+});
+
+test.each([401, 403, 404, 405])('%i says nothing about content, however long', async answer => {
+  const mood: Mood = { answer, isForEmpty: false };
+  const phases = [{ lengthMs: 60 * MINUTE_MS, mood, share: 1 }];
+  const { aside, requests, drainedMs } = await run({ pages: pages(20), phases });
+  expect(aside).toBe(0);
+  // One a minute of the first row, and each of the others once.
+  expect(requests).toBeLessThan(60 + 10 + 20);
+  expect(drainedMs).toBeLessThan(MINUTE_MS + 2000);
+});
+
+test('a row of which nothing is ever accepted is not in the way for days', async () => {
+  const poison = [0, 1, 2, 3].map(series => ({ service: 0, series, from: 0, to: 1, status: 500 }));
+  const { aside, taken, drainedMs } = await run({ pages: pages(20), poison });
+  expect([taken, aside]).toEqual([76, 4]);
+  expect(drainedMs).toBeLessThan(10 * MINUTE_MS);
+});
