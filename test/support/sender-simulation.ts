@@ -103,7 +103,7 @@ export interface Outcome {
   readonly passedInVain: number;
   readonly requests: number;
   readonly probes: number;
-  /** From the end of the script until the queue was empty. */
+  /** From when the back end was well, and the script at its end, until the queue was empty. */
   readonly drainedMs: number;
   readonly taken: number;
   readonly aside: number;
@@ -119,6 +119,10 @@ const LATENCY_MS = 20;
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 4 * 3_600_000;
 const MINUTE_MS = 60_000;
+/** Within this all is sent once the back end is well: the longest pause that it asked for, a hold, and a round. */
+const DRAINED_MS_MAX = 5 * MINUTE_MS;
+/** The same where there is poison, which takes its rounds. */
+const POISONED_MS_MAX = 45 * MINUTE_MS;
 /** The service of the pages that come after the script. */
 const LATER = 9;
 /** How much older the second points of a page are. */
@@ -316,6 +320,7 @@ class Run implements Transport {
   #sender!: Sender;
   #probeCount = 0;
   #lastEndMs = 0;
+  #lastMoodMs = 0;
   #isOpen = true;
 
   constructor(script: Script, bench: Bench) {
@@ -339,7 +344,10 @@ class Run implements Transport {
     const endMs = Math.max(this.#nowMs, this.#phaseEndsMs.at(-1) ?? 0);
     await this.#until(() => this.#nowMs >= endMs, endMs - this.#nowMs);
     const isDone = await this.#drain(endMs);
-    const drainedMs = this.#nowMs - endMs;
+    const drainedMs = this.#nowMs - Math.max(endMs, this.#lastMoodMs);
+    const mayTakeMs = this.#script.poison.length > 0 ? POISONED_MS_MAX : DRAINED_MS_MAX;
+    if (drainedMs > mayTakeMs)
+      this.#judge.wrong.push(`it took ${Math.round(drainedMs)} ms in the end`);
     if (!isDone) this.#judge.wrong.push(`points still wait ${SETTLE_MS / MINUTE_MS} minutes later`);
     this.#checkAccount();
     await this.#pass(this.#sender.close());
@@ -372,6 +380,7 @@ class Run implements Transport {
     if (abort.aborted) return noAnswer('given up');
     if (!isEmpty) this.#noteResumed();
     const mood = this.#moodNow(isEmpty);
+    if (mood !== null) this.#lastMoodMs = this.#nowMs;
     const { result, kind, words } = await this.#answer(points, { mood, isFlushing, abort });
     if (!isEmpty) this.#judge.answered(points, kind, this.#nowMs);
     if (this.#judge.wrong.length > 0) this.#judge.wrongAt ??= this.#log.length;

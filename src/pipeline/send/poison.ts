@@ -113,9 +113,9 @@ export class Round {
 
   /** Sends the suspects of a row, each twice in a row; false when the round has ended. */
   async #open(delivery: Delivery): Promise<boolean> {
-    const mayPass = delivery === this.#lane[0] || this.#port.mayPass();
     for (const piece of delivery.pieces().filter(({ suspicion }) => suspicion !== null)) {
-      if (!mayPass) return false;
+      const isFirst = delivery === this.#lane[0] && this.#suspects.length === 0;
+      if (!isFirst && !this.#port.mayPass()) return false;
       const first = piece === this.#refusedLast ? 'refused' : await this.#send(delivery, piece);
       const second = first === 'refused' ? await this.#send(delivery, piece) : first;
       if (second === 'stopped') return false;
@@ -128,29 +128,26 @@ export class Round {
   async #search(delivery: Delivery): Promise<boolean> {
     const mark = delivery.mark();
     const refused = new Set<Piece>();
-    let sent: Sent = 'refused';
     const endCount = this.#requestCount + REQUESTS_MAX;
-    while (this.#requestCount < endCount) {
+    let wasProven = this.#isProven;
+    while (this.#requestCount < endCount && !this.#isOver) {
       // Behind the suspects of an earlier row it would pass them.
       if (delivery !== this.#lane[0] && !this.#port.mayPass()) break;
       const piece = delivery.pieces().find(some => some.suspicion === null && !refused.has(some));
-      if (piece === undefined || !(await this.#mayFollow(delivery, piece, refused))) {
-        if (await this.#cutOldest(delivery, refused)) continue;
-        break;
-      }
-      const wasProven = this.#isProven;
-      sent = piece === this.#refusedLast ? 'refused' : await this.#send(delivery, piece);
-      if (sent === 'stopped') break;
-      if (sent === 'refused') await this.#lookInto(delivery, piece, refused);
-      else if (!wasProven && this.#isProven) {
+      if (piece !== undefined && (await this.#mayFollow(delivery, piece, refused))) {
+        const isKnown = piece === this.#refusedLast;
+        const sent = isKnown ? 'refused' : await this.#send(delivery, piece);
+        if (sent === 'refused') await this.#lookInto(delivery, piece, refused);
+      } else if (this.#isOver || !(await this.#cutOldest(delivery, refused))) break;
+      if (!wasProven && this.#isProven) {
+        wasProven = true;
+        await this.#close();
         // Now it is known that the back end takes content: what was not cut yet is worth it.
         for (const some of refused) if (!some.isUncut) refused.delete(some);
-        if (!(await this.#close())) sent = 'stopped';
       }
-      if (this.stop !== null || this.#port.isClosing()) break;
     }
     this.#conclude(delivery, refused, mark);
-    return sent !== 'stopped' && this.stop === null;
+    return !this.#isOver;
   }
 
   /** All pieces were refused as they are: there may be poison in each. */
@@ -203,6 +200,10 @@ export class Round {
     return true;
   }
 
+  get #isOver(): boolean {
+    return this.stop !== null || this.#port.isClosing();
+  }
+
   #conclude(
     delivery: Delivery,
     refused: ReadonlySet<Piece>,
@@ -214,7 +215,7 @@ export class Round {
       return;
     }
     delivery.restore(mark);
-    if (this.stop !== null || this.#port.isClosing()) return;
+    if (this.#isOver) return;
     delivery.vainRounds++;
     // Nothing was accepted before it yet: the first round does not count.
     if (delivery.pieces().every(({ isUncut }) => isUncut))
