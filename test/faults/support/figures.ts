@@ -16,8 +16,6 @@ export interface Judgement {
   readonly kills?: number;
   /** Points that the test has made the program give up, visibly: they are missing, and the account must say so. */
   readonly isLossAllowed?: boolean;
-  /** Points that later ones of their series have overtaken, as the test wanted it. */
-  readonly overtaken?: number;
 }
 
 /** One line of the suite's figures. */
@@ -40,7 +38,7 @@ export interface Figures {
 /** Judges a test whose program has ended. */
 export function judge(judgement: Judgement): Figures {
   const { name, ledger, bridge, lostAnswers, batchPoints, kills = 0 } = judgement;
-  const { isLossAllowed = false, overtaken = 0 } = judgement;
+  const { isLossAllowed = false } = judgement;
   const found = ledger.findings(bridge.lives);
   const account = bridge.account();
   const givenUp = givenUpOf(account);
@@ -57,7 +55,7 @@ export function judge(judgement: Judgement): Figures {
     duplicateBatches: Math.min(found.duplicateRequests, Math.ceil(found.duplicates / batchPoints)),
     lostAnswers,
     movedStarts: found.movedStarts,
-    outOfOrder: Math.max(0, found.outOfOrder - overtaken),
+    outOfOrder: found.outOfOrder,
     interruptedPages: found.interruptedPages,
     failedPages: found.failedPages,
     givenUp,
