@@ -257,8 +257,8 @@ export class SeriesTable {
 
   // Between pages. All times in milliseconds since the epoch, NaN where there is none yet.
   startMs: Float64Array = new Float64Array(64);
-  /** Of a stream that began with an unexplained fall: the time of its first point. See derive/start.ts. */
-  streamAtMs: Float64Array = new Float64Array(64);
+  /** When the process began that the stream belongs to, NO_PROCESS where nothing tells. See derive/reset.ts. */
+  processMs: Float64Array = new Float64Array(64);
   /** The newest accepted observation: raw value and the time it was sent with. */
   lastValue: Float64Array = new Float64Array(64);
   lastTimeMs: Float64Array = new Float64Array(64);
@@ -291,6 +291,8 @@ export class SeriesTable {
     monotonicMs: Number.NaN,
     serverAtMs: Number.NaN,
   };
+  /** Components that began before it may have been known, and forgotten with their last row; NaN while none was. */
+  releasedMs: number = Number.NaN;
   readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
   /** What a former process knew, and what was saved for the next one; see derive/state.ts. */
   restored: RestoredState | null = null;
@@ -343,7 +345,7 @@ export class SeriesTable {
     this.line[row] = 0;
     this.fate[row] = FATE.none;
     this.startMs[row] = Number.NaN;
-    this.streamAtMs[row] = Number.NaN;
+    this.processMs[row] = Number.NaN;
     this.lastValue[row] = Number.NaN;
     this.lastTimeMs[row] = Number.NaN;
     this.movedAtMs[row] = Number.NaN;
@@ -382,7 +384,7 @@ const COLUMN_NAMES = [
   'line',
   'fate',
   'startMs',
-  'streamAtMs',
+  'processMs',
   'lastValue',
   'lastTimeMs',
   'movedAtMs',
@@ -390,14 +392,14 @@ const COLUMN_NAMES = [
 ] as const;
 
 /**
- * Bits of SeriesTable.flags: its marker was sent; its newest sample had a timestamp; it has had a point; its stream
- * began with a fall that no uptime explained; restored: nothing was observed yet by this process.
+ * Bits of SeriesTable.flags: its marker was sent; its newest sample had a timestamp; it has had a point; it was a part
+ * of the newest observation of its histogram or summary; restored: nothing was observed yet by this process.
  */
 export const ROW_FLAG = {
   staleSent: 1,
   explicitTime: 2,
   sent: 4,
-  unexplained: 8,
+  observed: 8,
   restored: 16,
 } as const;
 

@@ -4,24 +4,60 @@
 /** The part of a service whose processes start together: one server_name. Holds the evidence for start times. */
 export interface Component {
   readonly service: number;
-  /** Time of our first sample of it: what was counted before is no delta. NaN before. */
+  /** Time of our first sample of it, or of the last one that was forgotten: what was counted before is no delta. */
   firstTimeMs: number;
-  /** By the name of the uptime series that stands on the page for this component. */
+  /** Until then another stream of a series that was forgotten may have lasted; NaN while none has. */
+  tornMs: number;
+  /** By the name of the uptime series. */
   readonly uptimes: Map<string, UptimeEvidence>;
-  /** The latest start that any of them has told; NaN before. */
-  newestStartMs: number;
 }
 
-/** What one uptime series has said of a component's start. */
-export interface UptimeEvidence {
-  readonly row: number;
-  value: number;
-  timeMs: number;
-  /** When that sample came, by the monotonic clock. */
-  seenAtMs: number;
-  /** The start derived from it; it moves at a restart only, so that jitter does not show. */
-  startMs: number;
+/** Stands for the begin of a process that nothing tells. */
+export const NO_PROCESS = 0;
+
+/**
+ * What one uptime series has said of a component; see derive/reset.ts. Times in ms, NaN where there is none.
+ */
+export interface UptimeEvidence extends Record<SavedNumber, number> {
+  /** Its rows in the table: more than one after a change of labels. */
+  rows: number[];
+  /** Two rows of it are on the page. */
+  isSplit: boolean;
+  /** A counter that it dates fell on the page on which it showed another process. */
+  hasFallenNow: boolean;
+  /** When the newest sample that was certain came, by the monotonic clock. */
+  provenAtMs: number;
 }
+
+/** What is kept of it for the next process of ours, in this order. */
+export const SAVED_NUMBERS = [
+  /** The newest sample, and its time. */
+  'value',
+  'timeMs',
+  /** Since when it has had this value. */
+  'sinceMs',
+  /** The process: its begin as first measured. It moves with the process only, so that jitter does not show. */
+  'processMs',
+  /** The same as last measured: it may drift. */
+  'beginMs',
+  /** When this process was first shown, and last shown for certain; and when the one before it was last shown. */
+  'shownMs',
+  'provenMs',
+  'leftMs',
+  /** The newest fall of a counter that no restart explains. */
+  'fellMs',
+  /**
+   * Above 0 where the uptime shows what was true a poll ago: so many restarts must show it in time until it is relied on. 0
+   * where it is in time, NaN where nothing has told.
+   */
+  'lag',
+  /** Above 0 while it has stood still, and until it has grown for two polls. */
+  'doubt',
+  /** 1 where our own clock could not say whether the process is another one, or the clock of the stamps was set. */
+  'unsure',
+] as const;
+
+type SavedNumber = (typeof SAVED_NUMBERS)[number];
 
 /** A histogram or summary point: the rows that its head stands for. */
 export interface Compound {
@@ -37,8 +73,6 @@ export interface Compound {
   count: number;
   sum: number;
   created: number;
-  /** In delta mode: the rows of the newest accepted observation, in the order of partsOf(). */
-  observed: readonly number[];
 }
 
 /** By which clocks the pages of one target are dated; see derive/page-time.ts. NaN before the first page. */
@@ -66,14 +100,14 @@ export interface SpareIndexes {
   readonly blocks: number[];
 }
 
-/** What uptimes had said when the state was saved, by component and series. */
-export interface SavedUptime {
+/** What an uptime had said when the state was saved. */
+export interface SavedUptime extends Readonly<Record<SavedNumber, number>> {
+  /** Service id, service_name and server_name of the component; see derive/state.ts. */
   readonly component: string;
   readonly name: string;
-  readonly value: number;
-  readonly timeMs: number;
-  readonly startMs: number;
+  /** Of the component. */
   readonly firstTimeMs: number;
+  readonly tornMs: number;
 }
 
 /** State of a former process, waiting for its rows to appear on a page; see derive/state.ts. */
@@ -81,12 +115,15 @@ export interface RestoredState {
   /** Ids of rows to their places in the columns; a row that has come is taken out. */
   readonly indexById: Map<number, number>;
   readonly startMs: Float64Array;
-  readonly streamAtMs: Float64Array;
+  readonly processMs: Float64Array;
   readonly lastTimeMs: Float64Array;
   readonly flags: Uint8Array;
   /** NaN where the value of the last observation does not matter. */
   readonly lastValue: Float64Array;
-  readonly uptimes: ReadonlyMap<string, SavedUptime>;
+  /** Empty once the table has taken them over. */
+  uptimes: readonly SavedUptime[];
+  /** Whether it was saved in the first form; see derive/state.ts. */
+  readonly isFirstForm: boolean;
   /** Good pages since the restart: what has not come by then is given up. */
   pageCount: number;
 }

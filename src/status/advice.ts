@@ -61,6 +61,12 @@ export const SOURCE_STALE: Advice = {
   hint: 'Its series are marked as ended until it moves again. Look at the state of the service.',
 };
 
+/** Uptimes stand still while their timestamps, or our scrapes, go on. */
+export const UPTIME_STUCK: Advice = {
+  message: 'an uptime series stands still: restarts and failovers cannot be told by it',
+  hint: 'A counter that falls is still a reset. Look at what exports the uptime series.',
+};
+
 /** Our clock and the service's are far apart. */
 export const CLOCK_SKEWED: Advice = {
   message: 'the clock of this machine and the one of the service differ',

@@ -114,6 +114,7 @@ function serviceReport(targets: readonly TargetLog[], id: string, name: string):
     points: outcome?.points ?? 0,
     stalePoints: outcome?.stalePoints ?? 0,
     isSourceStale: outcome?.isSourceStale ?? false,
+    stuckUptimes: outcome?.stuckUptimes ?? 0,
     families: log === undefined ? {} : familiesOf(log.table, id),
     droppedByReason: Object.fromEntries(dropped) as Record<string, number>,
   };

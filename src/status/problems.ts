@@ -4,7 +4,14 @@
 
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import type { Family } from '../model.ts';
-import { CLOCK_SKEWED, DROP_ADVICE, SERVICE_ADVICE, SOURCE_STALE, type Advice } from './advice.ts';
+import {
+  CLOCK_SKEWED,
+  DROP_ADVICE,
+  SERVICE_ADVICE,
+  SOURCE_STALE,
+  UPTIME_STUCK,
+  type Advice,
+} from './advice.ts';
 import type {
   QueueReport,
   SenderReport,
@@ -112,12 +119,13 @@ function serviceProblems({ targets, services }: StatusReport): readonly StatusPr
   // A target that is down takes its services with it: that is told once, above.
   const targetReasons = new Set(targets.map(target => target.lastReason));
   return services.flatMap(service => {
-    const { name, isUp, reason, isSourceStale } = service;
+    const { name, isUp, reason, isSourceStale, stuckUptimes } = service;
     const isAlone = isUp === false && !targetReasons.has(reason);
     const advice = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
     return [
       ...(isAlone ? [problem('error', name, advice)] : []),
       ...(isSourceStale ? [problem('warning', name, SOURCE_STALE)] : []),
+      ...(stuckUptimes > 0 ? [problem('warning', name, UPTIME_STUCK)] : []),
       ...dropWarnings(service),
     ];
   });

@@ -103,6 +103,8 @@ export interface ServiceReport {
   readonly stalePoints: number;
   /** True when its timestamps have stood still for `metrics.stale_after`. */
   readonly isSourceStale: boolean;
+  /** Uptimes of the last page that stand still though their times move. */
+  readonly stuckUptimes: number;
   /** Series per family. */
   readonly families: Readonly<Partial<Record<Family, number>>>;
   /** Samples of the last page that made no point, by reason. */

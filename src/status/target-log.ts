@@ -11,7 +11,7 @@ import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
 import type { DriftReport } from '../pipeline/derive/drift-report.ts';
 import { SKEW_MS_MAX } from '../pipeline/derive/page-time.ts';
 import type { Translated } from '../pipeline.ts';
-import { CLOCK_SKEWED } from './advice.ts';
+import { CLOCK_SKEWED, UPTIME_STUCK } from './advice.ts';
 
 /** The last scrape of a target. Times are wall clock, in milliseconds. */
 export interface LastScrape {
@@ -109,7 +109,14 @@ export class TargetLog {
   }
 
   #reportService(service: ServiceOutcome, targetReason: string): void {
-    const { id, reason } = service;
+    const { id, reason, stuckUptimes } = service;
+    if (stuckUptimes > 0)
+      this.#throttle.run(`uptime ${id}`, swallowed =>
+        this.#logger.warn(
+          { service: id, stuckUptimes, hint: UPTIME_STUCK.hint, swallowed },
+          UPTIME_STUCK.message,
+        ),
+      );
     const before = this.last?.services.find(other => other.id === id);
     if (reason === (before?.reason ?? '') || reason === targetReason) return;
     if (reason === '') this.#logger.info({ service: id }, 'the service is back on the page');

@@ -149,8 +149,7 @@ describe('of any sequence of pages', () => {
           if (!point.isMonotonic || point.flags === 1) continue;
           const before = last.get(seriesOf(point));
           last.set(seriesOf(point), point);
-          // A fall right after a first point, whose start is unknown, starts where that one stands.
-          if (before?.startNs !== point.startNs || before.startNs === before.timeNs) continue;
+          if (before?.startNs !== point.startNs) continue;
           if (timeOf(point) - timeOf(before) >= FORGOTTEN_NS) continue;
           const pair = `${shownPoint(before)} then ${shownPoint(point)}`;
           expect(Number(point.value) >= Number(before.value), pair).toBe(true);
@@ -236,6 +235,7 @@ const FORGOTTEN_NS = 2_400_000_000_000n;
 interface Grown {
   first: number;
   last: number;
+  startNs: string;
   lastNs: bigint;
   growth: number;
   isForgotten: boolean;
@@ -254,10 +254,16 @@ function grownBy(target: Target, pages: readonly ToldPage[]): ReadonlyMap<string
       const series = grown.get(seriesOf(point));
       if (series === undefined) {
         const growth = { growth: 0, isForgotten: false };
-        grown.set(seriesOf(point), { first: value, last: value, lastNs, ...growth });
+        const { startNs } = point;
+        grown.set(seriesOf(point), { first: value, last: value, startNs, lastNs, ...growth });
         continue;
       }
-      series.growth += value < series.last ? value : value - series.last;
+      // A new stream is growth as a whole, unless its start is its own time: then nothing is known of it.
+      const isNew = point.startNs !== series.startNs;
+      const isKnown = point.startNs !== point.timeNs;
+      if (isNew) series.growth += isKnown ? value : 0;
+      else series.growth += value < series.last ? value : value - series.last;
+      series.startNs = point.startNs;
       if (lastNs - series.lastNs >= FORGOTTEN_NS) series.isForgotten = true;
       series.last = value;
       series.lastNs = lastNs;

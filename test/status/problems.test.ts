@@ -113,11 +113,12 @@ describe('targets', () => {
 describe('services', () => {
   test('one that stands still, and one whose samples are dropped', () => {
     const services = [
-      sampleService('a', 'orders', { isSourceStale: true }),
+      sampleService('a', 'orders', { isSourceStale: true, stuckUptimes: 2 }),
       sampleService('b', 'payments', { droppedByReason: { time_conflict: 2, excluded: 100 } }),
     ];
     expect(told({ services }).map(line => line.split(' | ')[0])).toEqual([
       'warning orders: its timestamps stand still: the service shows the same values again and again',
+      'warning orders: an uptime series stands still: restarts and failovers cannot be told by it',
       'warning payments: 2 samples of the last page dropped: with another value at a time that was sent before',
     ]);
   });

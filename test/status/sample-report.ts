@@ -113,6 +113,7 @@ export function sampleService(
     points: 608,
     stalePoints: 0,
     isSourceStale: false,
+    stuckUptimes: 0,
     families: { engine: 540, proxy: 62 },
     droppedByReason: {},
     ...changes,

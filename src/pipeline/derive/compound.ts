@@ -1,7 +1,7 @@
 // Histograms and summaries: several rows of the page are one point of OTLP (otlp-mapping D and E). Filing finds
 // the point that a row belongs to; judging says whether the rows of this page make a valid point.
 
-import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
+import { FATE, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
 import type { Compound } from '../../table-memory.ts';
 import { readValue } from '../decode/number.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
@@ -35,13 +35,7 @@ export function fileInCompound(
   return true;
 }
 
-const NO_PARTS = {
-  count: NO_ROW,
-  sum: NO_ROW,
-  created: NO_ROW,
-  observed: [],
-  isRespelled: false,
-} as const;
+const NO_PARTS = { count: NO_ROW, sum: NO_ROW, created: NO_ROW, isRespelled: false } as const;
 
 /** A bound that is missing or no number is NaN: judging then refuses the point. */
 function boundOf(key: SeriesKey, label: string): number {
@@ -79,7 +73,7 @@ export function unfile(table: SeriesTable, row: number): number {
   if (compound.count === row) compound.count = NO_ROW;
   if (compound.sum === row) compound.sum = NO_ROW;
   if (compound.created === row) compound.created = NO_ROW;
-  compound.observed = [];
+  table.flags[row] = (table.flags[row] ?? 0) & ~ROW_FLAG.observed;
   return head === row ? rehome(table, row, compound) : head;
 }
 
@@ -102,19 +96,20 @@ function rehome(table: SeriesTable, head: number, compound: Compound): number {
 
 /** Lets one row go on with the series of another: its times, start and flags. The other begins anew. */
 export function moveSeries(table: SeriesTable, from: number, to: number): void {
-  const { startMs, streamAtMs, lastTimeMs, movedAtMs, flags } = table;
-  for (const column of [startMs, streamAtMs, lastTimeMs, movedAtMs])
+  const { startMs, processMs, lastTimeMs, movedAtMs, flags } = table;
+  for (const column of [startMs, processMs, lastTimeMs, movedAtMs])
     column[to] = column[from] ?? Number.NaN;
-  flags[to] = flags[from] ?? 0;
+  // Whether it was a part of the newest observation is each row's own.
+  flags[to] = ((flags[from] ?? 0) & ~ROW_FLAG.observed) | ((flags[to] ?? 0) & ROW_FLAG.observed);
   beginAnew(table, from);
 }
 
 /** What was known of the series of a row is forgotten. */
 export function beginAnew(table: SeriesTable, row: number): void {
-  const { startMs, streamAtMs, lastTimeMs, movedAtMs, flags } = table;
+  const { startMs, processMs, lastTimeMs, movedAtMs, flags } = table;
   table.savedStarts = null;
-  for (const column of [startMs, streamAtMs, lastTimeMs, movedAtMs]) column[row] = Number.NaN;
-  flags[row] = 0;
+  for (const column of [startMs, processMs, lastTimeMs, movedAtMs]) column[row] = Number.NaN;
+  flags[row] = (flags[row] ?? 0) & ROW_FLAG.observed;
 }
 
 /** True when a row is part of this page. */
@@ -136,7 +131,9 @@ export function settleSpellings(table: SeriesTable, compound: Compound): void {
     table.savedStarts = null;
     table.lastValue[heir] = table.lastValue[row] ?? Number.NaN;
     table.lastValue[row] = Number.NaN;
-    compound.observed = compound.observed.map(part => (part === row ? heir : part));
+    const { observed } = ROW_FLAG;
+    table.flags[heir] = (table.flags[heir] ?? 0) | ((table.flags[row] ?? 0) & observed);
+    table.flags[row] = (table.flags[row] ?? 0) & ~observed;
   }
 }
 

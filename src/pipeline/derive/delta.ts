@@ -5,21 +5,24 @@
 
 import { FATE, type SeriesTable } from '../../model.ts';
 import type { Component } from '../../table-memory.ts';
+import { STREAM } from './reset.ts';
 
-/** Turns a counter's value into what it grew by. `isFirst`: nothing is known of the series before. */
+/**
+ * Turns a counter's value into what it grew by. `isFirst`: nothing is known of the series before; `stream`: one of
+ * STREAM. What is not a number, or below zero, is no measure of growth.
+ */
 export function makeDelta(
   table: SeriesTable,
   row: number,
   component: Component | undefined,
-  facts: { readonly isFirst: boolean; readonly hasFallen: boolean },
+  { isFirst, stream }: { readonly isFirst: boolean; readonly stream: number },
 ): number {
-  if (facts.isFirst) return judgeFirst(table, row, component);
   const value = table.value[row] ?? Number.NaN;
-  const growth = facts.hasFallen ? value : value - (table.lastValue[row] ?? Number.NaN);
+  if (isFirst) return value >= 0 ? judgeFirst(table, row, component) : FATE.baseline;
+  const before = stream === STREAM.began ? 0 : (table.lastValue[row] ?? Number.NaN);
   moveDelta(table, row);
-  // What is not a number is no measure of growth.
-  if (Number.isNaN(growth)) return FATE.baseline;
-  table.value[row] = growth;
+  if (stream === STREAM.unknown || !(value >= 0 && before >= 0)) return FATE.baseline;
+  table.value[row] = value - before;
   return FATE.point;
 }
 
@@ -30,18 +33,17 @@ export function judgeHistogramDelta(
   component: Component | undefined,
   facts: {
     readonly isFirst: boolean;
-    readonly hasFallen: boolean;
-    /** The rows of this observation, and those of the one before. */
-    readonly parts: readonly number[];
-    readonly observed: readonly number[];
+    readonly stream: number;
+    /** Whether it has the same parts as the observation before. */
+    readonly isSameSet: boolean;
   },
 ): number {
-  const { parts, observed } = facts;
-  if (facts.isFirst) return judgeFirst(table, head, component);
+  const { isFirst, stream, isSameSet } = facts;
+  if (isFirst) return judgeFirst(table, head, component);
   moveDelta(table, head);
-  // Other bounds than before: what the new buckets grew by cannot be told.
-  const isKept = parts.length === observed.length && parts.every((row, i) => row === observed[i]);
-  return isKept || facts.hasFallen ? FATE.point : FATE.baseline;
+  // Of other bounds than before nothing tells what their buckets grew by.
+  const isKnown = stream === STREAM.began || (stream === STREAM.goesOn && isSameSet);
+  return isKnown ? FATE.point : FATE.baseline;
 }
 
 /** A delta begins where the one before ended. */

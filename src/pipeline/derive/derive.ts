@@ -31,7 +31,7 @@ import {
   tallyPage,
 } from './tally.ts';
 import { settleTwins } from './twins.ts';
-import { weighUptimes } from './uptime.ts';
+import { countStuckUptimes, weighUptimes } from './reset.ts';
 
 /** How many rows are judged before the event loop gets its turn. */
 export const SLICE_ROWS = 1024;
@@ -58,6 +58,8 @@ export interface ServiceOutcome {
   readonly stalePoints: number;
   /** True when its explicit timestamps have not moved for stale_after (G2). */
   readonly isSourceStale: boolean;
+  /** Uptimes on the page that stand still though their times move: restarts cannot be told by them (F5). */
+  readonly stuckUptimes: number;
 }
 
 export interface DeriveReport {
@@ -86,18 +88,18 @@ export function* derive(
   const addedRows = report === null ? [] : table.fresh.filter(row => !table.filedBefore.has(row));
   if (report !== null) {
     yield* resolveRows(table, options);
-    yield* restoreRows(table, addedRows, time.monotonicMs);
+    yield* restoreRows(table, addedRows, { options, monotonicMs: time.monotonicMs });
   }
   yield;
   const tallies =
     report === null ? newTallies(table, scrape.reason) : tallyPage(table, report, options);
   countAdded(table, tallies, addedRows);
   settleTwins(table);
-  weighUptimes(table, time, options.honorTimestamps);
+  weighUptimes(table, time, options);
   const mayDerive = options.mapping === 'semantic' && options.startTimes;
   const keepMs = keepMsOf(options);
   const found = { gone: [], surroundings: [] };
-  const quiet = quietMetrics(table, options);
+  const quiet = quietMetrics(table, options, mayDerive);
   const judging: Judging = { table, options, time, mayDerive, tallies, keepMs, quiet, ...found };
   for (let from = 0; from < table.count; from += SLICE_ROWS) {
     judgeRows(judging, from, Math.min(from + SLICE_ROWS, table.count));
@@ -143,13 +145,15 @@ function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
   for (const { service, movedPage } of table.blocks)
     if (movedPage === table.page) hasMoved[service] = 1;
   const outcomes: ServiceOutcome[] = [];
+  const stuck = countStuckUptimes(table);
   for (const [index, tally] of tallies.entries()) {
     const slot = table.services[index];
     // A slot whose service is gone waits for the next one.
     if (slot === undefined || table.serviceById.get(slot.id) !== index || !slot.isSent) continue;
     if (hasMoved[index] === 1 || Number.isNaN(slot.movedAtMs))
       slot.movedAtMs = judging.time.monotonicMs;
-    outcomes.push(outcomeOf(judging, scrape, index, tally));
+    const outcome = outcomeOf(judging, scrape, index, tally);
+    outcomes.push({ ...outcome, stuckUptimes: stuck.get(index) ?? 0 });
   }
   return outcomes;
 }
@@ -159,7 +163,7 @@ function outcomeOf(
   scrape: ScrapeOutcome,
   index: number,
   tally: Tally,
-): ServiceOutcome {
+): Omit<ServiceOutcome, 'stuckUptimes'> {
   const { table, time, options } = judging;
   const { id, configIndex, movedAtMs } = table.services[index] ?? NO_SLOT;
   const samples = samplesOf(tally);

@@ -3,6 +3,7 @@
 // services that no row refers to. Their places in the table are taken again by what comes next.
 
 import { NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
+import type { Component } from '../../table-memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
 import type { DeriveOptions } from './options.ts';
@@ -10,6 +11,9 @@ import { forgetIdentities, moveIdentity } from './twins.ts';
 
 /** A series that ended this long ago is forgotten; if it comes back it is a new one. */
 export const FORGET_AFTER_MS: number = 60 * 60_000;
+
+/** As many components without a row are remembered as there are others, but never fewer than this. */
+const KEPT_COMPONENTS_MIN = 16;
 
 /** How long a row is kept: also at long intervals it may be missing on a few pages. */
 export function keepMsOf(options: DeriveOptions): number {
@@ -43,7 +47,12 @@ export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
 function noteForgotten(table: SeriesTable, row: number): void {
   const component = table.components[table.blocks[table.block[row] ?? NO_ROW]?.component ?? -1];
   const lastMs = table.lastTimeMs[row] ?? Number.NaN;
-  if (component !== undefined && lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
+  if (component === undefined) return;
+  if (lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
+  // A stream that began with its process goes on where the series comes back; any other one is over.
+  const isDated = (table.metrics[table.metric[row] ?? 0]?.uptimeName ?? null) !== null;
+  const isWhole = table.startMs[row] === table.processMs[row];
+  if (isDated && !isWhole && !(lastMs <= component.tornMs)) component.tornMs = lastMs;
 }
 
 /** A service that no entry names is gone with its last series: nobody waits for its `up`. */
@@ -66,7 +75,8 @@ function freeOwnRows(table: SeriesTable): void {
 function dropLinks(table: SeriesTable): void {
   const isFree = (row: number): boolean => table.keyLength[row] === 0;
   for (const { uptimes } of table.components)
-    for (const [name, { row }] of uptimes) if (isFree(row)) uptimes.delete(name);
+    for (const evidence of uptimes.values())
+      evidence.rows = evidence.rows.filter(row => !isFree(row));
   for (const [counter, created] of table.createdRows)
     if (isFree(counter) || isFree(created)) table.createdRows.delete(counter);
   for (const row of table.named) if (isFree(row)) table.named.delete(row);
@@ -90,10 +100,43 @@ function releasePlaces(table: SeriesTable): void {
     if (component >= 0) hasComponent[component] = 1;
     hasService[service] = 1;
   }
+  keepComponents(table, hasComponent, hasService);
   release(table.metricByKey, hasMetric, spare.metrics);
   release(table.blockByKey, hasBlock, spare.blocks);
   release(table.componentByKey, hasComponent, spare.components);
   release(table.serviceById, hasService, spare.services);
+}
+
+/**
+ * The begin of a process is kept over long absences (F5): components of configured services stay though their last row is
+ * gone, those that were shown last. What is given up leaves a time: a process that began before it is not dated again.
+ */
+function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint8Array): void {
+  const ended = [...table.componentByKey.values()]
+    .filter(index => isUsed[index] === 0)
+    .map(index => ({ index, provenMs: lastProvenMs(table.components[index]) }))
+    .filter(({ provenMs }) => !Number.isNaN(provenMs))
+    .sort((a, b) => b.provenMs - a.provenMs);
+  const most = Math.max(
+    KEPT_COMPONENTS_MIN,
+    isUsed.reduce((sum, used) => sum + used, 0),
+  );
+  let kept = 0;
+  for (const { index } of ended) {
+    const component = table.components[index];
+    if (component === undefined) continue;
+    if ((table.services[component.service]?.configIndex ?? -1) >= 0 && kept < most) {
+      kept++;
+      isUsed[index] = 1;
+      hasService[component.service] = 1;
+    } else if (!(component.firstTimeMs <= table.releasedMs))
+      table.releasedMs = component.firstTimeMs;
+  }
+}
+
+function lastProvenMs(component: Component | undefined): number {
+  const times = [...(component?.uptimes.values() ?? [])].map(({ provenMs }) => provenMs);
+  return times.reduce((newest, ms) => (ms <= newest ? newest : ms), Number.NaN);
 }
 
 /** Entries are found by their keys alone: one that has lost its key is spare. */

@@ -3,10 +3,10 @@
 // every row, and of every sample a count. Nothing is allocated for a row whose series is known.
 
 import { FATE, type Metric, NO_ROW, ROLE, ROW_FLAG } from '../../model.ts';
-import type { Compound } from '../../table-memory.ts';
+import { type Compound, NO_PROCESS } from '../../table-memory.ts';
 import { isOnPage, judgeCompound, partsOf, settleSpellings } from './compound.ts';
 import { observeCompound, observeScalar, type Observing, type Place } from './observe.ts';
-import { judgeQuietRows } from './quiet-rows.ts';
+import { judgeQuietRows, type QuietMetrics } from './quiet-rows.ts';
 import { readTargetInfo } from './resolve.ts';
 import { endIfStale } from './stale.ts';
 import { blockOfRow, countFate, type Tally } from './tally.ts';
@@ -21,7 +21,7 @@ export interface Judging extends Observing {
   /** By block; see lookAround(). */
   readonly surroundings: (Surroundings | undefined)[];
   /** By metric; see quietMetrics(). */
-  readonly quiet: Uint8Array;
+  readonly quiet: QuietMetrics;
 }
 
 /** What the rows of one block have in common. */
@@ -29,6 +29,9 @@ export interface Surroundings extends Place {
   /** The fate that all of them meet, or FATE.none. */
   readonly barrier: number;
   readonly tally: Tally | undefined;
+  /** The quiet kind that was asked for last, and the process that counters of that kind belong to; see quiet-rows.ts. */
+  kind: number;
+  processMs: number;
 }
 
 const NOWHERE: Surroundings = {
@@ -41,6 +44,8 @@ const NOWHERE: Surroundings = {
   component: undefined,
   barrier: FATE.unconfigured,
   tally: undefined,
+  kind: 0,
+  processMs: NO_PROCESS,
 };
 
 /** Judges rows [from, to): all scalars, and of histograms and summaries what stands in their way. */
@@ -96,7 +101,7 @@ export function lookAround(judging: Judging, row: number): Surroundings {
     const isImplicit = !options.honorTimestamps || Number.isNaN(stampMs);
     component.firstTimeMs = isImplicit ? time.nowMs : stampMs;
   }
-  const around = { block, component, barrier, tally };
+  const around = { block, component, barrier, tally, kind: 0, processMs: NO_PROCESS };
   judging.surroundings[index] = around;
   return around;
 }
@@ -141,8 +146,13 @@ function missRow(judging: Judging, row: number, metric: Metric): void {
     if (tally !== undefined) tally.stale++;
     return;
   }
-  const movedAtMs = table.movedAtMs[row] ?? Number.NaN;
-  const isOpen = ((table.flags[row] ?? 0) & (ROW_FLAG.sent | ROW_FLAG.staleSent)) === ROW_FLAG.sent;
+  // The parts of a point that is gone as a whole go with its head, which still has to be ended.
+  const head = table.head[row] ?? row;
+  const compound = isCompound(metric) ? table.compounds.get(head) : undefined;
+  const owner = compound === undefined || isOnPage(table, compound.count) ? row : head;
+  const movedAtMs = table.movedAtMs[owner] ?? Number.NaN;
+  const flags = table.flags[owner] ?? 0;
+  const isOpen = (flags & (ROW_FLAG.sent | ROW_FLAG.staleSent)) === ROW_FLAG.sent;
   if (Number.isNaN(movedAtMs)) table.movedAtMs[row] = time.monotonicMs;
   else if (!isOpen && time.monotonicMs - movedAtMs >= judging.keepMs) judging.gone.push(row);
 }

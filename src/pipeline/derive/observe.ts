@@ -8,9 +8,15 @@ import { createdMsOf } from './created.ts';
 import { judgeHistogramDelta, makeDelta } from './delta.ts';
 import type { DeriveOptions } from './options.ts';
 import type { PageTime } from './page-time.ts';
-import { moveStart } from './start.ts';
+import {
+  FALL,
+  fallOfCompound,
+  forgetAbsentParts,
+  isObserved,
+  judgeStream,
+  STREAM,
+} from './reset.ts';
 import { isSameValue, judgeTime } from './time.ts';
-import { UPTIME_JITTER_MS } from './uptime.ts';
 
 /** What is the same for all rows of a page, and for the rows of one block. */
 export interface Observing {
@@ -51,12 +57,15 @@ function observeSum(observing: Observing, row: number, metric: Metric, place: Pl
   const isFirst = isFirstOf(table, row);
   const value = table.value[row] ?? Number.NaN;
   const hasFallen = value < (table.lastValue[row] ?? Number.NaN);
-  const created =
-    table.createdRows.size === 0 ? Number.NaN : createdMsOf(table, table.createdRows.get(row));
-  if (!options.isDelta || isFirst)
-    startRow(observing, row, { metric, place, createdMs: created, hasFallen });
-  if (!options.isDelta) return FATE.point;
-  return makeDelta(table, row, place.component, { isFirst, hasFallen });
+  const stream = judgeStream(observing, row, {
+    fall: hasFallen ? FALL.value : FALL.none,
+    createdMs:
+      table.createdRows.size === 0 ? Number.NaN : createdMsOf(table, table.createdRows.get(row)),
+    component: place.component,
+    uptimeName: metric.uptimeName,
+    isCumulative: !options.isDelta,
+  });
+  return options.isDelta ? makeDelta(table, row, place.component, { isFirst, stream }) : FATE.point;
 }
 
 /** Observes a histogram or summary; `parts` are its rows on this page, which judgeCompound() has found valid. */
@@ -73,22 +82,44 @@ export function observeCompound(
   if (fate !== FATE.point) return fate;
   const isFirst = isFirstOf(table, head);
   const isDelta = options.isDelta && metric.kind === 'histogram';
-  const hasFallen = !isFirst && hasCountFallen(table, compound, metric, parts);
-  if (!isDelta || isFirst) {
-    const createdMs = createdMsOf(
-      table,
-      compound.created === NO_ROW ? undefined : compound.created,
-    );
-    startRow(observing, head, { metric, place, createdMs, hasFallen });
-  }
+  const stream = judgeStream(observing, head, {
+    fall: isFirst ? FALL.none : fallOfCompound(table, compound, metric, parts),
+    createdMs: createdMsOf(table, compound.created === NO_ROW ? undefined : compound.created),
+    component: place.component,
+    uptimeName: metric.uptimeName,
+    isCumulative: !isDelta,
+  });
+  if (isFirst || stream !== STREAM.goesOn) forgetAbsentParts(table, compound);
   if (isDelta) {
-    const { observed } = compound;
-    const facts = { isFirst, hasFallen, parts, observed };
-    fate = judgeHistogramDelta(table, head, place.component, facts);
-    if (parts.length !== observed.length || parts.some((row, i) => row !== observed[i]))
-      compound.observed = [...parts];
+    const isSameSet = hasSameParts(table, compound, parts);
+    fate = judgeHistogramDelta(table, head, place.component, { isFirst, stream, isSameSet });
   }
-  const isGrowth = isDelta && fate === FATE.point && !isFirst && !hasFallen;
+  const isGrowth = isDelta && fate === FATE.point && !isFirst && stream === STREAM.goesOn;
+  accept(observing, head, fate, place);
+  noteParts(table, head, compound, { parts, isGrowth });
+  return fate;
+}
+
+/** Whether the parts on this page are those of the newest observation. */
+function hasSameParts(table: SeriesTable, compound: Compound, parts: readonly number[]): boolean {
+  let count = 0;
+  for (const row of compound.rows) if (isObserved(table, row)) count++;
+  if (isObserved(table, compound.count)) count++;
+  if (isObserved(table, compound.sum)) count++;
+  return count === parts.length && parts.every(row => isObserved(table, row));
+}
+
+/** Notes the parts of an observation, and makes of their values what they grew by. */
+function noteParts(
+  table: SeriesTable,
+  head: number,
+  compound: Compound,
+  { parts, isGrowth }: { readonly parts: readonly number[]; readonly isGrowth: boolean },
+): void {
+  const { flags } = table;
+  for (const row of compound.rows) flags[row] = (flags[row] ?? 0) & ~ROW_FLAG.observed;
+  if (compound.sum !== NO_ROW)
+    flags[compound.sum] = (flags[compound.sum] ?? 0) & ~ROW_FLAG.observed;
   for (const row of parts) {
     const value = table.value[row] ?? Number.NaN;
     const last = table.lastValue[row] ?? Number.NaN;
@@ -96,9 +127,9 @@ export function observeCompound(
     // A part that has a value now, or has none any more, is another one to save.
     if (Number.isNaN(value) !== Number.isNaN(last)) table.savedStarts = null;
     table.lastValue[row] = value;
+    table.lastTimeMs[row] = table.lastTimeMs[head] ?? Number.NaN;
+    flags[row] = (flags[row] ?? 0) | ROW_FLAG.observed;
   }
-  accept(observing, head, fate, place);
-  return fate;
 }
 
 function isSameDistribution(table: SeriesTable, parts: readonly number[]): boolean {
@@ -107,24 +138,9 @@ function isSameDistribution(table: SeriesTable, parts: readonly number[]): boole
   return true;
 }
 
-/** F7: the count or any bucket is lower than before. Quantiles and sums fall in the ordinary course of things. */
-function hasCountFallen(
-  table: SeriesTable,
-  compound: Compound,
-  metric: Metric,
-  parts: readonly number[],
-): boolean {
-  const isHistogram = metric.kind === 'histogram';
-  for (const row of parts) {
-    if (row === compound.sum || (!isHistogram && row !== compound.count)) continue;
-    if ((table.value[row] ?? 0) < (table.lastValue[row] ?? Number.NaN)) return true;
-  }
-  return false;
-}
-
 /** Nothing is known of the stream that this sample belongs to. */
 function isFirstOf(table: SeriesTable, row: number): boolean {
-  return Number.isNaN(table.startMs[row] ?? Number.NaN);
+  return Number.isNaN(table.processMs[row] ?? Number.NaN);
 }
 
 /** Fills in the time of the row's sample and judges it. */
@@ -153,37 +169,10 @@ function judgeRowTime(observing: Observing, row: number, isSame: boolean): numbe
 function beginAnew(table: SeriesTable, row: number): void {
   table.savedStarts = null;
   table.startMs[row] = Number.NaN;
+  table.processMs[row] = Number.NaN;
   table.lastTimeMs[row] = Number.NaN;
   table.lastValue[row] = Number.NaN;
   table.flags[row] = (table.flags[row] ?? 0) & ROW_FLAG.explicitTime;
-}
-
-function startRow(
-  observing: Observing,
-  row: number,
-  facts: {
-    readonly metric: Metric;
-    readonly place: Place;
-    readonly createdMs: number;
-    readonly hasFallen: boolean;
-  },
-): void {
-  const { table, mayDerive } = observing;
-  const { metric, place, createdMs, hasFallen } = facts;
-  const startMs = table.startMs[row] ?? Number.NaN;
-  const newestMs = place.component?.newestStartMs ?? Number.NaN;
-  // So it is for almost every row of almost every page: there is a start, and nothing has happened.
-  const isNews = hasFallen || newestMs > startMs + UPTIME_JITTER_MS || createdMs > startMs;
-  if (!isNews && !Number.isNaN(startMs)) return;
-  const { uptimeName } = metric;
-  const evidence = uptimeName === null ? undefined : place.component?.uptimes.get(uptimeName);
-  moveStart(table, row, {
-    timeMs: table.timeMs[row] ?? Number.NaN,
-    derivedMs: evidence?.startMs ?? Number.NaN,
-    createdMs,
-    hasFallen,
-    mayDerive,
-  });
 }
 
 /** Notes an observation that may be followed by newer ones only, whether it made a point or a baseline. */
@@ -193,7 +182,11 @@ function accept(observing: Observing, row: number, fate: number, place: Place): 
   if (Number.isNaN(table.lastTimeMs[row] ?? Number.NaN)) table.savedStarts = null;
   table.lastTimeMs[row] = table.timeMs[row] ?? Number.NaN;
   table.movedAtMs[row] = time.monotonicMs;
-  const flags = (table.flags[row] ?? 0) & ~(ROW_FLAG.staleSent | ROW_FLAG.restored);
-  table.flags[row] = fate === FATE.point ? flags | ROW_FLAG.sent : flags;
+  const before = table.flags[row] ?? 0;
+  const flags = before & ~(ROW_FLAG.staleSent | ROW_FLAG.restored);
+  // A baseline opens no series that has been ended.
+  const hasEnded = (before & ROW_FLAG.staleSent) !== 0;
+  if (fate === FATE.point) table.flags[row] = flags | ROW_FLAG.sent;
+  else table.flags[row] = hasEnded ? flags & ~ROW_FLAG.sent : flags;
   place.block.movedPage = table.page;
 }

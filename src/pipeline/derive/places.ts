@@ -9,7 +9,7 @@ import {
   type SeriesTable,
 } from '../../model.ts';
 import { soleService, type DeriveOptions } from './options.ts';
-import { NO_EVIDENCE } from './uptime.ts';
+import { NO_EVIDENCE } from './reset.ts';
 
 /**
  * The slot of a namespace. A page without the label belongs whole to the one service of its target; where
@@ -51,13 +51,13 @@ export function componentOf(
   const known = table.componentByKey.get(id);
   if (known !== undefined) return known;
   const index = table.spare.components.pop() ?? table.components.length;
-  const times = { firstTimeMs: Number.NaN, newestStartMs: Number.NaN };
+  const times = { firstTimeMs: Number.NaN, tornMs: table.releasedMs };
   table.components[index] = { service, uptimes: new Map(), ...times };
   table.componentByKey.set(id, index);
   return index;
 }
 
-/** The newest row of an uptime series is the one that counts: after a change of labels the old one is gone. */
+/** Files a row of an uptime series; what is known of the process does not depend on its further labels. */
 export function takeEvidence(
   table: SeriesTable,
   component: number,
@@ -65,7 +65,10 @@ export function takeEvidence(
   metric: Metric,
 ): void {
   table.savedStarts = null;
-  table.components[component]?.uptimes.set(metric.name, { row, ...NO_EVIDENCE });
+  const uptimes = table.components[component]?.uptimes;
+  const known = uptimes?.get(metric.name);
+  if (known === undefined) uptimes?.set(metric.name, { rows: [row], ...NO_EVIDENCE });
+  else if (!known.rows.includes(row)) known.rows.push(row);
 }
 
 /** The block of a service's component and scope, made if it is new. */

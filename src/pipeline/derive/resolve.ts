@@ -62,7 +62,7 @@ function beginAnew(table: SeriesTable, metrics: readonly number[]): void {
   for (const metric of metrics) isTurned[metric] = 1;
   for (let row = 0; row < table.count; row++)
     if (isTurned[table.metric[row] ?? 0] === 1 && !table.filedBefore.has(row))
-      table.startMs[row] = Number.NaN;
+      table.startMs[row] = table.processMs[row] = Number.NaN;
 }
 
 function resolveRow(table: SeriesTable, row: number, options: DeriveOptions): void {
@@ -109,7 +109,7 @@ function leavePlace(table: SeriesTable, row: number): void {
   else if (wasHead) forgetIdentities(table, new Set([row]));
   table.createdRows.delete(row);
   table.savedStarts = null;
-  table.startMs[row] = Number.NaN;
+  table.startMs[row] = table.processMs[row] = Number.NaN;
 }
 
 /** What the rows of one histogram or summary have in common: metric and labels but the bound's. */

@@ -4,16 +4,26 @@
 // moves, no delta is lost, no point goes twice.
 //
 //   starts (written when rows or starts change)      marks (written with every page; see state-marks.ts)
-//   ids │ startMs │ streamAtMs │ names of uptimes    time, flags │ lastValue │ what the uptimes say
+//   ids │ startMs │ processMs │ names of uptimes     time, flags │ lastValue │ what the uptimes say
 //
 // Both hold one entry per row, in the order of `starts`. A row is known again by a 53-bit id made of its key: the hash
 // that finds it in the table, and bits of a CRC of the text. Whoever changes a start, or what rows there are to save,
 // forgets table.savedStarts: then they are written anew.
 
 import { crc32 } from 'node:zlib';
-import { ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
-import type { RestoredState, SavedStarts, SavedUptime } from '../../table-memory.ts';
-import { doublesOf, packColumns, unpackColumns } from './state-columns.ts';
+import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
+import {
+  type Compound,
+  NO_PROCESS,
+  type RestoredState,
+  SAVED_NUMBERS,
+  type SavedStarts,
+  type SavedUptime,
+} from '../../table-memory.ts';
+import type { DeriveOptions } from './options.ts';
+import { componentOf, serviceOf } from './places.ts';
+import { NO_EVIDENCE } from './reset.ts';
+import { doublesOf, integersOf, packColumns, unpackColumns } from './state-columns.ts';
 import { countingMetrics, Marks, readMarks } from './state-marks.ts';
 
 /** The kinds of blobs in the queue's state. */
@@ -28,8 +38,12 @@ const CRC_BITS = 2 ** 21;
 const RESTORE_PAGES = 10;
 /** Marks of more than this are not kept for the next page of another target. */
 const HELD_BYTES_MAX = 2 ** 23;
-/** Numbers of one uptime in the marks. */
-const EVIDENCE_NUMBERS = 4;
+/** Of an uptime in the marks: its own numbers, then firstTimeMs and tornMs of its component. */
+const EVIDENCE_NUMBERS = SAVED_NUMBERS.length + 2;
+/** What the first form took for jitter. */
+const FIRST_FORM_JITTER_MS = 5000;
+/** The form of the blobs: stands in `starts` as a column of its own, which the first form did not have. */
+const FORM = 2;
 
 /** Blobs by kind, to be stored under the target's id; those that have not changed are left out. */
 export interface StateBlobs {
@@ -87,12 +101,7 @@ function unseenOf({ restored }: SeriesTable): Unseen {
     [...(restored?.indexById.values() ?? [])],
   ];
   // Where the table has its own they come later, and count.
-  return {
-    restored,
-    ids,
-    places,
-    uptimes: ids.length === 0 ? [] : [...(restored?.uptimes.values() ?? [])],
-  };
+  return { restored, ids, places, uptimes: restored?.uptimes ?? [] };
 }
 
 function addUnseen(marks: Marks, { restored, places }: Unseen): void {
@@ -108,16 +117,14 @@ function addUnseen(marks: Marks, { restored, places }: Unseen): void {
 function evidenceOf(unseen: Unseen, uptimes: SavedStarts['uptimes']): Float64Array {
   return Float64Array.from([
     ...unseen.uptimes.flatMap(numbersOf),
-    ...uptimes.flatMap(({ component: { firstTimeMs }, evidence: { value, timeMs, startMs } }) =>
-      numbersOf({ value, timeMs, startMs, firstTimeMs }),
+    ...uptimes.flatMap(({ component: { firstTimeMs, tornMs }, evidence }) =>
+      numbersOf({ ...evidence, firstTimeMs, tornMs }),
     ),
   ]);
 }
 
-function numbersOf(
-  saved: Pick<SavedUptime, 'value' | 'timeMs' | 'startMs' | 'firstTimeMs'>,
-): readonly number[] {
-  return [saved.value, saved.timeMs, saved.startMs, saved.firstTimeMs];
+function numbersOf(saved: Omit<SavedUptime, 'component' | 'name'>): readonly number[] {
+  return [...SAVED_NUMBERS.map(name => saved[name]), saved.firstTimeMs, saved.tornMs];
 }
 
 /** The blobs as the queue keeps them: by kind, under the target's id. */
@@ -146,17 +153,19 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
   const count = rows.length + unseen.ids.length;
   const ids = new Float64Array(count);
   const startMs = new Float64Array(count);
-  const streamAtMs = new Float64Array(count);
+  const processMs = new Float64Array(count);
   for (const [i, row] of rows.entries()) {
     if (i % SLICE_ROWS === 0) yield;
     ids[i] = idOf(table, row);
-    startMs[i] = table.startMs[row] ?? Number.NaN;
-    streamAtMs[i] = table.streamAtMs[row] ?? Number.NaN;
+    // Any part of a point may be the first one that comes back.
+    const head = table.head[row] ?? row;
+    startMs[i] = table.startMs[head] ?? Number.NaN;
+    processMs[i] = table.processMs[head] ?? Number.NaN;
   }
   for (const [i, place] of unseen.places.entries()) {
     ids[rows.length + i] = unseen.ids[i] ?? Number.NaN;
     startMs[rows.length + i] = unseen.restored?.startMs[place] ?? Number.NaN;
-    streamAtMs[rows.length + i] = unseen.restored?.streamAtMs[place] ?? Number.NaN;
+    processMs[rows.length + i] = unseen.restored?.processMs[place] ?? Number.NaN;
   }
   const uptimes = uptimesOf(table);
   table.savedStarts = { rows, uptimes };
@@ -164,7 +173,8 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
     ...unseen.uptimes.map(({ component, name }) => [component, name]),
     ...uptimes.map(({ path, name }) => [path, name]),
   ];
-  return yield* packColumns([ids, startMs, streamAtMs, Buffer.from(JSON.stringify(names))]);
+  const text = Buffer.from(JSON.stringify(names));
+  return yield* packColumns([ids, startMs, processMs, text, Uint32Array.of(FORM)]);
 }
 
 function rowsToSave(table: SeriesTable): Uint32Array {
@@ -199,67 +209,104 @@ function componentName(table: SeriesTable, key: string, index: number): string {
   return [service, ...key.split('\u0000').slice(1)].join('\u0000');
 }
 
-/** Reads what saveState() made; null when it is damaged or of another make: the daemon then begins anew. */
+/**
+ * Reads what saveState() made, in this form or the first one; null when it is damaged or of another make: the daemon then
+ * begins anew.
+ */
 export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   try {
-    const [ids, startMs, streamAtMs, names] = unpackColumns(starts);
+    const [ids, startMs, processMs, names, form] = unpackColumns(starts);
     const [times, flags, rows, values, evidence] = unpackColumns(marks);
-    if (ids === undefined || startMs === undefined || streamAtMs === undefined) return null;
+    if (ids === undefined || startMs === undefined || processMs === undefined) return null;
     if (times === undefined || flags === undefined || rows === undefined) return null;
     if (names === undefined || values === undefined || evidence === undefined) return null;
     const idOfRows = doublesOf(ids);
     const read = readMarks(idOfRows.length, times, flags, rows, values);
-    const uptimes = readUptimes(names, doublesOf(evidence));
-    if (read === null || uptimes === null) return null;
-    return {
+    if (read === null || (form !== undefined && integersOf(form)[0] !== FORM)) return null;
+    const readNumbers = form === undefined ? readFirstForm : readUptime;
+    const uptimes = readUptimes(names, doublesOf(evidence), readNumbers);
+    if (uptimes === null) return null;
+    const state = {
       indexById: new Map(Array.from(idOfRows, (id, index) => [id, index])),
       startMs: doublesOf(startMs),
-      streamAtMs: doublesOf(streamAtMs),
+      processMs: doublesOf(processMs),
       ...read,
       uptimes,
+      isFirstForm: form === undefined,
       pageCount: 0,
     };
+    if (state.isFirstForm) fromFirstForm(state);
+    return state;
   } catch {
     return null;
   }
 }
 
-function readUptimes(names: Buffer, numbers: Float64Array): RestoredState['uptimes'] | null {
+type UptimeNumbers = Omit<SavedUptime, 'component' | 'name'>;
+
+interface NumbersReader {
+  readonly length: number;
+  readonly read: (numbers: Float64Array) => UptimeNumbers;
+}
+
+const readUptime: NumbersReader = {
+  length: EVIDENCE_NUMBERS,
+  read: numbers => {
+    const [firstTimeMs = Number.NaN, tornMs = Number.NaN] = numbers.subarray(SAVED_NUMBERS.length);
+    const own = SAVED_NUMBERS.map((name, at) => [name, numbers[at] ?? Number.NaN] as const);
+    return { ...NO_EVIDENCE, ...Object.fromEntries(own), firstTimeMs, tornMs };
+  },
+};
+
+/** The first form knew the newest sample and the process. */
+const readFirstForm: NumbersReader = {
+  length: 4,
+  read: numbers => {
+    const [value = NaN, timeMs = NaN, processMs = NaN, firstTimeMs = NaN] = numbers;
+    const sample = { value, timeMs, sinceMs: timeMs, provenMs: timeMs, shownMs: timeMs };
+    const beginMs = timeMs - value * 1000;
+    return { ...NO_EVIDENCE, ...sample, processMs, beginMs, firstTimeMs, tornMs: Number.NaN };
+  },
+};
+
+/** In the first form a third column meant something else, and no flag said what the parts of a point were. */
+function fromFirstForm({ processMs, startMs, flags, lastValue }: RestoredState): void {
+  for (let i = 0; i < processMs.length; i++) {
+    processMs[i] = Number.isNaN(startMs[i]) ? Number.NaN : NO_PROCESS;
+    const isPart = !Number.isNaN(lastValue[i]);
+    flags[i] = ((flags[i] ?? 0) & ~ROW_FLAG.observed) | (isPart ? ROW_FLAG.observed : 0);
+  }
+}
+
+function readUptimes(
+  names: Buffer,
+  numbers: Float64Array,
+  { length, read }: NumbersReader,
+): RestoredState['uptimes'] | null {
   const known = JSON.parse(names.toString()) as readonly (readonly [string, string])[];
-  if (numbers.length !== known.length * EVIDENCE_NUMBERS) return null;
-  return new Map(
-    known.map(([component, name], index) => {
-      const [
-        value = Number.NaN,
-        timeMs = Number.NaN,
-        startMs = Number.NaN,
-        firstTimeMs = Number.NaN,
-      ] = numbers.subarray(index * EVIDENCE_NUMBERS);
-      const saved = { component, name, value, timeMs, startMs, firstTimeMs };
-      return [uptimeKey(component, name), saved];
-    }),
-  );
+  if (numbers.length !== known.length * length) return null;
+  return known.map(([component, name], index) => ({
+    component,
+    name,
+    ...read(numbers.subarray(index * length, (index + 1) * length)),
+  }));
 }
 
 /** Gives rows that are new on this page what a former process knew of them; call it once they are resolved. */
 export function* restoreRows(
   table: SeriesTable,
   rows: readonly number[],
-  monotonicMs: number,
+  context: { readonly options: DeriveOptions; readonly monotonicMs: number },
 ): Generator<void, void> {
   const { restored } = table;
   if (restored === null) return;
+  restoreUptimes(table, restored, context.options);
   for (const [index, row] of rows.entries()) {
     if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
-    restoreRow(table, restored, row, monotonicMs);
+    restoreRow(table, restored, row, context.monotonicMs);
   }
-  for (const compound of table.compounds.values()) {
-    const known = new Set(compound.observed);
-    const ordered = [...compound.rows, compound.count, compound.sum].filter(row => known.has(row));
-    if (known.size > 0) compound.observed = ordered;
-  }
-  restoreUptimes(table, restored);
-  if (++restored.pageCount >= RESTORE_PAGES) table.restored = null;
+  for (const [head, compound] of table.compounds) settleParts(table, head, compound);
+  if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
 
 /** The same for one row. */
@@ -275,31 +322,79 @@ function restoreRow(
   restored.indexById.delete(id);
   table.savedStarts = null;
   table.startMs[row] = restored.startMs[index] ?? Number.NaN;
-  table.streamAtMs[row] = restored.streamAtMs[index] ?? Number.NaN;
+  table.processMs[row] = restored.processMs[index] ?? Number.NaN;
   table.lastTimeMs[row] = restored.lastTimeMs[index] ?? Number.NaN;
   table.lastValue[row] = restored.lastValue[index] ?? Number.NaN;
   table.flags[row] = (restored.flags[index] ?? 0) | ROW_FLAG.restored;
   table.movedAtMs[row] = monotonicMs;
-  const compound = table.compounds.get(table.head[row] ?? row);
-  if (compound !== undefined && row !== compound.created)
-    compound.observed = [...compound.observed, row];
+  if (restored.isFirstForm) dateFirstForm(table, row);
 }
 
-function restoreUptimes(table: SeriesTable, restored: RestoredState): void {
-  for (const [key, index] of table.componentByKey) {
-    const component = table.components[index];
-    if (component === undefined) continue;
-    for (const [name, evidence] of component.uptimes) {
-      const saved = restored.uptimes.get(uptimeKey(componentName(table, key, index), name));
-      if (saved === undefined || !Number.isNaN(evidence.startMs)) continue;
-      const { value, timeMs, startMs, firstTimeMs } = saved;
-      Object.assign(evidence, { value, timeMs, startMs });
-      component.firstTimeMs = firstTimeMs;
-      if (!(component.newestStartMs >= startMs)) component.newestStartMs = startMs;
-    }
+/**
+ * Forgets what is known of parts that the newest observation of their point did not have: it may be older than a reset. The
+ * head is the part that came first; it goes on with what the newest one knows.
+ */
+function settleParts(table: SeriesTable, head: number, compound: Compound): void {
+  const { lastTimeMs, flags } = table;
+  const parts = [...compound.rows, compound.count, compound.sum].filter(row => row !== NO_ROW);
+  const hasEnded = ((flags[head] ?? 0) & ROW_FLAG.staleSent) !== 0;
+  // The time of a head that has ended is that of its marker.
+  const timed = parts.filter(row => row !== head || !hasEnded);
+  const [first] = timed;
+  if (first === undefined) return;
+  const newest = timed.reduce(
+    (a, b) => ((lastTimeMs[b] ?? 0) > (lastTimeMs[a] ?? 0) ? b : a),
+    first,
+  );
+  for (const row of timed) {
+    if (!((lastTimeMs[row] ?? Number.NaN) < (lastTimeMs[newest] ?? Number.NaN))) continue;
+    table.lastValue[row] = Number.NaN;
+    flags[row] = (flags[row] ?? 0) & ~ROW_FLAG.observed;
+    if (row !== head) continue;
+    lastTimeMs[head] = lastTimeMs[newest] ?? Number.NaN;
+    table.startMs[head] = table.startMs[newest] ?? Number.NaN;
+    table.processMs[head] = table.processMs[newest] ?? Number.NaN;
   }
 }
 
-function uptimeKey(component: string, name: string): string {
-  return JSON.stringify([component, name]);
+/** The first form told the process by the start: one that is not older than the process belongs to it. */
+function dateFirstForm(table: SeriesTable, row: number): void {
+  const { uptimeName } = table.metrics[table.metric[row] ?? 0] ?? { uptimeName: null };
+  const component = table.components[table.blocks[table.block[row] ?? 0]?.component ?? -1];
+  const { processMs } = component?.uptimes.get(uptimeName ?? '') ?? NO_EVIDENCE;
+  const startMs = table.startMs[row] ?? Number.NaN;
+  if (startMs >= processMs - FIRST_FORM_JITTER_MS) table.processMs[row] = processMs;
+}
+
+/** Takes over what was known of processes: of components that are not on the page, too. */
+function restoreUptimes(table: SeriesTable, restored: RestoredState, options: DeriveOptions): void {
+  for (const { component: path, name, firstTimeMs, tornMs, ...saved } of restored.uptimes) {
+    const [id = '', serviceName = '', serverName = ''] = path.split('\u0000');
+    const isSent = options.configured.has(id) || id === '' || options.unconfigured === 'send';
+    if (!isSent) continue;
+    const service = serviceOf(table, id, options);
+    const component = table.components[componentOf(table, service, serviceName, serverName)];
+    if (component === undefined) continue;
+    const { rows } = component.uptimes.get(name) ?? { rows: [] };
+    component.uptimes.set(name, { ...NO_EVIDENCE, ...saved, rows });
+    Object.assign(component, { firstTimeMs, tornMs });
+    table.savedStarts = null;
+  }
+  restored.uptimes = [];
+}
+
+/** What has not come by now is forgotten. Should it come back, nothing of it is growth that was not told before. */
+function giveUp(table: SeriesTable, restored: RestoredState): void {
+  const { lastTimeMs, lastValue, indexById } = restored;
+  let newestMs = Number.NaN;
+  for (const index of indexById.values()) {
+    const lastMs = lastTimeMs[index] ?? Number.NaN;
+    if (!Number.isNaN(lastValue[index]) && !(lastMs <= newestMs)) newestMs = lastMs;
+  }
+  table.restored = null;
+  if (Number.isNaN(newestMs)) return;
+  for (const component of table.components) {
+    if (newestMs > component.firstTimeMs) component.firstTimeMs = newestMs;
+    if (!(newestMs <= component.tornMs)) component.tornMs = newestMs;
+  }
 }

@@ -108,14 +108,58 @@ describe('F8: counters', () => {
     expect(target.page(7200, page(7150, counter(9))).reads).toEqual({ used: 1, baseline: 1 });
   });
 
-  test('F8: a restart that the counter has outgrown makes the difference, never a spike', () => {
+  test('F8: a restart that the counter has outgrown is a reset, too', () => {
     const page = (uptime: number, queries: number): string =>
       `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}`;
     const seen = run([
       [0, page(500, 100)],
       [60, page(20, 103)],
     ]);
-    expect(seen[1]?.shown[1]).toBe('delta engine_global_status_queries{} 3 @60 from 0');
+    expect(seen[1]?.shown[1]).toBe('delta engine_global_status_queries{} 103 @60 from 0');
+  });
+
+  test('F8: a failover to another process is a baseline, whichever is the older', () => {
+    const page = (uptime: number, queries: number): string =>
+      `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}`;
+    for (const [uptime, queries] of [
+      [90_000, 5_000_000],
+      [90_000, 70],
+      [200, 5_000_000],
+      [200, 70],
+    ] as const) {
+      const seen = run([
+        [0, page(500, 100)],
+        [60, page(uptime, queries)],
+        [120, page(uptime + 60, queries + 4)],
+      ]);
+      expect(seen[1]?.reads).toEqual({ used: 1, baseline: 1 });
+      expect(seen[2]?.shown[1]).toBe('delta engine_global_status_queries{} 4 @120 from 60');
+    }
+  });
+
+  test('F8: a value below zero is a baseline, and so is what follows it', () => {
+    const seen = run([
+      [0, counter(5)],
+      [60, counter(-3)],
+      [120, counter(-1)],
+      [180, counter(4)],
+      [240, counter(6)],
+    ]);
+    expect(shown(seen)).toEqual([[], [], [], [], ['delta x{} 2 @240 from 180']]);
+    expect(seen[1]?.reads).toEqual({ baseline: 1 });
+    const first = run([
+      [0, 'z 0'],
+      [60, `# TYPE y counter\ny_total -5\ny_created ${at(30) / 1000}\nz 1\n# EOF`],
+    ]);
+    expect(first[1]?.reads).toEqual({ used: 1, metadata: 1, baseline: 1 });
+    const sent = run(
+      [
+        [0, counter(-5)],
+        [60, counter(-3)],
+      ],
+      {},
+    );
+    expect(shown(sent)).toEqual([['sum x{} -5 @0 from 0'], ['sum x{} -3 @60 from 0']]);
   });
 
   test('F8: a gap and a marker lose no growth', () => {
@@ -222,6 +266,54 @@ describe('F8: the other kinds', () => {
         `histogram h{} count=2 sum=1 le1:1 inf:1 @${60 * round} from ${60 * round - 60}`,
         `delta c_total{} 3 @${60 * round} from ${60 * round - 60}`,
       ]);
+  });
+
+  test('F8: a bucket that falls by itself, between two bounds, is a baseline', () => {
+    const seen = run([
+      [0, histogram([0, 3, 4], 4, 9)],
+      [60, histogram([3, 3, 6], 8, 9)],
+      [120, histogram([3, 4, 8], 12, 9)],
+    ]);
+    expect(shown(seen)).toEqual([
+      [],
+      [],
+      ['histogram h{} count=4 sum=0 le1:0 le2:1 le3:1 inf:2 @120 from 60'],
+    ]);
+    expect(seen[1]?.reads).toEqual({ baseline: 5 });
+  });
+
+  test('F8: so is one beyond the last bound', () => {
+    const seen = run([
+      [0, histogram([1], 9, 9)],
+      [60, histogram([5], 9, 9)],
+    ]);
+    expect(seen[1]?.reads).toEqual({ baseline: 3 });
+  });
+
+  test('F8: a bucket that was absent at a reset makes no second one when it is back', () => {
+    const text = (buckets: Readonly<Record<string, number>>, count: number): string =>
+      `# TYPE h histogram\n${Object.entries(buckets)
+        .map(([le, value]) => `h_bucket{le="${le}"} ${value}\n`)
+        .join('')}h_count ${count}`;
+    const pages = [
+      [0, text({ 1: 5, 2: 7 }, 9)],
+      [60, text({ 1: 1 }, 1)],
+      [120, text({ 1: 2, 2: 3 }, 3)],
+      [180, text({ 1: 2, 2: 3 }, 5)],
+    ] as const;
+    expect(shown(run(pages))).toEqual([
+      [],
+      ['histogram h{} count=1 le1:1 inf:0 @60 from 0'],
+      [],
+      ['histogram h{} count=2 le1:0 le2:0 inf:2 @180 from 120'],
+    ]);
+    // The first stream, whose start is unknown, has the time of its first point: the second one begins behind it.
+    expect(shown(run(pages, {})).map(([point]) => point)).toEqual([
+      'histogram h{} count=9 le1:5 le2:2 inf:2 @0 from 0',
+      'histogram h{} count=1 le1:1 inf:0 @60 from 0.001',
+      'histogram h{} count=3 le1:2 le2:1 inf:0 @120 from 0.001',
+      'histogram h{} count=5 le1:2 le2:1 inf:2 @180 from 0.001',
+    ]);
   });
 
   test('F8: lowmemory is cumulative for what is scraped', () => {

@@ -119,11 +119,11 @@ describe('churn', () => {
         '# EOF\n',
       ].join('\n');
     const atRound: Record<string, number>[] = [];
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 60; round++) {
       target.page(round * 600, page(round));
       atRound.push(sizes(target));
     }
-    expect(atRound[39]).toEqual(atRound[12]);
+    expect(atRound[59]).toEqual(atRound[45]);
     const { table } = target.translation;
     expect(table.count).toBeLessThan(200);
     expect(table.services.length).toBeLessThan(20);

@@ -88,13 +88,16 @@ describe('our clock is set', () => {
   });
 
   test('F5: a counter that began anew with a clock put right starts before its points', () => {
-    const text = 'engine_global_status_uptime 30%\nengine_global_status_queries %';
-    const sums = shown(run(text, [3 * DAY, 0, 0], { mayGoBack: true })).filter(point =>
-      point.startsWith('sum'),
-    );
+    const target = new Target({ mayGoBack: true });
+    const sums = [3 * DAY, 0, 0].map((offset, i) => {
+      const [seconds, uptime] = [60 * (i + 1), 302 + 60 * (i - 1)];
+      const text = `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${i}\n`;
+      const clocks = { wall: seconds + offset, monotonic: seconds, server: seconds };
+      return target.page(seconds, text, clocks).shown.at(-1);
+    });
     expect(sums.slice(1)).toEqual([
-      'sum engine_global_status_queries{} 2 @120 from -182',
-      'sum engine_global_status_queries{} 3 @180 from -182',
+      'sum engine_global_status_queries{} 1 @120 from -182',
+      'sum engine_global_status_queries{} 2 @180 from -182',
     ]);
   });
 

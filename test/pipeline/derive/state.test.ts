@@ -1,9 +1,11 @@
 // A process that ends between two scrapes leaves nothing behind but the blobs; the next one must say what the first one
 // would have said.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readState, saveState, type StateBlobs } from '../../../src/pipeline/derive/state.ts';
-import { Target, type TargetOptions } from '../../support/target.ts';
+import { at, Target, type TargetOptions } from '../../support/target.ts';
 
 const COUNTER = 'engine_global_status_questions';
 const UPTIME = 'engine_global_status_uptime';
@@ -69,7 +71,9 @@ const steady: readonly PageValues[] = [
   { counter: 125, uptime: 1120, gauge: 3, buckets: [2, 5] },
   { counter: 130, uptime: 1180, gauge: 3, buckets: [2, 5] },
 ];
-const restarted = steady.map((page, i) => (i < 2 ? page : { ...page, counter: i, uptime: i * 10 }));
+const restarted = steady.map((page, i) =>
+  i < 2 ? page : { ...page, counter: i, uptime: 20 + (i - 2) * 60 },
+);
 const flushed = steady.map((page, i) => (i < 2 ? page : { ...page, counter: i }));
 const unknown = steady.map(({ counter, gauge, buckets }) => ({ counter, gauge, buckets }));
 const stamped = (pages: readonly PageValues[]): readonly PageValues[] =>
@@ -123,7 +127,7 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
     const after = target(blobs);
     // The page from before the restarts again: every point of it has been sent.
     expect(after.page(300, pageText(first)).shown).toEqual([]);
-    const shown = after.page(360, pageText({ ...second, at: 330 })).shown;
+    const shown = after.page(360, pageText({ ...second, uptime: 1360, at: 330 })).shown;
     expect(shown.filter(line => line.includes(COUNTER))).toHaveLength(1);
     // Once all has come again, what is saved is whole without a former process's memory.
     const last = save(after, blobs);
@@ -132,6 +136,77 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
 
   test('a sample that was sent before is not sent again', () => {
     check(standing, { temporality });
+  });
+});
+
+describe('a state of the first form', () => {
+  // Saved by version 0.1.0 at 60 s: the uptime says 160, slow_queries was flushed from 9 to 2.
+  const opened = (temporality: 'cumulative' | 'delta'): Target => {
+    const file = join(import.meta.dirname, `../../fixtures/state/first-form-${temporality}.json`);
+    const saved = JSON.parse(readFileSync(file, 'utf8')) as Record<keyof StateBlobs, string>;
+    const target = new Target({ temporality });
+    const blob = (kind: keyof StateBlobs): Buffer => Buffer.from(saved[kind], 'base64');
+    target.translation.table.restored = readState(blob('starts'), blob('marks'));
+    expect(target.translation.table.restored).not.toBeNull();
+    return target;
+  };
+  const page = (uptime: number, queries: number): string =>
+    [
+      `${UPTIME}{server_name="s"} ${uptime}`,
+      `engine_global_status_queries{server_name="s"} ${queries}`,
+      'engine_global_status_slow_queries{server_name="s"} 5',
+      '# TYPE h histogram',
+      'h_bucket{server_name="s",le="1"} 3',
+      'h_bucket{server_name="s",le="5"} 6',
+      'h_count{server_name="s"} 9',
+      'h_sum{server_name="s"} 9',
+      '# TYPE x counter',
+      'x{server_name="s"} 70\n',
+    ].join('\n');
+  const shown = (target: Target, text: string): readonly string[] =>
+    target
+      .page(120, text)
+      .shown.filter(point => !point.startsWith('gauge'))
+      .map(point => point.replace('engine_global_status_', '').replace('{server_name=s}', ''));
+
+  test('is taken over: the same process goes on', () => {
+    expect(shown(opened('cumulative'), page(220, 70))).toEqual([
+      'sum queries 70 @120 from -100',
+      'sum slow_queries 5 @120 from 0',
+      'histogram h count=9 sum=9 le1:3 le5:3 inf:3 @120 from 0',
+      'sum x 70 @120 from 0',
+    ]);
+    expect(shown(opened('delta'), page(220, 70))).toEqual([
+      'delta queries 10 @120 from 60',
+      'delta slow_queries 3 @120 from 60',
+      'histogram h count=3 sum=3 le1:1 le5:1 inf:1 @120 from 60',
+      'delta x 10 @120 from 60',
+    ]);
+  });
+
+  test('is taken over: a restart, and a failover, are seen', () => {
+    const [restart, failover] = [page(20, 70), page(90_000, 70)];
+    expect(shown(opened('cumulative'), restart).slice(0, 2)).toEqual([
+      'sum queries 70 @120 from 100',
+      'sum slow_queries 5 @120 from 100',
+    ]);
+    expect(shown(opened('cumulative'), failover).slice(0, 2)).toEqual([
+      'sum queries 70 @120 from 120',
+      'sum slow_queries 5 @120 from 120',
+    ]);
+    expect(shown(opened('delta'), restart)[0]).toBe('delta queries 70 @120 from 60');
+    expect(shown(opened('delta'), failover)).toEqual([
+      'histogram h count=3 sum=3 le1:1 le5:1 inf:1 @120 from 60',
+      'delta x 10 @120 from 60',
+    ]);
+  });
+
+  test('is saved again in today’s form, with components that are not on the page', () => {
+    const target = opened('cumulative');
+    target.page(120, 'load 1\n');
+    const { starts, marks } = save(target, null);
+    const [saved] = readState(starts, marks)?.uptimes ?? [];
+    expect(saved).toMatchObject({ value: 160, processMs: at(-100), provenMs: at(60) });
   });
 });
 

@@ -146,9 +146,9 @@ describe('I1: labels that are removed', () => {
       next.page(300, counter(['1', 55], ['2', 9])),
     ];
     expect(seen.map(({ shown }) => shown)).toEqual([
-      ['sum x{} 8 @180 from 0'],
-      ['sum x{} 54 @240 from 0'],
-      ['sum x{} 55 @300 from 0'],
+      ['sum x{} 8 @180 from 0.001'],
+      ['sum x{} 54 @240 from 0.001'],
+      ['sum x{} 55 @300 from 0.001'],
     ]);
   });
 

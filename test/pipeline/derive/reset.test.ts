@@ -1,6 +1,6 @@
 // Rules F4 to F7: when a counter, histogram or summary began to count.
 import { describe, expect, test } from 'vitest';
-import { at, Target, type TargetOptions } from '../../support/target.ts';
+import { at, outcomeOf, Target, type TargetOptions } from '../../support/target.ts';
 
 type Pages = readonly (readonly [seconds: number, text: string])[];
 
@@ -67,14 +67,24 @@ describe('F4: the page tells the start', () => {
     check([[10, openMetrics(5, `${epoch + 60}`)]], [null], { metrics: { mapping: 'strict' } });
   });
 
-  test('F4: a start never goes back, though `_created` does', () => {
-    check(
-      [
-        [10, openMetrics(5, `${epoch}`)],
-        [20, openMetrics(6, `${epoch - 50}`)],
-      ],
-      [0, 0],
-    );
+  test('F4: a start never goes back: a `_created` that does is that of another process', () => {
+    const pages: Pages = [
+      [10, openMetrics(5, `${epoch}`)],
+      [20, openMetrics(6, `${epoch - 50}`)],
+      [30, openMetrics(7, `${epoch - 50}`)],
+    ];
+    check(pages, [0, 20, 20]);
+    check(pages, [0, 0, 0], { metrics: { mapping: 'strict' } });
+  });
+
+  test('F4: a newer `_created` from before the previous sample is that of another process, too', () => {
+    const pages: Pages = [
+      [10, openMetrics(5, `${epoch}`)],
+      [60, openMetrics(9, `${epoch + 5}`)],
+    ];
+    check(pages, [0, 60]);
+    // Strict mode believes the page, but streams do not overlap.
+    check(pages, [0, 10], { metrics: { mapping: 'strict' } });
   });
 
   test('F4: the word of the page beats the uptime', () => {
@@ -140,13 +150,28 @@ describe('F5: the start is derived from the uptime', () => {
       ],
       [-100, 40],
     );
-    // Even where pages come faster than the uptime says.
+  });
+
+  test('F5: a process that began before the previous sample is another one: its count is no growth', () => {
+    for (const queries of [3, 9, 5_000_000]) {
+      const failover = (uptime: number): Pages => [
+        [0, page(0, 100, 5)],
+        [15, page(15, uptime, queries)],
+        [75, page(75, uptime + 60, queries + 1)],
+      ];
+      check(failover(30), [-100, 15, 15]);
+      check(failover(3000), [-100, 15, 15]);
+    }
+  });
+
+  test('F5: a start never lies before the previous point of another stream', () => {
     check(
       [
-        [0, page(0, 100, 5)],
-        [15, page(15, 30, 9)],
+        [0, page(0, 100, 50)],
+        // Began at -1: within the jitter of whole seconds.
+        [60, page(60, 61, 3)],
       ],
-      [-100, -15],
+      [-100, 0],
     );
   });
 
@@ -196,6 +221,138 @@ describe('F5: the start is derived from the uptime', () => {
         [120, page(120, 57, 9)],
       ],
       [-100, 0, 0],
+    );
+    // A counter that had not fallen, and one that was not on that page.
+    const line = (name: string, value: number, seconds: number): string =>
+      `engine_global_status_${name} ${value} ${at(seconds)}\n`;
+    const target = new Target();
+    const shown = (seconds: number, text: string): readonly string[] =>
+      target.page(seconds, text).shown.filter(point => point.startsWith('sum'));
+    shown(0, page(0, 100, 50) + line('slow_queries', 0, 0) + line('questions', 9, 0));
+    shown(60, page(60, 100, 3, 0) + line('slow_queries', 2, 60));
+    const last = page(120, 70, 9) + line('slow_queries', 3, 120) + line('questions', 4, 120);
+    expect(shown(120, last)).toEqual([
+      'sum engine_global_status_queries{} 9 @120 from 0',
+      'sum engine_global_status_slow_queries{} 3 @120 from -100',
+      'sum engine_global_status_questions{} 4 @120 from 50',
+    ]);
+  });
+
+  test('F5: an uptime that is always a poll late makes one restart of one', () => {
+    const late = (pages: readonly (readonly [uptime: number, queries: number])[]): Pages =>
+      pages.map(([uptime, queries], i) => [60 * i, page(60 * i, uptime, queries)]);
+    // It restarts at 90 and at 270; the second time no counter shows it.
+    const pages = late([
+      [100, 50],
+      [160, 60],
+      [220, 3],
+      [30, 8],
+      [90, 9],
+      [150, 20],
+      [30, 25],
+      [90, 26],
+    ]);
+    check(pages, [-100, -100, 60, 60, 60, 60, 60, 60]);
+  });
+
+  test('F5: an uptime that is late no more is believed again', () => {
+    const pages: Pages = [
+      [0, page(0, 100, 50)],
+      [60, page(60, 160, 3)],
+      [120, page(120, 30, 8)],
+      [180, page(180, 90, 9)],
+      // From here on it is in time: three restarts with a fall, and one without.
+      ...[240, 480, 720, 960].flatMap((seconds, i): Pages => {
+        const queries = i < 3 ? 2 : 6;
+        return [0, 60, 120, 180].map(more => [
+          seconds + more,
+          page(seconds + more, 20 + more, queries + more / 60),
+        ]);
+      }),
+    ];
+    const after = (start: number): number[] => [start, start, start, start];
+    check(pages, [-100, 0, 0, 0, ...[220, 460, 700, 940].flatMap(after)]);
+  });
+
+  test('F5: an uptime that stands still is no evidence, until it has grown for two polls', () => {
+    const pages: Pages = [
+      [0, page(0, 10, 5)],
+      [60, page(60, 10, 6)],
+      [120, page(120, 10, 7)],
+      [180, page(180, 190, 8)],
+      [240, page(240, 250, 9)],
+      [300, page(300, 310, 10)],
+    ];
+    check(pages, [-10, -10, -10, -10, -10, -10]);
+    const restarted: Pages = [
+      [0, page(0, 100, 5)],
+      [60, page(60, 100, 2)],
+      [120, page(120, 100, 7)],
+      [180, page(180, 140, 8)],
+      [240, page(240, 200, 9)],
+      [300, page(300, 260, 10)],
+      [360, page(360, 10, 11)],
+    ];
+    // The fall at 60 was that of the process that is shown at 300; the next one is told at once.
+    check(restarted, [-100, 0, 0, 0, 0, 0, 350]);
+  });
+
+  test('F5: an uptime that stands still is told, until it moves again', () => {
+    const target = new Target();
+    const stuck = [0, 60, 120, 180, 240].map(seconds => {
+      const uptime = seconds < 180 ? 100 : 100 + seconds;
+      return outcomeOf(target.page(seconds, page(seconds, uptime, 5)))?.stuckUptimes;
+    });
+    expect(stuck).toEqual([0, 1, 1, 0, 0]);
+    // It is not on the page any more, or the page has not moved.
+    expect(outcomeOf(target.page(300, page(300, null, 5)))?.stuckUptimes).toBe(0);
+    expect(outcomeOf(target.page(360, page(300, 340, 5, 240)))?.stuckUptimes).toBe(0);
+  });
+
+  test('F5: two uptimes of one name in a component, told apart by another label, tell nothing', () => {
+    const both = (seconds: number, first: number, second: number, queries: number): string =>
+      `engine_global_status_uptime{pod="1"} ${first} ${at(seconds)}\n` +
+      `engine_global_status_uptime{pod="2"} ${second} ${at(seconds)}\n` +
+      `engine_global_status_queries ${queries} ${at(seconds)}\n`;
+    check(
+      [
+        [0, both(0, 100, 9000, 5)],
+        [60, both(60, 20, 9060, 6)],
+        [120, both(120, 80, 10, 2)],
+      ],
+      [0, 0, 60],
+    );
+  });
+
+  test('F5: a process is known again after hours, and its start stays', () => {
+    const other = (seconds: number): string => `load{server_name="b"} 1 ${at(seconds)}\n`;
+    const target = new Target();
+    const named = (seconds: number, uptime: number, queries: number): string =>
+      other(seconds) +
+      page(seconds, uptime, queries).replaceAll(/(_\w+) /g, '$1{server_name="a"} ');
+    expect(target.page(0, named(0, 100, 5)).shown).toContain(
+      'sum engine_global_status_queries{server_name=a} 5 @0 from -100',
+    );
+    for (let minutes = 1; minutes < 200; minutes++) target.page(minutes * 60, other(minutes * 60));
+    expect(target.translation.table.components.length).toBe(2);
+    expect(target.page(12_000, named(12_000, 12_101, 9)).shown).toContain(
+      'sum engine_global_status_queries{server_name=a} 9 @12000 from -100',
+    );
+  });
+
+  test('F5: of a series that was forgotten with another start, nothing is claimed when it is back', () => {
+    const other = (seconds: number): string => `load{server_name="b"} 1 ${at(seconds)}\n`;
+    const target = new Target();
+    const named = (seconds: number, uptime: number, queries: number): string =>
+      other(seconds) +
+      page(seconds, uptime, queries).replaceAll(/(_\w+) /g, '$1{server_name="a"} ');
+    target.page(0, named(0, 100, 5));
+    expect(target.page(60, named(60, 160, 2)).shown).toContain(
+      'sum engine_global_status_queries{server_name=a} 2 @60 from 0',
+    );
+    for (let minutes = 2; minutes < 200; minutes++) target.page(minutes * 60, other(minutes * 60));
+    expect(target.page(12_000, named(12_000, 12_100, 9)).shown).toContain(
+      'sum engine_global_status_queries{server_name=a} 9 @12000 from 12000',
     );
   });
 
@@ -263,8 +420,8 @@ describe('F5: the start is derived from the uptime', () => {
     check(
       [
         [0, page(0, null, 5)],
-        [60, page(60, 57, 6)],
-        [120, page(120, 117, 2)],
+        [60, page(60, 59, 6)],
+        [120, page(120, 119, 2)],
       ],
       [0, 0, 60],
     );
@@ -420,6 +577,9 @@ describe('F7: resets', () => {
     checkThird([2, 3, 3], 6, 60);
     checkThird([1, 3, 4], 6, 60);
     checkThird([2, 2, 4], 6, 60);
+    // Only what lies between two bounds fell: nothing tells what happened.
+    checkThird([3, 3, 4], 6, 120);
+    checkThird([2, 4, 4], 6, 120);
   });
 
   test('F7: a summary resets when its count falls, and not when a quantile or its sum does', () => {

@@ -1,0 +1,18 @@
+// Whatever processes do behind a server's labels, and whatever their uptime says of it: nobody who reads what is sent counts
+// what did not happen, and where the uptime is in time nothing of a restart is lost that a page shows.
+import { assert, property } from 'fast-check';
+import { test } from 'vitest';
+import { processWorlds, restartWorlds } from '../support/process-world.ts';
+import { expectAllCounted, expectNothingFalse } from '../support/reset-readers.ts';
+
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
+const SEED = process.env['FUZZ_SEED'];
+const PARAMETERS = SEED === undefined ? { numRuns: RUNS } : { numRuns: RUNS, seed: Number(SEED) };
+
+test('no reader of starts or deltas claims what did not happen, and no streams overlap', () => {
+  assert(property(processWorlds, expectNothingFalse), PARAMETERS);
+});
+
+test('of restarts that an uptime in time tells, every reader counts all that pages show', () => {
+  assert(property(restartWorlds, expectAllCounted), PARAMETERS);
+});

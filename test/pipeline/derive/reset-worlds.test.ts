@@ -1,0 +1,55 @@
+// F5 to F8 in a few random worlds of processes with known increments; test/fuzz has many more.
+import { assert, property } from 'fast-check';
+import { expect, test } from 'vitest';
+import { processWorlds, restartWorlds } from '../../support/process-world.ts';
+import { expectAllCounted, expectNothingFalse, readWorld } from '../../support/reset-readers.ts';
+
+const FEW = { numRuns: 40, seed: 57 };
+
+test('F5: nobody who reads starts or deltas counts what did not happen', () => {
+  assert(property(processWorlds, expectNothingFalse), FEW);
+});
+
+test('F5: of restarts that an uptime in time tells, all that pages show is counted', () => {
+  assert(property(restartWorlds, expectAllCounted), FEW);
+});
+
+test('F5: the readers count what a page shows, and the values alone mislead at a failover', () => {
+  const calm = {
+    kind: 'page',
+    isLong: false,
+    act: 'nothing',
+    share: 0.5,
+    other: 0,
+    growth: 5,
+    growthElsewhere: 7,
+    absent: 'nothing',
+    uptime: 'shown',
+    isOurRestart: false,
+  } as const;
+  const steps = [
+    ...Array.from({ length: 6 }, () => calm),
+    { ...calm, act: 'failover' } as const,
+    calm,
+  ];
+  const world = { intervalSeconds: 60, isStamped: true, uptime: 'in time', steps } as const;
+  const { claims } = readWorld(world);
+  const queries = (reader: string): (readonly number[])[] =>
+    claims
+      .filter(claim => claim.reader === reader && claim.counter === 'queries' && claim.page > 4)
+      .map(({ amount, happened }) => [amount, happened]);
+  expect(queries('start')).toEqual([
+    [5, 5],
+    [0, 7],
+    [5, 5],
+  ]);
+  expect(queries('delta')).toEqual([
+    [5, 5],
+    [5, 5],
+  ]);
+  expect(queries('value')).toEqual([
+    [5, 5],
+    [4_000_019, 7],
+    [5, 5],
+  ]);
+});

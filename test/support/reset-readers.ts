@@ -1,0 +1,173 @@
+// Runs a world of processes through the mapping, cumulative and as delta, and reads what is sent as three readers do: by
+// start and value, by value alone, and as a sum of deltas. Gives every claim, with what really happened.
+import { expect } from 'vitest';
+import { readState, saveState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
+import type { OtlpPoint } from './otlp-points.ts';
+import {
+  type Counter,
+  COUNTERS,
+  type ProcessWorld,
+  tellWorld,
+  visibleBetween,
+  type WorldState,
+} from './process-world.ts';
+import { shownPoint, Target } from './target.ts';
+
+export type Reader = 'start' | 'value' | 'delta';
+
+/** So much was counted between two points, a reader says. */
+export interface Claim {
+  readonly reader: Reader;
+  readonly counter: Counter;
+  readonly page: number;
+  readonly amount: number;
+  /** What pages show to have happened in that time. */
+  readonly happened: number;
+  readonly shown: string;
+}
+
+export interface WorldRead {
+  readonly claims: readonly Claim[];
+  /** What no point may be, in words. */
+  readonly faults: readonly string[];
+  /** The points as sent, for the message of a failure. */
+  readonly story: readonly string[];
+}
+
+/** What the readers have seen of one counter. */
+interface Seen {
+  /** The newest point that has a value. */
+  point: OtlpPoint | null;
+  /** The world at the newest page that had the counter: that of a baseline, too. */
+  state: WorldState | null;
+  /** Time of the newest point, markers included. */
+  endNs: bigint;
+}
+
+const READERS = { cumulative: ['start', 'value'], delta: ['delta'] } as const;
+
+/** What all readers make of a world. */
+export function readWorld(world: ProcessWorld): WorldRead {
+  const read: { claims: Claim[]; faults: string[]; story: string[] } = {
+    claims: [],
+    faults: [],
+    story: [],
+  };
+  for (const temporality of ['cumulative', 'delta'] as const) readAs(world, temporality, read);
+  return read;
+}
+
+/** Fails, with the story of the world, where a reader of starts or deltas claims what did not happen. */
+export function expectNothingFalse(world: ProcessWorld): void {
+  const { claims, faults, story } = readWorld(world);
+  const told = story.join('\n');
+  expect(faults, told).toEqual([]);
+  const wrong = claims.filter(
+    ({ reader, amount, happened }) => reader !== 'value' && amount > happened,
+  );
+  expect(wrong, told).toEqual([]);
+}
+
+/** Fails where they do not count all that pages show to have happened since the first one. */
+export function expectAllCounted(world: ProcessWorld): void {
+  const { claims, story } = readWorld(world);
+  const less = claims.filter(
+    ({ reader, page, amount, happened }) => reader !== 'value' && page > 0 && amount !== happened,
+  );
+  expect(less, story.join('\n')).toEqual([]);
+}
+
+function readAs(
+  world: ProcessWorld,
+  temporality: keyof typeof READERS,
+  { claims, faults, story }: { claims: Claim[]; faults: string[]; story: string[] },
+): void {
+  let target = newTarget(world, temporality);
+  let blobs: Required<StateBlobs> | null = null;
+  const known = new Map<Counter, Seen>();
+  for (const name of COUNTERS) known.set(name, { point: null, state: null, endNs: 0n });
+  for (const [page, { seconds, step, text, state }] of [...tellWorld(world)].entries()) {
+    const { points, shown } = text === null ? target.fail(seconds) : target.page(seconds, text);
+    const uptime = /uptime\{[^}]*\} (\d+)/.exec(text ?? '')?.[1] ?? 'none';
+    story.push(
+      `${temporality} ${page} @${seconds} ${step.act} process ${state.process} uptime ${uptime}: ${shown.filter(one => !one.startsWith('gauge')).join('; ')}`,
+    );
+    for (const point of points) {
+      const counter = COUNTERS.find(
+        name => point.metric === name || point.metric.endsWith(`_status_${name}`),
+      );
+      const seen = counter === undefined ? undefined : known.get(counter);
+      if (counter === undefined || seen === undefined) continue;
+      const fault = faultOf(point, seen);
+      if (fault !== '') faults.push(`page ${page}: ${fault}: ${shownPoint(point)}`);
+      seen.endNs = BigInt(point.timeNs);
+      if (point.flags === 1) continue;
+      const happened = visibleBetween(seen.state, state, counter);
+      for (const reader of READERS[temporality]) {
+        const amount = claimOf(reader, point, seen.point);
+        claims.push({ reader, counter, page, amount, happened, shown: shownPoint(point) });
+      }
+      seen.point = point;
+    }
+    if (step.kind === 'page')
+      for (const [counter, seen] of known)
+        if (counter !== 'queries' || step.absent !== 'counter') seen.state = state;
+    blobs = saved(target, blobs);
+    if (!step.isOurRestart) continue;
+    target = newTarget(world, temporality);
+    target.translation.table.restored = readState(blobs.starts, blobs.marks);
+  }
+}
+
+function claimOf(reader: Reader, point: OtlpPoint, before: OtlpPoint | null): number {
+  const amount = amountOf(point);
+  if (reader === 'delta') return amount;
+  const growth = before === null ? 0 : amount - amountOf(before);
+  if (reader === 'value') return growth < 0 ? amount : growth;
+  if (before !== null && point.startNs === before.startNs) return growth < 0 ? amount : growth;
+  // A start that is the point's own time is unknown.
+  return point.startNs === point.timeNs ? 0 : amount;
+}
+
+/** What is wrong with a point by itself, or behind the one before; '' where nothing is. */
+function faultOf(point: OtlpPoint, { point: before, endNs }: Seen): string {
+  const [startNs, timeNs] = [BigInt(point.startNs), BigInt(point.timeNs)];
+  if (startNs > timeNs) return 'the start is later than the point';
+  if (timeNs <= endNs) return 'the time does not increase';
+  const isDelta = point.temporality === 'delta';
+  const isSame = !isDelta && before !== null && before.startNs === point.startNs;
+  if (!isSame && startNs < endNs) return 'the stream overlaps the one before';
+  if (point.flags === 1) return '';
+  if (isSame && amountOf(point) < amountOf(before)) return 'the value falls under one start';
+  if (isDelta && !(amountOf(point) >= 0)) return 'the delta is negative';
+  if (point.type !== 'histogram') return '';
+  const buckets = [...point.distribution.matchAll(/(?:le[\d.]+|inf):(\d+)/g)].map(([, n]) =>
+    Number(n),
+  );
+  if (buckets.some(count => count > 2 ** 53)) return 'a bucket is negative';
+  const sum = buckets.reduce((all, count) => all + count, 0);
+  return sum === amountOf(point) ? '' : 'the buckets do not add up to the count';
+}
+
+function amountOf(point: OtlpPoint): number {
+  if (point.type !== 'histogram') return Number(point.value);
+  return Number(/count=(\d+)/.exec(point.distribution)?.[1]);
+}
+
+function newTarget(world: ProcessWorld, temporality: keyof typeof READERS): Target {
+  const dated = { match: /^h$/, type: null, unit: null, description: null };
+  const overrides = [{ ...dated, uptimeSeries: 'engine_global_status_uptime' }];
+  return new Target({
+    temporality,
+    metrics: { overrides, intervalMs: world.intervalSeconds * 1000 },
+  });
+}
+
+function saved(target: Target, before: Required<StateBlobs> | null): Required<StateBlobs> {
+  const steps = saveState(target.translation.table);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  const { starts = before?.starts, marks } = step.value;
+  if (starts === undefined) throw new Error('no starts were ever saved');
+  return { starts, marks };
+}
