@@ -94,7 +94,9 @@ describe.concurrent('a back end whose answers get lost', () => {
 
 describe.concurrent('a back end that refuses for good', () => {
   test('some points of each request: they are counted, and never sent again', async () => {
-    await using stage = await Stage.create({ name: 'partial success' });
+    // A trial with zstd is the one request that is asked again after a partial success (decision 56).
+    const otlp = { compression: 'gzip' };
+    await using stage = await Stage.create({ name: 'partial success', otlp });
     const { sink, bridge } = stage;
     sink.choose = () => ({ kind: 'accept', rejected: 3 });
     const life = bridge.start();
