@@ -150,7 +150,7 @@ test('a repeated page gives the bytes that the full functions give', () => {
       const full = newTranslation();
       const repeating = newTranslation();
       const writers = [new WireWriter(), new WireWriter()] as const;
-      const sanity = new WireSanity({ mayOverlap: true });
+      const sanity = new WireSanity();
       let text = '';
       for (const [index, page] of changes.entries()) {
         const atMs = 1_760_000_000_000 + index * 60_000;

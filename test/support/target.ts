@@ -64,7 +64,7 @@ export class Target {
 
   constructor(options: TargetOptions = {}) {
     const { mayGoBack = false } = options;
-    this.#sanity = new WireSanity({ mayGoBack, mayOverlap: true });
+    this.#sanity = new WireSanity({ mayGoBack });
     const config = configOf(options);
     const ids = options.services ?? ['local'];
     const table = new SeriesTable();

@@ -58,7 +58,7 @@ const ENCODE: EncodeOptions = {
 export class Translator {
   readonly #table = new SeriesTable();
   readonly #options: DeriveOptions;
-  readonly #sanity = new WireSanity({ mayOverlap: true });
+  readonly #sanity = new WireSanity();
 
   constructor(options: Partial<DeriveOptions> = {}) {
     this.#options = { ...DERIVE, ...options };

@@ -200,13 +200,6 @@ describe('requests in a row', () => {
     );
   });
 
-  test('one is late only where content is refused', () => {
-    const requests = [sum({ asDouble: 2, from: 1, at: 9 }), sum({ asDouble: 1, from: 1, at: 5 })];
-    expect(found(requests, { mayBeLate: true })).toBe('');
-    const next = [...requests, sum({ asDouble: 3, from: 2, at: 10 })];
-    expect(found(next, { mayBeLate: true })).toContain('it starts 7 s before');
-  });
-
   test('a stream keeps its start, or begins where the one before ended, or later', () => {
     right(sum({ asDouble: 1, from: 1, at: 5 }), sum({ asDouble: 2, from: 1, at: 10 }));
     right(sum({ asDouble: 1, from: 1, at: 5 }), sum({ asDouble: 0, from: 5, at: 10 }));

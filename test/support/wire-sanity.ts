@@ -22,10 +22,6 @@ export interface WireSanityOptions {
   readonly mayResend?: boolean;
   /** A clock that was wrong is put right: where time goes back, what came before counts no more. */
   readonly mayGoBack?: boolean;
-  /** Content is refused: what waits behind it may overtake it, and older points may follow newer ones. */
-  readonly mayBeLate?: boolean;
-  /** A derived start may lie before the point that the stream before ended with. */
-  readonly mayOverlap?: boolean;
 }
 
 type AnyPoint = NumberPointJson & HistogramPointJson & SummaryPointJson;
@@ -137,7 +133,6 @@ export class WireSanity {
     }
     track.points.set(timeNs, text);
     if (timeNs < track.lastNs && this.#options.mayGoBack === true) track.counted = null;
-    else if (timeNs < track.lastNs && this.#options.mayBeLate === true) return;
     else if (timeNs < track.lastNs)
       return tell(`it is ${secondsBetween(timeNs, track.lastNs)} older than the one before`);
     track.lastNs = timeNs;
@@ -148,8 +143,7 @@ export class WireSanity {
     const totals = totalsOf(point, shape);
     if (isStream && isSame && startNs !== 0n && counted.startNs !== 0n) {
       const isNew = shape.isDelta || startNs !== counted.startNs;
-      const mayOverlap = this.#options.mayOverlap === true && !shape.isDelta;
-      if (isNew && !mayOverlap && startNs < counted.timeNs)
+      if (isNew && startNs < counted.timeNs)
         tell(`it starts ${secondsBetween(startNs, counted.timeNs)} before the one before ended`);
       // A first point whose start is unknown starts at its own time, and so does a stream that begins after it. What
       // is gone for an hour is forgotten.
