@@ -122,7 +122,9 @@ export class WireSanity {
     const startNs = BigInt(point.startTimeUnixNano ?? '0');
     if (timeNs === 0n) tell('it has no time');
     if (startNs > timeNs) tell(`it starts ${secondsBetween(timeNs, startNs)} after its time`);
-    const track = this.#trackOf(identity);
+    // A number and a distribution of one name are two identities: the one may end while the other begins.
+    const isNumber = shape.kind === 'gauge' || shape.kind === 'sum';
+    const track = this.#trackOf(`${isNumber ? 'number' : 'distribution'} ${identity}`);
     const text = JSON.stringify([shape, point]);
     const former = track.points.get(timeNs);
     if (former !== undefined) {

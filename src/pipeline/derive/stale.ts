@@ -2,7 +2,7 @@
 // value, so that back ends stop showing its last one. In: a row that gave no point on this page. Out: FATE.stale on
 // the rows that get their marker now, with its time.
 
-import { FATE, ROW_FLAG } from '../../model.ts';
+import { FATE, ROW_FLAG, type SeriesTable } from '../../model.ts';
 import type { Observing } from './observe.ts';
 
 /**
@@ -21,8 +21,19 @@ export function endIfStale(observing: Observing, head: number, isGone: boolean):
   table.flags[head] = flags | ROW_FLAG.staleSent;
   // From here on it is kept for a while, in case that it comes back.
   table.movedAtMs[head] = time.monotonicMs;
-  if (options.staleMarkers) mark(observing, head, isExplicit);
-  return options.staleMarkers;
+  if (!options.staleMarkers || !isOfItsKind(table, head)) return false;
+  mark(observing, head, isExplicit);
+  return true;
+}
+
+/**
+ * False when the metric has turned from numbers to distributions, or back, since the series was on a page: its marker
+ * would be one of the new kind, and end what has just begun under the same name.
+ */
+function isOfItsKind(table: SeriesTable, head: number): boolean {
+  const kind = table.metrics[table.metric[head] ?? 0]?.kind;
+  const isDistribution = kind === 'histogram' || kind === 'summary';
+  return isDistribution === table.compounds.has(head);
 }
 
 /** Makes the head's point of this page a marker. */

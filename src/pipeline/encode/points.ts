@@ -1,7 +1,7 @@
 // Data points of OTLP metrics. Knows the field numbers of metrics.proto; wire.ts knows the bytes. A point's
 // times and value stand last and at fixed width, so that the next page may be patched into the same bytes.
 
-import { FATE, NO_ROW, type SeriesTable } from '../../model.ts';
+import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
 import type { Exemplar } from '../../table-memory.ts';
 import type { Compound } from '../../table-memory.ts';
 import { writeAttribute, writePointAttributes } from './identity.ts';
@@ -73,6 +73,8 @@ export function writeHistogramPoint(
   for (const [i, row] of compound.rows.entries()) {
     const bound = compound.bounds[i] ?? Number.NaN;
     if (!isStale && table.seen[row] !== table.page) continue;
+    // What was a summary before still has its quantiles here.
+    if (table.role[row] !== ROLE.bucket) continue;
     const exemplar = isStale ? undefined : table.exemplars.get(row);
     if (exemplar !== undefined) writeExemplar(writer, 8, exemplar, timeMs);
     if (!Number.isFinite(bound) || bound === bounds.at(-1)) continue;
@@ -110,10 +112,15 @@ export function writeSummaryPoint(
   writer.tag(4, WIRE.fixed64);
   writer.fixed64(isStale ? 0 : (table.value[compound.count] ?? 0));
   writeDoubleField(writer, 5, hasSum && !isStale ? (table.value[compound.sum] ?? 0) : 0);
+  let last = Number.NaN;
   for (const [i, row] of compound.rows.entries()) {
+    const quantile = compound.bounds[i] ?? Number.NaN;
     if (!isStale && table.seen[row] !== table.page) continue;
+    // A marker has all rows: also buckets of what was a histogram before, what is no quantile, and two spellings of one.
+    if (table.role[row] !== ROLE.quantile || !(quantile <= 1) || quantile === last) continue;
+    last = quantile;
     const inner = writer.begin(6);
-    writeDoubleField(writer, 1, compound.bounds[i] ?? Number.NaN);
+    writeDoubleField(writer, 1, quantile);
     writeDoubleField(writer, 2, isStale ? 0 : (table.value[row] ?? 0));
     writer.end(inner);
   }

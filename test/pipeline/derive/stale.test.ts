@@ -47,6 +47,32 @@ describe('G1: without timestamps', () => {
     expect(target.fail(120).points[0]?.distribution).toBe('count=0 le1:0 inf:0');
   });
 
+  test('G1: the marker of a summary that was a histogram before has its quantiles alone', () => {
+    const target = new Target();
+    target.page(0, HISTOGRAM);
+    const text = (more: string): string =>
+      `# TYPE h summary\nh{quantile="0.5"} 1\n${more}h_count 2\nh_sum 3\n`;
+    target.page(60, text(''));
+    expect(target.page(120, 'b 1\n').points[0]?.distribution).toBe('count=0 sum=0 q0.5:0');
+    // What is no quantile makes the point of its page invalid, and has no place in the marker either.
+    target.page(180, text(''));
+    target.page(240, text('h{quantile="x"} 1\n'));
+    expect(target.page(300, 'b 1\n').points[0]?.distribution).toBe('count=0 sum=0 q0.5:0');
+  });
+
+  test('G1: a distribution that has turned into a number, or the other way, gets no marker of the new kind', () => {
+    const target = new Target();
+    const pages = [HISTOGRAM, 'h 1\n', HISTOGRAM, 'b 1\n'];
+    const seen = pages.map((text, i) => target.page(60 * i, text));
+    expect(seen.map(({ shown }) => shown)).toEqual([
+      ['histogram h{} count=3 sum=4 le1:2 inf:1 @0 from 0'],
+      ['gauge h{} 1 @60'],
+      ['histogram h{} count=3 sum=4 le1:2 inf:1 @120 from 120'],
+      ['histogram h{} stale @180 from 120', 'gauge b{} 1 @180'],
+    ]);
+    expect(outcomeOf(seen[2] ?? target.fail(240))?.stalePoints).toBe(0);
+  });
+
   test('G1: a failed scrape ends all series of the last good page, once', () => {
     const target = new Target();
     target.page(0, `a 1\n${HISTOGRAM}`);
