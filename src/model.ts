@@ -18,6 +18,7 @@ import {
   type Compound,
   type DriftMemory,
   type Exemplar,
+  type Identity,
   type PageClock,
   type RepeatedSample,
   type RestoredState,
@@ -280,9 +281,10 @@ export class SeriesTable {
   readonly compounds: Map<number, Compound> = new Map();
   /** Of OpenMetrics counters: the row of a counter to the row of its creation time. */
   readonly createdRows: Map<number, number> = new Map();
-  /** Heads that lost labels, by what is left, and heads whose point another one owns; see derive/twins.ts. */
-  readonly identities: Map<string, number> = new Map();
-  readonly twins: Map<number, number> = new Map();
+  /** By what is left where labels are lost, by the head that is sent, and by those that are not; see derive/twins.ts. */
+  readonly identities: Map<string, Identity> = new Map();
+  readonly owners: Map<number, Identity> = new Map();
+  readonly twins: Map<number, Identity> = new Map();
   /** Rows with the label `__name__`, which is dropped. */
   readonly named: Set<number> = new Set();
   readonly spare: SpareIndexes = { metrics: [], services: [], components: [], blocks: [] };

@@ -75,6 +75,14 @@ export interface Compound {
   created: number;
 }
 
+/** Points that are one series to the back end: the head of the one that is sent, and those of the others. */
+export interface Identity {
+  /** Its key in identities. */
+  readonly key: string;
+  owner: number;
+  readonly twins: Set<number>;
+}
+
 /** By which clocks the pages of one target are dated; see derive/page-time.ts. NaN before the first page. */
 export interface PageClock {
   /** The newest page's time, and the monotonic clock then. */

@@ -57,13 +57,20 @@ function insertBound(compound: Compound, row: number, bound: number): void {
 }
 
 /**
- * Takes a row out of its point. If it was the head, another row takes its place with all that is known of the
- * series; the last row takes the point with it. Returns the head that the point has now, NO_ROW if it is gone.
+ * Takes a row out of its point. If it was the head, a row that stays takes its place with all that is known of the
+ * series; where none stays, the point is gone at once, and each row is alone. Returns the head that the point has now,
+ * NO_ROW if it is gone. `isLeaving` is true for the rows that are taken out of their points now, before or after this one:
+ * a point of many rows must not be handed on by each of them.
  */
-export function unfile(table: SeriesTable, row: number): number {
+export function unfile(
+  table: SeriesTable,
+  row: number,
+  isLeaving: (row: number) => boolean,
+): number {
   const head = table.head[row] ?? row;
   const compound = table.compounds.get(head);
   table.head[row] = row;
+  table.flags[row] = (table.flags[row] ?? 0) & ~ROW_FLAG.observed;
   if (compound === undefined) return NO_ROW;
   const at = compound.rows.indexOf(row);
   if (at >= 0) {
@@ -73,16 +80,23 @@ export function unfile(table: SeriesTable, row: number): number {
   if (compound.count === row) compound.count = NO_ROW;
   if (compound.sum === row) compound.sum = NO_ROW;
   if (compound.created === row) compound.created = NO_ROW;
-  table.flags[row] = (table.flags[row] ?? 0) & ~ROW_FLAG.observed;
-  return head === row ? rehome(table, row, compound) : head;
+  return head === row ? rehome(table, row, { compound, isLeaving }) : head;
 }
 
-function rehome(table: SeriesTable, head: number, compound: Compound): number {
+function rehome(
+  table: SeriesTable,
+  head: number,
+  {
+    compound,
+    isLeaving,
+  }: { readonly compound: Compound; readonly isLeaving: (row: number) => boolean },
+): number {
   table.compounds.delete(head);
   const parts = [...compound.rows, compound.count, compound.sum, compound.created];
   const rows = parts.filter(part => part !== NO_ROW);
-  const [next] = rows;
+  const next = rows.find(part => !isLeaving(part));
   if (next === undefined) {
+    for (const part of rows) table.head[part] = part;
     table.compoundByKey.delete(compound.key);
     return NO_ROW;
   }
@@ -124,11 +138,21 @@ export function isOnPage(table: SeriesTable, row: number | undefined): boolean {
 export function settleSpellings(table: SeriesTable, compound: Compound): void {
   if (!compound.isRespelled) return;
   const { rows, bounds } = compound;
-  for (const [i, row] of rows.entries()) {
-    if (isOnPage(table, row)) continue;
-    const heir = rows.find((other, j) => bounds[j] === bounds[i] && isOnPage(table, other));
-    if (heir === undefined || Number.isNaN(table.lastValue[row] ?? Number.NaN)) continue;
-    table.savedStarts = null;
+  const heirs = new Map<number, number>();
+  // Rows of one bound stand side by side.
+  for (let from = 0, to = 0; from < rows.length; from = to) {
+    do to++;
+    while (to < rows.length && bounds[to] === bounds[from]);
+    if (to - from === 1) continue;
+    const spellings = rows.slice(from, to);
+    const heir = spellings.find(row => isOnPage(table, row));
+    if (heir === undefined) continue;
+    for (const row of spellings)
+      if (!isOnPage(table, row) && !Number.isNaN(table.lastValue[row])) heirs.set(row, heir);
+  }
+  if (heirs.size === 0) return;
+  table.savedStarts = null;
+  for (const [row, heir] of heirs) {
     table.lastValue[heir] = table.lastValue[row] ?? Number.NaN;
     table.lastValue[row] = Number.NaN;
     const { observed } = ROW_FLAG;

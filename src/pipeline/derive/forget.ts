@@ -24,10 +24,12 @@ export function keepMsOf(options: DeriveOptions): number {
 export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
   if (gone.length === 0) return;
   const heads = new Set<number>();
+  const leaving = new Set(gone);
+  const isLeaving = (row: number): boolean => leaving.has(row);
   for (const row of gone) {
     const isHead = table.head[row] === row;
     if (isHead) noteForgotten(table, row);
-    const next = unfile(table, row);
+    const next = unfile(table, row, isLeaving);
     if (isHead && next !== NO_ROW) moveIdentity(table, row, next);
     else if (isHead) heads.add(row);
     freeRow(table, row);

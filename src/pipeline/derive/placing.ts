@@ -37,7 +37,7 @@ export class Placing {
   constructor(table: SeriesTable, options: DeriveOptions) {
     this.#table = table;
     this.#options = options;
-    for (const head of table.identities.values()) this.noteName(head);
+    for (const { owner } of table.identities.values()) this.noteName(owner);
   }
 
   /** A row that is not plain has been placed. */

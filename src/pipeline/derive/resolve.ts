@@ -46,6 +46,8 @@ export function* resolveRows(table: SeriesTable, options: DeriveOptions): Genera
     if (isOurs && !placing.place(row)) {
       resolveRow(table, row, options);
       placing.noteName(row);
+      // It has arrived: what leaves a point from here on may leave it to this row.
+      table.filedBefore.delete(row);
     }
     if (index % SLICE_ROWS === SLICE_ROWS - 1) yield;
   }
@@ -104,9 +106,9 @@ function isSameSeries(table: SeriesTable, row: number, metric: Metric): boolean 
 /** A row that decode has filed anew, since the page now says otherwise of its family. */
 function leavePlace(table: SeriesTable, row: number): void {
   const wasHead = table.head[row] === row;
-  const next = unfile(table, row);
+  const next = unfile(table, row, part => table.filedBefore.has(part));
   if (wasHead && next !== NO_ROW) moveIdentity(table, row, next);
-  else if (wasHead) forgetIdentities(table, new Set([row]));
+  else if (wasHead) forgetIdentities(table, [row]);
   table.createdRows.delete(row);
   table.savedStarts = null;
   table.startMs[row] = table.processMs[row] = Number.NaN;

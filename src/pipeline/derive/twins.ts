@@ -4,6 +4,7 @@
 // series. In: heads of points as they get their place. Out: table.twins. Costs nothing where no label is removed.
 
 import { type Metric, NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
+import type { Identity } from '../../table-memory.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { beginAnew, isOnPage, moveSeries } from './compound.ts';
 import { findSeries } from './find-series.ts';
@@ -37,11 +38,23 @@ export function registerIdentity(table: SeriesTable, head: number, context: Twin
   const sorted = kept.toSorted(([a], [b]) => (a < b ? -1 : 1));
   // Of one name a number and a distribution are two series, though only one of them can be on a page.
   const identity = JSON.stringify([service, metric.sentName, isCompound, sorted]);
-  const known =
-    table.identities.get(identity) ??
-    (isCompound ? undefined : plainRow(table, head, kept, context));
-  if (known !== undefined) table.twins.set(head, table.twins.get(known) ?? known);
-  else if (isAtRisk) table.identities.set(identity, head);
+  const known = table.identities.get(identity);
+  if (known !== undefined) return addTwin(table, known, head);
+  const plain = isCompound ? undefined : plainRow(table, head, kept, context);
+  if (plain !== undefined) addTwin(table, addOwner(table, identity, plain), head);
+  else if (isAtRisk) addOwner(table, identity, head);
+}
+
+function addOwner(table: SeriesTable, key: string, owner: number): Identity {
+  const identity = { key, owner, twins: new Set<number>() };
+  table.identities.set(key, identity);
+  table.owners.set(owner, identity);
+  return identity;
+}
+
+function addTwin(table: SeriesTable, identity: Identity, twin: number): void {
+  identity.twins.add(twin);
+  table.twins.set(twin, identity);
 }
 
 /** A series that lost no label but its namespace is found by its key: there is no need to keep its identity. */
@@ -67,25 +80,20 @@ function isPlaced(table: SeriesTable, row: number, service: number): boolean {
 /** Lets twins whose owner has left the page go on in its place; call it before a page is judged. */
 export function settleTwins(table: SeriesTable): void {
   const { lastTimeMs } = table;
-  for (const [twin, owner] of table.twins) {
+  for (const [twin, identity] of table.twins) {
+    const { owner } = identity;
     // Only what a former process left can be a twin's memory: it sent this one, and so does this process.
     if (!Number.isNaN(lastTimeMs[twin])) {
       const isOwnerLater = (lastTimeMs[owner] ?? Number.NaN) >= (lastTimeMs[twin] ?? Number.NaN);
       beginAnew(table, isOwnerLater ? twin : owner);
-      if (!isOwnerLater) change(table, owner, twin);
+      if (isOwnerLater) continue;
+      handOver(table, identity, twin);
+      addTwin(table, identity, owner);
     } else if (isPointOnPage(table, twin) && !isPointOnPage(table, owner)) {
-      takeOver(table, owner, twin);
-      table.twins.set(owner, twin);
+      takeOver(table, identity, twin);
+      addTwin(table, identity, owner);
     }
   }
-}
-
-/** Twin and owner change places; each keeps what it remembers. */
-function change(table: SeriesTable, owner: number, twin: number): void {
-  table.twins.delete(twin);
-  moveIdentity(table, owner, twin);
-  table.twins.set(owner, twin);
-  table.isOrderStale = true;
 }
 
 function isPointOnPage(table: SeriesTable, head: number): boolean {
@@ -95,32 +103,53 @@ function isPointOnPage(table: SeriesTable, head: number): boolean {
 }
 
 /** These heads are given up: each identity goes to a twin, or is free again. */
-export function forgetIdentities(table: SeriesTable, gone: ReadonlySet<number>): void {
-  for (const head of gone) table.twins.delete(head);
-  for (const [twin, owner] of table.twins) if (gone.has(owner)) takeOver(table, owner, twin);
-  for (const [identity, owner] of table.identities)
-    if (gone.has(owner)) table.identities.delete(identity);
+export function forgetIdentities(table: SeriesTable, gone: Iterable<number>): void {
+  for (const head of gone) {
+    table.twins.get(head)?.twins.delete(head);
+    table.twins.delete(head);
+  }
+  for (const head of gone) {
+    const identity = table.owners.get(head);
+    if (identity === undefined) continue;
+    const [heir] = identity.twins;
+    if (heir !== undefined) takeOver(table, identity, heir);
+    else {
+      table.owners.delete(head);
+      table.identities.delete(identity.key);
+    }
+  }
 }
 
 /** A point has another head now. */
 export function moveIdentity(table: SeriesTable, from: number, to: number): void {
-  const owner = table.twins.get(from);
-  if (owner !== undefined) {
+  const known = table.twins.get(from);
+  if (known !== undefined) {
+    known.twins.delete(from);
     table.twins.delete(from);
-    table.twins.set(to, owner);
+    addTwin(table, known, to);
   }
-  for (const [twin, known] of table.twins) if (known === from) table.twins.set(twin, to);
-  for (const [identity, known] of table.identities)
-    if (known === from) table.identities.set(identity, to);
+  const own = table.owners.get(from);
+  if (own === undefined) return;
+  own.owner = to;
+  table.owners.delete(from);
+  table.owners.set(to, own);
 }
 
-function takeOver(table: SeriesTable, owner: number, twin: number): void {
+/** A twin owns the identity from now on; the owner has none. */
+function handOver(table: SeriesTable, identity: Identity, twin: number): void {
+  identity.twins.delete(twin);
   table.twins.delete(twin);
-  moveIdentity(table, owner, twin);
+  moveIdentity(table, identity.owner, twin);
+  table.isOrderStale = true;
+}
+
+/** The same, with all that is known of the owner's series. */
+function takeOver(table: SeriesTable, identity: Identity, twin: number): void {
+  const { owner } = identity;
+  handOver(table, identity, twin);
   // This forgets what was saved, too.
   moveSeries(table, owner, twin);
   copyValues(table, owner, twin);
-  table.isOrderStale = true;
 }
 
 /** What the next values are compared with, part by part. */

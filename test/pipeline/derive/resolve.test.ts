@@ -1,5 +1,6 @@
 // Rules I1 to I3 and I5, A4, A5: whose a series is, its scope, and which labels stay.
 import { describe, expect, test } from 'vitest';
+import { defaultConfig } from '../../../src/cli/page-files.ts';
 import { at, Target, type TargetOptions } from '../../support/target.ts';
 
 function seen(text: string, options: TargetOptions = {}): ReturnType<Target['page']> {
@@ -221,5 +222,35 @@ describe('I5: envelopes', () => {
       ['a', 6],
       ['b', 6],
     ]);
+  });
+});
+
+describe('very many series that change their type at once', () => {
+  // These end in a second, or not before the tests' time is up: where each series goes through all others, they take minutes.
+  test.each([
+    [
+      'the buckets of one histogram',
+      50_000,
+      (i: number) => `h_bucket{le="${String(i)}"} ${String(i)}\n`,
+    ],
+    [
+      'histograms',
+      20_000,
+      (i: number) => `h_bucket{a="${String(i)}",le="1"} 1\nh_count{a="${String(i)}"} 1\n`,
+    ],
+  ])('%s', (_, count, line) => {
+    const { limits } = defaultConfig().metrics;
+    const target = new Target({ metrics: { limits: { ...limits, serviceSamples: 200_000 } } });
+    const lines = Array.from({ length: count }, (__, i) => line(i)).join('');
+    const seen = ['histogram', 'gauge', 'histogram', 'gauge'].map((type, i) =>
+      target.page(60 * i, `# TYPE h ${type}\n${lines}h_count ${String(count)}\n`),
+    );
+    const [first, second, third, fourth] = seen.map(({ reads }) => reads);
+    expect(first?.['used']).toBeGreaterThan(count);
+    expect([third, fourth]).toEqual([first, second]);
+    expect(seen[2]?.points.every(({ metric }) => metric === 'h')).toBe(true);
+    expect(seen[3]?.points.some(({ type, flags }) => type === 'histogram' && flags === 0)).toBe(
+      false,
+    );
   });
 });
