@@ -6,7 +6,7 @@ import { collector, type CollectorPorts } from './parts/collector.ts';
 import type { FrontRunning } from './parts/front.ts';
 import { API_KEY, configureBridge, runOnce } from './support/bridge.ts';
 import { ADDED_SERIES } from './support/compare.ts';
-import { pointKey, readPage, seriesKey } from './support/exposition.ts';
+import { knownToOtlp, pointKey, readPage, seriesKey } from './support/exposition.ts';
 import { reasonToSkip } from './support/part.ts';
 import { until } from './support/process.ts';
 import { readReceived, type ReceivedPoint } from './support/received.ts';
@@ -212,20 +212,14 @@ service:
 
 /**
  * What must be the same of every point of a page, whoever scraped it: all but resource, scope and time, and quantiles
- * that OTLP does not know (percents, as this exporter writes them), which only the Collector passes on.
+ * that OTLP does not know, which only the Collector passes on.
  */
 function comparable(points: readonly ReceivedPoint[]): Map<string, unknown> {
   const page = points.filter(({ name }) => !ADDED_SERIES.has(name));
   return new Map(
     page.map(point => [
       seriesKey(point.name, point.labels),
-      { ...point, series: knownQuantiles(point), resource: null, scope: null, timeMs: null },
+      { ...point, series: knownToOtlp(point.series), resource: null, scope: null, timeMs: null },
     ]),
-  );
-}
-
-function knownQuantiles({ series }: ReceivedPoint): ReadonlyMap<string, number> {
-  return new Map(
-    [...series].filter(([key]) => !(Number(/\["quantile","([^"]+)"\]/.exec(key)?.[1]) > 1)),
   );
 }

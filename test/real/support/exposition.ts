@@ -43,6 +43,16 @@ export function seriesKey(name: string, labels: Readonly<Record<string, string>>
   return name + JSON.stringify(pairs);
 }
 
+/**
+ * What OTLP knows of the series of a page, by `seriesKey`: all but quantiles above 1. The exporter writes some as
+ * percents (95, 99, 999).
+ */
+export function knownToOtlp<T>(series: ReadonlyMap<string, T>): Map<string, T> {
+  const quantileOf = (key: string): number =>
+    Number(/\["quantile","([^"]+)"\]/.exec(key)?.[1] ?? 0);
+  return new Map([...series].filter(([key]) => quantileOf(key) <= 1));
+}
+
 /** The key of the point that a series is part of: a histogram's buckets, sum and count share one. */
 export function pointKey(series: PageSeries): string {
   const labels = Object.entries(series.labels).filter(([label]) => {
