@@ -81,10 +81,9 @@ export function judgeStream(judge: Judge, row: number, facts: StreamFacts): numb
   const evidence = isTold ? undefined : evidenceOf(facts);
   const processMs = isTold ? createdMs : processOf(evidence);
   const known = table.processMs[row] ?? Number.NaN;
+  // Evidence that was gathered anew, as after a reload, dates the same process a little differently.
   const isAnother =
-    processMs !== NO_PROCESS &&
-    (isTold ? !isSameBegin(processMs, known) : processMs !== known) &&
-    timeMs >= processMs;
+    processMs !== NO_PROCESS && !isSameBegin(processMs, known) && timeMs >= processMs;
   if (isAnother) return judgeProcess(judge, row, facts, { processMs, evidence });
   return judgeFall(table, row, facts, evidence);
 }
