@@ -268,9 +268,12 @@ export class SqliteQueue implements Queue {
   }
 
   /** Everything of the commit in one transaction, behind all that waits for one; gives the points that were evicted. */
-  #store(commit: Commit, rows: readonly QueueRow[]): number {
+  #store(commit: Commit, made: readonly QueueRow[]): number {
     this.#settleAll();
     this.#storeHeld();
+    const takenId = this.#skipTakenIds();
+    const isFree = made.every(({ id }) => id > takenId);
+    const rows = isFree ? made : made.map(row => ({ ...row, id: ++this.#lastId }));
     const bytes = sumBytes(rows);
     const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
     const situation = { ...this.#situation(), hasRoom };
@@ -279,9 +282,20 @@ export class SqliteQueue implements Queue {
     return change.evictedPoints;
   }
 
+  /**
+   * The last id that the file has seen; new ones are given out behind it. It is not one of ours where another process
+   * wrote into the file, since somebody has deleted our lock.
+   */
+  #skipTakenIds(): number {
+    const takenId = this.#storage.read(file => file.lastId());
+    this.#lastId = Math.max(this.#lastId, takenId);
+    return takenId;
+  }
+
   /** Writes what could not be written before. Throws what SQLite throws; the rest is held on. */
   #storeHeld(): void {
     if (this.#held.isEmpty) return;
+    this.#skipTakenIds();
     this.#books.write(file => {
       this.#held.write(file);
       return new Change();
@@ -290,7 +304,11 @@ export class SqliteQueue implements Queue {
     for (const row of this.#held.rows()) {
       const hasRoom = this.#storage.hasRoom(rowBytes(row));
       const situation = { ...this.#situation(), hasRoom };
-      this.#books.write(file => storeHeld(file, row, situation));
+      const isTaken = this.#storage.read(file => file.has(row.id));
+      // It has to keep its id while it is being sent.
+      if (isTaken && this.#pinned.has(row.id)) continue;
+      const free = isTaken ? { ...row, id: ++this.#lastId } : row;
+      this.#books.write(file => storeHeld(file, free, situation));
       this.#held.stored(row);
     }
     this.#books.report();

@@ -159,6 +159,36 @@ test('the lock alone: it is taken again, or the file is left to the process that
   expectBalance(queue);
 });
 
+test('the lock alone, and another process that uses the queue meanwhile: all rows of both are kept', async () => {
+  const stage = await createStage();
+  const { directory, options, queue, commit } = stage;
+  rmSync(join(directory, 'lock.sqlite'));
+  const other = SqliteQueue.open(queueOptions(), directory);
+  const commitOther = async (service: string): Promise<void> => {
+    const batches = [metricsBatch({ [service]: 10 }, options.clock.nowMs())];
+    await other.commit({ batches, state: [], reads: [{ service, fate: 'used', count: 10 }] });
+  };
+  await commitOther('other-1');
+  expect(await commit('d')).toBe('stored');
+  await options.clock.advance(MINUTE_MS);
+  // One that is being sent while the other process takes its id.
+  expect([await commit('e'), await commit('f')]).toEqual(['held', 'held']);
+  for (const name of ['other-2', 'other-3', 'other-4']) await commitOther(name);
+  const [sending] = await queue.oldest('metrics', 1, NONE);
+  expect(queue.pin(sending?.id ?? 0)).toBe(true);
+  await other.close();
+  await options.clock.advance(MINUTE_MS);
+  expect(await commit('g')).toBe('stored');
+  expect(queue.trouble()).toBeNull();
+  const all = ['b', 'c', 'other-1', 'd', 'other-2', 'other-3', 'other-4', 'f', 'g'];
+  expect(await services(queue, 'metrics')).toEqual([...all, 'e']);
+  expectBalance(queue);
+  if (sending !== undefined) await acceptRow(queue, sending);
+  expect(await services(queue, 'metrics')).toEqual(all);
+  expect(await commit('h')).toBe('stored');
+  expect(await foundByNext(stage)).toEqual([...all, 'h']);
+});
+
 test('the space in reserve is taken again', async () => {
   const { directory, options } = await createStage();
   rmSync(join(directory, 'reserve'));
