@@ -2,17 +2,19 @@
 // and in which encoding it went out. Out: the encoding of the next one, which is remembered over restarts.
 //
 //   state    requests go out as          what ends it
-//   gzip     gzip                        gzip content is accepted: the next request that has content is a trial
+//   gzip     gzip                        gzip content is accepted, by an answer that would prove zstd: the next request
+//                                        that has content is a trial
 //   trial    zstd, once                  proof ─▶ zstd; anything else: the same request goes out as gzip at once, and
 //                                        gzip's answer alone counts: accepted ─▶ off; else ─▶ gzip, nothing was learned
-//   zstd     zstd                        a refusal that may be about the encoding: the same request as gzip at once;
-//                                        accepted ─▶ off; after the second time until the restart
+//   zstd     zstd                        a refusal that may be about the encoding, or any after ten in a row: the same
+//                                        request as gzip at once; accepted ─▶ off; after the second time until the restart
 //   off      gzip                        a day has passed ─▶ gzip
 //
-// Proof is a 200 whose body reads as an export response without rejections. An answer that asks for a pause (429, or
-// any with Retry-After) is obeyed as it is: nothing more goes out. A trial therefore costs nobody a point, and an outage
-// costs no more than one extra request. What cannot be seen is a gateway that acknowledges before it decodes; for
-// that one there is `otlp.compression: gzip`.
+// Proof is a 200 whose body reads as an export response without rejections. Where not even gzip is answered like that,
+// nothing is tried: each trial would send points twice. Empty and tiny requests prove nothing, and go out as gzip. An
+// answer that asks for a pause (429, or any refusal with Retry-After) is obeyed as it is: nothing more goes out. A trial
+// therefore costs nobody a point, and an outage costs no more than one extra request for each that is due. What cannot be
+// seen is a gateway that acknowledges before it decodes; for that one there is `otlp.compression: gzip`.
 
 import type { Clock } from '../../lib/clock.ts';
 import type { Counter, Counters } from '../../lib/counters.ts';
@@ -60,6 +62,11 @@ export const CONTENT_BYTES_MIN = 512;
 export const OFF_MS: number = 24 * 60 * 60_000;
 /** So often may a proven encoding be refused before it is left alone until the restart. */
 const FLIPS_MAX = 2;
+/**
+ * After so many failures in a row each request goes out as gzip as well: what is there now may break off the connection, or
+ * answer by a gateway's 502, where it meets zstd.
+ */
+const FAILURES_MAX = 10;
 /** Answers to zstd that may be about the encoding rather than about the content. */
 const MAY_BE_ENCODING: ReadonlySet<number> = new Set([400, 403, 406, 411, 415, 422, 500]);
 
@@ -74,10 +81,12 @@ export class AutoCompression {
   readonly #options: AutoCompressionOptions;
   readonly #trials: Counter;
   #status: CompressionStatus;
-  /** The endpoint has taken gzip content since the last trial. */
+  /** The endpoint has taken the newest gzip content, by an answer that would prove zstd. */
   #hasTakenGzip = false;
   #isTrying = false;
   #flipCount = 0;
+  /** Requests as zstd, with content, since one was accepted. */
+  #failureCount = 0;
 
   constructor(options: AutoCompressionOptions) {
     this.#options = options;
@@ -99,10 +108,12 @@ export class AutoCompression {
     exchange: (encoding: 'gzip' | 'zstd') => Promise<Exchange>,
   ): Promise<SendResult> {
     const hasContent = rawBytes >= CONTENT_BYTES_MIN;
+    // What proves nothing goes out in the encoding that nobody refuses.
+    if (!hasContent) return (await exchange('gzip')).result;
     if (this.#status.encoding === 'zstd') return await this.#sendProven(exchange);
-    if (hasContent && this.#mayTry()) return await this.#try(exchange);
-    const { result } = await exchange('gzip');
-    if (hasContent && result.kind === 'accepted') this.#hasTakenGzip = true;
+    if (this.#mayTry()) return await this.#try(exchange);
+    const { result, isProof } = await exchange('gzip');
+    this.#hasTakenGzip = isProof;
     return result;
   }
 
@@ -138,7 +149,11 @@ export class AutoCompression {
     exchange: (encoding: 'gzip' | 'zstd') => Promise<Exchange>,
   ): Promise<SendResult> {
     const attempt = await exchange('zstd');
-    if (attempt.isPauseAsked || !MAY_BE_ENCODING.has(attempt.status)) return attempt.result;
+    if (attempt.result.kind === 'accepted') this.#failureCount = 0;
+    else this.#failureCount++;
+    const isSuspect = MAY_BE_ENCODING.has(attempt.status) || this.#failureCount > FAILURES_MAX;
+    const isFinal = attempt.result.kind === 'accepted' || attempt.isPauseAsked;
+    if (isFinal || !isSuspect) return attempt.result;
     const { result } = await exchange('gzip');
     // Another request may have found out meanwhile.
     if (result.kind === 'accepted' && this.#status.encoding === 'zstd') {

@@ -127,7 +127,8 @@ export class OtlpHttp implements Transport {
           requestFormat,
           answer.body === NO_BODY ? null : answer.body,
         );
-      const isPauseAsked = status === 429 || answer.retryAfter !== undefined;
+      const isPauseAsked =
+        result.kind !== 'accepted' && (status === 429 || answer.retryAfter !== undefined);
       return { result, status, isProof, isPauseAsked };
     } catch (error) {
       return { ...nothing, result: noAnswer(this.#redact(causeText(error))) };

@@ -209,6 +209,31 @@ describe('a trial that gives no proof', () => {
     expect(seen()).toEqual(['zstd', 'zstd']);
   });
 
+  test('is not even begun where gzip is answered like that: nothing would be proven, and points would go out twice', async () => {
+    const answers = REFUSALS.map(([, answer]) => answer).filter(
+      answer => typeof answer === 'object' && (answer.status ?? 200) < 300,
+    );
+    expect(answers).toHaveLength(6);
+    for (const answer of answers as readonly Answer[]) {
+      backEnd.answer = () => answer;
+      const choice = connect();
+      for (let i = 0; i < 3; i++) await send(choice);
+      expect(seen()).toEqual(['gzip', 'gzip', 'gzip']);
+      backEnd.answer = () => ({ status: 200 });
+      await send(choice);
+      await send(choice);
+      expect(seen()).toEqual(['gzip', 'zstd']);
+    }
+  });
+
+  test('is repeated where it is accepted without proof, whatever pause is asked for', async () => {
+    backEnd.answer = onZstd({ status: 202, headers: { 'retry-after': '7' } });
+    const choice = connect();
+    await send(choice);
+    expect(await send(choice)).toEqual(ACCEPTED);
+    expect(seen()).toEqual(['gzip', 'zstd', 'gzip']);
+  });
+
   test('teaches nothing where gzip fails as well', async () => {
     const choice = connect();
     await send(choice);
@@ -262,6 +287,30 @@ describe('a back end that loses zstd', () => {
       expect((await send(choice)).kind).not.toBe('accepted');
       expect(seen()).toEqual(['zstd']);
     }
+  });
+
+  test('keeps it whatever becomes of empty requests, which go out as gzip', async () => {
+    const choice = await proven();
+    backEnd.answer = onZstd({ status: 500 });
+    const empty = Buffer.alloc(0);
+    for (let i = 0; i < 3; i++) await send(choice, empty, 'none');
+    expect(seen(empty)).toEqual(['gzip', 'gzip', 'gzip']);
+    expect(choice.compression.status().encoding).toBe('zstd');
+  });
+
+  test.each([
+    ['502', { status: 502 }],
+    ['501', { status: 501 }],
+    ['404', { status: 404 }],
+    ['a connection that breaks off', null],
+  ])('gets the same as gzip after ten failures of any kind: %s', async (_, answer) => {
+    const choice = connect((await proven()).compression.status());
+    backEnd.answer = onZstd(answer ?? (response => void response.destroy()));
+    for (let i = 0; i < 10; i++) expect((await send(choice)).kind).not.toBe('accepted');
+    expect(seen()).toEqual(Array.from({ length: 10 }, () => 'zstd'));
+    expect(await send(choice)).toEqual(ACCEPTED);
+    await send(choice);
+    expect(seen()).toEqual(['zstd', 'gzip', 'gzip']);
   });
 
   test('gets gzip until the restart after the second time', async () => {
