@@ -154,7 +154,8 @@ function leaveReason(lines: readonly string[]): void {
   try {
     // Only into a file that is there: the name may be wrong, and it must not become one more file.
     const text = Buffer.from(`${lines.join('\n')}\n`);
-    const opened = openSync(file, constants.O_WRONLY | constants.O_TRUNC);
+    // And without waiting: a FIFO that nobody reads would hold the end for ever.
+    const opened = openSync(file, constants.O_WRONLY | constants.O_TRUNC | constants.O_NONBLOCK);
     writeSync(opened, text.subarray(0, REASON_BYTES_MAX));
     closeSync(opened);
   } catch (error) {

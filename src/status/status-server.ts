@@ -64,6 +64,8 @@ export const STATUS_LIMITS: StatusLimits = {
 
 /** Connections that may come in at once, beyond the limit, until it is looked which are to go. */
 const BURST_MAX = 1024;
+/** So long a connection may take to ask, and to read its answer, before it gives way to those that have just come in. */
+const PATIENCE_MS = 1000;
 
 export interface StatusServer {
   /** `http://127.0.0.1:9464`, with the port that was taken. */
@@ -108,7 +110,8 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   server.maxConnections = limits.connections + BURST_MAX;
   server.setTimeout(limits.idleMs);
   server.on('drop', () => meter.dropped.add(1, 'limit'));
-  makeWay(server, limits.connections, () => meter.dropped.add(1, 'limit'));
+  const onClosed = (): void => meter.dropped.add(1, 'limit');
+  makeWay(server, limits.connections, { clock: options.clock, onClosed });
   await listen(server, options.host, options.port);
   // From here on, errors are those of accept(): this connection is lost, the next may do better.
   server.on('error', () => meter.dropped.add(1, 'accept'));
@@ -118,37 +121,57 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
 }
 
 /**
- * Over the limit the connection that was silent for longest is closed; one that waits for its answer only when there is
- * no other. What has just come in is read before: a probe that comes with many others has asked by then.
+ * Over the limit the connection that was silent for longest is closed. One that has just come in may still ask: before
+ * it, one goes that does not read its answer. One that waits for its answer goes only when there is no other. What has
+ * just come in is read before: a probe that comes with many others has asked by then.
  */
-function makeWay(server: Server, connectionsMax: number, onClosed: () => void): void {
-  /** By when each was last heard of, longest ago first. */
-  const open = new Set<Socket>();
-  const asking = new Set<Socket>();
+function makeWay(
+  server: Server,
+  connectionsMax: number,
+  { clock, onClosed }: { readonly clock: Clock; readonly onClosed: () => void },
+): void {
+  /** When each was last heard of, longest ago first. */
+  const open = new Map<Socket, number>();
+  const answers = new Map<Socket, ServerResponse>();
+  const hearOf = (socket: Socket): void => {
+    if (open.delete(socket)) open.set(socket, clock.monotonicMs());
+  };
+  const isSilent = (socket: Socket): boolean => !answers.has(socket);
+  const isUnread = (socket: Socket): boolean => answers.get(socket)?.writableEnded === true;
+  const isOld = (socket: Socket): boolean =>
+    clock.monotonicMs() - (open.get(socket) ?? 0) >= PATIENCE_MS;
+  const order: readonly ((socket: Socket) => boolean)[] = [
+    socket => isSilent(socket) && isOld(socket),
+    socket => isUnread(socket) && isOld(socket),
+    isSilent,
+    isUnread,
+    () => true,
+  ];
   const trim = (): void => {
-    for (const sockets of [open, asking])
-      for (const socket of sockets) {
+    for (const mayGo of order)
+      for (const socket of open.keys()) {
         if (open.size <= connectionsMax) return;
-        if (sockets === open && asking.has(socket)) continue;
+        if (!mayGo(socket)) continue;
         open.delete(socket);
         socket.destroy();
         onClosed();
       }
   };
   server.on('connection', socket => {
-    open.add(socket);
+    open.set(socket, clock.monotonicMs());
     socket.on('close', () => {
       open.delete(socket);
-      asking.delete(socket);
+      answers.delete(socket);
     });
     // The first turn ends the one that has taken this connection, the second the one that has read from it.
     if (open.size > connectionsMax) setImmediate(() => setImmediate(trim));
   });
   server.on('request', ({ socket }, response) => {
-    asking.add(socket);
+    answers.set(socket, response);
+    hearOf(socket);
     response.on('close', () => {
-      asking.delete(socket);
-      if (open.delete(socket)) open.add(socket);
+      if (answers.get(socket) === response) answers.delete(socket);
+      hearOf(socket);
     });
   });
 }

@@ -1,6 +1,7 @@
 // Starts that find their queue held, their port taken or their disk full: they wait, they run, or they end with 75, which
 // says that the same start may work later. What somebody must mend ends with 2, at once.
 
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -85,6 +86,15 @@ async function takePort(): Promise<{ server: Server; listen: string }> {
   const address = server.address();
   return { server, listen: `127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
 }
+
+test('a FIFO that nobody reads does not hold the end of a process', async () => {
+  const fifo = join(directory.path, 'fifo');
+  execFileSync('mkfifo', [fifo]);
+  const environment = { PROM2OTLP_TERMINATION_MESSAGE: fifo };
+  const { code, stderr } = await start(['run', '--config', 'none.yaml'], environment).finished;
+  expect(stderr).toContain(`cannot write the reason to ${fifo}: `);
+  expect(code).toBe(2);
+});
 
 describe.concurrent('a queue that another process holds', () => {
   test('is waited for, and had when that lets go', async () => {

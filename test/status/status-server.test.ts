@@ -261,6 +261,31 @@ describe('bounds', () => {
     for (const socket of silent) socket.destroy();
   });
 
+  test('clients that do not read their answers give way to one that has yet to ask', async () => {
+    const clock = new FakeClock();
+    const report = (): ReturnType<typeof sampleReport> =>
+      sampleReport({ version: 'x'.repeat(16 * 2 ** 20) });
+    await using running = await start({ clock, report, limits: { connections: 3 } });
+    const { port } = running.server;
+    const deaf = Array.from({ length: 3 }, () => connect(port, '127.0.0.1'));
+    for (const socket of deaf)
+      socket
+        .on('error', () => undefined)
+        .pause()
+        .write('GET /status.json HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    const answered = (): number | undefined =>
+      running.counters
+        .list()
+        .find(({ name }) => name.includes('requests'))
+        ?.get('200');
+    await expect.poll(answered).toBe(3);
+    await clock.advance(1000);
+    const probe = connect(port, '127.0.0.1');
+    await expect.poll(() => droppedOf(running)).toBe(1);
+    expect(await firstBytes(probe, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')).toContain('200');
+    for (const socket of [...deaf, probe]) socket.destroy();
+  });
+
   test.each([64, 500])('%d half-open connections do not keep a probe waiting', async count => {
     await using running = await start();
     const { port } = running.server;
