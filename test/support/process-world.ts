@@ -203,8 +203,8 @@ export function* tellWorld(world: ProcessWorld): Generator<ToldStep> {
     uptimes.push({ value: Math.floor(seconds - shown.beginMs / 1000), seconds });
     // One that stands still does so on pages that follow each other: a stale one behind a gap looks like a young process.
     if (step.isLong) stands = 0;
-    const uptime =
-      mustShow || (world.uptime === 'stuck' && step.uptime === 'missing') ? 'shown' : step.uptime;
+    // One that is stuck when its process is first shown has a wrong begin from the start, and nothing tells.
+    const uptime = mustShow || world.uptime === 'stuck' ? 'shown' : step.uptime;
     const line = uptimeLine(world, { uptimes, stood: stoodFor(stands++) }, uptime);
     clear = line.isClear ? clear + 1 : 0;
     mustShow = false;

@@ -467,7 +467,9 @@ function settleTurn({ component, evidence, sample }: Turn, pollMs: number): void
     beginMs > provenMs - JITTER_MS &&
     !(wentOn && hasFallenNow && lag === 0);
   if (hasFallenNow && !isTold) evidence.lag = lag > 0 ? lag - 1 : 0;
-  else if (isTold && wentOn) evidence.lag = RESTARTS_IN_TIME;
+  // A fall that came with a process of its own, before or now, teaches nothing: this may be a further restart.
+  else if (isTold && wentOn && !hasFallenNow && fellMs > evidence.shownMs)
+    evidence.lag = RESTARTS_IN_TIME;
   Object.assign(evidence, knownFrom(sample), { leftMs: provenMs, doubt: 0 });
   if (isTold) evidence.shownMs = Math.min(fellMs, sample.timeMs);
   // A fall on this page may be the sign of a further restart, while it is not known how late the uptime is.

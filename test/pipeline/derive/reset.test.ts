@@ -274,6 +274,18 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-100, 0, 0, 0, ...[220, 460, 700, 940].flatMap(after)]);
   });
 
+  test('F5: a fall that came with a process of its own does not teach that the uptime is late', () => {
+    // Three restarts in a row; only at the first does the counter fall.
+    const pages: Pages = [
+      [0, page(0, 3600, 100)],
+      [60, page(60, 51, 5)],
+      [120, page(120, 50, 9)],
+      [180, page(180, 51, 12)],
+    ];
+    // The second may be the first, told late: then the difference is safe.
+    check(pages, [-3600, 9, 9, 129]);
+  });
+
   test('F5: an uptime that stands still is no evidence, until it has grown for two polls', () => {
     const pages: Pages = [
       [0, page(0, 10, 5)],
