@@ -11,6 +11,7 @@ const FULL_SIZES = {
   POWER_CUTS: '200',
   ENTRY_MIB: '2048',
   OUTAGE_POLLS: '1440',
+  TRUTH_ROUNDS: '10',
 };
 
 let failedCount = 0;
