@@ -107,8 +107,14 @@ function beginFirst(
   else if (isTold) table.processMs[row] = createdMs;
   // Of a series that was forgotten, another stream may have lasted until then.
   const isTorn = processMs <= (component?.tornMs ?? Number.NaN);
-  if (isTold) setStart(table, row, createdMs);
-  else if (mayDerive) setStart(table, row, isDated && !isTorn ? processMs : timeMs);
+  if (!isTold && !mayDerive) return STREAM.goesOn;
+  const beginMs = isTold ? createdMs : isDated && !isTorn ? processMs : timeMs;
+  // A series that was of another kind in between has streams that have ended.
+  setStart(
+    table,
+    row,
+    facts.isCumulative ? Math.min(notBefore(table, row, beginMs), timeMs) : beginMs,
+  );
   return STREAM.goesOn;
 }
 

@@ -50,6 +50,18 @@ describe('F4: the page tells the start', () => {
     );
   });
 
+  test('F5: a histogram that was a number in between begins no earlier than it ended', () => {
+    const buckets = '# TYPE x histogram\nx_bucket{le="1"} 1\nx_sum 2\nx_count 5\n';
+    check(
+      [
+        [0, buckets],
+        [60, `x 1 ${at(60)}\n`],
+        [120, `${buckets}x_created ${epoch - 100}\n`],
+      ],
+      [0, null, 0],
+    );
+  });
+
   test('F4: a new `_created` begins a new stream', () => {
     check(
       [
