@@ -5,10 +5,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+
+const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 export class Recorder {
-  /** Bodies in the order in which they were accepted, as they came: in gzip. */
+  /** Bodies in the order in which they were accepted, as they came: compressed. */
   readonly bodies: Buffer[] = [];
   /** Requests that the real back end refused, in its words. */
   readonly refusals: string[] = [];
@@ -58,7 +60,8 @@ export class Recorder {
 
   /** The requests, unpacked one after the other. */
   *requests(): Generator<Buffer> {
-    for (const body of this.bodies) yield gunzipSync(body);
+    for (const body of this.bodies)
+      yield body.subarray(0, 4).equals(ZSTD_MAGIC) ? zstdDecompressSync(body) : gunzipSync(body);
   }
 
   #create(): Server {
@@ -74,20 +77,23 @@ export class Recorder {
     // Closing ends idle connections, and the others with their next answer.
     response.setHeader('connection', this.#server.listening ? 'keep-alive' : 'close');
     const body = await buffer(request);
-    const status = this.#forwardTo === undefined ? 200 : await this.#forward(body);
+    const encoding = request.headers['content-encoding'] ?? 'identity';
+    const status = this.#forwardTo === undefined ? 200 : await this.#forward(body, encoding);
     if (status < 300) this.bodies.push(body);
     if (!this.#server.listening) response.setHeader('connection', 'close');
     response.writeHead(status).end();
   }
 
-  async #forward(body: Buffer): Promise<number> {
+  async #forward(body: Buffer, encoding: string): Promise<number> {
     const answer = await fetch(this.#forwardTo ?? '', {
       method: 'POST',
-      headers: { 'content-type': 'application/x-protobuf', 'content-encoding': 'gzip' },
+      headers: { 'content-type': 'application/x-protobuf', 'content-encoding': encoding },
       body: new Uint8Array(body),
     });
     const words = await answer.text();
-    if (!answer.ok) this.refusals.push(`${String(answer.status)} ${words}`);
+    // A trial of zstd costs nobody anything: the same bytes come again in gzip.
+    if (!answer.ok && encoding !== 'zstd')
+      this.refusals.push(`${String(answer.status)} ${words}`);
     return answer.status;
   }
 }

@@ -174,8 +174,8 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'F4',
-    receiver: 'a creation time that goes back is followed',
-    bridge: 'the later start stays',
+    receiver: 'a creation time that goes back, or lies before the last point, is followed',
+    bridge: 'a start never goes back, nor before the last point',
     why: 'two streams of one series would overlap',
     explains: ({ field, ours, theirs }) =>
       field === 'startNs' &&
