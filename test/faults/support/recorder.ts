@@ -92,8 +92,7 @@ export class Recorder {
     });
     const words = await answer.text();
     // A trial of zstd costs nobody anything: the same bytes come again in gzip.
-    if (!answer.ok && encoding !== 'zstd')
-      this.refusals.push(`${String(answer.status)} ${words}`);
+    if (!answer.ok && encoding !== 'zstd') this.refusals.push(`${String(answer.status)} ${words}`);
     return answer.status;
   }
 }
