@@ -133,13 +133,13 @@ export class Decoding {
     if (!isSample) return this.#problem(line.reason, line.reasonAt);
     if (!readValue(bytes, line.valueStart, line.valueEnd, number))
       return this.#problem('the value is no number', line.valueStart);
-    const value = number[0] ?? 0;
+    const value = number[0]!;
     let timeMs = Number.NaN;
     if (line.timeStart >= 0) {
       const read = format === 'text' ? readMilliseconds : readSeconds;
       if (!read(bytes, line.timeStart, line.timeEnd, number))
         return this.#problem('the timestamp is no time', line.timeStart);
-      timeMs = number[0] ?? 0;
+      timeMs = number[0]!;
     }
     if (line.exemplarStart >= 0 && format === 'text')
       return this.#problem('unexpected text after the value', line.exemplarStart - 1);
@@ -176,11 +176,10 @@ export class Decoding {
   /** The metric of a row on this page is on it, too. */
   #notePlace(row: number): void {
     const { metrics, metric: metricOf, role, page } = this.#table;
-    const metric = metrics[metricOf[row] ?? 0];
-    if (metric === undefined) return;
+    const metric = metrics[metricOf[row]!]!;
     if (metric.seenPage !== page) metric.roles = 0;
     metric.seenPage = page;
-    metric.roles |= 1 << (role[row] ?? 0);
+    metric.roles |= 1 << role[row]!;
   }
 
   /** Checks what SampleLine cannot, and makes the row of a series that is new; -1 with a problem. */
@@ -231,12 +230,12 @@ export class Decoding {
     if (!line.scanExemplar(bytes, start, end)) return this.#problem(line.reason, line.reasonAt);
     if (!readValue(bytes, line.valueStart, line.valueEnd, number))
       return this.#problem('the exemplar has no number', line.valueStart);
-    const value = number[0] ?? 0;
+    const value = number[0]!;
     let timeMs = Number.NaN;
     if (line.timeStart >= 0) {
       if (!readSeconds(bytes, line.timeStart, line.timeEnd, number))
         return this.#problem('the timestamp of the exemplar is no time', line.timeStart);
-      timeMs = number[0] ?? 0;
+      timeMs = number[0]!;
     }
     const { labels } = parseSeriesKey(bytes, line.keyStart, line.keyEnd);
     this.#table.exemplars.set(row, { labels, value, timeMs });
@@ -273,10 +272,10 @@ export class Decoding {
     for (let row = 0; row < table.count; row++) {
       const role = table.role[row];
       if (table.seen[row] !== table.page || role === ROLE.synthetic) continue;
-      const offset = table.keyOffset[row] ?? 0;
-      const key = parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
+      const offset = table.keyOffset[row]!;
+      const key = parseSeriesKey(table.keys, offset, offset + table.keyLength[row]!);
       const place = this.#metadata.placeOf(key.name);
-      const before = table.metric[row] ?? 0;
+      const before = table.metric[row]!;
       const isRole = place.role === role || (place.role === ROLE.scalar && role === ROLE.metadata);
       if (place.metric !== before || !isRole) {
         table.metric[row] = place.metric;

@@ -41,10 +41,10 @@ export class ExpectedRows {
   /** A key without labels is not taken: what follows the blank might still belong to it. */
   #isKey(row: number, bytes: Buffer, start: number): boolean {
     const { keys, keyOffset, keyLength, count } = this.#table;
-    const length = row < count ? (keyLength[row] ?? 0) : 0;
+    const length = row < count ? keyLength[row]! : 0;
     const end = start + length;
     if (length === 0 || bytes[end] !== SPACE || bytes[end - 1] !== CLOSE) return false;
-    const offset = keyOffset[row] ?? 0;
+    const offset = keyOffset[row]!;
     if (keys.compare(bytes, start, end, offset, offset + length) !== 0) return false;
     this.keyEnd = end;
     return true;

@@ -32,7 +32,7 @@ export class KeyLabels {
     while (this.nameEnd > start && isBlank(bytes[this.nameEnd - 1])) this.nameEnd--;
     if (this.nameEnd === start) return false;
     for (at++; at < end; ) {
-      const byte = bytes[at] ?? 0;
+      const byte = bytes[at]!;
       if (byte === CLOSE) return true;
       if (byte === QUOTE) return false;
       if (byte === COMMA || isBlank(byte)) {
@@ -49,11 +49,11 @@ export class KeyLabels {
   isDistinct(bytes: Buffer): boolean {
     const { labelStart, labelEnd, count } = this;
     for (let i = 1; i < count; i++) {
-      const start = labelStart[i] ?? 0;
-      const length = (labelEnd[i] ?? 0) - start;
+      const start = labelStart[i]!;
+      const length = labelEnd[i]! - start;
       for (let other = 0; other < i; other++) {
-        const otherStart = labelStart[other] ?? 0;
-        if ((labelEnd[other] ?? 0) - otherStart !== length) continue;
+        const otherStart = labelStart[other]!;
+        if (labelEnd[other]! - otherStart !== length) continue;
         if (isSameRun(bytes, start, otherStart, length)) return false;
       }
     }
@@ -71,7 +71,7 @@ export class KeyLabels {
     while (at < end && bytes[at] !== QUOTE) at++;
     this.valueStart[index] = ++at;
     for (; at < end; at++) {
-      const byte = bytes[at] ?? 0;
+      const byte = bytes[at]!;
       if (byte === BACKSLASH) return -1;
       if (byte === QUOTE) break;
     }

@@ -57,11 +57,11 @@ export class LayoutBuilder {
     if (!isComparable(skeleton.subarray(0, end))) return;
     for (let index = 0; index < this.#count; index++) {
       // Rows that are seen here get their place below; a mark tells them from the others.
-      table.keyOffset[this.#rows[index] ?? 0] = 0xffffffff;
+      table.keyOffset[this.#rows[index]!] = 0xffffffff;
     }
     const keys = withOtherKeys(table, skeleton.subarray(0, end));
     for (let index = 0; index < this.#count; index++)
-      table.keyOffset[this.#rows[index] ?? 0] = this.#keyOffsets[index] ?? 0;
+      table.keyOffset[this.#rows[index]!] = this.#keyOffsets[index]!;
     table.setKeys(keys.bytes);
     table.keysUsed = keys.used;
     table.layout = {
@@ -98,7 +98,7 @@ function withOtherKeys(table: SeriesTable, skeleton: Buffer): { bytes: Buffer; u
   let size = skeleton.length;
   const isOther = (row: number): boolean =>
     table.keyOffset[row] !== 0xffffffff && table.keyLength[row] !== 0;
-  for (let row = 0; row < table.count; row++) if (isOther(row)) size += table.keyLength[row] ?? 0;
+  for (let row = 0; row < table.count; row++) if (isOther(row)) size += table.keyLength[row]!;
   const isTight = skeleton.buffer.byteLength - size <= size >> 5;
   if (size === skeleton.length && isTight) return { bytes: skeleton, used: size };
   const bytes = Buffer.allocUnsafeSlow(size);
@@ -106,8 +106,8 @@ function withOtherKeys(table: SeriesTable, skeleton: Buffer): { bytes: Buffer; u
   let used = skeleton.length;
   for (let row = 0; row < table.count; row++) {
     if (!isOther(row)) continue;
-    const offset = table.keyOffset[row] ?? 0;
-    const length = table.keyLength[row] ?? 0;
+    const offset = table.keyOffset[row]!;
+    const length = table.keyLength[row]!;
     table.keys.copy(bytes, used, offset, offset + length);
     table.keyOffset[row] = used;
     used += length;

@@ -129,7 +129,7 @@ export class PageMetadata {
     const name = NAME.exec(rest);
     // A keyword alone is a comment like any other.
     if (name === null) return null;
-    const family = name[1] === undefined ? (name[2] ?? '') : unescapeText(name[1]);
+    const family = name[1] === undefined ? name[2]! : unescapeText(name[1]);
     const lines = this.#familyLines(family, number);
     const value = rest.slice(name[0].length);
     if (keyword === 'HELP')

@@ -29,10 +29,10 @@ const LENGTH_MAX = 1100;
  */
 export function readValue(bytes: Buffer, start: number, end: number, out: Float64Array): boolean {
   let at = start;
-  let first = bytes[at] ?? 0;
-  const isNegative = first === MINUS;
-  if (isNegative || first === PLUS) first = bytes[++at] ?? 0;
+  const isNegative = bytes[at] === MINUS;
+  if (isNegative || bytes[at] === PLUS) at++;
   if (at >= end) return false;
+  const first = bytes[at]!;
   if (first > NINE) {
     out[0] = specialValue(bytes, at, end, isNegative ? -1 : 1);
     return out[0] !== 0;
@@ -43,7 +43,7 @@ export function readValue(bytes: Buffer, start: number, end: number, out: Float6
   let scale = 0;
   let hasDot = false;
   for (; at < end; at++) {
-    const byte = bytes[at] ?? 0;
+    const byte = bytes[at]!;
     if (byte >= ZERO && byte <= NINE) {
       seen++;
       mantissa = mantissa * 10 + (byte - ZERO);
@@ -73,7 +73,7 @@ export function passPlainValue(bytes: Buffer, start: number, out: Float64Array):
   let mantissa = 0;
   let dot = -1;
   for (; at < bytes.length; at++) {
-    const digit = (bytes[at] ?? 0) - ZERO;
+    const digit = bytes[at]! - ZERO;
     if (digit >= 0 && digit <= 9) mantissa = mantissa * 10 + digit;
     else if (digit === DOT - ZERO && dot < 0) dot = at;
     else break;
@@ -82,10 +82,10 @@ export function passPlainValue(bytes: Buffer, start: number, out: Float64Array):
   let scale = dot < 0 ? 0 : dot + 1 - at;
   if (bytes[at] === LETTER_E) {
     // `e+NN`, as large numbers are mostly written.
-    const tens = (bytes[at + 2] ?? 0) - ZERO;
-    const ones = (bytes[at + 3] ?? 0) - ZERO;
-    const isPlain = bytes[at + 1] === PLUS && tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9;
-    if (!isPlain) return -1;
+    if (bytes[at + 1] !== PLUS || at + 4 > bytes.length) return -1;
+    const tens = bytes[at + 2]! - ZERO;
+    const ones = bytes[at + 3]! - ZERO;
+    if (!(tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9)) return -1;
     scale += tens * 10 + ones;
     at += 4;
   }
@@ -97,19 +97,19 @@ export function passPlainValue(bytes: Buffer, start: number, out: Float64Array):
 
 /** Exact where both are in their bounds: one operation rounds once. */
 function scaled(mantissa: number, scale: number): number {
-  return scale < 0 ? mantissa / (EXACT_POWERS[-scale] ?? 1) : mantissa * (EXACT_POWERS[scale] ?? 1);
+  return scale < 0 ? mantissa / EXACT_POWERS[-scale]! : mantissa * EXACT_POWERS[scale]!;
 }
 
 /** The exponent at bytes[start, end), `e` included, or NaN when it is none. Huge ones are clamped. */
 function readExponent(bytes: Buffer, start: number, end: number): number {
-  if (((bytes[start] ?? 0) | 0x20) !== 0x65) return Number.NaN;
+  if ((bytes[start]! | 0x20) !== 0x65) return Number.NaN;
   let at = start + 1;
   const isNegative = bytes[at] === MINUS;
   if (isNegative || bytes[at] === PLUS) at++;
   if (at >= end) return Number.NaN;
   let exponent = 0;
   for (; at < end; at++) {
-    const byte = bytes[at] ?? 0;
+    const byte = bytes[at]!;
     if (byte < ZERO || byte > NINE) return Number.NaN;
     exponent = Math.min(exponent * 10 + (byte - ZERO), 1e6);
   }
@@ -144,7 +144,7 @@ export function readMilliseconds(
   if (at >= end) return false;
   let value = 0;
   for (; at < end; at++) {
-    const byte = bytes[at] ?? 0;
+    const byte = bytes[at]!;
     if (byte < ZERO || byte > NINE) return false;
     value = value * 10 + (byte - ZERO);
     if (value > INTEGER_MAX) return false;
@@ -158,7 +158,7 @@ export function readMilliseconds(
 /** Reads float seconds (OpenMetrics) as milliseconds, rounded to the nearest one. */
 export function readSeconds(bytes: Buffer, start: number, end: number, out: Float64Array): boolean {
   if (!readValue(bytes, start, end, out)) return false;
-  const milliseconds = Math.round((out[0] ?? 0) * 1000);
+  const milliseconds = Math.round(out[0]! * 1000);
   if (!Number.isFinite(milliseconds)) return false;
   out[0] = milliseconds;
   return true;

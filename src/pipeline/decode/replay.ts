@@ -82,13 +82,13 @@ export class Replay {
     let at = this.#at;
     let from = this.#from;
     for (let sample = this.#sample; sample < last; sample++) {
-      const end = ends[sample] ?? 0;
+      const end = ends[sample]!;
       if (!isSameText(keysView, from, end, view, at)) return false;
       at = this.#passValue(at + end - from);
       if (at === SURPRISE) return false;
       from = end;
-      const row = rows[sample] ?? 0;
-      value[row] = number[0] ?? 0;
+      const row = rows[sample]!;
+      value[row] = number[0]!;
       seen[row] = page;
       if (bytes[at] !== SPACE) timeMs[row] = Number.NaN;
       else {
@@ -118,7 +118,7 @@ export class Replay {
     const end = tokenEnd(bytes, at + 1);
     const read = format === 'text' ? readMilliseconds : readSeconds;
     if (!read(bytes, at + 1, end, this.#number)) return SURPRISE;
-    this.#lastTime.note(this.#view, at, end, this.#number[0] ?? 0);
+    this.#lastTime.note(this.#view, at, end, this.#number[0]!);
     return end;
   }
 }

@@ -26,7 +26,7 @@ function search(table: SeriesTable, bytes: Buffer, place: KeyPlace, isOnPage: bo
   const mask = table.slots.length - 1;
   const { hash } = place;
   for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
-    const row = (table.slots[slot] ?? 0) - 1;
+    const row = table.slots[slot]! - 1;
     if (row < 0) return -1;
     if (table.hash[row] !== hash) continue;
     if (isStoredKey(table, row, bytes, place)) return row;
@@ -69,13 +69,13 @@ export function rebuildIndex(table: SeriesTable, size: number = table.slots.leng
 export function compactKeys(table: SeriesTable): void {
   if (table.layout !== null) return;
   let living = 0;
-  for (let row = 0; row < table.count; row++) living += table.keyLength[row] ?? 0;
+  for (let row = 0; row < table.count; row++) living += table.keyLength[row]!;
   if (table.keysUsed < 64 * 1024 || living * 2 > table.keysUsed) return;
   const packed = Buffer.allocUnsafe(Math.max(living, 4096));
   let used = 0;
   for (let row = 0; row < table.count; row++) {
-    const length = table.keyLength[row] ?? 0;
-    const offset = table.keyOffset[row] ?? 0;
+    const length = table.keyLength[row]!;
+    const offset = table.keyOffset[row]!;
     table.keys.copy(packed, used, offset, offset + length);
     table.keyOffset[row] = used;
     used += length;
@@ -86,15 +86,15 @@ export function compactKeys(table: SeriesTable): void {
 
 function putSlot(table: SeriesTable, row: number): void {
   const mask = table.slots.length - 1;
-  let slot = (table.hash[row] ?? 0) & mask;
+  let slot = table.hash[row]! & mask;
   while (table.slots[slot] !== 0) slot = (slot + 1) & mask;
   table.slots[slot] = row + 1;
 }
 
 function isStoredKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlace): boolean {
-  const length = table.keyLength[row] ?? 0;
+  const length = table.keyLength[row]!;
   if (length !== place.keyEnd - place.keyStart) return false;
-  const offset = table.keyOffset[row] ?? 0;
+  const offset = table.keyOffset[row]!;
   return table.keys.compare(bytes, place.keyStart, place.keyEnd, offset, offset + length) === 0;
 }
 
@@ -102,8 +102,8 @@ function isStoredKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyP
 function isRespelled(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlace): boolean {
   const key = parseSeriesKey(bytes, place.keyStart, place.keyEnd);
   if (duplicateLabel(key) !== null) return false;
-  const offset = table.keyOffset[row] ?? 0;
-  const stored = parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
+  const offset = table.keyOffset[row]!;
+  const stored = parseSeriesKey(table.keys, offset, offset + table.keyLength[row]!);
   return isSameSeries(stored, key);
 }
 

@@ -16,7 +16,6 @@ export function isComparable(text: Buffer): boolean {
 }
 
 /** Whether `other` has at `otherStart` the bytes [start, end) of `text`, which must be comparable. */
-// oxlint-disable-next-line max-params -- called for every line: no object for it
 export function isSameText(
   text: DataView,
   start: number,
@@ -41,7 +40,6 @@ function isSameStep(text: DataView, at: number, other: DataView, otherAt: number
   );
 }
 
-// oxlint-disable-next-line max-params -- likewise
 function isSameShortText(
   text: DataView,
   start: number,

@@ -114,11 +114,11 @@ export class SampleLine {
   #name(bytes: Buffer, start: number, end: number): number {
     let hash = HASH_SEED;
     let at = start;
-    if (at >= end || ((NAME_BYTES[bytes[at] ?? 0] ?? 0) & METRIC_START) === 0)
+    if (at >= end || (NAME_BYTES[bytes[at]!]! & METRIC_START) === 0)
       return this.#failAt('expected a metric name', at);
     for (; at < end; at++) {
-      const byte = bytes[at] ?? 0;
-      if (((NAME_BYTES[byte] ?? 0) & (METRIC_START | DIGIT)) === 0) break;
+      const byte = bytes[at]!;
+      if ((NAME_BYTES[byte]! & (METRIC_START | DIGIT)) === 0) break;
       hash = Math.imul(hash ^ byte, HASH_PRIME);
     }
     if (at - start > this.#limits.nameBytes)
@@ -169,11 +169,11 @@ export class SampleLine {
   #labelName(bytes: Buffer, start: number, end: number): number {
     let hash = HASH_SEED;
     let at = start;
-    if (((NAME_BYTES[bytes[at] ?? 0] ?? 0) & LABEL_START) === 0)
+    if ((NAME_BYTES[bytes[at]!]! & LABEL_START) === 0)
       return this.#failAt('expected a label name', at);
     for (; at < end; at++) {
-      const byte = bytes[at] ?? 0;
-      if (((NAME_BYTES[byte] ?? 0) & (LABEL_START | DIGIT)) === 0) break;
+      const byte = bytes[at]!;
+      if ((NAME_BYTES[byte]! & (LABEL_START | DIGIT)) === 0) break;
       hash = Math.imul(hash ^ byte, HASH_PRIME);
     }
     this.#hash = hash;
@@ -200,7 +200,7 @@ export class SampleLine {
     let hash = HASH_SEED;
     let at = start + 1;
     for (; at < end; at++) {
-      const byte = bytes[at] ?? 0;
+      const byte = bytes[at]!;
       if (byte === QUOTE) {
         this.#hash = hash;
         return at + 1;
@@ -210,7 +210,7 @@ export class SampleLine {
         continue;
       }
       if (++at >= end) break;
-      const escaped = bytes[at] ?? 0;
+      const escaped = bytes[at]!;
       const isKnown = escaped === BACKSLASH || escaped === QUOTE || escaped === SMALL_N;
       if (!isKnown) hash = Math.imul(hash ^ BACKSLASH, HASH_PRIME);
       hash = Math.imul(hash ^ (escaped === SMALL_N ? NEWLINE : escaped), HASH_PRIME);

@@ -61,7 +61,7 @@ export function labelValue(key: SeriesKey, label: string): string {
 function readWord(text: string, at: number): [string, number] {
   if (text[at] !== '"') {
     let end = at;
-    while (end < text.length && !' \t=,'.includes(text[end] ?? '')) end++;
+    while (end < text.length && !' \t=,'.includes(text[end]!)) end++;
     return [text.slice(at, end), end];
   }
   const close = text.indexOf('"', at + 1);
@@ -84,7 +84,7 @@ export function unescapeHelp(text: string): string {
 
 function skipSeparators(text: string, start: number): number {
   let at = start;
-  while (at < text.length && ' \t,'.includes(text[at] ?? '')) at++;
+  while (at < text.length && ' \t,'.includes(text[at]!)) at++;
   return at;
 }
 

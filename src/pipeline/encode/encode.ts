@@ -2,6 +2,7 @@
 // table, and who its services are. Out: a Batch whose parts are one service each; every block is a ResourceMetrics
 // of its own, so parts can be cut out and put together again. It does no IO and works in slices.
 
+import { bug } from '../../errors.ts';
 import { type Batch, type BatchPart, FATE, type Metric, type SeriesTable } from '../../model.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
 import { sendOrder } from './order.ts';
@@ -48,7 +49,7 @@ export function* encode(
   const order = yield* sendOrder(table);
   for (let from = 0; from < order.length; from += SLICE_POINTS) {
     const to = Math.min(from + SLICE_POINTS, order.length);
-    for (let i = from; i < to; i++) run.add(order[i] ?? 0);
+    for (let i = from; i < to; i++) run.add(order[i]!);
     if (to < order.length) yield;
   }
   run.end();
@@ -87,10 +88,9 @@ class EncodeRun {
     const fate = table.fate[row];
     const hasPoint = fate === FATE.point || fate === FATE.stale;
     if (!hasPoint && !this.#repeats.has(row)) return;
-    const index = table.metric[row] ?? 0;
-    const metric = table.metrics[index];
-    if (metric === undefined) return;
-    this.#open(table.block[row] ?? 0, index, metric);
+    const index = table.metric[row]!;
+    const metric = table.metrics[index]!;
+    this.#open(table.block[row]!, index, metric);
     if (hasPoint) this.#writePoint(row, metric);
     if (this.#repeats.has(row)) this.#writeRepeats(row);
   }
@@ -108,7 +108,7 @@ class EncodeRun {
     this.#metric = index;
     const writer = this.#writer;
     this.#marks.push(writer.begin(2));
-    const id = this.#table.services[this.#service]?.id ?? '';
+    const { id } = this.#table.services[this.#service]!;
     const prefix = this.#options.namespace === 'prefix' ? `${id}.` : '';
     writer.string(1, prefix + metric.sentName);
     if (metric.sentDescription !== '') writer.string(2, metric.sentDescription);
@@ -120,14 +120,13 @@ class EncodeRun {
 
   #openBlock(index: number): void {
     this.#close(0);
-    const block = this.#table.blocks[index];
-    if (block === undefined) return;
+    const block = this.#table.blocks[index]!;
     if (block.service !== this.#service) this.#endPart();
     this.#service = block.service;
     this.#block = index;
     const writer = this.#writer;
     this.#marks.push(writer.begin(1));
-    const info = this.#table.services[block.service]?.info ?? new Map<string, string>();
+    const { info } = this.#table.services[block.service]!;
     writeResource(writer, 1, this.#options.resourceOf(block.service), info);
     this.#marks.push(writer.begin(2));
     writeScope(writer, 1, block.scope);
@@ -151,18 +150,17 @@ class EncodeRun {
     const table = this.#table;
     this.#partPoints++;
     if (metric.kind === 'histogram' || metric.kind === 'summary') {
-      const compound = table.compounds.get(row);
-      if (compound === undefined) return;
+      const compound = table.compounds.get(row) ?? bug(`row ${row} heads no ${metric.kind}`);
       const write = metric.kind === 'histogram' ? writeHistogramPoint : writeSummaryPoint;
       write(this.#writer, this.#points, row, compound);
       return;
     }
-    const startMs = metric.kind === 'sum' ? (table.startMs[row] ?? Number.NaN) : Number.NaN;
-    const timeMs = table.timeMs[row] ?? Number.NaN;
+    const startMs = metric.kind === 'sum' ? table.startMs[row]! : Number.NaN;
+    const timeMs = table.timeMs[row]!;
     writeNumberPoint(this.#writer, this.#points, row, {
       startMs,
       timeMs,
-      value: table.value[row] ?? 0,
+      value: table.value[row]!,
     });
   }
 
@@ -177,8 +175,7 @@ class EncodeRun {
   /** Closes open messages until `depth` are left. */
   #close(depth: number): void {
     while (this.#marks.length > depth) {
-      const mark = this.#marks.pop();
-      if (mark !== undefined) this.#writer.end(mark);
+      this.#writer.end(this.#marks.pop()!);
     }
     if (depth < 4) this.#metric = -1;
     if (depth === 0) this.#block = -1;
@@ -187,7 +184,7 @@ class EncodeRun {
   #endPart(): void {
     const length = this.#writer.length - this.#partStart;
     if (this.#partPoints > 0) {
-      const service = this.#table.services[this.#service]?.id ?? '';
+      const service = this.#table.services[this.#service]!.id;
       const points = this.#partPoints;
       this.parts.push({ service, points, offset: this.#partStart, length });
     }

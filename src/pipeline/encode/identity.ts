@@ -66,13 +66,14 @@ export function writePointAttributes(
   writer: WireWriter,
   field: number,
   table: SeriesTable,
-  ...[row, dropLabels]: [number, ReadonlySet<string>]
+  row: number,
+  dropLabels: ReadonlySet<string>,
 ): void {
   const role = table.role[row];
   if (role === ROLE.synthetic) return;
   const { keys } = table;
-  const start = table.keyOffset[row] ?? 0;
-  const end = start + (table.keyLength[row] ?? 0);
+  const start = table.keyOffset[row]!;
+  const end = start + table.keyLength[row]!;
   if (!places.read(keys, start, end)) {
     for (const [label, value] of parseSeriesKey(keys, start, end).labels)
       if (isPointLabel(label, role, dropLabels)) writeAttribute(writer, field, label, value);
@@ -80,8 +81,8 @@ export function writePointAttributes(
   }
   const { count, labelStart, labelEnd, valueStart, valueEnd } = places;
   for (let index = 0; index < count; index++) {
-    const from = labelStart[index] ?? 0;
-    const to = labelEnd[index] ?? 0;
+    const from = labelStart[index]!;
+    const to = labelEnd[index]!;
     if (valueStart[index] === valueEnd[index] || isText(keys, from, to, NAMESPACE)) continue;
     const doubtful = doubtfulLabel(keys, from, to, dropLabels);
     if (doubtful === null || isPointLabel(doubtful, role, dropLabels))
@@ -97,10 +98,10 @@ const SHORT_ATTRIBUTE_BYTES = 0x7f - 6;
 
 /** The same as writeAttribute() for a label of `places`, without making strings of it. */
 function copyAttribute(writer: WireWriter, field: number, keys: Buffer, index: number): void {
-  const labelStart = places.labelStart[index] ?? 0;
-  const labelEnd = places.labelEnd[index] ?? 0;
-  const valueStart = places.valueStart[index] ?? 0;
-  const valueEnd = places.valueEnd[index] ?? 0;
+  const labelStart = places.labelStart[index]!;
+  const labelEnd = places.labelEnd[index]!;
+  const valueStart = places.valueStart[index]!;
+  const valueEnd = places.valueEnd[index]!;
   const size = labelEnd - labelStart + valueEnd - valueStart;
   if (size > SHORT_ATTRIBUTE_BYTES) {
     const value = keys.toString('utf8', valueStart, valueEnd);
@@ -114,12 +115,12 @@ function copyAttribute(writer: WireWriter, field: number, keys: Buffer, index: n
   bytes[to++] = size + 6;
   bytes[to++] = KEY_TAG;
   bytes[to++] = labelEnd - labelStart;
-  for (let at = labelStart; at < labelEnd; at++) bytes[to++] = keys[at] ?? 0;
+  for (let at = labelStart; at < labelEnd; at++) bytes[to++] = keys[at]!;
   bytes[to++] = VALUE_TAG;
   bytes[to++] = valueEnd - valueStart + 2;
   bytes[to++] = STRING_TAG;
   bytes[to++] = valueEnd - valueStart;
-  for (let at = valueStart; at < valueEnd; at++) bytes[to++] = keys[at] ?? 0;
+  for (let at = valueStart; at < valueEnd; at++) bytes[to++] = keys[at]!;
   writer.length = to;
 }
 

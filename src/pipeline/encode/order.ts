@@ -1,7 +1,7 @@
 // The order in which points are sent: by service, block, metric, then as they came. One stable counting sort
 // over the heads of all points, made anew only when rows came or went.
 
-import { ROLE, type SeriesTable } from '../../model.ts';
+import { NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
 
 /** table.order, brought up to date. Yields between the passes over all rows. */
 export function* sendOrder(table: SeriesTable): Generator<void, Uint32Array> {
@@ -14,14 +14,14 @@ export function* sendOrder(table: SeriesTable): Generator<void, Uint32Array> {
   const byMetric = countingSort(
     heads.subarray(0, count),
     table.metrics.length,
-    row => table.metric[row] ?? 0,
+    row => table.metric[row]!,
   );
   yield;
-  table.order = countingSort(
-    byMetric,
-    table.blocks.length,
-    row => blockRanks[table.block[row] ?? 0] ?? 0,
-  );
+  table.order = countingSort(byMetric, table.blocks.length, row => {
+    const block = table.block[row]!;
+    // Rows of pages that could not be used have no block yet, and no point on this page.
+    return block === NO_ROW ? 0 : blockRanks[block]!;
+  });
   table.isOrderStale = false;
   return table.order;
 }
@@ -36,7 +36,7 @@ function isHead(table: SeriesTable, row: number): boolean {
 /** Blocks of one service stand together, so that a service is one run of the payload. */
 function rankBlocks(table: SeriesTable): Uint32Array {
   const indexes = table.blocks.map((_, index) => index);
-  const serviceOf = (index: number): number => table.blocks[index]?.service ?? 0;
+  const serviceOf = (index: number): number => table.blocks[index]!.service;
   indexes.sort((a, b) => serviceOf(a) - serviceOf(b) || a - b);
   const ranks = new Uint32Array(indexes.length);
   for (const [rank, index] of indexes.entries()) ranks[index] = rank;
@@ -51,14 +51,13 @@ function countingSort(
   const starts = new Uint32Array(keyCount + 1);
   for (const row of rows) {
     const next = keyOf(row) + 1;
-    starts[next] = (starts[next] ?? 0) + 1;
+    starts[next] = starts[next]! + 1;
   }
-  for (let key = 1; key <= keyCount; key++)
-    starts[key] = (starts[key] ?? 0) + (starts[key - 1] ?? 0);
+  for (let key = 1; key <= keyCount; key++) starts[key] = starts[key]! + starts[key - 1]!;
   const sorted = new Uint32Array(rows.length);
   for (const row of rows) {
     const key = keyOf(row);
-    const at = starts[key] ?? 0;
+    const at = starts[key]!;
     sorted[at] = row;
     starts[key] = at + 1;
   }

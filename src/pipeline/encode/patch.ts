@@ -42,7 +42,7 @@ export function* patch(
       continue;
     }
     if (!patchPoints(table, template, firstPoint, firstPoint + pointCount)) return null;
-    addPart(parts, table.services[block.service]?.id ?? '', pointCount, block.length);
+    addPart(parts, table.services[block.service]!.id, pointCount, block.length);
     if (!isWhole) writer.raw(template.bytes, block.offset, block.offset + block.length);
     held += pointCount;
     sinceYield += pointCount;
@@ -81,7 +81,7 @@ function copyBlocks(template: PayloadTemplate, count: number, writer: WireWriter
 export function countPoints({ fate, order }: SeriesTable): number | null {
   let count = 0;
   for (let index = 0; index < order.length; index++) {
-    const outcome = fate[order[index] ?? 0];
+    const outcome = fate[order[index]!];
     if (outcome === FATE.stale) return null;
     if (outcome === FATE.point) count++;
   }
@@ -92,10 +92,11 @@ export function countPoints({ fate, order }: SeriesTable): number | null {
 export function hasAnyPoint(
   table: SeriesTable,
   rows: Uint32Array,
-  ...[first, count]: [number, number]
+  first: number,
+  count: number,
 ): boolean {
   for (let point = first; point < first + count; point++)
-    if (table.fate[rows[point] ?? 0] === FATE.point) return true;
+    if (table.fate[rows[point]!] === FATE.point) return true;
   return false;
 }
 
@@ -103,25 +104,26 @@ export function hasAnyPoint(
 export function patchPoints(
   table: SeriesTable,
   template: PayloadTemplate,
-  ...[from, to]: [number, number]
+  from: number,
+  to: number,
 ): boolean {
   const { rows, offsets, forms, view } = template;
   const { fate, value, timeMs, startMs } = table;
   for (let point = from; point < to; point++) {
-    const row = rows[point] ?? 0;
+    const row = rows[point]!;
     if (fate[row] !== FATE.point) return false;
-    const offset = offsets[point] ?? 0;
+    const offset = offsets[point]!;
     const form = forms[point];
     if (form === FORM.number) {
-      if (!Number.isNaN(startMs[row] ?? Number.NaN)) return false;
-      putTimeMs(view, offset + 1, timeMs[row] ?? 0);
-      putDouble(view, offset + 1 + SLOT, value[row] ?? 0);
+      if (!Number.isNaN(startMs[row]!)) return false;
+      putTimeMs(view, offset + 1, timeMs[row]!);
+      putDouble(view, offset + 1 + SLOT, value[row]!);
     } else if (form === FORM.numberWithStart) {
-      const start = startMs[row] ?? Number.NaN;
+      const start = startMs[row]!;
       if (Number.isNaN(start)) return false;
       putTimeMs(view, offset + 1, start);
-      putTimeMs(view, offset + 1 + SLOT, timeMs[row] ?? 0);
-      putDouble(view, offset + 1 + 2 * SLOT, value[row] ?? 0);
+      putTimeMs(view, offset + 1 + SLOT, timeMs[row]!);
+      putDouble(view, offset + 1 + 2 * SLOT, value[row]!);
     } else if (!patchCompound(table, template, point, row)) return false;
   }
   return true;
@@ -141,21 +143,21 @@ export function patchCompound(
   if (compound === undefined) return false;
   const { view, bytes } = template;
   const isHistogram = template.forms[point] === FORM.histogram;
-  const begin = template.offsets[point] ?? 0;
+  const begin = template.offsets[point]!;
   let at = begin;
-  const startMs = table.startMs[head] ?? Number.NaN;
+  const startMs = table.startMs[head]!;
   // The tag tells whether the template has a start: field 2, or at once the time, field 3.
   const hasStart = bytes[at] === 0x11;
   if (hasStart === Number.isNaN(startMs)) return false;
   if (hasStart) putTimeMs(view, at + 1, startMs);
   if (hasStart) at += SLOT;
-  putTimeMs(view, at + 1, table.timeMs[head] ?? 0);
+  putTimeMs(view, at + 1, table.timeMs[head]!);
   at += SLOT;
-  const total = table.value[compound.count] ?? 0;
+  const total = table.value[compound.count]!;
   putFixed64(view, at + 1, isHistogram ? total : Math.round(total));
   at += SLOT;
   const hasSum = compound.sum !== NO_ROW && table.seen[compound.sum] === table.page;
-  const sum = hasSum ? (table.value[compound.sum] ?? 0) : 0;
+  const sum = hasSum ? table.value[compound.sum]! : 0;
   if (isHistogram && (bytes[at] === 0x29) !== hasSum) return false;
   if (hasSum || !isHistogram) {
     putDouble(view, at + 1, sum);
@@ -175,7 +177,7 @@ function patchBuckets(
   let at = start + 1;
   let length = 0;
   for (let shift = 0; ; shift += 7) {
-    const byte = bytes[at++] ?? 0;
+    const byte = bytes[at++]!;
     length += (byte & 0x7f) * 2 ** shift;
     if (byte < 0x80) break;
   }
@@ -183,17 +185,17 @@ function patchBuckets(
   let boundAt = begin - (length - 8);
   let last = 0;
   for (const [i, row] of compound.rows.entries()) {
-    const bound = compound.bounds[i] ?? Number.NaN;
+    const bound = compound.bounds[i]!;
     if (table.seen[row] !== table.page || bound === Infinity) continue;
     if (at === end || !Object.is(view.getFloat64(boundAt, true), bound)) return false;
-    const count = table.value[row] ?? 0;
+    const count = table.value[row]!;
     putFixed64(view, at, count - last);
     last = count;
     at += 8;
     boundAt += 8;
   }
   if (at !== end) return false;
-  putFixed64(view, at, (table.value[compound.count] ?? 0) - last);
+  putFixed64(view, at, table.value[compound.count]! - last);
   return true;
 }
 
@@ -209,10 +211,10 @@ function patchQuantiles(
   let at = start;
   for (const [i, row] of compound.rows.entries()) {
     if (table.seen[row] !== table.page) continue;
-    const quantile = compound.bounds[i] ?? Number.NaN;
+    const quantile = compound.bounds[i]!;
     if (bytes[at] !== QUANTILE_TAG || !Object.is(view.getFloat64(at + 3, true), quantile))
       return false;
-    putDouble(view, at + 2 + SLOT + 1, table.value[row] ?? 0);
+    putDouble(view, at + 2 + SLOT + 1, table.value[row]!);
     at += 2 + 2 * SLOT;
   }
   return bytes[at] !== QUANTILE_TAG;

@@ -63,7 +63,7 @@ export function writeHistogramPoint(
 ): void {
   const { table } = context;
   const isStale = table.fate[head] === FATE.stale;
-  const timeMs = table.timeMs[head] ?? Number.NaN;
+  const timeMs = table.timeMs[head]!;
   const bounds: number[] = [];
   const counts: number[] = [];
   const mark = writer.begin(1);
@@ -71,25 +71,25 @@ export function writeHistogramPoint(
   if (isStale) writeVarintField(writer, 10, NO_RECORDED_VALUE);
   let last = 0;
   for (const [i, row] of compound.rows.entries()) {
-    const bound = compound.bounds[i] ?? Number.NaN;
+    const bound = compound.bounds[i]!;
     if (!isStale && table.seen[row] !== table.page) continue;
     // What was a summary before still has its quantiles here.
     if (table.role[row] !== ROLE.bucket) continue;
     const exemplar = isStale ? undefined : table.exemplars.get(row);
     if (exemplar !== undefined) writeExemplar(writer, 8, exemplar, timeMs);
     if (!Number.isFinite(bound) || bound === bounds.at(-1)) continue;
-    const total = isStale ? 0 : (table.value[row] ?? 0);
+    const total = isStale ? 0 : table.value[row]!;
     bounds.push(bound);
     counts.push(total - last);
     last = total;
   }
   writePacked(writer, 7, bounds, 'double');
-  writeTimes(writer, table.startMs[head] ?? Number.NaN, timeMs);
-  const count = isStale ? 0 : (table.value[compound.count] ?? 0);
+  writeTimes(writer, table.startMs[head]!, timeMs);
+  const count = isStale ? 0 : table.value[compound.count]!;
   writer.tag(4, WIRE.fixed64);
   writer.fixed64(count);
   const hasSum = compound.sum !== NO_ROW && (isStale || table.seen[compound.sum] === table.page);
-  if (hasSum) writeDoubleField(writer, 5, isStale ? 0 : (table.value[compound.sum] ?? 0));
+  if (hasSum) writeDoubleField(writer, 5, isStale ? 0 : table.value[compound.sum]!);
   counts.push(count - last);
   writePacked(writer, 6, counts, 'fixed64');
   writer.end(mark);
@@ -107,21 +107,21 @@ export function writeSummaryPoint(
   const mark = writer.begin(1);
   writePointAttributes(writer, 7, table, head, context.dropLabels);
   if (isStale) writeVarintField(writer, 8, NO_RECORDED_VALUE);
-  writeTimes(writer, table.startMs[head] ?? Number.NaN, table.timeMs[head] ?? Number.NaN);
+  writeTimes(writer, table.startMs[head]!, table.timeMs[head]!);
   const hasSum = compound.sum !== NO_ROW && table.seen[compound.sum] === table.page;
   writer.tag(4, WIRE.fixed64);
-  writer.fixed64(isStale ? 0 : (table.value[compound.count] ?? 0));
-  writeDoubleField(writer, 5, hasSum && !isStale ? (table.value[compound.sum] ?? 0) : 0);
+  writer.fixed64(isStale ? 0 : table.value[compound.count]!);
+  writeDoubleField(writer, 5, hasSum && !isStale ? table.value[compound.sum]! : 0);
   let last = Number.NaN;
   for (const [i, row] of compound.rows.entries()) {
-    const quantile = compound.bounds[i] ?? Number.NaN;
+    const quantile = compound.bounds[i]!;
     if (!isStale && table.seen[row] !== table.page) continue;
     // A marker has all rows: also buckets of what was a histogram before, what is no quantile, and two spellings of one.
     if (table.role[row] !== ROLE.quantile || !(quantile <= 1) || quantile === last) continue;
     last = quantile;
     const inner = writer.begin(6);
     writeDoubleField(writer, 1, quantile);
-    writeDoubleField(writer, 2, isStale ? 0 : (table.value[row] ?? 0));
+    writeDoubleField(writer, 2, isStale ? 0 : table.value[row]!);
     writer.end(inner);
   }
   writer.end(mark);

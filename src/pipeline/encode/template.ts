@@ -86,8 +86,10 @@ class Walk {
       const offset = reader.offset;
       const firstPoint = this.#point;
       if (!this.#enterOnly(RESOURCE_METRICS, () => this.#resourceMetrics())) return false;
-      const block = this.#table.block[this.#rows[firstPoint] ?? 0] ?? 0;
-      const service = this.#table.blocks[block]?.service ?? 0;
+      const head = this.#rows[firstPoint];
+      if (head === undefined) return false;
+      const block = this.#table.block[head]!;
+      const { service } = this.#table.blocks[block]!;
       const pointCount = this.#point - firstPoint;
       const length = reader.offset - offset;
       this.blocks.push({ block, service, offset, length, firstPoint, pointCount });

@@ -168,7 +168,7 @@ export class WireReader {
     this.#low = 0;
     this.#high = 0;
     for (let shift = 0; shift < 70; shift += 7) {
-      const byte = this.bytes[this.#advance(1)] ?? 0;
+      const byte = this.bytes[this.#advance(1)]!;
       const bits = byte & 0x7f;
       if (shift < 28) this.#low |= bits << shift;
       else if (shift > 28) this.#high |= bits << (shift - 32);
