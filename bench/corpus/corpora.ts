@@ -16,7 +16,7 @@ import {
   uptimeLine,
 } from './line.ts';
 
-export const CORPORA = ['engine', 'histograms', 'churning', 'captured'] as const;
+const CORPORA = ['engine', 'histograms', 'churning', 'captured'] as const;
 export type CorpusName = (typeof CORPORA)[number];
 
 /** The pages of one bench: `addresses` of them, each with so many services and series. */

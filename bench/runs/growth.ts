@@ -18,7 +18,7 @@ export interface GrowthResult extends Window {
 
 type Measured = Omit<GrowthResult, 'bytesPerAddedSeries' | 'nsPerAddedSample'>;
 
-export const BASE_SERIES = 10_000;
+const BASE_SERIES = 10_000;
 const PAGE_SERIES_MAX = 5000;
 /** Long enough for a million series on two quiet cores; one for all sizes, so that a poll has the same number of wake-ups. */
 const INTERVAL_MS = 4000;

@@ -31,7 +31,7 @@ export function judgeName(name: string): MetricName {
 }
 
 /** Judges names as they stand in a request: making text of each would cost more than all else. */
-export class MetricNames {
+class MetricNames {
   readonly #hash = new SeriesHash();
   readonly #known = new Map<number, { readonly high: number; readonly name: MetricName }>();
 

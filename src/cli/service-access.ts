@@ -27,7 +27,7 @@ export const ACCESS_HELP: string = `
   --key-file FILE    a file; without it from PROM2OTLP_API_KEY
   --service-id ID    the database service that is meant`.trim();
 
-export const KEY_VARIABLE = 'PROM2OTLP_API_KEY';
+const KEY_VARIABLE = 'PROM2OTLP_API_KEY';
 
 export interface AccessValues {
   readonly config?: string | undefined;
@@ -44,7 +44,7 @@ export interface ServiceAccess {
 }
 
 /** Throws an OperatorError where it is not clear which API, key or service is meant. */
-export function readAccess(
+function readAccess(
   verb: string,
   values: AccessValues,
   context: Pick<VerbContext, 'environment'>,

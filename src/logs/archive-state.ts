@@ -41,7 +41,7 @@ export interface ArchiveState {
 export type ArchiveAction = 'download' | 'final' | 'flush' | 'nothing';
 
 /** An open record goes out after so many looks at an archive that did not grow. */
-export const QUIET_COUNT = 2;
+const QUIET_COUNT = 2;
 /**
  * How long to wait after each try that found it broken; after the last it is set aside. A little less than whole
  * intervals, since a pull comes a little early now and then.

@@ -18,7 +18,7 @@ export interface AskOptions {
   readonly onFailure: (failure: ServiceFailure) => void;
 }
 
-export const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
+const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
 /** A longer Retry-After is not waited for. */
 const RETRY_AFTER_MS_MAX = 900_000;
 const STATUS_REQUEST_TIMEOUT = 408;

@@ -46,7 +46,7 @@ export interface PartitionArchives {
 }
 
 /** More partitions of a service than this are left alone: whoever lists so many has made ids of something else. */
-export const PARTITIONS_MAX = 10_000;
+const PARTITIONS_MAX = 10_000;
 
 export class Ledger {
   readonly #queue: Queue;

@@ -29,7 +29,7 @@ export type ListEnd =
     }
   | { readonly ok: false; readonly failure: ListFailure };
 
-export const PAGES_MAX = 1000;
+const PAGES_MAX = 1000;
 
 /** Gives the items page by page; its return value says how it ended. */
 export async function* listPages(

@@ -75,7 +75,7 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const TABLE = /^[^\p{Cc}]{1,200}$/u;
 
 /** The agent's id. */
-export const agentId: z.ZodType<string> = textField(text =>
+const agentId: z.ZodType<string> = textField(text =>
   UUID.test(text) ? null : 'expected the UUID of the agent',
 );
 

@@ -6,7 +6,7 @@ import type { ServiceHttp } from './http.ts';
 import { errorOf, type Result, unreadableAnswer } from './failure.ts';
 
 /** More pages than this are not asked for, and the list says that it is not complete. */
-export const PAGES_MAX = 100;
+const PAGES_MAX = 100;
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
@@ -39,7 +39,7 @@ export const anyId: z.ZodType<number | string | undefined> = lenient(
 );
 
 /** Reads all pages of a list. The first request names no page, for services that know of none. */
-export async function readList<Item>(
+async function readList<Item>(
   http: ServiceHttp,
   { path, name, query = {}, item, signal }: ListRequest<Item>,
 ): Promise<Result<List<Item>>> {

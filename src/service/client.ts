@@ -26,7 +26,7 @@ export interface ServicePaths {
 
 const { restore_key: restoreKey, ...backupPaths } = DEFAULTS.backups.endpoints;
 
-export const DEFAULT_PATHS: ServicePaths = {
+const DEFAULT_PATHS: ServicePaths = {
   metrics: DEFAULTS.metrics.path,
   ...backupPaths,
   restoreKey,

@@ -116,7 +116,7 @@ export const NO_FAULTS: Faults = {
 };
 
 /** What is wrong with an archive that is served. */
-export const ARCHIVE_FAULTS = [
+const ARCHIVE_FAULTS = [
   'cut',
   'checksum',
   'encrypted',

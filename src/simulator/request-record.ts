@@ -11,10 +11,10 @@ export interface RecordedRequest {
   readonly atMs: number;
 }
 
-export const RECORDED_MAX = 1_000;
+const RECORDED_MAX = 1_000;
 
 /** Paths counted apart; what comes after that many different ones is counted together. */
-export const COUNTED_PATHS_MAX = 200;
+const COUNTED_PATHS_MAX = 200;
 
 export class RequestRecord {
   /** The latest, at most RECORDED_MAX of them, oldest first. */

@@ -17,7 +17,7 @@ export function accountReport(account: Account): AccountReport {
 }
 
 /** One list of numbers (of a service, or of all) in the two sums. */
-export function accountNumbers(numbers: ReadonlyMap<string, number>): AccountNumbers {
+function accountNumbers(numbers: ReadonlyMap<string, number>): AccountNumbers {
   const get = (key: string): number => numbers.get(key) ?? 0;
   const fates = [...numbers]
     .filter(([key]) => key.startsWith(SAMPLE_PREFIX))

@@ -33,7 +33,7 @@ export function rawHtml(text: string): Html {
 }
 
 /** Escapes text; characters that control a screen or turn a line around become visible instead. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text
     .replace(/[&<>"']/g, character => ENTITIES[character] ?? '')
     .replace(/(?![\t\n])[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu, '\uFFFD');

@@ -2,7 +2,7 @@
 // the old, so what is shown is made in one place only. Opened details stay open, and selected text is left alone. When
 // the bridge does not answer, the page says since when, instead of showing old numbers as if they were new.
 
-export const REFRESH_MS = 5000;
+const REFRESH_MS = 5000;
 /** For readers without scripts, whose page reloads. */
 export const RELOAD_SECONDS = 15;
 

@@ -132,7 +132,7 @@ const HELD_CODES = new Set([2, 6, 8, 9, 13]);
 const CONTENT_STATUSES = new Set([400, 413, 422]);
 
 /** Numbers from 0 up to 1 that a seed decides. */
-export function randomOf(seed: number): () => number {
+function randomOf(seed: number): () => number {
   let state = seed | 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

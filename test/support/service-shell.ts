@@ -124,7 +124,7 @@ async function runHere(
 }
 
 /** A secret is one in base64, too. */
-export function expectNoSecret(text: string): void {
+function expectNoSecret(text: string): void {
   const secrets = [SHELL_KEY, ACCESS_SECRET, PRIVATE_KEY, ENCRYPTION_KEY, 'AKIACANARY'];
   const encoded = [ACCESS, ACCOUNT].map(one => Buffer.from(one).toString('base64').slice(0, 60));
   for (const secret of [...secrets, ...encoded]) expect(text).not.toContain(secret);

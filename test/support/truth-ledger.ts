@@ -104,7 +104,7 @@ function countBefore(times: readonly number[], atMs: number): number {
  * counted since then: all of it when it began later, nothing of what it had counted before. After a flush it is what was
  * counted since the flush.
  */
-export function visibleBetween(from: Reading, to: Reading, kind: Kind): number {
+function visibleBetween(from: Reading, to: Reading, kind: Kind): number {
   return Math.min(to.values[kind], countedBetween(from, to, kind));
 }
 
@@ -118,7 +118,7 @@ function countedBetween(from: Reading, to: Reading, kind: Kind): number {
 }
 
 /** What happened between two pages and no page can show: before a flush, or on a process that no longer answers. */
-export function unseenBetween(
+function unseenBetween(
   ledger: Ledger,
   [from, to]: readonly [Reading, Reading],
   kind: Kind,

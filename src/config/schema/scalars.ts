@@ -45,7 +45,7 @@ export function text(options: TextOptions = {}): z.ZodType<string> {
   });
 }
 
-export function hasControl(text: string): boolean {
+function hasControl(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what this is about
   return /[\u0000-\u001F\u007F]/.test(text);
 }

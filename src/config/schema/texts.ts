@@ -49,7 +49,7 @@ export function timeZone(): z.ZodType<string> {
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
 /** The time of an RFC 3339 text, or undefined. The day must exist: 30 February is no date. */
-export function parseTime(text: string): Date | undefined {
+function parseTime(text: string): Date | undefined {
   const [, year, month, day] = (RFC_3339.exec(text) ?? []).map(Number);
   if (year === undefined || month === undefined || day === undefined) return undefined;
   const monthDays = new Date(Date.UTC(year, month, 0)).getUTCDate();

@@ -13,7 +13,7 @@ import { type LocalTime, readStamp } from './local-time.ts';
 import type { RecordFields } from './record-lines.ts';
 import { redactCutSql, redactUnknown } from './redact.ts';
 
-export const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
+const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
 
 const INFO = 9;
 const ERROR = 17;

@@ -31,7 +31,7 @@ const OPENERS = /['"`]|\/\*/;
 /** So many records in a row may be the text of one statement: nobody holds a quote open for ever. */
 const DOUBTS_MAX = 16;
 
-export const SLOW_QUERY_EVENT: string = `${OWN_PREFIX}slow_query`;
+const SLOW_QUERY_EVENT: string = `${OWN_PREFIX}slow_query`;
 
 /** That a record may be text of a statement before it. */
 export interface Doubt {

@@ -93,12 +93,7 @@ export class KeyLabels {
 }
 
 /** Whether `length` bytes are the same at two places; for few bytes that is cheaper than a call of Buffer's. */
-export function isSameRun(
-  bytes: Uint8Array,
-  start: number,
-  otherStart: number,
-  length: number,
-): boolean {
+function isSameRun(bytes: Uint8Array, start: number, otherStart: number, length: number): boolean {
   for (let i = 0; i < length; i++) if (bytes[start + i] !== bytes[otherStart + i]) return false;
   return true;
 }

@@ -34,7 +34,7 @@ import { settleTwins } from './twins.ts';
 import { countStuckUptimes, weighUptimes } from './reset.ts';
 
 /** How many rows are judged before the event loop gets its turn. */
-export const SLICE_ROWS = 1024;
+const SLICE_ROWS = 1024;
 
 /** What derive needs of a scrape beside the columns. `report` is null when there is no good page. */
 export interface ScrapeOutcome extends ScrapeTime {

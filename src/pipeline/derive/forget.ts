@@ -10,7 +10,7 @@ import type { DeriveOptions } from './options.ts';
 import { forgetIdentities, moveIdentity } from './twins.ts';
 
 /** A series that ended this long ago is forgotten; if it comes back it is a new one. */
-export const FORGET_AFTER_MS: number = 60 * 60_000;
+const FORGET_AFTER_MS: number = 60 * 60_000;
 
 /** As many components without a row are remembered as there are others, but never fewer than this. */
 const KEPT_COMPONENTS_MIN = 16;

@@ -7,7 +7,7 @@ import type { ScrapeTime } from '../../model.ts';
 import type { PageClock } from '../../table-memory.ts';
 
 /** A timestamp further ahead of the scrape than this is no time to believe. */
-export const FUTURE_MS_MAX: number = 10 * 60_000;
+const FUTURE_MS_MAX: number = 10 * 60_000;
 
 /** From here on our clock and the service's are told to differ: far more than an answer takes. See docs/decisions/0031. */
 export const SKEW_MS_MAX: number = 5 * 60_000;

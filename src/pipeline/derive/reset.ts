@@ -20,7 +20,7 @@ import type { DeriveOptions } from './options.ts';
 import type { PageTime } from './page-time.ts';
 
 /** J: uptimes are whole seconds, and stamps jitter. Begins that are closer than this are those of one process. */
-export const JITTER_MS = 2000;
+const JITTER_MS = 2000;
 
 /** What became of a series between its previous sample and this one. */
 export const STREAM = {

@@ -110,7 +110,7 @@ export function samplesOf(tally: Tally): number {
 }
 
 /** Samples that made points, as parts of histograms and summaries too. */
-export function usedOf(tally: Tally): number {
+function usedOf(tally: Tally): number {
   return (tally.fates[FATE.point] ?? 0) + (tally.fates[FATE.part] ?? 0);
 }
 

@@ -26,7 +26,7 @@ export interface LogRecord {
   readonly attributes: readonly LogAttribute[];
 }
 
-export const LOGS_SCOPE = 'prom2otlp/logs';
+const LOGS_SCOPE = 'prom2otlp/logs';
 
 const TWO_32 = 0x1_0000_0000;
 

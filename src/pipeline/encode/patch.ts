@@ -78,7 +78,7 @@ function copyBlocks(template: PayloadTemplate, count: number, writer: WireWriter
 }
 
 /** How many heads have a point on this page; null when one has a marker. */
-export function countPoints({ fate, order }: SeriesTable): number | null {
+function countPoints({ fate, order }: SeriesTable): number | null {
   let count = 0;
   for (let index = 0; index < order.length; index++) {
     const outcome = fate[order[index]!];
@@ -89,12 +89,7 @@ export function countPoints({ fate, order }: SeriesTable): number | null {
 }
 
 /** Whether any of the points [first, first + count) has one on this page; `rows` are their heads. */
-export function hasAnyPoint(
-  table: SeriesTable,
-  rows: Uint32Array,
-  first: number,
-  count: number,
-): boolean {
+function hasAnyPoint(table: SeriesTable, rows: Uint32Array, first: number, count: number): boolean {
   for (let point = first; point < first + count; point++)
     if (table.fate[rows[point]!] === FATE.point) return true;
   return false;
@@ -133,12 +128,7 @@ export function patchPoints(
  * Writes the numbers of a histogram or summary, in the order of points.ts. Bounds and quantiles belong to the point: false
  * when those of this page are not the ones in the template.
  */
-export function patchCompound(
-  table: SeriesTable,
-  template: Places,
-  point: number,
-  head: number,
-): boolean {
+function patchCompound(table: SeriesTable, template: Places, point: number, head: number): boolean {
   const compound = table.compounds.get(head);
   if (compound === undefined) return false;
   const { view, bytes } = template;

@@ -14,7 +14,7 @@ import type { Reading } from './tallies.ts';
 import type { Outcome } from './transactions.ts';
 
 /** The most that is held; hours of metrics, as they are compressed. */
-export const HELD_BYTES_MAX: number = 16 * 2 ** 20;
+const HELD_BYTES_MAX: number = 16 * 2 ** 20;
 /** So many samples of what was refused are kept for the file. */
 const ASIDE_MAX = 16;
 

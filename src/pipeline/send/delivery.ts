@@ -22,7 +22,7 @@ import type { SendRequest } from './transport.ts';
 /** How many answers a row may cost once its content was refused; and how often it is cut on trial (J.3). */
 export const REQUESTS_MAX = 64;
 /** After so many refusals in a row, what is refused next is put off: as many as it takes to find one point by its time. */
-export const PATIENCE = 12;
+const PATIENCE = 12;
 /** What is kept of a refused piece: all of it, or its first point, within this many bytes. */
 export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 

@@ -25,7 +25,7 @@ import type { SendResult } from './transport.ts';
 /** So many rounds must speak against a piece. */
 export const ROUNDS = 5;
 /** After so many rounds in which nothing of a row was accepted, a later one is let past it. */
-export const VAIN_ROUNDS = 5;
+const VAIN_ROUNDS = 5;
 /** After so many requests a round searches no further row. */
 const ROUND_REQUESTS_MAX: number = 2 * REQUESTS_MAX;
 /** So many rows may hold suspects at a time; then no other passes them. */

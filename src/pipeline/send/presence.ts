@@ -6,8 +6,8 @@ import type { Clock } from '../../lib/clock.ts';
 import type { SendResult } from './transport.ts';
 
 /** Between two questions, ± 30 %; a question that was not answered when the next one is due is given up. */
-export const ASK_MS = 1000;
-export const ASK_LATER_MS = 10_000;
+const ASK_MS = 1000;
+const ASK_LATER_MS = 10_000;
 const FIRST_MS = 60_000;
 
 export interface PresenceOptions {

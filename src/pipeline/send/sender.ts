@@ -49,11 +49,11 @@ export interface SenderOptions {
 }
 
 /** Of retries with full jitter; of holds the time itself. */
-export const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
+const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
 /** A row that is refused for so long without a word about its content is searched for poison, once in this time. */
 export const ROUND_MS = 60_000;
 /** A back end that asks for a longer pause is asked again after this. */
-export const RETRY_AFTER_MS_MAX: number = 15 * 60_000;
+const RETRY_AFTER_MS_MAX: number = 15 * 60_000;
 /** During a flush an attempt follows after a tenth of its time at the latest, on average, but not sooner than this. */
 export const FLUSH_PAUSE_MS = 1000;
 const FLUSH_RETRIES = 10;

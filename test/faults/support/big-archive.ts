@@ -5,7 +5,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 
-export const MIB: number = 2 ** 20;
+const MIB: number = 2 ** 20;
 /** The configured service. */
 export const BIG_SERVICE = 'dbbig1';
 

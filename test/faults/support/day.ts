@@ -46,7 +46,7 @@ export interface Day {
 }
 
 /** An interval of the day in milliseconds, and how many real ones it takes. */
-export const INTERVAL_MS = 60_000;
+const INTERVAL_MS = 60_000;
 const SPEED = 240;
 /** How long ago the day begins, in lengths of it and a part that a drain may take: a busy machine is slower. */
 const LENGTHS = 3;

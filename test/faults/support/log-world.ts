@@ -1,13 +1,11 @@
 // The outside of a bridge that pulls logs: a service whose logs are written at random, and a back end that takes
 // them down. Both remember everything, so that in the end each line can be asked for.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { LogBook, type LogPlace } from '../../../src/simulator/log-source.ts';
 import { startReceiver, type Receiver } from '../../../src/simulator/receiver.ts';
 import { startSimulator, type Simulator } from '../../../src/simulator/simulator.ts';
 import {
-  DAY,
   type Delivered,
   MINUTE,
   recordsOf,
@@ -147,5 +145,3 @@ export function countLines(lines: Iterable<string>): Map<string, number> {
   for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
   return counts;
 }
-
-export { DAY, sleep };

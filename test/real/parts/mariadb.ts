@@ -37,7 +37,7 @@ export interface MariadbRunning extends Running {
   resume(): Promise<void>;
 }
 
-export const replicaUser = { name: 'replica', password: 'replica-password' };
+const replicaUser = { name: 'replica', password: 'replica-password' };
 export const exporterUser = { name: 'exporter', password: 'exporter-password' };
 
 const loadFile = join(import.meta.dirname, 'mariadb-load.sql');

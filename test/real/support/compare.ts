@@ -41,7 +41,7 @@ export interface Differences {
 }
 
 /** Numbers are equal when they are the same double; NaN equals NaN. */
-export function differences(
+function differences(
   page: ReadonlyMap<string, PageSeries>,
   arrived: ReadonlyMap<string, number>,
   isEqual: (sent: number, stored: number) => boolean = Object.is,

@@ -9,7 +9,7 @@ import { cached, checkoutFolder, realFolder } from './folder.ts';
 import type { Prepared } from './part.ts';
 import { findProgram, run } from './process.ts';
 
-export const goModuleFolder: string = join(checkoutFolder, 'test/real/go');
+const goModuleFolder: string = join(checkoutFolder, 'test/real/go');
 
 /** Two cores and an empty cache need about three minutes; a slow mirror may add as much again. */
 const BUILD_MAX_MS = 25 * 60 * 1000;

@@ -54,7 +54,7 @@ export const VIEWS: readonly View[] = [
   { id: 'dbtruth000007', name: 'missing', isStamped: true, uptime: () => null },
 ];
 
-export const SERVER_NAME = 'node';
+const SERVER_NAME = 'node';
 /** The series of the ledger, by the name and labels that a page gives them. */
 export const SERIES: Readonly<Record<Kind, { readonly name: string; readonly label: string }>> = {
   statements: { name: 'mysql_global_status_commands_total', label: 'command="do",' },
