@@ -38,10 +38,18 @@ test('every verb that a document shows is one of the program', () => {
   const verbs = [...main.matchAll(/^ {2}(\w+): \(\) => import/gm)].map(([, verb]) => verb);
   expect(verbs.length).toBeGreaterThan(5);
   const unknown = documents.flatMap(file =>
-    [...read(file).matchAll(/(?:npx |`|^ *)prom2otlp ([a-z]+)\b(?= |`|$)/gm)]
-      .map(([, verb]) => verb ?? '')
+    commandsIn(read(file))
       .filter(verb => !verbs.includes(verb))
       .map(verb => `${file}: ${verb}`),
   );
   expect(unknown).toEqual([]);
 });
+
+/** The verbs of the commands in a document: after `npx`, in code style, and at the beginning of a line of a block of code. */
+function commandsIn(text: string): string[] {
+  const blocks = [...text.matchAll(/^ *```.*\n([^]*?)^ *```/gm)].map(([, code = '']) => code);
+  return [
+    ...text.matchAll(/(?:npx |`)prom2otlp ([a-z]+)\b(?= |`|$)/gm),
+    ...blocks.join('').matchAll(/^ *prom2otlp ([a-z]+)\b(?= |$)/gm),
+  ].map(([, verb = '']) => verb);
+}

@@ -16,26 +16,26 @@ const commonResource = ({ resource }: ComparablePoint): string[] =>
 export const envelopeDifferences: readonly KnownDifference[] = [
   {
     rule: 'I1',
-    receiver: '`server.port` is a string; no `server.address` for loopback',
-    bridge: 'the port is a number, the address always stands there',
-    why: 'the semantic conventions define the port as a number; an address left out helps nobody',
+    receiver: 'sends `server.port` as a string, and no `server.address` for loopback',
+    bridge: 'sends the port as a number, and always the address',
+    why: 'the semantic conventions define the port as a number; a missing address helps nobody',
     explains: ({ field, ours, theirs }) =>
       field === 'resource' && commonResource(ours).join(' ') === commonResource(theirs).join(' '),
   },
   {
     rule: 'I1',
-    receiver: 'the label `namespace` stays',
-    bridge: "it leaves the points and is the Resource's id",
-    why: 'by it the service tells its databases apart',
+    receiver: 'keeps the label `namespace`',
+    bridge: 'moves it from the points to the Resource, as its id',
+    why: "it identifies the service's databases",
     explains: (difference, { page }) =>
       difference.field === 'point' &&
       page.hasLine(new RegExp(`^${pointOf(difference).metric}\\{namespace=`)),
   },
   {
     rule: 'I1',
-    receiver: 'a scraped `job` or `instance` becomes `exported_job`, `exported_instance`',
-    bridge: 'both leave the points; of series that differ in nothing else the first is sent',
-    why: 'they say who, as the Resource does ([decision 14](decisions/0014-twins.md))',
+    receiver: 'renames a scraped `job` or `instance` to `exported_job` or `exported_instance`',
+    bridge: 'removes both; sends the first of the series that differ in nothing else',
+    why: 'they identify the source, as the Resource does ([decision 14](decisions/0014-twins.md))',
     explains: (difference, { page }) => {
       const { field } = difference;
       const { metric, attributes } = pointOf(difference);
@@ -47,16 +47,16 @@ export const envelopeDifferences: readonly KnownDifference[] = [
   {
     rule: 'I2',
     receiver:
-      "the scope is the receiver's name and version, or without a name where labels tell other parts of it",
-    bridge: '`prom2otlp`, no version of its own',
-    why: 'a version in the scope renames every series with each release where scopes become labels',
+      "makes a scope with the receiver's name and version, or one without a name if labels set other parts of it",
+    bridge: 'makes a scope `prom2otlp` without its version',
+    why: 'if a back end turns scopes into labels, a version there renames every series with each release',
     explains: ({ field, ours, theirs }) => field === 'scope' && ours.pageScope === theirs.pageScope,
   },
   {
     rule: 'I3',
-    receiver: '`target_info` holds for the page on which it stands',
-    bridge: 'until another one comes',
-    why: 'where the Resource is part of the identity, losing attributes for a page begins every series anew',
+    receiver: 'applies `target_info` to the page that has it',
+    bridge: 'applies it until another one arrives',
+    why: 'if the Resource is part of the identity, losing its attributes for a page starts every series anew',
     explains: ({ field, ours, theirs }, { page }) => {
       if (field !== 'resource' || page.hasSample('target_info')) return false;
       const [mine, other] = [commonResource(ours), commonResource(theirs)];
@@ -66,9 +66,9 @@ export const envelopeDifferences: readonly KnownDifference[] = [
   {
     rule: 'I4',
     receiver:
-      'a scraped `up` or `scrape_…` stands beside its own series of that name, or takes its place',
-    bridge: 'it becomes `exported_up` and so on',
-    why: 'two meanings under one name make every alert on it wrong',
+      'sends a scraped `up` or `scrape_…` beside its own series of that name, or instead of it',
+    bridge: 'renames it to `exported_up` and so on',
+    why: 'two meanings under one name break every alert on it',
     explains: (difference, { page }) => {
       const name = pointOf(difference).metric.replace(/^exported_/, '');
       return OWN_SERIES.test(name) && page.hasSample(name);
@@ -76,16 +76,16 @@ export const envelopeDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'I4',
-    receiver: '`up` and `scrape_…` are of a target, and described so',
-    bridge: 'they are of a service',
-    why: 'each service on a page has a state of its own',
+    receiver: 'sends and describes `up` and `scrape_…` per target',
+    bridge: 'sends and describes them per service',
+    why: 'each service on a page has its own state',
     explains: ({ field, ours }) => field === 'description' && isOwn(ours),
   },
   {
     rule: 'I4',
-    receiver: '`scrape_duration_seconds` is how long its own request took',
-    bridge: "likewise, the bridge's request",
-    why: 'the one value that two scrapes of a page cannot share',
+    receiver: 'measures its own request for `scrape_duration_seconds`',
+    bridge: 'measures its own request, too',
+    why: 'only this value always differs between two scrapes of a page',
     explains: ({ field, ours }, { page }) =>
       field === 'value' &&
       ours.metric === 'scrape_duration_seconds' &&
@@ -93,18 +93,18 @@ export const envelopeDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'I4',
-    receiver: 'no `scrape_body_size_bytes`, unless told to',
-    bridge: 'always sent',
-    why: 'it is what `limits.body` is set by',
+    receiver: 'sends no `scrape_body_size_bytes` unless configured',
+    bridge: 'always sends it',
+    why: 'you need it to set `limits.body`',
     explains: difference =>
       isOnly(difference, 'ours') && difference.ours?.metric === 'scrape_body_size_bytes',
   },
   {
     rule: 'I4',
     receiver:
-      '`scrape_series_added` counts a series again after any absence, and in every order of its labels; none whose time is not believed',
-    bridge: 'series that were never on a page before, or not for an hour',
-    why: "the receiver's number is that of Prometheus's cache, and called approximate",
+      'counts a series in `scrape_series_added` again after any absence and in every order of its labels; does not count series whose time it rejects',
+    bridge: 'counts series that were not on a page before, or not for an hour',
+    why: "the receiver reports the number of Prometheus's cache, which Prometheus calls approximate",
     explains: ({ field, ours, theirs }, { reads }) =>
       field === 'value' &&
       ours.metric === 'scrape_series_added' &&

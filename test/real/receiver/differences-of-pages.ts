@@ -17,9 +17,10 @@ const isMetadata = ({ field }: Difference): boolean => METADATA_FIELDS.includes(
 export const pageDifferences: readonly KnownDifference[] = [
   {
     rule: 'A6',
-    receiver: 'one line that the format forbids: the whole scrape fails, `up` is 0, all series end',
-    bridge: 'that line is dropped and named, the rest of the page is used',
-    why: "one service's broken exporter must not cost the others on the page their data",
+    receiver:
+      'fails the whole scrape at one line that the format forbids: `up` is 0, all series end',
+    bridge: 'drops and names that line, and uses the rest of the page',
+    why: "one service's broken exporter must not cost the other services on the page their data",
     explains: (difference, step) => {
       if (isRefused(step)) return !step.isAllowed;
       // What the bridge alone has read of such a page ends on a later one, for the bridge alone.
@@ -31,33 +32,33 @@ export const pageDifferences: readonly KnownDifference[] = [
   {
     rule: 'A2',
     receiver:
-      'a number beyond the largest double, or a timestamp before 1970: the whole scrape fails',
-    bridge: 'the number is infinity; the sample with the timestamp is dropped',
+      'fails the whole scrape at a number beyond the largest double, or at a timestamp before 1970',
+    bridge: 'reads the number as infinity; drops the sample with the timestamp',
     why: 'the formats allow both; infinity is the nearest double',
     explains: (_, step) =>
       isRefused(step) && step.isAllowed && step.page.hasLine(/ (?:1e400|-\d+)$/),
   },
   {
     rule: 'G3',
-    receiver: 'an answer without any sample is a good one: `up` is 1',
-    bridge: '`up` is 0, with the reason `empty` or `absent`',
-    why: 'a configured service of which nothing is said is not known to be up',
+    receiver: 'takes an answer without any sample as good: `up` is 1',
+    bridge: 'sends `up` 0, with the reason `empty` or `absent`',
+    why: 'nothing shows that a configured service without samples is up',
     explains: ({ field, ours }, { page }) =>
       field === 'value' && ours.metric === 'up' && page.samples.length === 0,
   },
   {
     rule: 'A6',
     receiver:
-      'TYPE and HELP hold from their line on, and on the next ten pages that do not say them',
-    bridge: 'they hold for the page on which they stand, wherever they stand on it',
-    why: 'a page means the same whatever came before it',
+      'applies TYPE and HELP to the lines after them, and to the next ten pages without them',
+    bridge: 'applies them to the whole page that has them, and to no other',
+    why: 'a page means the same after any other page',
     explains: (difference, step) => isMetadata(difference) && isMisplaced(difference, step),
   },
   {
     rule: 'A6',
-    receiver: 'of several TYPE or HELP lines of a family the last one holds',
-    bridge: 'the first one',
-    why: 'samples between them have one type',
+    receiver: 'takes the last of several TYPE or HELP lines of a family',
+    bridge: 'takes the first',
+    why: 'all samples of a family have one type',
     explains: (difference, { page }) => {
       const { metric } = pointOf(difference);
       const counts = [
@@ -69,17 +70,17 @@ export const pageDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'A6',
-    receiver: 'blanks at the beginning of a line are part of the name',
-    bridge: 'they are skipped',
-    why: 'no name has blanks',
+    receiver: 'makes blanks at the beginning of a line part of the name',
+    bridge: 'skips them',
+    why: 'names have no blanks',
     explains: (difference, { page }) =>
       page.hasLine(new RegExp(`^\\s+${pointOf(difference).metric.trim()}[{ ]`)),
   },
   {
     rule: 'A4',
     receiver:
-      'a sample whose name extends the name of a family (`x_count` of a gauge `x`) is merged into it: one of the two is lost',
-    bridge: 'it is a family of its own, of unknown type',
+      'merges a sample into a family whose name it extends (`x_count` into a gauge `x`): one of the two is lost',
+    bridge: 'makes a separate family of unknown type',
     why: 'a gauge has no parts',
     explains: (difference, { page, format }) => {
       const { metric } = pointOf(difference);
@@ -92,9 +93,9 @@ export const pageDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'B',
-    receiver: 'an OpenMetrics info metric loses `_info`',
-    bridge: 'it keeps its name',
-    why: 'the specification wants names unaltered; queries have the name of the page',
+    receiver: 'removes `_info` from an OpenMetrics info metric',
+    bridge: 'keeps the name',
+    why: 'the specification requires unaltered names; queries use the name on the page',
     explains: (difference, { page }) => {
       const { metric, metadata } = pointOf(difference);
       const family = metric.replace(/_info$/, '');
@@ -104,17 +105,18 @@ export const pageDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'B',
-    receiver: 'the unit `x_per_y` becomes `x/y`, `ratio` becomes `1`; `kilobytes` is `KBy`',
-    bridge: 'other words stay as they are, `1` is never sent, `kilobytes` is `kBy`',
-    why: 'UCUM writes `kBy`; back ends append `_ratio` to what has the unit `1`',
+    receiver: 'turns the unit `x_per_y` into `x/y`, `ratio` into `1`, and `kilobytes` into `KBy`',
+    bridge: 'keeps other words, never sends `1`, and turns `kilobytes` into `kBy`',
+    why: 'UCUM writes `kBy`; back ends append `_ratio` to metrics with the unit `1`',
     explains: ({ field, ours }) =>
       field === 'unit' && ['kBy', 'ratio', 'bytes_per_second'].includes(ours.unit),
   },
   {
     rule: 'C',
-    receiver: "a gauge histogram's samples are gauges, its buckets under the name of the family",
-    bridge: 'dropped and counted as `gauge_histogram`',
-    why: 'so the specification has it',
+    receiver:
+      'turns the samples of a gauge histogram into gauges, the buckets under the name of the family',
+    bridge: 'drops and counts them as `gauge_histogram`',
+    why: 'the specification says so',
     explains: (difference, { page, reads }) =>
       isOnly(difference, 'theirs') &&
       page.hasLine(/ gaugehistogram$/) &&
@@ -123,15 +125,15 @@ export const pageDifferences: readonly KnownDifference[] = [
   {
     rule: 'F2',
     receiver:
-      'of a series that stands twice on a page, with labels in another order or with one timestamp, the last value is sent',
-    bridge: 'the first',
-    why: 'so do stores that refuse a second value for one time',
+      'sends the last value of a series that occurs twice on a page, with labels in another order or with the same timestamp',
+    bridge: 'sends the first',
+    why: 'stores that refuse a second value for one time keep the first, too',
     explains: ({ field, ours }, { page }) => field === 'value' && page.samplesOf(ours).length > 1,
   },
   {
     rule: 'F1',
-    receiver: 'a second sample of a series on one page, with a newer timestamp, is dropped',
-    bridge: 'it is a further point',
+    receiver: 'drops the second sample of a series on one page, although its timestamp is newer',
+    bridge: 'makes a second point',
     why: 'it is a newer observation',
     explains: (difference, { page }) =>
       isOnly(difference, 'ours') && page.samplesOf(pointOf(difference)).length > 1,

@@ -30,9 +30,9 @@ export const pointDifferences: readonly KnownDifference[] = [
   {
     rule: 'D, E',
     receiver:
-      'a bound that is missing or no number, or a part with another time than the first, is left out; a bound may come twice; fractions in counts are cut off, NaN becomes some number',
-    bridge: 'the point is dropped whole, as `histogram_invalid` or `summary_invalid`',
-    why: 'half a distribution is none, and OTLP forbids most of these',
+      'leaves out a bound that is missing or not a number, and a part with another time than the first; accepts a duplicate bound; cuts fractions off counts; turns NaN into an arbitrary number',
+    bridge: 'drops the whole point, as `histogram_invalid` or `summary_invalid`',
+    why: 'half a distribution is useless, and OTLP forbids most of these',
     explains: (difference, { reads }) =>
       isOnly(difference, 'theirs') &&
       isCompound(pointOf(difference)) &&
@@ -40,9 +40,9 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'E',
-    receiver: 'a quantile outside 0 to 1 is sent',
-    bridge: 'it alone is dropped, as `summary_invalid`',
-    why: 'OTLP has none ([decision 65](decisions/0065-what-a-page-says-alone.md))',
+    receiver: 'sends a quantile outside 0 to 1',
+    bridge: 'drops that quantile alone, as `summary_invalid`',
+    why: 'OTLP does not allow it ([decision 65](decisions/0065-what-a-page-says-alone.md))',
     explains: ({ field, ours, theirs }) =>
       field === 'distribution' &&
       theirs.type === 'summary' &&
@@ -50,18 +50,18 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'A4',
-    receiver: 'a summary whose own name ends in `_sum` or `_count` loses its quantiles',
-    bridge: 'the TYPE line decides what its samples are',
-    why: 'the name of a family may end in anything',
+    receiver: 'loses the quantiles of a summary whose own name ends in `_sum` or `_count`',
+    bridge: 'follows the TYPE line',
+    why: 'the name of a family may have any ending',
     explains: ({ field, ours }) =>
       field === 'distribution' && ours.type === 'summary' && /_(?:sum|count)$/.test(ours.metric),
   },
   {
     rule: 'D',
     receiver:
-      'a histogram whose bounds have changed loses its next point, which the end of its old buckets spoils',
-    bridge: 'it is sent',
-    why: 'the point is good',
+      'loses the next point of a histogram after its bounds changed: the end of the old buckets spoils it',
+    bridge: 'sends the point',
+    why: 'the point is valid',
     explains: (difference, step) => {
       const point = pointOf(difference);
       const before = oursBefore(point, step)?.distribution;
@@ -71,9 +71,9 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'G1',
-    receiver: 'markers end series of which no point was sent, too',
-    bridge: 'what was sent is ended',
-    why: 'what was not there does not end',
+    receiver: 'sends markers also for series without a sent point',
+    bridge: 'sends markers only for series with a sent point',
+    why: 'a series that the back end never received cannot end',
     explains: (difference, step) => {
       const point = pointOf(difference);
       const isUnsent = oursBefore(point, step) === undefined;
@@ -82,9 +82,9 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'G1',
-    receiver: 'markers of histograms: bounds, zero counts, no sum',
-    bridge: 'also a sum of zero, if there was one',
-    why: 'back ends end the series that they find in a marker ([decision 16](decisions/0016-histograms-and-summaries.md))',
+    receiver: 'sends markers of histograms with bounds and zero counts, without a sum',
+    bridge: 'adds a sum of zero, if the histogram had a sum',
+    why: 'back ends end the series that a marker contains ([decision 16](decisions/0016-histograms-and-summaries.md))',
     explains: ({ field, ours, theirs }) =>
       field === 'distribution' &&
       ours.type === 'histogram' &&
@@ -94,39 +94,39 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'F2',
-    receiver: 'times that go back are sent',
-    bridge: 'dropped and counted as `time_backwards`',
-    why: 'a back end that takes no older samples answers 400 to the whole request',
+    receiver: 'sends times that go back',
+    bridge: 'drops the sample and counts it as `time_backwards`',
+    why: 'a back end that refuses older samples answers 400 to the whole request',
     explains: (difference, step) => nanosecondsLater(difference, step) < 0,
   },
   {
     rule: 'F2',
-    receiver: 'another value for a time that was sent is sent, too',
-    bridge: 'dropped and counted as `time_conflict`',
-    why: 'likewise',
+    receiver: 'sends another value for a time that it sent before',
+    bridge: 'drops the sample and counts it as `time_conflict`',
+    why: 'for the same reason',
     explains: (difference, step) =>
       nanosecondsLater(difference, step) === 0 && !isRepeat(difference, step),
   },
   {
     rule: 'F3',
-    receiver: 'a sample that has not changed is sent again with every scrape',
-    bridge: 'sent once',
-    why: 'it is no new observation ([decision 11](decisions/0011-repeats-never-go-out.md))',
+    receiver: 'sends an unchanged sample again with every scrape',
+    bridge: 'sends it once',
+    why: 'it is not a new observation ([decision 11](decisions/0011-repeats-never-go-out.md))',
     explains: (difference, step) =>
       nanosecondsLater(difference, step) === 0 && isRepeat(difference, step),
   },
   {
     rule: 'F2',
-    receiver: 'the time 0 is sent',
-    bridge: 'dropped and counted as `time_backwards`',
-    why: 'in OTLP it means that the time is not known',
+    receiver: 'sends the time 0',
+    bridge: 'drops the sample and counts it as `time_backwards`',
+    why: 'in OTLP it means an unknown time',
     explains: difference => isOnly(difference, 'theirs') && difference.theirs?.timeNs === '0',
   },
   {
     rule: 'G2',
-    receiver: 'series with timestamps are never marked as ended',
-    bridge: 'marked after `stale_after`, 1 ms behind the last point',
-    why: 'the service stamps every sample: its ended series would stay on the dashboards for minutes',
+    receiver: 'never marks series with timestamps as ended',
+    bridge: 'marks them after `stale_after`, 1 ms after the last point',
+    why: 'the service stamps every sample: without markers its ended series would stay on dashboards for minutes',
     explains: ({ ours, theirs }, step) => {
       if (!isMarker(ours) || isMarker(theirs) || ours === null) return false;
       const lastNs = BigInt(oursBefore(ours, step)?.timeNs ?? '0');
@@ -135,10 +135,9 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'G2',
-    receiver:
-      'with `track_timestamps_staleness` they are marked at once, with the time of the scrape',
-    bridge: 'there is no such setting',
-    why: 'such a marker would lock out samples that come late',
+    receiver: 'with `track_timestamps_staleness`, marks them at once, with the time of the scrape',
+    bridge: 'has no such setting',
+    why: 'after such a marker the back end refuses late samples',
     explains: (difference, { sequence, timeMs }) =>
       sequence.scrape['track_timestamps_staleness'] === true &&
       isOnly(difference, 'theirs') &&
@@ -147,9 +146,9 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'A1',
-    receiver: 'OpenMetrics timestamps are cut off after the milliseconds',
-    bridge: 'rounded to the nearest',
-    why: 'the nearest is nearer ([decision 4](decisions/0004-times-in-milliseconds.md))',
+    receiver: 'cuts OpenMetrics timestamps off after the milliseconds',
+    bridge: 'rounds them to the nearest millisecond',
+    why: 'rounding has the smaller error ([decision 4](decisions/0004-times-in-milliseconds.md))',
     explains: ({ field, ours, theirs }, { format }) =>
       field === 'timeNs' &&
       format === 'openmetrics' &&
@@ -157,26 +156,26 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'F4',
-    receiver: 'a creation time is calculated in floating point, some 100 ns off',
-    bridge: 'rounded to the millisecond',
-    why: 'decision 4, too; a start must be the same number each time',
+    receiver: 'computes a creation time in floating point, with an error of some 100 ns',
+    bridge: 'rounds it to the millisecond',
+    why: 'decision 4 as well; a start must be the same number each time',
     explains: ({ field, ours, theirs }) =>
       field === 'startNs' && Math.abs(Number(BigInt(ours.startNs) - BigInt(theirs.startNs))) <= 250,
   },
   {
     rule: 'F4',
     receiver:
-      'a creation time later than its sample, before 1970 or not a number is sent as the start',
-    bridge: 'there is no start',
-    why: 'no back end takes a point that ends before it starts',
+      'sends a creation time as the start even if it is later than its sample, before 1970 or not a number',
+    bridge: 'sends no start',
+    why: 'no back end accepts a point that ends before it starts',
     explains: ({ field, ours, theirs }) =>
       field === 'startNs' && ours.startNs === '0' && BigInt(theirs.startNs) > BigInt(theirs.timeNs),
   },
   {
     rule: 'F4',
-    receiver: 'a creation time that goes back, or lies before the last point, is followed',
-    bridge: 'a start never goes back, nor before the last point',
-    why: 'two streams of one series would overlap',
+    receiver: 'follows a creation time that goes back, or lies before the last point',
+    bridge: 'never moves a start back, or before the last point',
+    why: 'otherwise two streams of one series overlap',
     explains: ({ field, ours, theirs }) =>
       field === 'startNs' &&
       BigInt(theirs.startNs) > 0n &&
@@ -184,16 +183,16 @@ export const pointDifferences: readonly KnownDifference[] = [
   },
   {
     rule: 'H',
-    receiver: 'the ids of an exemplar are known as `trace_id` and `span_id` in any case',
-    bridge: 'in small letters alone',
-    why: 'so the specification has them',
+    receiver: 'accepts `trace_id` and `span_id` of an exemplar in upper and lower case',
+    bridge: 'accepts them only in lower case',
+    why: 'the specification says so',
     explains: ({ field, ours }) => field === 'exemplars' && /\bTrace_ID=/.test(ours.exemplars),
   },
   {
     rule: 'H',
-    receiver: "an exemplar's label with an empty value stays, unless it is an id",
-    bridge: 'it is an absent label, as on samples',
-    why: 'the formats say that the two are the same',
+    receiver: "keeps an exemplar's label with an empty value, unless it is an id",
+    bridge: 'treats it as absent, as on samples',
+    why: 'the formats define the two as equal',
     explains: ({ field, ours, theirs }) =>
       field === 'exemplars' && theirs.exemplars.replaceAll(/\w+=(?=[,}])/g, '') === ours.exemplars,
   },
