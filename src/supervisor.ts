@@ -113,7 +113,7 @@ export class Supervisor {
     const { counters, config: running } = this.#daemon;
     const reloads = counters.counter(
       'prom2otlp_config_reloads_total',
-      'Attempts to load a changed configuration by outcome: taken, or refused (the former one stays).',
+      'Attempts to load a changed configuration by outcome: taken, or refused (the previous one stays in use).',
       ['outcome'],
     );
     let mistakes: readonly string[] = [];

@@ -151,12 +151,12 @@ export class BackupMeter {
     this.#throttle = new Throttle({ clock });
     this.#reads = counters.counter(
       'prom2otlp_backup_reads_total',
-      'Times that the backup schedules of a service were read, by how that ended: ok, or the kind of error.',
+      'Attempts to read the backup schedules of a service by result: ok, or the kind of error.',
       ['result'],
     );
     this.#events = counters.counter(
       'prom2otlp_backup_events_total',
-      'Changes of backup schedules that were put into the queue, by kind.',
+      'Changes of backup schedules that were queued, by kind.',
       ['service', 'kind'],
     );
   }

@@ -22,30 +22,27 @@ export interface LogCounters {
 /** Registers them; twice gives the first. */
 export function createLogCounters(counters: Counters): LogCounters {
   return {
-    lag: counters.gauge('prom2otlp_logs_lag_seconds', 'How far behind the service the logs are.', [
-      'service',
+    lag: counters.gauge(
+      'prom2otlp_logs_lag_seconds',
+      'Time by which the logs are behind the service.',
+      ['service', 'type'],
+    ),
+    window: counters.gauge('prom2otlp_logs_window_seconds', 'Length of the requested window.', [
       'type',
     ]),
-    window: counters.gauge(
-      'prom2otlp_logs_window_seconds',
-      'Length of the window that is asked for.',
-      ['type'],
-    ),
-    records: counters.counter(
-      'prom2otlp_logs_records_total',
-      'Log records by what became of them.',
-      ['service', 'type', 'outcome'],
-    ),
+    records: counters.counter('prom2otlp_logs_records_total', 'Log records by outcome.', [
+      'service',
+      'type',
+      'outcome',
+    ]),
     marked: counters.counter(
       'prom2otlp_logs_marked_records_total',
-      'Log records that are unusual in some way.',
+      'Log records that carry a mark, by mark.',
       ['service', 'type', 'mark'],
     ),
-    archives: counters.counter(
-      'prom2otlp_logs_archives_total',
-      'Listed archives by what was done.',
-      ['outcome'],
-    ),
+    archives: counters.counter('prom2otlp_logs_archives_total', 'Listed archives by outcome.', [
+      'outcome',
+    ]),
     setAside: counters.counter(
       'prom2otlp_logs_set_aside_archives_total',
       'Archives that were given up.',
@@ -53,17 +50,15 @@ export function createLogCounters(counters: Counters): LogCounters {
     ),
     gaps: counters.counter(
       'prom2otlp_logs_gaps_total',
-      'Stretches of logs that were passed over.',
+      'Gaps in the logs: time ranges that were skipped.',
       ['service', 'type', 'reason'],
     ),
-    errors: counters.counter(
-      'prom2otlp_logs_errors_total',
-      'Failures while pulling, by their reason.',
-      ['reason'],
-    ),
+    errors: counters.counter('prom2otlp_logs_errors_total', 'Failures while pulling, by reason.', [
+      'reason',
+    ]),
     refused: counters.counter(
       'prom2otlp_logs_refused_items_total',
-      'Listed items that are none of ours.',
+      'Listed items that were ignored, by reason.',
       ['reason'],
     ),
     bytes: counters.counter(
@@ -73,13 +68,13 @@ export function createLogCounters(counters: Counters): LogCounters {
     ),
     again: counters.counter(
       'prom2otlp_logs_rewritten_entries_total',
-      'Files that were read again as others.',
+      'Files read again because their content had changed.',
       [],
     ),
-    pulls: counters.counter('prom2otlp_logs_pulls_total', 'Pulls by how they ended.', ['outcome']),
+    pulls: counters.counter('prom2otlp_logs_pulls_total', 'Pulls by outcome.', ['outcome']),
     pullSeconds: counters.gauge(
       'prom2otlp_logs_pull_duration_seconds',
-      'How long the last pull took.',
+      'Duration of the last pull.',
       [],
     ),
     waiting: counters.gauge(

@@ -20,40 +20,40 @@ export class TranslateMeter {
     this.#pages = counters.counter('prom2otlp_decode_pages_total', 'Pages read.');
     this.#badLines = counters.counter(
       'prom2otlp_decode_bad_lines_total',
-      'Sample lines that could not be read and were dropped.',
+      'Sample lines that were dropped because they could not be parsed.',
     );
     this.#samples = counters.counter(
       'prom2otlp_derive_samples_total',
-      'Samples by service and by what became of them.',
+      'Samples by service and fate.',
       ['service', 'fate'],
     );
     this.#points = counters.counter(
       'prom2otlp_encode_points_total',
-      'Data points made, stale markers and the series of the bridge itself included.',
+      'Data points made, including stale markers and the series that prom2otlp adds.',
       ['service'],
     );
     this.#stale = counters.counter(
       'prom2otlp_derive_stale_markers_total',
-      'Points without a value, sent because a series has ended.',
+      'Points without a value that mark the end of a series.',
       ['service'],
     );
     this.#drift = counters.counter(
       'prom2otlp_derive_drift_total',
-      'Names and types by which a page came to differ from the catalog, by kind.',
+      'Names and types on a page that differ from the catalog, by kind.',
       ['kind'],
     );
     this.#nameLabels = counters.counter(
       'prom2otlp_derive_name_labels_total',
-      'Labels `__name__` that were dropped: a series has one name.',
+      '`__name__` labels that were dropped because a series has one name.',
     );
     this.#skew = counters.gauge(
       'prom2otlp_service_clock_skew_seconds',
-      'By how much the clock of this machine is ahead of the one that the service answers by (`Date`); negative: behind.',
+      'Seconds by which the clock of this machine is ahead of the `Date` of the service; negative if it is behind.',
       ['service'],
     );
     const up = counters.gauge(
       'prom2otlp_service_up',
-      '1 when the last scrape of the service was good, else 0 with the reason.',
+      '1 if the last scrape of the service succeeded, else 0 with the reason.',
       ['service', 'reason'],
     );
     // One line per service: the one of an old reason goes when the reason changes.

@@ -121,7 +121,7 @@ class Door implements ServiceHttp {
     };
     this.#requests = counters.counter(
       'prom2otlp_service_requests_total',
-      'Requests to the service by how they ended: ok, or the reason of the failure.',
+      'Requests to the service by result: ok, or the reason of the failure.',
       ['priority', 'result'],
     );
   }

@@ -25,12 +25,12 @@ const SIGNALS: readonly Signal[] = ['metrics', 'logs'];
 export function registerLiveCounters(options: LiveCountersOptions): { close(): void } {
   const { counters, clock, version, startedAtMs } = options;
   counters
-    .gauge('prom2otlp_build_info', '1; the version is in the label.', ['version'])
+    .gauge('prom2otlp_build_info', 'Always 1; the label has the version.', ['version'])
     .set(1, version);
   counters
     .gauge(
       'prom2otlp_process_start_time_seconds',
-      'When the bridge was started, in seconds since the epoch.',
+      'Start time of prom2otlp, in seconds since the epoch.',
     )
     .set(startedAtMs / 1000);
   followProcess(counters);
@@ -40,7 +40,7 @@ export function registerLiveCounters(options: LiveCountersOptions): { close(): v
 
 function followProcess(counters: Counters): void {
   counters
-    .gauge('prom2otlp_process_resident_memory_bytes', 'Memory of the process.')
+    .gauge('prom2otlp_process_resident_memory_bytes', 'Resident memory of the process.')
     .follow(() => memoryUsage.rss());
   counters
     .counter(
@@ -57,7 +57,7 @@ function followQueue({ counters, clock, queue, senders }: LiveCountersOptions): 
   counters
     .gauge(
       'prom2otlp_queue_oldest_age_seconds',
-      'Age of the oldest request that waits; 0 when none does.',
+      'Age of the oldest queued request; 0 if the queue is empty.',
       ['signal'],
     )
     .follow(() => {
@@ -70,13 +70,13 @@ function followQueue({ counters, clock, queue, senders }: LiveCountersOptions): 
   counters
     .gauge(
       'prom2otlp_queue_trouble_state',
-      '1 while what comes in cannot simply be stored, since the disk is full or fails; else 0.',
+      '1 while new data cannot be stored normally because the disk is full or fails; else 0.',
     )
     .follow(() => (queue.trouble() === null ? 0 : 1));
   counters
     .gauge(
       'prom2otlp_send_last_accepted_timestamp_seconds',
-      'When the back end last accepted something, in seconds since the epoch; absent before the first time.',
+      'Time of the last request that the back end accepted, in seconds since the epoch; absent before the first one.',
       ['signal'],
     )
     .follow(() =>
@@ -102,7 +102,7 @@ function watchEventLoop(counters: Counters, clock: Clock): { close(): void } {
   counters
     .gauge(
       'prom2otlp_process_event_loop_delay_max_seconds',
-      'Time that the event loop was not free at the longest, within the last one to two minutes.',
+      'Longest time that the event loop was blocked within the last one to two minutes.',
     )
     .follow(() => {
       const nowMs = clock.monotonicMs();
@@ -118,7 +118,7 @@ function watchEventLoop(counters: Counters, clock: Clock): { close(): void } {
   counters
     .counter(
       'prom2otlp_process_event_loop_active_seconds_total',
-      'Time that the event loop was not waiting for anything.',
+      'Time in which the event loop was busy.',
     )
     .follow(() => performance.eventLoopUtilization().active / 1000);
   return watch;

@@ -57,7 +57,7 @@ export function startOwnTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
   const { counters, intervalMs, temporality, resource, onFailure } = options;
   const failures = counters.counter(
     'prom2otlp_telemetry_failures_total',
-    "Requests of the bridge's own telemetry that could not be handed over.",
+    "Requests of prom2otlp's own telemetry that could not be queued.",
   );
   const fail = (error: unknown): void => {
     failures.add(1);

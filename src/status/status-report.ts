@@ -125,7 +125,7 @@ export interface ReloadReport {
 
 export interface QueueReport {
   readonly signal: Signal;
-  /** Requests that wait. */
+  /** Queued requests. */
   readonly rows: number;
   /** Compressed, against the limit. */
   readonly bytes: number;

@@ -190,7 +190,7 @@ function createMeter(counters: Counters): Meter {
     ),
     dropped: counters.counter(
       'prom2otlp_status_dropped_connections_total',
-      'Connections to the status server that were closed: for a newer one (limit), or by a failure (accept).',
+      'Connections to the status server that were closed to make room for a newer one (limit), or by a failure (accept).',
       ['cause'],
     ),
   };

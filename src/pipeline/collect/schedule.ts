@@ -63,7 +63,7 @@ export class Schedule {
     });
     this.#skipped = counters.counter(
       'prom2otlp_collect_skipped_total',
-      'Due scrapes that were left out: the one before was still running (overlap), or the program was not (late).',
+      'Due scrapes that were skipped: the previous one was still running (overlap), or the program was not running (late).',
       ['cause'],
     );
   }

@@ -180,18 +180,18 @@ function createMeter(counters: Counters): Meter {
   return {
     scrapes: counters.counter(
       'prom2otlp_collect_scrapes_total',
-      'Due scrapes by how they ended: ok, or the reason of the failure.',
+      'Due scrapes by result: ok, or the reason of the failure.',
       ['result'],
     ),
     held: counters.counter(
       'prom2otlp_collect_held_total',
-      'Due scrapes for which the service was not asked, by the failure that they were held off for.',
+      'Due scrapes that sent no request because of an earlier failure, by that failure.',
       ['reason'],
     ),
     bodyBytes: counters.counter('prom2otlp_collect_body_bytes_total', 'Bytes of pages, unpacked.'),
     wireBytes: counters.counter(
       'prom2otlp_collect_wire_bytes_total',
-      'Bytes of pages as they came over the wire.',
+      'Bytes of pages as received over the wire.',
     ),
   };
 }

@@ -53,21 +53,17 @@ export class QueueMeter {
   constructor({ counters, logger, clock }: Pick<QueueOptions, 'counters' | 'logger' | 'clock'>) {
     this.#logger = logger;
     this.#throttle = new Throttle({ clock });
-    this.#rows = counters.gauge('prom2otlp_queue_rows', 'Requests that wait.', ['signal']);
-    this.#bytes = counters.gauge('prom2otlp_queue_bytes', 'Bytes that wait, compressed.', [
-      'signal',
-    ]);
-    this.#points = counters.gauge('prom2otlp_queue_points', 'Points or log records that wait.', [
+    this.#rows = counters.gauge('prom2otlp_queue_rows', 'Queued requests.', ['signal']);
+    this.#bytes = counters.gauge('prom2otlp_queue_bytes', 'Queued bytes, compressed.', ['signal']);
+    this.#points = counters.gauge('prom2otlp_queue_points', 'Queued points or log records.', [
       'signal',
     ]);
     this.#maxBytes = counters.gauge('prom2otlp_queue_max_bytes', 'The limit of queue_bytes.', [
       'signal',
     ]);
-    this.#commits = counters.counter(
-      'prom2otlp_queue_commits_total',
-      'Commits by how they ended.',
-      ['outcome'],
-    );
+    this.#commits = counters.counter('prom2otlp_queue_commits_total', 'Commits by outcome.', [
+      'outcome',
+    ]);
     this.#refused = counters.counter(
       'prom2otlp_queue_refused_points_total',
       'Points of commits that stored nothing.',
@@ -75,7 +71,7 @@ export class QueueMeter {
     );
     this.#evicted = counters.counter(
       'prom2otlp_queue_evicted_points_total',
-      'Points that were given up before the back end accepted them.',
+      'Points dropped before the back end accepted them.',
       ['signal', 'service', 'reason'],
     );
     this.#setAside = counters.counter(
@@ -85,7 +81,7 @@ export class QueueMeter {
     );
     this.#corruptFiles = counters.gauge(
       'prom2otlp_queue_corrupt_files',
-      'Damaged files that were put aside in the directory of the queue.',
+      'Damaged files kept aside in the directory of the queue.',
     );
     this.#writes = counters.counter(
       'prom2otlp_queue_writes_total',
@@ -93,11 +89,11 @@ export class QueueMeter {
     );
     this.#writeSeconds = counters.counter(
       'prom2otlp_queue_write_seconds_total',
-      'Time that transactions on the file of the queue took: most of it is the disk.',
+      'Time spent in transactions on the file of the queue, mostly waiting for the disk.',
     );
     this.#storageErrors = counters.counter(
       'prom2otlp_queue_storage_errors_total',
-      'Operations on the files of the queue that failed; `files`: looks at them that found some deleted or replaced.',
+      'Failed operations on the files of the queue; `files`: checks that found files deleted or replaced.',
       ['operation'],
     );
   }

@@ -93,7 +93,7 @@ export class AutoCompression {
     this.#status = options.remembered ?? UNTRIED;
     this.#trials = options.counters.counter(
       'prom2otlp_send_zstd_trials_total',
-      'Requests sent with zstd before the back end had proven that it takes it, by what came of them.',
+      'Requests sent with zstd before the back end had shown that it accepts zstd, by outcome.',
       ['signal', 'outcome'],
     );
   }

@@ -43,12 +43,12 @@ export class SendMeter {
     this.#throttle = new Throttle({ clock });
     this.#requests = counters.counter(
       'prom2otlp_send_requests_total',
-      'Requests to the back end by what came of them.',
+      'Requests to the back end by outcome.',
       ['signal', 'outcome'],
     );
     this.#seconds = counters.counter(
       'prom2otlp_send_seconds_total',
-      'Time that requests to the back end took.',
+      'Time spent in requests to the back end.',
       ['signal'],
     );
     this.#bytes = counters.counter(
@@ -58,17 +58,17 @@ export class SendMeter {
     );
     this.#points = counters.counter(
       'prom2otlp_send_points_total',
-      'Points or log records that left the queue, by their fate.',
+      'Points or log records that left the queue, by fate.',
       ['signal', 'fate'],
     );
     this.#resent = counters.counter(
       'prom2otlp_send_resent_points_total',
-      'Points or log records that were sent again because no answer had decided about them.',
+      'Points or log records sent again because no answer settled them.',
       ['signal'],
     );
     this.#asked = counters.counter(
       'prom2otlp_send_empty_requests_total',
-      'Empty requests that asked whether the back end is there, by what came of them.',
+      'Empty requests that checked whether the back end is reachable, by outcome.',
       ['signal', 'outcome'],
     );
   }
