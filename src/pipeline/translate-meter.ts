@@ -44,7 +44,7 @@ export class TranslateMeter {
     );
     this.#nameLabels = counters.counter(
       'prom2otlp_derive_name_labels_total',
-      '`__name__` labels that were dropped because a series has one name.',
+      'Labels `__name__` that were dropped because a series has one name.',
     );
     this.#skew = counters.gauge(
       'prom2otlp_service_clock_skew_seconds',
