@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { systemClock as clock } from '../src/lib/clock.ts';
 import type { Counter } from '../src/lib/counters.ts';
 import { serveStatus } from '../src/status/serve-status.ts';
-import { Supervisor } from '../src/supervisor.ts';
+import { Supervisor } from '../src/daemon/reload.ts';
 
 const INTRODUCTION = `# Telemetry of prom2otlp itself
 

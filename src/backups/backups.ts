@@ -9,8 +9,8 @@ import type { GaugeOwner } from '../pipeline/encode/gauges.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ServiceClient } from '../service/client.ts';
 import type { ServiceClients } from '../service/clients.ts';
-import { BackupMeter, BackupWatcher } from './backup-watcher.ts';
-import { ServiceBackups } from './service-backups.ts';
+import { BackupWatcher } from './backup-watcher.ts';
+import { BackupMeter, ServiceBackups } from './service-backups.ts';
 
 export interface BackupsOptions {
   readonly config: Config;

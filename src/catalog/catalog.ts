@@ -1,7 +1,7 @@
 // What the service's series mean: one entry per series of the specification, as data per family. The facts
 // are types, units, uptime series; the descriptions are ours. lookup.ts finds an entry by a series' full name.
 
-import type { Family } from '../model.ts';
+import type { Family } from '../model/metric.ts';
 
 export type CatalogType = 'counter' | 'updowncounter' | 'gauge' | 'info' | 'stateset';
 

@@ -2,7 +2,7 @@
 // or arrived under a damaged name. In: the names of one service's good page. Out: lists for a report; nothing
 // here changes how a sample is treated.
 
-import type { DeclaredType, Family } from '../model.ts';
+import type { DeclaredType, Family } from '../model/metric.ts';
 import { CATALOG_TABLES } from './all.ts';
 import type { CatalogEntry } from './catalog.ts';
 import type { CatalogLookup } from './lookup.ts';

@@ -2,7 +2,7 @@
 // the longest that matches wins, and what follows it is looked up behind the catalog's own prefix, so that
 // `engine: [engine_, mysql_]` gives `mysql_global_status_uptime` the entry of `engine_global_status_uptime`.
 
-import type { Family } from '../model.ts';
+import type { Family } from '../model/metric.ts';
 import { CATALOG } from './all.ts';
 import type { CatalogEntry } from './catalog.ts';
 

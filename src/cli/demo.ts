@@ -3,7 +3,7 @@
 
 import { parseConfig } from '../config/load.ts';
 import { parseDuration } from '../config/units.ts';
-import { Daemon } from '../daemon.ts';
+import { Daemon } from '../daemon/daemon.ts';
 import { createLogger } from '../lib/log.ts';
 import { decodeLogsRequest, decodeMetricsRequest } from '../pipeline/encode/otlp-json.ts';
 import { type Receiver, startReceiver } from '../simulator/receiver.ts';

@@ -2,7 +2,7 @@
 // configuration works.
 
 import { loadConfig } from '../config/load.ts';
-import { Daemon } from '../daemon.ts';
+import { Daemon } from '../daemon/daemon.ts';
 import { createLogger } from '../lib/log.ts';
 import type { PointState } from '../pipeline/queue/account.ts';
 import { countFromNow } from './account-since.ts';

@@ -4,7 +4,12 @@ import { readFileSync } from 'node:fs';
 import { parseConfig } from '../config/load.ts';
 import type { Config } from '../config/config.ts';
 import { causeText, OperatorError } from '../errors.ts';
-import { type ExpositionFormat, type Problem, PROBLEMS_MAX, type ScrapeTime } from '../model.ts';
+import {
+  type ExpositionFormat,
+  type Problem,
+  PROBLEMS_MAX,
+  type ScrapeTime,
+} from '../model/page.ts';
 import { type TextSink, usageError } from './verb.ts';
 
 /** The bytes of a file, or of standard input for `-`. */

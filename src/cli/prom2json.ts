@@ -2,7 +2,32 @@
 // has samples, the type in upper case, every number a string; buckets, quantiles, count and sum of one label
 // set folded into one metric. What that tool has no word for (info, stateset) keeps its own, in upper case.
 
-import type { ShownFamily, ShownSample, ShownValue } from './show.ts';
+import type { DeclaredType } from '../model/metric.ts';
+
+/** A number, or the word for one that JSON does not have. */
+export type ShownValue = number | 'NaN' | '+Inf' | '-Inf';
+
+export interface ShownExemplar {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: ShownValue;
+  readonly timestampMs?: number;
+}
+
+export interface ShownSample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: ShownValue;
+  readonly timestampMs?: number;
+  readonly exemplar?: ShownExemplar;
+}
+
+export interface ShownFamily {
+  readonly name: string;
+  readonly type: DeclaredType;
+  readonly help: string;
+  readonly unit: string;
+  readonly samples: readonly ShownSample[];
+}
 
 export interface Prom2JsonMetric {
   labels?: Record<string, string>;

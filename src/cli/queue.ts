@@ -11,7 +11,7 @@ import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/form
 import { silentLogger } from '../lib/log.ts';
 import { printableJson } from '../lib/printable.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
-import type { Signal } from '../model.ts';
+import type { Signal } from '../model/batch.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { decompress } from '../pipeline/queue/compression.ts';
 import { openQueue } from '../pipeline/queue/open-queue.ts';

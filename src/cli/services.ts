@@ -4,7 +4,7 @@ import { type CatalogLookup, createCatalogLookup } from '../catalog/lookup.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
 import { Counters } from '../lib/counters.ts';
 import { printableJson } from '../lib/printable.ts';
-import { SeriesTable } from '../model.ts';
+import { SeriesTable } from '../model/series-table.ts';
 import { Scraper } from '../pipeline/collect/scrape.ts';
 import { Decoding } from '../pipeline/decode/decode.ts';
 import { labelValue } from '../pipeline/decode/series-key.ts';

@@ -5,15 +5,9 @@ import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
 import { parseDuration } from '../config/units.ts';
 import { bug } from '../errors.ts';
-import {
-  type DeclaredType,
-  type ExpositionFormat,
-  FATE,
-  FATE_NAMES,
-  type Metric,
-  type Problem,
-  SeriesTable,
-} from '../model.ts';
+import type { Metric } from '../model/metric.ts';
+import type { ExpositionFormat, Problem } from '../model/page.ts';
+import { FATE, FATE_NAMES, SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import { Decoding } from '../pipeline/decode/decode.ts';
 import type { FamilyLines } from '../pipeline/decode/metadata.ts';
@@ -23,7 +17,7 @@ import { keyOfRow } from '../pipeline/derive/find-series.ts';
 import { deriveOptions } from '../pipeline/derive/options.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
-import type { Exemplar } from '../table-memory.ts';
+import type { Exemplar } from '../model/memory.ts';
 import {
   defaultConfig,
   guessFormat,
@@ -34,7 +28,13 @@ import {
   tellMore,
   tellProblems,
 } from './page-files.ts';
-import { toProm2Json } from './prom2json.ts';
+import {
+  type ShownExemplar,
+  type ShownFamily,
+  type ShownSample,
+  type ShownValue,
+  toProm2Json,
+} from './prom2json.ts';
 import { parseWithReference } from './reference-parser.ts';
 import { renderTable } from './table.ts';
 import { readArgs, usageError, type Verb, type VerbContext } from './verb.ts';
@@ -385,31 +385,6 @@ function namespacesOf(pages: readonly Buffer[], config: Config): readonly string
 // What `show decode` prints of a decoded page: its families in page order with every sample as it stood, and the
 // same in the shape that the prom2json tool made known. Reads the SeriesTable of one page and changes nothing;
 // numbers that JSON cannot hold are the words of the exposition formats: "NaN", "+Inf", "-Inf".
-
-/** A number, or the word for one that JSON does not have. */
-export type ShownValue = number | 'NaN' | '+Inf' | '-Inf';
-
-interface ShownExemplar {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: ShownValue;
-  readonly timestampMs?: number;
-}
-
-export interface ShownSample {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: ShownValue;
-  readonly timestampMs?: number;
-  readonly exemplar?: ShownExemplar;
-}
-
-export interface ShownFamily {
-  readonly name: string;
-  readonly type: DeclaredType;
-  readonly help: string;
-  readonly unit: string;
-  readonly samples: readonly ShownSample[];
-}
 
 /** What is asked of a finished Decoding. */
 interface DecodedFamilies {

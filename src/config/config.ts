@@ -1,7 +1,7 @@
 // The configuration as the program uses it: every key of the YAML resolved, with units in the names.
 // load.ts makes it; it is read-only from then on. Durations are milliseconds, sizes bytes.
 
-import type { DeclaredType, Family } from '../model.ts';
+import type { DeclaredType, Family } from '../model/metric.ts';
 
 export interface Config {
   readonly file: string;

@@ -3,7 +3,7 @@
 
 import { dirname, resolve } from 'node:path';
 import { OperatorError, type Mistake } from '../errors.ts';
-import type { Signal } from '../model.ts';
+import type { Signal } from '../model/batch.ts';
 import type { Config } from './config.ts';
 import {
   layerVariables,

@@ -5,7 +5,7 @@
 
 import { resolve } from 'node:path';
 import type { Mistake } from '../errors.ts';
-import type { Signal } from '../model.ts';
+import type { Signal } from '../model/batch.ts';
 import { isPlainMap, valueAt, type KeyPath } from './places.ts';
 import { ExpandedText, expandPath, type Expansion, type TextSources } from './secrets.ts';
 

@@ -4,7 +4,7 @@
 import { dirname, resolve } from 'node:path';
 import { bug } from '../errors.ts';
 import { dealShards } from '../lib/shard.ts';
-import type { Signal } from '../model.ts';
+import type { Signal } from '../model/batch.ts';
 import type { ApiConfig, Config, OtlpConfig, Secret, ServiceConfig } from './config.ts';
 import { GRPC_ENDPOINT } from './defaults.ts';
 import { valueAt } from './places.ts';

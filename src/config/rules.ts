@@ -4,7 +4,7 @@
 
 import type * as z from 'zod';
 import { isLoopbackHost } from '../lib/loopback.ts';
-import type { Signal } from '../model.ts';
+import type { Signal } from '../model/batch.ts';
 import { DEFAULTS } from './defaults.ts';
 import { valueAt, type KeyPath } from './places.ts';
 import type { Violation } from './problems.ts';

@@ -1,7 +1,7 @@
 // Gathers records into one request, at most 500 of them or about 1 MiB: what is committed at once together with
 // the cursor. In: records of one partition. Out: a Batch of one part.
 
-import type { Batch } from '../model.ts';
+import type { Batch } from '../model/batch.ts';
 import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
 import { type LogAttribute, type LogRecord, LogsRequest } from '../pipeline/encode/logs.ts';
 import type { WireWriter } from '../pipeline/encode/wire.ts';

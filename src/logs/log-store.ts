@@ -4,7 +4,7 @@
 
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import type { Batch } from '../model.ts';
+import type { Batch } from '../model/batch.ts';
 import type { Commit, Queue } from '../pipeline/queue/queue.ts';
 import type { LogMeter } from './log-meter.ts';
 

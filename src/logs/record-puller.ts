@@ -3,7 +3,7 @@
 // every record of it is committed, and only then the low watermark moves.
 
 import type { ServiceConfig } from '../config/config.ts';
-import type { Batch } from '../model.ts';
+import type { Batch } from '../model/batch.ts';
 import { isOfWindow } from './archive-listing.ts';
 import { firstStartGap, type Gap } from './gap.ts';
 import { type ListFailure, listPages } from './list.ts';

@@ -1,7 +1,7 @@
 // The counters of decode, derive and encode: what was read, what it became, what was dropped and why.
 
 import type { Counter, Counters } from '../lib/counters.ts';
-import type { PageReport } from '../model.ts';
+import type { PageReport } from '../model/page.ts';
 import type { DeriveReport } from './derive/derive.ts';
 
 export class TranslateMeter {

@@ -1,13 +1,15 @@
 // Makes the StatusReport of a running daemon: what its parts know of themselves, put together when somebody asks.
 
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
-import type { Daemon } from '../daemon.ts';
+import type { Daemon } from '../daemon/daemon.ts';
 import type { Clock } from '../lib/clock.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Logs } from '../logs/logs.ts';
-import { type Family, FATE, FATE_NAMES, type SeriesTable, type Signal } from '../model.ts';
+import type { Signal } from '../model/batch.ts';
+import type { Family } from '../model/metric.ts';
+import { FATE, FATE_NAMES, type SeriesTable } from '../model/series-table.ts';
 import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
-import type { Reload } from '../supervisor.ts';
+import type { Reload } from '../daemon/reload.ts';
 import { nextFullRunMs } from '../backups/known-backups.ts';
 import type { ServiceBackups } from '../backups/service-backups.ts';
 import type { Backups } from '../backups/backups.ts';

@@ -6,7 +6,7 @@ import { cpuUsage, memoryUsage } from 'node:process';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CounterSeries } from '../lib/counters.ts';
 import { LoopWatch } from '../lib/loop-watch.ts';
-import type { Signal } from '../model.ts';
+import type { Signal } from '../model/batch.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { OpenSender } from '../pipeline/send/open-senders.ts';
 

@@ -26,7 +26,7 @@ import { type Counter, COUNTER_SERIES_MAX, type Counters } from '../lib/counters
 import type { Logger } from '../lib/log.ts';
 import type { Throttle } from '../lib/throttle.ts';
 import { programVersion } from '../lib/version.ts';
-import type { Batch } from '../model.ts';
+import type { Batch } from '../model/batch.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 
 /** Takes over one request; the payload is the sink's own. Called by one interval at a time. */

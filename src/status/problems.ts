@@ -3,7 +3,7 @@
 // has counted since the queue was created is told as a warning for as long as that lasts.
 
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
-import type { Family } from '../model.ts';
+import type { Family } from '../model/metric.ts';
 import {
   CLOCK_SKEWED,
   DROP_ADVICE,

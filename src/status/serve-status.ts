@@ -1,8 +1,8 @@
 // Puts a daemon's state on its status server.
 
-import type { Daemon } from '../daemon.ts';
+import type { Daemon } from '../daemon/daemon.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Reload } from '../supervisor.ts';
+import type { Reload } from '../daemon/reload.ts';
 import { reportOf, waitingForOf } from './daemon-report.ts';
 import { startStatusServer, type StatusServer } from './status-server.ts';
 

@@ -4,7 +4,8 @@
 // secret: whoever fills it in takes user, password and query out of addresses and uses redacted messages only.
 
 import type { FamilyDrift } from '../catalog/drift.ts';
-import type { Family, Signal } from '../model.ts';
+import type { Signal } from '../model/batch.ts';
+import type { Family } from '../model/metric.ts';
 import type { Encoding } from '../pipeline/queue/queue.ts';
 import type { TimelineSlot } from './timeline.ts';
 

@@ -4,7 +4,8 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Throttle } from '../lib/throttle.ts';
-import { type Problem, SeriesTable } from '../model.ts';
+import type { Problem } from '../model/page.ts';
+import { SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/targets.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CATALOG } from '../../src/catalog/all.ts';
 import { DRIFT_ITEMS_MAX, driftOf, type FamilyDrift } from '../../src/catalog/drift.ts';
 import { createCatalogLookup } from '../../src/catalog/lookup.ts';
-import type { DeclaredType, Family } from '../../src/model.ts';
+import type { DeclaredType, Family } from '../../src/model/metric.ts';
 
 const lookup = createCatalogLookup({
   engine: ['engine_', 'mysql_'],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { CATALOG } from '../../src/catalog/all.ts';
 import { createCatalogLookup, type FamilyPrefixes } from '../../src/catalog/lookup.ts';
-import type { Family } from '../../src/model.ts';
+import type { Family } from '../../src/model/metric.ts';
 
 const OWN: FamilyPrefixes = {
   engine: ['engine_'],

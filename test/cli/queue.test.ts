@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import type { Batch } from '../../src/model.ts';
+import type { Batch } from '../../src/model/batch.ts';
 import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';

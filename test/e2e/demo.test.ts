@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { CATALOG } from '../../src/catalog/all.ts';
 import type { CatalogEntry } from '../../src/catalog/catalog.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import { Daemon } from '../../src/daemon.ts';
+import { Daemon } from '../../src/daemon/daemon.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';

@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { QueueConfig } from '../../src/config/config.ts';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/batch.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import { expectBalance, queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';

@@ -5,7 +5,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ExpositionFormat } from '../../src/model.ts';
+import type { ExpositionFormat } from '../../src/model/page.ts';
 import { at, type Seen, Target } from '../support/target.ts';
 
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);

@@ -10,7 +10,7 @@ import {
   uint8Array,
 } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FATE, ROLE, type SeriesTable } from '../../src/model.ts';
+import { FATE, ROLE, type SeriesTable } from '../../src/model/series-table.ts';
 import { keyOfRow } from '../../src/pipeline/derive/find-series.ts';
 import { attributesText, type OtlpPoint } from '../support/otlp-points.ts';
 import { type Seen, shownPoint, Target, type TargetOptions } from '../support/target.ts';

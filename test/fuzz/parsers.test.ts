@@ -11,7 +11,7 @@ import { OperatorError } from '../../src/errors.ts';
 import { SpoolFile } from '../../src/lib/spool-file.ts';
 import { ArchiveError } from '../../src/logs/archive-error.ts';
 import { archiveEntries } from '../../src/logs/archive.ts';
-import type { ExpositionFormat } from '../../src/model.ts';
+import type { ExpositionFormat } from '../../src/model/page.ts';
 import { strictProblems } from '../../src/pipeline/decode/strict/strict.ts';
 import { MESSAGE_LENGTH_MAX } from '../../src/pipeline/send/answer.ts';
 import { classifyAnswer } from '../../src/pipeline/send/classify.ts';

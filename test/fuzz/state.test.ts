@@ -3,7 +3,7 @@
 
 import { assert, boolean, constantFrom, property, record } from 'fast-check';
 import { expect, test } from 'vitest';
-import type { SeriesTable } from '../../src/model.ts';
+import type { SeriesTable } from '../../src/model/series-table.ts';
 import { readState, saveState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
 import { Target } from '../support/target.ts';
 import { tell, type ToldPage, worlds } from './page-world.ts';

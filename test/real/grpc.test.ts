@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../src/config/config.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/batch.ts';
 import { OtlpGrpc } from '../../src/pipeline/send/otlp-grpc.ts';
 import type { SendResult } from '../../src/pipeline/send/transport.ts';
 import { SECOND_CA, TEST_CLIENT } from '../support/certificates.ts';

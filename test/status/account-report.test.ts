@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FATE_NAMES } from '../../src/model.ts';
+import { FATE_NAMES } from '../../src/model/series-table.ts';
 import { Account, POINT_STATES } from '../../src/pipeline/queue/account.ts';
 import { accountReport } from '../../src/status/account-report.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { FamilyDrift } from '../../src/catalog/drift.ts';
-import { FATE_NAMES } from '../../src/model.ts';
+import { FATE_NAMES } from '../../src/model/series-table.ts';
 import { accountReport } from '../../src/status/account-report.ts';
 import { DROP_ADVICE, SERVICE_ADVICE } from '../../src/status/advice.ts';
 import { findProblems, PROBLEMS_SHOWN_MAX, withProblems } from '../../src/status/problems.ts';

@@ -1,8 +1,10 @@
 // Decodes one page as the daemon would, for tests of what comes out of the decoder.
 
 import type { PageLimits } from '../../src/config/config.ts';
-import { type ExpositionFormat, type Page, type PageReport, SeriesTable } from '../../src/model.ts';
-import { familiesOf, type ShownFamily, type ShownSample } from '../../src/cli/show.ts';
+import type { ExpositionFormat, Page, PageReport } from '../../src/model/page.ts';
+import { SeriesTable } from '../../src/model/series-table.ts';
+import type { ShownFamily, ShownSample } from '../../src/cli/prom2json.ts';
+import { familiesOf } from '../../src/cli/show.ts';
 import { Decoding } from '../../src/pipeline/decode/decode.ts';
 
 export const LIMITS: PageLimits = {

@@ -2,7 +2,7 @@
 // line, a page and whether the suite accepts it; where the suite says so, also what is to be read from it.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import type { ExpositionFormat } from '../../src/model.ts';
+import type { ExpositionFormat } from '../../src/model/page.ts';
 
 export interface ExpositionCase {
   readonly name: string;

@@ -1,7 +1,7 @@
 // Small OTLP requests for tests of what carries them, and a flat view of a request: one text per point with
 // everything that surrounds it, so that pieces can be compared with the whole. Encoded by the oracle.
 
-import type { Batch, Signal } from '../../src/model.ts';
+import type { Batch, Signal } from '../../src/model/batch.ts';
 import type { LogsRequestJson, MetricsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
 import {
   oracleDecodeLogs,

@@ -17,7 +17,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Counters } from '../../src/lib/counters.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/batch.ts';
 import type { QueueOptions, QueueRow, RowRest } from '../../src/pipeline/queue/queue.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import { batchOf, metricsBatch } from './otlp-requests.ts';

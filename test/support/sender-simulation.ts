@@ -8,7 +8,7 @@
 
 import type { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import type { Batch } from '../../src/model.ts';
+import type { Batch } from '../../src/model/batch.ts';
 import { WireReader } from '../../src/pipeline/encode/wire-reader.ts';
 import { WIRE } from '../../src/pipeline/encode/wire.ts';
 import type { Queue, SetAside } from '../../src/pipeline/queue/queue.ts';

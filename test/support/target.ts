@@ -7,7 +7,8 @@
 import { createCatalogLookup } from '../../src/catalog/lookup.ts';
 import { defaultConfig } from '../../src/cli/page-files.ts';
 import type { Config, MetricsConfig } from '../../src/config/config.ts';
-import { type ExpositionFormat, SeriesTable } from '../../src/model.ts';
+import type { ExpositionFormat } from '../../src/model/page.ts';
+import { SeriesTable } from '../../src/model/series-table.ts';
 import type { OtherShards } from '../../src/pipeline/collect/targets.ts';
 import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
 import { deriveOptions } from '../../src/pipeline/derive/options.ts';

@@ -1,8 +1,8 @@
 // The data path without its ends: pages in, OTLP out, by the stages' own functions in the order of pipeline.ts.
 // One Translator is one target; its pages follow one another, as the scrapes of a daemon do.
 import { createCatalogLookup } from '../../src/catalog/lookup.ts';
-import type { ExpositionFormat } from '../../src/model.ts';
-import { SeriesTable } from '../../src/model.ts';
+import type { ExpositionFormat } from '../../src/model/page.ts';
+import { SeriesTable } from '../../src/model/series-table.ts';
 import { Decoding } from '../../src/pipeline/decode/decode.ts';
 import { derive } from '../../src/pipeline/derive/derive.ts';
 import type { DeriveOptions } from '../../src/pipeline/derive/options.ts';

@@ -2,7 +2,7 @@
 // only its type is odd; what can be no page at all (a login form, an error in JSON) has a reason of its own,
 // which says more than ten thousand bad lines would.
 
-import type { ExpositionFormat } from '../../model.ts';
+import type { ExpositionFormat } from '../../model/page.ts';
 
 export type Recognized =
   | {

@@ -6,7 +6,7 @@ import { bug } from '../../errors.ts';
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counter, Counters } from '../../lib/counters.ts';
-import type { Page, ScrapeTime } from '../../model.ts';
+import type { Page, ScrapeTime } from '../../model/page.ts';
 import type { FailureReason, ServiceFailure } from '../../service/failure.ts';
 import { headerText } from '../../service/exchange.ts';
 import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http.ts';

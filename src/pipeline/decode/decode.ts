@@ -5,14 +5,8 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
-import {
-  NO_ROW,
-  type Page,
-  PROBLEMS_MAX,
-  type PageReport,
-  ROLE,
-  type SeriesTable,
-} from '../../model.ts';
+import { type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
+import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { ExpectedRows } from './expected-rows.ts';
 import { isText, KeyLabels } from './key-labels.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';

@@ -2,7 +2,7 @@
 // order, so it is the row behind the one before, or behind the one that has taken another's place. A guess counts
 // only where the line begins with that row's key: then name and labels need not be cut, hashed and looked up.
 
-import type { SeriesTable } from '../../model.ts';
+import type { SeriesTable } from '../../model/series-table.ts';
 
 const SPACE = 0x20;
 const CLOSE = 0x7d;

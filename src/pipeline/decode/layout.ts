@@ -2,8 +2,9 @@
 // skeleton (see PageLayout) takes the place of the key arena: the keys of the rows on the page are part of it.
 // A page with a bad line, a repeated series, an exemplar or a NUL has no layout.
 
-import type { Page, SeriesTable } from '../../model.ts';
-import { mayRepeat } from '../../repeating.ts';
+import type { Page } from '../../model/page.ts';
+import type { SeriesTable } from '../../model/series-table.ts';
+import { mayRepeat } from '../../model/memory.ts';
 import { isComparable } from './same-text.ts';
 import type { SampleLine } from './sample-line.ts';
 

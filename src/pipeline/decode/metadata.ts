@@ -2,13 +2,9 @@
 // sample name belong, and as what (otlp-mapping A4, A5, B)? In: comment lines of one page. Out: metrics in
 // the SeriesTable, whose declared half is brought up to date when the page has ended.
 
-import {
-  type DeclaredType,
-  type ExpositionFormat,
-  type Metric,
-  ROLE,
-  type SeriesTable,
-} from '../../model.ts';
+import type { DeclaredType, Metric } from '../../model/metric.ts';
+import type { ExpositionFormat } from '../../model/page.ts';
+import { ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { unescapeHelp, unescapeText } from './series-key.ts';
 
 /** What the comment lines of this page say of one family; the first line of a kind wins. */

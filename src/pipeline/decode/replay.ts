@@ -8,8 +8,9 @@
 //   page   …\nup{a="b"} 17 1795321266014\nup{a="c"} 4.5 17953…    at: what has been read here
 //                       value   time                value   time: mostly the last line's text
 
-import type { Page, PageReport, SeriesTable } from '../../model.ts';
-import type { PageLayout } from '../../repeating.ts';
+import type { Page, PageReport } from '../../model/page.ts';
+import type { SeriesTable } from '../../model/series-table.ts';
+import type { PageLayout } from '../../model/memory.ts';
 import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
 import { isSameText } from './same-text.ts';
 

@@ -2,7 +2,7 @@
 // that a million series cost 8 MB and no object each. Keys are equal when their bytes are, or when they name
 // the same series with the labels in another order or other escapes.
 
-import type { SeriesTable } from '../../model.ts';
+import type { SeriesTable } from '../../model/series-table.ts';
 import { duplicateLabel, isSameSeries, parseSeriesKey } from './series-key.ts';
 
 /** Where a key stands in its bytes, with its hash: what SampleLine says of a line. */

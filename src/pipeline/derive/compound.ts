@@ -1,8 +1,8 @@
 // Histograms and summaries: several rows of the page are one point of OTLP (otlp-mapping D and E). Filing finds
 // the point that a row belongs to; judging says whether the rows of this page make a valid point.
 
-import { FATE, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
-import type { Compound } from '../../table-memory.ts';
+import { FATE, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import type { Compound } from '../../model/memory.ts';
 import { readValue } from '../decode/number.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 

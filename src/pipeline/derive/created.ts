@@ -1,7 +1,8 @@
 // The creation times of OpenMetrics counters (otlp-mapping F4): `foo_created` tells the start of `foo_total` with the
 // same labels, and is no metric of its own. Those of histograms and summaries are parts of their points (compound.ts).
 
-import { type Metric, ROLE, type SeriesTable } from '../../model.ts';
+import type { Metric } from '../../model/metric.ts';
+import { ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { SeriesKey } from '../decode/series-key.ts';
 import { findSeries } from './find-series.ts';
 

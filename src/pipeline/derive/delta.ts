@@ -3,8 +3,8 @@
 // and startMs as they are sent, or a baseline. Over time the deltas add up to what the page counted, but
 // for what stood there when the series was first met: months of traffic would arrive as one spike.
 
-import { FATE, type SeriesTable } from '../../model.ts';
-import type { Component } from '../../table-memory.ts';
+import { FATE, type SeriesTable } from '../../model/series-table.ts';
+import type { Component } from '../../model/memory.ts';
 import { STREAM } from './reset.ts';
 
 /**

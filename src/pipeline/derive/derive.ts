@@ -3,19 +3,14 @@
 // they are sent, and what became of each service. Every rule of otlp-mapping B to I stands once, in the files
 // beside this one; this file says in which order. It works in slices and never throws on input.
 
-import {
-  FATE,
-  type PageReport,
-  type SampleCount,
-  type ScrapeTime,
-  type SeriesTable,
-} from '../../model.ts';
+import type { SampleCount } from '../../model/batch.ts';
+import type { PageReport, ScrapeTime } from '../../model/page.ts';
+import { FATE, type SeriesTable } from '../../model/series-table.ts';
 import { type DriftReport, reportDrift } from './drift-report.ts';
 import { forgetRows, keepMsOf } from './forget.ts';
-import { judgeCompounds, judgeRows, type Judging } from './judge.ts';
+import { judgeCompounds, judgeRows, type Judging, quietMetrics } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { clockSkewMs, readPageTime } from './page-time.ts';
-import { quietMetrics } from './quiet-rows.ts';
 import { judgeRepeats } from './repeats.ts';
 import { serviceOf } from './places.ts';
 import { resolveRows } from './resolve.ts';

@@ -3,7 +3,8 @@
 // the last one, with how many findings are new; null otherwise. It costs one look at each metric per page.
 
 import { driftOf, type FamilyDrift } from '../../catalog/drift.ts';
-import type { DeclaredType, Family, Metric, SeriesTable } from '../../model.ts';
+import type { DeclaredType, Family, Metric } from '../../model/metric.ts';
+import type { SeriesTable } from '../../model/series-table.ts';
 import type { DeriveOptions } from './options.ts';
 
 export interface DriftReport {

@@ -1,6 +1,6 @@
 // Finds the row of a series that is known by name and labels, not by the bytes of a page.
 
-import type { SeriesTable } from '../../model.ts';
+import type { SeriesTable } from '../../model/series-table.ts';
 import { lookUpRow } from '../decode/row-index.ts';
 import { SampleLine } from '../decode/sample-line.ts';
 import { parseSeriesKey, type SeriesKey } from '../decode/series-key.ts';

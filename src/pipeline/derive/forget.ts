@@ -2,8 +2,8 @@
 // not grow without end: rows first, whole points and single parts of them, then the metrics, blocks, components and
 // services that no row refers to. Their places in the table are taken again by what comes next.
 
-import { NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
-import type { Component } from '../../table-memory.ts';
+import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import type { Component } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
 import type { DeriveOptions } from './options.ts';

@@ -5,7 +5,7 @@
 import { CATALOG } from '../../catalog/all.ts';
 import type { CatalogEntry } from '../../catalog/catalog.ts';
 import type { OverrideConfig } from '../../config/config.ts';
-import type { DeclaredType, Metric, PointKind } from '../../model.ts';
+import type { DeclaredType, Metric, PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
 
 /** Names that the bridge itself sends per service (I4); a scraped series of that name steps aside. */

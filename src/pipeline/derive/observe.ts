@@ -2,8 +2,9 @@
 // with. In: a row whose value and timeMs decode has filled. Out: its fate; value, timeMs and startMs as they are
 // sent. All of otlp-mapping F for scalars, and for the head and parts of histograms and summaries.
 
-import { type Block, FATE, type Metric, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model.ts';
-import type { Component, Compound } from '../../table-memory.ts';
+import type { Metric } from '../../model/metric.ts';
+import { type Block, FATE, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import type { Component, Compound } from '../../model/memory.ts';
 import { createdMsOf } from './created.ts';
 import { judgeHistogramDelta, makeDelta } from './delta.ts';
 import type { DeriveOptions } from './options.ts';

@@ -3,8 +3,8 @@
 // by days at any moment. Then the service's own clock, told by the Date of its answers, says which was right: the
 // clock as it was, or as it is now. See docs/decisions/0010.
 
-import type { ScrapeTime } from '../../model.ts';
-import type { PageClock } from '../../table-memory.ts';
+import type { ScrapeTime } from '../../model/page.ts';
+import type { PageClock } from '../../model/memory.ts';
 
 /** A timestamp further ahead of the scrape than this is no time to believe. */
 const FUTURE_MS_MAX: number = 10 * 60_000;

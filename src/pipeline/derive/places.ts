@@ -1,13 +1,8 @@
 // Whose a row is: services, their components and blocks, found by what a row's labels say, or made if they are new. Places
 // of those that are gone (forget.ts) are taken again.
 
-import {
-  type Family,
-  type Metric,
-  NO_ROW,
-  type ScopeIdentity,
-  type SeriesTable,
-} from '../../model.ts';
+import type { Family, Metric } from '../../model/metric.ts';
+import { NO_ROW, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { soleService, type DeriveOptions } from './options.ts';
 import { NO_EVIDENCE } from './reset.ts';
 

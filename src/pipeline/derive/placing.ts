@@ -2,7 +2,8 @@
 // labels that say whose they are, which are almost all. In: a fresh row. Out: what resolve.ts would have made of it, or
 // false where it must do that. What was found out of one row is remembered for the next ones of the same page.
 
-import { type Metric, NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
+import type { Metric } from '../../model/metric.ts';
+import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { isText, KeyLabels } from '../decode/key-labels.ts';
 import type { DeriveOptions } from './options.ts';
 import { doubtfulLabel, isPointLabel } from './point-labels.ts';

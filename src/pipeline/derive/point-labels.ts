@@ -1,7 +1,7 @@
 // Which labels of a series are attributes of its points (otlp-mapping I). The others say who, not what: they are in
 // the Resource or the scope, and two series that differ in them alone are one series to a back end.
 
-import { ROLE } from '../../model.ts';
+import { ROLE } from '../../model/series-table.ts';
 
 const SCOPE_LABEL = 'otel_scope_';
 /** What Prometheus keeps the name of a series in: as a label it would be a second name. */

@@ -2,8 +2,9 @@
 // a later one makes a point of its own if its time is newer, or takes the place of a first one that gave no point.
 // Otherwise it is dropped: as a repetition, a conflict, or a duplicate where a second point has no meaning.
 
-import { FATE, type Metric, ROLE } from '../../model.ts';
-import type { RepeatedSample } from '../../table-memory.ts';
+import type { Metric } from '../../model/metric.ts';
+import { FATE, ROLE } from '../../model/series-table.ts';
+import type { RepeatedSample } from '../../model/memory.ts';
 import { lookAround, type Judging, type Surroundings } from './judge.ts';
 import { observeScalar } from './observe.ts';
 import { countFate } from './tally.ts';

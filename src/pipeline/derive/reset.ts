@@ -14,8 +14,9 @@ import {
   type Component,
   NO_PROCESS,
   type UptimeEvidence,
-} from '../../table-memory.ts';
-import { type Metric, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model.ts';
+} from '../../model/memory.ts';
+import type { Metric } from '../../model/metric.ts';
+import { NO_ROW, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import type { DeriveOptions } from './options.ts';
 import type { PageTime } from './page-time.ts';
 

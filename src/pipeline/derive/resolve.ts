@@ -2,14 +2,8 @@
 // is in OTLP. In: the rows that decode put into table.fresh. Out: block and head columns, compounds, evidence
 // rows for start times. Runs once per series, not per page (otlp-mapping A4, D, I).
 
-import {
-  type Family,
-  type Metric,
-  NO_ROW,
-  ROLE,
-  type ScopeIdentity,
-  type SeriesTable,
-} from '../../model.ts';
+import type { Family, Metric } from '../../model/metric.ts';
+import { NO_ROW, ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { fileInCompound, unfile } from './compound.ts';
 import { linkCreated } from './created.ts';

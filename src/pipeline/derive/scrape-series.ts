@@ -1,7 +1,7 @@
 // The series that the bridge itself adds per service and scrape (otlp-mapping I4): `up` and `scrape_*`. They are
 // rows of the table like any other, under keys that no page can hold, and go out even when the scrape failed.
 
-import { FATE, ROLE, type SeriesTable, type ServiceSlot } from '../../model.ts';
+import { FATE, ROLE, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
 import { addMetric } from '../decode/metadata.ts';
 import { findRow, insertRow } from '../decode/row-index.ts';
 import { SCRAPE_SERIES } from './metric-type.ts';

@@ -2,7 +2,7 @@
 // value, so that back ends stop showing its last one. In: a row that gave no point on this page. Out: FATE.stale on
 // the rows that get their marker now, with its time.
 
-import { FATE, ROW_FLAG, type SeriesTable } from '../../model.ts';
+import { FATE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import type { Observing } from './observe.ts';
 
 /**

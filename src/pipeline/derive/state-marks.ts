@@ -4,8 +4,9 @@
 //
 //   by run   timeMs │ flags, with the bit that says whether values are kept │ rows        by kept row   value
 
-import type { Metric, SeriesTable } from '../../model.ts';
-import type { RestoredState } from '../../table-memory.ts';
+import type { Metric } from '../../model/metric.ts';
+import type { SeriesTable } from '../../model/series-table.ts';
+import type { RestoredState } from '../../model/memory.ts';
 import { doublesOf, integersOf, type StateColumn } from './state-columns.ts';
 
 /** Beside the bits of ROW_FLAG: the rows of the run have values. */

@@ -11,7 +11,7 @@
 // forgets table.savedStarts: then they are written anew.
 
 import { crc32 } from 'node:zlib';
-import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model.ts';
+import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import {
   type Compound,
   NO_PROCESS,
@@ -19,7 +19,7 @@ import {
   SAVED_NUMBERS,
   type SavedStarts,
   type SavedUptime,
-} from '../../table-memory.ts';
+} from '../../model/memory.ts';
 import type { DeriveOptions } from './options.ts';
 import { componentOf, serviceOf } from './places.ts';
 import { NO_EVIDENCE } from './reset.ts';

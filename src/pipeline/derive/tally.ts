@@ -1,15 +1,9 @@
 // What became of the samples of each service on one page: the numbers from which failures of a single service,
 // the account and the bridge's own series are made.
 
-import {
-  type Block,
-  FATE,
-  FATE_NAMES,
-  type PageReport,
-  ROLE,
-  type SampleCount,
-  type SeriesTable,
-} from '../../model.ts';
+import type { SampleCount } from '../../model/batch.ts';
+import type { PageReport } from '../../model/page.ts';
+import { type Block, FATE, FATE_NAMES, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { soleService, type DeriveOptions } from './options.ts';
 
 /** Counts of one service while its page is judged. */

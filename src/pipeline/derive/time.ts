@@ -1,7 +1,7 @@
 // The rules of time (otlp-mapping F2, F3): whether a point with a time may follow what was sent before. Back ends
 // answer 400 to points that go back or conflict, and roll back the whole request with them.
 
-import { FATE } from '../../model.ts';
+import { FATE } from '../../model/series-table.ts';
 
 /**
  * Judges a sample at `timeMs` against the newest one accepted at `lastTimeMs` (NaN: none). `isSame` says whether

@@ -3,8 +3,9 @@
 // identity and is sent; its twins are dropped as duplicates. When the owner leaves the page, a twin goes on with its
 // series. In: heads of points as they get their place. Out: table.twins. Costs nothing where no label is removed.
 
-import { type Metric, NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
-import type { Identity } from '../../table-memory.ts';
+import type { Metric } from '../../model/metric.ts';
+import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import type { Identity } from '../../model/memory.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { beginAnew, isOnPage, moveSeries } from './compound.ts';
 import { findSeries } from './find-series.ts';

@@ -8,8 +8,9 @@
 // Both give the same bytes. The first surprise falls back to the full function and drops the template; a target whose
 // template misses often makes one less often (repeating.ts).
 
-import type { Batch, SeriesTable } from '../../model.ts';
-import { mayRepeat } from '../../repeating.ts';
+import type { Batch } from '../../model/batch.ts';
+import type { SeriesTable } from '../../model/series-table.ts';
+import { mayRepeat } from '../../model/memory.ts';
 import { encode, type EncodeOptions } from './encode.ts';
 import { patch } from './patch.ts';
 import { makeTemplate } from './template.ts';

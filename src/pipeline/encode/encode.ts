@@ -3,7 +3,9 @@
 // of its own, so parts can be cut out and put together again. It does no IO and works in slices.
 
 import { bug } from '../../errors.ts';
-import { type Batch, type BatchPart, FATE, type Metric, type SeriesTable } from '../../model.ts';
+import type { Batch, BatchPart } from '../../model/batch.ts';
+import type { Metric } from '../../model/metric.ts';
+import { FATE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
 import { sendOrder } from './order.ts';
 import {

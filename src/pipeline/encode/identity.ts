@@ -1,7 +1,7 @@
 // The parts of OTLP that say whose a point is: Resource, scope, attributes (otlp-mapping I). Knows the field
 // numbers of resource.proto and common.proto; wire.ts knows the bytes.
 
-import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model.ts';
+import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { isText, KeyLabels } from '../decode/key-labels.ts';
 import { parseSeriesKey } from '../decode/series-key.ts';
 import { doubtfulLabel, isPointLabel } from '../derive/point-labels.ts';

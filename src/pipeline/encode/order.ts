@@ -1,7 +1,7 @@
 // The order in which points are sent: by service, block, metric, then as they came. One stable counting sort
 // over the heads of all points, made anew only when rows came or went.
 
-import { NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
+import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 
 /** table.order, brought up to date. Yields between the passes over all rows. */
 export function* sendOrder(table: SeriesTable): Generator<void, Uint32Array> {

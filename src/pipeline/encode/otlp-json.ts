@@ -2,7 +2,7 @@
 // `queue export` and the demo's receiver. A default is left out unless the field is optional or of a oneof.
 // Enums are integers, 64-bit integers decimal strings, ids hex, other bytes base64, NaN and infinities strings.
 // https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import {
   logsRequest,
   type Message,

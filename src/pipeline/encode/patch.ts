@@ -3,9 +3,10 @@
 // (encode.ts) would write, made by writing times and values into the template; or null at the first surprise: then the
 // template is of no use any more, and the full function must run.
 
-import { type Batch, type BatchPart, FATE, NO_ROW, type SeriesTable } from '../../model.ts';
-import { FORM, type PayloadTemplate } from '../../repeating.ts';
-import type { Compound } from '../../table-memory.ts';
+import type { Batch, BatchPart } from '../../model/batch.ts';
+import { FATE, NO_ROW, type SeriesTable } from '../../model/series-table.ts';
+import { FORM, type PayloadTemplate } from '../../model/memory.ts';
+import type { Compound } from '../../model/memory.ts';
 import type { WireWriter } from './wire.ts';
 import { putDouble, putFixed64, putTimeMs } from './wire.ts';
 

@@ -1,9 +1,9 @@
 // Data points of OTLP metrics. Knows the field numbers of metrics.proto; wire.ts knows the bytes. A point's
 // times and value stand last and at fixed width, so that the next page may be patched into the same bytes.
 
-import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model.ts';
-import type { Exemplar } from '../../table-memory.ts';
-import type { Compound } from '../../table-memory.ts';
+import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import type { Exemplar } from '../../model/memory.ts';
+import type { Compound } from '../../model/memory.ts';
 import { writeAttribute, writePointAttributes } from './identity.ts';
 import { WIRE, type WireWriter } from './wire.ts';
 

@@ -3,8 +3,8 @@
 // cannot be patched (markers, exemplars, repeated samples). A template has proven itself: writing this page's
 // numbers into it must give the same bytes.
 
-import { FATE, type SeriesTable } from '../../model.ts';
-import { FORM, type PayloadTemplate, type TemplateBlock } from '../../repeating.ts';
+import { FATE, type SeriesTable } from '../../model/series-table.ts';
+import { FORM, type PayloadTemplate, type TemplateBlock } from '../../model/memory.ts';
 import { patchPoints } from './patch.ts';
 import { WireReader } from './wire-reader.ts';
 

@@ -3,8 +3,6 @@
 //   points made (samples, stale, synthetic) = accepted + rejected + set aside + evicted + queued.
 // Numbers of samples are keyed `sample/<fate>`, of points `point/<state>`; resends are counted apart.
 
-import type { Settlement } from './queue.ts';
-
 /** States of a point after it was made. `queued` is what remains. */
 export const POINT_STATES = ['made', 'accepted', 'rejected', 'set_aside', 'evicted'] as const;
 export type PointState = (typeof POINT_STATES)[number];
@@ -12,6 +10,14 @@ export type PointState = (typeof POINT_STATES)[number];
 /** So many services have an account of their own; those that come later share one. */
 export const ACCOUNT_SERVICES_MAX = 10_000;
 const OTHER_SERVICES = 'other';
+
+/** What became of (a part of) a row. The numbers are points. */
+export interface Settlement {
+  readonly service: string;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly setAside: number;
+}
 
 export class Account {
   readonly #services = new Map<string, Map<string, number>>();

@@ -4,7 +4,7 @@
 
 import { causeText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { AgeClock } from './age-clock.ts';
 import type { Change } from './change.ts';
 import type { HeldCommits } from './held-commits.ts';

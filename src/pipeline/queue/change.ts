@@ -1,7 +1,7 @@
 // What one transaction of the durable queue changes beside the rows themselves: collected while it runs, its
 // counts written as its last step, and taken over into memory (tallies.ts) only after it was committed.
 
-import type { SampleCount, Signal } from '../../model.ts';
+import type { SampleCount, Signal } from '../../model/batch.ts';
 import type { QueueFile } from './queue-file.ts';
 import type { Eviction, EvictionReason } from './queue-meter.ts';
 import type { Settlement } from './queue.ts';

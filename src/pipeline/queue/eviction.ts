@@ -2,7 +2,7 @@
 // function is part of the transaction that is open.
 
 import { failpoint } from '../../lib/failpoint.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { Change } from './change.ts';
 import type { QueueFile } from './queue-file.ts';
 import type { EvictionReason } from './queue-meter.ts';

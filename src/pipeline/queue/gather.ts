@@ -4,7 +4,7 @@
 
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Batch, BatchPart, SampleCount } from '../../model.ts';
+import type { Batch, BatchPart, SampleCount } from '../../model/batch.ts';
 import type { Commit, CommitOutcome, Queue } from './queue.ts';
 
 /** A payload of this size is a request by itself: it is committed as it stands. */

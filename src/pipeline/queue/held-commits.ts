@@ -4,7 +4,7 @@
 //
 //   numbers in memory (tallies.ts) = numbers in the file + what is held here
 
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { Change } from './change.ts';
 import type { QueueFile } from './queue-file.ts';
 import type { EvictionReason } from './queue-meter.ts';

@@ -2,7 +2,7 @@
 // order they came. Metrics that find no room push out the oldest, counted; logs that find none are refused.
 
 import { Serial } from '../../lib/serial.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { Account } from './account.ts';
 import { AgeClock } from './age-clock.ts';
 import { QueueMeter, type EvictionReason } from './queue-meter.ts';

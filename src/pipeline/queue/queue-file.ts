@@ -14,7 +14,7 @@ import { basename } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { FilePlace } from '../../lib/private-files.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import type { QueueRow, SetAside } from './queue.ts';
 import {
   bufferOf,

@@ -3,7 +3,7 @@
 import type { Counter } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Throttle } from '../../lib/throttle.ts';
-import type { BatchPart, Signal } from '../../model.ts';
+import type { BatchPart, Signal } from '../../model/batch.ts';
 import type {
   Commit,
   CommitOutcome,

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { causeText, OperatorError } from '../../errors.ts';
 import { checkRegularFile } from '../../lib/private-files.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { Account } from './account.ts';
 import { readClockOffset } from './books.ts';
 import { QueueFile } from './queue-file.ts';

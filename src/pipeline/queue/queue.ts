@@ -8,8 +8,8 @@ import type { QueueConfig } from '../../config/config.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Batch, BatchPart, SampleCount, Signal } from '../../model.ts';
-import type { Account } from './account.ts';
+import type { Batch, BatchPart, SampleCount, Signal } from '../../model/batch.ts';
+import type { Account, Settlement } from './account.ts';
 
 /** How a row's body is compressed, as Content-Encoding names it. */
 export type Encoding = 'gzip' | 'zstd' | 'none';
@@ -65,13 +65,7 @@ export type CommitOutcome =
   | { readonly kind: 'full' }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** What became of (a part of) a row. The numbers are points. */
-export interface Settlement {
-  readonly service: string;
-  readonly accepted: number;
-  readonly rejected: number;
-  readonly setAside: number;
-}
+export type { Settlement } from './account.ts';
 
 /** What a row becomes that was settled in part: the points that nobody has decided about yet. */
 export type RowRest = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;

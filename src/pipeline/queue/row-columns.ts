@@ -1,7 +1,7 @@
 // How a row of the queue stands in the columns of its table, and the checksum over them.
 
 import { crc32 } from 'node:zlib';
-import type { BatchPart, Signal } from '../../model.ts';
+import type { BatchPart, Signal } from '../../model/batch.ts';
 import type { Encoding, QueueRow } from './queue.ts';
 import { rowPoints, type NewRow } from './rows.ts';
 

@@ -4,7 +4,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bug } from '../../errors.ts';
-import type { Batch, BatchPart } from '../../model.ts';
+import type { Batch, BatchPart } from '../../model/batch.ts';
 import { compress } from './compression.ts';
 import type { CommitOutcome, Encoding, QueueOptions, QueueRow, QueueStats } from './queue.ts';
 import { countPoints, splitRequest } from './split.ts';

@@ -4,7 +4,7 @@
 
 import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { QueueFile } from './queue-file.ts';
 import { bufferOf, checksumOf, rowOf, type Columns } from './row-columns.ts';
 

@@ -7,7 +7,7 @@
 //   ExportMetricsServiceRequest 1 ─▶ ResourceMetrics 2 ─▶ ScopeMetrics 2 ─▶ Metric 5|7|9|10|11 ─▶ data 1 ─▶ point
 //   ExportLogsServiceRequest    1 ─▶ ResourceLogs    2 ─▶ ScopeLogs    2 ─▶ LogRecord
 
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE, WireWriter } from '../encode/wire.ts';
 

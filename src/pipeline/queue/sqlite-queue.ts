@@ -6,7 +6,7 @@
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { Serial } from '../../lib/serial.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { Account } from './account.ts';
 import type { AgeClock } from './age-clock.ts';
 import { Books, openAgeClock } from './books.ts';

@@ -2,7 +2,7 @@
 // opened and kept up with every transaction, so that nobody has to ask the file for them.
 
 import type { QueueConfig } from '../../config/config.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import type { Account } from './account.ts';
 import { Change, type Count } from './change.ts';
 import type { QueueFile, Sums } from './queue-file.ts';

@@ -2,7 +2,7 @@
 // makes to the numbers. They may run twice, after the file was replaced or space was made.
 
 import { failpoint, isArmed, LOSE_ROW } from '../../lib/failpoint.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { Change } from './change.ts';
 import { evictExpired, evictOldest } from './eviction.ts';
 import type { QueueFile } from './queue-file.ts';

@@ -7,7 +7,7 @@
 //                                      2 error_message     string
 // google.rpc.Status                    2 message           string
 
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
 

@@ -19,7 +19,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Counter, Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import type { SendResult } from './transport.ts';
 
 /** What came of one request, as far as its encoding may matter. */

@@ -10,7 +10,7 @@
 //   408, other 5xx, any other status                    hold      J.3: content may be the cause
 
 import { parseRetryAfter } from '../../lib/retry-after.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import {
   bodyFormat,
   oneLine,

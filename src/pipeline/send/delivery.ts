@@ -12,7 +12,7 @@
 // ones nothing. At most REQUESTS_MAX answers are spent on a row whose content is refused; whatever is left then is set
 // aside unsent.
 
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { compress, decompress } from '../queue/compression.ts';
 import type { QueueRow, RowRest, SetAside, Settlement } from '../queue/queue.ts';
 import { countPoints, firstPoint, halveRequest, middle } from '../queue/split.ts';

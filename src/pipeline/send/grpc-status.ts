@@ -12,7 +12,7 @@
 // google.rpc.Status  3 details  repeated Any          google.protobuf.Any    1 type_url  2 value
 // google.rpc.RetryInfo  1 retry_delay  Duration       google.protobuf.Duration  1 seconds  2 nanos
 
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
 import { oneLine, readPartialSuccess } from './answer.ts';

@@ -6,7 +6,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import { programVersion } from '../../lib/version.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import type { Queue } from '../queue/queue.ts';
 import { AutoCompression, type CompressionStatus, recall, retain } from './auto-compression.ts';
 import { OtlpHttp } from './otlp-http.ts';

@@ -16,7 +16,7 @@ import {
 import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import { decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX } from './answer.ts';
 import { heldForSettings } from './classify.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Counter, Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Throttle } from '../../lib/throttle.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import type { SetAside, Settlement } from '../queue/queue.ts';
 import type { SendResult } from './transport.ts';
 

@@ -27,7 +27,7 @@ import { backoffMs, type Backoff } from '../../lib/backoff.ts';
 import { Bell } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { failpoint } from '../../lib/failpoint.ts';
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import type { Queue } from '../queue/queue.ts';
 import { Delivery, rawOf, requestOf, restOf, type Piece } from './delivery.ts';
 import { Round, type RoundPort } from './poison.ts';

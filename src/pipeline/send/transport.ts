@@ -1,7 +1,7 @@
 // The seam between the sender and the protocols: one attempt to hand a request to the back end, and what came
 // of it in four kinds. Whoever makes a SendResult has classified for good; nobody downstream reads a message.
 
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/batch.ts';
 import type { Encoding } from '../queue/queue.ts';
 
 /** One OTLP request in protobuf, compressed as the queue holds it. */

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PROBLEMS_MAX, ROLE, SeriesTable } from '../../../src/model.ts';
+import { PROBLEMS_MAX } from '../../../src/model/page.ts';
+import { ROLE, SeriesTable } from '../../../src/model/series-table.ts';
 import { decodePage, type DecodeOptions } from '../../support/decode-page.ts';
 
 /** The samples of a page, one line each, in the order of its families. */

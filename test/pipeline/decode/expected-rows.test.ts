@@ -2,7 +2,7 @@
 
 import { array, assert, constantFrom, integer, property, tuple } from 'fast-check';
 import { expect, test } from 'vitest';
-import { SeriesTable } from '../../../src/model.ts';
+import { SeriesTable } from '../../../src/model/series-table.ts';
 import { Decoding } from '../../../src/pipeline/decode/decode.ts';
 import { LIMITS } from '../../support/decode-page.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type ExpositionFormat, ROLE, SeriesTable } from '../../../src/model.ts';
+import type { ExpositionFormat } from '../../../src/model/page.ts';
+import { ROLE, SeriesTable } from '../../../src/model/series-table.ts';
 import { PageMetadata } from '../../../src/pipeline/decode/metadata.ts';
 
 const ROLE_NAMES = Object.fromEntries(Object.entries(ROLE).map(([name, role]) => [role, name]));

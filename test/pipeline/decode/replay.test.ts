@@ -3,7 +3,7 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ExpositionFormat } from '../../../src/model.ts';
+import type { ExpositionFormat } from '../../../src/model/page.ts';
 import { Replay } from '../../../src/pipeline/decode/replay.ts';
 import { bug } from '../../../src/errors.ts';
 import { decodePage, pageOf } from '../../support/decode-page.ts';

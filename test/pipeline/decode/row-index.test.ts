@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SeriesTable } from '../../../src/model.ts';
+import { SeriesTable } from '../../../src/model/series-table.ts';
 import {
   compactKeys,
   findRow,

@@ -2,7 +2,7 @@
 // DISAGREEMENTS with the reason, and the test holds that we still do: a reason that has gone stale fails.
 
 import { describe, expect, test } from 'vitest';
-import { PROBLEMS_MAX } from '../../../src/model.ts';
+import { PROBLEMS_MAX } from '../../../src/model/page.ts';
 import { strictProblems } from '../../../src/pipeline/decode/strict/strict.ts';
 import { expositionSuites, pageBytes } from '../../support/exposition-cases.ts';
 

@@ -2,7 +2,7 @@
 // says (values, labels, times, exemplars, metadata), and without a problem.
 
 import { describe, expect, test } from 'vitest';
-import type { ShownSample } from '../../../src/cli/show.ts';
+import type { ShownSample } from '../../../src/cli/prom2json.ts';
 import { decodePage } from '../../support/decode-page.ts';
 import { type CaseSample, expositionSuites, pageBytes } from '../../support/exposition-cases.ts';
 

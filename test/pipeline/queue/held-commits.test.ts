@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import type { BatchPart } from '../../../src/model.ts';
+import type { BatchPart } from '../../../src/model/batch.ts';
 import type { Commit, QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';

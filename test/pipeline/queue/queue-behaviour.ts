@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import type { Batch, Signal } from '../../../src/model.ts';
+import type { Batch, Signal } from '../../../src/model/batch.ts';
 import type {
   Commit,
   Queue,

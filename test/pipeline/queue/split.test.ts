@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Signal } from '../../../src/model.ts';
+import type { Signal } from '../../../src/model/batch.ts';
 import {
   countPoints,
   firstPoint,

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Batch } from '../../../src/model.ts';
+import type { Batch } from '../../../src/model/batch.ts';
 import type { QueueRow } from '../../../src/pipeline/queue/queue.ts';
 import {
   Delivery,

@@ -1,7 +1,7 @@
 // What the strict readers have found wrong, in the order it was found: bounded, so that a page of another format
 // altogether gives no more than PROBLEMS_MAX entries.
 
-import { type Problem, PROBLEMS_MAX } from '../../../model.ts';
+import { type Problem, PROBLEMS_MAX } from '../../../model/page.ts';
 
 /** Collects problems; `add` counts lines from 1 and takes byte offsets within the line. */
 export class ProblemList {

@@ -2,7 +2,7 @@
 // forbids, with line and column. It makes no samples and is made for `check`, `show decode --strict` and
 // tests, so it is written to be read rather than to be fast. Memory: one line and the names of the page.
 
-import type { ExpositionFormat, Problem } from '../../../model.ts';
+import type { ExpositionFormat, Problem } from '../../../model/page.ts';
 import { OpenMetricsPage } from './openmetrics-page.ts';
 import { ProblemList } from './problem-list.ts';
 import { TextPage } from './text-page.ts';

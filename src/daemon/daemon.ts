@@ -1,36 +1,34 @@
 // Builds every part of the bridge from its Config and owns their lives: the sink is started first, the source is
 // stopped first. `run` and `demo` keep one running, `once` lets it do a single cycle. A reload builds another one, to
-// which the former leaves its queue, its counters, and the memory of every target that has not changed (supervisor.ts).
+// which the former leaves its queue, its counters, and the memory of every target that has not changed (reload.ts).
 
-import { isSame } from './config/compare.ts';
-import type { Config } from './config/config.ts';
-import type { openLogs } from './daemon-logs.ts';
-import { memoryOf } from './daemon-memory.ts';
-import { pipelineTarget } from './daemon-targets.ts';
-import type { openBackups } from './daemon-backups.ts';
-import { BodyBufferPool } from './lib/body-buffer.ts';
-import type { Clock } from './lib/clock.ts';
-import { Counters } from './lib/counters.ts';
-import type { Logger } from './lib/log.ts';
-import { Throttle } from './lib/throttle.ts';
-import { untilAborted } from './lib/until-aborted.ts';
-import { programVersion } from './lib/version.ts';
-import type { Logs } from './logs/logs.ts';
-import { Pipeline, type PipelineTarget } from './pipeline.ts';
-import { Schedule } from './pipeline/collect/schedule.ts';
-import { planTargets, type Target } from './pipeline/collect/targets.ts';
-import { MARKS, readState, STARTS } from './pipeline/derive/state.ts';
-import { openQueue } from './pipeline/queue/open-queue.ts';
-import type { Queue } from './pipeline/queue/queue.ts';
-import { type OpenSender, openSenders } from './pipeline/send/open-senders.ts';
-import { TranslateMeter } from './pipeline/translate-meter.ts';
-import { apiIdentity, ServiceClients } from './service/clients.ts';
-import { registerLiveCounters } from './status/live-counters.ts';
-import type { OwnTelemetry, startTelemetry } from './status/own-telemetry.ts';
-import { TargetLog } from './status/target-log.ts';
-import { Timeline } from './status/timeline.ts';
-import type { RestoredState } from './table-memory.ts';
-import type { Backups } from './backups/backups.ts';
+import type { Backups } from '../backups/backups.ts';
+import { isSame } from '../config/compare.ts';
+import type { Config, ServiceConfig } from '../config/config.ts';
+import { BodyBufferPool } from '../lib/body-buffer.ts';
+import type { Clock } from '../lib/clock.ts';
+import { Counters } from '../lib/counters.ts';
+import { keepHeapSmall } from '../lib/footprint.ts';
+import type { Logger } from '../lib/log.ts';
+import { Throttle } from '../lib/throttle.ts';
+import { untilAborted } from '../lib/until-aborted.ts';
+import { programVersion } from '../lib/version.ts';
+import type { Logs } from '../logs/logs.ts';
+import type { RestoredState } from '../model/memory.ts';
+import { Pipeline, type PipelineTarget } from '../pipeline.ts';
+import { Schedule } from '../pipeline/collect/schedule.ts';
+import { planTargets, type Target } from '../pipeline/collect/targets.ts';
+import { MARKS, readState, STARTS } from '../pipeline/derive/state.ts';
+import { openQueue } from '../pipeline/queue/open-queue.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
+import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
+import { TranslateMeter } from '../pipeline/translate-meter.ts';
+import { apiIdentity, ServiceClients } from '../service/clients.ts';
+import { registerLiveCounters } from '../status/live-counters.ts';
+import type { OwnTelemetry, startTelemetry } from '../status/own-telemetry.ts';
+import { TargetLog } from '../status/target-log.ts';
+import { Timeline } from '../status/timeline.ts';
+import { memoryOf, pipelineTarget, resourceOf, type ServiceResource } from './targets.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -136,12 +134,10 @@ export class Daemon {
     const buffers = new BodyBufferPool();
     // Loaded on demand: the SDK that it is made with costs 12 MB.
     const startTelemetry = config.telemetry.isEnabled
-      ? (await import('./status/own-telemetry.ts')).startTelemetry
+      ? (await import('../status/own-telemetry.ts')).startTelemetry
       : null;
-    const openLogs = config.logs.isEnabled ? (await import('./daemon-logs.ts')).openLogs : null;
-    const openBackups = config.backups.isEnabled
-      ? (await import('./daemon-backups.ts')).openBackups
-      : null;
+    const openLogs = config.logs.isEnabled ? await logsOpener() : null;
+    const openBackups = config.backups.isEnabled ? await backupsOpener() : null;
     const opens = { startTelemetry, openLogs, openBackups };
     const parts = { counters, queue, senders, clients, buffers, ...opens };
     const daemon = await closingOnError(() => new Daemon(options, parts), isSameEnd ? [] : senders);
@@ -280,8 +276,8 @@ export interface DaemonParts {
   readonly buffers: BodyBufferPool;
   /** null where it is switched off. */
   readonly startTelemetry: typeof startTelemetry | null;
-  readonly openLogs: typeof openLogs | null;
-  readonly openBackups: typeof openBackups | null;
+  readonly openLogs: ((from: OnDemandOptions) => Logs) | null;
+  readonly openBackups: ((from: OnDemandOptions) => Backups) | null;
 }
 
 /** What senders are made of: the way to the back end, and the secrets of the service that they keep out of its words. */
@@ -327,9 +323,31 @@ async function closingOnError<T>(make: () => T, senders: readonly OpenSender[]):
   }
 }
 
-/** What a part that is loaded on demand is built of. */
-export interface OnDemandOptions {
+/** What logs and backups are built from. Both are loaded on demand: who does not use them does not pay their memory. */
+interface OnDemandOptions {
   readonly options: DaemonOptions;
   readonly parts: DaemonParts;
   readonly targets: readonly TargetLog[];
+}
+
+async function logsOpener(): Promise<(from: OnDemandOptions) => Logs> {
+  const { Logs: LogPullers } = await import('../logs/logs.ts');
+  const { createLineReader: createReader } = await import('../logs/formats/reader.ts');
+  return from => {
+    // A large archive is gigabytes of lines that live for a moment.
+    keepHeapSmall();
+    return new LogPullers({ ...onDemandParts(from), createReader });
+  };
+}
+
+async function backupsOpener(): Promise<(from: OnDemandOptions) => Backups> {
+  const { Backups: BackupWatchers } = await import('../backups/backups.ts');
+  return from => new BackupWatchers(onDemandParts(from));
+}
+
+function onDemandParts({ options, parts, targets }: OnDemandOptions) {
+  const { config, clock, logger } = options;
+  const { clients, queue, counters } = parts;
+  const named = (service: ServiceConfig): ServiceResource => resourceOf(service, targets);
+  return { config, clients, queue, clock, counters, logger, resourceOf: named };
 }

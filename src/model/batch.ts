@@ -1,5 +1,5 @@
 // What encode hands to the queue: the points of a tick as one OTLP request, in parts of one service each. A part of either
-// kind can be cut out, sent by itself, or put together with others. Part of the model: import it from model.ts.
+// kind can be cut out, sent by itself, or put together with others.
 
 /** One signal's OTLP. */
 export type Signal = 'metrics' | 'logs';

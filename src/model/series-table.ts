@@ -12,69 +12,21 @@
 // decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, fate and the time
 // columns and rewrites value and timeMs to what is sent; encode only reads. Nobody else writes.
 
-import type { PageLayout, PayloadTemplate } from './repeating.ts';
-import {
-  type Component,
-  type Compound,
-  type DriftMemory,
-  type Exemplar,
-  type Identity,
-  type PageClock,
-  type RepeatedSample,
-  type RestoredState,
-  type SavedStarts,
-  type SpareIndexes,
-  resized,
-} from './table-memory.ts';
-
-/** Which of the two text formats a page is in. */
-export type ExpositionFormat = 'text' | 'openmetrics';
-
-/** When a scrape took place, by every clock that has something to say. */
-export interface ScrapeTime {
-  /** Wall clock when the scrape started: the time of every sample that has none of its own. */
-  readonly startedAtMs: number;
-  /** The same moment by the clock that nobody sets: what ages are counted by. */
-  readonly monotonicMs: number;
-  readonly durationMs: number;
-  /** The `Date` of the answer; NaN without one. */
-  readonly serverAtMs: number;
-}
-
-/** One good answer of a target, inflated. The bytes are valid until the next poll of the same target. */
-export interface Page extends ScrapeTime {
-  readonly bytes: Buffer;
-  readonly format: ExpositionFormat;
-  /** What went over the wire, before inflating. */
-  readonly wireBytes: number;
-}
-
-/** Something wrong at one place of a page. Lines and columns start at 1; columns count bytes. */
-export interface Problem {
-  readonly line: number;
-  readonly column: number;
-  readonly reason: string;
-}
-
-/** The types of the two text formats; `unknown` stands for untyped and for no TYPE at all. */
-export type DeclaredType =
-  | 'counter'
-  | 'gauge'
-  | 'unknown'
-  | 'histogram'
-  | 'summary'
-  | 'info'
-  | 'stateset'
-  | 'gaugehistogram';
-
-/** The families of the service's series, each a scope of its own; `other` is whatever has no prefix of theirs. */
-export type Family = 'engine' | 'multimaster' | 'dist' | 'proxy' | 'process' | 'other';
-
-/** What a series becomes in OTLP. `sum` is cumulative; `updown` a Sum that is not monotonic. */
-export type PointKind = 'sum' | 'updown' | 'gauge' | 'histogram' | 'summary';
-
-/** Where a metric's type was taken from. */
-export type TypeSource = 'declared' | 'catalog' | 'override' | 'none';
+import type {
+  Component,
+  Compound,
+  DriftMemory,
+  Exemplar,
+  Identity,
+  PageClock,
+  PageLayout,
+  PayloadTemplate,
+  RepeatedSample,
+  RestoredState,
+  SavedStarts,
+  SpareIndexes,
+} from './memory.ts';
+import type { Metric } from './metric.ts';
 
 /** What a row is within its metric's point. `created` and `metadata` rows make no point of their own. */
 export const ROLE = {
@@ -135,39 +87,6 @@ export const FATE_NAMES: readonly string[] = [
 /** Stands for a row, block or other index that is not there. */
 export const NO_ROW = 0xffffffff;
 
-/** Everything that all rows of one metric name share. decode owns the first half, derive the second. */
-export interface Metric {
-  /** The name in OTLP: the sample's name, or the family's for histograms and summaries. */
-  name: string;
-  /** The exposition family that the name belongs to. */
-  readonly familyName: string;
-  declared: DeclaredType;
-  /** True when a TYPE line named the family on the current page. */
-  hasType: boolean;
-  /** Page number when a row of it was last seen, and the roles of the rows on that page: a bit (1 << role) for each. */
-  seenPage: number;
-  roles: number;
-  help: string;
-  unit: string;
-  /** Set by decode when anything above changed, cleared by derive once it has resolved the rest. */
-  changed: boolean;
-
-  /** The name in OTLP; a scraped `up` makes room for the bridge's own. */
-  sentName: string;
-  kind: PointKind;
-  typeSource: TypeSource;
-  family: Family;
-  /** What is sent, after catalog and overrides. */
-  sentUnit: string;
-  sentDescription: string;
-  /** Full name of the series that dates this counter's start, or null. */
-  uptimeName: string | null;
-  /** True when it is such a series itself. */
-  isUptime: boolean;
-  /** False when include/exclude filter the name. */
-  isIncluded: boolean;
-}
-
 /** One database service as one target's page shows it. */
 export interface ServiceSlot {
   /** The database service id: its `namespace` label, or the configured id where the page has none. */
@@ -208,24 +127,6 @@ export interface Block {
   /** Page number when a row of it last moved (new time or value). */
   movedPage: number;
 }
-
-/** What decode reports of a page beside the columns. */
-export interface PageReport {
-  /** False when the page as a whole cannot be used; `problems[0]` says why. */
-  isUsable: boolean;
-  lines: number;
-  /** Sample lines, good and bad. */
-  samples: number;
-  badLines: number;
-  /** Bad lines by the `namespace` they name; '' where they name none. */
-  badByNamespace: Map<string, number>;
-  /** The first problems of the page, in order; at most PROBLEMS_MAX. */
-  problems: Problem[];
-  /** Which limit ended the page, as a key of metrics.limits, or null. */
-  limit: string | null;
-}
-
-export const PROBLEMS_MAX = 100;
 
 /** All state of one target between pages. Owned by pipeline.ts; see the drawing above. */
 export class SeriesTable {
@@ -405,4 +306,12 @@ export const ROW_FLAG = {
   restored: 16,
 } as const;
 
-export type { Batch, BatchPart, SampleCount, Signal } from './batch.ts';
+/** One number for each row. */
+export type Column = Float64Array | Uint32Array | Uint8Array;
+
+/** A copy with room for `size` rows. */
+function resized(column: Column, size: number): Column {
+  const copy = new (column.constructor as new (size: number) => Column)(size);
+  copy.set(size < column.length ? column.subarray(0, size) : column);
+  return copy;
+}

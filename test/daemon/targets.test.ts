@@ -2,8 +2,8 @@
 // lived through all of it would have shown.
 
 import { expect, test } from 'vitest';
-import { memoryOf } from '../src/daemon-memory.ts';
-import { T0, Target } from './support/target.ts';
+import { memoryOf } from '../../src/daemon/targets.ts';
+import { T0, Target } from '../support/target.ts';
 
 const OPTIONS = { services: ['db1', 'db2'], temporality: 'delta' } as const;
 

@@ -4,10 +4,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { Bell } from '../src/lib/bell.ts';
-import { systemClock as clock } from '../src/lib/clock.ts';
-import { Supervisor } from '../src/supervisor.ts';
-import { tempDirectory, until } from './support/program.ts';
+import { Bell } from '../../src/lib/bell.ts';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { Supervisor } from '../../src/daemon/reload.ts';
+import { tempDirectory, until } from '../support/program.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
