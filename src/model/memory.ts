@@ -84,6 +84,8 @@ export interface Compound {
 export interface Identity {
   /** Its key in identities. */
   readonly key: string;
+  /** A check of the key, never 0: by it another process of ours knows the identity again. */
+  readonly check: number;
   owner: number;
   readonly twins: Set<number>;
 }
@@ -133,6 +135,10 @@ export interface RestoredState {
   readonly flags: Uint8Array;
   /** NaN where the value of the last observation does not matter. */
   readonly lastValue: Float64Array;
+  /** A check of the identity that the row sent, 0 for rows that share theirs with no other; see derive/twins.ts. */
+  readonly identity: Uint32Array;
+  /** Until when each of these identities was sent, whichever row it was that sent it. */
+  readonly sentUntil: ReadonlyMap<number, number>;
   /** Empty once the table has taken them over. */
   uptimes: readonly SavedUptime[];
   /** Whether it was saved in the first form; see derive/state.ts. */

@@ -6,6 +6,7 @@ import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Component } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
+import { processOf } from './reset.ts';
 import type { DeriveOptions } from './options.ts';
 import { forgetIdentities, moveIdentity } from './twins.ts';
 
@@ -51,10 +52,11 @@ function noteForgotten(table: SeriesTable, row: number): void {
   const lastMs = table.lastTimeMs[row] ?? Number.NaN;
   if (component === undefined) return;
   if (lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
-  // A stream that began with its process goes on where the series comes back; any other one is over.
-  const isDated = (table.metrics[table.metric[row] ?? 0]?.uptimeName ?? null) !== null;
-  const isWhole = table.startMs[row] === table.processMs[row];
-  if (isDated && !isWhole && !(lastMs <= component.tornMs)) component.tornMs = lastMs;
+  // A stream that began with the process that counts now goes on where the series comes back; any other one is over.
+  const { uptimeName } = table.metrics[table.metric[row] ?? 0] ?? { uptimeName: null };
+  const nowMs = processOf(component.uptimes.get(uptimeName ?? ''));
+  const isWhole = table.startMs[row] === nowMs && table.processMs[row] === nowMs;
+  if (uptimeName !== null && !isWhole && !(lastMs <= component.tornMs)) component.tornMs = lastMs;
 }
 
 /** A service that no entry names is gone with its last series: nobody waits for its `up`. */

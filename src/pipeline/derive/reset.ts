@@ -106,16 +106,13 @@ function beginFirst(
   table.processMs[row] = NO_PROCESS;
   if (isDated) table.processMs[row] = processMs;
   else if (isTold) table.processMs[row] = createdMs;
+  if (!isTold && !mayDerive) return STREAM.goesOn;
   // Of a series that was forgotten, another stream may have lasted until then.
   const isTorn = processMs <= (component?.tornMs ?? Number.NaN);
-  if (!isTold && !mayDerive) return STREAM.goesOn;
   const beginMs = isTold ? createdMs : isDated && !isTorn ? processMs : timeMs;
-  // A series that was of another kind in between has streams that have ended.
-  setStart(
-    table,
-    row,
-    facts.isCumulative ? Math.min(notBefore(table, row, beginMs), timeMs) : beginMs,
-  );
+  // Another stream was sent until then: while the series was of another kind, or by another row to a process before ours.
+  const isOver = beginMs < (table.lastTimeMs[row] ?? Number.NaN);
+  setStart(table, row, isOver ? timeMs : beginMs);
   return STREAM.goesOn;
 }
 
@@ -219,7 +216,11 @@ function previousSampleMs(
 }
 
 /** True where the last time of a series is that of a marker which says no more than that the sample before it is older. */
-function isMarkedByPage(table: SeriesTable, row: number, { staleMarkers }: DeriveOptions): boolean {
+function isMarkedByPage(
+  table: SeriesTable,
+  row: number,
+  { staleMarkers }: Pick<DeriveOptions, 'staleMarkers'>,
+): boolean {
   const flags = (table.flags[row] ?? 0) & (ROW_FLAG.staleSent | ROW_FLAG.explicitTime);
   return staleMarkers && flags === ROW_FLAG.staleSent;
 }
@@ -332,7 +333,7 @@ interface Turn {
 export function weighUptimes(
   table: SeriesTable,
   time: PageTime,
-  options: Pick<DeriveOptions, 'honorTimestamps' | 'intervalMs'>,
+  options: Pick<DeriveOptions, 'honorTimestamps' | 'intervalMs' | 'staleMarkers'>,
 ): void {
   const turns: Turn[] = [];
   for (const component of table.components)
@@ -347,7 +348,8 @@ export function weighUptimes(
       if (weigh(evidence, sample, time.futureMs)) turns.push({ component, evidence, sample });
     }
   if (turns.length === 0) return;
-  noteFalls(table, turns, time.nowMs - 1.5 * options.intervalMs);
+  for (const { evidence } of turns) evidence.hasFallenNow = false;
+  noteFalls(table, time.nowMs - 1.5 * options.intervalMs, options);
   for (const turn of turns) settleTurn(turn, options.intervalMs);
 }
 
@@ -444,18 +446,24 @@ function knownFrom({ value, timeMs, atMs }: UptimeSample): Partial<UptimeEvidenc
   return { processMs: beginMs, beginMs, shownMs: timeMs, provenMs: timeMs, provenAtMs: atMs };
 }
 
-/** Finds out in which of these components counters have fallen on this page, that were sampled a poll ago. */
-function noteFalls(table: SeriesTable, turns: readonly Turn[], pollAgoMs: number): void {
-  for (const { evidence } of turns) evidence.hasFallenNow = false;
-  const { seen, page, value, lastValue, lastTimeMs, flags, metrics, metric, blocks, block } = table;
+/** Finds out in which components counters have fallen on this page, that were sampled a poll ago. */
+function noteFalls(
+  table: SeriesTable,
+  pollAgoMs: number,
+  options: Pick<DeriveOptions, 'staleMarkers'>,
+): void {
+  const { seen, page, value, lastValue, lastTimeMs, metrics, metric, blocks, block } = table;
   for (let row = 0; row < table.count; row++) {
     if (seen[row] !== page || !((value[row] ?? 0) < (lastValue[row] ?? Number.NaN))) continue;
-    const hasEnded = ((flags[row] ?? 0) & ROW_FLAG.staleSent) !== 0;
-    if (hasEnded || !((lastTimeMs[row] ?? Number.NaN) >= pollAgoMs)) continue;
     const name = metrics[metric[row] ?? 0]?.uptimeName ?? null;
     const component = table.components[blocks[block[row] ?? NO_ROW]?.component ?? -1];
     const evidence = name === null ? undefined : component?.uptimes.get(name);
-    if (evidence !== undefined) evidence.hasFallenNow = true;
+    if (evidence === undefined) continue;
+    const lastMs = lastTimeMs[row] ?? Number.NaN;
+    // On the page of a marker the uptime must have been missing, too: then their last samples came together.
+    const isEnded = isMarkedByPage(table, row, options);
+    const sampledMs = isEnded ? Math.min(evidence.provenMs, lastMs) : lastMs;
+    if (sampledMs >= pollAgoMs && !(isEnded && sampledMs === lastMs)) evidence.hasFallenNow = true;
   }
 }
 
@@ -474,8 +482,15 @@ function settleTurn({ component, evidence, sample }: Turn, pollMs: number): void
     beginMs > provenMs - JITTER_MS &&
     !(wentOn && hasFallenNow && lag === 0);
   if (hasFallenNow && !isTold) evidence.lag = lag > 0 ? lag - 1 : 0;
-  // A fall that came with a process of its own, before or now, teaches nothing: this may be a further restart.
-  else if (isTold && wentOn && !hasFallenNow && fellMs > evidence.shownMs)
+  // A fall that came with a process of its own, before or now, teaches nothing: this may be a further restart. Nor does one
+  // of which a page is missing since: the process may have begun after it.
+  else if (
+    isTold &&
+    wentOn &&
+    !hasFallenNow &&
+    fellMs > evidence.shownMs &&
+    sample.timeMs - fellMs <= 1.5 * pollMs
+  )
     evidence.lag = RESTARTS_IN_TIME;
   Object.assign(evidence, knownFrom(sample), { leftMs: provenMs, doubt: 0 });
   if (isTold) evidence.shownMs = Math.min(fellMs, sample.timeMs);

@@ -5,10 +5,12 @@
 //
 //   starts (written when rows or starts change)      marks (written with every page; see state-marks.ts)
 //   ids │ startMs │ processMs │ names of uptimes     time, flags │ lastValue │ what the uptimes say
+//   form │ identities
 //
 // Both hold one entry per row, in the order of `starts`. A row is known again by a 53-bit id made of its key: the hash
-// that finds it in the table, and bits of a CRC of the text. Whoever changes a start, or what rows there are to save,
-// forgets table.savedStarts: then they are written anew.
+// that finds it in the table, and bits of a CRC of the text. A row that sends the identity of others, too (twins.ts), is
+// saved with a check of that identity: whichever of them comes first knows until when the identity was sent. Whoever
+// changes a start, or what rows there are to save, forgets table.savedStarts: then they are written anew.
 
 import { crc32 } from 'node:zlib';
 import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
@@ -21,6 +23,7 @@ import {
   type SavedUptime,
 } from '../../model/memory.ts';
 import type { DeriveOptions } from './options.ts';
+import { beginAnew } from './compound.ts';
 import { componentOf, serviceOf } from './places.ts';
 import { NO_EVIDENCE } from './reset.ts';
 import { doublesOf, integersOf, packColumns, unpackColumns } from './state-columns.ts';
@@ -154,6 +157,7 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
   const ids = new Float64Array(count);
   const startMs = new Float64Array(count);
   const processMs = new Float64Array(count);
+  const identity = new Uint32Array(count);
   for (const [i, row] of rows.entries()) {
     if (i % SLICE_ROWS === 0) yield;
     ids[i] = idOf(table, row);
@@ -161,11 +165,13 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
     const head = table.head[row] ?? row;
     startMs[i] = table.startMs[head] ?? Number.NaN;
     processMs[i] = table.processMs[head] ?? Number.NaN;
+    identity[i] = table.owners.get(head)?.check ?? 0;
   }
   for (const [i, place] of unseen.places.entries()) {
     ids[rows.length + i] = unseen.ids[i] ?? Number.NaN;
     startMs[rows.length + i] = unseen.restored?.startMs[place] ?? Number.NaN;
     processMs[rows.length + i] = unseen.restored?.processMs[place] ?? Number.NaN;
+    identity[rows.length + i] = unseen.restored?.identity[place] ?? 0;
   }
   const uptimes = uptimesOf(table);
   table.savedStarts = { rows, uptimes };
@@ -174,7 +180,7 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
     ...uptimes.map(({ path, name }) => [path, name]),
   ];
   const text = Buffer.from(JSON.stringify(names));
-  return yield* packColumns([ids, startMs, processMs, text, Uint32Array.of(FORM)]);
+  return yield* packColumns([ids, startMs, processMs, text, Uint32Array.of(FORM), identity]);
 }
 
 function rowsToSave(table: SeriesTable): Uint32Array {
@@ -215,7 +221,7 @@ function componentName(table: SeriesTable, key: string, index: number): string {
  */
 export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   try {
-    const [ids, startMs, processMs, names, form] = unpackColumns(starts);
+    const [ids, startMs, processMs, names, form, identities] = unpackColumns(starts);
     const [times, flags, rows, values, evidence] = unpackColumns(marks);
     if (ids === undefined || startMs === undefined || processMs === undefined) return null;
     if (times === undefined || flags === undefined || rows === undefined) return null;
@@ -226,11 +232,14 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
     const readNumbers = form === undefined ? readFirstForm : readUptime;
     const uptimes = readUptimes(names, doublesOf(evidence), readNumbers);
     if (uptimes === null) return null;
+    const identity = identities === undefined ? new Uint32Array(0) : integersOf(identities);
     const state = {
       indexById: new Map(Array.from(idOfRows, (id, index) => [id, index])),
       startMs: doublesOf(startMs),
       processMs: doublesOf(processMs),
       ...read,
+      identity,
+      sentUntil: sentUntil(identity, read.lastTimeMs),
       uptimes,
       isFirstForm: form === undefined,
       pageCount: 0,
@@ -240,6 +249,16 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   } catch {
     return null;
   }
+}
+
+/** Until when each identity was sent: what a row knows that has not come since may be older than what another has sent. */
+function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap<number, number> {
+  const until = new Map<number, number>();
+  for (const [i, check] of identity.entries()) {
+    const lastMs = lastTimeMs[i] ?? Number.NaN;
+    if (check !== 0 && lastMs > (until.get(check) ?? 0)) until.set(check, lastMs);
+  }
+  return until;
 }
 
 type UptimeNumbers = Omit<SavedUptime, 'component' | 'name'>;
@@ -306,6 +325,7 @@ export function* restoreRows(
     restoreRow(table, restored, row, context.monotonicMs);
   }
   for (const [head, compound] of table.compounds) settleParts(table, head, compound);
+  for (const row of rows) settleOwner(table, restored, row);
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
 
@@ -355,6 +375,15 @@ function settleParts(table: SeriesTable, head: number, compound: Compound): void
     table.startMs[head] = table.startMs[newest] ?? Number.NaN;
     table.processMs[head] = table.processMs[newest] ?? Number.NaN;
   }
+}
+
+/** What a row knows of an identity that another row has sent since is over: all that holds is until when it was sent. */
+function settleOwner(table: SeriesTable, { sentUntil }: RestoredState, row: number): void {
+  const untilMs = sentUntil.get(table.owners.get(row)?.check ?? 0);
+  if (untilMs === undefined || (table.lastTimeMs[row] ?? Number.NaN) >= untilMs) return;
+  beginAnew(table, row);
+  table.lastTimeMs[row] = untilMs;
+  table.lastValue[row] = Number.NaN;
 }
 
 /** The first form told the process by the start: one that is not older than the process belongs to it. */

@@ -3,6 +3,7 @@
 // identity and is sent; its twins are dropped as duplicates. When the owner leaves the page, a twin goes on with its
 // series. In: heads of points as they get their place. Out: table.twins. Costs nothing where no label is removed.
 
+import { crc32 } from 'node:zlib';
 import type { Metric } from '../../model/metric.ts';
 import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Identity } from '../../model/memory.ts';
@@ -38,7 +39,7 @@ export function registerIdentity(table: SeriesTable, head: number, context: Twin
   if (!isAtRisk && table.identities.size === 0) return;
   const sorted = kept.toSorted(([a], [b]) => (a < b ? -1 : 1));
   // Of one name a number and a distribution are two series, though only one of them can be on a page.
-  const identity = JSON.stringify([service, metric.sentName, isCompound, sorted]);
+  const identity = JSON.stringify([slot?.id, metric.sentName, isCompound, sorted]);
   const known = table.identities.get(identity);
   if (known !== undefined) return addTwin(table, known, head);
   const plain = isCompound ? undefined : plainRow(table, head, kept, context);
@@ -47,7 +48,8 @@ export function registerIdentity(table: SeriesTable, head: number, context: Twin
 }
 
 function addOwner(table: SeriesTable, key: string, owner: number): Identity {
-  const identity = { key, owner, twins: new Set<number>() };
+  const identity = { key, check: crc32(key) || 1, owner, twins: new Set<number>() };
+  table.savedStarts = null;
   table.identities.set(key, identity);
   table.owners.set(owner, identity);
   return identity;
@@ -80,21 +82,28 @@ function isPlaced(table: SeriesTable, row: number, service: number): boolean {
 
 /** Lets twins whose owner has left the page go on in its place; call it before a page is judged. */
 export function settleTwins(table: SeriesTable): void {
-  const { lastTimeMs } = table;
   for (const [twin, identity] of table.twins) {
     const { owner } = identity;
     // Only what a former process left can be a twin's memory: it sent this one, and so does this process.
-    if (!Number.isNaN(lastTimeMs[twin])) {
-      const isOwnerLater = (lastTimeMs[owner] ?? Number.NaN) >= (lastTimeMs[twin] ?? Number.NaN);
-      beginAnew(table, isOwnerLater ? twin : owner);
-      if (isOwnerLater) continue;
+    if (knowsMore(table, twin, owner)) {
+      beginAnew(table, owner);
       handOver(table, identity, twin);
       addTwin(table, identity, owner);
-    } else if (isPointOnPage(table, twin) && !isPointOnPage(table, owner)) {
+      continue;
+    }
+    if (!Number.isNaN(table.lastTimeMs[twin])) beginAnew(table, twin);
+    if (isPointOnPage(table, twin) && !isPointOnPage(table, owner)) {
       takeOver(table, identity, twin);
       addTwin(table, identity, owner);
     }
   }
+}
+
+/** Whether a twin was sent later than its owner; an owner may have been given only the time until which the twin was. */
+function knowsMore({ lastTimeMs, processMs }: SeriesTable, twin: number, owner: number): boolean {
+  const [twinMs, ownerMs] = [lastTimeMs[twin] ?? Number.NaN, lastTimeMs[owner] ?? Number.NaN];
+  if (Number.isNaN(twinMs) || ownerMs > twinMs) return false;
+  return ownerMs !== twinMs || Number.isNaN(processMs[owner] ?? Number.NaN);
 }
 
 function isPointOnPage(table: SeriesTable, head: number): boolean {
@@ -131,6 +140,7 @@ export function moveIdentity(table: SeriesTable, from: number, to: number): void
   }
   const own = table.owners.get(from);
   if (own === undefined) return;
+  table.savedStarts = null;
   own.owner = to;
   table.owners.delete(from);
   table.owners.set(to, own);

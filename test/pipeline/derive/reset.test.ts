@@ -50,7 +50,7 @@ describe('F4: the page tells the start', () => {
     );
   });
 
-  test('F5: a histogram that was a number in between begins no earlier than it ended', () => {
+  test('F5: a histogram that was a number in between has an unknown start if it is dated before that', () => {
     const buckets = '# TYPE x histogram\nx_bucket{le="1"} 1\nx_sum 2\nx_count 5\n';
     check(
       [
@@ -58,7 +58,7 @@ describe('F4: the page tells the start', () => {
         [60, `x 1 ${at(60)}\n`],
         [120, `${buckets}x_created ${epoch - 100}\n`],
       ],
-      [0, null, 0],
+      [0, null, 120],
     );
   });
 
@@ -298,6 +298,25 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-3600, 9, 9, 129]);
   });
 
+  test('F5: a flush does not teach that the uptime is late where a page is missing between it and a restart', () => {
+    const pages: Pages = [
+      [0, page(0, 3600, 2)],
+      // A flush; then a page without counters, a restart, a second one, another such page.
+      [60, page(60, 3660, 0)],
+      [120, ''],
+      [180, page(180, 111, 0)],
+      [240, page(240, 50, 0)],
+      [300, ''],
+      [360, page(360, 51, 0)],
+      // The process of 190 s answers again: what it has counted may be older than the previous sample.
+      [420, page(420, 230, 2)],
+    ];
+    check(pages, [-3600, 0, null, 0, 190, null, 309, 420]);
+    const target = new Target({ temporality: 'delta' });
+    const deltas = pages.map(([seconds, text]) => target.page(seconds, text).shown.at(-1) ?? '');
+    expect(deltas.join('\n')).not.toContain('queries{} 2 ');
+  });
+
   test('F5: an uptime that stands still is no evidence, until it has grown for two polls', () => {
     const pages: Pages = [
       [0, page(0, 10, 5)],
@@ -378,6 +397,37 @@ describe('F5: the start is derived from the uptime', () => {
     expect(target.page(12_000, named(12_000, 12_100, 9)).shown).toContain(
       'sum engine_global_status_queries{server_name=a} 9 @12000 from 12000',
     );
+  });
+
+  test('F5: of a series that was forgotten, a start that its process had by mistake is not continued', () => {
+    const target = new Target();
+    target.page(0, page(0, 1000, 0));
+    target.page(30, page(30, 3, 0));
+    // The uptime is stamped too late for once: that looks like a restart, and the next page like the process before it.
+    target.page(45, page(45, 13, 0));
+    for (const minutes of [1, 2, 62, 63])
+      target.page(minutes * 60, `engine_global_status_uptime ${minutes * 60 - 27}\n`);
+    expect(target.page(4000, page(4000, 3973, 7)).shown).toContain(
+      'sum engine_global_status_queries{} 7 @4000 from 4000',
+    );
+  });
+
+  test('F5: after a failed scrape both temporalities know that a fall came with its uptime', () => {
+    const page = (uptime: number, queries: number, commands: number): string =>
+      `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}\n` +
+      `engine_global_status_commands_total{command="x"} ${commands}\n`;
+    const last = (temporality: 'cumulative' | 'delta', staleMarkers: boolean): string => {
+      const target = new Target({ temporality, metrics: { staleMarkers } });
+      target.page(15, page(1015, 10, 10));
+      target.fail(30);
+      target.page(45, page(3, 0, 1));
+      // The uptime was sampled 5 s ago and has no timestamp: it looks like a restart at 47 s.
+      return target.page(75, page(28, 0, 1)).shown.at(-1) ?? '';
+    };
+    for (const staleMarkers of [true, false]) {
+      expect(last('delta', staleMarkers)).toContain(' 0 @75 from 45');
+      expect(last('cumulative', staleMarkers)).toContain(' 1 @75 from 42');
+    }
   });
 
   test('F5: a second restart after such a one is told again', () => {

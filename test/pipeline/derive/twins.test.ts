@@ -18,6 +18,14 @@ function saved(target: Target): StateBlobs {
   return step.value;
 }
 
+/** The next process of ours, with what the state says of this one. */
+function next(target: Target, options = DROP_POD): Target {
+  const made = new Target(options);
+  const { starts = Buffer.alloc(0), marks } = saved(target);
+  made.translation.table.restored = readState(starts, marks);
+  return made;
+}
+
 const DROP_POD: TargetOptions = { metrics: { dropLabels: ['pod'] } };
 
 describe('I1: labels that are removed', () => {
@@ -137,19 +145,81 @@ describe('I1: labels that are removed', () => {
     first.page(0, counter(['1', 50], ['2', 5]));
     first.page(60, counter(['2', 6]));
     first.page(120, counter(['1', 52], ['2', 7]));
-    const next = new Target(DROP_POD);
-    const { starts = Buffer.alloc(0), marks } = saved(first);
-    next.translation.table.restored = readState(starts, marks);
+    const second = next(first);
     const seen = [
-      next.page(180, counter(['1', 53], ['2', 8])),
-      next.page(240, counter(['1', 54])),
-      next.page(300, counter(['1', 55], ['2', 9])),
+      second.page(180, counter(['1', 53], ['2', 8])),
+      second.page(240, counter(['1', 54])),
+      second.page(300, counter(['1', 55], ['2', 9])),
     ];
     expect(seen.map(({ shown }) => shown)).toEqual([
       ['sum x{} 8 @180 from 0.001'],
       ['sum x{} 54 @240 from 0.001'],
       ['sum x{} 55 @300 from 0.001'],
     ]);
+  });
+
+  describe('I1: the next process knows until when an identity was sent', () => {
+    const counter = (pod: string, value: number, stamp = ''): string =>
+      `# TYPE x counter\nx{pod="${pod}"} ${value}${stamp}\n`;
+    const shown = (target: Target, pages: readonly (readonly [number, string])[]): unknown =>
+      pages.map(([seconds, text]) => target.page(seconds, text).shown);
+
+    test('I1: a twin that comes alone does not go back', () => {
+      const first = new Target(DROP_POD);
+      first.page(0, counter('1', 10));
+      first.page(30, counter('1', 11, ` ${at(96)}`));
+      // Neither this twin nor the next one was ever on a page before.
+      const second = next(first);
+      expect(shown(second, [[60, counter('2', 3)]])).toEqual([[]]);
+      const third = next(second);
+      const pages = [
+        [90, counter('3', 4)],
+        [120, counter('3', 5)],
+        [180, counter('1', 12)],
+      ] as const;
+      expect(shown(third, pages)).toEqual([
+        [],
+        ['sum x{} 5 @120 from 120'],
+        ['sum x{} 12 @180 from 120'],
+      ]);
+    });
+
+    test('I1: an owner that comes back goes on where it was, unless a twin was sent since', () => {
+      const first = new Target(DROP_POD);
+      first.page(0, counter('1', 10));
+      first.page(60, counter('1', 11));
+      const second = next(first);
+      second.page(60, counter('2', 3));
+      expect(shown(second, [[120, counter('1', 14)]])).toEqual([['sum x{} 14 @120 from 0']]);
+      const third = next(first);
+      third.page(120, counter('2', 3));
+      const fourth = next(third);
+      const pages = [
+        [180, counter('1', 14)],
+        [240, counter('1', 15)],
+      ] as const;
+      expect(shown(fourth, pages)).toEqual([
+        ['sum x{} 14 @180 from 180'],
+        ['sum x{} 15 @240 from 180'],
+      ]);
+    });
+
+    test('I1: a twin of a histogram is a baseline as a delta', () => {
+      const histogram = (pod: string, value: number): string =>
+        `# TYPE h histogram\nh_bucket{pod="${pod}",le="1"} ${value}\nh_count{pod="${pod}"} ${value}\n`;
+      const options = { ...DROP_POD, temporality: 'delta' } as const;
+      const first = new Target(options);
+      first.page(0, histogram('1', 10));
+      first.page(60, histogram('1', 11));
+      const pages = [
+        [120, histogram('2', 30)],
+        [180, histogram('2', 32)],
+      ] as const;
+      expect(shown(next(first, options), pages)).toEqual([
+        [],
+        ['histogram h{} count=2 le1:2 inf:0 @180 from 120'],
+      ]);
+    });
   });
 
   test('I1: what has been forgotten owns nothing any more', () => {
