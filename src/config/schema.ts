@@ -36,7 +36,7 @@ export const configSchema: z.ZodType<ConfigKeys> = block({
   services: servicesList,
   unconfigured_services: choice(['drop', 'send'])
     .prefault(DEFAULTS.unconfigured_services)
-    .describe('What happens to services in an answer that no entry names; counted either way.'),
+    .describe('What to do with services without an entry; both choices count them.'),
   metrics: metricsBlock,
   logs: logsBlock,
   backups: backupsBlock,

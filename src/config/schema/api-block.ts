@@ -35,21 +35,19 @@ const keys = {
     'Address of the service. All paths are appended to it; the key goes to this origin only.',
   ),
   key: headerValue('the API key').describe(
-    'API key, sent as X-API-Key. Best `${file:/path}` or `${env:NAME}`; it never shows in any output.',
+    'API key, sent as X-API-Key. Preferably `${file:/path}` or `${env:NAME}`; it never appears in any output.',
   ),
   headers: headers(REFUSED_HEADERS).describe(
     'Further request headers, for example to choose a region. Their values are kept secret.',
   ),
   timeout: duration({ max: HOUR_MS }).describe(
-    'How long one request may take. At most metrics.interval, which also shortens the default.',
+    'Timeout of one request. At most metrics.interval; a shorter interval shortens the default.',
   ),
   ca: certificates()
     .nullable()
-    .describe("PEM file with the certificates to trust, instead of the system's."),
-  proxy: proxyUrl()
-    .nullable()
-    .describe('URL of an HTTP proxy through which the service is reached.'),
-  insecure: flag().describe('true lets the key travel over plain http beyond this machine.'),
+    .describe("PEM file with the certificates to trust instead of the system's."),
+  proxy: proxyUrl().nullable().describe('URL of an HTTP proxy for requests to the service.'),
+  insecure: flag().describe('true allows sending the key over plain http beyond this machine.'),
 };
 
 const defaults = DEFAULTS.api;
@@ -64,7 +62,7 @@ export const apiBlock: z.ZodType<ApiKeys> = block({
   insecure: keys.insecure.prefault(defaults.insecure),
 })
   .transform(toApiKeys)
-  .describe('The service whose metrics and logs are read.');
+  .describe('The service that prom2otlp reads metrics and logs from.');
 
 const ownApiBlock = block({
   base_url: keys.base_url.optional(),
@@ -76,9 +74,7 @@ const ownApiBlock = block({
   insecure: keys.insecure.optional(),
 })
   .transform(toApiKeys)
-  .describe(
-    'Any key of the global `api`, for this service alone. Headers are added to the global ones.',
-  );
+  .describe('Any key of the global `api`, for this service alone. Headers add to the global ones.');
 
 function toApiKeys(
   read: {
@@ -110,7 +106,7 @@ const entryBlock: z.ZodType<ServiceEntry> = block({
   id: text({
     expected: 'the id of a database service',
     pattern: /^[^\s,]+$/,
-  }).describe('Id of the database service: the value of the label `namespace` of its series.'),
+  }).describe('Id of the database service: the label `namespace` of its series.'),
   name: text().optional().describe('Name that the back end shows (service.name). Default: the id.'),
   attributes: mapOf(attributeName, text({ isEmptyLegal: true }))
     .prefault(DEFAULTS.service.attributes)

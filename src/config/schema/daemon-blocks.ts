@@ -14,21 +14,21 @@ const interval = duration({ min: 1000, max: WEEK_MS });
 const { endpoints } = DEFAULTS.backups;
 
 const backupEndpoints: z.ZodType<Config['backups']['endpoints']> = block({
-  schedules: urlPath()
-    .prefault(endpoints.schedules)
-    .describe('Lists schedules and takes new ones.'),
+  schedules: urlPath().prefault(endpoints.schedules).describe('Lists and creates schedules.'),
   backups: urlPath().prefault(endpoints.backups).describe('Lists backups.'),
-  restores: urlPath().prefault(endpoints.restores).describe('Lists restores and takes new ones.'),
+  restores: urlPath().prefault(endpoints.restores).describe('Lists and creates restores.'),
   restore_key: choice(['key', 'id'])
     .prefault(endpoints.restore_key)
-    .describe('What a new restore calls the path of the backup in the bucket.'),
+    .describe("Member of a new restore that holds the backup's path in the bucket."),
 })
   .transform(({ restore_key: restoreKey, ...paths }) => ({ ...paths, restoreKey }))
-  .describe('The shape of the backup API; change it only where your service differs.');
+  .describe('The shape of the backup API; change it only if your service differs.');
 
 export const backupsBlock: z.ZodType<Config['backups']> = block({
-  enabled: flag().prefault(DEFAULTS.backups.enabled).describe('Whether schedules are watched.'),
-  interval: interval.prefault(DEFAULTS.backups.interval).describe('How often they are read.'),
+  enabled: flag()
+    .prefault(DEFAULTS.backups.enabled)
+    .describe('Read schedules and send their state.'),
+  interval: interval.prefault(DEFAULTS.backups.interval).describe('Interval of reading.'),
   endpoints: backupEndpoints,
 })
   .transform(read => ({
@@ -36,7 +36,7 @@ export const backupsBlock: z.ZodType<Config['backups']> = block({
     intervalMs: read.interval,
     endpoints: read.endpoints,
   }))
-  .describe('The state of backup schedules, as metrics; and where the verbs for backups go.');
+  .describe('The state of backup schedules as metrics; and the paths for the backup verbs.');
 
 const { queue } = DEFAULTS;
 
@@ -44,24 +44,24 @@ export const queueBlock: z.ZodType<Config['queue']> = block({
   directory: text({ expected: 'a directory' })
     .nullable()
     .prefault(queue.directory)
-    .describe('Where everything that is not yet delivered survives. null: bounded memory.'),
+    .describe('Directory for data that is not delivered yet. null: bounded memory.'),
   metrics: block({
     max_bytes: size()
       .prefault(queue.metrics.max_bytes)
-      .describe('When full, the oldest metrics are dropped and counted.'),
+      .describe('If the queue is full, it drops and counts the oldest metrics.'),
     max_age: duration()
       .prefault(queue.metrics.max_age)
-      .describe('Older metrics are dropped and counted.'),
+      .describe('Maximum age; older metrics are dropped and counted.'),
   })
     .transform(read => ({ maxBytes: read.max_bytes, maxAgeMs: read.max_age }))
-    .describe('The share of metrics.'),
+    .describe('The share of metrics in the queue.'),
   logs: block({
     max_bytes: size()
       .prefault(queue.logs.max_bytes)
-      .describe('When full, no more logs are pulled: the service keeps them meanwhile.'),
+      .describe('If the queue is full, pulling stops; the service keeps the logs.'),
   })
     .transform(read => ({ maxBytes: read.max_bytes }))
-    .describe('The share of logs.'),
+    .describe('The share of logs in the queue.'),
 }).describe('The durable queue between reading and sending.');
 
 export const statusBlock: z.ZodType<Config['status']> = block({
@@ -71,32 +71,34 @@ export const statusBlock: z.ZodType<Config['status']> = block({
   token: headerValue('the token of the status page')
     .nullable()
     .prefault(DEFAULTS.status.token)
-    .describe('Bearer token that readers must send; required when others can reach the address.'),
+    .describe(
+      'Bearer token that clients must send; required if other machines can reach the address.',
+    ),
 })
   .transform(read => ({ ...read.listen, token: read.token }))
-  .describe("This program's own status over HTTP.");
+  .describe('The status server of prom2otlp.');
 
 export const telemetryBlock: z.ZodType<Config['telemetry']> = block({
-  enabled: flag().prefault(DEFAULTS.telemetry.enabled).describe('Whether it is sent.'),
-  interval: interval.prefault(DEFAULTS.telemetry.interval).describe('How often it is sent.'),
+  enabled: flag().prefault(DEFAULTS.telemetry.enabled).describe('Send it to the back end.'),
+  interval: interval.prefault(DEFAULTS.telemetry.interval).describe('Interval of sending.'),
 })
   .transform(read => ({ isEnabled: read.enabled, intervalMs: read.interval }))
-  .describe("This program's own metrics, sent to the same back end.");
+  .describe("prom2otlp's own metrics, sent to the same back end.");
 
 export const shardBlock: z.ZodType<Config['shard']> = block({
   index: integer({ min: 0, max: 9999 })
     .prefault(DEFAULTS.shard.index)
-    .describe('Which share this process takes, from 0.'),
+    .describe('Number of this process, from 0.'),
   count: integer({ min: 1, max: 10_000 })
     .prefault(DEFAULTS.shard.count)
-    .describe('Among how many processes the services are divided.'),
-}).describe('Divides many services among several processes with the same configuration.');
+    .describe('Number of processes that divide the services among themselves.'),
+}).describe('Divides the services among several processes with the same configuration.');
 
 export const logBlock: z.ZodType<Config['log']> = block({
   level: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .prefault(DEFAULTS.log.level)
-    .describe('The least important messages to show.'),
+    .describe('The lowest level of messages to log.'),
   format: choice(['json', 'text'])
     .prefault(DEFAULTS.log.format)
     .describe('json for machines, text for people.'),
-}).describe("This program's own log, on stderr.");
+}).describe("prom2otlp's own log, on stderr.");

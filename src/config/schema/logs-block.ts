@@ -13,16 +13,18 @@ const defaults = DEFAULTS.logs;
 const windowKeys = defaults.window;
 
 const windowBlock: z.ZodType<LogsConfig['window']> = block({
-  max: duration({ min: 1000 }).prefault(windowKeys.max).describe('The longest span in one go.'),
+  max: duration({ min: 1000 })
+    .prefault(windowKeys.max)
+    .describe('The longest range of one request.'),
   min: duration({ min: 1000 })
     .prefault(windowKeys.min)
-    .describe('A span that cannot be read is halved down to this, then set aside.'),
+    .describe('A range that fails is halved down to this, then skipped with a gap record.'),
   settle_delay: duration({ min: 0 })
     .prefault(windowKeys.settle_delay)
-    .describe('How long lines may take to arrive at the service.'),
+    .describe('Time that lines may take to reach the service.'),
   overlap: duration({ min: 0 })
     .prefault(windowKeys.overlap)
-    .describe('How much is read again each time, for lines that came late.'),
+    .describe('Range that each pull reads again for late lines.'),
   day_close_grace: duration({ min: 0 })
     .prefault(windowKeys.day_close_grace)
     .describe("How long after its end a day's archive may still grow."),
@@ -34,19 +36,19 @@ const windowBlock: z.ZodType<LogsConfig['window']> = block({
     overlapMs: read.overlap,
     dayCloseGraceMs: read.day_close_grace,
   }))
-  .describe('The spans of time that are asked for.');
+  .describe('The time ranges of requests.');
 
 const { limits } = defaults;
 
 const limitsBlock: z.ZodType<LogsConfig['limits']> = block({
   download_per_hour: size()
     .prefault(limits.download_per_hour)
-    .describe('What may be downloaded in an hour; above it, pulling slows down.'),
+    .describe('Download limit per hour; pulling slows down above it.'),
   archive: size().prefault(limits.archive).describe('Size of one archive, packed.'),
   unpacked: size().prefault(limits.unpacked).describe('Size of one archive, unpacked.'),
   ratio: integer({ min: 1, max: 100_000 })
     .prefault(limits.ratio)
-    .describe('How many times larger an archive may get when it is unpacked.'),
+    .describe('Unpacked size of an archive divided by its packed size.'),
   entries: integer({ min: 1, max: 100_000 })
     .prefault(limits.entries)
     .describe('Files within one archive.'),
@@ -58,7 +60,7 @@ const limitsBlock: z.ZodType<LogsConfig['limits']> = block({
     .describe('A longer record (lines that belong together) is cut and marked.'),
   set_aside: size()
     .prefault(limits.set_aside)
-    .describe('Archives that were given up, kept below queue.directory; 0 keeps none.'),
+    .describe('Given-up archives, kept below queue.directory; 0 keeps none.'),
 })
   .transform(read => ({
     downloadPerHourBytes: read.download_per_hour,
@@ -70,7 +72,7 @@ const limitsBlock: z.ZodType<LogsConfig['limits']> = block({
     recordBytes: read.record,
     setAsideBytes: read.set_aside,
   }))
-  .describe('What an archive may cost.');
+  .describe('Limits of archives.');
 
 const { parameters, pointers } = defaults.endpoints;
 
@@ -90,7 +92,7 @@ function each<Key extends string>(
 
 const parametersBlock = each(parameters, () =>
   text({ expected: 'the name of a query parameter', pattern: /^[^\s&=#?]+$/ }),
-).describe('What the query parameters of the log API are called.');
+).describe('Names of the query parameters.');
 
 const pointersBlock = each(pointers, () =>
   text({
@@ -99,53 +101,57 @@ const pointersBlock = each(pointers, () =>
     isEmptyLegal: true,
   }),
 ).describe(
-  'Where the answers hold what is read from them (`items`, `count`: in the answer; `message`, `time`, `stream`: in each log record or line of a json archive; the rest: in each item).',
+  'JSON pointers to values in the answers (`items`, `count`: in the answer; `message`, `time`, `stream`: in each log record or line of a json archive; the others: in each item).',
 );
 
 const { endpoints } = defaults;
 
 const endpointsBlock: z.ZodType<LogEndpointsConfig> = block({
-  list: urlPath().prefault(endpoints.list).describe('Lists archives, or records.'),
-  archive: urlPath().prefault(endpoints.archive).describe('Gives one archive.'),
+  list: urlPath().prefault(endpoints.list).describe('Lists archives or records.'),
+  archive: urlPath().prefault(endpoints.archive).describe('Returns one archive.'),
   types: urlPath().prefault(endpoints.types).describe('Lists the types of logs.'),
-  servers: urlPath().prefault(endpoints.servers).describe('Lists the servers that log.'),
-  retention: urlPath().prefault(endpoints.retention).describe('Says how long logs are kept.'),
+  servers: urlPath().prefault(endpoints.servers).describe('Lists the servers that write logs.'),
+  retention: urlPath()
+    .prefault(endpoints.retention)
+    .describe('Returns and sets the retention of logs.'),
   parameters: parametersBlock,
   pointers: pointersBlock,
   format: choice(['json', 'raw'])
     .prefault(endpoints.format)
-    .describe('Form of the archives to ask for: json has a reliable time for each line.'),
+    .describe('Format of the archives; json has a reliable time for each line.'),
   pagination: choice(['offset', 'page', 'none'])
     .prefault(endpoints.pagination)
-    .describe('What the parameter `offset` counts: items, or pages from 1; none: no pages.'),
+    .describe('Meaning of the parameter `offset`: items from 0, pages from 1, or no paging.'),
   page_size: integer({ min: 1, max: 10_000 })
     .prefault(endpoints.page_size)
-    .describe('How many items one list request asks for.'),
+    .describe('Number of items per list request.'),
 })
   .transform(({ page_size: pageSize, ...read }) => ({ ...read, pageSize }))
-  .describe('The shape of the log API; change it only where your service differs.');
+  .describe('The shape of the log API; change it only if your service differs.');
 
 export const logsBlock: z.ZodType<LogsConfig> = block({
-  enabled: flag().prefault(defaults.enabled).describe('Whether logs are pulled.'),
+  enabled: flag().prefault(defaults.enabled).describe('Pull logs.'),
   schedule: schedule()
     .prefault(defaults.schedule)
-    .describe('How often: a duration of at least 30s, or a cron expression in UTC.'),
+    .describe('When to pull: a duration of at least 30s, or a cron expression in UTC.'),
   shape: choice(['archives', 'records'])
     .prefault(defaults.shape)
-    .describe('Whether the list holds archives to download, or the log records themselves.'),
+    .describe('Content of the list: archives to download, or the log records themselves.'),
   types: list(text({ expected: 'the name of a log type' }))
     .prefault([...defaults.types])
-    .describe('The types of logs to pull; an empty list: all that the service lists.'),
+    .describe('The types of logs to pull; an empty list means all that the service lists.'),
   first_start: startPoint()
     .prefault(defaults.first_start)
-    .describe('Where the first start begins: back from now, `beginning`, or an RFC 3339 time.'),
+    .describe(
+      'Where the first start of all begins: a time before now, `beginning`, or an RFC 3339 time.',
+    ),
   window: windowBlock,
   source_timezone: timeZone()
     .prefault(defaults.source_timezone)
-    .describe('Time zone of the times within the lines.'),
+    .describe('Time zone of times in the lines that have no zone.'),
   redact_literals: flag()
     .prefault(defaults.redact_literals)
-    .describe('Replace the literals of SQL statements by `?`, wherever they show.'),
+    .describe('Replace literals in SQL statements with `?` everywhere.'),
   limits: limitsBlock,
   endpoints: endpointsBlock,
 })
@@ -161,4 +167,4 @@ export const logsBlock: z.ZodType<LogsConfig> = block({
     limits: read.limits,
     endpoints: read.endpoints,
   }))
-  .describe('Logs: pulled on a schedule, at least once, into the same back end.');
+  .describe('The logs of the database services, pulled on a schedule and sent at least once.');

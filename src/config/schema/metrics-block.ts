@@ -23,12 +23,12 @@ const prefixesBlock: z.ZodType<MetricsConfig['prefixes']> = block({
     .describe('Replication among several masters.'),
   dist: prefixes.prefault([...defaults.prefixes.dist]).describe('The distributed storage.'),
   proxy: prefixes.prefault([...defaults.prefixes.proxy]).describe('The proxy before the engine.'),
-}).describe('How the names of each family begin; the longest match wins.');
+}).describe('Name prefixes of each family; the longest match wins.');
 
 const changes = DEFAULTS.override;
 
 const overrideBlock: z.ZodType<OverrideConfig> = block({
-  match: expression().describe('Regular expression that has to match the whole name.'),
+  match: expression().describe('Regular expression for the whole name.'),
   type: choice(['counter', 'gauge', 'info', 'stateset', 'updowncounter'])
     .nullable()
     .prefault(changes.type)
@@ -41,7 +41,7 @@ const overrideBlock: z.ZodType<OverrideConfig> = block({
   uptime_series: text({ expected: 'the name of a series', pattern: /^[A-Za-z_:][\w:.]*$/ })
     .nullable()
     .prefault(changes.uptime_series)
-    .describe('Name of the series that says for how long this counter has been counting.'),
+    .describe('Name of the series with the uptime of the process that counts.'),
 }).transform(({ match, type, unit, description, uptime_series: uptimeSeries }) => ({
   match,
   type,
@@ -59,7 +59,7 @@ const limitsBlock: z.ZodType<PageLimits> = block({
     .describe('Samples of one page.'),
   service_samples: integer({ min: 1, max: 1000 * MILLION })
     .prefault(limits.service_samples)
-    .describe('Samples of one service on a page; above it, that service alone fails.'),
+    .describe('Samples of one service on a page; above this, only that service fails.'),
   labels: integer({ min: 1, max: 4096 }).prefault(limits.labels).describe('Labels of one sample.'),
   name: size({ max: MILLION }).prefault(limits.name).describe('Length of a name.'),
   value: size({ max: 16 * MILLION })
@@ -74,26 +74,28 @@ const limitsBlock: z.ZodType<PageLimits> = block({
     nameBytes: read.name,
     valueBytes: read.value,
   }))
-  .describe('What a page may cost. Over a limit of the page, the scrape fails and says so.');
+  .describe(
+    'Limits of a page. A page over a limit fails the scrape, and the error names the limit.',
+  );
 
 const names = list(expression());
 
 export const metricsBlock: z.ZodType<MetricsConfig> = block({
-  enabled: flag().prefault(defaults.enabled).describe('Whether metrics are read at all.'),
+  enabled: flag().prefault(defaults.enabled).describe('Scrape metrics.'),
   interval: duration({ min: 1000, max: WEEK_MS })
     .prefault(defaults.interval)
-    .describe('How often the page is read. The service renews it about once a minute.'),
+    .describe('Scrape interval. The service updates its page about once a minute.'),
   path: urlPath().prefault(defaults.path).describe('Path of the page below base_url.'),
   mapping: choice(['semantic', 'strict'])
     .prefault(defaults.mapping)
-    .describe('semantic uses the catalog of the series; strict what the page declares.'),
+    .describe('semantic: types from the catalog; strict: types that the page declares.'),
   namespace: choice(['resource', 'prefix'])
     .prefault(defaults.namespace)
-    .describe('resource: a Resource per service; prefix: names become `<id>.<name>`.'),
+    .describe('resource: each service has its own Resource; prefix: names become `<id>.<name>`.'),
   prefixes: prefixesBlock,
   overrides: list(overrideBlock)
     .prefault([...defaults.overrides])
-    .describe("Your word over the catalog's, for the series that `match`; the first match wins."),
+    .describe('Overrides of the catalog for series that `match`; the first match wins.'),
   include: names
     .prefault([...defaults.include])
     .describe('Send only the series whose whole name matches one of these; empty: all.'),
@@ -102,25 +104,23 @@ export const metricsBlock: z.ZodType<MetricsConfig> = block({
     .describe('Never send the series whose whole name matches one of these; wins over include.'),
   drop_labels: list(text({ expected: 'the name of a label' }))
     .prefault([...defaults.drop_labels])
-    .describe('Labels that no point carries.'),
-  units: choice(['catalog', 'page', 'none'])
-    .prefault(defaults.units)
-    .describe('Where units are taken from.'),
+    .describe('Labels to remove from all points.'),
+  units: choice(['catalog', 'page', 'none']).prefault(defaults.units).describe('Source of units.'),
   honor_timestamps: flag()
     .prefault(defaults.honor_timestamps)
     .describe('Use the timestamps of the page; false: the time of the scrape.'),
   start_times: flag()
     .prefault(defaults.start_times)
-    .describe('Derive since when counters count from the uptime series.'),
+    .describe('Derive start times of counters from the uptime series.'),
   stale_markers: flag()
     .prefault(defaults.stale_markers)
-    .describe('Say explicitly when a series has ended.'),
+    .describe('Send a marker when a series ends.'),
   stale_after: duration()
     .prefault(defaults.stale_after)
-    .describe('A series whose timestamp has not moved for so long has ended.'),
+    .describe('A series ends when its timestamp has not changed for this time.'),
   bad_share: share()
     .prefault(defaults.bad_share)
-    .describe('A service counts as failed when more than this share of its lines is bad.'),
+    .describe('A service fails if more than this share of its lines is bad.'),
   limits: limitsBlock,
 })
   .transform(read => ({
@@ -142,4 +142,4 @@ export const metricsBlock: z.ZodType<MetricsConfig> = block({
     badShare: read.bad_share,
     limits: read.limits,
   }))
-  .describe('Metrics: what is scraped and how it is understood.');
+  .describe('The metrics of the database services.');

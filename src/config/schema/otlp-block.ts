@@ -27,15 +27,15 @@ const tlsBlock = block({
   ca: certificates()
     .nullable()
     .prefault(defaults.tls.ca)
-    .describe("PEM file with the certificates to trust, instead of the system's."),
+    .describe("PEM file with the certificates to trust instead of the system's."),
   cert: certificates()
     .nullable()
     .prefault(defaults.tls.cert)
-    .describe('PEM file with the certificate by which this program identifies itself.'),
+    .describe('PEM file with the client certificate.'),
   key: privateKey()
     .nullable()
     .prefault(defaults.tls.key)
-    .describe('PEM file with the private key of that certificate.'),
+    .describe('PEM file with the private key of the client certificate.'),
 }).describe('Certificates for the connection to the back end.');
 
 export const otlpBlock: z.ZodType<OtlpKeys> = block({
@@ -45,35 +45,35 @@ export const otlpBlock: z.ZodType<OtlpKeys> = block({
   metrics_endpoint: fullUrl()
     .nullable()
     .prefault(defaults.metrics_endpoint)
-    .describe('Full URL for metrics alone, used as it stands.'),
+    .describe('Full URL for metrics, used unchanged.'),
   logs_endpoint: fullUrl()
     .nullable()
     .prefault(defaults.logs_endpoint)
-    .describe('Full URL for logs alone, used as it stands.'),
+    .describe('Full URL for logs, used unchanged.'),
   protocol: choice(['http/protobuf', 'http/json', 'grpc'])
     .prefault(defaults.protocol)
-    .describe('Form of what is sent.'),
+    .describe('Protocol and encoding.'),
   compression: choice(['auto', 'gzip', 'zstd', 'none'])
     .prefault(defaults.compression)
     .describe(
-      'How requests are compressed. auto: zstd where the back end has shown that it takes it, else gzip. gRPC knows gzip and none.',
+      'Compression of requests. auto: zstd if the back end has shown that it accepts it, else gzip. gRPC supports auto, gzip and none.',
     ),
   headers: headers()
     .prefault(defaults.headers)
     .describe('Request headers, for example for authorization. Their values are kept secret.'),
   timeout: duration({ max: HOUR_MS })
     .prefault(defaults.timeout)
-    .describe('How long one request may take.'),
+    .describe('Timeout of one request.'),
   concurrency: integer({ min: 1, max: 64 })
     .prefault(defaults.concurrency)
-    .describe('Requests at the same time. The order is kept at 1 only.'),
+    .describe('Number of concurrent requests. Only 1 keeps the order.'),
   max_request: size({ min: 1024, max: 64 * 2 ** 20 })
     .prefault(defaults.max_request)
-    .describe('A larger request is split before it is sent. At most 64MiB.'),
+    .describe('Larger requests are split. At most 64MiB.'),
   temporality: choice(['cumulative', 'delta', 'lowmemory'])
     .prefault(defaults.temporality)
     .describe(
-      'delta sends the growth since the last point; lowmemory is cumulative for what is scraped.',
+      'delta sends the growth since the previous point; lowmemory is cumulative for scraped metrics.',
     ),
   tls: tlsBlock,
 })
@@ -92,4 +92,4 @@ export const otlpBlock: z.ZodType<OtlpKeys> = block({
     maxRequestBytes: read.max_request,
     temporality: read.temporality,
   }))
-  .describe('The OpenTelemetry back end that everything is sent to.');
+  .describe('The OpenTelemetry back end.');
