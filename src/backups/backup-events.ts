@@ -1,7 +1,7 @@
 // What is different between two answers about a service's backup schedules, as log records. In: what was known and what
 // is known now. Out: one record per schedule that appeared, changed or vanished.
 
-import { textUid } from '../logs/uid.ts';
+import { textUid } from '../logs/record.ts';
 import type { LogAttribute, LogRecord } from '../pipeline/encode/logs.ts';
 import type { KnownBackups, KnownSchedule } from './known-backups.ts';
 

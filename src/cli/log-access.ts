@@ -1,7 +1,7 @@
 // What the actions of `logs` have in common: the options, the log endpoints of the API that is meant, and times.
 
 import { parseDuration } from '../config/units.ts';
-import { textAt } from '../logs/descriptor.ts';
+import { textAt } from '../logs/item.ts';
 import { itemsOf, listPages } from '../logs/list.ts';
 import { LogApi } from '../service/logs.ts';
 import type { Config } from '../config/config.ts';

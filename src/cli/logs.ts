@@ -7,12 +7,10 @@ import { causeText, OperatorError } from '../errors.ts';
 import { formatBytes } from '../lib/format.ts';
 import { printableJson } from '../lib/printable.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
-import { ArchiveError } from '../logs/archive-error.ts';
-import { archiveEntries } from '../logs/archive.ts';
+import { archiveEntries, ArchiveError, PIECE_BYTES } from '../logs/archive.ts';
 import { type EntryProgress, EntryReader } from '../logs/entry-reader.ts';
 import { createLineReader } from '../logs/formats/reader.ts';
 import type { ParsedRecord } from '../logs/record.ts';
-import { PIECE_BYTES } from '../logs/unpack.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http.ts';
 import {
   failureLine,

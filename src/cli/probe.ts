@@ -12,7 +12,7 @@ import { Counters } from '../lib/counters.ts';
 import { formatDuration } from '../lib/format.ts';
 import { printableLine } from '../lib/printable.ts';
 import { programVersion } from '../lib/version.ts';
-import { type Descriptor, readDescriptor, readPartition } from '../logs/descriptor.ts';
+import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
 import { listPages } from '../logs/list.ts';
 import type { Signal } from '../model/batch.ts';
 import { FATE } from '../model/series-table.ts';

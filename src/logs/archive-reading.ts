@@ -1,75 +1,116 @@
 // Downloads one archive and reads what is new in it, entry by entry, into chunks that are committed with the
-// progress behind them. Whatever ends it, what was committed stays: the next try goes on from there.
+// progress that they make. Whatever ends it, what was committed stays: the next try goes on from there. An archive
+// that is found broken too often is given up: kept as a file, counted, and reported as a gap.
 
 import { causeText } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
 import type { ServiceFailure } from '../service/failure.ts';
-import { type ArchiveEntry, archiveEntries } from './archive.ts';
-import { ArchiveError } from './archive-error.ts';
-import { afterRead, isLastTry, type SetAsideReason } from './archive-state.ts';
-import { ArchiveWriter } from './archive-writer.ts';
-import { ask } from './ask.ts';
-import type { Descriptor } from './descriptor.ts';
+import { type ArchiveEntry, archiveEntries, ArchiveError } from './archive.ts';
+import {
+  type ArchiveState,
+  afterFault,
+  afterFlush,
+  afterRead,
+  isLastTry,
+  type SetAsideReason,
+} from './archive-state.ts';
+import type { Chunk } from './chunk.ts';
+import { DAY_MS } from './cursor.ts';
+import type { Keeping } from './downloads.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
-import type { Keeping } from './kept-archives.ts';
-import type { Ledger } from './ledger.ts';
-import type { PullContext, PullRun } from './pull-context.ts';
-import { Slicer } from './slicer.ts';
+import type { Descriptor } from './item.ts';
+import type { KnownArchive } from './ledger.ts';
+import { commit, type Pull, type PullFailure, Slicer } from './pull.ts';
+import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
 
-/** How reading an archive ended. After `stopped` and `failed` the ledger does not match the store any more. */
-export type ArchiveEnd =
+/** How reading an archive ended. */
+type ArchiveEnd =
   | { readonly kind: 'read' }
-  | BrokenEnd
-  | { readonly kind: 'unreachable'; readonly failure: ServiceFailure }
-  | { readonly kind: 'stopped' | 'failed' };
-
-export interface BrokenEnd {
-  readonly kind: 'broken';
-  readonly reason: SetAsideReason;
-  readonly cause: string;
-  /** What became of its file, once it is given up. */
-  readonly kept: Keeping | null;
-}
-
-type EntryEnd = 'read' | 'rewritten' | 'stopped' | 'failed';
+  | {
+      readonly kind: 'broken';
+      readonly reason: SetAsideReason;
+      readonly cause: string;
+    }
+  | { readonly kind: 'unreachable'; readonly failure: PullFailure };
 
 /** Looking at the clock costs as much as a tenth of a line. */
 const LINES_PER_LOOK = 32;
 
 const READ: ArchiveEnd = { kind: 'read' };
 
-export class ArchiveReading {
-  readonly #context: PullContext;
+/**
+ * Reads an archive to its end. `isFinal`: nothing is held back at the end of an entry. Gives why it could not be
+ * reached; null where it was, also where it is broken.
+ */
+export async function readArchive(
+  pull: Pull,
+  descriptor: Descriptor,
+  isFinal: boolean,
+): Promise<PullFailure | null> {
+  const { meter, downloads } = pull;
+  const status = meter.status(descriptor.partition);
+  status.state = 'pulling';
+  const end = await downloads.permits
+    .run(() => new ArchiveReading(pull, descriptor, isFinal).run())
+    .finally(() => {
+      status.state = pull.signal.aborted ? 'waiting' : 'failed';
+    });
+  if (end.kind === 'unreachable') {
+    meter.archive('failed');
+    status.lastError = end.failure.message;
+    return end.failure;
+  }
+  if (end.kind === 'read') {
+    meter.archive('read');
+    status.state = 'waiting';
+    status.lastError = null;
+  }
+  return null;
+}
+
+/** Gives what was held back in records that are still open, without a download. */
+export async function flushArchive(pull: Pull, archive: KnownArchive): Promise<void> {
+  const { partition, id, state } = archive;
+  const writer = new ArchiveWriter(pull, { partition, id, name: id, dayMs: state.dayMs });
+  const entries = { ...state.entries };
+  for (const [name, progress] of Object.entries(state.entries)) {
+    const reader = pull.readerOf(partition.type);
+    reader.restore(progress.reader);
+    writer.add(reader.flush(), name);
+    entries[name] = { ...progress, reader: reader.save() };
+  }
+  writer.state = afterFlush(state, entries);
+  await writer.commit();
+}
+
+class ArchiveReading {
+  readonly #pull: Pull;
   readonly #descriptor: Descriptor;
-  readonly #run: PullRun;
   readonly #isFinal: boolean;
   readonly #slicer: Slicer;
   readonly #writer: ArchiveWriter;
   #bytes = 0;
 
-  /** `isFinal`: nothing is held back at the end of an entry. */
-  constructor(
-    context: PullContext,
-    ledger: Ledger,
-    ...[descriptor, isFinal, run]: [Descriptor, boolean, PullRun]
-  ) {
-    this.#context = context;
+  constructor(pull: Pull, descriptor: Descriptor, isFinal: boolean) {
+    this.#pull = pull;
     this.#descriptor = descriptor;
-    this.#run = run;
     this.#isFinal = isFinal;
-    this.#slicer = new Slicer(context.options.clock);
-    this.#writer = new ArchiveWriter(context, ledger, descriptor);
+    this.#slicer = new Slicer(pull.api.clock);
+    this.#writer = new ArchiveWriter(pull, descriptor);
   }
 
   async run(): Promise<ArchiveEnd> {
     const spool = await this.#download();
-    if (!(spool instanceof SpoolFile)) return spool;
+    if (!(spool instanceof SpoolFile)) {
+      if (spool.kind === 'broken') await this.#noteBroken(spool, null);
+      return spool;
+    }
     try {
       const end = await this.#readEntries(spool);
-      return end.kind === 'broken' ? await this.#keep(spool, end) : end;
+      if (end.kind === 'broken') await this.#noteBroken(end, spool);
+      return end;
     } catch (error) {
-      if (error instanceof ArchiveError) return await this.#keep(spool, brokenBy(error));
       return this.#endOfDisk(error);
     } finally {
       await spool.close();
@@ -78,22 +119,21 @@ export class ArchiveReading {
 
   /** Each try has a file of its own: one that was cut off leaves its bytes behind. */
   async #download(): Promise<SpoolFile | ArchiveEnd> {
-    const { api, config, budget, meter, spoolDirectory: directory } = this.#context.options;
-    const { signal } = this.#run;
+    const { api, config, downloads, meter, signal } = this.#pull;
     const maxBytes = config.limits.archiveBytes;
     let spool: SpoolFile | null = null;
     try {
-      const answer = await ask(async () => {
+      const answer = await api.ask(async () => {
         await spool?.close();
         spool = null;
-        const sink = await SpoolFile.create(directory);
+        const sink = await SpoolFile.create(downloads.directory);
         failpoint('spool-begun');
         spool = sink;
-        const result = await api.archive(this.#descriptor.id, sink, { signal, maxBytes });
-        budget.take(sink.bytes);
+        const result = await api.api.archive(this.#descriptor.id, sink, { signal, maxBytes });
+        downloads.budget.take(sink.bytes);
         meter.bytes('downloaded', sink.bytes);
         return result;
-      }, this.#context.ask(this.#run));
+      }, signal);
       const whole = spool as SpoolFile | null;
       failpoint('spool-done');
       if (answer.ok && whole !== null) return whole;
@@ -104,76 +144,64 @@ export class ArchiveReading {
     }
   }
 
-  async #keep(spool: SpoolFile, end: BrokenEnd): Promise<BrokenEnd> {
-    const { kept } = this.#context.options;
-    const { partition, id } = this.#descriptor;
-    if (kept === null || !isLastTry(this.#writer.state, end.reason)) return end;
-    return { ...end, kept: await kept.keep(spool, partition, id) };
-  }
-
   /** A file that cannot be created or read: a matter of this machine. Anything else is not ours to hide. */
   #endOfDisk(error: unknown): ArchiveEnd {
     if (!(error instanceof Error && 'syscall' in error)) throw error;
-    const { spoolDirectory } = this.#context.options;
-    const message = `cannot use a file in ${spoolDirectory}: ${causeText(error)}`;
+    const { directory } = this.#pull.downloads;
+    const message = `cannot use a file in ${directory}: ${causeText(error)}`;
     const hint = 'check the disk of queue.directory, or of the temporary directory without one';
     return { kind: 'unreachable', failure: { reason: 'not_stored', message, hint } };
   }
 
   async #readEntries(spool: SpoolFile): Promise<ArchiveEnd> {
     let worst: ArchiveEnd = READ;
-    for await (const entry of archiveEntries(spool, this.#context.options.config.limits)) {
-      let end: EntryEnd;
-      try {
-        end = await this.#readEntry(entry);
-      } catch (error) {
-        if (!(error instanceof ArchiveError)) throw error;
-        worst = brokenBy(error);
-        if (error.endsArchive) break;
-        continue;
+    try {
+      for await (const entry of archiveEntries(spool, this.#pull.config.limits)) {
+        try {
+          await this.#readEntry(entry);
+        } catch (error) {
+          if (!(error instanceof ArchiveError) || error.endsArchive) throw error;
+          worst = broken(error.fault, error.message);
+        }
       }
-      if (end === 'stopped' || end === 'failed') return { kind: end };
+    } catch (error) {
+      if (!(error instanceof ArchiveError)) throw error;
+      worst = broken(error.fault, error.message);
     }
     if (worst.kind !== 'read') return worst;
     this.#writer.state = afterRead(this.#writer.state, this.#bytes, this.#isFinal);
-    const result = await this.#writer.commit(this.#run.signal);
-    return result === 'stored' ? READ : { kind: result };
+    await this.#writer.commit();
+    return READ;
   }
 
-  async #readEntry(entry: ArchiveEntry): Promise<EntryEnd> {
+  async #readEntry(entry: ArchiveEntry): Promise<void> {
     const { entries } = this.#writer.state;
     const done = Object.hasOwn(entries, entry.name) ? (entries[entry.name] ?? null) : null;
-    const end = await this.#readEntryFrom(entry, done);
-    if (end !== 'rewritten') return end;
-    this.#context.options.meter.rewritten(this.#descriptor.partition, this.#descriptor.id);
-    // What was held back may not stand in the new one.
-    if (done !== null) this.#flushHeld(done, entry.name);
-    return this.#readEntryFrom(entry, null);
+    if (await this.#readEntryFrom(entry, done)) return;
+    const { partition, id } = this.#descriptor;
+    this.#pull.meter.rewritten(partition, id);
+    // What was held back may be missing from the new one.
+    if (done !== null) {
+      const reader = this.#pull.readerOf(partition.type);
+      reader.restore(done.reader);
+      this.#writer.add(reader.flush(), entry.name);
+    }
+    await this.#readEntryFrom(entry, null);
   }
 
-  #flushHeld({ reader: saved }: EntryProgress, entryName: string): void {
-    const reader = this.#context.reader(this.#descriptor.partition.type);
-    reader.restore(saved);
-    this.#writer.add(reader.flush(), entryName);
-  }
-
-  async #readEntryFrom(entry: ArchiveEntry, done: EntryProgress | null): Promise<EntryEnd> {
-    const { config, api, meter } = this.#context.options;
-    const { partition } = this.#descriptor;
+  /** False when the entry does not begin as it did when it was read before. */
+  async #readEntryFrom(entry: ArchiveEntry, done: EntryProgress | null): Promise<boolean> {
+    const { config, api, meter, readerOf } = this.#pull;
+    const { endpoints, pointers } = api.api;
     const reader = new EntryReader({
       progress: done,
-      reader: this.#context.reader(partition.type),
-      unwrap: {
-        format: api.endpoints.format,
-        pointers: api.pointers,
-        lineBytesMax: config.limits.lineBytes,
-      },
+      reader: readerOf(this.#descriptor.partition.type),
+      unwrap: { format: endpoints.format, pointers, lineBytesMax: config.limits.lineBytes },
     });
     try {
       for await (const piece of entry.pieces()) {
-        if (!reader.feed(piece)) return 'rewritten';
-        const end = await this.#takeLines(reader, entry.name);
-        if (end !== 'read') return end;
+        if (!reader.feed(piece)) return false;
+        await this.#takeLines(reader, entry.name);
         if (this.#slicer.isOver) await this.#slicer.pause();
       }
     } catch (error) {
@@ -182,8 +210,7 @@ export class ArchiveReading {
       if (isUpToLimit && !reader.isBehind) {
         reader.cut();
         this.#writer.add(reader.records, entry.name);
-        const end = await this.#commit(entry.name, reader.progress());
-        if (end !== 'read') return end;
+        await this.#writer.commitEntry(entry.name, reader.progress());
       }
       this.#writer.drop();
       throw error;
@@ -191,40 +218,124 @@ export class ArchiveReading {
       meter.bytes('unpacked', reader.seenBytes);
       meter.bytes('cut', reader.cutBytes);
     }
-    if (!reader.end(this.#isFinal)) return 'rewritten';
+    if (!reader.end(this.#isFinal)) return false;
     this.#writer.add(reader.records, entry.name);
     this.#bytes += reader.seenBytes;
-    return this.#commit(entry.name, reader.progress());
+    await this.#writer.commitEntry(entry.name, reader.progress());
+    return true;
   }
 
-  async #takeLines(reader: EntryReader, entryName: string): Promise<EntryEnd> {
+  async #takeLines(reader: EntryReader, entryName: string): Promise<void> {
     for (let lines = 1; reader.next(); lines++) {
       if (reader.records.length > 0) this.#writer.add(reader.records, entryName);
       if (lines % LINES_PER_LOOK === 0 && this.#slicer.isOver) await this.#slicer.pause();
-      if (!this.#writer.isFull) continue;
-      const end = await this.#commit(entryName, reader.progress());
-      if (end !== 'read') return end;
+      if (this.#writer.isFull) await this.#writer.commitEntry(entryName, reader.progress());
     }
-    return 'read';
   }
 
-  async #commit(entryName: string, progress: EntryProgress): Promise<EntryEnd> {
-    const { state } = this.#writer;
-    this.#writer.state = { ...state, entries: { ...state.entries, [entryName]: progress } };
-    const result = await this.#writer.commit(this.#run.signal);
-    return result === 'stored' ? 'read' : result;
+  /** Another try later, or, after the last, it is given up. `spool` holds it where it was downloaded. */
+  async #noteBroken(
+    { reason, cause }: ArchiveEnd & { readonly kind: 'broken' },
+    spool: SpoolFile | null,
+  ): Promise<void> {
+    const { api, downloads, ledger, meter } = this.#pull;
+    const { partition, id, dayMs } = this.#descriptor;
+    const before = ledger.archive(partition, id, dayMs);
+    const isLast = isLastTry(before, reason);
+    const isGivenUp = isLast && before.setAside === '';
+    const { kept: keeper } = downloads;
+    const isKept = isLast && keeper !== null && spool !== null;
+    const kept: Keeping | null = isKept ? await keeper.keep(spool, partition, id) : null;
+    // The last records that were read of it will never be completed.
+    if (isGivenUp) await flushArchive(this.#pull, { partition, id, state: before });
+    const held = ledger.archive(partition, id, dayMs);
+    ledger.setArchive(partition, id, afterFault(held, reason, api.nowMs()));
+    if (!isGivenUp) {
+      meter.archive('broken');
+      meter.broken(partition, id, cause);
+      return;
+    }
+    meter.archive('set_aside');
+    meter.setAside(partition, { archive: id, reason, cause, kept });
+    const span = { fromMs: dayMs, toMs: dayMs + DAY_MS };
+    await commit(this.#pull, { gaps: [{ partition, span, reason, archive: id }] });
   }
 }
 
-function brokenBy(error: ArchiveError): BrokenEnd {
-  return broken(error.fault, error.message);
+/**
+ * The way of one archive's records into the queue: gathers them in chunks and commits each with the archive's state
+ * at that point. The state is the reader's to set; it must never say more than what was added.
+ */
+class ArchiveWriter {
+  state: ArchiveState;
+  readonly #pull: Pull;
+  readonly #archive: Omit<Descriptor, 'size'>;
+  readonly #floorMs: number;
+  #chunk: Chunk;
+
+  constructor(pull: Pull, archive: Omit<Descriptor, 'size'>) {
+    const { partition, id, dayMs } = archive;
+    this.#pull = pull;
+    this.#archive = archive;
+    this.#floorMs = pull.ledger.track(partition.service.id).cursor.floorMs;
+    this.state = pull.ledger.archive(partition, id, dayMs);
+    this.#chunk = pull.sink.chunk(partition);
+  }
+
+  /** True when a commit is due. */
+  get isFull(): boolean {
+    return this.#chunk.isFull;
+  }
+
+  add(records: readonly ParsedRecord[], entryName: string): void {
+    const { partition, id, name } = this.#archive;
+    const { service, source, type } = partition;
+    const { meter } = this.#pull;
+    const place = uidPlace([service.id, source, type, id, entryName]);
+    for (const record of records) {
+      if (record.timeMs < this.#floorMs) {
+        meter.records(partition, 'before_start', 1);
+        continue;
+      }
+      if (record.marks !== 0) meter.marks(partition, record.marks);
+      const uid = recordUid(place, record.firstOffset, record);
+      this.#chunk.add(record, uid, entryName === '' ? name : entryName);
+    }
+  }
+
+  /** The records that were added and how far they reach in the entry. */
+  async commitEntry(entryName: string, progress: EntryProgress): Promise<void> {
+    const { entries } = this.state;
+    this.state = { ...this.state, entries: { ...entries, [entryName]: progress } };
+    await this.commit();
+  }
+
+  /**
+   * The records that were added and the state, in one step. Without records the state is kept in the ledger alone,
+   * to be stored with the next commit.
+   */
+  async commit(): Promise<void> {
+    const { ledger, meter, sink } = this.#pull;
+    const { partition, id } = this.#archive;
+    ledger.setArchive(partition, id, this.state);
+    const { count } = this.#chunk;
+    if (count === 0) return;
+    await commit(this.#pull, { batches: [this.#chunk.end()] });
+    meter.records(partition, 'queued', count);
+    this.#chunk = sink.chunk(partition);
+  }
+
+  /** Forgets what was added since the last commit; the state is to be set back, too. */
+  drop(): void {
+    this.#chunk = this.#pull.sink.chunk(this.#archive.partition);
+  }
 }
 
-function broken(reason: SetAsideReason, cause: string): BrokenEnd {
-  return { kind: 'broken', reason, cause, kept: null };
+function broken(reason: SetAsideReason, cause: string): ArchiveEnd & { readonly kind: 'broken' } {
+  return { kind: 'broken', reason, cause };
 }
 
-/** What is wrong with this archive alone, and what is wrong with the way to the service. */
+/** Tells what is wrong with this archive alone from what is wrong with the way to the service. */
 function endOfFailure(failure: ServiceFailure): ArchiveEnd {
   const { reason, message: cause } = failure;
   if (reason === 'too_large') return broken('archive_limit', cause);

@@ -5,9 +5,9 @@
 //           ▲            │ its listed size changed         │
 //           └────────────┴─────────────────────────────────┘        broken five times ─▶ set aside
 
-import type { ArchiveFault } from './archive-error.ts';
+import type { ArchiveFault } from './archive.ts';
 import type { EntryProgress } from './entry-reader.ts';
-import { DAY_MS } from './windows.ts';
+import { DAY_MS } from './cursor.ts';
 
 /** Beside what is wrong with its bytes: the service lists it and does not give it. */
 export type SetAsideReason = ArchiveFault | 'refused';

@@ -1,12 +1,45 @@
-// Opens a spooled archive, whatever it is (ZIP, gzip, plain text, told apart by the first bytes), and gives its
+// Opens a spooled archive, whatever it is (ZIP, gzip, plain text, as its first bytes say), and gives its
 // entries one after the other. Names are labels, never paths. Nothing is believed: sizes are counted, checksums
-// compared, entries numbered; encrypted and nested ones are refused. Throws an ArchiveError.
+// compared, entries numbered; encrypted and nested ones are refused. Holds a few pieces at a time. Throws an
+// ArchiveError.
 
+import { type Readable, pipeline, Readable as ReadableStream, type Transform } from 'node:stream';
+import { createGunzip, createInflateRaw, crc32 } from 'node:zlib';
 import { RandomAccessReader, fromRandomAccessReaderPromise, type Entry, type ZipFile } from 'yauzl';
 import { causeText } from '../errors.ts';
 import type { SpoolFile } from '../lib/spool-file.ts';
-import { ArchiveError } from './archive-error.ts';
-import { checked, fileBytes, gunzipped, inflated, UnpackedCount } from './unpack.ts';
+
+/** `_limit`: it is larger than a limit of the configuration. */
+export type ArchiveFault =
+  /** No archive at all: an error page, a JSON answer. */
+  | 'not_archive'
+  /** It ends in the middle. */
+  | 'cut'
+  | 'damaged'
+  | 'checksum'
+  | 'encrypted'
+  | 'nested'
+  | 'method'
+  | 'archive_limit'
+  | 'entries_limit'
+  | 'unpacked_limit'
+  | 'ratio_limit';
+
+/** Thrown while unpacking; archive-reading.ts makes a value of it. */
+export class ArchiveError extends Error {
+  readonly fault: ArchiveFault;
+
+  constructor(fault: ArchiveFault, detail: string, options?: ErrorOptions) {
+    super(detail, options);
+    this.name = 'ArchiveError';
+    this.fault = fault;
+  }
+
+  /** True when what follows in the same archive is not read either. */
+  get endsArchive(): boolean {
+    return this.fault.endsWith('_limit');
+  }
+}
 
 export interface ArchiveLimits {
   readonly unpackedBytes: number;
@@ -26,6 +59,11 @@ export interface ArchiveEntry {
 
 export type ArchiveForm = 'zip' | 'gzip' | 'plain' | 'empty';
 
+export const PIECE_BYTES: number = 64 * 1024;
+const CHUNKS = { chunkSize: PIECE_BYTES };
+
+/** Bodies below this may shrink by any ratio: a few lines repeated often do. */
+const RATIO_BYTES_MIN = 16 * 1024 * 1024;
 const NAME_LENGTH_MAX = 255;
 const METHOD_STORED = 0;
 const METHOD_DEFLATED = 8;
@@ -57,7 +95,9 @@ export async function* archiveEntries(
   const pieces = (): AsyncGenerator<Buffer> => {
     const packed = fileBytes(spool, 0, spool.bytes);
     if (form === 'plain') return packed;
-    return refuseNested(new UnpackedCount(spool.bytes, limits).of(gunzipped(packed)));
+    return refuseNested(
+      new UnpackedCount(spool.bytes, limits).of(unpacked(packed, createGunzip(CHUNKS))),
+    );
   };
   yield { name: '', pieces };
 }
@@ -109,7 +149,7 @@ async function entryBytes(
     .catch(damaged);
   const packed = fileBytes(spool, fileDataStart, fileDataStart + compressedSize);
   if (compressionMethod === METHOD_STORED) return packed;
-  if (compressionMethod === METHOD_DEFLATED) return inflated(packed);
+  if (compressionMethod === METHOD_DEFLATED) return unpacked(packed, createInflateRaw(CHUNKS));
   throw new ArchiveError('method', `it is packed by method ${compressionMethod}`);
 }
 
@@ -150,7 +190,7 @@ async function* entriesOf(zip: ZipFile): AsyncGenerator<Entry> {
   }
 }
 
-/** The central directory stands at the end: without it the archive was cut off. */
+/** The central directory is at the end: without it the archive was cut off. */
 function damaged(error: unknown): never {
   const text = causeText(error);
   const fault = /end of central directory/i.test(text)
@@ -159,6 +199,89 @@ function damaged(error: unknown): never {
       ? 'encrypted'
       : 'damaged';
   throw new ArchiveError(fault, text, { cause: error });
+}
+
+/** The bytes `[from, to)` of the file. */
+async function* fileBytes(spool: SpoolFile, from: number, to: number): AsyncGenerator<Buffer> {
+  for (let offset = from; offset < to; ) {
+    const piece = await spool.read(offset, Math.min(PIECE_BYTES, to - offset));
+    if (piece.length === 0) throw new ArchiveError('cut', 'it ends in the middle');
+    yield piece;
+    offset += piece.length;
+  }
+}
+
+async function* unpacked(
+  packed: AsyncIterable<Buffer>,
+  unpacker: Transform,
+): AsyncGenerator<Buffer> {
+  const source: Readable = ReadableStream.from(packed, { objectMode: true, highWaterMark: 1 });
+  // Whatever fails is thrown by the loop below; without a callback it would be thrown into the process.
+  pipeline(source, unpacker, () => undefined);
+  try {
+    for await (const piece of unpacker) {
+      yield piece as Buffer;
+      giveBack(piece as Buffer);
+    }
+  } catch (error) {
+    if (error instanceof ArchiveError) throw error;
+    const isCut = error instanceof Error && 'code' in error && error.code === 'Z_BUF_ERROR';
+    throw new ArchiveError(isCut ? 'cut' : 'damaged', causeText(error), { cause: error });
+  } finally {
+    source.destroy();
+    unpacker.destroy();
+  }
+}
+
+/**
+ * Frees a piece's memory now. The collector sees small objects and takes its time, while their memory outside its
+ * heap grows by the size of the archive: measured, 60 MB of it lay about. A piece that ends where its memory ends is
+ * the last of it, and the unpacker has taken other memory by then.
+ */
+function giveBack({ buffer, byteOffset, byteLength }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && byteOffset + byteLength === buffer.byteLength)
+    buffer.transfer(0);
+}
+
+/** Counts what one archive unpacks to, over all its entries. */
+class UnpackedCount {
+  bytes = 0;
+  readonly #packedBytes: number;
+  readonly #limits: ArchiveLimits;
+
+  constructor(packedBytes: number, limits: ArchiveLimits) {
+    this.#packedBytes = packedBytes;
+    this.#limits = limits;
+  }
+
+  /** Passes pieces through until a limit is reached; the piece that crosses it is passed up to the limit. */
+  async *of(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const { unpackedBytes, ratio } = this.#limits;
+    const ratioBytes = Math.max(RATIO_BYTES_MIN, this.#packedBytes * ratio);
+    const limit = Math.min(unpackedBytes, ratioBytes);
+    for await (const piece of pieces) {
+      const room = limit - this.bytes;
+      this.bytes += Math.min(piece.length, room);
+      if (piece.length <= room) {
+        yield piece;
+        continue;
+      }
+      if (room > 0) yield piece.subarray(0, room);
+      throw limit === unpackedBytes
+        ? new ArchiveError('unpacked_limit', `it unpacks to more than ${limit} bytes`)
+        : new ArchiveError('ratio_limit', `it unpacks to more than ${ratio} times its size`);
+    }
+  }
+}
+
+/** Passes pieces through; throws at the end when they are not those that the checksum was made of. */
+async function* checked(pieces: AsyncIterable<Buffer>, checksum: number): AsyncGenerator<Buffer> {
+  let sum = 0;
+  for await (const piece of pieces) {
+    sum = crc32(piece, sum);
+    yield piece;
+  }
+  if (sum !== checksum) throw new ArchiveError('checksum', 'its checksum is wrong');
 }
 
 /** Lets yauzl read the nameless file, which it must not close. */

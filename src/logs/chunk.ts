@@ -1,12 +1,25 @@
-// Gathers records into one request, at most 500 of them or about 1 MiB: what is committed at once together with
-// the cursor. In: records of one partition. Out: a Batch of one part.
+// The way into the queue. A chunk gathers the records of one partition into one request, at most 500 of them or
+// about 1 MiB: what is committed at once, together with the cursor. The sink stores both in one step. While the
+// logs' share of the queue is full it waits: the service keeps what is not pulled, and nothing is advanced.
+// Guarantees that `stored` means both are in the queue, and anything else neither.
 
+import type { ServiceConfig } from '../config/config.ts';
+import type { Clock } from '../lib/clock.ts';
+import { failpoint } from '../lib/failpoint.ts';
 import type { Batch } from '../model/batch.ts';
 import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
-import { type LogAttribute, type LogRecord, LogsRequest } from '../pipeline/encode/logs.ts';
-import type { WireWriter } from '../pipeline/encode/wire.ts';
+import { type LogAttribute, LogsRequest } from '../pipeline/encode/logs.ts';
+import { WireWriter } from '../pipeline/encode/wire.ts';
+import type { Commit, Queue } from '../pipeline/queue/queue.ts';
+import { type Gap, gapRecord, gapUid } from './gap.ts';
+import type { Partition } from './item.ts';
+import type { LogMeter } from './log-meter.ts';
 import { MARK, OWN_PREFIX, type ParsedRecord } from './record.ts';
-import type { Partition } from './partition.ts';
+
+/** `stopped`: the pull was to stop while there was no room; `failed`: the store is broken or too small. */
+export type StoreResult = 'stored' | 'stopped' | 'failed';
+
+export type StateChange = Commit['state'][number];
 
 export const CHUNK_RECORDS_MAX = 500;
 export const CHUNK_BYTES_MAX: number = 1024 * 1024;
@@ -68,9 +81,9 @@ export class Chunk {
     this.#request.add(record, this.#observedAtMs, more);
   }
 
-  /** Adds a record of our own, such as of a gap. */
-  addOwn(record: LogRecord, uid: string): void {
-    this.#request.add(record, this.#observedAtMs, [['log.record.uid', uid], ...this.#shared]);
+  addGap(gap: Gap): void {
+    const uid = ['log.record.uid', gapUid(gap)] as const;
+    this.#request.add(gapRecord(gap), this.#observedAtMs, [uid, ...this.#shared]);
   }
 
   /** The batch, in the writer's memory: it must have been committed before the writer is used again. */
@@ -83,6 +96,81 @@ export class Chunk {
       length: payload.length,
     };
     return { signal: 'logs', payload, parts: [part], madeAtMs: this.#observedAtMs };
+  }
+
+  /** The batch in memory of its own, where several are committed together. */
+  endInCopy(): Batch {
+    const batch = this.end();
+    return { ...batch, payload: Buffer.from(batch.payload) };
+  }
+}
+
+const ROOM_POLL_MS = 200;
+const ROOM_POLLS_MAX = 150;
+
+export interface LogSinkOptions {
+  readonly queue: Queue;
+  readonly clock: Clock;
+  readonly meter: LogMeter;
+  readonly resourceOf: (service: ServiceConfig) => LogResource;
+}
+
+/** One per puller: its pulls do not overlap, and one chunk at a time is in the writer. */
+export class LogSink {
+  readonly #options: LogSinkOptions;
+  readonly #writer = new WireWriter();
+
+  constructor(options: LogSinkOptions) {
+    this.#options = options;
+  }
+
+  /** A new chunk; the one before must have been stored or copied. */
+  chunk(partition: Partition): Chunk {
+    const { resourceOf, clock } = this.#options;
+    const resource = resourceOf(partition.service);
+    return new Chunk(this.#writer, partition, { resource, observedAtMs: clock.nowMs() });
+  }
+
+  /** The record of a gap, in memory of its own. */
+  gapBatch(gap: Gap): Batch {
+    const chunk = this.chunk(gap.partition);
+    chunk.addGap(gap);
+    return chunk.endInCopy();
+  }
+
+  /** The batches' memory must not change until this has ended. */
+  async store(
+    batches: readonly Batch[],
+    state: readonly StateChange[],
+    signal: AbortSignal,
+  ): Promise<StoreResult> {
+    const { queue, meter } = this.#options;
+    let isFull = false;
+    failpoint('chunk-begun');
+    while (!signal.aborted) {
+      const outcome = await queue.commit({ batches, state, reads: [] });
+      if (outcome.kind !== 'full') {
+        if (isFull) meter.queueFull(false);
+        failpoint('chunk-done');
+        // What the queue holds in memory alone, since its disk fails, may still be lost.
+        return outcome.kind === 'stored' ? 'stored' : 'failed';
+      }
+      isFull = true;
+      meter.queueFull(true);
+      await this.#waitForRoom(signal);
+    }
+    if (isFull) meter.queueFull(false);
+    return 'stopped';
+  }
+
+  /** Until something has left the queue, or for a while: each try compresses the batches again. */
+  async #waitForRoom(signal: AbortSignal): Promise<void> {
+    const { queue, clock } = this.#options;
+    const { bytes } = queue.stats('logs');
+    for (let poll = 0; poll < ROOM_POLLS_MAX && !signal.aborted; poll++) {
+      if (queue.stats('logs').bytes < bytes) return;
+      await clock.sleep(ROOM_POLL_MS, signal);
+    }
   }
 }
 

@@ -4,10 +4,9 @@
 import type { ServiceConfig } from '../config/config.ts';
 import type { LogRecord } from '../pipeline/encode/logs.ts';
 import type { SetAsideReason } from './archive-state.ts';
-import type { Partition } from './partition.ts';
-import { OWN_PREFIX } from './record.ts';
-import { textUid } from './uid.ts';
-import type { Span } from './windows.ts';
+import type { Span } from './cursor.ts';
+import type { Partition } from './item.ts';
+import { OWN_PREFIX, textUid } from './record.ts';
 
 export type GapReason =
   | SetAsideReason
@@ -78,10 +77,16 @@ export function gapTimes({ span }: Gap): { readonly from: string | null; readonl
   return { from, to: new Date(span.toMs).toISOString() };
 }
 
-/** The gap at the beginning of what a shard reads of a service: of all its types, where none is named. */
-export function firstStartGap(service: ServiceConfig, type: string, firstMs: number): Gap {
-  const partition = { service, source: '', server: '', type };
-  return { partition, span: { fromMs: 0, toMs: firstMs }, reason: 'first_start', archive: '' };
+/** A gap of a whole service, or of one type of its logs; `type` is '' for all of them. */
+export function serviceGap(
+  service: ServiceConfig,
+  {
+    type,
+    span,
+    reason,
+  }: { readonly type: string; readonly span: Span; readonly reason: GapReason },
+): Gap {
+  return { partition: { service, source: '', server: '', type }, span, reason, archive: '' };
 }
 
 /** The same gap gives the same id. */

@@ -1,207 +1,304 @@
-// What is known of the logs of some services: per service how far its days are closed, per partition its archives.
-// It is read from the queue's state once and kept in memory; every change is stored in the commit that it belongs
-// to, so that memory is never behind the store, and ahead of it only until the commit that is being made. When a
-// commit fails, the ledger is thrown away and read again.
+// What is known of the logs of some services: how far each has been pulled (a track), and either the archives that
+// are not closed, by partition, or the ids of the records that will be asked for again, by track. It is read from
+// the queue's state once and kept in memory. Every change is stored in the commit that it belongs to, so that memory
+// is never older than the store, and newer only until that commit has been made. When a commit fails, the ledger is
+// thrown away and read again. Ids are stored in segments, one per commit, so that a commit writes what is new.
 //
-//   kind `logs`, key `service/<id>`      days, and which partitions there are
-//                key `archives/<key>`    the archives of one partition
+//   kind `logs`, key `service/<id>`                        archives: the cursor, and which partitions there are
+//                key `archives/<partition>`                the archives of one partition
+//                key `records/<service>/<type>`            records: the cursor, and which segments there are
+//                key `uids/<service>/<type>/<segment>`     16 bytes of id and 8 of time (ms, big-endian double) each
 
-import type { ServiceConfig } from '../config/config.ts';
+import type { LogsConfig, ServiceConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
-import { newArchive, type ArchiveState } from './archive-state.ts';
-import type { StateChange } from './log-store.ts';
-import { type Partition, partitionKey } from './partition.ts';
-import { dayOf } from './windows.ts';
+import { type ArchiveState, newArchive } from './archive-state.ts';
+import type { StateChange } from './chunk.ts';
+import type { Cursor } from './cursor.ts';
+import { type Partition, partitionKey } from './item.ts';
 
-export const STATE_KIND = 'logs';
-
+const STATE_KIND = 'logs';
 /** Raised when an older program could not read what is stored. */
 const STATE_VERSION = 1;
+/** With more partitions than this the service has made ids of something else: the rest is left alone. */
+const PARTITIONS_MAX = 10_000;
+const UID_BYTES = 16;
+const ENTRY_BYTES = UID_BYTES + 8;
 
-/** Of one service. Plain data that is stored as it is. */
-export interface ServiceDays {
-  /** Nothing from before is wanted: the first start, or where the retention began. */
-  readonly floorMs: number;
-  /** The oldest day that is not closed. */
-  readonly openDayMs: number;
-  /** Up to when (by the service's clock) everything has been listed; null before the first whole list. */
-  readonly listedMs: number | null;
+/** How far the logs of one service, or of one type of them, have been pulled. */
+export interface Track {
+  readonly service: ServiceConfig;
+  /** '' where all types are listed together. */
+  readonly type: string;
+  /** True where it had never been pulled when the ledger was read. */
+  readonly isFresh: boolean;
+  readonly cursor: Cursor;
+  /** Records: ids of those that were sent and will be listed again, with their times. */
+  readonly sent: ReadonlyMap<string, number>;
 }
 
-interface StoredService extends ServiceDays {
-  readonly version: number;
+/** One archive that is not closed. */
+export interface KnownArchive {
+  readonly partition: Partition;
+  readonly id: string;
+  readonly state: ArchiveState;
+}
+
+/** A record that goes out. */
+export interface SentRecord {
+  /** In hex. */
+  readonly uid: string;
+  readonly timeMs: number;
+}
+
+export interface LedgerOptions {
+  readonly shape: LogsConfig['shape'];
+  readonly services: readonly ServiceConfig[];
+  /** The types of each service that have a track of their own; [''] for one of all. */
+  readonly types: readonly string[];
+  /** Where a service begins that has never been pulled. */
+  readonly start: Cursor;
+}
+
+interface OwnTrack extends Track {
+  readonly key: string;
+  cursor: Cursor;
+  segments: readonly Segment[];
+  readonly sent: Map<string, number>;
+}
+
+interface Segment {
+  readonly number: number;
+  /** The latest time in it: once the overlap begins later, it is not needed any more. */
+  readonly lastMs: number;
+}
+
+interface StoredService {
+  readonly floorMs: number;
+  readonly openDayMs: number;
+  readonly listedMs: number | null;
   readonly partitions: readonly Pick<Partition, 'source' | 'server' | 'type'>[];
 }
 
-interface StoredPartition {
-  readonly version: number;
-  readonly archives: Readonly<Record<string, ArchiveState>>;
+interface StoredTrack extends Omit<Cursor, 'listedMs'> {
+  readonly segments: readonly Segment[];
 }
-
-/** The archives of one partition that are not closed, by id. */
-export interface PartitionArchives {
-  readonly partition: Partition;
-  readonly archives: Map<string, ArchiveState>;
-}
-
-/** More partitions of a service than this are left alone: whoever lists so many has made ids of something else. */
-const PARTITIONS_MAX = 10_000;
 
 export class Ledger {
   readonly #queue: Queue;
-  /** Services that have never been pulled. */
-  readonly fresh: ServiceConfig[] = [];
-  readonly #services = new Map<string, ServiceDays>();
-  readonly #partitions = new Map<string, PartitionArchives>();
-  readonly #dirtyServices = new Set<string>();
-  readonly #dirtyPartitions = new Set<string>();
+  readonly #options: LedgerOptions;
+  readonly #tracks = new Map<string, OwnTrack>();
+  readonly #partitions = new Map<string, Partition>();
+  readonly #archives = new Map<string, Map<string, ArchiveState>>();
+  /** What has changed since the last commit, by the key that it is stored under. */
+  readonly #changed = new Map<string, () => Buffer | null>();
 
-  private constructor(queue: Queue) {
+  private constructor(queue: Queue, options: LedgerOptions) {
     this.#queue = queue;
+    this.#options = options;
   }
 
-  /** `firstLowMs` is where a service begins that has never been pulled. */
-  static async load(
-    queue: Queue,
-    services: readonly ServiceConfig[],
-    firstLowMs: number,
-  ): Promise<Ledger> {
-    const ledger = new Ledger(queue);
-    for (const service of services) await ledger.#loadService(service, firstLowMs);
+  static async load(queue: Queue, options: LedgerOptions): Promise<Ledger> {
+    const ledger = new Ledger(queue, options);
+    for (const type of options.types)
+      for (const service of options.services) await ledger.#loadTrack(service, type);
     return ledger;
   }
 
-  /** Of a service that was loaded. */
-  days(serviceId: string): ServiceDays {
-    return this.#services.get(serviceId) ?? bug(`no service ${serviceId} in the ledger`);
+  get tracks(): readonly Track[] {
+    return [...this.#tracks.values()];
   }
 
-  setDays(serviceId: string, days: ServiceDays): void {
-    this.#services.set(serviceId, days);
-    this.#dirtyServices.add(serviceId);
+  /** The track of a service and type that was loaded. */
+  track(serviceId: string, type = ''): Track {
+    return this.#track(serviceId, type);
+  }
+
+  move({ service, type }: Track, cursor: Cursor): void {
+    const track = this.#track(service.id, type);
+    track.cursor = cursor;
+    this.#noteTrack(track);
   }
 
   /** Every partition that is known. */
-  partitions(): readonly PartitionArchives[] {
+  get partitions(): readonly Partition[] {
     return [...this.#partitions.values()];
   }
 
-  /** The partition, made if it is new; null when the service has too many. */
-  partition(partition: Partition): PartitionArchives | null {
+  /** False when there are too many partitions to take this one on. */
+  addPartition(partition: Partition): boolean {
     const key = partitionKey(partition);
-    const known = this.#partitions.get(key);
-    if (known !== undefined) return known;
-    if (this.#partitions.size >= PARTITIONS_MAX) return null;
-    const fresh: PartitionArchives = { partition, archives: new Map() };
-    this.#partitions.set(key, fresh);
-    this.#dirtyPartitions.add(key);
-    this.#dirtyServices.add(partition.service.id);
-    return fresh;
+    if (this.#partitions.has(key)) return true;
+    if (this.#partitions.size >= PARTITIONS_MAX) return false;
+    this.#partitions.set(key, partition);
+    this.#archives.set(key, new Map());
+    this.#noteArchives(key);
+    this.#noteTrack(this.#track(partition.service.id, ''));
+    return true;
+  }
+
+  /** Every archive that is not closed. */
+  archives(): readonly KnownArchive[] {
+    return [...this.#partitions].flatMap(([key, partition]) =>
+      [...this.#archivesOf(key)].map(([id, state]) => ({ partition, id, state })),
+    );
   }
 
   archive(partition: Partition, id: string, dayMs: number): ArchiveState {
-    return this.#of(partition).archives.get(id) ?? newArchive(dayMs);
+    return this.#archivesOf(partitionKey(partition)).get(id) ?? newArchive(dayMs);
   }
 
+  /** null forgets the archive. */
   setArchive(partition: Partition, id: string, state: ArchiveState | null): void {
-    const { archives } = this.#of(partition);
-    if (state === null) archives.delete(id);
-    else archives.set(id, state);
-    this.#dirtyPartitions.add(partitionKey(partition));
-  }
-
-  /** What has to be stored for one partition to stand as it does now. */
-  changesOf(partition: Partition): StateChange[] {
-    const changes = [this.#partitionChange(partitionKey(partition))];
-    if (this.#dirtyServices.has(partition.service.id))
-      changes.push(this.#serviceChange(partition.service.id));
-    return changes;
-  }
-
-  /** What has to be stored for everything to stand as it does now; [] when it does. */
-  allChanges(): StateChange[] {
-    return [
-      ...[...this.#dirtyPartitions].map(key => this.#partitionChange(key)),
-      ...[...this.#dirtyServices].map(id => this.#serviceChange(id)),
-    ];
-  }
-
-  /** These changes have been stored, and nothing has changed since they were made. */
-  stored(changes: readonly StateChange[]): void {
-    for (const { key } of changes) {
-      const [what, name] = splitKey(key);
-      if (what === 'service') this.#dirtyServices.delete(name);
-      else this.#dirtyPartitions.delete(name);
-    }
-  }
-
-  #of(partition: Partition): PartitionArchives {
     const key = partitionKey(partition);
-    return this.#partitions.get(key) ?? bug(`no partition ${key} in the ledger`);
+    if (state === null) this.#archivesOf(key).delete(id);
+    else this.#archivesOf(key).set(id, state);
+    this.#noteArchives(key);
   }
 
-  #serviceChange(id: string): StateChange {
-    const days = this.days(id);
-    const own = this.partitions().filter(({ partition }) => partition.service.id === id);
-    const partitions = own.map(({ partition: { source, server, type } }) => ({
-      source,
-      server,
-      type,
-    }));
-    return change(`service/${id}`, { ...days, partitions });
+  /** These records go out with the next commit. */
+  addSent({ service, type }: Track, records: readonly SentRecord[]): void {
+    const track = this.#track(service.id, type);
+    const number = (track.segments.at(-1)?.number ?? 0) + 1;
+    let lastMs = -Infinity;
+    for (const { uid, timeMs } of records) {
+      track.sent.set(uid, timeMs);
+      lastMs = Math.max(lastMs, timeMs);
+    }
+    track.segments = [...track.segments, { number, lastMs }];
+    this.#changed.set(segmentKey(track, number), () => pack(records));
+    this.#noteTrack(track);
   }
 
-  #partitionChange(key: string): StateChange {
-    const { archives } = this.#partitions.get(key) ?? bug(`no partition ${key}`);
-    return change(`archives/${key}`, { archives: Object.fromEntries(archives) });
+  /** Forgets the ids of records from before `keptFromMs`. */
+  forgetSent({ service, type }: Track, keptFromMs: number): void {
+    const track = this.#track(service.id, type);
+    for (const { number, lastMs } of track.segments)
+      if (lastMs < keptFromMs) this.#changed.set(segmentKey(track, number), () => null);
+    track.segments = track.segments.filter(({ lastMs }) => lastMs >= keptFromMs);
+    for (const [uid, timeMs] of track.sent) if (timeMs < keptFromMs) track.sent.delete(uid);
+    this.#noteTrack(track);
   }
 
-  async #loadService(service: ServiceConfig, firstLowMs: number): Promise<void> {
-    const stored = await readState<StoredService>(this.#queue, `service/${service.id}`);
-    if (stored === null) {
-      const openDayMs = dayOf(firstLowMs);
-      this.setDays(service.id, { floorMs: firstLowMs, openDayMs, listedMs: null });
-      this.fresh.push(service);
+  /** What has to be stored; [] when nothing has changed. Followed by `stored`, or the ledger is thrown away. */
+  changes(): StateChange[] {
+    return [...this.#changed].map(([key, blob]) => ({ kind: STATE_KIND, key, blob: blob() }));
+  }
+
+  /** The last changes have been stored, and there were none since. */
+  stored(): void {
+    this.#changed.clear();
+  }
+
+  #track(serviceId: string, type: string): OwnTrack {
+    const key = JSON.stringify([serviceId, type]);
+    return this.#tracks.get(key) ?? bug(`no track ${key} in the ledger`);
+  }
+
+  #archivesOf(key: string): Map<string, ArchiveState> {
+    return this.#archives.get(key) ?? bug(`no partition ${key} in the ledger`);
+  }
+
+  #noteArchives(key: string): void {
+    this.#changed.set(`archives/${key}`, () =>
+      jsonOf({ archives: Object.fromEntries(this.#archivesOf(key)) }),
+    );
+  }
+
+  #noteTrack(track: OwnTrack): void {
+    const { service, key } = track;
+    if (this.#options.shape === 'records') {
+      this.#changed.set(`records/${key}`, () => {
+        const { lowMs, floorMs, sizeMs, failureCount } = track.cursor;
+        return jsonOf({ lowMs, floorMs, sizeMs, failureCount, segments: track.segments });
+      });
       return;
     }
-    const { floorMs, openDayMs, listedMs, partitions } = stored;
-    this.#services.set(service.id, { floorMs, openDayMs, listedMs });
-    for (const names of partitions) await this.#loadPartition({ service, ...names });
-  }
-
-  async #loadPartition(partition: Partition): Promise<void> {
-    const key = partitionKey(partition);
-    const stored = await readState<StoredPartition>(this.#queue, `archives/${key}`);
-    this.#partitions.set(key, {
-      partition,
-      archives: new Map(Object.entries(stored?.archives ?? {})),
+    this.#changed.set(`service/${service.id}`, () => {
+      const { floorMs, lowMs, listedMs } = track.cursor;
+      const partitions = this.partitions
+        .filter(partition => partition.service.id === service.id)
+        .map(({ source, server, type }) => ({ source, server, type }));
+      return jsonOf({ floorMs, openDayMs: lowMs, listedMs, partitions });
     });
   }
-}
 
-/** Null when there is none, or none that this program can read. */
-export async function readState<State extends { readonly version: number }>(
-  queue: Queue,
-  key: string,
-): Promise<State | null> {
-  const blob = await queue.readState(STATE_KIND, key);
-  if (blob === null) return null;
-  try {
-    const state = JSON.parse(blob.toString()) as State;
-    return state.version === STATE_VERSION ? state : null;
-  } catch {
-    return null;
+  async #loadTrack(service: ServiceConfig, type: string): Promise<void> {
+    const { shape, start } = this.#options;
+    const key = JSON.stringify([service.id, type]);
+    const fresh: OwnTrack = {
+      service,
+      type,
+      key,
+      isFresh: true,
+      cursor: start,
+      segments: [],
+      sent: new Map(),
+    };
+    const track =
+      shape === 'records' ? await this.#readTrack(fresh) : await this.#readService(fresh);
+    this.#tracks.set(key, track ?? fresh);
+    if (track === null) this.#noteTrack(fresh);
+  }
+
+  async #readService(fresh: OwnTrack): Promise<OwnTrack | null> {
+    const { service } = fresh;
+    const stored = await this.#read<StoredService>(`service/${service.id}`);
+    if (stored === null) return null;
+    for (const names of stored.partitions) {
+      const partition = { service, ...names };
+      const key = partitionKey(partition);
+      const known = await this.#read<{ archives: Record<string, ArchiveState> }>(`archives/${key}`);
+      this.#partitions.set(key, partition);
+      this.#archives.set(key, new Map(Object.entries(known?.archives ?? {})));
+    }
+    const { floorMs, openDayMs: lowMs, listedMs } = stored;
+    return { ...fresh, isFresh: false, cursor: { ...fresh.cursor, floorMs, lowMs, listedMs } };
+  }
+
+  async #readTrack(fresh: OwnTrack): Promise<OwnTrack | null> {
+    const stored = await this.#read<StoredTrack>(`records/${fresh.key}`);
+    if (stored === null) return null;
+    const { lowMs, floorMs, sizeMs, failureCount, segments } = stored;
+    for (const { number } of segments) {
+      const blob = await this.#queue.readState(STATE_KIND, segmentKey(fresh, number));
+      if (blob !== null) unpack(blob, fresh.sent);
+    }
+    const cursor = { lowMs, floorMs, sizeMs, failureCount, listedMs: null };
+    return { ...fresh, isFresh: false, cursor, segments };
+  }
+
+  /** null when there is none, or none that this program can read. */
+  async #read<State>(key: string): Promise<State | null> {
+    const blob = await this.#queue.readState(STATE_KIND, key);
+    if (blob === null) return null;
+    try {
+      const state = JSON.parse(blob.toString()) as State & { readonly version: number };
+      return state.version === STATE_VERSION ? state : null;
+    } catch {
+      return null;
+    }
   }
 }
 
-/** A change that stores plain data. */
-export function change(key: string, state: object): StateChange {
-  const blob = Buffer.from(JSON.stringify({ version: STATE_VERSION, ...state }));
-  return { kind: STATE_KIND, key, blob };
+function jsonOf(state: object): Buffer {
+  return Buffer.from(JSON.stringify({ version: STATE_VERSION, ...state }));
 }
 
-function splitKey(key: string): [what: string, name: string] {
-  const slash = key.indexOf('/');
-  return [key.slice(0, slash), key.slice(slash + 1)];
+function segmentKey({ key }: OwnTrack, number: number): string {
+  return `uids/${key}/${number}`;
+}
+
+function pack(records: readonly SentRecord[]): Buffer {
+  const blob = Buffer.alloc(records.length * ENTRY_BYTES);
+  for (const [i, { uid, timeMs }] of records.entries()) {
+    blob.write(uid, i * ENTRY_BYTES, 'hex');
+    blob.writeDoubleBE(timeMs, i * ENTRY_BYTES + UID_BYTES);
+  }
+  return blob;
+}
+
+function unpack(blob: Buffer, sent: Map<string, number>): void {
+  for (let at = 0; at + ENTRY_BYTES <= blob.length; at += ENTRY_BYTES)
+    sent.set(blob.toString('hex', at, at + UID_BYTES), blob.readDoubleBE(at + UID_BYTES));
 }

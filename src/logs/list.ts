@@ -1,13 +1,71 @@
-// Reads a whole list page by page over a frozen window. A list may change while it is read: items that come twice
-// are the caller's to recognise, and a list whose count has changed is to be read once more. Guarantees that it
-// ends: at the last page, at a page that repeats the one before, or at the limit of pages.
+// Asks the service for lists. `ask` asks until there is an answer: again after no answer, 408, 429 and 5xx, with
+// exponential waits and full jitter, or as long as Retry-After says, within the time that the caller has. What is
+// wrong with the request or the key is not asked again. `listPages` reads a whole list page by page over a frozen
+// window. A list may change meanwhile: items that come twice are the caller's to recognise, and a list whose count
+// has changed is to be read once more. It ends at the last page, at a page that repeats the one before, or at the
+// limit of pages.
 
 import { hash } from 'node:crypto';
+import { backoffMs } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
 import { follow } from '../lib/json-pointer.ts';
-import type { ServiceFailure } from '../service/failure.ts';
 import { headerText } from '../service/exchange.ts';
-import { ask, type AskOptions } from './ask.ts';
+import type { FailureReason, ServiceFailure } from '../service/failure.ts';
+import type { JsonAnswer, ServiceResult } from '../service/http.ts';
 import type { ListQuery, LogApi } from '../service/logs.ts';
+
+export interface AskOptions {
+  readonly clock: Clock;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  /** Monotonic: no try begins later. */
+  readonly giveUpAtMs: number;
+  /** Called with each failure, also with those that were followed by another try. */
+  readonly onFailure: (failure: ServiceFailure) => void;
+}
+
+const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
+/** A longer Retry-After is not waited for. */
+const RETRY_AFTER_MS_MAX = 900_000;
+const STATUS_REQUEST_TIMEOUT = 408;
+
+const RETRIED: ReadonlySet<FailureReason> = new Set([
+  'dns',
+  'refused',
+  'connect_timeout',
+  'network',
+  'proxy',
+  'timeout',
+  'reset',
+  'cut',
+  'rate_limited',
+  'server_error',
+]);
+
+/** The first good answer, or the last failure. `send` is called once per try. */
+export async function ask<Answer>(
+  send: () => Promise<ServiceResult<Answer>>,
+  options: AskOptions,
+): Promise<ServiceResult<Answer>> {
+  const { clock, random, signal, giveUpAtMs, onFailure } = options;
+  for (let failureCount = 1; ; failureCount++) {
+    const result = await send();
+    if (result.ok) return result;
+    const { failure } = result;
+    if (failure.reason !== 'aborted') onFailure(failure);
+    if (!isRetried(failure) || signal.aborted) return result;
+    const askedMs = Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
+    const waitMs = Math.max(backoffMs(ASK_BACKOFF, failureCount, random), askedMs);
+    if (clock.monotonicMs() + waitMs > giveUpAtMs) return result;
+    await clock.sleep(waitMs, signal);
+    if (signal.aborted) return result;
+  }
+}
+
+function isRetried({ reason, status }: ServiceFailure): boolean {
+  return RETRIED.has(reason) || status === STATUS_REQUEST_TIMEOUT;
+}
 
 /** Why a list could not be read to its end. */
 export type ListFailure =
@@ -47,7 +105,7 @@ export async function* listPages(
     const settings = { signal: options.signal };
     const answer = await ask(() => api.list(query, page, settings), options);
     if (!answer.ok) return { ok: false, failure: { kind: 'service', failure: answer.failure } };
-    if (page === 0) serverNowMs = dateOf(headerText(answer.headers, 'date'));
+    if (page === 0) serverNowMs = timeOf(answer);
     const items = itemsOf(api, answer.json);
     if (items === null) return failed('no_list', 'cannot list logs: the answer holds no list');
     const count = countOf(api, answer.json);
@@ -101,11 +159,23 @@ function countOf(api: LogApi, json: unknown): number | null {
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 
-function dateOf(header: string): number | null {
-  const dateMs = Date.parse(header);
+/** The service's clock as an answer tells it, to the second; null where it does not. */
+export function timeOf(answer: JsonAnswer): number | null {
+  const dateMs = Date.parse(headerText(answer.headers, 'date'));
   return Number.isNaN(dateMs) ? null : dateMs;
 }
 
 function failed(reason: 'page_limit' | 'same_page' | 'no_list', message: string): ListEnd {
   return { ok: false, failure: { kind: 'list', reason, message } };
+}
+
+/** True when less at once may help: too many pages, an answer that is too large or takes too long. */
+export function isOfWindow(failure: ListFailure): boolean {
+  if (failure.kind === 'list') return true;
+  return failure.failure.reason === 'too_large' || failure.failure.reason === 'timeout';
+}
+
+/** True when the service refuses what is asked for, as it does below what it keeps. */
+export function isRefused(failure: ListFailure): boolean {
+  return failure.kind === 'service' && failure.failure.reason === 'bad_request';
 }

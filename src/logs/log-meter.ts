@@ -1,5 +1,5 @@
-// The puller's counters and log lines, and what the status page shows of each partition. It counts what happened
-// and decides nothing.
+// The puller's counters and log lines, and what `once` and the status page show of it. It counts what happened and
+// decides nothing.
 
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
@@ -7,15 +7,44 @@ import type { Logger } from '../lib/log.ts';
 import { Throttle } from '../lib/throttle.ts';
 import type { SetAsideReason } from './archive-state.ts';
 import { type Gap, gapTimes } from './gap.ts';
-import type { Keeping } from './kept-archives.ts';
-import { createLogCounters, type LogCounters } from './log-counters.ts';
-import type { GivenUpStatus, PartitionStatus, PullProgress } from './log-status.ts';
-import { type Partition, partitionKey } from './partition.ts';
+import { type Partition, partitionKey } from './item.ts';
+import type { Keeping } from './downloads.ts';
 import { MARK } from './record.ts';
 
-/** What became of an archive that was listed. */
-export type ArchiveOutcome = 'read' | 'unchanged' | 'postponed' | 'failed' | 'broken' | 'set_aside';
-export type RecordOutcome = 'queued' | 'before_start' | 'known';
+/** The outcome of an archive that was listed. */
+type ArchiveOutcome = 'read' | 'unchanged' | 'postponed' | 'failed' | 'broken' | 'set_aside';
+type RecordOutcome = 'queued' | 'before_start' | 'known';
+
+/** One partition as the page shows it. */
+export interface PartitionStatus {
+  readonly service: string;
+  readonly source: string;
+  readonly type: string;
+  state: 'waiting' | 'pulling' | 'failed';
+  /** By the service's clock; everything before is in the queue or delivered. null before the first read. */
+  doneUntilMs: number | null;
+  recordCount: number;
+  gapCount: number;
+  lastError: string | null;
+}
+
+/** An archive that was given up, as the page shows it. */
+export interface GivenUpStatus {
+  readonly service: string;
+  readonly type: string;
+  readonly archive: string;
+  readonly reason: string;
+  /** Where it is kept; null where it is not. */
+  readonly file: string | null;
+  readonly atMs: number;
+}
+
+/** How many of the archives that a pull has to read it has read. */
+export interface PullProgress {
+  readonly name: string;
+  readonly dueCount: number;
+  doneCount: number;
+}
 
 interface GivenUpArchive {
   readonly archive: string;
@@ -39,7 +68,7 @@ export class LogMeter {
   readonly #logger: Logger;
   readonly #throttle: Throttle;
   readonly #partitions = new Map<string, PartitionStatus>();
-  readonly #counters: LogCounters;
+  readonly #counters: ReturnType<typeof createLogCounters>;
   readonly #clock: Clock;
   readonly #progress = new Map<string, PullProgress>();
   #givenUp: readonly GivenUpStatus[] = [];
@@ -231,4 +260,70 @@ export class LogMeter {
   queueFull(isFull: boolean): void {
     this.#counters.waiting.set(isFull ? 1 : 0);
   }
+}
+
+/** Registers them; twice gives the first. */
+function createLogCounters(counters: Counters) {
+  return {
+    lag: counters.gauge(
+      'prom2otlp_logs_lag_seconds',
+      'Time by which the logs are behind the service.',
+      ['service', 'type'],
+    ),
+    window: counters.gauge('prom2otlp_logs_window_seconds', 'Length of the requested window.', [
+      'type',
+    ]),
+    records: counters.counter('prom2otlp_logs_records_total', 'Log records by outcome.', [
+      'service',
+      'type',
+      'outcome',
+    ]),
+    marked: counters.counter(
+      'prom2otlp_logs_marked_records_total',
+      'Log records that carry a mark, by mark.',
+      ['service', 'type', 'mark'],
+    ),
+    archives: counters.counter('prom2otlp_logs_archives_total', 'Listed archives by outcome.', [
+      'outcome',
+    ]),
+    setAside: counters.counter(
+      'prom2otlp_logs_set_aside_archives_total',
+      'Archives that were given up.',
+      ['service', 'type', 'reason'],
+    ),
+    gaps: counters.counter(
+      'prom2otlp_logs_gaps_total',
+      'Gaps in the logs: time ranges that were skipped.',
+      ['service', 'type', 'reason'],
+    ),
+    errors: counters.counter('prom2otlp_logs_errors_total', 'Failures while pulling, by reason.', [
+      'reason',
+    ]),
+    refused: counters.counter(
+      'prom2otlp_logs_refused_items_total',
+      'Listed items that were ignored, by reason.',
+      ['reason'],
+    ),
+    bytes: counters.counter(
+      'prom2otlp_logs_bytes_total',
+      'Bytes downloaded, unpacked, and cut from long lines.',
+      ['kind'],
+    ),
+    again: counters.counter(
+      'prom2otlp_logs_rewritten_entries_total',
+      'Files read again because their content had changed.',
+      [],
+    ),
+    pulls: counters.counter('prom2otlp_logs_pulls_total', 'Pulls by outcome.', ['outcome']),
+    pullSeconds: counters.gauge(
+      'prom2otlp_logs_pull_duration_seconds',
+      'Duration of the last pull.',
+      [],
+    ),
+    waiting: counters.gauge(
+      'prom2otlp_logs_queue_full_state',
+      '1 while pulling waits for room in the queue.',
+      [],
+    ),
+  };
 }

@@ -1,27 +1,26 @@
-// Builds the pullers of all APIs from the configuration: one per address and key, as for metrics. What they share:
-// the counters, the budget of bytes, how many archives are worked on at once.
+// Builds the pullers of all APIs from the configuration: one per address and key, as for metrics. They share the
+// counters and what downloads may take of this machine.
 
-import { tmpdir } from 'node:os';
 import type { Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { Logger } from '../lib/log.ts';
-import { Permits } from '../lib/permits.ts';
 import { planTargets } from '../pipeline/collect/targets.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClients } from '../service/clients.ts';
-import { ByteBudget } from './byte-budget.ts';
-import type { LogResource } from './chunk.ts';
-import { KeptArchives } from './kept-archives.ts';
 import { LogApi } from '../service/logs.ts';
-import { LogMeter } from './log-meter.ts';
-import { LogPuller } from './log-puller.ts';
-import type { GivenUpStatus, PartitionStatus, PullProgress } from './log-status.ts';
-import { LogStore } from './log-store.ts';
-import { PullContext } from './pull-context.ts';
-import type { PullEnd } from './pull-end.ts';
+import { type LogResource, LogSink } from './chunk.ts';
+import { Downloads } from './downloads.ts';
+import {
+  type GivenUpStatus,
+  LogMeter,
+  type PartitionStatus,
+  type PullProgress,
+} from './log-meter.ts';
+import { PulledApi, type PullEnd } from './pull.ts';
 import { PullSchedule } from './pull-schedule.ts';
-import type { CreateLineReader } from './record.ts';
+import { LogPuller } from './puller.ts';
+import type { CreateLineReader, LineReader } from './record.ts';
 
 export interface LogsOptions {
   readonly config: Config;
@@ -37,9 +36,6 @@ export interface LogsOptions {
   readonly random?: () => number;
 }
 
-/** How many archives are downloaded and read at once. */
-const ARCHIVES_AT_ONCE = 2;
-
 export class Logs {
   readonly pullers: readonly LogPuller[];
   /** How the pulls of the last `pull` ended, by puller. */
@@ -47,46 +43,43 @@ export class Logs {
   readonly #meter: LogMeter;
 
   constructor(options: LogsOptions) {
-    const { config, clients, queue, clock, counters, logger } = options;
+    const { config, clients, queue, clock, counters, logger, resourceOf } = options;
+    const { endpoints, types, limits, schedule } = config.logs;
+    const { random = Math.random } = options;
     const meter = new LogMeter({ counters, logger, clock });
-    const store = new LogStore({ queue, clock, meter });
-    const budget = new ByteBudget(clock, config.logs.limits.downloadPerHourBytes);
-    const permits = new Permits(ARCHIVES_AT_ONCE);
-    const { directory } = config.queue;
-    const kept =
-      directory === null ? null : new KeptArchives(directory, config.logs.limits.setAsideBytes);
+    const downloads = new Downloads(clock, config.queue.directory, limits);
+    const readerOf = (type: string): LineReader =>
+      options.createReader({
+        type,
+        timezone: config.logs.sourceTimezone,
+        isRedacting: config.logs.redactLiterals,
+        recordBytesMax: limits.recordBytes,
+      });
     this.#meter = meter;
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
-    this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
-      const context = new PullContext({
+    this.pullers = targets.map(({ id, name, services, otherShards, api: { timeoutMs }, api }) => {
+      const client = clients.get(api);
+      const pulled = new PulledApi({
         name,
-        config: config.logs,
+        api: new LogApi({ client, endpoints, timeoutMs, priority: 'logs' }),
         services,
         otherServiceCount: otherShards.serviceCount,
-        isSharded: config.shard.count > 1,
-        api: new LogApi({
-          client: clients.get(api),
-          endpoints: config.logs.endpoints,
-          timeoutMs: api.timeoutMs,
-          priority: 'logs',
-        }),
-        queue,
-        store,
-        meter,
+        types,
         clock,
-        random: options.random ?? Math.random,
-        createReader: options.createReader,
-        resourceOf: options.resourceOf,
-        spoolDirectory: directory ?? tmpdir(),
-        kept,
-        budget,
-        permits,
+        random,
+        meter,
       });
-      return new LogPuller(context, new PullSchedule(config.logs.schedule, id));
+      const sink = new LogSink({ queue, clock, meter, resourceOf });
+      return new LogPuller({
+        context: { config: config.logs, api: pulled, sink, meter, downloads, readerOf },
+        queue,
+        schedule: new PullSchedule(schedule, id),
+        isSharded: config.shard.count > 1,
+      });
     });
   }
 
-  /** Pulls on schedule until told to stop. */
+  /** Pulls on schedule until `stop`. */
   async run(stop: AbortSignal): Promise<void> {
     await Promise.all(this.pullers.map(puller => puller.run(stop)));
   }

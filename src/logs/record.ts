@@ -1,9 +1,11 @@
 // What passes between the puller and the line formats. In: physical lines of one entry, unwrapped and in order.
-// Out: records. One LineReader reads one entry; it does no IO, never throws on input, and drops nothing: a line
-// that fits no format becomes a record of its own, marked, or belongs to the record before it.
+// Out: records, each with an id that is the same whenever and however often it is read. One LineReader reads one
+// entry; it does no IO, never throws on input, and drops nothing: a line that fits no format becomes a record of
+// its own, marked, or belongs to the record before it.
 //
 //   entry ─▶ unwrap ──RawLine──▶ LineReader ──ParsedRecord──▶ chunk ─▶ encode/logs.ts
 
+import { hash } from 'node:crypto';
 import type { LogRecord } from '../pipeline/encode/logs.ts';
 
 export type { LogAttribute } from '../pipeline/encode/logs.ts';
@@ -98,3 +100,29 @@ export interface LineReader {
 
 /** How the puller gets its readers. */
 export type CreateLineReader = (options: LineReaderOptions) => LineReader;
+
+/** Raised when the same line would get another id. */
+const UID_VERSION = 1;
+const UID_LENGTH = 32;
+const SEPARATOR = '\u0000';
+
+/** Where records come from: what all records of one entry (or of one partition) share. */
+export function uidPlace(parts: readonly string[]): string {
+  return JSON.stringify([UID_VERSION, ...parts]);
+}
+
+/** The id of a record of our own, which is no line of the service. */
+export function textUid(parts: readonly string[]): string {
+  return hash('sha256', uidPlace(parts), 'hex').slice(0, UID_LENGTH);
+}
+
+/**
+ * The first 128 bits of SHA-256, in hex. `position` tells equal lines apart: the offset in an entry, or the
+ * number among equals.
+ */
+export function recordUid(place: string, position: number | string, record: ParsedRecord): string {
+  const { timeMs, timeExtraNs, raw } = record;
+  const time = Number.isNaN(timeMs) ? '' : `${timeMs}.${timeExtraNs}`;
+  const identity = [place, position, time, raw].join(SEPARATOR);
+  return hash('sha256', identity, 'hex').slice(0, UID_LENGTH);
+}

@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import { createLogCounters } from '../../src/logs/log-counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { LogMeter } from '../../src/logs/log-meter.ts';
 import { decodeLogsRequest } from '../../src/pipeline/encode/otlp-json.ts';
 import { startReceiver } from '../../src/simulator/receiver.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
@@ -43,7 +44,8 @@ test('its commands do what it says, with its configuration', async () => {
 
 test('the metrics that it names are counted', () => {
   const counters = new Counters();
-  createLogCounters(counters);
+  const meter = new LogMeter({ counters, logger: silentLogger, clock });
+  expect(meter.partitions).toEqual([]);
   const names = counters.list().map(({ name }) => name);
   const named = [...text.matchAll(/`(prom2otlp_logs_\w+)`/g)].map(([, name]) => name ?? '');
   expect(named.length).toBeGreaterThan(5);

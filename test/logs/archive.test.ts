@@ -1,8 +1,12 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SpoolFile } from '../../src/lib/spool-file.ts';
-import { archiveEntries, formOf, type ArchiveLimits } from '../../src/logs/archive.ts';
-import { ArchiveError } from '../../src/logs/archive-error.ts';
+import {
+  archiveEntries,
+  ArchiveError,
+  type ArchiveLimits,
+  formOf,
+} from '../../src/logs/archive.ts';
 import { tempDirectory } from '../support/program.ts';
 import { writeZip } from '../support/zip-writer.ts';
 

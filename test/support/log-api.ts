@@ -5,7 +5,7 @@ import type { LogEndpointsConfig, ServiceConfig } from '../../src/config/config.
 import { DEFAULTS } from '../../src/config/defaults.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import type { AskOptions } from '../../src/logs/ask.ts';
+import type { AskOptions } from '../../src/logs/list.ts';
 import { createServiceHttp } from '../../src/service/http.ts';
 import { LogApi } from '../../src/service/logs.ts';
 import { type RecordedRequest, startHttpServer } from './http-server.ts';

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { Logs } from '../../src/logs/logs.ts';
-import type { PullEnd } from '../../src/logs/pull-end.ts';
+import type { PullEnd } from '../../src/logs/pull.ts';
 import type { CreateLineReader } from '../../src/logs/record.ts';
 import { decodeLogsRequest } from '../../src/pipeline/encode/otlp-json.ts';
 import { openQueue } from '../../src/pipeline/queue/open-queue.ts';

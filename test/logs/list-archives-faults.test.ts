@@ -275,6 +275,18 @@ describe('what is gone', () => {
     expect(spans).toContainEqual(['vanished', '2026-03-04T09', '2026-03-05T00']);
   });
 
+  test('is one gap, also where several days are closed at once', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.book.remove(ERRORS_ID);
+    site.clock.forward(4 * DAY);
+    await site.pulls(4);
+    const vanished = site.gaps.filter(
+      ({ attributes }) => attributes['prom2otlp.gap.archive'] === ERRORS_ID,
+    );
+    expect(vanished).toHaveLength(1);
+  });
+
   test('below the retention is a gap, whether the service says nothing or refuses', async () => {
     await using site = await openSite();
     await site.pull();

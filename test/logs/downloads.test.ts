@@ -9,8 +9,8 @@ import {
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SpoolFile } from '../../src/lib/spool-file.ts';
-import { KeptArchives } from '../../src/logs/kept-archives.ts';
-import type { Partition } from '../../src/logs/partition.ts';
+import { KeptArchives } from '../../src/logs/downloads.ts';
+import type { Partition } from '../../src/logs/item.ts';
 import { testService } from '../support/log-api.ts';
 import { tempDirectory } from '../support/program.ts';
 

@@ -1,6 +1,7 @@
-// The rules of time: which stretch is asked for next, and how the low watermark moves. Pure: whoever calls says
-// what time it is (by the service's clock) and stores what comes back. Everything before the low watermark has
-// been committed or reported as a gap; it never moves back.
+// How far logs have been pulled, and the rules of time: which stretch is asked for next, and how the low watermark
+// moves. Pure: the caller says what time it is (by the service's clock) and stores what comes back. Everything
+// before the low watermark has been committed or reported as a gap; it never moves back. Records are asked for in
+// windows, as drawn. Archives are listed in whole days: the low watermark is the oldest day that is not closed.
 //
 //        floor      low - overlap        low                    to        now - settle delay     now
 //   ───────┼──────────────┼───────────────┼──────────────────────┼───────────────┼────────────────┼──▶
@@ -16,20 +17,22 @@ export interface Span {
   readonly toMs: number;
 }
 
-/** Where one kind of log stands. Plain data that is stored as it is. */
-export interface WindowCursor {
+/** How far one kind of log has been pulled. */
+export interface Cursor {
   readonly lowMs: number;
   /** Nothing before is ever asked for: the first start, or the end of what was passed over last. */
   readonly floorMs: number;
-  /** The length of the next window, between window.min and window.max. */
+  /** Records: the length of the next window, between window.min and window.max. */
   readonly sizeMs: number;
-  /** How often the window at `lowMs` has failed at its least length. */
+  /** Records: how often the window at `lowMs` has failed at its least length. */
   readonly failureCount: number;
+  /** Archives: up to when everything has been listed; null before the first whole list. */
+  readonly listedMs: number | null;
 }
 
-/** What was passed over, and where the cursor stands then. */
+/** Where the cursor moves, and what is passed over on the way. */
 export interface Step {
-  readonly cursor: WindowCursor;
+  readonly cursor: Cursor;
   readonly gap: Span | null;
 }
 
@@ -45,19 +48,19 @@ export function firstLowMs(firstStart: LogsConfig['firstStart'], nowMs: number):
   return Math.min(Math.max(atMs, 0), nowMs);
 }
 
-export function startCursor(lowMs: number, rules: WindowRules): WindowCursor {
-  return { lowMs, floorMs: lowMs, sizeMs: rules.maxMs, failureCount: 0 };
+export function startCursor(lowMs: number, rules: WindowRules): Cursor {
+  return { lowMs, floorMs: lowMs, sizeMs: rules.maxMs, failureCount: 0, listedMs: null };
 }
 
 /** What to ask for next, or null while nothing new can be complete. */
-export function nextWindow(cursor: WindowCursor, nowMs: number, rules: WindowRules): Span | null {
+export function nextWindow(cursor: Cursor, nowMs: number, rules: WindowRules): Span | null {
   const toMs = Math.min(nowMs - rules.settleDelayMs, cursor.lowMs + cursor.sizeMs);
   if (toMs <= cursor.lowMs) return null;
   return { fromMs: Math.max(cursor.floorMs, cursor.lowMs - rules.overlapMs), toMs };
 }
 
 /** After everything of the window was committed; an empty window counts as much as any other. */
-export function afterWindow(cursor: WindowCursor, window: Span, rules: WindowRules): WindowCursor {
+export function afterWindow(cursor: Cursor, window: Span, rules: WindowRules): Cursor {
   return {
     ...cursor,
     lowMs: Math.max(cursor.lowMs, window.toMs),
@@ -67,10 +70,10 @@ export function afterWindow(cursor: WindowCursor, window: Span, rules: WindowRul
 }
 
 /**
- * After a window that could not be finished: half of it next time, and at the least length, after enough tries,
- * on behind it, which leaves a gap.
+ * After a window that could not be finished: half of it next time. One of the least length that has failed often
+ * enough is passed over, which leaves a gap.
  */
-export function afterFailure(cursor: WindowCursor, window: Span, rules: WindowRules): Step {
+export function afterFailure(cursor: Cursor, window: Span, rules: WindowRules): Step {
   const lengthMs = window.toMs - cursor.lowMs;
   if (lengthMs > rules.minMs) {
     const sizeMs = Math.max(rules.minMs, Math.floor(lengthMs / 2));
@@ -85,12 +88,20 @@ export function afterFailure(cursor: WindowCursor, window: Span, rules: WindowRu
   };
 }
 
-/** The service has nothing from before `floorMs` any more. */
-export function atFloor(cursor: WindowCursor, floorMs: number): Step {
-  if (floorMs <= cursor.lowMs) return { cursor, gap: null };
+/** The service has nothing from before `oldestMs` any more. */
+export function atFloor(cursor: Cursor, oldestMs: number): Step {
+  const { lowMs, listedMs } = cursor;
+  const floorMs = Math.max(cursor.floorMs, oldestMs);
+  if (oldestMs <= lowMs) return { cursor: { ...cursor, floorMs }, gap: null };
   return {
-    cursor: { ...cursor, lowMs: floorMs, floorMs, failureCount: 0 },
-    gap: { fromMs: cursor.lowMs, toMs: floorMs },
+    cursor: {
+      ...cursor,
+      lowMs: oldestMs,
+      floorMs,
+      failureCount: 0,
+      listedMs: listedMs === null ? null : Math.max(listedMs, oldestMs),
+    },
+    gap: { fromMs: Math.max(cursor.floorMs, lowMs), toMs: oldestMs },
   };
 }
 
@@ -101,11 +112,10 @@ export function dayOf(timeMs: number): number {
 
 /** From which day on archives are listed: yesterday, and every day that is not closed, but none before the floor's. */
 export function firstListedDay(
-  openDayMs: number,
-  days: { readonly nowMs: number; readonly floorMs: number },
+  { lowMs, floorMs }: Pick<Cursor, 'lowMs' | 'floorMs'>,
+  nowMs: number,
 ): number {
-  const yesterdayMs = dayOf(days.nowMs) - DAY_MS;
-  return Math.max(dayOf(days.floorMs), Math.min(openDayMs, yesterdayMs));
+  return Math.max(dayOf(floorMs), Math.min(lowMs, dayOf(nowMs) - DAY_MS));
 }
 
 /** True when nothing is expected to grow any more that was written on this day. */

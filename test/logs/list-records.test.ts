@@ -129,6 +129,19 @@ describe('a window', () => {
   });
 });
 
+test('the overlap may lie below what the service keeps: it is left out, and nothing is lost', async () => {
+  await using site = await open({}, { startMs: NOW - 9 * HOUR + 5 * MINUTE });
+  const midnight = NOW - 9 * HOUR;
+  site.write(ERRORS, 'one');
+  await site.pull();
+  site.simulator.setFaults({ oldestMs: midnight });
+  site.clock.forward(4 * MINUTE);
+  site.write(ERRORS, 'two');
+  site.clock.forward(4 * MINUTE);
+  expect((await site.pull()).kind).toBe('done');
+  expect(site.bodies).toEqual(['one', 'two']);
+});
+
 test('whatever is written, late, reordered or equal, arrives once within the overlap', async () => {
   const action = constantFrom('write', 'late', 'equal', 'pull', 'restart', 'forward') as never;
   await assert(

@@ -13,9 +13,9 @@ import {
   nextWindow,
   startCursor,
   WINDOW_TRIES_MAX,
-  type WindowCursor,
+  type Cursor,
   type WindowRules,
-} from '../../src/logs/windows.ts';
+} from '../../src/logs/cursor.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -111,7 +111,7 @@ describe('the low watermark', () => {
     assert(
       property(array(outcome, { maxLength: 200 }), outcomes => {
         const startMs = NOW - 5 * DAY_MS;
-        let cursor: WindowCursor = startCursor(startMs, RULES);
+        let cursor: Cursor = startCursor(startMs, RULES);
         let coveredMs = startMs;
         for (const outcome of outcomes) {
           const window = nextWindow(cursor, NOW, RULES);
@@ -148,8 +148,8 @@ describe('days', () => {
 
   test('are listed from yesterday or the oldest open one on, and never from before the floor', () => {
     const day = (date: number): number => Date.UTC(2026, 2, date);
-    const check = (openDayMs: number, floorMs: number, want: number): void =>
-      expect(firstListedDay(openDayMs, { nowMs: NOW, floorMs })).toBe(want);
+    const check = (lowMs: number, floorMs: number, want: number): void =>
+      expect(firstListedDay({ lowMs, floorMs }, NOW)).toBe(want);
     check(day(4), day(1), day(3));
     check(day(3), day(1), day(3));
     check(day(1), day(1), day(1));

@@ -1,13 +1,70 @@
-// Keeps archives that were given up, for people to look into: whole files in a folder of their own, readable by the
-// owner alone, under names made of the archive's. Guarantees that the folder stays within its limit: what was kept
-// longest goes first. Nothing in it is ever read again.
+// What downloads of archives may take of this machine, over all APIs: bytes in an hour, files at once, and the disk
+// for archives that were given up. Those are kept for people to look into: whole files in a folder of their own,
+// readable by the owner alone, under names made of the archive's. Guarantees that the folder stays within its limit:
+// the oldest files go first. Nothing in it is ever read again.
 
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { LogsConfig } from '../config/config.ts';
 import { causeText } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import { Permits } from '../lib/permits.ts';
 import type { SpoolFile } from '../lib/spool-file.ts';
-import { type Partition, partitionKey } from './partition.ts';
+import { type Partition, partitionKey } from './item.ts';
+
+/** How many archives are downloaded and read at once. */
+const ARCHIVES_AT_ONCE = 2;
+
+export class Downloads {
+  /** Where archives are spooled. */
+  readonly directory: string;
+  readonly permits: Permits = new Permits(ARCHIVES_AT_ONCE);
+  readonly budget: ByteBudget;
+  /** null where nothing is kept on disk. */
+  readonly kept: KeptArchives | null;
+
+  /** `directory` null: the temporary one, in which nothing is kept. */
+  constructor(clock: Clock, directory: string | null, limits: LogsConfig['limits']) {
+    this.directory = directory ?? tmpdir();
+    this.budget = new ByteBudget(clock, limits.downloadPerHourBytes);
+    this.kept = directory === null ? null : new KeptArchives(directory, limits.setAsideBytes);
+  }
+}
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * It fills up evenly. A download may take more than there is, and then the next one waits for longer: the interval
+ * of pulling stretches, and shows as lag.
+ */
+class ByteBudget {
+  readonly #clock: Clock;
+  readonly #perHour: number;
+  #left: number;
+  #filledAtMs: number;
+
+  constructor(clock: Clock, perHourBytes: number) {
+    this.#clock = clock;
+    this.#perHour = perHourBytes;
+    this.#left = perHourBytes;
+    this.#filledAtMs = clock.monotonicMs();
+  }
+
+  /** False while what was taken before is not made up for. */
+  get isOpen(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const gained = ((nowMs - this.#filledAtMs) / HOUR_MS) * this.#perHour;
+    this.#left = Math.min(this.#perHour, this.#left + gained);
+    this.#filledAtMs = nowMs;
+    return this.#left > 0;
+  }
+
+  take(bytes: number): void {
+    this.#left -= bytes;
+  }
+}
 
 /** Where it was kept, or why it was not. */
 export type Keeping = { readonly file: string } | { readonly cause: string };

@@ -5,9 +5,9 @@ import {
   type ItemContext,
   readDescriptor,
   type Refusal,
-} from '../../src/logs/descriptor.ts';
+} from '../../src/logs/item.ts';
 import type { LogPointers } from '../../src/service/logs.ts';
-import { DAY_MS } from '../../src/logs/windows.ts';
+import { DAY_MS } from '../../src/logs/cursor.ts';
 import { ENDPOINTS, testService } from '../support/log-api.ts';
 
 const DAY = Date.UTC(2026, 2, 4);

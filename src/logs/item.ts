@@ -1,16 +1,32 @@
-// Reads one item of a list: an archive, or a log record with where it is from. The service ignores what it does
-// not know in a query, so everything is checked again: type, service, time. In: parsed JSON of any shape.
+// Reads one item of a list: whose logs it is about, and the archive that it describes. The service ignores what it
+// does not know in a query, so everything is checked again: type, service, time. In: parsed JSON of any shape.
 
 import type { ServiceConfig } from '../config/config.ts';
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
 import type { LogPointers } from '../service/logs.ts';
-import type { Partition } from './partition.ts';
-import { dayOf, type Span } from './windows.ts';
+import { dayOf, type Span } from './cursor.ts';
 import { WrapperTime } from './wrapper-time.ts';
+
+/** Whose logs they are: one database service, one source of it (a server), one type of log. */
+export interface Partition {
+  /** The configured service. */
+  readonly service: ServiceConfig;
+  /** The service's own id of what wrote the log; '' where it gives none. */
+  readonly source: string;
+  /** The name of the server for people. */
+  readonly server: string;
+  readonly type: string;
+}
+
+/** The name of a partition in the stored state. */
+export function partitionKey({ service, source, type }: Partition): string {
+  return JSON.stringify([service.id, source, type]);
+}
 
 /** One archive as it is listed. */
 export interface Descriptor {
   readonly id: string;
+  /** For people. */
   readonly name: string;
   readonly partition: Partition;
   /** In whatever unit the service counts: only whether it changes matters. null where it says nothing. */

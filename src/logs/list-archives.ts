@@ -1,0 +1,323 @@
+// A pull of archives: lists every day that is not closed, has what has grown downloaded, lets go what is held back too
+// long, and closes days of which nothing is expected any more. What the service has no longer is passed over as a
+// gap. Every step is committed with what it gave; a pull that ends in the middle goes on in the next one.
+
+import type { ServiceConfig } from '../config/config.ts';
+import { flushArchive, readArchive } from './archive-reading.ts';
+import {
+  actionFor,
+  type ArchiveAction,
+  type ArchiveState,
+  afterAbsent,
+  afterListed,
+  isClosed,
+  isCurrent,
+  isVanished,
+  lostFromMs,
+} from './archive-state.ts';
+import { DAY_MS, dayOf, firstListedDay, isDayOver, type Span, WINDOW_TRIES_MAX } from './cursor.ts';
+import { type Gap, serviceGap } from './gap.ts';
+import { type Descriptor, type Partition, partitionKey, readDescriptor } from './item.ts';
+import type { KnownArchive, Track } from './ledger.ts';
+import { isOfWindow, isRefused, type ListEnd, type ListFailure } from './list.ts';
+import {
+  commit,
+  endOfList,
+  goOnUnlessStopped,
+  type Lister,
+  type Pull,
+  type PullEnd,
+} from './pull.ts';
+import { jumpToOldest } from './retention.ts';
+
+/** What the service lists of a range of days. */
+interface Listing {
+  readonly fromDayMs: number;
+  /** The moment up to which was listed. */
+  readonly toMs: number;
+  /** The archives that are ours, by identity. */
+  readonly found: ReadonlyMap<string, Descriptor>;
+  /** Days that could not be listed, though the service answers. */
+  readonly failedDays: ReadonlySet<number>;
+  /** Why it ended early; the days from `endMs` on were not listed then. */
+  readonly failure: ListFailure | null;
+  readonly endMs: number;
+}
+
+/** Of a listing, no more archives than this: what comes after is left for the next pull. */
+const DESCRIPTORS_MAX = 100_000;
+/** So many archives in a row that cannot be reached end the pull: it is not about them. */
+const UNREACHABLE_MAX = 2;
+const DOWNLOADS: ReadonlySet<ArchiveAction> = new Set(['download', 'final']);
+
+export class ArchiveLister implements Lister {
+  /** How often a day could not be listed. */
+  readonly #failedCounts = new Map<number, number>();
+  /** When an archive was read last (monotonic), by identity. */
+  readonly #readAtMs = new Map<string, number>();
+
+  async pull(pull: Pull): Promise<PullEnd> {
+    const { api, ledger, signal } = pull;
+    const toMs = api.nowMs();
+    const firstDays = ledger.tracks.map(({ cursor }) => firstListedDay(cursor, toMs));
+    const fromDayMs = Math.min(...firstDays);
+    const listing = await listDays(pull, fromDayMs, toMs);
+    const { failure } = listing;
+    goOnUnlessStopped(signal);
+    if (failure !== null && isRefused(failure) && listing.endMs === fromDayMs) {
+      const hasJumped = await jumpToOldest(pull, ledger.tracks, fromDayMs);
+      return hasJumped ? await this.pull(pull) : endOfList(failure);
+    }
+    const listed = this.#note(pull, listing);
+    await noteLostDays(pull, listing);
+    const end = await this.#work(pull, listed);
+    await this.#finish(pull, listing);
+    return end.kind === 'done' && failure !== null ? endOfList(failure) : end;
+  }
+
+  /** Takes over into the ledger what the list says; gives what of it is wanted. */
+  #note({ ledger, meter }: Pull, listing: Listing): Map<string, Descriptor> {
+    const { fromDayMs, endMs, failedDays } = listing;
+    const listed = new Map<string, Descriptor>();
+    for (const [identity, descriptor] of listing.found) {
+      const { partition, id, dayMs, size } = descriptor;
+      if (dayMs < ledger.track(partition.service.id).cursor.lowMs) continue;
+      if (!ledger.addPartition(partition)) {
+        meter.refused('too_many');
+        continue;
+      }
+      listed.set(identity, descriptor);
+      const before = ledger.archive(partition, id, dayMs);
+      const after = afterListed(before, size);
+      if (after !== before || size === null) ledger.setArchive(partition, id, after);
+    }
+    for (const { partition, id, state } of ledger.archives()) {
+      const { dayMs } = state;
+      const isAsked = dayMs >= fromDayMs && dayMs < endMs && !failedDays.has(dayMs);
+      if (!isAsked || listed.has(identityOf(partition, id))) continue;
+      const { listedMs } = ledger.track(partition.service.id).cursor;
+      const after = afterAbsent(state, listedMs ?? fromDayMs);
+      if (after !== state) ledger.setArchive(partition, id, after);
+    }
+    for (const dayMs of failedDays)
+      this.#failedCounts.set(dayMs, (this.#failedCounts.get(dayMs) ?? 0) + 1);
+    return listed;
+  }
+
+  /** Does for each archive what is to be done: the oldest days first, of a day what has waited longest. */
+  async #work(pull: Pull, listed: ReadonlyMap<string, Descriptor>): Promise<PullEnd> {
+    const { api, config, downloads, ledger, meter, signal } = pull;
+    const actionOf = (state: ArchiveState): ArchiveAction =>
+      actionFor(state, api.nowMs(), config.window.dayCloseGraceMs);
+    const archives = this.#inOrder(ledger.archives());
+    const due = archives.filter(
+      ({ partition, id, state }) =>
+        listed.has(identityOf(partition, id)) && DOWNLOADS.has(actionOf(state)),
+    );
+    const progress = meter.begin(api.name, due.length);
+    let postponedCount = 0;
+    let unreachableCount = 0;
+    for (const archive of archives) {
+      goOnUnlessStopped(signal);
+      const { partition, id, state } = archive;
+      const identity = identityOf(partition, id);
+      const descriptor = listed.get(identity);
+      const action = actionOf(state);
+      if (action === 'flush') {
+        await flushArchive(pull, archive);
+        continue;
+      }
+      if (action === 'nothing' || descriptor === undefined) {
+        meter.archive('unchanged');
+        continue;
+      }
+      if (!downloads.budget.isOpen) {
+        postponedCount++;
+        meter.archive('postponed');
+        continue;
+      }
+      const failure = await readArchive(pull, descriptor, action === 'final');
+      this.#readAtMs.set(identity, api.clock.monotonicMs());
+      progress.doneCount++;
+      unreachableCount = failure === null ? 0 : unreachableCount + 1;
+      if (failure !== null && unreachableCount >= UNREACHABLE_MAX)
+        return { kind: 'unreachable', failure };
+    }
+    return { kind: 'done', postponedCount };
+  }
+
+  #inOrder(archives: readonly KnownArchive[]): readonly KnownArchive[] {
+    const readAtMs = ({ partition, id }: KnownArchive): number =>
+      this.#readAtMs.get(identityOf(partition, id)) ?? -Infinity;
+    return archives.toSorted((a, b) => a.state.dayMs - b.state.dayMs || readAtMs(a) - readAtMs(b));
+  }
+
+  /** Closes days, stores what has changed, and notes how far each partition is. */
+  async #finish(pull: Pull, listing: Listing): Promise<void> {
+    const { ledger, meter } = pull;
+    const behind = new Set(
+      ledger
+        .archives()
+        .filter(({ state }) => state.setAside === '' && !isCurrent(state) && !isUnsized(state))
+        .map(({ partition }) => partition),
+    );
+    for (const track of ledger.tracks) await this.#closeDays(pull, track, listing);
+    await commit(pull, {});
+    this.#forget(pull);
+    if (listing.failure !== null) return;
+    for (const partition of ledger.partitions)
+      if (!behind.has(partition)) meter.status(partition).doneUntilMs = listing.toMs;
+  }
+
+  /** A closed day is not listed again, and its archives are forgotten. */
+  async #closeDays(pull: Pull, track: Track, listing: Listing): Promise<void> {
+    const { config, ledger } = pull;
+    const { endMs, failedDays, toMs } = listing;
+    const { service } = track;
+    for (;;) {
+      const dayMs = track.cursor.lowMs;
+      if (dayMs >= endMs || !isDayOver(dayMs, toMs, config.window)) break;
+      const isFailed = failedDays.has(dayMs);
+      if (isFailed && (this.#failedCounts.get(dayMs) ?? 0) < WINDOW_TRIES_MAX) break;
+      const ofDay = ledger
+        .archives()
+        .filter(({ partition, state }) => partition.service === service && state.dayMs <= dayMs);
+      if (!ofDay.every(({ state }) => isFailed || isClosed(state) || isVanished(state))) break;
+      const gaps = ofDay.flatMap(archiveGap);
+      if (isFailed) gaps.push(dayGap(service, dayMs));
+      for (const { partition, id } of ofDay) ledger.setArchive(partition, id, null);
+      ledger.move(track, { ...track.cursor, lowMs: dayMs + DAY_MS });
+      // An archive that is forgotten must not be listed again: both in one commit.
+      if (gaps.length > 0) await commit(pull, { gaps });
+    }
+    const listedMs = Math.min(toMs, endMs);
+    if (listedMs > (track.cursor.listedMs ?? 0)) ledger.move(track, { ...track.cursor, listedMs });
+  }
+
+  /** Drops what is remembered beside the ledger of archives and days that are closed. */
+  #forget({ ledger }: Pull): void {
+    const known = new Set(ledger.archives().map(({ partition, id }) => identityOf(partition, id)));
+    for (const identity of this.#readAtMs.keys())
+      if (!known.has(identity)) this.#readAtMs.delete(identity);
+    const openMs = Math.min(...ledger.tracks.map(({ cursor }) => cursor.lowMs));
+    for (const dayMs of this.#failedCounts.keys())
+      if (dayMs < openMs) this.#failedCounts.delete(dayMs);
+  }
+}
+
+/**
+ * Lists days in ascending order, several at once. A window of several days that cannot be finished is cut in half; a
+ * day that cannot be finished is left out and noted. `toMs` is frozen: the same for every page.
+ */
+async function listDays(pull: Pull, fromDayMs: number, toMs: number): Promise<Listing> {
+  const longestDays = Math.max(1, Math.floor(pull.config.window.maxMs / DAY_MS));
+  const found = new Map<string, Descriptor>();
+  const failedDays = new Set<number>();
+  let failure: ListFailure | null = null;
+  let days = longestDays;
+  let dayMs = fromDayMs;
+  while (dayMs <= dayOf(toMs)) {
+    const span = { fromMs: dayMs, toMs: Math.min(dayMs + days * DAY_MS, toMs) };
+    failure = await listWindow(pull, span, found);
+    if (failure === null) {
+      dayMs += days * DAY_MS;
+      days = Math.min(longestDays, days * 2);
+      continue;
+    }
+    if (!isOfWindow(failure)) break;
+    if (days > 1) {
+      days = Math.floor(days / 2);
+      continue;
+    }
+    failedDays.add(dayMs);
+    dayMs += DAY_MS;
+    failure = null;
+  }
+  // What has been listed up to here is no later than what the service's clock showed meanwhile.
+  const reachedMs = Math.min(toMs, pull.api.nowMs());
+  return { fromDayMs, toMs: reachedMs, found, failedDays, failure, endMs: dayMs };
+}
+
+/** Each type by itself, and once more when its list changed while it was read. */
+async function listWindow(
+  pull: Pull,
+  span: Span,
+  found: Map<string, Descriptor>,
+): Promise<ListFailure | null> {
+  const { types } = pull.config;
+  for (const type of types.length === 0 ? [null] : types) {
+    let end = await listOnce(pull, { ...span, type }, found);
+    if (end.ok && !end.isStable) end = await listOnce(pull, { ...span, type }, found);
+    if (!end.ok) return end.failure;
+  }
+  return null;
+}
+
+async function listOnce(
+  { api, meter, signal }: Pull,
+  query: Span & { readonly type: string | null },
+  found: Map<string, Descriptor>,
+): Promise<ListEnd> {
+  const pages = api.list(query, signal);
+  for (;;) {
+    const page = await pages.next();
+    if (page.done === true) {
+      if (page.value.ok) api.noteTime(page.value.serverNowMs);
+      return page.value;
+    }
+    for (const item of page.value) {
+      const read = readDescriptor(item, api.items, query);
+      if (typeof read === 'string') {
+        meter.refused(read);
+        continue;
+      }
+      const identity = identityOf(read.partition, read.id);
+      if (found.size < DESCRIPTORS_MAX || found.has(identity)) found.set(identity, read);
+      else meter.refused('too_many');
+    }
+  }
+}
+
+/**
+ * Finds out that a service was away for longer than its logs are kept, where days that are gone are listed as
+ * empty: none of the days since the last list has an archive, up to the oldest that is listed.
+ */
+async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Listing) {
+  if (failure !== null || failedDays.size > 0) return;
+  const gaps: Gap[] = [];
+  for (const track of pull.ledger.tracks) {
+    const { service, cursor } = track;
+    const { listedMs } = cursor;
+    const days = [...found.values()]
+      .filter(({ partition }) => partition.service.id === service.id)
+      .map(({ dayMs }) => dayMs);
+    const firstDayMs = Math.min(...days);
+    // What was never listed is not known to have been there.
+    if (listedMs === null || toMs - listedMs <= DAY_MS) continue;
+    if (days.length === 0 || firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
+    const span = { fromMs: listedMs, toMs: firstDayMs };
+    gaps.push(serviceGap(service, { type: '', span, reason: 'retention' }));
+    pull.ledger.move(track, { ...cursor, listedMs: firstDayMs });
+  }
+  if (gaps.length > 0) await commit(pull, { gaps });
+}
+
+function dayGap(service: ServiceConfig, dayMs: number): Gap {
+  const span = { fromMs: dayMs, toMs: dayMs + DAY_MS };
+  return serviceGap(service, { type: '', span, reason: 'window' });
+}
+
+function archiveGap({ partition, id, state }: KnownArchive): Gap[] {
+  const fromMs = lostFromMs(state);
+  if (fromMs === null) return [];
+  const span = { fromMs, toMs: state.dayMs + DAY_MS };
+  return [{ partition, span, reason: 'vanished', archive: id }];
+}
+
+function identityOf(partition: Partition, id: string): string {
+  return `${partitionKey(partition)} ${id}`;
+}
+
+function isUnsized({ listedSize, isRead }: ArchiveState): boolean {
+  return listedSize === null && isRead;
+}

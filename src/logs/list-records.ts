@@ -1,0 +1,312 @@
+// A pull of lists that hold the records themselves: window after window, from the low watermark to where lines may
+// still be on their way. Records that were sent before are known by their ids. A window is done when every record of
+// it is committed, and only then the low watermark moves.
+
+import { follow } from '../lib/json-pointer.ts';
+import { CHUNK_BYTES_MAX, CHUNK_RECORDS_MAX } from './chunk.ts';
+import { afterFailure, afterWindow, type Cursor, nextWindow, type Span } from './cursor.ts';
+import { type Gap, serviceGap } from './gap.ts';
+import { type ItemContext, type Partition, partitionKey, readPartition, textAt } from './item.ts';
+import type { Track } from './ledger.ts';
+import { isOfWindow, isRefused, type ListFailure } from './list.ts';
+import {
+  commit,
+  DONE,
+  endOfList,
+  goOnUnlessStopped,
+  type Lister,
+  type Pull,
+  type PullEnd,
+  Slicer,
+} from './pull.ts';
+import { type LineReader, MARK, type ParsedRecord, recordUid, uidPlace } from './record.ts';
+import { jumpToOldest } from './retention.ts';
+import { Unwrapper } from './unwrap.ts';
+import { WrapperTime } from './wrapper-time.ts';
+
+/** More records than this are not asked for in one window. */
+const WINDOW_RECORDS_MAX = 200_000;
+/** More partitions than this are not shown before their first record. */
+const SHOWN_PARTITIONS_MAX = 1000;
+
+/** How the list of a window ended. */
+type WindowEnd =
+  | { readonly ok: true; readonly isStable: boolean; readonly serverNowMs: number | null }
+  | { readonly ok: false; readonly failure: ListFailure };
+
+/** A record with its id and whose it is. */
+interface Found {
+  readonly partition: Partition;
+  readonly uid: string;
+  readonly record: ParsedRecord;
+}
+
+export class RecordLister implements Lister {
+  /** Type by type: the services of a type are listed together. */
+  async pull(pull: Pull): Promise<PullEnd> {
+    let worst: PullEnd = DONE;
+    const scopes = Map.groupBy(pull.ledger.tracks, ({ type }) => type);
+    for (const [type, tracks] of scopes) {
+      const end = await new TypePull(pull, type, tracks).run();
+      // One type that cannot be listed holds up no other.
+      if (end.kind === 'unreachable') worst = end;
+    }
+    return worst;
+  }
+}
+
+/** The pull of one type of log. */
+class TypePull {
+  readonly #pull: Pull;
+  /** '' for every type, where none is named. */
+  readonly #type: string;
+  readonly #tracks: ReadonlyMap<string, Track>;
+
+  constructor(pull: Pull, type: string, tracks: readonly Track[]) {
+    this.#pull = pull;
+    this.#type = type;
+    this.#tracks = new Map(tracks.map(track => [track.service.id, track]));
+  }
+
+  async run(): Promise<PullEnd> {
+    const { api, config, meter, signal } = this.#pull;
+    for (;;) {
+      goOnUnlessStopped(signal);
+      const cursor = this.#slowest();
+      const window = nextWindow(cursor, api.nowMs(), config.window);
+      if (window === null) return DONE;
+      meter.window(this.#type, window.toMs - cursor.lowMs);
+      let end = await this.#read(window);
+      if (end.ok && !end.isStable) end = await this.#read(window);
+      if (!end.ok) {
+        const next = await this.#afterFailure(window, end.failure);
+        if (next !== null) return next;
+        continue;
+      }
+      api.noteTime(end.serverNowMs);
+      // What the service's clock had not reached when the list was made may still come.
+      const toMs = Math.min(window.toMs, api.nowMs() - config.window.settleDelayMs);
+      if (toMs <= cursor.lowMs) return DONE;
+      await this.#advance({ fromMs: window.fromMs, toMs });
+    }
+  }
+
+  /** The cursor of the slowest service: all of them are listed together. */
+  #slowest(): Cursor {
+    const cursors = [...this.#tracks.values()].map(({ cursor }) => cursor);
+    return {
+      lowMs: Math.min(...cursors.map(({ lowMs }) => lowMs)),
+      floorMs: Math.min(...cursors.map(({ floorMs }) => floorMs)),
+      sizeMs: Math.min(...cursors.map(({ sizeMs }) => sizeMs)),
+      failureCount: Math.max(...cursors.map(({ failureCount }) => failureCount)),
+      listedMs: null,
+    };
+  }
+
+  /** Brings the records of a window into the queue that are not known. */
+  async #read(window: Span): Promise<WindowEnd> {
+    const { api, config, meter, readerOf, signal } = this.#pull;
+    const type = this.#type === '' ? null : this.#type;
+    const context = { ...api.items, types: type === null ? [] : [type] };
+    const items = new ItemReader({ context, lineBytesMax: config.limits.lineBytes, readerOf });
+    const pages = api.list({ ...window, type }, signal);
+    const slicer = new Slicer(api.clock);
+    let waiting: Found[] = [];
+    let bytes = 0;
+    let total = 0;
+    for (;;) {
+      const page = await pages.next();
+      if (page.done === true) {
+        await this.#commit(waiting);
+        return page.value;
+      }
+      for (const item of page.value) {
+        const found = items.read(item);
+        if (typeof found === 'string') {
+          meter.refused(found);
+          continue;
+        }
+        for (const one of found) {
+          if (!this.#isNew(one)) continue;
+          waiting.push(one);
+          bytes += one.record.raw.length;
+        }
+        if (waiting.length < CHUNK_RECORDS_MAX && bytes < CHUNK_BYTES_MAX) continue;
+        await this.#commit(waiting);
+        waiting = [];
+        bytes = 0;
+        if (slicer.isOver) await slicer.pause();
+      }
+      total += page.value.length;
+      if (total <= WINDOW_RECORDS_MAX) continue;
+      const message = `cannot list logs: more than ${WINDOW_RECORDS_MAX} records in a window`;
+      return { ok: false, failure: { kind: 'list', reason: 'page_limit', message } };
+    }
+  }
+
+  #isNew({ partition, uid, record }: Found): boolean {
+    const { config, meter } = this.#pull;
+    const track = this.#tracks.get(partition.service.id);
+    if (track === undefined) return false;
+    const { floorMs, lowMs } = track.cursor;
+    if (record.timeMs < floorMs) {
+      meter.records(partition, 'before_start', 1);
+      return false;
+    }
+    // What lies further back was done, and its ids are forgotten: another service is being caught up with.
+    if (record.timeMs < lowMs - config.window.overlapMs || track.sent.has(uid)) {
+      meter.records(partition, 'known', 1);
+      return false;
+    }
+    if (record.marks !== 0) meter.marks(partition, record.marks);
+    return true;
+  }
+
+  /** All records, one batch per partition, and their ids, in one step. */
+  async #commit(records: readonly Found[]): Promise<void> {
+    if (records.length === 0) return;
+    const { ledger, meter, sink } = this.#pull;
+    const groups = Map.groupBy(records, ({ partition }) => partitionKey(partition));
+    const batches = [...groups.values()].map(group => {
+      const chunk = sink.chunk((group[0] as Found).partition);
+      for (const { uid, record } of group) chunk.add(record, uid, '');
+      return chunk.endInCopy();
+    });
+    for (const [serviceId, track] of this.#tracks) {
+      const own = records.filter(({ partition }) => partition.service.id === serviceId);
+      const sent = own.map(({ uid, record: { timeMs } }) => ({
+        uid,
+        timeMs: Number.isNaN(timeMs) ? track.cursor.lowMs : timeMs,
+      }));
+      if (sent.length > 0) ledger.addSent(track, sent);
+    }
+    await commit(this.#pull, { batches });
+    for (const { partition } of records) meter.records(partition, 'queued', 1);
+  }
+
+  async #advance(window: Span): Promise<void> {
+    const { config, ledger } = this.#pull;
+    for (const track of this.#tracks.values()) {
+      ledger.move(track, afterWindow(track.cursor, window, config.window));
+      ledger.forgetSent(track, track.cursor.lowMs - config.window.overlapMs);
+    }
+    await commit(this.#pull, {});
+    for (const track of this.#tracks.values()) this.#noteDone(track);
+  }
+
+  #noteDone({ service, cursor }: Track): void {
+    const { meter } = this.#pull;
+    const type = this.#type;
+    const own = meter.partitions.filter(
+      status => status.service === service.id && (type === '' || status.type === type),
+    );
+    for (const status of own) status.doneUntilMs = cursor.lowMs;
+    // Before its first record a type has no source: the lag shows all the same.
+    if (own.length === 0 && meter.partitions.length < SHOWN_PARTITIONS_MAX)
+      meter.status({ service, source: '', server: '', type }).doneUntilMs = cursor.lowMs;
+  }
+
+  /** Halves the window, or passes it over, or jumps to where logs begin; null when it goes on at once. */
+  async #afterFailure(window: Span, failure: ListFailure): Promise<PullEnd | null> {
+    const { config, ledger, signal } = this.#pull;
+    goOnUnlessStopped(signal);
+    const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
+    if (isRefused(failure)) {
+      const hasJumped = await jumpToOldest(this.#pull, tracks, window.fromMs);
+      return hasJumped ? null : endOfList(failure);
+    }
+    if (!isOfWindow(failure)) return endOfList(failure);
+    const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
+    const gaps: Gap[] = [];
+    for (const track of tracks) {
+      const { service, type } = track;
+      const { cursor, gap: span } = afterFailure(track.cursor, window, config.window);
+      ledger.move(track, cursor);
+      if (span !== null) gaps.push(serviceGap(service, { type, span, reason: 'window' }));
+    }
+    await commit(this.#pull, { gaps });
+    // A window of the least length is tried again in the next pull, not at once.
+    return isLeast && gaps.length === 0 ? endOfList(failure) : null;
+  }
+}
+
+interface ItemReaderOptions {
+  readonly context: ItemContext;
+  readonly lineBytesMax: number;
+  readonly readerOf: (type: string) => LineReader;
+}
+
+/**
+ * Reads the items of a list of records: each is one record (of one line or several), with its own time. The number
+ * among equals tells those apart that have neither an id nor a difference: one reader per pass over a window.
+ */
+class ItemReader {
+  readonly #options: ItemReaderOptions;
+  readonly #readers = new Map<string, LineReader>();
+  readonly #equals = new Map<string, number>();
+  readonly #time = new WrapperTime();
+
+  constructor(options: ItemReaderOptions) {
+    this.#options = options;
+  }
+
+  /** The records of an item, or why it is none of ours. */
+  read(item: unknown): readonly Found[] | Extract<ReturnType<typeof readPartition>, string> {
+    const { context } = this.#options;
+    const { pointers } = context;
+    const partition = readPartition(item, context);
+    if (typeof partition === 'string') return partition;
+    const message = follow(pointers.message, item);
+    const text = typeof message === 'string' ? message : undefined;
+    const parsed = this.#parse(item, partition, text ?? JSON.stringify(item));
+    const id = textAt(pointers.id, item);
+    const { service, source, type } = partition;
+    const place = uidPlace([service.id, source, type, 'record', id]);
+    const marks = text === undefined ? MARK.unparsed : 0;
+    return parsed.map(record => {
+      const uid = recordUid(place, record.firstOffset, record);
+      const marked = marks === 0 ? record : { ...record, marks: record.marks | marks };
+      return {
+        partition,
+        uid: id === '' ? this.#numbered(uid, place, record) : uid,
+        record: marked,
+      };
+    });
+  }
+
+  #parse(item: unknown, partition: Partition, text: string): readonly ParsedRecord[] {
+    const { context, lineBytesMax } = this.#options;
+    const { pointers } = context;
+    this.#time.read(textAt(pointers.time, item) || textAt(pointers.start, item));
+    const stream = textAt(pointers.stream, item);
+    const reader = this.#readerOf(partition);
+    reader.restore('');
+    const records: ParsedRecord[] = [];
+    const unwrapper = new Unwrapper({ format: 'raw', pointers, lineBytesMax }, line => {
+      if (Number.isNaN(line.timeMs)) {
+        line.timeMs = this.#time.ms;
+        line.timeExtraNs = this.#time.extraNs;
+      }
+      if (line.stream === '') line.stream = stream;
+      records.push(...reader.push(line));
+    });
+    unwrapper.push(text.replace(/\r?\n$/, ''), 0, 0);
+    unwrapper.flush();
+    records.push(...reader.flush());
+    return records;
+  }
+
+  /** The second of two equal records gets an id of its own, in the order of the list. */
+  #numbered(uid: string, place: string, record: ParsedRecord): string {
+    const number = this.#equals.get(uid) ?? 0;
+    this.#equals.set(uid, number + 1);
+    return number === 0 ? uid : recordUid(place, `${record.firstOffset}#${number}`, record);
+  }
+
+  #readerOf(partition: Partition): LineReader {
+    const key = partitionKey(partition);
+    const known = this.#readers.get(key) ?? this.#options.readerOf(partition.type);
+    this.#readers.set(key, known);
+    return known;
+  }
+}

@@ -1,0 +1,202 @@
+// What the parts of a pull work with: the API that is asked, the way into the queue, what is known so far; and how a
+// pull ends. Everything that is stored goes through `commit`, with whatever has changed in the ledger since the last
+// time. A pull that cannot go on ends by a PullEnded, which puller.ts catches: after a commit that did not come
+// about the ledger no longer matches the store, and nothing may go on with it.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { LogsConfig, ServiceConfig } from '../config/config.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Batch } from '../model/batch.ts';
+import type { ServiceFailure } from '../service/failure.ts';
+import type { ServiceResult } from '../service/http.ts';
+import type { ListQuery, LogApi } from '../service/logs.ts';
+import type { LogSink } from './chunk.ts';
+import type { Downloads } from './downloads.ts';
+import type { Gap } from './gap.ts';
+import type { ItemContext } from './item.ts';
+import type { Ledger } from './ledger.ts';
+import { ask, type ListEnd, type ListFailure, listPages } from './list.ts';
+import type { LogMeter } from './log-meter.ts';
+import type { LineReader } from './record.ts';
+
+/** What lives as long as the puller. */
+export interface PullContext {
+  readonly config: LogsConfig;
+  readonly api: PulledApi;
+  readonly sink: LogSink;
+  readonly meter: LogMeter;
+  readonly downloads: Downloads;
+  /** A reader for the lines of one entry of this type. */
+  readonly readerOf: (type: string) => LineReader;
+}
+
+/** One pull of one API. */
+export interface Pull extends PullContext {
+  readonly ledger: Ledger;
+  readonly signal: AbortSignal;
+}
+
+/** One of the two ways to list. */
+export interface Lister {
+  /** Brings everything that is new into the queue, and the ledger up to it. */
+  pull(pull: Pull): Promise<PullEnd>;
+}
+
+/** A failure of the service, or an answer of it that cannot be used. */
+export type PullFailure = Pick<ServiceFailure, 'message' | 'hint' | 'retryAfterMs'> & {
+  readonly reason: string;
+};
+
+/** How one pull ended. `stopped` and `failed` (the store) leave the rest to the next pull. */
+export type PullEnd =
+  | {
+      readonly kind: 'done';
+      /** What waits for the budget of bytes. */
+      readonly postponedCount: number;
+    }
+  | { readonly kind: 'unreachable'; readonly failure: PullFailure }
+  | { readonly kind: 'stopped' | 'failed' };
+
+export const DONE: PullEnd = { kind: 'done', postponedCount: 0 };
+
+/** Thrown where a pull cannot go on. */
+export class PullEnded extends Error {
+  readonly end: PullEnd;
+
+  constructor(end: PullEnd) {
+    super(`the pull has ended: ${end.kind}`);
+    this.name = 'PullEnded';
+    this.end = end;
+  }
+}
+
+/** The end of a pull whose list could not be read. */
+export function endOfList(failure: ListFailure): PullEnd {
+  if (failure.kind === 'service') return { kind: 'unreachable', failure: failure.failure };
+  const { reason, message } = failure;
+  const hint = 'check logs.endpoints against what `check --probe` shows';
+  return { kind: 'unreachable', failure: { reason, message, hint } };
+}
+
+/** Throws when the pull is to stop. */
+export function goOnUnlessStopped(signal: AbortSignal): void {
+  if (signal.aborted) throw new PullEnded({ kind: 'stopped' });
+}
+
+/** Stores batches, a record for each gap, and all that has changed in the ledger, in one step. */
+export async function commit(
+  pull: Pull,
+  {
+    batches = [],
+    gaps = [],
+  }: { readonly batches?: readonly Batch[]; readonly gaps?: readonly Gap[] },
+): Promise<void> {
+  const { sink, ledger, meter, signal } = pull;
+  const state = ledger.changes();
+  const all = [...batches, ...gaps.map(gap => sink.gapBatch(gap))];
+  if (all.length + state.length === 0) return;
+  const result = await sink.store(all, state, signal);
+  if (result !== 'stored') throw new PullEnded({ kind: result });
+  ledger.stored();
+  for (const gap of gaps) meter.gap(gap);
+}
+
+export interface PulledApiOptions {
+  /** For counters and log lines; no secret. */
+  readonly name: string;
+  readonly api: LogApi;
+  readonly services: readonly ServiceConfig[];
+  /** How many more services other shards take of the same API. */
+  readonly otherServiceCount: number;
+  /** [] for any. */
+  readonly types: readonly string[];
+  readonly clock: Clock;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  readonly meter: LogMeter;
+}
+
+/** The API that a puller asks, with the service's clock. */
+export class PulledApi {
+  readonly name: string;
+  readonly api: LogApi;
+  readonly services: readonly ServiceConfig[];
+  readonly clock: Clock;
+  /** What an item of a list is read with. */
+  readonly items: ItemContext;
+  /** Monotonic: no request of the pull that is running is tried again later. */
+  giveUpAtMs = 0;
+  readonly #options: PulledApiOptions;
+  /** By how much the service's clock is ahead of ours; null until it has been asked. */
+  #skewMs: number | null = null;
+
+  constructor(options: PulledApiOptions) {
+    const { name, api, services, otherServiceCount, types, clock } = options;
+    this.#options = options;
+    this.name = name;
+    this.api = api;
+    this.services = services;
+    this.clock = clock;
+    this.items = { pointers: api.pointers, services, otherServiceCount, types };
+  }
+
+  get isTimeKnown(): boolean {
+    return this.#skewMs !== null;
+  }
+
+  /** The service's clock, as far as it is known. */
+  nowMs(): number {
+    return this.clock.nowMs() + (this.#skewMs ?? 0);
+  }
+
+  /** Takes over what an answer of just now says of the time; null where it says nothing. */
+  noteTime(serverNowMs: number | null): void {
+    this.#skewMs = serverNowMs === null ? (this.#skewMs ?? 0) : serverNowMs - this.clock.nowMs();
+  }
+
+  ask<Answer>(
+    send: () => Promise<ServiceResult<Answer>>,
+    signal: AbortSignal,
+  ): Promise<ServiceResult<Answer>> {
+    return ask(send, this.#askOptions(signal));
+  }
+
+  list(query: ListQuery, signal: AbortSignal): AsyncGenerator<readonly unknown[], ListEnd> {
+    return listPages(this.api, query, this.#askOptions(signal));
+  }
+
+  #askOptions(signal: AbortSignal): Parameters<typeof ask>[1] {
+    const { clock, random, meter, name } = this.#options;
+    return {
+      clock,
+      random,
+      signal,
+      giveUpAtMs: this.giveUpAtMs,
+      onFailure: ({ reason, message }) => meter.failure(name, reason, message),
+    };
+  }
+}
+
+/** How long logs are worked on in one go. */
+const SLICE_MS = 5;
+
+/** Lets the event loop have its turn: work on logs runs in slices, so that no scrape waits for it. */
+export class Slicer {
+  readonly #clock: Clock;
+  #startedAtMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#startedAtMs = clock.monotonicMs();
+  }
+
+  /** True when the slice is over: then `pause` is to be awaited. */
+  get isOver(): boolean {
+    return this.#clock.monotonicMs() - this.#startedAtMs >= SLICE_MS;
+  }
+
+  async pause(): Promise<void> {
+    await nextTurn();
+    this.#startedAtMs = this.#clock.monotonicMs();
+  }
+}

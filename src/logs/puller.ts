@@ -1,0 +1,215 @@
+// Pulls the logs of one API on its schedule: one pull at a time, the next one when it is due, later when the service
+// refused the key or asked to wait. A pull learns the service's time, reads the ledger, and hands both to the way of
+// listing that the configuration names. Guarantees that whatever goes wrong in a pull, the next one comes.
+
+import type { Clock } from '../lib/clock.ts';
+import { failpoint } from '../lib/failpoint.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
+import { isCurrent } from './archive-state.ts';
+import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
+import { serviceGap } from './gap.ts';
+import { Ledger } from './ledger.ts';
+import { timeOf } from './list.ts';
+import { ArchiveLister } from './list-archives.ts';
+import { RecordLister } from './list-records.ts';
+import {
+  commit,
+  goOnUnlessStopped,
+  type Lister,
+  type PullContext,
+  type PullEnd,
+  PullEnded,
+  type PullFailure,
+} from './pull.ts';
+import { type PullSchedule, refusalWaitMs } from './pull-schedule.ts';
+import { findFirstDay } from './retention.ts';
+
+/** Within one pull, requests are tried again for so long at most. */
+const RETRY_MS_MIN = 60_000;
+const RETRY_MS_MAX = 900_000;
+const RETRY_AFTER_MS_MAX = 900_000;
+/** The oldest first start of records, which are asked for window by window. */
+const OLDEST_RECORDS_MS = 90 * DAY_MS;
+
+/** Reasons that the key, or how we ask, is refused. */
+const REFUSALS: ReadonlySet<string> = new Set(['auth', 'bad_request', 'redirect', 'not_found']);
+
+export interface LogPullerOptions {
+  readonly context: PullContext;
+  readonly queue: Queue;
+  readonly schedule: PullSchedule;
+  /** True where other processes read the logs of other services. */
+  readonly isSharded: boolean;
+}
+
+export class LogPuller {
+  readonly name: string;
+  readonly #options: LogPullerOptions;
+  readonly #context: PullContext;
+  readonly #clock: Clock;
+  readonly #lister: Lister;
+  /** null until it has been read, and after a commit that did not come about. */
+  #ledger: Ledger | null = null;
+  #refusedCount = 0;
+  #nextAtMs: number | null = null;
+  #lastFailure: PullFailure | null = null;
+
+  constructor(options: LogPullerOptions) {
+    const { context } = options;
+    this.#options = options;
+    this.#context = context;
+    this.name = context.api.name;
+    this.#clock = context.api.clock;
+    this.#lister = context.config.shape === 'archives' ? new ArchiveLister() : new RecordLister();
+  }
+
+  /** When the next pull begins (wall clock); null while one is running or none is planned. */
+  get nextAtMs(): number | null {
+    return this.#nextAtMs;
+  }
+
+  /** Why the last pull could not reach the service; null when it could. */
+  get lastFailure(): PullFailure | null {
+    return this.#lastFailure;
+  }
+
+  /** Pulls on schedule until `stop`; a commit that has begun by then is waited for. */
+  async run(stop: AbortSignal): Promise<void> {
+    const { schedule } = this.#options;
+    await this.#wait(schedule.firstMs(this.#clock.nowMs()), stop);
+    while (!stop.aborted) {
+      const startedMs = this.#clock.nowMs();
+      const end = await this.pull(stop);
+      const dueMs = schedule.nextMs(startedMs, this.#clock.nowMs());
+      await this.#wait(Math.max(dueMs, this.#holdMs(end)), stop);
+    }
+  }
+
+  /** One whole pull, whatever the schedule says. */
+  async pull(signal: AbortSignal): Promise<PullEnd> {
+    const { meter, api } = this.#context;
+    this.#nextAtMs = null;
+    const startedMs = this.#clock.monotonicMs();
+    const startedAtMs = this.#clock.nowMs();
+    const untilDueMs = this.#options.schedule.nextMs(startedAtMs, startedAtMs);
+    api.giveUpAtMs = startedMs + Math.min(Math.max(untilDueMs, RETRY_MS_MIN), RETRY_MS_MAX);
+    const end = await this.#pull(signal).catch(endOf);
+    // What was changed for a commit that did not come about must not be stored by a later one.
+    if (end.kind === 'stopped' || end.kind === 'failed') this.#ledger = null;
+    failpoint('pull-stored');
+    this.#note(end);
+    meter.pull(this.name, end.kind, this.#clock.monotonicMs() - startedMs);
+    meter.lag(api.nowMs());
+    return end;
+  }
+
+  async #pull(signal: AbortSignal): Promise<PullEnd> {
+    this.#ledger ??= await this.#open(signal);
+    return await this.#lister.pull({ ...this.#context, ledger: this.#ledger, signal });
+  }
+
+  /** Reads the ledger; where nothing is known, it begins where the configuration says. */
+  async #open(signal: AbortSignal): Promise<Ledger> {
+    const { api, config, meter } = this.#context;
+    // A first start begins by the service's time, not by ours.
+    if (!api.isTimeKnown) await this.#learnTime(signal);
+    const ledger = await Ledger.load(this.#options.queue, {
+      shape: config.shape,
+      services: api.services,
+      types: config.shape === 'archives' || config.types.length === 0 ? [''] : config.types,
+      start: this.#start(),
+    });
+    if (config.shape === 'archives') await this.#findBeginning(ledger, signal);
+    await this.#noteFirstStart(ledger, signal);
+    const archives = Map.groupBy(ledger.archives(), ({ partition }) => partition);
+    for (const partition of ledger.partitions) {
+      const isBehind = archives.get(partition)?.some(({ state }) => !isCurrent(state)) === true;
+      const { listedMs } = ledger.track(partition.service.id).cursor;
+      meter.status(partition).doneUntilMs = isBehind ? null : listedMs;
+    }
+    return ledger;
+  }
+
+  /** Any answer to a list tells the time. */
+  async #learnTime(signal: AbortSignal): Promise<void> {
+    const { api } = this.#context;
+    const nowMs = api.nowMs();
+    const type = api.items.types[0] ?? null;
+    const query = { fromMs: nowMs - DAY_MS, toMs: nowMs, type };
+    const answer = await api.ask(() => api.api.list(query, 0, { signal }), signal);
+    goOnUnlessStopped(signal);
+    if (!answer.ok) throw new PullEnded({ kind: 'unreachable', failure: answer.failure });
+    api.noteTime(timeOf(answer));
+  }
+
+  #start(): Cursor {
+    const { api, config } = this.#context;
+    const nowMs = api.nowMs();
+    const firstMs = firstLowMs(config.firstStart, nowMs);
+    if (config.shape === 'records')
+      return startCursor(Math.max(firstMs, nowMs - OLDEST_RECORDS_MS), config.window);
+    return { ...startCursor(firstMs, config.window), lowMs: dayOf(firstMs) };
+  }
+
+  /** Where everything there is was asked for, the service says from which day on it has anything. */
+  async #findBeginning(ledger: Ledger, signal: AbortSignal): Promise<void> {
+    const unknown = ledger.tracks.filter(({ cursor }) => cursor.floorMs === 0);
+    if (unknown.length === 0) return;
+    const lowMs = await findFirstDay(this.#context.api, signal);
+    goOnUnlessStopped(signal);
+    if (lowMs === null) {
+      const message = 'cannot find where the logs of the service begin';
+      const hint = 'set logs.first_start to a date or a duration';
+      const failure = { reason: 'no_list', message, hint };
+      throw new PullEnded({ kind: 'unreachable', failure });
+    }
+    // From here on they have a floor, and the beginning is not looked for again.
+    for (const track of unknown)
+      ledger.move(track, { ...track.cursor, floorMs: 1, lowMs, listedMs: null });
+  }
+
+  /** In a shard: reports from when on the logs are read of services that are new to it. */
+  async #noteFirstStart(ledger: Ledger, signal: AbortSignal): Promise<void> {
+    const fresh = ledger.tracks.filter(({ isFresh }) => isFresh);
+    const isWhole = this.#context.config.firstStart === 'beginning';
+    if (!this.#options.isSharded || isWhole || fresh.length === 0) return;
+    const gaps = fresh.map(({ service, type, cursor }) =>
+      serviceGap(service, {
+        type,
+        span: { fromMs: 0, toMs: cursor.floorMs },
+        reason: 'first_start',
+      }),
+    );
+    await commit({ ...this.#context, ledger, signal }, { gaps });
+  }
+
+  #note(end: PullEnd): void {
+    if (end.kind === 'stopped') return;
+    const { meter, api } = this.#context;
+    if (end.kind === 'done' && this.#lastFailure !== null)
+      meter.reached(api.services, this.#lastFailure);
+    this.#lastFailure = end.kind === 'unreachable' ? end.failure : null;
+    const isRefused = end.kind === 'unreachable' && REFUSALS.has(end.failure.reason);
+    this.#refusedCount = isRefused ? this.#refusedCount + 1 : 0;
+    if (end.kind === 'unreachable') meter.unreachable(api.services, end.failure);
+  }
+
+  #holdMs(end: PullEnd): number {
+    if (end.kind !== 'unreachable') return 0;
+    const refusedMs = this.#refusedCount === 0 ? 0 : refusalWaitMs(this.#refusedCount);
+    return Math.max(refusedMs, Math.min(end.failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX));
+  }
+
+  async #wait(ms: number, stop: AbortSignal): Promise<void> {
+    const untilMs = this.#clock.monotonicMs() + ms;
+    this.#nextAtMs = this.#clock.nowMs() + ms;
+    // Timers end after 24 days; a cron expression may ask for more.
+    for (let leftMs = ms; leftMs > 0 && !stop.aborted; leftMs = untilMs - this.#clock.monotonicMs())
+      await this.#clock.sleep(leftMs, stop);
+  }
+}
+
+function endOf(error: unknown): PullEnd {
+  if (error instanceof PullEnded) return error.end;
+  throw error;
+}
