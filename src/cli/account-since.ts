@@ -1,9 +1,11 @@
 // The account goes on over all runs of a queue; a verb that ends by itself tells what it added.
 
-import type { Account } from '../pipeline/queue/account.ts';
+import type { AccountView } from '../pipeline/queue/queue.ts';
 
 /** Gives how much each number has grown since now: of one service, or of all together for null. */
-export function countFromNow(account: Account): (service: string | null, key: string) => number {
+export function countFromNow(
+  account: AccountView,
+): (service: string | null, key: string) => number {
   const copy = new Map<string | null, ReadonlyMap<string, number>>(
     [...account.entries()].map(([service, numbers]) => [service, new Map(numbers)]),
   );

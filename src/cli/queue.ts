@@ -17,7 +17,7 @@ import { decompress } from '../pipeline/queue/compression.ts';
 import { openQueue } from '../pipeline/queue/open-queue.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
 import type { Queue, SetAside } from '../pipeline/queue/queue.ts';
-import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/set-aside-list.ts';
+import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { accountReport } from '../status/account-report.ts';
 import type { AccountReport } from '../status/status-report.ts';

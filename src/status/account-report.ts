@@ -1,6 +1,6 @@
 // The account as the status page shows it: the keys of account.ts put together to the two sums that must balance.
 
-import type { Account } from '../pipeline/queue/account.ts';
+import type { AccountView } from '../pipeline/queue/queue.ts';
 import type { AccountNumbers, AccountReport } from './status-report.ts';
 
 /** Fates of samples that are no drop. */
@@ -8,7 +8,7 @@ const KEPT_FATES: ReadonlySet<string> = new Set(['used', 'metadata', 'repeated']
 const SAMPLE_PREFIX = 'sample/';
 
 /** The whole account, per service and in total. */
-export function accountReport(account: Account): AccountReport {
+export function accountReport(account: AccountView): AccountReport {
   const services = [...account.entries()].map(([id, numbers]) => [id, accountNumbers(numbers)]);
   return {
     total: accountNumbers(account.total()),

@@ -6,7 +6,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { LogRecordJson } from '../../src/pipeline/encode/otlp-shape.ts';
-import { MemoryQueue } from '../../src/pipeline/queue/memory-queue.ts';
+import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import { BackupsApi } from '../../src/service/backups.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import type { ServiceError } from '../../src/service/failure.ts';
@@ -27,7 +27,7 @@ const MINUTE_MS = 60_000;
 
 let clock: FakeClock;
 let counters: Counters;
-let queue: MemoryQueue;
+let queue: SqliteQueue;
 let simulator: Simulator;
 let clients: ServiceClients;
 let backups: Backups;
@@ -69,7 +69,7 @@ beforeEach(async () => {
     logs: { maxBytes: 1_500 },
   };
   const maxRequestBytes = { metrics: 100_000, logs: 100_000 };
-  queue = new MemoryQueue(queueOptions({ clock, counters, config, maxRequestBytes }));
+  queue = SqliteQueue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
   simulator = await startSimulator({ clock, key: KEY });
   clients = new ServiceClients({ clock, counters });
   backups = openBackups(configOf());

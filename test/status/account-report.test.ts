@@ -13,7 +13,9 @@ test('the numbers of each service, and of all', () => {
   account.add('a', 'sample/excluded', 4);
   account.add('a', 'point/made', 12);
   account.add('b', 'point/made', 5);
-  account.settle({ service: 'a', accepted: 6, rejected: 1, setAside: 2 });
+  account.add('a', 'point/accepted', 6);
+  account.add('a', 'point/rejected', 1);
+  account.add('a', 'point/set_aside', 2);
   account.add('a', 'point/evicted', 1);
   const report = accountReport(account);
   expect(report.services['a']).toEqual({

@@ -192,7 +192,8 @@ describe('back end and queue', () => {
   test('what was lost is told as long as the account knows of it', () => {
     const account = sampleAccount();
     account.add('dbpgf1', 'point/made', 17);
-    account.settle({ service: 'dbpgf1', accepted: 0, rejected: 4, setAside: 8 });
+    account.add('dbpgf1', 'point/rejected', 4);
+    account.add('dbpgf1', 'point/set_aside', 8);
     account.add('dbpgf1', 'point/evicted', 5);
     const setAside = [
       {

@@ -4,7 +4,6 @@
 import * as fc from 'fast-check';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { MemoryQueue } from '../../src/pipeline/queue/memory-queue.ts';
 import type { Queue, QueueOptions } from '../../src/pipeline/queue/queue.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -149,7 +148,7 @@ function optionsOf(clock: FakeClock, counters: Counters): QueueOptions {
 export function memoryBench(): Bench {
   const clock = new FakeClock();
   const counters = new Counters();
-  const queue = new MemoryQueue(optionsOf(clock, counters));
+  const queue = SqliteQueue.open(optionsOf(clock, counters), null);
   return { clock, counters, open: () => Promise.resolve(queue) };
 }
 

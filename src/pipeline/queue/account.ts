@@ -1,9 +1,17 @@
-// The account of every sample and point (invariant 9), per service. It balances when
+// The numbers of the queue, in one place: what became of every sample and point of each service (invariant 9), and how
+// many rows, bytes and points wait for each signal. They are read from the store when it is opened. A transaction
+// collects what it changes in a Change, writes its counts as its last step, and hands it to `apply` once it is committed:
+// a transaction that fails changes no number. The account balances when
 //   samples read = used + metadata + repeated + dropped by reason, and
 //   points made (samples, stale, synthetic) = accepted + rejected + set aside + evicted + queued.
 // Numbers of samples are keyed `sample/<fate>`, of points `point/<state>`; resends are counted apart.
 
-/** States of a point after it was made. `queued` is what remains. */
+import type { BatchPart, SampleCount, Signal } from '../../model/batch.ts';
+import type { QueueFile, RowHead, Sums } from './queue-file.ts';
+import type { AccountView, Settlement } from './queue.ts';
+import { rowPoints, type NewRow } from './rows.ts';
+
+/** States of a point after it was made. `queued` is the remainder. */
 export const POINT_STATES = ['made', 'accepted', 'rejected', 'set_aside', 'evicted'] as const;
 export type PointState = (typeof POINT_STATES)[number];
 
@@ -11,45 +19,44 @@ export type PointState = (typeof POINT_STATES)[number];
 export const ACCOUNT_SERVICES_MAX = 10_000;
 const OTHER_SERVICES = 'other';
 
-/** What became of (a part of) a row. The numbers are points. */
-export interface Settlement {
-  readonly service: string;
-  readonly accepted: number;
-  readonly rejected: number;
-  readonly setAside: number;
+export const SIGNALS: readonly Signal[] = ['metrics', 'logs'];
+
+/** Why points were given up before the back end had answered. */
+export type EvictionReason = 'size' | 'age' | 'disk' | 'damaged';
+
+export interface Eviction {
+  readonly signal: Signal;
+  readonly reason: EvictionReason;
+  readonly parts: readonly Pick<BatchPart, 'service' | 'points'>[];
 }
 
-export class Account {
+/** A row as it counts in the sums. */
+type WaitingRow = Pick<RowHead, 'signal' | 'countedBytes' | 'points'>;
+
+/** One number of the account. */
+export interface Count {
+  readonly service: string;
+  readonly key: string;
+  readonly count: number;
+}
+
+const NO_SUMS: Sums = { rows: 0, bytes: 0, points: 0 };
+
+export class Account implements AccountView {
   readonly #services = new Map<string, Map<string, number>>();
+  #sums: Readonly<Record<Signal, Sums>> = { metrics: NO_SUMS, logs: NO_SUMS };
 
   /** Adds to one number of one service. */
   add(service: string, key: string, count: number): void {
     if (count === 0) return;
-    const name = this.nameFor(service);
+    const name = this.#nameFor(service);
     let numbers = this.#services.get(name);
     if (numbers === undefined) this.#services.set(name, (numbers = new Map()));
     numbers.set(key, (numbers.get(key) ?? 0) + count);
   }
 
-  /** The name under which a service is counted. */
-  nameFor(service: string): string {
-    const hasOwn = this.#services.has(service) || this.#services.size < ACCOUNT_SERVICES_MAX;
-    return hasOwn ? service : OTHER_SERVICES;
-  }
-
-  /** Forgets everything, for what is read from a store to take its place. */
-  clear(): void {
-    this.#services.clear();
-  }
-
-  settle(settlement: Settlement): void {
-    this.add(settlement.service, 'point/accepted', settlement.accepted);
-    this.add(settlement.service, 'point/rejected', settlement.rejected);
-    this.add(settlement.service, 'point/set_aside', settlement.setAside);
-  }
-
   get(service: string, key: string): number {
-    return this.#services.get(this.nameFor(service))?.get(key) ?? 0;
+    return this.#services.get(this.#nameFor(service))?.get(key) ?? 0;
   }
 
   /** Points of a service that are made and not yet in a final state. */
@@ -75,4 +82,129 @@ export class Account {
       for (const [key, count] of numbers) sum.set(key, (sum.get(key) ?? 0) + count);
     return sum;
   }
+
+  sums(signal: Signal): Sums {
+    return this.#sums[signal];
+  }
+
+  /** Takes over a change that was committed. */
+  apply(change: Change): void {
+    for (const { service, key, count } of change.counts()) this.add(service, key, count);
+    this.#sums = {
+      metrics: addSums(this.#sums.metrics, change.sums.metrics),
+      logs: addSums(this.#sums.logs, change.sums.logs),
+    };
+  }
+
+  /**
+   * Takes over what files say, all together. Gives the change that makes the account balance, which it does already
+   * unless rows or counts were lost by damage.
+   */
+  load(files: readonly QueueFile[]): Change {
+    const found = new Change();
+    const queued = new Map<string, number>();
+    for (const file of files) {
+      for (const { service, key, count } of file.counts()) found.count(service, key, count);
+      for (const head of file.heads()) {
+        found.added(head);
+        for (const { service, points } of head.parts)
+          queued.set(service, (queued.get(service) ?? 0) + points);
+      }
+    }
+    this.#services.clear();
+    this.#sums = { metrics: NO_SUMS, logs: NO_SUMS };
+    this.apply(found);
+    return this.#correctionFor(queued);
+  }
+
+  #correctionFor(queued: ReadonlyMap<string, number>): Change {
+    const found = new Map(this.services().map(service => [service, 0]));
+    for (const [service, points] of queued) {
+      const name = this.#nameFor(service);
+      found.set(name, (found.get(name) ?? 0) + points);
+    }
+    const change = new Change();
+    for (const [service, points] of found) {
+      const lost = this.queued(service) - points;
+      if (lost > 0)
+        change.evicted({ signal: 'metrics', parts: [{ service, points: lost }] }, 'damaged');
+      else change.count(service, 'point/made', -lost);
+    }
+    return change;
+  }
+
+  /** The name under which a service is counted. */
+  #nameFor(service: string): string {
+    const hasOwn = this.#services.has(service) || this.#services.size < ACCOUNT_SERVICES_MAX;
+    return hasOwn ? service : OTHER_SERVICES;
+  }
+}
+
+/** The numbers that one transaction changes. */
+export class Change {
+  readonly evictions: Eviction[] = [];
+  readonly sums: Record<Signal, Sums> = { metrics: NO_SUMS, logs: NO_SUMS };
+  readonly #counts = new Map<string, Count>();
+
+  count(service: string, key: string, count: number): void {
+    if (count === 0) return;
+    const name = `${service}\u0000${key}`;
+    const before = this.#counts.get(name)?.count ?? 0;
+    this.#counts.set(name, { service, key, count: before + count });
+  }
+
+  counts(): readonly Count[] {
+    return [...this.#counts.values()];
+  }
+
+  /** True when no number changes. */
+  get isEmpty(): boolean {
+    return this.#counts.size === 0 && SIGNALS.every(signal => this.sums[signal].rows === 0);
+  }
+
+  get evictedPoints(): number {
+    return this.evictions.reduce((sum, eviction) => sum + rowPoints(eviction), 0);
+  }
+
+  /** Points of a row that have come to be. */
+  made({ parts }: Pick<NewRow, 'parts'>): void {
+    for (const { service, points } of parts) this.count(service, 'point/made', points);
+  }
+
+  read({ service, fate, count }: SampleCount): void {
+    this.count(service, `sample/${fate}`, count);
+  }
+
+  settled({ service, accepted, rejected, setAside }: Settlement): void {
+    this.count(service, 'point/accepted', accepted);
+    this.count(service, 'point/rejected', rejected);
+    this.count(service, 'point/set_aside', setAside);
+  }
+  added(row: WaitingRow): void {
+    this.#wait(row, 1);
+  }
+
+  removed(row: WaitingRow): void {
+    this.#wait(row, -1);
+  }
+
+  /** Points that were given up; that their row is gone, if it ever was stored, says `removed`. */
+  evicted({ signal, parts }: Omit<Eviction, 'reason'>, reason: EvictionReason): void {
+    for (const { service, points } of parts) this.count(service, 'point/evicted', points);
+    this.evictions.push({ signal, parts, reason });
+  }
+
+  /** The last step within the transaction. */
+  write(file: QueueFile): void {
+    for (const { service, key, count } of this.counts()) file.addCount(service, key, count);
+  }
+
+  #wait({ signal, countedBytes, points }: WaitingRow, sign: 1 | -1): void {
+    const change = { rows: sign, bytes: sign * countedBytes, points: sign * points };
+    this.sums[signal] = addSums(this.sums[signal], change);
+  }
+}
+
+function addSums(a: Sums, b: Sums): Sums {
+  return { rows: a.rows + b.rows, bytes: a.bytes + b.bytes, points: a.points + b.points };
 }

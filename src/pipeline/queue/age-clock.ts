@@ -4,9 +4,13 @@
 // rows so that the next process counts on from there. Time in which nobody looked counts by the wall clock.
 
 import type { Clock } from '../../lib/clock.ts';
+import type { QueueFile } from './queue-file.ts';
 
 /** Smaller steps are corrections, and no age depends on them. */
 const STEP_MS_MIN = 60_000;
+
+/** The offset is kept in the file of the queue as a state. */
+const STATE = { kind: 'clock', key: 'offset' } as const;
 
 export class AgeClock {
   readonly #clock: Clock;
@@ -18,12 +22,12 @@ export class AgeClock {
   #stepAtMs = -Infinity;
 
   /** `offsetMs` as a former process left it; `newestMs` is the time of the newest row, by that. */
-  constructor(clock: Clock, offsetMs = 0, newestMs: number | null = null) {
+  constructor(clock: Clock, offsetMs = 0, newestMs: number = -Infinity) {
     const nowMs = clock.nowMs();
     this.#clock = clock;
     this.#lead = nowMs - clock.monotonicMs();
     // A wall clock that is behind the newest row was set back since.
-    this.#offsetMs = Math.min(offsetMs, nowMs - (newestMs ?? -Infinity));
+    this.#offsetMs = Math.min(offsetMs, nowMs - newestMs);
   }
 
   get offsetMs(): number {
@@ -53,4 +57,22 @@ export class AgeClock {
     this.#offsetMs += stepMs;
     this.#stepAtMs = this.#clock.nowMs() - this.#offsetMs;
   }
+}
+
+/** The clock that the ages of the rows in a file are counted by. */
+export function openAgeClock(file: QueueFile, clock: Clock): AgeClock {
+  const metrics = file.ages('metrics').newestAtMs ?? -Infinity;
+  const logs = file.ages('logs').newestAtMs ?? -Infinity;
+  return new AgeClock(clock, readClockOffset(file), Math.max(metrics, logs));
+}
+
+/** What the times of rows in a file lack to those of the wall clock, in milliseconds. */
+export function readClockOffset(file: QueueFile): number {
+  const saved = file.readState(STATE.kind, STATE.key);
+  const offsetMs = Buffer.isBuffer(saved) ? Number(saved) : 0;
+  return Number.isFinite(offsetMs) ? offsetMs : 0;
+}
+
+export function writeClockOffset(file: QueueFile, offsetMs: number): void {
+  file.putState(STATE.kind, STATE.key, Buffer.from(String(offsetMs)));
 }

@@ -4,7 +4,6 @@ import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
-import { MemoryQueue } from './memory-queue.ts';
 import type { Encoding, Queue, QueueOptions } from './queue.ts';
 import { SqliteQueue } from './sqlite-queue.ts';
 
@@ -33,14 +32,7 @@ export function openQueue(options: OpenQueueOptions): Promise<Queue> {
     counters,
     logger,
   };
-  const { directory } = config.queue;
-  return new Promise(resolve =>
-    resolve(
-      directory === null
-        ? new MemoryQueue(queueOptions)
-        : SqliteQueue.open(queueOptions, directory),
-    ),
-  );
+  return new Promise(resolve => resolve(SqliteQueue.open(queueOptions, config.queue.directory)));
 }
 
 /** With `auto` the sender says otherwise once it knows more. */

@@ -8,30 +8,35 @@
 //
 // Whatever the moment at which the process ends, the next one finds either the old queue or the new one.
 
+import { randomFillSync } from 'node:crypto';
 import {
   closeSync,
   constants,
   existsSync,
+  fsyncSync,
+  lstatSync,
   openSync,
   readdirSync,
   readSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
+  writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { causeText, OperatorError } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import {
   checkPrivateFile,
+  FilePlace,
   makePrivateDirectory,
   syncDirectory,
   UnsafeFileError,
 } from '../../lib/private-files.ts';
-import { isHeaderDamaged, mendHeader } from './header.ts';
-import { freeBytes } from './reserve.ts';
 import { QueueFile } from './queue-file.ts';
-import { salvage, type SalvageReport } from './salvage.ts';
+import { isHeaderDamaged, mendHeader, salvage, type SalvageReport } from './recovery.ts';
 import { isDiskFull, storageProblem } from './schema.ts';
 
 /** A replaced file: where the damaged one is now, and what was taken over. */
@@ -221,4 +226,150 @@ export function openError(what: string, cause: unknown): OperatorError {
     ],
     { cause },
   );
+}
+
+/**
+ * Keeps a second process out of the directory: a writing transaction on a small database, of which there can be one at a
+ * time. The operating system frees it when the process ends, however it ends; a PID file would stay, and would lie
+ * between containers.
+ */
+export class DirectoryLock {
+  readonly #db: DatabaseSync;
+  readonly #place: FilePlace;
+
+  private constructor(db: DatabaseSync, place: FilePlace) {
+    this.#db = db;
+    this.#place = place;
+  }
+
+  /** Throws an OperatorError: E_QUEUE_HELD when another process has the lock, else E_QUEUE_OPEN. */
+  static acquire(directory: string): DirectoryLock {
+    let db: DatabaseSync | undefined;
+    const path = join(directory, 'lock.sqlite');
+    try {
+      // SQLite would let others read it, and lock it. A file that is there stays closed.
+      if (!existsSync(path)) createFile(path);
+      db = new DatabaseSync(path, { timeout: 0 });
+      // A journal on disk would need space, and nothing is ever written. Not EXCLUSIVE: somebody who only reads the
+      // file, as a backup does, must not keep the queue from being opened.
+      db.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE');
+      return new DirectoryLock(db, new FilePlace(path));
+    } catch (error) {
+      db?.close();
+      const isHeld = storageProblem(error) === 'busy';
+      throw new OperatorError(
+        [
+          {
+            code: isHeld ? 'E_QUEUE_HELD' : 'E_QUEUE_OPEN',
+            key: 'queue.directory',
+            message: `cannot lock ${directory}: ${isHeld ? 'another process is using it' : causeText(error)}`,
+            hint: isHeld
+              ? 'stop that process, or give this one a directory of its own'
+              : 'check that it is a local disk on which this user may write',
+            isTransient: isHeld,
+          },
+        ],
+        { cause: error },
+      );
+    }
+  }
+
+  /** False when the file was deleted or replaced: another process can lock what is there now, and may have done so. */
+  isInPlace(): boolean {
+    return this.#place.isInPlace();
+  }
+
+  release(): void {
+    this.#db.close();
+  }
+}
+
+/**
+ * Disk space kept for a bad day: a file that is given up when the disk is full, so that what the back end has accepted
+ * can still be marked as such. While it is gone nothing new is stored; it is taken back as soon as there is room for it
+ * and some more.
+ */
+export class Reserve {
+  readonly #path: string;
+  readonly #bytes: number;
+  #isHeld = false;
+
+  constructor(path: string, bytes: number) {
+    this.#path = path;
+    this.#bytes = bytes;
+    this.look();
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /** True when the space is set aside; tries to set it aside when it is not. */
+  hold(): boolean {
+    if (this.#isHeld) return true;
+    // Taking the last free bytes would bring the next commit to the same end.
+    if (freeBytes(dirname(this.#path)) < 2 * this.#bytes) return false;
+    this.#isHeld = this.#write();
+    return this.#isHeld;
+  }
+
+  /** Looks whether the file is still there: somebody may have deleted it. */
+  look(): void {
+    this.#isHeld = this.#isWhole();
+  }
+
+  /** Frees the space; false when there was none. */
+  giveUp(): boolean {
+    const wasHeld = this.#isHeld;
+    this.#isHeld = false;
+    this.#remove();
+    return wasHeld;
+  }
+
+  #isWhole(): boolean {
+    try {
+      const found = lstatSync(this.#path);
+      return found.isFile() && found.size === this.#bytes;
+    } catch {
+      return false;
+    }
+  }
+
+  #remove(): void {
+    try {
+      rmSync(this.#path, { force: true });
+    } catch {
+      // On a disk where nothing can be removed there is nothing to be had either.
+    }
+  }
+
+  #write(): boolean {
+    try {
+      // What is there is not written into: it is of another size, or leads elsewhere.
+      this.#remove();
+      const { O_CREAT, O_EXCL, O_WRONLY } = constants;
+      const file = openSync(this.#path, O_CREAT | O_EXCL | O_WRONLY, 0o600);
+      try {
+        // Random, since some file systems store a run of equal bytes in no space at all.
+        writeSync(file, randomFillSync(Buffer.allocUnsafeSlow(this.#bytes)));
+        fsyncSync(file);
+      } finally {
+        closeSync(file);
+      }
+      return this.#isWhole();
+    } catch {
+      this.#remove();
+      return false;
+    }
+  }
+}
+
+/** What a process without privileges may still write to the disk of a directory; unlimited when unknown. */
+export function freeBytes(directory: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize;
+  } catch {
+    return Infinity;
+  }
 }

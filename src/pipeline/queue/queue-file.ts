@@ -1,5 +1,6 @@
-// The database of the durable queue as functions: one per statement, with checksums written and verified on
-// the way. It knows no limits and no account's meaning; each function is part of whatever transaction is open.
+// The database of the queue as functions: one per statement, with checksums written and verified on the way. It is a
+// file, or memory under the path MEMORY. It knows no limits and no account's meaning; each function is part of whatever
+// transaction is open.
 
 import {
   closeSync,
@@ -14,26 +15,37 @@ import { basename } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { FilePlace } from '../../lib/private-files.ts';
-import type { Signal } from '../../model/batch.ts';
-import type { QueueRow, SetAside } from './queue.ts';
-import {
-  bufferOf,
-  checksumOf,
-  encodeParts,
-  headOf,
-  rowOf,
-  type Columns,
-  type RowHead,
-} from './row-columns.ts';
-import { rowBytes, rowPoints } from './rows.ts';
+import type { BatchPart, Signal } from '../../model/batch.ts';
+import type { Encoding, QueueRow, SetAside } from './queue.ts';
+import { rowBytes, rowPoints, type NewRow } from './rows.ts';
 import { openDatabase, PAGE_BYTES, pragma, type OpenOptions } from './schema.ts';
-import { SET_ASIDE_BYTES_MAX, SET_ASIDE_ROWS_MAX } from './set-aside-list.ts';
+
+/** The path of a database that is in memory alone. */
+export const MEMORY = ':memory:';
+
+/** One row as SQLite gives it. */
+export type Columns = { readonly [column: string]: unknown };
+
+/** A row without its body. */
+export interface RowHead {
+  readonly id: number;
+  readonly signal: Signal;
+  readonly madeAtMs: number;
+  readonly points: number;
+  readonly countedBytes: number;
+  /** [] when that is damaged. */
+  readonly parts: readonly BatchPart[];
+}
 
 export interface Sums {
   readonly rows: number;
   readonly bytes: number;
   readonly points: number;
 }
+
+/** The bounds of what is kept of refused content; what is pushed out stays in the counters. */
+export const SET_ASIDE_ROWS_MAX = 1000;
+const SET_ASIDE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** See https://www.sqlite.org/fileformat.html, 4.1. */
 const LOG_HEADER_BYTES = 32;
@@ -51,10 +63,11 @@ export class QueueFile {
   private constructor(path: string, db: DatabaseSync) {
     this.#path = path;
     this.#db = db;
-    this.#places = ['', '-wal', '-shm'].map(suffix => new FilePlace(`${path}${suffix}`));
+    const suffixes = path === MEMORY ? [] : ['', '-wal', '-shm'];
+    this.#places = suffixes.map(suffix => new FilePlace(`${path}${suffix}`));
   }
 
-  /** Opens or creates the file. Throws what SQLite throws, or a StorageError for a file that is not ours. */
+  /** Opens or creates the file, or opens MEMORY. Throws what SQLite throws, or a StorageError for a file that is not ours. */
   static open(path: string, options?: OpenOptions): QueueFile {
     return new QueueFile(path, openDatabase(path, options));
   }
@@ -69,7 +82,7 @@ export class QueueFile {
     } catch (error) {
       // SQLite has rolled back by itself in some cases, as that of a full disk.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      this.#cutLog();
+      if (this.#path !== MEMORY) this.#cutLog();
       throw error;
     }
   }
@@ -140,6 +153,7 @@ export class QueueFile {
 
   insert(row: QueueRow): void {
     const parts = encodeParts(row.parts);
+    const { points, countedBytes } = headFor(row);
     this.#run(
       `INSERT INTO batch
          (id, signal, encoding, made_at_ms, raw_bytes, points, counted_bytes, checksum, parts, body)
@@ -149,8 +163,8 @@ export class QueueFile {
       row.encoding,
       Math.round(row.madeAtMs),
       row.rawBytes,
-      rowPoints(row),
-      rowBytes(row),
+      points,
+      countedBytes,
       checksumOf(row, parts),
       parts,
       row.body,
@@ -180,6 +194,12 @@ export class QueueFile {
   head(id: number): RowHead | null {
     const row = this.#get(`SELECT ${HEAD_COLUMNS} FROM batch WHERE id = ?`, id);
     return row === undefined ? null : headOf(row);
+  }
+
+  /** All rows without their bodies, in no order. */
+  *heads(): IterableIterator<RowHead> {
+    for (const row of this.#prepare(`SELECT ${HEAD_COLUMNS} FROM batch`).iterate())
+      yield headOf(row);
   }
 
   /** The row, and whether it is what was written; null when there is none. */
@@ -250,6 +270,12 @@ export class QueueFile {
     }));
   }
 
+  /** Forgets the account and what was set aside: another file has them. */
+  clearCounts(): void {
+    this.#run('DELETE FROM account');
+    this.#run('DELETE FROM set_aside');
+  }
+
   /** Keeps what was set aside, at the cost of the oldest entries beyond the bounds. */
   addSetAside(entries: readonly SetAside[]): void {
     for (const { atMs, signal, service, points, reason, sample } of entries)
@@ -303,6 +329,66 @@ export class QueueFile {
 
   #all(sql: string, ...values: SQLInputValue[]): readonly Columns[] {
     return this.#prepare(sql).all(...values);
+  }
+}
+
+/** What `head` will give once the row is inserted. */
+export function headFor(row: QueueRow): RowHead {
+  const { id, signal, madeAtMs, parts } = row;
+  return { id, signal, madeAtMs, points: rowPoints(row), countedBytes: rowBytes(row), parts };
+}
+
+function headOf(columns: Columns): RowHead {
+  const parts = decodeParts(String(columns['parts']));
+  return {
+    id: Number(columns['id']),
+    signal: String(columns['signal']) as Signal,
+    madeAtMs: Number(columns['made_at_ms']),
+    // Not what the column says: where damage makes the two differ, the account goes by the parts.
+    points: rowPoints({ parts }),
+    countedBytes: Number(columns['counted_bytes']),
+    parts,
+  };
+}
+
+/** The row, to be held against its checksum before it is used. */
+export function rowOf(columns: Columns): QueueRow {
+  const { id, signal, madeAtMs, parts } = headOf(columns);
+  return {
+    id,
+    signal,
+    encoding: String(columns['encoding']) as Encoding,
+    body: bufferOf(columns['body']),
+    rawBytes: Number(columns['raw_bytes']),
+    parts,
+    madeAtMs,
+  };
+}
+
+/** Over everything of a row that would send wrong bytes if it were wrong. */
+export function checksumOf(row: NewRow, parts: string): number {
+  const { signal, encoding, madeAtMs, rawBytes, body } = row;
+  const head = [signal, encoding, Math.round(madeAtMs), rawBytes, parts].join(' ');
+  return crc32(body, crc32(head));
+}
+
+function encodeParts(parts: readonly BatchPart[]): string {
+  return JSON.stringify(
+    parts.map(({ service, points, offset, length }) => [service, points, offset, length]),
+  );
+}
+
+export function bufferOf(value: unknown): Buffer {
+  if (!(value instanceof Uint8Array)) return Buffer.alloc(0);
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
+
+function decodeParts(text: string): readonly BatchPart[] {
+  try {
+    const parts = JSON.parse(text) as readonly [string, number, number, number][];
+    return parts.map(([service, points, offset, length]) => ({ service, points, offset, length }));
+  } catch {
+    return [];
   }
 }
 

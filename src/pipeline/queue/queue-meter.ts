@@ -1,31 +1,16 @@
-// The queue's own counters and log lines, the same for both stores. It counts what happened; it decides nothing.
+// The queue's own counters and log lines. It counts what happened; it decides nothing.
 
 import type { Counter } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Throttle } from '../../lib/throttle.ts';
-import type { BatchPart, Signal } from '../../model/batch.ts';
-import type {
-  Commit,
-  CommitOutcome,
-  QueueOptions,
-  QueueRow,
-  QueueStats,
-  SetAside,
-} from './queue.ts';
+import type { Signal } from '../../model/batch.ts';
+import type { Eviction, EvictionReason } from './account.ts';
+import type { Commit, CommitOutcome, QueueOptions, QueueStats, SetAside } from './queue.ts';
 import type { Replacement } from './queue-directory.ts';
 import { rowPoints } from './rows.ts';
 
-/** Why rows were given up before the back end had answered. */
-export type EvictionReason = 'size' | 'age' | 'disk' | 'damaged';
-
 /** What is tried again when the file does not work. */
 export type StorageOperation = 'read' | 'store' | 'settle' | 'expire' | 'files';
-
-export interface Eviction {
-  readonly signal: Signal;
-  readonly reason: EvictionReason;
-  readonly parts: readonly Pick<BatchPart, 'service' | 'points'>[];
-}
 
 const REMEDIES: Readonly<Record<EvictionReason, string>> = {
   size: 'raise queue.metrics.max_bytes, or see why the back end does not accept',
@@ -149,10 +134,9 @@ export class QueueMeter {
     );
   }
 
-  /** What the file never took, at the end of the process. */
-  lost(rows: readonly QueueRow[]): void {
-    if (rows.length === 0) return;
-    const points = rows.reduce((sum, row) => sum + rowPoints(row), 0);
+  /** Points that the file never took, at the end of the process. */
+  lost(points: number): void {
+    if (points === 0) return;
     this.#logger.error(
       { points },
       'points that were kept in memory are lost: the file of the queue could not be written to the end',

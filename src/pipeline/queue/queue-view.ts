@@ -8,10 +8,9 @@ import { causeText, OperatorError } from '../../errors.ts';
 import { checkRegularFile } from '../../lib/private-files.ts';
 import type { Signal } from '../../model/batch.ts';
 import { Account } from './account.ts';
-import { readClockOffset } from './books.ts';
-import { QueueFile } from './queue-file.ts';
+import { readClockOffset } from './age-clock.ts';
+import { QueueFile, type RowHead } from './queue-file.ts';
 import type { QueueRow, SetAside } from './queue.ts';
-import type { RowHead } from './row-columns.ts';
 
 const FILES = ['queue.sqlite', 'queue.sqlite-wal', 'reserve'];
 

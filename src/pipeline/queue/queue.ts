@@ -1,5 +1,5 @@
-// The queue between encode and send: what is in it survives until the back end has accepted it or refused
-// it for good. One interface, two stores behind it (memory, SQLite). Asynchronous from the start.
+// The queue between encode and send: a row stays in it until the back end has accepted it or refused it for good. One
+// store (SQLite) on a file or in memory. Asynchronous from the start.
 //
 // A row is one compressed request of a tick with an index into its uncompressed bytes, so that splitting,
 // order and the account stay per service. Every call that moves points updates the account in the same step.
@@ -9,7 +9,6 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Batch, BatchPart, SampleCount, Signal } from '../../model/batch.ts';
-import type { Account, Settlement } from './account.ts';
 
 /** How a row's body is compressed, as Content-Encoding names it. */
 export type Encoding = 'gzip' | 'zstd' | 'none';
@@ -65,7 +64,13 @@ export type CommitOutcome =
   | { readonly kind: 'full' }
   | { readonly kind: 'failed'; readonly message: string };
 
-export type { Settlement } from './account.ts';
+/** What became of (a part of) a row. The numbers are points. */
+export interface Settlement {
+  readonly service: string;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly setAside: number;
+}
 
 /** What a row becomes that was settled in part: the points that nobody has decided about yet. */
 export type RowRest = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;
@@ -89,6 +94,18 @@ export interface QueueStats {
   readonly maxBytes: number;
   readonly oldestAtMs: number | null;
   readonly newestAtMs: number | null;
+}
+
+/** What became of every sample and point, by service: see account.ts. */
+export interface AccountView {
+  get(service: string, key: string): number;
+  /** Points of a service that are made and not yet in a final state. */
+  queued(service: string): number;
+  services(): readonly string[];
+  /** Every number: service to key to count. */
+  entries(): ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** The numbers of all services together. */
+  total(): ReadonlyMap<string, number>;
 }
 
 export interface Queue {
@@ -124,7 +141,7 @@ export interface Queue {
   notes(): readonly string[];
   /** Names of damaged files in the queue's directory that were put aside and wait for a look; they are never deleted. */
   corruptFiles(): readonly string[];
-  readonly account: Account;
+  readonly account: AccountView;
   /** Calls `listener` after each commit, so that senders wake up; what is returned ends that. */
   onCommit(listener: () => void): () => void;
   close(): Promise<void>;

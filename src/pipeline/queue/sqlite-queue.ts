@@ -1,19 +1,18 @@
-// The durable queue: what a commit stored is sent even after a crash, a kill or a power cut. One SQLite file,
-// one writer, transactions on the main thread; only compression happens elsewhere. When the disk is full, new
-// metrics are stored only in exchange for old ones, while acknowledgements go on in space that is kept for them
-// (storage.ts).
+// The queue: what a commit stored is sent even after a crash, a kill or a power cut, where it is a file in a directory;
+// without a directory it is memory, with the same bounds. One SQLite database, one writer, transactions on the main
+// thread; only compression happens elsewhere. When the disk is full, new metrics are stored only in exchange for old ones,
+// while acknowledgements go on in space that is kept for them (storage.ts). While the file cannot be written at all,
+// metrics are held in memory (held.ts).
 
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { Serial } from '../../lib/serial.ts';
 import type { Signal } from '../../model/batch.ts';
-import { Account } from './account.ts';
-import type { AgeClock } from './age-clock.ts';
-import { Books, openAgeClock } from './books.ts';
-import { Change } from './change.ts';
-import { removeDamaged } from './eviction.ts';
-import { HeldCommits } from './held-commits.ts';
+import { Account, Change, SIGNALS } from './account.ts';
+import { openAgeClock, writeClockOffset, type AgeClock } from './age-clock.ts';
+import { Held } from './held.ts';
 import { openError } from './queue-directory.ts';
+import type { QueueFile } from './queue-file.ts';
 import { QueueMeter, type StorageOperation } from './queue-meter.ts';
 import type {
   Commit,
@@ -29,11 +28,11 @@ import type {
 } from './queue.ts';
 import { logsWithoutRoom, makeRows, rowBytes, sumBytes } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
-import { Storage } from './storage.ts';
-import { Tallies } from './tallies.ts';
+import { FileStorage, MemoryStorage, type Storage } from './storage.ts';
 import {
   expire,
   joinOutcomes,
+  removeDamaged,
   settleRow,
   storeCommit,
   storeHeld,
@@ -46,19 +45,23 @@ const CHECK_MS = 15_000;
 
 const NOTES_MAX = 5;
 
+/** Reading the numbers of a file may show that it is damaged: then they are read once more. */
+const REFRESHES_MAX = 3;
+
 /** What `trouble()` says while new rows find no room of their own. */
 const DISK_FULL = 'its disk is full: what is new is stored for what is old';
+
+type Times = Pick<QueueStats, 'oldestAtMs' | 'newestAtMs'>;
+const NO_TIMES: Times = { oldestAtMs: null, newestAtMs: null };
 
 export class SqliteQueue implements Queue {
   readonly account: Account = new Account();
   readonly #options: QueueOptions;
   readonly #meter: QueueMeter;
-  readonly #tallies: Tallies;
   readonly #storage: Storage;
   readonly #ages: AgeClock;
-  readonly #books: Books;
   /** What the file does not have yet, because it could not be written. */
-  readonly #held: HeldCommits;
+  readonly #held: Held;
   readonly #commits = new Serial();
   readonly #listeners = new Set<() => void>();
   readonly #pinned = new Set<number>();
@@ -67,7 +70,13 @@ export class SqliteQueue implements Queue {
    * what is left of them.
    */
   readonly #unsettled = new Map<number, Outcome>();
-  /** Of a row; ids go on behind what the file and this process have given out. */
+  /** True while the account may differ from the file, because that was replaced or could not be read. */
+  #isAccountStale = true;
+  /** When the oldest and the newest rows were made, by the wall clock. */
+  #times: Record<Signal, Times> = { metrics: NO_TIMES, logs: NO_TIMES };
+  /** Of the clock of ages, as the file has it; null when that is not known. */
+  #savedOffsetMs: number | null = null;
+  /** Of a row; ids follow those that the file and this process have given out. */
   #lastId: number;
   /** See `trouble()`. */
   #trouble: string | null = null;
@@ -85,40 +94,37 @@ export class SqliteQueue implements Queue {
     this.#compression = options.compression;
     this.#meter = meter;
     this.#storage = storage;
-    this.#tallies = new Tallies(options.config, this.account, meter);
-    this.#held = new HeldCommits(options.config.metrics.maxBytes);
+    this.#held = new Held(options.config.metrics.maxBytes);
     this.#ages = storage.read(file => openAgeClock(file, options.clock));
-    this.#books = new Books({
-      storage,
-      tallies: this.#tallies,
-      held: this.#held,
-      ages: this.#ages,
-      meter,
-    });
     this.#lastId = storage.read(file => file.lastId());
   }
 
-  /** Opens or creates the queue in a directory. Throws an OperatorError. */
-  static open(options: QueueOptions, directory: string): SqliteQueue {
+  /** Opens or creates the queue in a directory, or in memory where that is null. Throws an OperatorError. */
+  static open(options: QueueOptions, directory: string | null): SqliteQueue {
     const meter = new QueueMeter(options);
+    if (directory === null) {
+      const queue = new SqliteQueue(options, { meter, storage: new MemoryStorage() });
+      queue.#refresh();
+      return queue;
+    }
     let queue: SqliteQueue | null = null;
     let note: string | null = null;
-    const storage = Storage.open({
+    const storage = FileStorage.open({
       directory,
       maxBytes: options.config.metrics.maxBytes + options.config.logs.maxBytes,
       clock: options.clock,
       onReplaced: replacement => meter.replaced(replacement),
       onReopened: () => {
-        if (queue !== null) queue.#books.distrust();
+        if (queue !== null) queue.#distrustAccount();
       },
       onNoted: words => (note = words),
       onWritten: durationMs => meter.written(durationMs),
     });
     try {
       queue = new SqliteQueue(options, { meter, storage });
-      queue.#books.refresh();
+      queue.#refresh();
       // A start needs a file that can be written, though it be with the space in reserve.
-      queue.#books.write(() => new Change(), 'at any cost');
+      queue.#write(() => new Change(), 'at any cost');
       if (!storage.hasRoom(PAGE_BYTES)) {
         queue.#trouble = DISK_FULL;
         meter.diskFull();
@@ -146,8 +152,7 @@ export class SqliteQueue implements Queue {
     if (this.#isClosed) return Promise.resolve([]);
     if (signal === 'metrics') this.#expire();
     const stored = this.#guard('read', () => this.#find(signal, count, skip)) ?? [];
-    const held = this.#held.rows().filter(row => row.signal === signal && !skip.has(row.id));
-    const rows = [...stored, ...held].slice(0, count);
+    const rows = [...stored, ...this.#findHeld(signal, count - stored.length, skip)];
     const inWallTime = rows.map(row => ({ ...row, madeAtMs: this.#ages.wallMs(row.madeAtMs) }));
     return Promise.resolve(inWallTime);
   }
@@ -155,7 +160,7 @@ export class SqliteQueue implements Queue {
   pin(id: number): boolean {
     if (this.#isGone(id) || this.#isClosed) return false;
     const isStored = (): boolean => this.#storage.read(file => file.has(id));
-    const has = this.#held.has(id) || (this.#guard('read', isStored) ?? false);
+    const has = this.#isHeld(id) || (this.#guard('read', isStored) ?? false);
     if (has) this.#pinned.add(id);
     return has;
   }
@@ -172,9 +177,9 @@ export class SqliteQueue implements Queue {
   ): Promise<void> {
     if (!this.#pinned.has(id) || this.#isGone(id)) return Promise.resolve();
     const outcome = { settlements, aside, rest };
-    if (this.#held.has(id)) {
+    if (this.#isHeld(id)) {
       if (rest === null) this.#pinned.delete(id);
-      this.#books.note(this.#held.settle(id, outcome));
+      this.#apply(this.#held.write(file => settleRow(file, id, outcome)));
       this.#meter.setAside(aside);
     } else {
       this.#unsettled.set(id, joinOutcomes(this.#unsettled.get(id), outcome));
@@ -197,7 +202,8 @@ export class SqliteQueue implements Queue {
   }
 
   stats(signal: Signal): QueueStats {
-    return this.#tallies.stats(signal);
+    const { maxBytes } = this.#options.config[signal];
+    return { ...this.account.sums(signal), maxBytes, ...this.#times[signal] };
   }
 
   trouble(): string | null {
@@ -229,7 +235,7 @@ export class SqliteQueue implements Queue {
     this.#settleAll();
     this.#guard('store', () => this.#storeHeld());
     this.#isClosed = true;
-    this.#meter.lost(this.#held.rows());
+    this.#meter.lost(this.#held.file?.sums('metrics').points ?? 0);
     this.#storage.close();
   }
 
@@ -242,15 +248,15 @@ export class SqliteQueue implements Queue {
     const rows = await this.#makeRows(commit);
     if (this.#isClosed) return closed;
     try {
-      this.#books.refresh();
+      this.#refresh();
       const refused = logsWithoutRoom(rows, this.stats('logs'));
       return refused ?? { kind: 'stored', evictedPoints: this.#store(commit, rows) };
     } catch (error) {
       if (!isStorageFailure(error)) throw error;
       const message = `cannot store a batch: ${causeText(error)}`;
       if (rows.some(row => row.signal === 'logs')) return { kind: 'failed', message };
-      const change = this.#held.hold(commit, rows, this.#pinned);
-      this.#books.note(change);
+      const change = this.#held.hold(commit, rows, this.#situation(false));
+      this.#apply(change);
       return { kind: 'held', evictedPoints: change.evictedPoints, message };
     }
   }
@@ -276,8 +282,8 @@ export class SqliteQueue implements Queue {
     const rows = isFree ? made : made.map(row => ({ ...row, id: ++this.#lastId }));
     const bytes = sumBytes(rows);
     const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
-    const situation = { ...this.#situation(), hasRoom };
-    const change = this.#books.write(file => storeCommit(file, commit, rows, situation));
+    const situation = this.#situation(hasRoom);
+    const change = this.#write(file => storeCommit(file, commit, rows, situation));
     this.#trouble = hasRoom ? null : DISK_FULL;
     return change.evictedPoints;
   }
@@ -294,32 +300,35 @@ export class SqliteQueue implements Queue {
 
   /** Writes what could not be written before. Throws what SQLite throws; the rest is held on. */
   #storeHeld(): void {
-    if (this.#held.isEmpty) return;
+    if (this.#held.file === null) return;
     this.#skipTakenIds();
-    this.#books.write(file => {
-      this.#held.write(file);
-      return new Change();
-    });
-    this.#held.written();
+    this.#storage.write(file => this.#held.copyTo(file));
+    this.#held.copied();
     for (const row of this.#held.rows()) {
-      const hasRoom = this.#storage.hasRoom(rowBytes(row));
-      const situation = { ...this.#situation(), hasRoom };
+      const situation = this.#situation(this.#storage.hasRoom(rowBytes(row)));
       const isTaken = this.#storage.read(file => file.has(row.id));
       // It has to keep its id while it is being sent.
       if (isTaken && this.#pinned.has(row.id)) continue;
       const free = isTaken ? { ...row, id: ++this.#lastId } : row;
-      this.#books.write(file => storeHeld(file, free, situation));
-      this.#held.stored(row);
+      this.#write(file => storeHeld(file, free, situation));
+      this.#held.moved(row.id);
     }
-    this.#books.report();
+    this.#report();
   }
 
-  #situation(): Omit<Situation, 'hasRoom'> {
+  #situation(hasRoom: boolean): Situation {
     return {
       pinned: this.#pinned,
-      madeBeforeMs: this.#ages.nowMs() - this.#options.config.metrics.maxAgeMs,
-      stats: { metrics: this.stats('metrics'), logs: this.stats('logs') },
+      madeBeforeMs: this.#madeBeforeMs,
+      space: { metrics: this.stats('metrics'), logs: this.stats('logs') },
+      hasRoom,
+      evictedFor: 'size',
     };
+  }
+
+  /** Metrics from before this time are too old. */
+  get #madeBeforeMs(): number {
+    return this.#ages.nowMs() - this.#options.config.metrics.maxAgeMs;
   }
 
   #find(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
@@ -338,22 +347,36 @@ export class SqliteQueue implements Queue {
     });
     const atMs = this.#options.clock.nowMs();
     for (const id of damagedIds) {
-      this.#books.write(file => removeDamaged(file, id, atMs), 'at any cost');
+      this.#write(file => removeDamaged(file, id, atMs), 'at any cost');
       // What the row said of its services may be damaged as well.
-      this.#books.distrust();
+      this.#distrustAccount();
     }
     return rows;
   }
 
+  /** Rows that are held: they are newer than all in the file. */
+  #findHeld(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
+    if (signal !== 'metrics' || this.#held.file === null) return [];
+    const rows: QueueRow[] = [];
+    for (const row of this.#held.rows()) {
+      if (rows.length >= count) break;
+      if (!skip.has(row.id)) rows.push(row);
+    }
+    return rows;
+  }
+
+  #isHeld(id: number): boolean {
+    return this.#held.file?.has(id) ?? false;
+  }
+
   /** Gives up metrics that are too old, if there are any. */
   #expire(): void {
-    const { madeBeforeMs } = this.#situation();
     const { oldestAtMs } = this.stats('metrics');
-    if (oldestAtMs === null || oldestAtMs >= this.#ages.wallMs(madeBeforeMs)) return;
-    const situation = { pinned: this.#pinned, madeBeforeMs };
-    const write = (): Change => this.#books.write(file => expire(file, situation), 'at any cost');
-    this.#guard('expire', write);
-    this.#books.note(this.#held.expire(madeBeforeMs, this.#pinned));
+    const situation = { pinned: this.#pinned, madeBeforeMs: this.#madeBeforeMs };
+    if (oldestAtMs === null || oldestAtMs >= this.#ages.wallMs(situation.madeBeforeMs)) return;
+    const work = (file: QueueFile): Change => expire(file, situation);
+    this.#guard('expire', () => this.#write(work, 'at any cost'));
+    this.#apply(this.#held.write(work));
   }
 
   /** True when a row is settled, though the file does not have that yet. */
@@ -364,8 +387,7 @@ export class SqliteQueue implements Queue {
   /** Writes every settlement that is waiting for it. What cannot be written now stays, unseen by others. */
   #settleAll(): void {
     for (const [id, outcome] of this.#unsettled) {
-      const settle = (): Change =>
-        this.#books.write(file => settleRow(file, id, outcome), 'at any cost');
+      const settle = (): Change => this.#write(file => settleRow(file, id, outcome), 'at any cost');
       if (this.#guard('settle', settle) === null) {
         // What is left of a row needs more space than there may be; to remove one takes next to none.
         if (outcome.rest !== null) continue;
@@ -411,11 +433,91 @@ export class SqliteQueue implements Queue {
     this.#meter.filesRenewed(names);
   }
 
+  /**
+   * One transaction with its counts: every one on the file goes through here. Throws what SQLite throws; nothing has
+   * changed then.
+   */
+  #write(work: (file: QueueFile) => Change, cost?: 'at any cost'): Change {
+    const { offsetMs } = this.#ages;
+    const writeAll = (file: QueueFile): Change => {
+      const change = work(file);
+      change.write(file);
+      if (offsetMs !== this.#savedOffsetMs) writeClockOffset(file, offsetMs);
+      return change;
+    };
+    const storage = this.#storage;
+    const change = cost === undefined ? storage.write(writeAll) : storage.writeAtAnyCost(writeAll);
+    this.#savedOffsetMs = offsetMs;
+    this.#apply(change);
+    return change;
+  }
+
+  #apply(change: Change): void {
+    this.account.apply(change);
+    for (const eviction of change.evictions) this.#meter.evicted(eviction);
+    this.#report();
+  }
+
+  /** Shows the numbers. What was written is written, even if the file cannot be read any more. */
+  #report(): void {
+    try {
+      this.#times = this.#storage.read(file => ({
+        metrics: this.#timesOf(file, 'metrics'),
+        logs: this.#timesOf(file, 'logs'),
+      }));
+    } catch (error) {
+      if (!isStorageFailure(error)) throw error;
+      this.#meter.storageError('read', causeText(error));
+      this.#isAccountStale = true;
+    }
+    for (const signal of SIGNALS) this.#meter.stats(signal, this.stats(signal));
+  }
+
+  /** The rows that are held are the newest. */
+  #timesOf(file: QueueFile, signal: Signal): Times {
+    const stored = file.ages(signal);
+    const held = this.#held.file?.ages(signal) ?? NO_TIMES;
+    const wallMs = (timeMs: number | null): number | null =>
+      timeMs === null ? null : this.#ages.wallMs(timeMs);
+    return {
+      oldestAtMs: wallMs(stored.oldestAtMs ?? held.oldestAtMs),
+      newestAtMs: wallMs(held.newestAtMs ?? stored.newestAtMs),
+    };
+  }
+
+  /** The file was opened anew: it may say something else. */
+  #distrustAccount(): void {
+    this.#isAccountStale = true;
+    this.#savedOffsetMs = null;
+  }
+
+  /**
+   * Reads the account anew where it may be wrong, and makes it balance where damage has torn it. Throws what SQLite
+   * throws; it is read again then.
+   */
+  #refresh(): void {
+    for (let i = 0; this.#isAccountStale && i < REFRESHES_MAX; i++) {
+      const held = this.#held.file;
+      const correction = this.#storage.read(file =>
+        this.account.load(held === null ? [file] : [file, held]),
+      );
+      this.#isAccountStale = false;
+      try {
+        this.#write(() => correction, 'at any cost');
+      } catch (error) {
+        this.#isAccountStale = true;
+        if (!correction.isEmpty) throw error;
+        return;
+      }
+      this.#meter.corruptFiles(this.#storage.corruptFiles().length);
+    }
+  }
+
   /** Null, counted and logged, when the file fails; nothing of it is to be had from a closed queue. */
   #guard<T>(operation: StorageOperation, work: () => T): T | null {
     if (this.#isClosed) return null;
     try {
-      this.#books.refresh();
+      this.#refresh();
       return work();
     } catch (error) {
       if (!isStorageFailure(error)) throw error;

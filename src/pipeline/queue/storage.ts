@@ -1,12 +1,17 @@
-// Keeps the file of the durable queue usable whatever happens to its disk: held against other processes, with
-// space in reserve for acknowledgements, and replaced by what can be salvaged of it when it is damaged.
+// What the queue keeps its rows in: a database in memory, or a file in a directory. The file is kept usable whatever
+// happens to its disk: held against other processes, with space in reserve for acknowledgements, and replaced by what can
+// be salvaged of it when it is damaged.
 
 import { causeText, OperatorError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { DirectoryLock } from './lock.ts';
-import { openError, QueueDirectory, type Replacement } from './queue-directory.ts';
-import type { QueueFile } from './queue-file.ts';
-import { Reserve } from './reserve.ts';
+import {
+  DirectoryLock,
+  openError,
+  QueueDirectory,
+  Reserve,
+  type Replacement,
+} from './queue-directory.ts';
+import { MEMORY, QueueFile } from './queue-file.ts';
 import { isStorageFailure, StorageError, storageProblem } from './schema.ts';
 
 /**
@@ -18,7 +23,65 @@ export type FileCheck =
   | { readonly kind: 'renewed'; readonly names: readonly string[] }
   | { readonly kind: 'gone'; readonly names: readonly string[]; readonly cause: string };
 
-export interface StorageOptions {
+/** Unused pages that a database may keep for the next rows. */
+const UNUSED_PAGES_MAX = 2048;
+
+export interface Storage {
+  /** Reads; a damaged file is replaced and read again. Throws what SQLite throws. */
+  read<T>(work: (file: QueueFile) => T): T;
+  /** Writes all that `work` does, or nothing; it may run twice. Throws what SQLite throws. */
+  write<T>(work: (file: QueueFile) => T): T;
+  /** The same for what must not fail for want of space: the reserve is given up for it. */
+  writeAtAnyCost<T>(work: (file: QueueFile) => T): T;
+  /** Whether so much may be added: in the log and in the file, with the reserve untouched. */
+  hasRoom(bytes: number): boolean;
+  /** To be called now and then: what was deleted or replaced under us is written anew from the files that are open. */
+  checkFiles(): FileCheck;
+  /** To be called after rows were removed: gives space back, and takes the reserve back when there is room. */
+  tidy(): void;
+  /** Names of the damaged files that were put aside in the queue's directory. */
+  corruptFiles(): readonly string[];
+  close(): void;
+}
+
+/** Gone with the process. It never fails: its bounds are those of the queue. */
+export class MemoryStorage implements Storage {
+  readonly #file = QueueFile.open(MEMORY);
+
+  read<T>(work: (file: QueueFile) => T): T {
+    return work(this.#file);
+  }
+
+  write<T>(work: (file: QueueFile) => T): T {
+    return this.#file.transact(() => work(this.#file));
+  }
+
+  writeAtAnyCost<T>(work: (file: QueueFile) => T): T {
+    return this.write(work);
+  }
+
+  hasRoom(): boolean {
+    return true;
+  }
+
+  checkFiles(): FileCheck {
+    return { kind: 'in place' };
+  }
+
+  tidy(): void {
+    this.#file.shrink(UNUSED_PAGES_MAX);
+  }
+
+  corruptFiles(): readonly string[] {
+    return [];
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+}
+
+export interface FileStorageOptions {
   readonly directory: string;
   /** What the queue may hold: the space in reserve is a part of it. */
   readonly maxBytes: number;
@@ -35,11 +98,9 @@ export interface StorageOptions {
 
 const RESERVE_BYTES_MIN = 256 * 1024;
 const RESERVE_BYTES_MAX = 4 * 1024 * 1024;
-/** Unused pages that the file may keep for the next rows. */
-const UNUSED_PAGES_MAX = 2048;
 
-export class Storage {
-  readonly #options: StorageOptions;
+export class FileStorage implements Storage {
+  readonly #options: FileStorageOptions;
   readonly #directory: QueueDirectory;
   #lock: DirectoryLock;
   readonly #reserve: Reserve;
@@ -47,7 +108,7 @@ export class Storage {
   /** True while another process has the directory, and the file in it. */
   #isTaken = false;
 
-  private constructor(options: StorageOptions, directory: QueueDirectory, lock: DirectoryLock) {
+  private constructor(options: FileStorageOptions, directory: QueueDirectory, lock: DirectoryLock) {
     this.#options = options;
     this.#directory = directory;
     this.#lock = lock;
@@ -55,7 +116,7 @@ export class Storage {
   }
 
   /** Throws an OperatorError: the directory is held, cannot be written, or holds what is not ours. */
-  static open(options: StorageOptions): Storage {
+  static open(options: FileStorageOptions): FileStorage {
     const { directory: path, maxBytes } = options;
     // The log must fit into the reserve several times, or giving that up would not make room to move it.
     const directory = new QueueDirectory(path, reserveBytesFor(maxBytes) / 4);
@@ -66,7 +127,7 @@ export class Storage {
       throw openError(`cannot use ${path}`, error);
     }
     const lock = DirectoryLock.acquire(path);
-    const storage = new Storage(options, directory, lock);
+    const storage = new FileStorage(options, directory, lock);
     try {
       storage.#openFile();
       storage.#reserve.hold();
@@ -78,12 +139,10 @@ export class Storage {
     }
   }
 
-  /** Names of the damaged files that were put aside in the queue's directory. */
   corruptFiles(): readonly string[] {
     return this.#directory.corruptFiles();
   }
 
-  /** Reads; a damaged file is replaced and read again. Throws what SQLite throws. */
   read<T>(work: (file: QueueFile) => T): T {
     try {
       return work(this.#current());
@@ -93,7 +152,6 @@ export class Storage {
     }
   }
 
-  /** Writes all that `work` does, or nothing; it may run twice. Throws what SQLite throws. */
   write<T>(work: (file: QueueFile) => T): T {
     const { clock, onWritten } = this.#options;
     const startedMs = clock.monotonicMs();
@@ -104,7 +162,6 @@ export class Storage {
     }
   }
 
-  /** The same for what must not fail for want of space: the reserve is given up for it. */
   writeAtAnyCost<T>(work: (file: QueueFile) => T): T {
     try {
       return this.write(work);
@@ -116,7 +173,6 @@ export class Storage {
     }
   }
 
-  /** Whether so much may be added: in the log and in the file, with the reserve untouched. */
   hasRoom(bytes: number): boolean {
     const isRoomy = (): boolean => this.#reserve.hold() && this.#directory.freeBytes() >= 2 * bytes;
     if (isRoomy()) return true;
@@ -124,7 +180,6 @@ export class Storage {
     return isRoomy();
   }
 
-  /** To be called now and then: what was deleted or replaced under us is written anew from the files that are open. */
   checkFiles(): FileCheck {
     const names = [
       ...(this.#file?.misplaced() ?? []),
@@ -176,7 +231,6 @@ export class Storage {
     this.#options.onReopened();
   }
 
-  /** To be called after rows were removed: gives space back, and takes the reserve back when there is room. */
   tidy(): void {
     this.#giveBack(this.#reserve.isHeld ? UNUSED_PAGES_MAX : 0);
     this.#reserve.hold();

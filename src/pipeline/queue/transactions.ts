@@ -1,12 +1,12 @@
-// What the durable queue does within one transaction, as functions over its file: each gives the change that it
-// makes to the numbers. They may run twice, after the file was replaced or space was made.
+// What the queue does within one transaction, as functions over its file: each gives the change that it makes to the
+// numbers. They may run twice, after the file was replaced or space was made. Rows are given up oldest first, never one
+// that is being sent.
 
 import { failpoint, isArmed, LOSE_ROW } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
-import { Change } from './change.ts';
-import { evictExpired, evictOldest } from './eviction.ts';
-import type { QueueFile } from './queue-file.ts';
-import type { Commit, QueueRow, QueueStats, RowRest, SetAside, Settlement } from './queue.ts';
+import { Change, type EvictionReason } from './account.ts';
+import { headFor, type QueueFile, type RowHead } from './queue-file.ts';
+import type { Commit, QueueRow, RowRest, SetAside, Settlement } from './queue.ts';
 import { rowBytes, sumBytes } from './rows.ts';
 import { StorageError } from './schema.ts';
 
@@ -16,9 +16,11 @@ export interface Situation {
   readonly pinned: ReadonlySet<number>;
   /** Metrics from before this time are too old. */
   readonly madeBeforeMs: number;
-  readonly stats: Readonly<Record<Signal, QueueStats>>;
+  readonly space: Readonly<Record<Signal, { readonly bytes: number; readonly maxBytes: number }>>;
   /** False while the disk is full. */
   readonly hasRoom: boolean;
+  /** Why rows are given up that exceed the space. */
+  readonly evictedFor: EvictionReason;
 }
 
 /** The settlement of a row. */
@@ -29,6 +31,9 @@ export interface Outcome {
   readonly rest: RowRest | null;
 }
 
+/** What is kept of a row that was damaged on disk. */
+const SAMPLE_BYTES_MAX = 64 * 1024;
+
 /** Two settlements of one row as one. */
 export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outcome {
   if (first === undefined) return second;
@@ -36,16 +41,18 @@ export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outco
   return { settlements, aside: [...first.aside, ...second.aside], rest: second.rest };
 }
 
-/** Everything of a commit; `rows` are its batches. Throws when the disk is full and nothing can be exchanged. */
+/**
+ * The rows and counts of a commit, and its state unless that is kept elsewhere. Throws when the disk is full and nothing
+ * can be exchanged.
+ */
 export function storeCommit(
   file: QueueFile,
-  commit: Commit,
+  commit: Pick<Commit, 'reads' | 'state'>,
   rows: readonly QueueRow[],
   situation: Situation,
 ): Change {
   failpoint('commit-begun');
-  const change = new Change();
-  evictExpired(file, change, situation);
+  const change = expire(file, situation);
   if (!situation.hasRoom) makeRoom(file, change, rows, situation);
   for (const row of rows) putRow(file, change, row, situation);
   failpoint('commit-stored');
@@ -55,13 +62,12 @@ export function storeCommit(
   return change;
 }
 
-/** Writes a row of metrics that was held in memory, where all its numbers stand already. */
+/** Writes a row of metrics that was held in memory: it is in all numbers already. */
 export function storeHeld(file: QueueFile, row: QueueRow, situation: Situation): Change {
   const change = new Change();
   if (!situation.hasRoom) makeRoom(file, change, [row], situation);
-  const { bytes, maxBytes } = situation.stats.metrics;
-  const { pinned } = situation;
-  evictOldest(file, change, { pinned, bytes: bytes - maxBytes, reason: 'size' });
+  const { bytes, maxBytes } = situation.space.metrics;
+  evictOldest(file, change, bytes - maxBytes, situation);
   file.insert(row);
   return change;
 }
@@ -69,10 +75,11 @@ export function storeHeld(file: QueueFile, row: QueueRow, situation: Situation):
 /** Gives up metrics that are too old. */
 export function expire(
   file: QueueFile,
-  situation: Pick<Situation, 'pinned' | 'madeBeforeMs'>,
+  { pinned, madeBeforeMs }: Pick<Situation, 'pinned' | 'madeBeforeMs'>,
 ): Change {
   const change = new Change();
-  evictExpired(file, change, situation);
+  const isExpired = (head: RowHead): boolean => head.madeAtMs < madeBeforeMs;
+  for (const head of oldestMetricsWhile(file, pinned, isExpired)) evict(file, change, head, 'age');
   return change;
 }
 
@@ -89,10 +96,30 @@ export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change
     const { signal, madeAtMs } = head;
     const row = { id, signal, madeAtMs, ...outcome.rest };
     file.insert(row);
-    change.added(row);
+    change.added(headFor(row));
   }
-  for (const settlement of outcome.settlements) change.settle(settlement);
+  for (const settlement of outcome.settlements) change.settled(settlement);
   file.addSetAside(outcome.aside);
+  return change;
+}
+
+/** A row that is not what was written: its points are lost, its bytes are kept for a look. */
+export function removeDamaged(file: QueueFile, id: number, atMs: number): Change {
+  const change = new Change();
+  const head = file.head(id);
+  const body = file.read(id)?.row.body;
+  if (head === null || body === undefined) return change;
+  evict(file, change, head, 'damaged');
+  file.addSetAside([
+    {
+      signal: head.signal,
+      service: head.parts.map(part => part.service).join(' '),
+      points: head.points,
+      reason: 'damaged on disk: the body as it was read, compressed; its points count as evicted',
+      sample: body.subarray(0, SAMPLE_BYTES_MAX),
+      atMs,
+    },
+  ]);
   return change;
 }
 
@@ -106,7 +133,7 @@ function makeRoom(
   const bytes = sumBytes(rows);
   const isExchanged =
     rows.every(row => row.signal === 'metrics') &&
-    evictOldest(file, change, { pinned, bytes, reason: 'disk' }) >= bytes;
+    evictOldest(file, change, bytes, { pinned, evictedFor: 'disk' }) >= bytes;
   if (!isExchanged) throw new StorageError('the disk is full; free space on it');
 }
 
@@ -114,19 +141,58 @@ function makeRoom(
 function putRow(file: QueueFile, change: Change, row: QueueRow, situation: Situation): void {
   const { signal } = row;
   change.made(row);
-  const stats = situation.stats[signal];
-  const freeBytes = (): number => stats.maxBytes - stats.bytes - change.sums[signal].bytes;
+  const space = situation.space[signal];
+  const freeBytes = (): number => space.maxBytes - space.bytes - change.sums[signal].bytes;
   const bytes = rowBytes(row);
-  if (signal === 'metrics' && bytes <= stats.maxBytes) {
-    const { pinned } = situation;
-    evictOldest(file, change, { pinned, bytes: bytes - freeBytes(), reason: 'size' });
-  }
+  if (signal === 'metrics' && bytes <= space.maxBytes)
+    evictOldest(file, change, bytes - freeBytes(), situation);
   if (bytes > freeBytes()) {
-    change.evicted(row, 'size');
+    change.evicted(row, situation.evictedFor);
     return;
   }
   // A test loses a row here on purpose: the account and the oracle must notice.
   if (isArmed(LOSE_ROW)) return;
   file.insert(row);
-  change.added(row);
+  change.added(headFor(row));
+}
+
+/** Gives up the oldest metrics until so many bytes are free; returns how many could be freed. */
+function evictOldest(
+  file: QueueFile,
+  change: Change,
+  bytes: number,
+  { pinned, evictedFor }: Pick<Situation, 'pinned' | 'evictedFor'>,
+): number {
+  let freedBytes = 0;
+  const isNeeded = (head: RowHead): boolean => {
+    const isNeeded = freedBytes < bytes;
+    if (isNeeded) freedBytes += head.countedBytes;
+    return isNeeded;
+  };
+  for (const head of oldestMetricsWhile(file, pinned, isNeeded))
+    evict(file, change, head, evictedFor);
+  return freedBytes;
+}
+
+function evict(file: QueueFile, change: Change, head: RowHead, reason: EvictionReason): void {
+  file.remove(head.id);
+  failpoint('evict-removed');
+  change.removed(head);
+  change.evicted(head, reason);
+}
+
+/** The oldest rows up to the first that is not wanted; collected, since they will be deleted. */
+function oldestMetricsWhile(
+  file: QueueFile,
+  pinned: ReadonlySet<number>,
+  isWanted: (head: RowHead) => boolean,
+): readonly RowHead[] {
+  const heads: RowHead[] = [];
+  for (const id of file.ids('metrics')) {
+    const head = pinned.has(id) ? null : file.head(id);
+    if (head === null) continue;
+    if (!isWanted(head)) break;
+    heads.push(head);
+  }
+  return heads;
 }

@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest';
-import { Account, ACCOUNT_SERVICES_MAX } from '../../../src/pipeline/queue/account.ts';
+import { Account, ACCOUNT_SERVICES_MAX, Change } from '../../../src/pipeline/queue/account.ts';
+import { MEMORY, QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
+import type { Settlement } from '../../../src/pipeline/queue/queue.ts';
+import { metricsBytes } from '../../support/otlp-requests.ts';
+
+function settled(settlement: Settlement): Change {
+  const change = new Change();
+  change.settled(settlement);
+  return change;
+}
 
 test('numbers add up per service and in total', () => {
   const account = new Account();
@@ -18,7 +27,7 @@ test('what is queued is what was made and has met no end', () => {
   const account = new Account();
   account.add('a', 'point/made', 20);
   expect(account.queued('a')).toBe(20);
-  account.settle({ service: 'a', accepted: 5, rejected: 2, setAside: 1 });
+  account.apply(settled({ service: 'a', accepted: 5, rejected: 2, setAside: 1 }));
   account.add('a', 'point/evicted', 4);
   expect(account.queued('a')).toBe(8);
   expect(account.queued('b')).toBe(0);
@@ -29,17 +38,55 @@ test('services beyond the bound share an account, which balances as any other', 
   for (let i = 0; i < ACCOUNT_SERVICES_MAX; i++) account.add(`s${i}`, 'point/made', 1);
   account.add('late', 'point/made', 5);
   account.add('later', 'point/made', 7);
-  account.settle({ service: 'late', accepted: 5, rejected: 0, setAside: 0 });
+  account.apply(settled({ service: 'late', accepted: 5, rejected: 0, setAside: 0 }));
   expect(account.services()).toHaveLength(ACCOUNT_SERVICES_MAX + 1);
   expect(account.queued('other')).toBe(7);
   expect(account.queued('late')).toBe(7);
   expect(account.queued('s0')).toBe(1);
 });
 
-test('a cleared account is empty', () => {
+test('what files say takes the place of what was known, all of them together', () => {
   const account = new Account();
-  account.add('a', 'point/made', 20);
-  account.clear();
-  expect(account.services()).toEqual([]);
-  expect(account.total().size).toBe(0);
+  account.add('before', 'point/made', 20);
+  const files = ['a', 'b'].map((service, i) => {
+    const file = QueueFile.open(MEMORY);
+    const body = metricsBytes(service, 3);
+    const parts = [{ service, points: 3, offset: 0, length: body.length }];
+    const { length: rawBytes } = body;
+    const row = { id: 1, signal: 'metrics', encoding: 'none', madeAtMs: 5, rawBytes } as const;
+    file.insert({ ...row, parts, body });
+    // One point of the first was lost unseen, and two of the second were never counted.
+    file.addCount(service, 'point/made', i === 0 ? 4 : 1);
+    return file;
+  });
+  const correction = account.load(files);
+  expect(account.services()).toEqual(['a', 'b']);
+  expect(account.sums('metrics')).toMatchObject({ rows: 2, points: 6 });
+  expect(account.sums('logs')).toEqual({ rows: 0, bytes: 0, points: 0 });
+  expect(correction.counts()).toEqual([
+    { service: 'a', key: 'point/evicted', count: 1 },
+    { service: 'b', key: 'point/made', count: 2 },
+  ]);
+  expect(correction.evictions).toMatchObject([{ reason: 'damaged' }]);
+  account.apply(correction);
+  expect(account.queued('a') + account.queued('b')).toBe(6);
+  for (const file of files) file.close();
+});
+
+test('a change adds up what it counts, and is empty when no number changes', () => {
+  const change = new Change();
+  expect(change.isEmpty).toBe(true);
+  const row = { signal: 'logs', countedBytes: 100, points: 3 } as const;
+  change.added(row);
+  expect(change.isEmpty).toBe(false);
+  change.removed(row);
+  expect(change.isEmpty).toBe(true);
+  change.read({ service: 'a', fate: 'used', count: 2 });
+  change.read({ service: 'a', fate: 'used', count: 3 });
+  change.evicted({ signal: 'logs', parts: [{ service: 'a', points: 3 }] }, 'damaged');
+  expect(change.counts()).toEqual([
+    { service: 'a', key: 'sample/used', count: 5 },
+    { service: 'a', key: 'point/evicted', count: 3 },
+  ]);
+  expect(change.evictedPoints).toBe(3);
 });

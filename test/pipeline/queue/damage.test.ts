@@ -22,7 +22,7 @@ import { describe, expect, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
-import { salvage } from '../../../src/pipeline/queue/salvage.ts';
+import { salvage } from '../../../src/pipeline/queue/recovery.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { batchOf, logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';

@@ -2,7 +2,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { freeBytes, Reserve } from '../../../src/pipeline/queue/reserve.ts';
+import { freeBytes, Reserve } from '../../../src/pipeline/queue/queue-directory.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const BYTES = 100_000;

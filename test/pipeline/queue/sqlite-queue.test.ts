@@ -22,9 +22,10 @@ import {
 
 const NONE: ReadonlySet<number> = new Set();
 
-describeQueue('SqliteQueue', options =>
+describeQueue('SqliteQueue in a directory', options =>
   Promise.resolve(SqliteQueue.open(options, temporaryDirectory())),
 );
+describeQueue('SqliteQueue in memory', options => Promise.resolve(SqliteQueue.open(options, null)));
 
 /** Opens the queue of a directory for one visit. */
 async function visit<T>(
@@ -233,7 +234,7 @@ describe('the directory', () => {
     const want = `E_QUEUE_HELD: cannot lock ${directory}: another process is using it`;
     expect(mistakeOf(() => SqliteQueue.open(options, directory))).toBe(want);
     const script = `
-      import { DirectoryLock } from ${JSON.stringify(join(import.meta.dirname, '../../../src/pipeline/queue/lock.ts'))};
+      import { DirectoryLock } from ${JSON.stringify(join(import.meta.dirname, '../../../src/pipeline/queue/queue-directory.ts'))};
       try { DirectoryLock.acquire(${JSON.stringify(directory)}); process.stdout.write('opened'); }
       catch (error) { process.stdout.write(error.mistakes[0].code); }
     `;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Counters, type Counter } from '../../../src/lib/counters.ts';
 import { createLogger } from '../../../src/lib/log.ts';
-import { MemoryQueue } from '../../../src/pipeline/queue/memory-queue.ts';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { noAnswer } from '../../../src/pipeline/send/no-answer.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import { SendMeter } from '../../../src/pipeline/send/send-meter.ts';
@@ -16,7 +16,7 @@ const SECOND_MS = 1000;
 
 let clock: FakeClock;
 let counters: Counters;
-let queue: MemoryQueue;
+let queue: SqliteQueue;
 let backEnd: BackEnd;
 let sender: Sender;
 let log: Record<string, unknown>[];
@@ -33,7 +33,7 @@ beforeEach(async () => {
     logs: { maxBytes: 10_000_000 },
   };
   const maxRequestBytes = { metrics: 1_000_000, logs: 1_000_000 };
-  queue = new MemoryQueue(queueOptions({ clock, counters, config, maxRequestBytes }));
+  queue = SqliteQueue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
   backEnd = await BackEnd.start();
   log = [];
   empty = noAnswer('down');
