@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock as clock } from '../src/lib/clock.ts';
 import type { Counter } from '../src/lib/counters.ts';
-import { serveStatus } from '../src/status/serve-status.ts';
+import { serveStatus } from '../src/status/status-server.ts';
 import { Supervisor } from '../src/daemon/reload.ts';
 
 const INTRODUCTION = `# Telemetry of prom2otlp itself

@@ -8,7 +8,7 @@ import { createLogger } from '../lib/log.ts';
 import { decodeLogsRequest, decodeMetricsRequest } from '../pipeline/encode/otlp-json.ts';
 import { type Receiver, startReceiver } from '../simulator/receiver.ts';
 import { startSimulator, type Simulator } from '../simulator/simulator.ts';
-import { serveStatus } from '../status/serve-status.ts';
+import { serveStatus } from '../status/status-server.ts';
 import { SIMULATED_KEY } from './simulate.ts';
 import { renderTable } from './table.ts';
 import { readArgs, refuseWords, usageError, type TextSink, type Verb } from './verb.ts';

@@ -19,8 +19,7 @@ import { QueueView } from '../pipeline/queue/queue-view.ts';
 import type { Queue, SetAside } from '../pipeline/queue/queue.ts';
 import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
-import { accountReport } from '../status/account-report.ts';
-import type { AccountReport } from '../status/status-report.ts';
+import { type AccountReport, accountReport } from '../status/account-report.ts';
 import { countFromNow } from './account-since.ts';
 import { renderTable } from './table.ts';
 import {

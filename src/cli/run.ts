@@ -3,7 +3,7 @@
 import { OperatorError } from '../errors.ts';
 import { collectStartGarbage } from '../lib/footprint.ts';
 import { programVersion } from '../lib/version.ts';
-import { serveStatus } from '../status/serve-status.ts';
+import { serveStatus } from '../status/status-server.ts';
 import { Supervisor } from '../daemon/reload.ts';
 import { readArgs, refuseWords, usageError, type Verb, type VerbContext } from './verb.ts';
 

@@ -10,7 +10,7 @@ export class Html {
   }
 }
 
-/** What may stand in a template: null puts in nothing, lists their parts one after the other. */
+/** A value in a template: null adds nothing, a list adds its parts in order. */
 export type HtmlValue = Html | string | number | null | readonly HtmlValue[];
 
 const ENTITIES: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
-// The bridge's own counters as OTLP, by way of the OpenTelemetry SDK: what stands in the Counters list is observed
+// The bridge's own counters as OTLP, by way of the OpenTelemetry SDK: the SDK observes every counter of the list
 // once per interval, and the official exporter's base class hands it to a delegate that makes protobuf of it. The
 // bytes go to `sink`, which is our queue: one queue, one sender, one set of keys and certificates for everything.
-// Nothing here throws into the process; what fails is counted and told to `onFailure`, and the next interval tries again.
+// Nothing here throws into the process: a failure is counted, `onFailure` gets it, and the next interval tries again.
 // Import it on demand: the SDK costs memory that a bridge without own telemetry need not spend.
 
 import { hostname } from 'node:os';
@@ -142,7 +142,7 @@ function createDelegate(
 ): IOtlpExportDelegate<ResourceMetrics> {
   let isBusy = false;
   const deliver = async (metrics: ResourceMetrics): Promise<void> => {
-    // The reader gives up on a slow sink and comes again; requests must not pile up behind it.
+    // The reader gives up on a slow sink and comes again; requests must not pile up.
     if (isBusy) throw new Error('cannot hand over own telemetry: the last is still on its way');
     isBusy = true;
     try {
@@ -184,8 +184,7 @@ function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-// The bridge's own telemetry as a service of its own among those that it bridges: the same queue, sender and account,
-// under the name `prom2otlp`.
+// The bridge's own telemetry goes the way of a service's: the same queue, sender and account, under the name `prom2otlp`.
 
 interface TelemetryOptions {
   readonly config: Config;
@@ -196,7 +195,7 @@ interface TelemetryOptions {
   readonly queue: Queue;
 }
 
-/** Under this name it stands in the account, and at the back end as service.name. */
+/** Its name in the account, and its service.name at the back end. */
 export const OWN_SERVICE = 'prom2otlp';
 
 /** Starts it; close it before the queue. */

@@ -3,7 +3,11 @@
 
 import { formatAge, formatCount } from '../lib/format.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
-import type { StatusReport } from './status-report.ts';
+
+/** What ages are counted from: the time of a report, RFC 3339. */
+export interface Reported {
+  readonly reportedAt: string;
+}
 
 /** What a colour means; `none` has no meaning. */
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'none';
@@ -16,10 +20,18 @@ export function badge(tone: Tone, text: string): Html {
 }
 
 /** How long before (or after) the report a time was, with the time itself to hover over; `–` for none. */
-export function age(report: StatusReport, at: string | null): Html {
+export function age(report: Reported, at: string | null): Html {
   if (at === null) return html`–`;
   const text = formatAge(Date.parse(report.reportedAt) - Date.parse(at));
   return html`<time datetime="${at}" title="${at}">${text}</time>`;
+}
+
+export function instant(timeMs: number): string {
+  return new Date(Number.isFinite(timeMs) ? timeMs : 0).toISOString();
+}
+
+export function orNull(timeMs: number | null): string | null {
+  return timeMs === null ? null : instant(timeMs);
 }
 
 /** A number in a cell, faint when it is 0, with a few words below it. */

@@ -2,9 +2,9 @@
 //
 //   /healthz       200 while the process lives                         open to all
 //   /readyz        200 when ready, else 503 and what it waits for      open to all
-//   /metrics       its counters, Prometheus text 0.0.4                 by access.ts
-//   /status.json   the status report with its problems                 by access.ts
-//   /              the page, which renders status.json                 by access.ts
+//   /metrics       its counters, Prometheus text 0.0.4                 by checkAccess()
+//   /status.json   the status report with its problems                 by checkAccess()
+//   /              the page, which renders status.json                 by checkAccess()
 //
 // It only reads. Everything a client can take is bounded: connections, headers, time. Over the limit of connections an
 // old one gives way to a new one, so that nobody can keep a probe out. No answer repeats anything of its request, so no
@@ -14,14 +14,21 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Secret } from '../config/config.ts';
+import type { Daemon } from '../daemon/daemon.ts';
 import { causeText, OperatorError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Counter, type Counters, renderCounters } from '../lib/counters.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
+import type { Reload } from '../daemon/reload.ts';
 import { PAGE_POLICY, renderPage } from './page.ts';
-import { type StatusDocument, withProblems } from './problems.ts';
-import type { StatusReport } from './status-report.ts';
+import {
+  reportOf,
+  type StatusDocument,
+  type StatusReport,
+  waitingForOf,
+  withProblems,
+} from './status-report.ts';
 
 export interface StatusServerOptions {
   /** A name or address to listen on; an IPv6 address without brackets. */
@@ -40,7 +47,7 @@ export interface StatusServerOptions {
 
 interface Readiness {
   readonly ready: boolean;
-  /** What is missing, in words; shown to everybody. */
+  /** In words, for everybody to read. */
   readonly waitingFor: readonly string[];
 }
 
@@ -92,6 +99,30 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
 const TEXT = 'text/plain; charset=utf-8';
 const NO_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
+/** What is served: the daemon that runs now, which a reload replaces. */
+export interface Running {
+  readonly daemon: Daemon;
+  readonly lastReload: Reload | null;
+}
+
+/** Starts the server that the configuration asks for. Throws an OperatorError when its port cannot be had. */
+export function serveStatus(running: Running, clock: Clock): Promise<StatusServer> {
+  const { config, counters } = running.daemon;
+  const { host, port, token } = config.status;
+  return startStatusServer({
+    host,
+    port,
+    token,
+    clock,
+    counters,
+    report: () => reportOf(running.daemon, clock, running.lastReload),
+    isReady: () => {
+      const waitingFor = waitingForOf(running.daemon);
+      return { ready: waitingFor.length === 0, waitingFor };
+    },
+  });
+}
+
 /** Listens, or throws OperatorError where that is impossible. */
 export async function startStatusServer(options: StatusServerOptions): Promise<StatusServer> {
   const limits = { ...STATUS_LIMITS, ...options.limits };
@@ -121,9 +152,9 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
 }
 
 /**
- * Over the limit the connection that was silent for longest is closed. One that has just come in may still ask: before
- * it, one goes that does not read its answer. One that waits for its answer goes only when there is no other. What has
- * just come in is read before: a probe that comes with many others has asked by then.
+ * Over the limit, closes the connection that was silent for longest. A new one may still ask: a client that does not
+ * read its answer goes before it. A client that waits for its answer goes only when there is no other. New connections
+ * are read first: a probe that comes with many others has asked by then.
  */
 function makeWay(
   server: Server,
@@ -348,7 +379,7 @@ async function listen(server: Server, host: string, port: number): Promise<void>
   }
 }
 
-/** A host as it stands in a URL. */
+/** A host as a URL has it. */
 function shownHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

@@ -1,5 +1,5 @@
-// What is known of one target for the status page and the log: its last scrape, its services, its drift. A change
-// of state is logged at once, a lasting failure through a throttle.
+// The memory of one target for status and log: its last scrape, its services, its drift. A change of state is logged at
+// once, a lasting failure through a throttle.
 
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
@@ -12,7 +12,19 @@ import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
 import type { DriftReport } from '../pipeline/derive/drift-report.ts';
 import { SKEW_MS_MAX } from '../pipeline/derive/page-time.ts';
 import type { Translated } from '../pipeline.ts';
-import { CLOCK_SKEWED, UPTIME_STUCK } from './advice.ts';
+import type { Advice } from './problem.ts';
+
+/** Uptimes stand still while their timestamps, or our scrapes, go on. */
+export const UPTIME_STUCK: Advice = {
+  message: 'an uptime series stands still: restarts and failovers cannot be told by it',
+  hint: 'A counter that falls is still a reset. Look at what exports the uptime series.',
+};
+
+/** Our clock and the service's are far apart. */
+export const CLOCK_SKEWED: Advice = {
+  message: 'the clock of this machine and the one of the service differ',
+  hint: 'Set the clock of this machine: samples without a timestamp, and the series up and scrape_*, get its time.',
+};
 
 /** The last scrape of a target. Times are wall clock, in milliseconds. */
 export interface LastScrape {
@@ -125,7 +137,7 @@ export class TargetLog {
   }
 }
 
-/** True when our clock and the service's are too far apart not to be told. */
+/** True when our clock and the service's differ by too much. */
 export function isSkewed(clockSkewMs: number | null): clockSkewMs is number {
   return clockSkewMs !== null && Math.abs(clockSkewMs) > SKEW_MS_MAX;
 }

@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
-import type { StatusDocument } from '../../src/status/problems.ts';
+import type { StatusDocument } from '../../src/status/status-report.ts';
 import { SmallDisk } from '../faults/support/small-disk.ts';
 import { type Running, start, tempDirectory, until } from '../support/program.ts';
 

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { accountReport } from '../../src/status/account-report.ts';
-import { PAGE_POLICY, renderPage } from '../../src/status/page.ts';
+import { PAGE_POLICY, renderPage, verdictOf } from '../../src/status/page.ts';
 import { TABLE_ROWS_MAX } from '../../src/status/page-parts.ts';
-import { verdictOf } from '../../src/status/page-summary.ts';
-import { withProblems } from '../../src/status/problems.ts';
-import type { StatusReport } from '../../src/status/status-report.ts';
+import { type StatusReport, withProblems } from '../../src/status/status-report.ts';
 import {
   sampleAccount,
   sampleQueue,

@@ -2,9 +2,13 @@ import { describe, expect, test } from 'vitest';
 import type { FamilyDrift } from '../../src/catalog/drift.ts';
 import { FATE_NAMES } from '../../src/model/series-table.ts';
 import { accountReport } from '../../src/status/account-report.ts';
-import { DROP_ADVICE, SERVICE_ADVICE } from '../../src/status/advice.ts';
-import { findProblems, PROBLEMS_SHOWN_MAX, withProblems } from '../../src/status/problems.ts';
-import type { StatusReport } from '../../src/status/status-report.ts';
+import { DROP_ADVICE, SERVICE_ADVICE } from '../../src/status/scrape-status.ts';
+import {
+  findProblems,
+  PROBLEMS_SHOWN_MAX,
+  type StatusReport,
+  withProblems,
+} from '../../src/status/status-report.ts';
 import {
   sampleAccount,
   sampleQueue,

@@ -3,14 +3,10 @@
 
 import { Account } from '../../src/pipeline/queue/account.ts';
 import { accountReport } from '../../src/status/account-report.ts';
-import type {
-  QueueReport,
-  SenderReport,
-  ServiceBackupsReport,
-  ServiceReport,
-  StatusReport,
-  TargetReport,
-} from '../../src/status/status-report.ts';
+import type { QueueReport, SenderReport } from '../../src/status/delivery-status.ts';
+import type { ServiceBackupsReport } from '../../src/status/pull-status.ts';
+import type { ServiceReport, TargetReport } from '../../src/status/scrape-status.ts';
+import type { StatusReport } from '../../src/status/status-report.ts';
 
 const REPORTED_AT = Date.UTC(2026, 2, 4, 9, 30);
 

@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
-import type { StatusDocument } from '../../../src/status/problems.ts';
+import type { StatusDocument } from '../../../src/status/status-report.ts';
 import { start, tempDirectory, until, type Finished, type Running } from '../../support/program.ts';
 import { LIFE_HEADER, type Life } from './life.ts';
 

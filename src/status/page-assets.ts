@@ -1,5 +1,11 @@
-// The style sheet of the status page. Two sets of colours, by what the reader's system prefers; no fonts or
-// pictures to load. Every colour that carries a meaning stands beside a word that says the same.
+// Style and script of the status page, as text that goes into it.
+//
+// Style: two sets of colours, by the reader's system; no fonts or pictures to load. Every colour that carries a meaning
+// has a word beside it that says the same.
+//
+// Script: every few seconds it fetches the page again and replaces <main>, so the server alone renders. Opened details
+// stay open, and selected text stays selected. When the bridge does not answer, the page says since when, instead of
+// showing old numbers as if they were new.
 
 export const PAGE_STYLE = `
 :root {
@@ -105,4 +111,34 @@ footer { color: var(--faint); padding-top: 22px; padding-bottom: 34px; font-size
   .lines { grid-template-columns: 1fr; gap: 12px; }
   .flow li + li::before { content: none; }
 }
+`;
+
+const REFRESH_MS = 5000;
+/** For readers without scripts, whose page reloads. */
+export const RELOAD_SECONDS = 15;
+
+export const PAGE_SCRIPT: string = `
+'use strict';
+let seenAt = new Date();
+async function refresh() {
+  if (document.hidden || getSelection().type === 'Range') return;
+  try {
+    const answer = await fetch(location.pathname, { signal: AbortSignal.timeout(${REFRESH_MS - 500}) });
+    if (!answer.ok) throw new Error(String(answer.status));
+    const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    for (const open of document.querySelectorAll('details[open][id]'))
+      next.getElementById(open.id)?.setAttribute('open', '');
+    for (const part of ['main', 'header'])
+      document.querySelector(part).replaceWith(next.querySelector(part));
+    document.querySelector('link[rel=icon]').replaceWith(next.querySelector('link[rel=icon]'));
+    document.title = next.title;
+    seenAt = new Date();
+    document.body.classList.remove('is-lost');
+  } catch {
+    document.getElementById('lost-since').textContent = seenAt.toLocaleTimeString();
+    document.body.classList.add('is-lost');
+  }
+}
+setInterval(refresh, ${REFRESH_MS});
+document.addEventListener('visibilitychange', refresh);
 `;

@@ -1,0 +1,490 @@
+// Scraping, as the status shows it: targets, services, drift from the catalog. One chapter holds all of a field: its
+// declaration for /status.json, where it is read from, its problems, and its place on the page.
+
+import type { FamilyDrift } from '../catalog/drift.ts';
+import type { Daemon } from '../daemon/daemon.ts';
+import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
+import type { Family } from '../model/metric.ts';
+import { FATE, FATE_NAMES, type SeriesTable } from '../model/series-table.ts';
+import { type Accounted, isDrop } from './account-report.ts';
+import { html, type Html, type HtmlValue } from './html.ts';
+import {
+  age,
+  badge,
+  countCell,
+  instant,
+  numberList,
+  type Reported,
+  section,
+  table,
+  type Tone,
+} from './page-parts.ts';
+import { type Advice, counted, problem, sentence, type StatusProblem } from './problem.ts';
+import { CLOCK_SKEWED, isSkewed, type TargetLog, UPTIME_STUCK } from './target-log.ts';
+
+/** The fields of the status report that this file fills in. */
+export interface ScrapeStatus {
+  readonly targets: readonly TargetReport[];
+  /** The configured services, in the order of the configuration. */
+  readonly services: readonly ServiceReport[];
+  /** Services on the last pages that no entry names. */
+  readonly unconfigured: readonly UnconfiguredReport[];
+}
+
+/** What is polled as one: an address with a key, for one or more services. */
+export interface TargetReport {
+  readonly name: string;
+  /** Without user, password and query. */
+  readonly url: string;
+  /** `waiting` before the first scrape; `auth` is down because the key was refused. */
+  readonly state: 'waiting' | 'up' | 'down' | 'auth';
+  readonly scrapeCount: number;
+  readonly failureCount: number;
+  readonly lastScrapeAt: string | null;
+  readonly lastDurationMs: number | null;
+  /** '' after a good scrape; else a word of a closed set, such as `timeout`. */
+  readonly lastReason: string;
+  /** `cannot <verb> <address>: <cause>`; '' after a good scrape. */
+  readonly lastMessage: string;
+  /** What to do about it; '' after a good scrape. */
+  readonly hint: string;
+  readonly nextScrapeAt: string | null;
+  /** Of the last page: its size unpacked, its sample lines, and those of them that cannot be read. */
+  readonly bodyBytes: number;
+  readonly samples: number;
+  readonly badLines: number;
+  readonly firstProblem: {
+    readonly line: number;
+    readonly column: number;
+    readonly reason: string;
+  } | null;
+  /** Series that the bridge holds for the target now. */
+  readonly series: number;
+  /** How the last page was read: as a whole, or only where it differs from the one before. */
+  readonly path: 'full' | 'repeating' | null;
+  /** By how much our clock is ahead of the service's, by its last answer; null where that does not say. */
+  readonly clockSkewMs: number | null;
+  /** Where the last good page differs from the catalog, per family on it. */
+  readonly drift: Readonly<Partial<Record<Family, FamilyDrift>>>;
+}
+
+/** One configured service as its target's last scrape left it. */
+export interface ServiceReport {
+  /** The database service id. */
+  readonly id: string;
+  /** `service.name`. */
+  readonly name: string;
+  /** null before the first scrape. */
+  readonly isUp: boolean | null;
+  /** '' when up; else the target's reason, `absent`, `bad_lines` or `service_samples`. */
+  readonly reason: string;
+  /** Samples and unreadable lines of the last page. */
+  readonly samples: number;
+  readonly badLines: number;
+  /** Points made of the last page: of samples, stale markers and the bridge's own series. */
+  readonly points: number;
+  readonly stalePoints: number;
+  /** True when its timestamps have stood still for `metrics.stale_after`. */
+  readonly isSourceStale: boolean;
+  /** Uptimes of the last page that stand still though their times move. */
+  readonly stuckUptimes: number;
+  /** Series per family. */
+  readonly families: Readonly<Partial<Record<Family, number>>>;
+  /** Samples of the last page that made no point, by reason. */
+  readonly droppedByReason: Readonly<Record<string, number>>;
+}
+
+interface UnconfiguredReport {
+  readonly id: string;
+  readonly samples: number;
+  readonly isSent: boolean;
+}
+
+/** Targets and services as their last scrapes left them. */
+export function scrapeStatus(daemon: Daemon): ScrapeStatus {
+  const { targets, config } = daemon;
+  return {
+    targets: targets.map((log, index) => targetReport(daemon, log, index)),
+    services: config.services.map(({ id, name }) => serviceReport(targets, id, name)),
+    unconfigured: targets.flatMap(unconfiguredOf),
+  };
+}
+
+function targetReport(daemon: Daemon, log: TargetLog, index: number): TargetReport {
+  const { target, last, table } = log;
+  const reason = last?.reason ?? '';
+  const [problem] = last?.problems ?? [];
+  const isDown = reason === 'auth' ? 'auth' : 'down';
+  return {
+    name: target.name,
+    url: `${target.api.baseUrl}${target.path}`,
+    state: last === null ? 'waiting' : reason === '' ? 'up' : isDown,
+    scrapeCount: log.scrapeCount,
+    failureCount: log.failureCount,
+    lastScrapeAt: last === null ? null : instant(last.atMs),
+    lastDurationMs: last?.durationMs ?? null,
+    lastReason: reason,
+    lastMessage: reason === '' ? '' : (last?.message ?? ''),
+    hint: last?.hint ?? '',
+    nextScrapeAt: instant(daemon.nextScrapeAtMs(index)),
+    bodyBytes: last?.bodyBytes ?? 0,
+    samples: last?.samples ?? 0,
+    badLines: last?.badLines ?? 0,
+    firstProblem: problem ?? null,
+    series: table.count - table.free.length,
+    path: last?.path ?? null,
+    clockSkewMs: last?.clockSkewMs ?? null,
+    drift: Object.fromEntries(log.drift),
+  };
+}
+
+function serviceReport(targets: readonly TargetLog[], id: string, name: string): ServiceReport {
+  const log = targets.find(({ target }) => target.configured.has(id));
+  const outcome = log?.last?.services.find(service => service.id === id);
+  const dropped = (log?.last?.reads ?? [])
+    .filter(({ service, fate }) => service === id && isDrop(fate))
+    .map(({ fate, count }) => [fate, count]);
+  return {
+    id,
+    name,
+    isUp: outcome?.isUp ?? null,
+    reason: outcome?.reason ?? '',
+    samples: outcome?.samples ?? 0,
+    badLines: outcome?.badLines ?? 0,
+    points: outcome?.points ?? 0,
+    stalePoints: outcome?.stalePoints ?? 0,
+    isSourceStale: outcome?.isSourceStale ?? false,
+    stuckUptimes: outcome?.stuckUptimes ?? 0,
+    families: log === undefined ? {} : familiesOf(log.table, id),
+    droppedByReason: Object.fromEntries(dropped) as Record<string, number>,
+  };
+}
+
+/** Series that are sent, per family; the bridge's own are counted with `other`. */
+function familiesOf(table: SeriesTable, id: string): Partial<Record<Family, number>> {
+  const service = table.serviceById.get(id);
+  const counts: Partial<Record<Family, number>> = {};
+  for (const row of table.order) {
+    if (table.keyLength[row] === 0 || table.fate[row] === FATE.excluded) continue;
+    if (table.blocks[table.block[row] ?? 0]?.service !== service) continue;
+    const family = table.metrics[table.metric[row] ?? 0]?.family ?? 'other';
+    counts[family] = (counts[family] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function unconfiguredOf({ table, last }: TargetLog): readonly UnconfiguredReport[] {
+  const unconfigured = FATE_NAMES[FATE.unconfigured];
+  return table.services
+    .filter(({ id, configIndex, isElsewhere }, index) => {
+      const isStranger = configIndex < 0 && !isElsewhere;
+      return isStranger && table.serviceById.get(id) === index;
+    })
+    .map(({ id, isSent }) => {
+      const reads = (last?.reads ?? []).filter(
+        ({ service, fate }) => service === id && (isSent || fate === unconfigured),
+      );
+      return { id, samples: reads.reduce((sum, { count }) => sum + count, 0), isSent };
+    });
+}
+
+// Problems. Reasons without advice here speak for themselves, or follow from the configuration.
+
+/** Why a service is down on a page that is good. */
+export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
+  absent: {
+    message: 'the page is good but does not have this service',
+    hint: 'Check its id under services, and that the key may see it.',
+  },
+  bad_lines: {
+    message: 'more of its lines cannot be read than metrics.bad_share allows',
+    hint: 'Save the page and run prom2otlp show decode on it.',
+  },
+  service_samples: {
+    message: 'it has more samples than metrics.limits.service_samples',
+    hint: 'Raise the limit if this many are expected.',
+  },
+};
+
+/** Why samples of the last page made no point, where that is no plain consequence of the configuration. */
+export const DROP_ADVICE: Readonly<Record<string, Advice>> = {
+  time_backwards: {
+    message: 'older than what was sent before for the same series',
+    hint: 'A back end would refuse them. Two sources that share one id would do this.',
+  },
+  time_conflict: {
+    message: 'with another value at a time that was sent before',
+    hint: 'A back end would refuse them. Two sources that share one id would do this.',
+  },
+  time_future: {
+    message: 'more than ten minutes ahead of our clock',
+    hint: 'Check the clock of this machine; metrics.honor_timestamps: false uses ours instead.',
+  },
+  histogram_invalid: {
+    message: 'of histograms whose buckets contradict each other',
+    hint: 'This comes from the service; the other series are not affected.',
+  },
+  summary_invalid: {
+    message: 'of summaries without a count',
+    hint: 'This comes from the service; the other series are not affected.',
+  },
+  gauge_histogram: {
+    message: 'of gauge histograms, which OTLP has no type for',
+    hint: 'Nothing needs to be done; metrics.exclude makes it quiet.',
+  },
+  duplicate: {
+    message: 'that stand on the page twice',
+    hint: 'Check metrics.drop_labels: it may remove what tells the series apart.',
+  },
+};
+
+/** Its explicit timestamps have not moved for `metrics.stale_after`. */
+const SOURCE_STALE: Advice = {
+  message: 'its timestamps stand still: the service shows the same values again and again',
+  hint: 'Its series are marked as ended until it moves again. Look at the state of the service.',
+};
+
+/** Problems of targets and services, with notes worth knowing. */
+export function scrapeProblems(status: ScrapeStatus): readonly StatusProblem[] {
+  return [
+    ...status.targets.flatMap(targetProblems),
+    ...serviceProblems(status),
+    ...status.unconfigured.flatMap(({ id, samples, isSent }) =>
+      isSent ? [] : [unconfiguredNote(id, samples)],
+    ),
+    ...status.targets.flatMap(driftNotes),
+  ];
+}
+
+function targetProblems(target: TargetReport): readonly StatusProblem[] {
+  const { name, state, lastReason, lastMessage, badLines, firstProblem, clockSkewMs } = target;
+  const found: StatusProblem[] = [];
+  if (state === 'down' || state === 'auth') {
+    const message = lastMessage === '' ? `cannot be scraped: ${lastReason}` : lastMessage;
+    found.push(problem('error', name, { message, hint: sentence(target.hint) }));
+  }
+  if (isSkewed(clockSkewMs)) {
+    const where = clockSkewMs > 0 ? 'ahead' : 'behind';
+    const message = `${CLOCK_SKEWED.message}: ours is ${formatDuration(Math.abs(clockSkewMs))} ${where}`;
+    found.push(problem('warning', name, { message, hint: CLOCK_SKEWED.hint }));
+  }
+  if (badLines > 0) {
+    const first =
+      firstProblem === null
+        ? ''
+        : `; the first at line ${firstProblem.line}, column ${firstProblem.column}: ${firstProblem.reason}`;
+    found.push(
+      problem('warning', name, {
+        message: `${counted(badLines, 'line')} of the last page cannot be read${first}`,
+        hint: 'They are left out, the lines around them are used. Save the page and run prom2otlp show decode on it.',
+      }),
+    );
+  }
+  return found;
+}
+
+function serviceProblems({ targets, services }: ScrapeStatus): readonly StatusProblem[] {
+  // A target that is down takes its services with it: one problem, the target's, is enough.
+  const targetReasons = new Set(targets.map(target => target.lastReason));
+  return services.flatMap(service => {
+    const { name, isUp, reason, isSourceStale, stuckUptimes } = service;
+    const isAlone = isUp === false && !targetReasons.has(reason);
+    const advice = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
+    return [
+      ...(isAlone ? [problem('error', name, advice)] : []),
+      ...(isSourceStale ? [problem('warning', name, SOURCE_STALE)] : []),
+      ...(stuckUptimes > 0 ? [problem('warning', name, UPTIME_STUCK)] : []),
+      ...dropWarnings(service),
+    ];
+  });
+}
+
+function dropWarnings({ name, droppedByReason }: ServiceReport): readonly StatusProblem[] {
+  return Object.entries(droppedByReason).flatMap(([reason, count]) => {
+    const advice = DROP_ADVICE[reason];
+    if (advice === undefined || count === 0) return [];
+    const message = `${counted(count, 'sample')} of the last page dropped: ${advice.message}`;
+    return [problem('warning', name, { message, hint: advice.hint })];
+  });
+}
+
+function unconfiguredNote(id: string, samples: number): StatusProblem {
+  return problem('note', id, {
+    message: `${counted(samples, 'sample')} of a service that no entry names are not sent`,
+    hint: 'Add it to services, or set unconfigured_services: send.',
+  });
+}
+
+function driftNotes({ name, drift }: TargetReport): readonly StatusProblem[] {
+  const families = Object.keys(drift) as Family[];
+  return families.flatMap(family => {
+    const { contradicted, mangled } = drift[family] ?? {};
+    const hint = 'The names are listed under drift.';
+    const notes: StatusProblem[] = [];
+    if (contradicted !== undefined && contradicted.count > 0) {
+      const message = `${counted(contradicted.count, 'series')} of ${family} declared otherwise than the catalog has it; the catalog's type is sent`;
+      notes.push(problem('note', name, { message, hint: `${hint} metrics.overrides settles it.` }));
+    }
+    if (mangled !== undefined && mangled.count > 0) {
+      const message = `${counted(mangled.count, 'series')} of ${family} came under a damaged name`;
+      notes.push(problem('note', name, { message, hint }));
+    }
+    return notes;
+  });
+}
+
+// The tables of the page. What needs attention comes first in each.
+
+export function servicesSection(report: ScrapeStatus & Accounted): Html {
+  const columns = [
+    { title: 'Service' },
+    { title: 'State' },
+    { title: 'Samples', isNumber: true },
+    { title: 'Points', isNumber: true },
+    { title: 'Dropped', isNumber: true },
+    { title: 'Series per family' },
+    { title: 'Accepted in all', isNumber: true },
+    { title: 'Waiting', isNumber: true },
+    { title: 'Lost', isNumber: true },
+  ];
+  const sorted = [...report.services].sort((a, b) => serviceRank(a) - serviceRank(b));
+  const rows = table(columns, sorted, service => serviceRow(service, report));
+  return section('Services', 'samples and points of the last page', rows);
+}
+
+function serviceRow(service: ServiceReport, { account }: Accounted): Html {
+  const { id, name, samples, points, badLines, droppedByReason, families } = service;
+  const numbers = account.services[id]?.points;
+  const dropped = numberList(droppedByReason);
+  const droppedCount = Object.values(droppedByReason).reduce((sum, count) => sum + count, 0);
+  const lost = numbers === undefined ? 0 : numbers.rejected + numbers.setAside + numbers.evicted;
+  return html`<tr><th scope="row">${name}${name === id ? null : html` <small class="faint">${id}</small>`}</th>
+<td>${serviceState(service)}</td>${countCell(samples)}${countCell(points)}
+${countCell(droppedCount + badLines, dropped)}
+<td class="text">${numberList(families) ?? '–'}</td>
+${countCell(numbers?.accepted ?? 0)}${countCell(numbers?.queued ?? 0)}${countCell(lost)}</tr>
+`;
+}
+
+function serviceState({ isUp, reason, isSourceStale }: ServiceReport): Html {
+  if (isUp === null) return badge('busy', 'waiting');
+  if (!isUp) return html`${badge('bad', 'down')}<small>${reason}</small>`;
+  return isSourceStale
+    ? html`${badge('warn', 'up')}<small>stands still</small>`
+    : badge('good', 'up');
+}
+
+function serviceRank({ isUp, isSourceStale }: ServiceReport): number {
+  if (isUp === false) return 0;
+  return isSourceStale ? 1 : 2;
+}
+
+const TARGET_TONES: Readonly<Record<TargetReport['state'], Tone>> = {
+  waiting: 'busy',
+  up: 'good',
+  down: 'bad',
+  auth: 'bad',
+};
+
+export function targetsSection(report: ScrapeStatus & Reported): Html {
+  const columns = [
+    { title: 'Target' },
+    { title: 'State' },
+    { title: 'Last scrape' },
+    { title: 'Next' },
+    { title: 'Scrapes', isNumber: true },
+    { title: 'Failed', isNumber: true },
+    { title: 'Samples', isNumber: true },
+    { title: 'Series', isNumber: true },
+    { title: 'Page', isNumber: true },
+    { title: 'Last error' },
+  ];
+  const isDown = ({ state }: TargetReport): boolean => state === 'down' || state === 'auth';
+  const sorted = [...report.targets].sort((a, b) => Number(isDown(b)) - Number(isDown(a)));
+  const rows = table(columns, sorted, target => targetRow(target, report));
+  return section('Targets', 'an address that is polled for one or more services', rows);
+}
+
+function targetRow(target: TargetReport, report: Reported): Html {
+  const { name, url, state, lastDurationMs, bodyBytes, path } = target;
+  const word = state === 'auth' ? 'key refused' : state;
+  const took =
+    lastDurationMs === null ? null : html`<small>took ${formatDuration(lastDurationMs)}</small>`;
+  return html`<tr><th scope="row">${name}<code class="faint">${url}</code></th>
+<td>${badge(TARGET_TONES[state], word)}</td>
+<td>${age(report, target.lastScrapeAt)}${took}</td><td>${age(report, target.nextScrapeAt)}</td>
+${countCell(target.scrapeCount)}${countCell(target.failureCount)}
+${countCell(target.samples)}${countCell(target.series)}
+<td class="n">${formatBytes(bodyBytes)}${path === null ? null : html`<small>${path}</small>`}</td>
+<td class="text">${lastErrorOf(target)}</td></tr>
+`;
+}
+
+function lastErrorOf({
+  lastReason,
+  lastMessage,
+  hint,
+  badLines,
+  firstProblem,
+}: TargetReport): Html {
+  if (lastReason !== '')
+    return html`${badge('bad', lastReason)} ${lastMessage}${hint === '' ? null : html`<small>${hint}</small>`}`;
+  if (badLines === 0 || firstProblem === null) return html`<span class="faint">none</span>`;
+  const { line, column, reason } = firstProblem;
+  return html`${badge('warn', `${formatCount(badLines)} bad lines`)} line ${line}, column ${column}: ${reason}`;
+}
+
+export function driftSection(targets: readonly TargetReport[]): Html | null {
+  const blocks = targets.flatMap(({ name, drift }, index) =>
+    Object.entries(drift).flatMap(([family, lists]) =>
+      driftBlock(name, `${index}-${family}`, lists),
+    ),
+  );
+  if (blocks.length === 0) return null;
+  return section(
+    'Drift',
+    'what the pages have against the catalog; every series is sent all the same',
+    blocks,
+  );
+}
+
+/** `key` names the block, so that it stays open over a refresh. */
+function driftBlock(target: string, key: string, drift: FamilyDrift): readonly Html[] {
+  const { appeared, vanished, contradicted, mangled } = drift;
+  const lists = [
+    driftList('unknown to the catalog', appeared.count, appeared.items),
+    driftList('missing, though others of their table are there', vanished.count, vanished.items),
+    driftList(
+      'declared otherwise than the catalog has them',
+      contradicted.count,
+      contradicted.items.map(({ name, declared }) => `${name} (${declared})`),
+    ),
+    driftList(
+      'under a damaged name',
+      mangled.count,
+      mangled.items.map(({ name, original }) => `${name} (${original})`),
+    ),
+  ].filter(list => list !== null);
+  if (lists.length === 0) return [];
+  const family = key.slice(key.indexOf('-') + 1);
+  const counts = lists.map(({ title }) => title).join('; ');
+  return [
+    html`<details id="drift-${key}"><summary>${target}, ${family}: ${counts}</summary>${lists.map(
+      ({ content }) => content,
+    )}</details>
+`,
+  ];
+}
+
+function driftList(
+  what: string,
+  count: number,
+  names: readonly string[],
+): { readonly title: string; readonly content: HtmlValue } | null {
+  if (count === 0) return null;
+  const title = `${formatCount(count)} ${what}`;
+  const rest = count - names.length;
+  const items = names.map(name => html`<li><code>${name}</code></li>`);
+  if (rest > 0) items.push(html`<li class="faint">and ${formatCount(rest)} more</li>`);
+  return { title, content: html`<p>${title}</p><ul class="names">${items}</ul>` };
+}
