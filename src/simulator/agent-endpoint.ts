@@ -1,6 +1,6 @@
 // The agent: sessions and chat (service-spec 2.1 to 2.3, 4, 5 and 7). It answers every question with the same small
 // table, filtered as asked, and a greeting with words alone; it remembers what was asked in a session, and
-// forgets what came without one. Where the specification says nothing, faults.ts has switches.
+// forgets what came without one. Where the specification says nothing, a fault decides.
 
 import { z } from 'zod';
 import {
@@ -8,12 +8,30 @@ import {
   detailAnswer,
   type Endpoint,
   type EndpointRequest,
+  type FaultTable,
   isJsonSaid,
   jsonAnswer,
   segmentsOf,
 } from './answer.ts';
-import type { Faults } from './faults.ts';
 import { hashText } from './load.ts';
+
+/** Where agents differ, and what can be wrong. */
+export interface AgentFaults {
+  /** The shape of a chat's answer; `nested` carries the failure of the agent, if there is one. */
+  readonly chatShape: 'plain' | 'nested';
+  readonly chatError: string | null;
+  /** The key of `config` whose filters count; the specification spells it in both ways. */
+  readonly filterKey: 'table_filters' | 'table_filter';
+  /** A path without a trailing slash is redirected to the one with it. */
+  readonly isSlashRequired: boolean;
+}
+
+export const AGENT_FAULTS: FaultTable<AgentFaults> = {
+  chatShape: [z.enum(['plain', 'nested']), 'plain'],
+  chatError: [z.string().max(1_000).nullable(), null],
+  filterKey: [z.enum(['table_filters', 'table_filter']), 'table_filters'],
+  isSlashRequired: [z.boolean(), false],
+};
 
 interface Session {
   readonly session_id: string;
@@ -53,7 +71,7 @@ const CHAT_BODY = z.object({
 type ChatBody = z.infer<typeof CHAT_BODY>;
 
 /** Paths are below /copilot/v1. */
-export function createAgentEndpoint(faults: () => Faults): Endpoint {
+export function createAgentEndpoint(faults: () => AgentFaults): Endpoint {
   const conversations = new Map<string, Conversation>();
   let created = 0;
   const create = (request: EndpointRequest): Answer => {
@@ -100,7 +118,7 @@ export function createAgentEndpoint(faults: () => Faults): Endpoint {
 
 type Read<T> = { readonly value: T } | { readonly answer: Answer };
 
-/** The body, or the 400 that says what is wrong with it first. */
+/** The body, or a 400 that names the first mistake. */
 function readBody<T>(schema: z.ZodType<T>, request: EndpointRequest): Read<T> {
   const refuse = (place: readonly string[], message: string): Read<T> => ({
     answer: detailAnswer(400, place, message),
@@ -116,7 +134,7 @@ function readBody<T>(schema: z.ZodType<T>, request: EndpointRequest): Read<T> {
 }
 
 /** In the shape of the specification, or in the other one that has been seen. */
-function replyTo(body: ChatBody, prompts: readonly string[], faults: Faults): unknown {
+function replyTo(body: ChatBody, prompts: readonly string[], faults: AgentFaults): unknown {
   const { prompt, session_id } = body;
   const isAboutData = !GREETING.test(prompt);
   const sql = isAboutData ? sqlOf(body, faults) : undefined;
@@ -132,7 +150,7 @@ function replyTo(body: ChatBody, prompts: readonly string[], faults: Faults): un
   return { prompt, response: { ...nested, col_keys }, ...session };
 }
 
-function sqlOf({ config }: ChatBody, { filterKey }: Faults): string {
+function sqlOf({ config }: ChatBody, { filterKey }: AgentFaults): string {
   const filter = config?.[filterKey]?.['orders'];
   const where = filter === undefined ? '' : ` WHERE ${filter.replace(/^\s*where\s+/iu, '')}`;
   return `SELECT status, COUNT(*) AS orders FROM orders${where} GROUP BY status`;

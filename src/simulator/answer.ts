@@ -1,5 +1,7 @@
-// What the simulator's endpoints are given and what they give back, before any fault touches it, and the two
-// error bodies of the service: one of the agent's paths, one of all others.
+// The contract of the simulator's endpoints: the request, the answer before a transport fault touches it, the table of
+// an endpoint's own faults; and the two error bodies of the service: one of the agent's paths, one of all others.
+
+import type { z } from 'zod';
 
 export interface EndpointRequest {
   readonly method: string;
@@ -22,6 +24,17 @@ export interface Answer {
 
 /** One part of the service; null for a path or method that it does not have. */
 export type Endpoint = (request: EndpointRequest) => Answer | null;
+
+/** The faults of one part of the service, each declared once: its values, and the one that means no fault. */
+export type FaultTable<Faults> = {
+  readonly [Name in keyof Faults]-?: readonly [values: z.ZodType<Faults[Name]>, none: Faults[Name]];
+};
+
+/** The record in which no fault of the table is set. */
+export function withoutFaults<Faults extends object>(table: FaultTable<Faults>): Faults {
+  const rows = Object.entries<readonly [unknown, unknown]>(table);
+  return Object.fromEntries(rows.map(([name, [, none]]) => [name, none])) as Faults;
+}
 
 export function jsonAnswer(status: number, value: unknown): Answer {
   const headers = { 'content-type': 'application/json' };
@@ -69,7 +82,7 @@ export function isJsonSaid({ headers }: EndpointRequest): boolean {
   return typeof type === 'string' && /^application\/json\s*(?:;|$)/iu.test(type);
 }
 
-/** A member of a body as text, whatever it is. */
+/** A member of a body of any type, as text. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }

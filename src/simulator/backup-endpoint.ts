@@ -1,6 +1,6 @@
 // Backups: schedules, backups and restores (service-spec 2.4 to 2.6 and 4, and what has been seen beyond it). Every
 // service has a daily schedule and a week of backups; a restore runs for a minute of the service's clock. Where the
-// specification says nothing, faults.ts has switches.
+// specification says nothing, a fault decides.
 
 import { z } from 'zod';
 import { nextCronRun } from '../lib/cron.ts';
@@ -9,14 +9,41 @@ import {
   type Endpoint,
   type EndpointRequest,
   errorAnswer,
+  type FaultTable,
   isJsonSaid,
   jsonAnswer,
   objectOf,
   segmentsOf,
   textOf,
 } from './answer.ts';
-import type { Faults } from './faults.ts';
 import type { SimulatedService } from './topology.ts';
+
+/** Where services differ, and what can be wrong. */
+export interface BackupFaults {
+  /** Whether lists come wrapped and in pages, or bare. */
+  readonly listShape: 'wrapped' | 'bare';
+  /** The list of schedules wants a service_id. */
+  readonly isServiceIdRequired: boolean;
+  /** The answer to a POST. */
+  readonly createdBody: 'object' | 'empty' | 'text';
+  /** A schedule cannot be deleted now (409). */
+  readonly isScheduleBusy: boolean;
+  /** There is no list of backups (404). */
+  readonly isBackupsUnknown: boolean;
+  /** The member of a restore that holds the path of the backup, and whether restores fail. */
+  readonly restoreKey: 'key' | 'id';
+  readonly isRestoreFailing: boolean;
+}
+
+export const BACKUP_FAULTS: FaultTable<BackupFaults> = {
+  listShape: [z.enum(['wrapped', 'bare']), 'wrapped'],
+  isServiceIdRequired: [z.boolean(), false],
+  createdBody: [z.enum(['object', 'empty', 'text']), 'object'],
+  isScheduleBusy: [z.boolean(), false],
+  isBackupsUnknown: [z.boolean(), false],
+  restoreKey: [z.enum(['key', 'id']), 'key'],
+  isRestoreFailing: [z.boolean(), false],
+};
 
 interface Schedule {
   readonly id: number;
@@ -41,7 +68,7 @@ interface Restore {
 
 interface State {
   readonly services: readonly SimulatedService[];
-  readonly faults: () => Faults;
+  readonly faults: () => BackupFaults;
   readonly schedules: Map<number, Schedule>;
   readonly restores: Map<number, Restore>;
   nextId: number;
@@ -59,7 +86,7 @@ const EMPTY = Buffer.alloc(0);
 /** Paths are below /backup/v1. */
 export function createBackupEndpoint(
   services: readonly SimulatedService[],
-  faults: () => Faults,
+  faults: () => BackupFaults,
 ): Endpoint {
   const state: State = { services, faults, schedules: new Map(), restores: new Map(), nextId: 1 };
   let isFilled = false;
@@ -247,7 +274,7 @@ function listed(
   });
 }
 
-// What the bodies of the backup operations must be, rule by rule as in sections 2.4 to 2.6 of the specification.
+// Rules for the bodies of the backup operations, as in sections 2.4 to 2.6 of the specification.
 // Written from it anew, and not shared with the client, so that each is a check of the other.
 
 const TEXT = z.string('is required').min(1, 'is required');
@@ -313,13 +340,13 @@ const SOURCE = z
 const RESTORE = z.object({ service_id: TEXT, external_source: SOURCE });
 
 /** `key` may be called `id`: as the faults say. */
-function restoreBody({ restoreKey }: Faults): z.ZodType<RestoreBody> {
+function restoreBody({ restoreKey }: BackupFaults): z.ZodType<RestoreBody> {
   return restoreKey === 'key' ? RESTORE.extend({ key: TEXT }) : RESTORE.extend({ id: TEXT });
 }
 
 type ReadBody<T> = { readonly value: T } | { readonly answer: Answer };
 
-/** The body of a request, or the 400 that says what is wrong with it first. */
+/** The body of a request, or a 400 that names the first mistake. */
 function readBackupBody<T>(schema: z.ZodType<T>, request: EndpointRequest): ReadBody<T> {
   const refuse = (why: string): ReadBody<T> => ({ answer: errorAnswer(400, why, request) });
   if (!isJsonSaid(request)) return refuse('Content-Type must be application/json');

@@ -3,17 +3,65 @@
 
 import type { ServerResponse } from 'node:http';
 import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import type { Answer } from './answer.ts';
-import type { Faults } from './faults.ts';
+import type { Answer, FaultTable } from './answer.ts';
 import { gzipBomb } from './gzip-bomb.ts';
+import { METRICS_PATH } from './metrics-endpoint.ts';
+
+/** What can go wrong on the way of any answer. */
+export interface TransportFaults {
+  /** Requests whose path begins like this suffer the transport faults. */
+  readonly path: string;
+  /** And of these only those with this method; null: all. */
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | null;
+  /** How many more requests suffer; null: until the faults change. */
+  readonly times: number | null;
+  /** Answer with this status and an error body. */
+  readonly status: number | null;
+  /** The Retry-After header of that answer: seconds or a date, sent as it is. */
+  readonly retryAfter: string | null;
+  /** Redirect there; `same-origin` leads to an address of the simulator that answers normally. */
+  readonly redirectTo: string | null;
+  /** Take the request and never answer. */
+  readonly isSilent: boolean;
+  readonly body: 'normal' | 'html' | 'empty' | 'gzip-bomb';
+  readonly contentType: string | null;
+  readonly contentEncoding: 'identity' | 'gzip' | 'deflate' | 'zstd';
+  /** Stop in the middle: short of the announced length, or within a chunked body. */
+  readonly cut: 'none' | 'length' | 'chunked';
+  /** Send the body this slowly. */
+  readonly bytesPerSecond: number | null;
+}
+
+/** The text of a header. */
+const HEADER = z
+  .string()
+  .max(200)
+  .regex(/^[\t -~]*$/u);
+const COUNT = z.int().min(1).max(1_000_000_000);
+
+export const TRANSPORT_FAULTS: FaultTable<TransportFaults> = {
+  path: [z.string().startsWith('/'), METRICS_PATH],
+  method: [z.enum(['GET', 'POST', 'PATCH', 'DELETE']).nullable(), null],
+  times: [COUNT.nullable(), null],
+  status: [z.int().min(200).max(599).nullable(), null],
+  retryAfter: [HEADER.nullable(), null],
+  redirectTo: [z.union([z.literal('same-origin'), z.url()]).nullable(), null],
+  isSilent: [z.boolean(), false],
+  body: [z.enum(['normal', 'html', 'empty', 'gzip-bomb']), 'normal'],
+  contentType: [HEADER.nullable(), null],
+  contentEncoding: [z.enum(['identity', 'gzip', 'deflate', 'zstd']), 'identity'],
+  cut: [z.enum(['none', 'length', 'chunked']), 'none'],
+  bytesPerSecond: [COUNT.nullable(), null],
+};
 
 export interface Delivery {
   readonly response: ServerResponse;
   readonly answer: Answer;
-  readonly faults: Faults;
+  readonly faults: TransportFaults;
   readonly clock: Clock;
-  /** What the Date header says. */
+  /** The time in the Date header. */
   readonly nowMs: number;
 }
 
@@ -21,7 +69,7 @@ const HTML =
   '<!doctype html><html><head><title>Maintenance</title></head><body>Back soon.</body></html>\n';
 const DRIPS_PER_SECOND = 10;
 
-const ENCODERS: Readonly<Record<Faults['contentEncoding'], (body: Buffer) => Buffer>> = {
+const ENCODERS: Readonly<Record<TransportFaults['contentEncoding'], (body: Buffer) => Buffer>> = {
   identity: body => body,
   gzip: body => gzipSync(body, { level: 1 }),
   deflate: body => deflateSync(body, { level: 1 }),
@@ -49,7 +97,7 @@ export async function deliver(delivery: Delivery): Promise<void> {
   await transmit(delivery, body);
 }
 
-function alterBody(answer: Answer, faults: Faults): Answer {
+function alterBody(answer: Answer, faults: TransportFaults): Answer {
   if (faults.body === 'empty') return { ...answer, body: Buffer.alloc(0) };
   if (faults.body !== 'html') return answer;
   return { ...answer, headers: { 'content-type': 'text/html' }, body: Buffer.from(HTML) };

@@ -24,7 +24,7 @@ export function* gzipBomb(bytes: number = BOMB_BYTES): Generator<Buffer> {
 }
 
 // Running 2 GiB through the checksum would take half a second. But what one more block does to a checksum is
-// the same for each of its bits, whatever the others are: 33 blocks tell what any number of them gives.
+// the same for each of its bits, so the checksums of 33 blocks give that of any number of them.
 function checksumOfBlocks(blocks: number): number {
   const ofNothing = crc32(BLOCK, 0);
   const ofBit = Array.from({ length: 32 }, (_, bit) => crc32(BLOCK, (1 << bit) >>> 0) ^ ofNothing);

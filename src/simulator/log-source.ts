@@ -1,6 +1,5 @@
-// What the simulated log endpoints serve: archives by day, service, server and type, each a run of lines that only
-// grows while its day lasts. By default the lines are a function of seed and time (log-lines.ts); a test may write
-// its own (log-book.ts).
+// The logs of the simulated service: archives by day, service, server and type, each a run of lines that only grows while
+// its day lasts. By default the lines are a function of seed and time (GeneratedLogs); a test may write its own (LogBook).
 
 import { hashText, unit } from './load.ts';
 import type { SimulatedServer, SimulatedService } from './topology.ts';
@@ -25,7 +24,7 @@ export interface LogSource {
   readonly services: readonly SimulatedService[];
   /** Every archive that there is at that moment, oldest day first; `days` is how long they are kept. */
   archives(nowMs: number, days: number): readonly LogArchive[];
-  /** What the archive holds at that moment, in its order. */
+  /** The lines of the archive at that moment, in its order. */
   lines(archive: LogArchive, nowMs: number): Iterable<LogLine>;
   /** Told before each list is made, so that it may change between two pages. */
   onList?(): void;
@@ -167,9 +166,9 @@ function minutes(time: Date): string {
   return time.toISOString().slice(14, 19);
 }
 
-// Logs that a test writes line by line, and remembers: every line that was ever served is in `issued`, which is what
-// must have arrived in the end. A line stands in the archive of the day it is filed under, in the order it was
-// written there, whatever its time says: late and reordered lines are lines whose time is older than their place.
+// Logs that a test writes line by line. `issued` holds every line that was ever served: all of them must arrive in the
+// end. An archive keeps its lines in the order in which they were written: late and reordered lines have a time that is
+// older than their place.
 
 /** Where a line is written. */
 export interface LogPlace {
@@ -180,7 +179,7 @@ export interface LogPlace {
 
 export interface WrittenLine extends LogLine {
   readonly place: LogPlace;
-  /** The archive it stands in. */
+  /** Its archive. */
   readonly archive: string;
 }
 
@@ -195,7 +194,7 @@ export class LogBook implements LogSource {
     this.services = services;
   }
 
-  /** Writes a line at the end of an archive: that of its own day, or of another one it is filed under. */
+  /** Writes a line at the end of an archive: that of its own day, or of another day. */
   write(place: LogPlace, line: LogLine, filedAtMs: number = line.atMs): void {
     const { service, server } = this.#find(place);
     const dayMs = Math.floor(filedAtMs / DAY_MS) * DAY_MS;

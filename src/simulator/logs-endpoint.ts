@@ -3,17 +3,19 @@
 // beside them lists the lines themselves, as another service might.
 
 import { gzipSync } from 'node:zlib';
+import { z } from 'zod';
 import {
   type Answer,
   type Endpoint,
   type EndpointRequest,
   errorAnswer,
+  type FaultTable,
   jsonAnswer,
   missingMember,
   objectOf,
   textOf,
+  withoutFaults,
 } from './answer.ts';
-import { type Faults, NO_FAULTS, type SimulatedArchiveFault } from './faults.ts';
 import { gzipBomb } from './gzip-bomb.ts';
 import {
   dayName,
@@ -25,9 +27,49 @@ import {
 import type { SimulatedServer, SimulatedService } from './topology.ts';
 import { zip, type ZipEntry } from './zip.ts';
 
+/** What is wrong with an archive that is served. */
+const ARCHIVE_FAULTS = [
+  'cut',
+  'checksum',
+  'encrypted',
+  'nested',
+  'bomb',
+  'html',
+  'missing',
+] as const;
+type ArchiveFault = (typeof ARCHIVE_FAULTS)[number];
+
+/** What can be wrong with the log API. */
+export interface LogFaults {
+  /** By archive id; `*` means every archive that has no entry. */
+  readonly archives: Readonly<Record<string, ArchiveFault>>;
+  readonly archiveForm: 'zip' | 'gzip' | 'plain';
+  /** Whether lines carry the prefix of a container runtime, long ones in parts. */
+  readonly hasLinePrefix: boolean;
+  /** The list says nothing about sizes, or has another count on every page. */
+  readonly isSizeHidden: boolean;
+  readonly isCountUnsteady: boolean;
+  /** A list from before this moment is refused; one over that moment repeats its page without end. */
+  readonly oldestMs: number | null;
+  readonly poisonMs: number | null;
+  /** Query parameters that are ignored. */
+  readonly ignoredParameters: readonly string[];
+}
+
+export const LOG_FAULTS: FaultTable<LogFaults> = {
+  archives: [z.record(z.string(), z.enum(ARCHIVE_FAULTS)), {}],
+  archiveForm: [z.enum(['zip', 'gzip', 'plain']), 'zip'],
+  hasLinePrefix: [z.boolean(), false],
+  isSizeHidden: [z.boolean(), false],
+  isCountUnsteady: [z.boolean(), false],
+  oldestMs: [z.number().nullable(), null],
+  poisonMs: [z.number().nullable(), null],
+  ignoredParameters: [z.array(z.string()).max(100), []],
+};
+
 interface State {
   readonly source: LogSource;
-  readonly faults: () => Faults;
+  readonly faults: () => LogFaults;
   /** Sizes of archives whose day is over: they are asked for at every list and never change. */
   readonly closedSizes: Map<string, number>;
   listCount: number;
@@ -48,7 +90,7 @@ const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
 /** Paths are below /observability/v2/logs. */
 export function createLogsEndpoint(
   source: LogSource,
-  faults: () => Faults = () => NO_FAULTS,
+  faults: () => LogFaults = () => withoutFaults(LOG_FAULTS),
 ): Endpoint {
   const retention = {
     bucket_name: 'logs',
@@ -71,7 +113,7 @@ export function createLogsEndpoint(
   };
 }
 
-function heeded(query: URLSearchParams, { ignoredParameters }: Faults): URLSearchParams {
+function heeded(query: URLSearchParams, { ignoredParameters }: LogFaults): URLSearchParams {
   const left = [...query].filter(([name]) => !ignoredParameters.includes(name));
   return new URLSearchParams(left);
 }
@@ -94,7 +136,7 @@ interface Wanted {
   readonly has: (archive: LogArchive) => boolean;
 }
 
-function wantedOf(query: URLSearchParams, { oldestMs }: Faults): Wanted | null {
+function wantedOf(query: URLSearchParams, { oldestMs }: LogFaults): Wanted | null {
   const from = Date.parse(query.get('fromDate') ?? '1970-01-01');
   const to = Date.parse(query.get('toDate') ?? '9999-01-01');
   if (Number.isNaN(from) || Number.isNaN(to) || from < (oldestMs ?? -Infinity)) return null;
@@ -273,8 +315,8 @@ function entryText(
 /** An archive of these entries, as the faults have it. */
 function archiveBody(
   entries: readonly ZipEntry[],
-  fault: SimulatedArchiveFault | undefined,
-  form: Faults['archiveForm'],
+  fault: ArchiveFault | undefined,
+  form: LogFaults['archiveForm'],
 ): Buffer {
   const [first] = entries;
   if (fault === 'bomb') return Buffer.concat([...gzipBomb()]);
@@ -289,7 +331,7 @@ function archiveBody(
 function packed(
   entries: readonly ZipEntry[],
   first: ZipEntry | undefined,
-  form: Faults['archiveForm'],
+  form: LogFaults['archiveForm'],
 ): Buffer {
   if (form === 'zip' || entries.length !== 1 || first === undefined) return zip(entries);
   return form === 'gzip' ? gzipSync(first.bytes) : first.bytes;

@@ -1,8 +1,9 @@
-// A node:http(s) server for the simulator and the receiver: starts on any free port, knows its URL, and closes
-// at once, silent and half-sent answers included.
+// A node:http(s) server for the simulator and the receiver: starts on any free port, knows its URL, reads bodies up to a
+// limit, records its requests, and closes at once, silent and half-sent answers included.
 
 import {
   createServer,
+  type IncomingHttpHeaders,
   type IncomingMessage,
   type RequestListener,
   type Server,
@@ -10,6 +11,7 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bug, causeText } from '../errors.ts';
 
 export interface ListenOptions {
@@ -25,7 +27,7 @@ export interface LoopbackServer {
   /** Without a trailing slash. */
   readonly url: string;
   readonly port: number;
-  /** Ends every connection, whatever it is doing. */
+  /** Ends every connection, in use or not. */
   close(): Promise<void>;
 }
 
@@ -62,4 +64,66 @@ function addressOf(server: Server): AddressInfo {
   const address = server.address();
   if (address === null || typeof address === 'string') return bug('a server without a port');
   return address;
+}
+
+// Bodies of requests. Nothing is thrown: a body that is too long or breaks off is a value.
+
+export type RequestBody =
+  | { readonly kind: 'whole'; readonly bytes: Buffer }
+  | { readonly kind: 'too-long' }
+  | { readonly kind: 'broken' };
+
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<RequestBody> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      // The rest is read and dropped, or the client would not get to see the answer.
+      if (bytes <= maxBytes) chunks.push(chunk);
+    }
+  } catch {
+    return { kind: 'broken' };
+  }
+  return bytes > maxBytes ? { kind: 'too-long' } : { kind: 'whole', bytes: Buffer.concat(chunks) };
+}
+
+/** True when the client has gone. A client that left while the loop was busy is seen only when the loop has polled. */
+export async function hasLeft({ socket }: IncomingMessage): Promise<boolean> {
+  for (let turn = 0; turn < 2; turn++) await nextTurn();
+  return socket.destroyed || socket.readableEnded || !socket.writable;
+}
+
+// The record of requests: counts for ever, and the last requests with their headers, so that a test can see that a key
+// came here and went nowhere else. It is held in memory and shown to nobody.
+
+export interface RecordedRequest {
+  readonly method: string;
+  /** Path and query as they came. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly atMs: number;
+}
+
+const RECORDED_MAX = 1_000;
+
+/** Paths counted apart; what comes after that many different ones is counted together. */
+const COUNTED_PATHS_MAX = 200;
+
+export class RequestRecord {
+  /** The latest, at most RECORDED_MAX of them, oldest first. */
+  readonly latest: RecordedRequest[] = [];
+  readonly countByPath: Map<string, number> = new Map();
+  count = 0;
+
+  add(request: IncomingMessage, atMs: number): void {
+    const { method = '', url = '', headers } = request;
+    this.count++;
+    this.latest.push({ method, url, headers, atMs });
+    if (this.latest.length > RECORDED_MAX) this.latest.shift();
+    const path = url.replace(/\?.*$/u, '');
+    const isRoom = this.countByPath.has(path) || this.countByPath.size < COUNTED_PATHS_MAX;
+    const counted = isRoom ? path : 'other';
+    this.countByPath.set(counted, (this.countByPath.get(counted) ?? 0) + 1);
+  }
 }

@@ -1,9 +1,9 @@
 // GET /observability/v2/metrics: all services in one page, or those with the name that `service` gives. The
 // values come out of a store that refreshes at intervals, so a page asked for twice within one says the same
-// (time, value) again; proxies are scraped later than engines and lag behind in the same page.
+// (time, value) again; proxies are scraped later than engines and have older samples on the same page.
 
-import { type Answer, type EndpointRequest, errorAnswer } from './answer.ts';
-import type { Faults } from './faults.ts';
+import { z } from 'zod';
+import { type Answer, type EndpointRequest, errorAnswer, type FaultTable } from './answer.ts';
 import { layoutPage, type PageLayout, renderPage, type SampleTime } from './page.ts';
 import type { SimulatedSeries } from './series.ts';
 import type { SimulatedServer } from './topology.ts';
@@ -16,11 +16,28 @@ export interface StoreOptions {
   readonly proxyLagMs: number;
 }
 
-/** The faults that change what stands on the page. */
-export type PageFaults = Pick<
-  Faults,
-  'badLines' | 'isLastNewlineMissing' | 'absentServices' | 'timestamps'
->;
+export const METRICS_PATH = '/observability/v2/metrics';
+
+/** What can be wrong with the page. */
+export interface PageFaults {
+  /** How many broken lines come before the first sample of each service id. */
+  readonly badLines: Readonly<Record<string, number>>;
+  readonly isLastNewlineMissing: boolean;
+  /** Ids of services that are not on it. */
+  readonly absentServices: readonly string[];
+  /** `frozen`: the store does not refresh, neither values nor times, from when this was set. */
+  readonly timestamps: 'explicit' | 'frozen' | 'none';
+  /** How far the service's clock, Date header and samples alike, is ahead of the simulator's. */
+  readonly clockSkewMs: number;
+}
+
+export const PAGE_FAULTS: FaultTable<PageFaults> = {
+  badLines: [z.record(z.string(), z.int().min(0).max(100_000)), {}],
+  isLastNewlineMissing: [z.boolean(), false],
+  absentServices: [z.array(z.string()).max(10_000), []],
+  timestamps: [z.enum(['explicit', 'frozen', 'none']), 'explicit'],
+  clockSkewMs: [z.number().min(-1e12).max(1e12), 0],
+};
 
 interface CachedPage {
   readonly layout: PageLayout;
@@ -84,7 +101,7 @@ export class MetricsEndpoint {
       (serviceName === null || service.name === serviceName);
     const layout = layoutPage(this.#world.series.filter(isShown), badLines);
     const page: CachedPage = { layout, key: '', body: NOTHING };
-    // Enough for one page per service and one of all; whatever else was there came from faults.
+    // Enough for one page per service and one of all; other pages came from faults.
     if (this.#pages.size > this.#world.services.length) this.#pages.clear();
     this.#pages.set(id, page);
     return page;

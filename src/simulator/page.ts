@@ -47,7 +47,7 @@ export function layoutPage(
       const key = seriesKey(one);
       const bad = badLinesLeft.get(one.service.id) ?? 0;
       badLinesLeft.delete(one.service.id);
-      // A decimal comma: the line's service can be told, its value cannot.
+      // A decimal comma: the line names its service, but has no value.
       text.add(`${header}${`${key} 12,5\n`.repeat(bad)}${key} `);
       ordered.push(one);
       header = '';

@@ -16,9 +16,14 @@ import type {
   MetricsRequestJson,
   PointJson,
 } from '../pipeline/encode/otlp-shape.ts';
-import { listen, type ListenOptions, type LoopbackServer } from './loopback-server.ts';
-import { hasLeft, readBody } from './request-body.ts';
-import { RequestRecord } from './request-record.ts';
+import {
+  hasLeft,
+  listen,
+  type ListenOptions,
+  type LoopbackServer,
+  readBody,
+  RequestRecord,
+} from './loopback-server.ts';
 
 interface ReceiverOptions extends ListenOptions {
   readonly clock: Clock;
@@ -55,7 +60,7 @@ interface ReceiverTotals {
   /** Of accepted requests: as they came, and inflated. */
   wireBytes: number;
   bodyBytes: number;
-  /** Of accepted requests, whatever a partial success said. */
+  /** Of accepted requests; partial successes count in full. */
   readonly points: Record<ReceivedKind, number>;
   /** Those of the points that are staleness markers. */
   stalePoints: number;
@@ -278,7 +283,7 @@ interface ReceivedPoint {
   readonly name: string;
   readonly kind: ReceivedKind;
   readonly unit: string;
-  /** `delta`, or whatever else it is. */
+  /** `delta` or another word. */
   readonly isDelta: boolean;
   readonly resource: Readonly<Record<string, string>>;
   readonly scope: string;
@@ -397,7 +402,7 @@ function successBody(
   return bytesField(1, message);
 }
 
-/** A refusal, with the gRPC code that an HTTP status stands for. */
+/** A refusal, with the gRPC code for the HTTP status. */
 function refusalBody(format: OtlpFormat, status: number, message: string): Buffer {
   const code = RPC_CODES[status] ?? RPC_UNKNOWN;
   if (format === 'json') return Buffer.from(JSON.stringify({ code, message }));

@@ -115,7 +115,7 @@ function uuidOf(id: string): string {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, '$1-$2-$3-$4-$5');
 }
 
-// What a simulated engine server shows, and how each series moves at ordinary load: a shop of moderate size.
+// The series of a simulated engine server, and how each moves at ordinary load: a shop of moderate size.
 // Names are without the prefix of their table. What belongs together keeps its order (questions <= queries)
 // or its sum (pages of the pool) because the rates do.
 
@@ -237,7 +237,7 @@ function replicaRows(source: string): readonly SeriesRow[] {
   return rows.map(([suffix, shape]) => [suffix, shape, labels]);
 }
 
-// Statements a second. Those of rate 0 stand for the many kinds that a server never sees.
+// Statements a second. Rate 0 is for the many kinds that a server never sees.
 const COMMANDS: RateByLabel = {
   admin_commands: 0.5,
   alter_table: 0.0001,
@@ -294,7 +294,7 @@ function split(suffix: string, label: string, rates: RateByLabel): readonly Seri
   return Object.entries(rates).map(([value, rate]) => [suffix, grows(rate), { [label]: value }]);
 }
 
-// What the other simulated servers show: members of a multi-master cluster, nodes of the distributed engine,
+// The series of the other simulated servers: members of a multi-master cluster, nodes of the distributed engine,
 // proxies, and the exporter process beside each of them. Names are without the prefix of their table.
 
 /** `engine_global_status_wsrep_*` of a member of a cluster of `members`. */

@@ -1,6 +1,6 @@
-// The service stood in for: its metrics, logs, backups and agent on a real HTTP server, behind `X-API-Key`, with
+// A simulation of the service: metrics, logs, backups and agent on a real HTTP server that wants an `X-API-Key`, with
 // faults that can be set while it runs. For tests, benches, the demo, and developers without an account.
-// What it says is a function of seed and clock (world.ts): `sample` tells what a test must have received.
+// Its numbers are a function of seed and clock (world.ts): `sample` gives the number that a test must have received.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../lib/clock.ts';
@@ -14,15 +14,18 @@ import {
   errorAnswer,
 } from './answer.ts';
 import { createBackupEndpoint } from './backup-endpoint.ts';
-import { controlAnswer } from './control.ts';
 import { deliver } from './delivery.ts';
-import { type Faults, METRICS_PATH, NO_FAULTS } from './faults.ts';
+import { controlAnswer, type Faults, NO_FAULTS } from './faults.ts';
 import { createLogsEndpoint } from './logs-endpoint.ts';
 import { GeneratedLogs, type LogSource } from './log-source.ts';
-import { listen, type ListenOptions, type LoopbackServer } from './loopback-server.ts';
-import { MetricsEndpoint } from './metrics-endpoint.ts';
-import { readBody } from './request-body.ts';
-import { RequestRecord } from './request-record.ts';
+import { METRICS_PATH, MetricsEndpoint } from './metrics-endpoint.ts';
+import {
+  listen,
+  type ListenOptions,
+  type LoopbackServer,
+  readBody,
+  RequestRecord,
+} from './loopback-server.ts';
 import {
   type CorpusOptions,
   corpusServices,
@@ -44,9 +47,9 @@ export interface SimulatorOptions extends ListenOptions {
   readonly refreshMs?: number;
   /** How much older a proxy's samples are; default twice refreshMs. */
   readonly proxyLagMs?: number;
-  /** What a wrong or missing key is answered with (the agent always says 401); default 400. */
+  /** The status of the answer to a wrong or missing key (the agent always answers 401); default 400. */
   readonly refusalStatus?: number;
-  /** What the log endpoints serve; default: lines for every server, as a function of the seed. */
+  /** Default: lines for every server, as a function of the seed. */
   readonly logs?: LogSource;
   /** All servers started in the week before; default the start of 2026, or a day ago if that is earlier. */
   readonly originMs?: number;
@@ -147,7 +150,7 @@ export class Simulator {
     return this.world.flushStatus(serverName, this.#nowMs());
   }
 
-  /** What the page says now of the one series with this name and these labels; undefined if there is none. */
+  /** The sample that the page shows now of the one series with this name and these labels; undefined if there is none. */
   sample(name: string, labels: Readonly<Record<string, string>> = {}): ShownSample | undefined {
     const series = this.world.find(name, labels);
     if (series === undefined) return undefined;

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createServer } from 'node:net';
 import { gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
-import { METRICS_PATH } from '../../src/simulator/faults.ts';
+import { METRICS_PATH } from '../../src/simulator/metrics-endpoint.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { ask, type Heard, type Question } from './ask.ts';

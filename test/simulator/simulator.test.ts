@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { METRICS_PATH } from '../../src/simulator/faults.ts';
+import { METRICS_PATH } from '../../src/simulator/metrics-endpoint.ts';
 import {
   type Simulator,
   type SimulatorOptions,
