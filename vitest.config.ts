@@ -36,6 +36,8 @@ function project(
       isolate,
       testTimeout: timeout,
       hookTimeout: timeout,
+      // A busy machine may take seconds for what takes milliseconds otherwise.
+      expect: { poll: { timeout: 10_000 } },
       ...more,
     },
   };
