@@ -1,5 +1,5 @@
-# The bundle, Node.js and the few libraries that it is linked to, and nothing else: no shell, no package manager, no
-# node_modules. It is not root, and runs with a read-only root and without any capability; all that it writes is
+# The image contains only the bundle, Node.js and its linked libraries: no shell, no package manager, no node_modules. The
+# container does not run as root, and works with a read-only root file system and without capabilities. It writes only to
 # /var/lib/prom2otlp.
 FROM node:24-slim AS build
 WORKDIR /build
@@ -23,16 +23,16 @@ LABEL org.opencontainers.image.title="prom2otlp" \
       org.opencontainers.image.description="Brings a hosted database service's metrics and logs into OpenTelemetry" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /image /
-# One memory arena for all threads: 8 MB less. Large blocks go back to the system: a quarter less with many series.
+# One memory arena for all threads saves 8 MB. Returning large blocks to the system saves a quarter with many series.
 ENV NODE_ENV=production PATH=/usr/local/bin MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=262144
 WORKDIR /opt/prom2otlp
-# By number, so that an orchestrator can see that it is not root.
+# A number, so that an orchestrator can verify that it is not root.
 USER 1000:1000
 VOLUME /var/lib/prom2otlp
 EXPOSE 9464
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:9464/healthz').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Flags that were found to matter for a small daemon: no WebAssembly tier-up, a small young generation, and no optimizing
-# compilers until there is work for them (src/lib/footprint.ts).
+# These flags matter for a small daemon: no WebAssembly tier-up, a small young generation, and no optimizing compilers
+# until they have work (src/lib/footprint.ts).
 ENTRYPOINT ["node", "--liftoff-only", "--max-semi-space-size=1", "--no-opt", "--no-maglev", "--expose-gc", "bin/prom2otlp.js"]
 CMD ["run", "--config", "/etc/prom2otlp/prom2otlp.yaml"]

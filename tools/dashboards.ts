@@ -1,12 +1,12 @@
-// Writes the dashboards in deploy/dashboards, which Grafana imports as they are. Run it after a change of what they show:
-// `node tools/dashboards.ts`. A test sees to it.
+// Writes the dashboards in deploy/dashboards, ready for Grafana's import. Run `node tools/dashboards.ts` after a change of
+// a panel. A test compares the files.
 
 import { writeFileSync } from 'node:fs';
-import { bridge } from './dashboards/bridge.ts';
+import { prom2otlp } from './dashboards/prom2otlp.ts';
 import { dashboardJson, type DashboardSpec } from './dashboards/dashboard.ts';
 import { services } from './dashboards/services.ts';
 
-export const dashboards: Readonly<Record<string, DashboardSpec>> = { bridge, services };
+export const dashboards: Readonly<Record<string, DashboardSpec>> = { prom2otlp, services };
 
 export function dashboardText(spec: DashboardSpec): string {
   return `${JSON.stringify(dashboardJson(spec), null, 2)}\n`;

@@ -1,6 +1,6 @@
-// Every query of the dashboards and the alert rules, asked of a real Prometheus that the bridge has filled from the
-// simulated service by way of a real Collector; both run with the files of deploy/compose. A query that is wrong, or
-// names a metric that nobody sends, fails here.
+// Runs every query of the dashboards and the alert rules on a real Prometheus. A daemon fills it from the simulated
+// service through a real Collector; both run with the files of deploy/compose. A query fails here if it is wrong, or if
+// nobody sends its metric.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ const ONLY_IN_TROUBLE = [
   'prom2otlp_queue_storage_errors_total',
 ];
 
-describe.skipIf(skip !== null)('a Prometheus that the bridge has filled', () => {
+describe.skipIf(skip !== null)('a Prometheus with the data of a daemon', () => {
   const closing: (() => Promise<unknown>)[] = [];
   const directory = tempDirectory();
   let simulator: Simulator;
@@ -91,19 +91,19 @@ describe.skipIf(skip !== null)('a Prometheus that the bridge has filled', () => 
   );
 
   test.each(panels)('has an answer for $panel', async ({ expr }) => {
-    const query = expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$(service|bridge)/g, '.+');
+    const query = expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$(service|daemon)/g, '.+');
     const samples = await askPromql(url, query);
     expect(samples.filter(({ value }) => Number.isFinite(value)).length, query).toBeGreaterThan(0);
   });
 
-  test('has the services and the bridge to choose from', async () => {
+  test('offers the services and the daemon to choose from', async () => {
     const choices = async (name: string): Promise<string[]> => {
       const { metric, key } = dashboards[name]?.variable ?? { metric: '', key: '' };
       const samples = await askPromql(url, `count by (${key}) (${metric})`);
       return samples.map(sample => sample.metric[key] ?? '').sort();
     };
     expect(await choices('services')).toEqual(['catalog', 'ledger', 'orders', 'sessions']);
-    expect(await choices('bridge')).toEqual([expect.stringMatching(/:.*queue$/)]);
+    expect(await choices('prom2otlp')).toEqual([expect.stringMatching(/:.*queue$/)]);
   });
 
   const rules = (parse(read('alerts/prom2otlp.rules.yaml')) as RuleFile).groups.flatMap(
@@ -118,7 +118,7 @@ describe.skipIf(skip !== null)('a Prometheus that the bridge has filled', () => 
     }
   });
 
-  test('evaluates every alert rule, and nothing is wrong with the bridge', async () => {
+  test('evaluates every alert rule, and no alert of the daemon fires', async () => {
     const rulesOf = async (): Promise<readonly EvaluatedRule[]> => {
       const { data } = (await ask(`${url}/api/v1/rules`)) as {
         data: { groups: { rules: EvaluatedRule[] }[] };

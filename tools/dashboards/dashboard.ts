@@ -1,5 +1,5 @@
-// What our dashboards are made of: rows of panels, each with its queries, as Grafana's JSON. Everything that all panels
-// have in common stands here once; services.ts and bridge.ts say what is shown.
+// Builds the dashboards as Grafana's JSON: rows of panels, each with its queries. This file defines what all panels share;
+// services.ts and prom2otlp.ts define the panels.
 
 export interface Query {
   readonly expr: string;

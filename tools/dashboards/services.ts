@@ -24,7 +24,7 @@ function states(title: string, ...queries: Query[]): Panel {
 }
 
 const overview: readonly Panel[] = [
-  states('Reachable through the bridge', {
+  states('Last scrape succeeded', {
     expr: `min by (job) (up{${OF}})`,
     legend: '{{job}}',
   }),
@@ -215,7 +215,7 @@ export const services: DashboardSpec = {
   uid: 'prom2otlp-services',
   title: 'Database services',
   description:
-    'The hosted database services, as prom2otlp brings them; a row for each family of series.',
+    'The hosted database services, as prom2otlp sends them, with a row for each family of series.',
   variable: { name: 'service', label: 'Service', metric: 'scrape_series_added', key: 'job' },
   rows: [
     { title: 'Overview', panels: overview },

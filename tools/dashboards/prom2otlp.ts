@@ -1,8 +1,8 @@
-// The dashboard of the bridge itself: does it scrape, does it deliver, what waits, what was lost.
+// The dashboard of prom2otlp itself: scrapes, delivery, the queue, losses.
 
 import type { DashboardSpec, Panel, Query } from './dashboard.ts';
 
-const OF = 'instance=~"$bridge"';
+const OF = 'instance=~"$daemon"';
 
 /** The value as it stands. */
 function now(metric: string, legend: string): Query {
@@ -133,13 +133,13 @@ const running: readonly Panel[] = [
   ),
 ];
 
-export const bridge: DashboardSpec = {
-  uid: 'prom2otlp-bridge',
+export const prom2otlp: DashboardSpec = {
+  uid: 'prom2otlp-daemon',
   title: 'prom2otlp',
-  description: 'The bridge itself, by its own telemetry; docs/telemetry.md explains each metric.',
+  description: 'prom2otlp itself, from its own telemetry; docs/telemetry.md explains each metric.',
   variable: {
-    name: 'bridge',
-    label: 'Bridge',
+    name: 'daemon',
+    label: 'Daemon',
     metric: 'prom2otlp_build_info',
     key: 'instance',
   },
