@@ -5,7 +5,7 @@ import type { ServiceConfig } from '../config/config.ts';
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
 import type { LogPointers } from '../service/logs.ts';
 import { dayOf, type Span } from './cursor.ts';
-import { WrapperTime } from './wrapper-time.ts';
+import { WrapperTime } from './formats/time.ts';
 
 /** Whose logs they are: one database service, one source of it (a server), one type of log. */
 export interface Partition {

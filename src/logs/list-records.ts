@@ -22,7 +22,7 @@ import {
 import { type LineReader, MARK, type ParsedRecord, recordUid, uidPlace } from './record.ts';
 import { jumpToOldest } from './retention.ts';
 import { Unwrapper } from './unwrap.ts';
-import { WrapperTime } from './wrapper-time.ts';
+import { WrapperTime } from './formats/time.ts';
 
 /** More records than this are not asked for in one window. */
 const WINDOW_RECORDS_MAX = 200_000;

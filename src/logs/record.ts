@@ -8,7 +8,7 @@
 import { hash } from 'node:crypto';
 import type { LogRecord } from '../pipeline/encode/logs.ts';
 
-export type { LogAttribute } from '../pipeline/encode/logs.ts';
+export type { LogAttribute, LogRecord } from '../pipeline/encode/logs.ts';
 
 /**
  * What is unusual about a line or record, as bits; a record carries those of all its lines and its own. The

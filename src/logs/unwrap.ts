@@ -7,7 +7,7 @@
 
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
 import { MARK, type RawLine } from './record.ts';
-import { WrapperTime } from './wrapper-time.ts';
+import { WrapperTime } from './formats/time.ts';
 
 export interface UnwrapOptions {
   readonly format: 'json' | 'raw';

@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, integer, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LineSplitter } from '../../src/logs/line-splitter.ts';
+import { LineSplitter } from '../../src/logs/entry-reader.ts';
 import { MARK } from '../../src/logs/record.ts';
 
 interface Line {

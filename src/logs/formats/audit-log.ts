@@ -8,10 +8,9 @@
 // line. Out: the record's fields, or null for a line that is not exactly of that form: where quotes are not
 // escaped, or the line is cut off, nobody can tell where the statement ends.
 
-import { type LogAttribute, OWN_PREFIX } from '../record.ts';
-import { type LocalTime, readStamp } from './local-time.ts';
-import type { RecordFields } from './record-lines.ts';
+import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import { redactCutSql, redactUnknown } from './redact.ts';
+import { type LocalTime, readStamp } from './time.ts';
 
 const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
 
@@ -57,7 +56,7 @@ export function readAuditLine(
   text: string,
   localTime: LocalTime,
   isRedacting: boolean,
-): RecordFields | null {
+): LogRecord | null {
   const line = cutLine(text);
   const localMs = readStamp(text, 0, 'YYYYMMDD');
   if (line === null || Number.isNaN(localMs)) return null;

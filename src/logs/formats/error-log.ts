@@ -7,11 +7,9 @@
 //
 // A plugin was seen to forget the newline, so that the next header stands right behind its message's last word.
 
-import type { LogAttribute } from '../record.ts';
-import type { HeaderFormat } from './joining-reader.ts';
-import { type LocalTime, readStamp, stampLength } from './local-time.ts';
-import type { RecordFields } from './record-lines.ts';
-import { redactMessage } from './redact-message.ts';
+import type { LogAttribute, LogRecord } from '../record.ts';
+import type { HeaderFormat } from './record-lines.ts';
+import { type LocalTime, readStamp, stampLength } from './time.ts';
 
 const SEVERITIES: ReadonlyMap<string, number> = new Map([
   ['note', 9],
@@ -44,12 +42,13 @@ const UNAUTHENTICATED = 'unauthenticated';
 const CONNECTING = 'connecting host';
 const NO_STARTS: readonly number[] = [];
 
-/** `isRedacting` takes the literals out of statements that messages quote. */
-export function createErrorLogFormat(localTime: LocalTime, isRedacting: boolean): HeaderFormat {
-  const redact = (raw: string): string => (isRedacting ? redactMessage(raw) : raw);
+/** `redact` takes the literals out of statements that messages quote. */
+export function errorLogFormat(
+  localTime: LocalTime,
+  redact: (raw: string) => string,
+): HeaderFormat {
   return {
     name: 'error-log/1',
-    localTime,
     startsRecord: text => headerOf(text) !== null,
     furtherStarts,
     read: raw => readRecord(raw, localTime, redact),
@@ -91,11 +90,7 @@ function furtherStarts(text: string): readonly number[] {
   return [...text.matchAll(GLUED_HEADER)].map(match => match.index);
 }
 
-function readRecord(
-  raw: string,
-  localTime: LocalTime,
-  redact: (raw: string) => string,
-): RecordFields {
+function readRecord(raw: string, localTime: LocalTime, redact: (raw: string) => string): LogRecord {
   const header = headerOf(raw);
   const message = raw.slice(header?.messageAt ?? 0);
   return {

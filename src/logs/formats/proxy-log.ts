@@ -5,11 +5,9 @@
 //
 // where milliseconds, session, module and object may be absent, and the level is padded to seven characters.
 
-import { type LogAttribute, OWN_PREFIX } from '../record.ts';
-import type { HeaderFormat } from './joining-reader.ts';
-import { type LocalTime, readStamp, stampLength } from './local-time.ts';
-import type { RecordFields } from './record-lines.ts';
-import { redactMessage } from './redact-message.ts';
+import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
+import type { HeaderFormat } from './record-lines.ts';
+import { type LocalTime, readStamp, stampLength } from './time.ts';
 
 const SEVERITIES: ReadonlyMap<string, number> = new Map([
   ['debug', 5],
@@ -27,12 +25,13 @@ const LEVEL = /(?:\.(\d{1,9}))? {1,8}([A-Za-z]{1,12}) *:(?: |$)/y;
 const ORIGIN = /(?:\((\d{1,18})\) ?)?(?:\[([^\]\n]{1,200})\] ?)?(?:\(([^)\n]{1,200})\); ?)?/y;
 const NO_STARTS: readonly number[] = [];
 
-/** `isRedacting` takes the literals out of statements that messages quote. */
-export function createProxyLogFormat(localTime: LocalTime, isRedacting: boolean): HeaderFormat {
-  const redact = (raw: string): string => (isRedacting ? redactMessage(raw) : raw);
+/** `redact` takes the literals out of statements that messages quote. */
+export function proxyLogFormat(
+  localTime: LocalTime,
+  redact: (raw: string) => string,
+): HeaderFormat {
   return {
     name: 'proxy-log/1',
-    localTime,
     startsRecord: text => !Number.isNaN(readStamp(text, 0, 'YYYY-MM-DD')) && levelOf(text) !== null,
     furtherStarts: () => NO_STARTS,
     read: raw => readRecord(raw, localTime, redact),
@@ -45,11 +44,7 @@ function levelOf(text: string): RegExpExecArray | null {
   return LEVEL.exec(text);
 }
 
-function readRecord(
-  raw: string,
-  localTime: LocalTime,
-  redact: (raw: string) => string,
-): RecordFields {
+function readRecord(raw: string, localTime: LocalTime, redact: (raw: string) => string): LogRecord {
   const match = levelOf(raw);
   const level = match?.[2] ?? '';
   const fractionNs = Number((match?.[1] ?? '').padEnd(9, '0'));

@@ -1,35 +1,215 @@
-// Picks the format by the log's type. In: the type and how to read. Out: a reader for the lines of one entry.
+// Picks the format by the log's type, and reads with it. In: the lines of one entry. Out: records. A type without a
+// format goes out line by line, marked as unparsed. The slow query log has a reader of its own; for the other formats
+// there are two:
+//
+//   JoiningReader      a record begins with a header and goes on until the next one: error and proxy log
+//   SingleLineReader   each line is a record: audit log, and types without a format
 
-import type { CreateLineReader, LineReader, LineReaderOptions } from '../record.ts';
+import {
+  type CreateLineReader,
+  type LineReader,
+  type LineReaderOptions,
+  type LogRecord,
+  MARK,
+  type ParsedRecord,
+  type RawLine,
+} from '../record.ts';
 import { readAuditLine, redactAuditLine } from './audit-log.ts';
-import { createErrorLogFormat } from './error-log.ts';
-import { JoiningReader } from './joining-reader.ts';
-import { createLocalTime } from './local-time.ts';
-import { createProxyLogFormat } from './proxy-log.ts';
-import { redactMessage } from './redact-message.ts';
-import { SingleLineReader } from './single-line-reader.ts';
+import { errorLogFormat } from './error-log.ts';
+import { proxyLogFormat } from './proxy-log.ts';
+import {
+  type CompleteLines,
+  cutToBytes,
+  type HeaderFormat,
+  type LineFormat,
+  type ReaderParts,
+  RecordLines,
+  restoreState,
+  saveState,
+  textRecord,
+  toParsedRecord,
+} from './record-lines.ts';
+import { redactMessage } from './redact.ts';
 import { SlowQueryReader } from './slow-query-log.ts';
+import { createLocalTime } from './time.ts';
 
-/** A reader for one entry of a log; lines of an unknown type go out one by one, marked as unparsed. */
+/** A reader for one entry of a log. */
 export const createLineReader: CreateLineReader = (options: LineReaderOptions): LineReader => {
-  const { isRedacting, recordBytesMax } = options;
+  const { isRedacting, recordBytesMax: bytesMax } = options;
   const localTime = createLocalTime(options.timezone);
+  const redact = isRedacting ? redactMessage : asItIs;
   switch (options.type) {
     case 'error-log':
-      return new JoiningReader(createErrorLogFormat(localTime, isRedacting), recordBytesMax);
+      return new JoiningReader(errorLogFormat(localTime, redact), localTime, bytesMax);
     case 'proxy-log':
-      return new JoiningReader(createProxyLogFormat(localTime, isRedacting), recordBytesMax);
+      return new JoiningReader(proxyLogFormat(localTime, redact), localTime, bytesMax);
     case 'slow-query-log':
-      return new SlowQueryReader({ localTime, isRedacting }, recordBytesMax);
+      return new SlowQueryReader({ localTime, isRedacting }, bytesMax);
     case 'audit-log': {
-      const read = (text: string) => readAuditLine(text, localTime, isRedacting);
-      const redact = (text: string): string => (isRedacting ? redactAuditLine(text) : text);
-      return new SingleLineReader({ name: 'audit-log/1', localTime, read, redact }, recordBytesMax);
+      const format: LineFormat = {
+        name: 'audit-log/1',
+        read: text => readAuditLine(text, localTime, isRedacting),
+        redact: isRedacting ? redactAuditLine : asItIs,
+      };
+      return new SingleLineReader(format, localTime, bytesMax);
     }
-    default: {
-      const redact = (text: string): string => (isRedacting ? redactMessage(text) : text);
-      const format = { name: 'lines/1', localTime, read: () => null, redact };
-      return new SingleLineReader(format, recordBytesMax);
-    }
+    default:
+      return new SingleLineReader(
+        { name: 'lines/1', read: () => null, redact },
+        localTime,
+        bytesMax,
+      );
   }
 };
+
+function asItIs(text: string): string {
+  return text;
+}
+
+/** What a continuation takes over from the record that it belongs to; null is NaN. */
+interface Inherited {
+  readonly timeMs: number | null;
+  readonly timeExtraNs: number;
+  readonly severityNumber: number;
+  readonly severityText: string;
+}
+
+const NO_RECORDS: readonly ParsedRecord[] = [];
+/** The marks of a record without header. */
+const ORPHAN = MARK.unparsed | MARK.continuation;
+
+/**
+ * A line without header belongs to the record before it. Lines before the first header become an unparsed record,
+ * those after a flushed record a continuation of it.
+ */
+class JoiningReader implements LineReader {
+  readonly #format: HeaderFormat;
+  readonly #parts: ReaderParts;
+  readonly #lines: RecordLines;
+  #inherited: Inherited | null = null;
+
+  constructor(format: HeaderFormat, localTime: ReaderParts['localTime'], recordBytesMax: number) {
+    this.#format = format;
+    this.#lines = new RecordLines(recordBytesMax);
+    this.#parts = { lines: this.#lines, localTime };
+  }
+
+  get isOpen(): boolean {
+    return !this.#lines.isEmpty;
+  }
+
+  push(line: RawLine): readonly ParsedRecord[] {
+    const further = this.#format.furtherStarts(line.text);
+    if (further.length === 0) return this.#take(line, 0, line.text.length);
+    const records: ParsedRecord[] = [];
+    const ends = [...further, line.text.length];
+    let at = 0;
+    for (const end of ends) {
+      records.push(...this.#take(line, at, end));
+      at = end;
+    }
+    return records;
+  }
+
+  flush(): readonly ParsedRecord[] {
+    if (this.#lines.isEmpty) return NO_RECORDS;
+    const record = this.#complete();
+    const { timeMs, timeExtraNs, severityNumber, severityText } = record;
+    const time = Number.isNaN(timeMs) ? null : timeMs;
+    this.#inherited = { timeMs: time, timeExtraNs, severityNumber, severityText };
+    return [record];
+  }
+
+  save(): string {
+    return saveState(this.#format.name, this.#inherited, this.#parts);
+  }
+
+  restore(saved: string): void {
+    this.#inherited = restoreState<Inherited>(this.#format.name, saved, this.#parts);
+  }
+
+  /** Takes the part of a line from `at` up to `end`. */
+  #take(line: RawLine, at: number, end: number): readonly ParsedRecord[] {
+    const text = line.text.slice(at, end);
+    const isStart = this.#format.startsRecord(text);
+    if (!isStart && !this.#lines.isEmpty && !this.#overflowsOrphan(text)) {
+      this.#lines.add(line, text);
+      return NO_RECORDS;
+    }
+    const records = this.#lines.isEmpty ? NO_RECORDS : [this.#complete()];
+    if (isStart) this.#inherited = null;
+    const orphan = this.#inherited === null ? MARK.unparsed : MARK.continuation;
+    this.#lines.beginPart(line, { text, at }, isStart ? 0 : orphan);
+    return records;
+  }
+
+  /** A text without header is not cut at the limit, but makes several records: it may be a whole log. */
+  #overflowsOrphan(text: string): boolean {
+    return (this.#lines.marks & ORPHAN) !== 0 && this.#lines.wouldOverflow(text);
+  }
+
+  #complete(): ParsedRecord {
+    const lines = this.#lines.complete();
+    return toParsedRecord(lines, this.#fields(lines));
+  }
+
+  #fields({ raw, marks }: CompleteLines): LogRecord {
+    const read = (marks & ORPHAN) === 0 ? this.#format.read(raw) : null;
+    if (read !== null) return read;
+    const text = textRecord(this.#format.redact(raw));
+    const inherited = this.#inherited;
+    return inherited === null
+      ? text
+      : { ...text, ...inherited, timeMs: inherited.timeMs ?? Number.NaN };
+  }
+}
+
+/** A line that does not parse is marked and goes out as it is. */
+class SingleLineReader implements LineReader {
+  readonly isOpen = false;
+  readonly #format: LineFormat;
+  readonly #bytesMax: number;
+  /** Its lines are always none. */
+  readonly #parts: ReaderParts;
+
+  constructor(format: LineFormat, localTime: ReaderParts['localTime'], recordBytesMax: number) {
+    this.#format = format;
+    this.#bytesMax = recordBytesMax;
+    this.#parts = { lines: new RecordLines(0), localTime };
+  }
+
+  push(line: RawLine): readonly ParsedRecord[] {
+    const { text, offset, timeMs, timeExtraNs, stream } = line;
+    const read = this.#format.read(text);
+    const fields = read ?? textRecord(this.#format.redact(text));
+    const raw = cutToBytes(text, this.#bytesMax);
+    const isCut = raw.length < text.length;
+    const marks = line.marks | (read === null ? MARK.unparsed : 0) | (isCut ? MARK.recordCut : 0);
+    const lines = { raw, firstOffset: offset, lineCount: 1, timeMs, timeExtraNs, stream, marks };
+    return [toParsedRecord(lines, isCut ? this.#cut(fields) : fields)];
+  }
+
+  flush(): readonly ParsedRecord[] {
+    return NO_RECORDS;
+  }
+
+  save(): string {
+    return saveState(this.#format.name, null, this.#parts);
+  }
+
+  restore(saved: string): void {
+    restoreState(this.#format.name, saved, this.#parts);
+  }
+
+  #cut(fields: LogRecord): LogRecord {
+    const cut = (text: string): string => cutToBytes(text, this.#bytesMax);
+    return {
+      ...fields,
+      body: cut(fields.body),
+      attributes: fields.attributes.map(attribute => {
+        const [key, value] = attribute;
+        return typeof value === 'string' ? [key, cut(value)] : attribute;
+      }),
+    };
+  }
+}

@@ -1,8 +1,13 @@
 // The lines of the record that is being read, and of what may turn out to be the next one. In: lines. Out: the
 // raw text of a record with what identifies it. Guarantees that a record's text stays within its limit, counted
 // in UTF-8: what is beyond is gone, and marked.
+//
+// A reader stores them with the cursor as a text: the name of the format, the reader's state as JSON on one line,
+// then the text of the open record as it is, so that escaping cannot swell it. Reading that text never throws: what
+// another version wrote is as good as nothing.
 
-import { type LogAttribute, MARK, type ParsedRecord, type RawLine } from '../record.ts';
+import { type LogRecord, MARK, type ParsedRecord, type RawLine } from '../record.ts';
+import type { LocalTime } from './time.ts';
 
 /** The lines of one record, complete. */
 export type CompleteLines = Pick<
@@ -10,20 +15,39 @@ export type CompleteLines = Pick<
   'raw' | 'firstOffset' | 'lineCount' | 'timeMs' | 'timeExtraNs' | 'stream' | 'marks'
 >;
 
-/** What a format reads out of a record's text. */
-export interface RecordFields {
-  /** NaN where the text has no time. */
-  readonly timeMs: number;
-  readonly timeExtraNs: number;
-  readonly severityNumber: number;
-  readonly severityText: string;
-  readonly body: string;
-  readonly eventName: string | null;
-  readonly attributes: readonly LogAttribute[];
+/** The format of a log of which each line is a record. */
+export interface LineFormat {
+  /** With the version of the saved state; another version's state is not taken over. */
+  readonly name: string;
+  /** Reads the text of a record; null when it does not parse. */
+  read(raw: string): LogRecord | null;
+  /** A text that does not parse, as it may be sent. */
+  redact(raw: string): string;
+}
+
+/** The format of a log of which a record begins with a header. */
+export interface HeaderFormat extends LineFormat {
+  /** Whether a record begins with this line, or with this part of one. */
+  startsRecord(text: string): boolean;
+  /** Where further records begin in the line: messages whose writer forgot to end the one before. */
+  furtherStarts(text: string): readonly number[];
+}
+
+/** A record of which nothing is known but its text. */
+export function textRecord(body: string): LogRecord {
+  return {
+    timeMs: Number.NaN,
+    timeExtraNs: 0,
+    severityNumber: 0,
+    severityText: '',
+    body,
+    eventName: null,
+    attributes: [],
+  };
 }
 
 /** The record as it leaves the reader; the wrapper's time beats the one in the text. */
-export function toParsedRecord(lines: CompleteLines, fields: RecordFields): ParsedRecord {
+export function toParsedRecord(lines: CompleteLines, fields: LogRecord): ParsedRecord {
   const hasOwnTime = Number.isNaN(lines.timeMs);
   return {
     timeMs: hasOwnTime ? fields.timeMs : lines.timeMs,
@@ -232,4 +256,39 @@ export function cutToBytes(text: string, bytesMax: number): string {
   let end = bytesMax;
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
+}
+
+/** What a reader holds beside its own state. */
+export interface ReaderParts {
+  readonly lines: RecordLines;
+  readonly localTime: LocalTime;
+}
+
+/** '' when nothing is open and there is nothing to remember. */
+export function saveState(format: string, state: object | null, parts: ReaderParts): string {
+  const { lines, localTime } = parts;
+  const { lastMs } = localTime;
+  if (state === null && lines.isEmpty && Number.isNaN(lastMs)) return '';
+  const order = Number.isNaN(lastMs) ? [] : [lastMs];
+  return `${format} ${JSON.stringify([state, lines.saved(), ...order])}\n${lines.raw}`;
+}
+
+/** Puts the record's lines and the order of times back; gives the state, or null where there is none. */
+export function restoreState<State extends object>(
+  format: string,
+  saved: string,
+  { lines, localTime }: ReaderParts,
+): State | null {
+  lines.restore([], '');
+  localTime.lastMs = Number.NaN;
+  const lineEnd = saved.indexOf('\n');
+  if (lineEnd < 0 || !saved.startsWith(`${format} `)) return null;
+  try {
+    const [state, segments, lastMs] = JSON.parse(saved.slice(format.length + 1, lineEnd));
+    lines.restore(segments, saved.slice(lineEnd + 1));
+    if (typeof lastMs === 'number') localTime.lastMs = lastMs;
+    return state;
+  } catch {
+    return null;
+  }
 }

@@ -4,8 +4,6 @@
 // like strings. Text that can be read in two ways, because a setting of the session says whether a backslash
 // escapes, is replaced from there on unless its end proves one of them: too much is taken rather than too little.
 
-import * as tokens from './sql-tokens.ts';
-
 /** What a place in SQL text stands in: nothing special, a string, a quoted name, a comment. */
 export type SqlContext = 'code' | "'" | '"' | '`' | '/*';
 
@@ -44,11 +42,56 @@ export function redactUnknown(text: string): string {
   return text === '' ? '' : PLACEHOLDER;
 }
 
+const SPACE = 0x20;
+const EXCLAMATION = 0x21;
+const DOUBLE_QUOTE = 0x22;
+const HASH = 0x23;
+const SINGLE_QUOTE = 0x27;
+const OPEN = 0x28;
+const STAR = 0x2a;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const DOT = 0x2e;
+const SLASH = 0x2f;
+const CAPITAL_M = 0x4d;
+const CAPITAL_N = 0x4e;
+const BACKSLASH = 0x5c;
+const BACKTICK = 0x60;
+const PLUS = 0x2b;
+const ZERO = 0x30;
+const UNDERSCORE = 0x5f;
+/** Or-ed with an ASCII letter it gives the lower case. */
+const LOWER_CASE = 0x20;
+const LOWER_B = 0x62;
+const LOWER_E = 0x65;
+const LOWER_I = 0x69;
+const LOWER_N = 0x6e;
+const LOWER_X = 0x78;
+
+/** What a character outside of all strings may begin. */
+const OTHER = 0;
+const BLANK = 1;
+const WORD = 2;
+const DIGIT = 3;
+const QUOTE = 4;
+const MARK = 5;
+
+const KINDS = new Uint8Array(128).fill(OTHER);
+KINDS.fill(BLANK, 0, SPACE + 1);
+setKind('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$', WORD);
+setKind('0123456789', DIGIT);
+setKind(`'"`, QUOTE);
+setKind('`(,.-#/*\\', MARK);
+
+function setKind(characters: string, kind: number): void {
+  for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
+}
+
 /** Where it stands in `IN (` … `)`, as long as that holds nothing but literals. */
 const NO_LIST = 0;
 const LIST_OPENED = 1;
-const BEHIND_ITEM = 2;
-const BEHIND_COMMA = 3;
+const AFTER_ITEM = 2;
+const AFTER_COMMA = 3;
 
 class SqlReader {
   readonly #sql: string;
@@ -114,16 +157,16 @@ class SqlReader {
   /** What begins at `at`, outside of everything; returns where the next begins. */
   #token(at: number): number {
     const code = this.#sql.charCodeAt(at);
-    switch (tokens.kindOf(code)) {
-      case tokens.BLANK:
+    switch (kindOf(code)) {
+      case BLANK:
         return at + 1;
-      case tokens.WORD:
+      case WORD:
         return this.#word(at);
-      case tokens.DIGIT:
+      case DIGIT:
         return this.#number(at, at);
-      case tokens.QUOTE:
+      case QUOTE:
         return this.#string(at, at);
-      case tokens.MARK:
+      case MARK:
         return this.#mark(at, code);
       default:
         this.#list = NO_LIST;
@@ -132,23 +175,23 @@ class SqlReader {
   }
 
   #word(at: number): number {
-    const end = tokens.wordEnd(this.#sql, at);
+    const end = wordEnd(this.#sql, at);
     const next = this.#sql.charCodeAt(end);
-    const isQuote = next === tokens.SINGLE_QUOTE || next === tokens.DOUBLE_QUOTE;
-    if (isQuote && tokens.isStringPrefix(this.#sql, at, end)) return this.#string(at, end);
+    const isQuote = next === SINGLE_QUOTE || next === DOUBLE_QUOTE;
+    if (isQuote && isStringPrefix(this.#sql, at, end)) return this.#string(at, end);
     this.#list = NO_LIST;
     return end;
   }
 
   /** A number that stands at `at` and may have its sign at `start`, or a name that begins with a digit. */
   #number(start: number, at: number): number {
-    const end = tokens.numberEnd(this.#sql, at);
+    const end = numberEnd(this.#sql, at);
     return end > at ? this.#literal(start, end) : this.#word(at);
   }
 
   /** A string whose quote stands at `at` and its prefix at `start`. */
   #string(start: number, at: number): number {
-    const isSingle = this.#sql.charCodeAt(at) === tokens.SINGLE_QUOTE;
+    const isSingle = this.#sql.charCodeAt(at) === SINGLE_QUOTE;
     return this.#stringText(start, at + 1, isSingle ? "'" : '"');
   }
 
@@ -168,7 +211,7 @@ class SqlReader {
       } else if (sql.charCodeAt(close + 1) === quoteCode) {
         at = close + 2;
       } else {
-        if (tokens.isWordCode(sql.charCodeAt(close + 1))) this.#touched(start);
+        if (isWordCode(sql.charCodeAt(close + 1))) this.#touched(start);
         return this.#literal(start, close + 1);
       }
     }
@@ -194,38 +237,38 @@ class SqlReader {
     const sql = this.#sql;
     const next = sql.charCodeAt(at + 1);
     switch (code) {
-      case tokens.COMMA:
-        this.#list = this.#list === BEHIND_ITEM ? BEHIND_COMMA : NO_LIST;
+      case COMMA:
+        this.#list = this.#list === AFTER_ITEM ? AFTER_COMMA : NO_LIST;
         return at + 1;
-      case tokens.OPEN:
-        this.#list = tokens.isBehindIn(sql, at) ? LIST_OPENED : NO_LIST;
+      case OPEN:
+        this.#list = isAfterIn(sql, at) ? LIST_OPENED : NO_LIST;
         return at + 1;
-      case tokens.BACKTICK:
+      case BACKTICK:
         return this.#quotedName(at + 1);
-      case tokens.HASH:
+      case HASH:
         return this.#lineComment(at, '# ');
-      case tokens.MINUS:
-        if (next === tokens.MINUS && !(sql.charCodeAt(at + 2) > tokens.SPACE)) {
+      case MINUS:
+        if (next === MINUS && !(sql.charCodeAt(at + 2) > SPACE)) {
           return this.#lineComment(at, '-- ');
         }
-        if (tokens.startsNumber(sql, at + 1) && tokens.isSign(sql, at)) {
+        if (startsNumber(sql, at + 1) && isSign(sql, at)) {
           return this.#number(at, at + 1);
         }
         break;
-      case tokens.DOT:
-        if (tokens.startsNumber(sql, at) && !tokens.isWordCode(sql.charCodeAt(at - 1))) {
+      case DOT:
+        if (startsNumber(sql, at) && !isWordCode(sql.charCodeAt(at - 1))) {
           return this.#number(at, at);
         }
         break;
-      case tokens.SLASH:
-        if (next === tokens.STAR) return this.#comment(at);
+      case SLASH:
+        if (next === STAR) return this.#comment(at);
         break;
-      case tokens.STAR:
-        if (next === tokens.SLASH) return this.#commentEnd(at);
+      case STAR:
+        if (next === SLASH) return this.#commentEnd(at);
         break;
-      case tokens.BACKSLASH:
+      case BACKSLASH:
         // Outside of strings it stands in \N alone, which is an old way to write NULL.
-        if (next !== tokens.CAPITAL_N) this.#misread(at);
+        if (next !== CAPITAL_N) this.#misread(at);
     }
     this.#list = NO_LIST;
     return at + 1;
@@ -254,11 +297,11 @@ class SqlReader {
 
   #comment(at: number): number {
     const code = this.#sql.charCodeAt(at + 2);
-    const markAt = code === tokens.CAPITAL_M ? at + 3 : at + 2;
-    if (this.#sql.charCodeAt(markAt) !== tokens.EXCLAMATION) return this.#commentText(at, at + 2);
+    const markAt = code === CAPITAL_M ? at + 3 : at + 2;
+    if (this.#sql.charCodeAt(markAt) !== EXCLAMATION) return this.#commentText(at, at + 2);
     this.#isExecuted = true;
     // The engine's version, from which on it executes the text, is no literal.
-    return tokens.wordEnd(this.#sql, markAt);
+    return wordEnd(this.#sql, markAt);
   }
 
   #commentText(start: number, textAt: number): number {
@@ -285,9 +328,9 @@ class SqlReader {
   }
 
   #literal(start: number, end: number): number {
-    if (this.#list === BEHIND_COMMA) this.#copiedLength = end;
+    if (this.#list === AFTER_COMMA) this.#copiedLength = end;
     else this.#replace(start, end, PLACEHOLDER);
-    if (this.#list !== NO_LIST) this.#list = BEHIND_ITEM;
+    if (this.#list !== NO_LIST) this.#list = AFTER_ITEM;
     return end;
   }
 
@@ -301,6 +344,215 @@ class SqlReader {
 /** Whether an odd number of backslashes stands before `at`, counted back to `from`. */
 function isEscaped(sql: string, from: number, at: number): boolean {
   let before = at;
-  while (before > from && sql.charCodeAt(before - 1) === tokens.BACKSLASH) before--;
+  while (before > from && sql.charCodeAt(before - 1) === BACKSLASH) before--;
   return (at - before) % 2 === 1;
+}
+
+// What the tokens are and where they end. Reading beyond the end of the text is allowed and answers no.
+
+/** The kind of a UTF-16 code unit; all beyond ASCII may stand in a name. */
+function kindOf(code: number): number {
+  return code < 128 ? (KINDS[code] ?? OTHER) : WORD;
+}
+
+/** Whether the code unit may go on a name; NaN, which is the end of the text, may not. */
+export function isWordCode(code: number): boolean {
+  return code < 128 ? KINDS[code] === WORD || KINDS[code] === DIGIT : code >= 128;
+}
+
+function isDigit(code: number): boolean {
+  return code >= ZERO && code <= 0x39;
+}
+
+function isHexDigit(code: number): boolean {
+  const lower = code | LOWER_CASE;
+  return isDigit(code) || (lower >= 0x61 && lower <= 0x66);
+}
+
+/** Where the name or keyword that stands at `at` ends. */
+function wordEnd(sql: string, at: number): number {
+  let end = at + 1;
+  while (isWordCode(sql.charCodeAt(end))) end++;
+  return end;
+}
+
+/** Whether a digit, or a point and a digit, stands at `at`. */
+function startsNumber(sql: string, at: number): boolean {
+  const code = sql.charCodeAt(at);
+  return isDigit(code) || (code === DOT && isDigit(sql.charCodeAt(at + 1)));
+}
+
+/** Where the number that starts at `at` ends; `at` itself when that is a name which begins with a digit. */
+function numberEnd(sql: string, at: number): number {
+  const prefixed = prefixedNumberEnd(sql, at);
+  if (prefixed > at) return prefixed;
+  let end = digitsEnd(sql, at);
+  const hasPoint = sql.charCodeAt(end) === DOT;
+  if (hasPoint) end = digitsEnd(sql, end + 1);
+  end = exponentEnd(sql, end);
+  return isWordCode(sql.charCodeAt(end)) && !hasPoint ? at : end;
+}
+
+/** 0x1F and 0b01; `at` for anything else. */
+function prefixedNumberEnd(sql: string, at: number): number {
+  if (sql.charCodeAt(at) !== ZERO) return at;
+  const letter = sql.charCodeAt(at + 1) | LOWER_CASE;
+  let end = at + 2;
+  if (letter === LOWER_X) while (isHexDigit(sql.charCodeAt(end))) end++;
+  else if (letter === LOWER_B) while ((sql.charCodeAt(end) | 1) === (ZERO | 1)) end++;
+  return end > at + 2 && !isWordCode(sql.charCodeAt(end)) ? end : at;
+}
+
+/** With a number that was cut off behind its `e`, which is no name. */
+function exponentEnd(sql: string, at: number): number {
+  if ((sql.charCodeAt(at) | LOWER_CASE) !== LOWER_E) return at;
+  const sign = sql.charCodeAt(at + 1);
+  const digitsAt = sign === PLUS || sign === MINUS ? at + 2 : at + 1;
+  const end = digitsEnd(sql, digitsAt);
+  if (end > digitsAt) return end;
+  return isWordCode(sql.charCodeAt(at + 1)) ? at : at + 1;
+}
+
+function digitsEnd(sql: string, at: number): number {
+  let end = at;
+  while (isDigit(sql.charCodeAt(end))) end++;
+  return end;
+}
+
+/** Whether the word belongs to the string behind it: x'…', b'…', n'…', _charset'…'. */
+function isStringPrefix(sql: string, start: number, end: number): boolean {
+  const code = sql.charCodeAt(start);
+  if (code === UNDERSCORE) return true;
+  const lower = code | LOWER_CASE;
+  return end === start + 1 && (lower === LOWER_X || lower === LOWER_B || lower === LOWER_N);
+}
+
+/** Whether a minus at `at` is a sign and not a subtraction, by what stands before it. */
+function isSign(sql: string, at: number): boolean {
+  const before = beforeBlanks(sql, at);
+  return before < 0 || '(,=<>+-*/%!&|^~'.includes(sql.charAt(before));
+}
+
+/** Whether the word before `at` is IN. */
+function isAfterIn(sql: string, at: number): boolean {
+  const last = beforeBlanks(sql, at);
+  return (
+    (sql.charCodeAt(last) | LOWER_CASE) === LOWER_N &&
+    (sql.charCodeAt(last - 1) | LOWER_CASE) === LOWER_I &&
+    !isWordCode(sql.charCodeAt(last - 2))
+  );
+}
+
+/** The last place before `at` that holds no blank; -1 where there is none. */
+function beforeBlanks(sql: string, at: number): number {
+  let before = at - 1;
+  while (before >= 0 && kindOf(sql.charCodeAt(before)) === BLANK) before--;
+  return before;
+}
+
+// Messages of the server that quote SQL: statements in dumps of deadlocks and crashes, rows of locked records, values in
+// the texts of errors. The server's own words and numbers stay. Each step is linear in the text.
+
+/** The message without the literals of the statements and rows in it. */
+export function redactMessage(text: string): string {
+  let redacted = text.replace(LOCKED_ROW, `$1${PLACEHOLDER}; asc ${PLACEHOLDER};;`);
+  for (const quoted of VALUES) {
+    const place = placeOf(redacted, quoted);
+    if (place !== null) {
+      redacted = redacted.slice(0, place.start) + PLACEHOLDER + redacted.slice(place.end);
+    }
+  }
+  const place = placeOf(redacted, QUOTED_STATEMENT);
+  if (place === null) return redactStatements(redacted);
+  const { start, end } = place;
+  const before = redactStatements(redacted.slice(0, start));
+  return before + redactCutSql(redacted.slice(start, end)) + redactStatements(redacted.slice(end));
+}
+
+/** A column of a locked record: `3: len 1; hex 62; asc b;;`, whose text may hold anything but a newline. */
+const LOCKED_ROW = /(\b\d+: len \d+; hex ).*/g;
+
+interface Quoted {
+  readonly opener: string;
+  /** What the quoted text ends before; the last one counts, since the text may hold any of them. */
+  readonly closers: readonly string[];
+}
+
+/** Texts of errors that quote a value or a piece of a statement, without escaping what is in it. */
+const VALUES: readonly Quoted[] = [
+  { opener: "Duplicate entry '", closers: ["' for key "] },
+  { opener: " value: '", closers: ["' for column ", "' for function ", "' at row "] },
+  { opener: "syntax to use near '", closers: ["' at line "] },
+];
+/** What replication stopped at. */
+const QUOTED_STATEMENT: Quoted = {
+  opener: "Query: '",
+  closers: ["', Gtid ", "', Internal ", "', Error_code"],
+};
+
+function placeOf(text: string, { opener, closers }: Quoted): { start: number; end: number } | null {
+  const openerAt = text.indexOf(opener);
+  if (openerAt < 0) return null;
+  const start = openerAt + opener.length;
+  const close = Math.max(...closers.map(closer => text.lastIndexOf(closer)));
+  return { start, end: close < start ? text.length : close };
+}
+
+/** Where a statement begins: behind the words that announce one, or with the words that one begins with. */
+const ANNOUNCED = [
+  String.raw`\bQuery \(\w+\): `,
+  String.raw`\b(?:Statement|SQL|query): (?!')`,
+  String.raw`, query id \d+ [^\n]{0,1000}\n`,
+];
+const BEGUN = [
+  String.raw`select\s+(?!command denied)`,
+  String.raw`(?:insert|replace)\s+(?:\w+\s+){0,3}into\s`,
+  String.raw`update\s[^]{1,200}?\sset\s`,
+  String.raw`delete\s+(?:\w+\s+){0,3}from\s`,
+  String.raw`values\s*\(`,
+  String.raw`call\s+[\w.\x60]+\s*\(`,
+  String.raw`set\s+(?:@|global\s|session\s|names\s|password\b)`,
+  String.raw`(?:create|alter)\s+(?:or\s+replace\s+)?user\s`,
+  String.raw`identified\s+(?:by|via|with)\s`,
+  String.raw`load\s+(?:data|xml)\s`,
+  String.raw`execute\s+immediate\s`,
+  String.raw`prepare\s+\S+\s+from\s`,
+  String.raw`change\s+master\s`,
+  String.raw`kill\s+(?:query\s|connection\s)`,
+];
+const STATEMENT = new RegExp(`(${ANNOUNCED.join('|')})|\\b(?:${BEGUN.join('|')})`, 'gi');
+
+/** What follows a statement in a dump, at the beginning of a line. */
+const AFTER_STATEMENT =
+  /^(?:\*\*\* |RECORD LOCKS |TABLE LOCK |Record lock|---|Connection ID |Status: |Optimizer switch: |Writing a core)/gm;
+
+function redactStatements(text: string): string {
+  let redacted = '';
+  let copiedLength = 0;
+  STATEMENT.lastIndex = 0;
+  for (;;) {
+    const match = STATEMENT.exec(text);
+    if (match === null) break;
+    const start = match.index + (match[1]?.length ?? 0);
+    const end = statementEnd(text, start);
+    redacted += text.slice(copiedLength, start) + redactCutSql(text.slice(start, end));
+    copiedLength = end;
+    STATEMENT.lastIndex = end;
+  }
+  return copiedLength === 0 ? text : redacted + text.slice(copiedLength);
+}
+
+/** Before the next part of the dump; what looks like that may stand in the statement's strings. */
+function statementEnd(text: string, start: number): number {
+  let at = start;
+  let context: SqlContext = 'code';
+  AFTER_STATEMENT.lastIndex = start;
+  for (;;) {
+    const match = AFTER_STATEMENT.exec(text);
+    if (match === null) return text.length;
+    const { end } = redactSqlFrom(context, text.slice(at, match.index));
+    if (end === 'code' || end === '`') return match.index;
+    context = end;
+    at = match.index;
+  }
 }

@@ -14,9 +14,8 @@
 //   Time                Id Command  Argument
 
 import { type LogAttribute, OWN_PREFIX } from '../record.ts';
-import { readStamp } from './local-time.ts';
-import { PLACEHOLDER, redactSql } from './redact.ts';
-import { HASH, isWordCode, SPACE } from './sql-tokens.ts';
+import { isWordCode, PLACEHOLDER, redactSql } from './redact.ts';
+import { readStamp } from './time.ts';
 
 const TIME_KEY = '# Time: ';
 const USER_KEY = '# User@Host: ';
@@ -43,6 +42,8 @@ const BANNER_NAME = /^(?:\/[\w./-]+|[\w.-]+)$/;
 const BANNER_PORT = 'Tcp port: ';
 const BANNER_COLUMNS = /^Time\s+Id\s+Command/;
 
+const SPACE = 0x20;
+const HASH = 0x23;
 const SEMICOLON = 0x3b;
 const COLON = 0x3a;
 const DOT = 0x2e;
@@ -119,8 +120,14 @@ export class SlowQueryHeader {
   isComplete = false;
   /** A line quotes what was in the statement. */
   quotesStatement = false;
+  readonly #pairs: PairReader;
   /** The line of a user whose name goes on in the next. */
   #openUser = '';
+
+  /** `pairs` may be shared by all headers of a log. */
+  constructor(pairs: PairReader) {
+    this.#pairs = pairs;
+  }
 
   /** Takes the next line; false when it belongs to no header, and so begins the statement. */
   take(line: string): boolean {
@@ -153,7 +160,7 @@ export class SlowQueryHeader {
     } else {
       if (this.hasUser && !this.isProven) this.isProven = isSecondLine(line);
       this.#openUser = '';
-      if (!addPairs(this.attributes, line)) this.quotesStatement ||= WARNING.test(line);
+      if (!this.#pairs.add(this.attributes, line)) this.quotesStatement ||= WARNING.test(line);
     }
   }
 
@@ -244,16 +251,36 @@ export function plainAttributes(attributes: readonly LogAttribute[]): LogAttribu
   return attributes.filter(([key, value]) => typeof value !== 'string' || NAMES.has(key));
 }
 
-// Most of what a slow query log says stands in pairs, `# Key: value  Key: value`, and the same keys follow each other
-// in every record: each remembers which one followed it last.
-
 type Kind = 'integer' | 'double' | 'flag' | 'text';
 
+/** The attribute of a key, and how its value is read. */
+type KeyMeaning = readonly [attribute: string, kind: Kind];
+
+const MEANINGS: ReadonlyMap<string, KeyMeaning> = new Map<string, KeyMeaning>([
+  ['Thread_id', ['thread.id', 'integer']],
+  ['Schema', [NAMESPACE, 'text']],
+  ['Rows_sent', ['db.response.returned_rows', 'integer']],
+  ['Query_time', [`${PREFIX}query_time_s`, 'double']],
+  ['Lock_time', [`${PREFIX}lock_time_s`, 'double']],
+  ['Pages_read_time', [`${PREFIX}pages_read_time_ms`, 'double']],
+  ['Engine_time', [`${PREFIX}engine_time_ms`, 'double']],
+  ...own('integer', 'Rows_examined Rows_affected Bytes_sent Tmp_tables Tmp_disk_tables'),
+  ...own('integer', 'Tmp_table_sizes Merge_passes Pages_accessed Pages_read'),
+  ...own('integer', 'Pages_prefetched Pages_updated Old_rows_read'),
+  ...own('flag', 'QC_hit Full_scan Full_join Tmp_table Tmp_table_on_disk Filesort'),
+  ...own('flag', 'Filesort_on_disk Priority_queue'),
+]);
+
+function own(kind: Kind, names: string): (readonly [string, KeyMeaning])[] {
+  return names.split(' ').map(name => [name, [PREFIX + name.toLowerCase(), kind]]);
+}
+
 interface Key {
-  /** As it stands in the log, with its colon. */
+  /** As in the log, with its colon. */
   readonly text: string;
   readonly attribute: string;
   readonly kind: Kind;
+  /** The key that followed it last. */
   next: Key | null;
 }
 
@@ -262,68 +289,61 @@ const ATTRIBUTES_MAX = 64;
 /** So many digits are an exact number for sure. */
 const DIGITS_MAX = 15;
 
-const KEYS = new Map<string, Key>();
-define('Thread_id', 'thread.id', 'integer');
-define('Schema', 'db.namespace', 'text');
-define('Rows_sent', 'db.response.returned_rows', 'integer');
-define('Query_time', `${PREFIX}query_time_s`, 'double');
-define('Lock_time', `${PREFIX}lock_time_s`, 'double');
-define('Pages_read_time', `${PREFIX}pages_read_time_ms`, 'double');
-define('Engine_time', `${PREFIX}engine_time_ms`, 'double');
-defineOwn('integer', 'Rows_examined Rows_affected Bytes_sent Tmp_tables Tmp_disk_tables');
-defineOwn('integer', 'Tmp_table_sizes Merge_passes Pages_accessed Pages_read');
-defineOwn('integer', 'Pages_prefetched Pages_updated Old_rows_read');
-defineOwn('flag', 'QC_hit Full_scan Full_join Tmp_table Tmp_table_on_disk Filesort');
-defineOwn('flag', 'Filesort_on_disk Priority_queue');
+/**
+ * Reads pairs, `# Key: value  Key: value`, which make up most of a header. The same keys follow each other in every
+ * record: each remembers which one followed it last.
+ */
+export class PairReader {
+  readonly #keys = new Map<string, Key>();
+  /** The key that was read last: a guess at what comes next, and nothing more. */
+  #last: Key | null = null;
 
-function define(name: string, attribute: string, kind: Kind): Key {
-  const key: Key = { text: `${name}:`, attribute, kind, next: null };
-  KEYS.set(name, key);
-  return key;
-}
-
-function defineOwn(kind: Kind, names: string): void {
-  for (const name of names.split(' ')) define(name, PREFIX + name.toLowerCase(), kind);
-}
-
-/** The key that was read last, by any reader: a guess at what comes next, and nothing more. */
-let lastKey: Key | null = null;
-
-/** Adds what a line of the header says; false when it holds no pairs. */
-function addPairs(attributes: LogAttribute[], line: string): boolean {
-  let at = PAIRS_AT;
-  while (at < line.length && attributes.length < ATTRIBUTES_MAX) {
-    const key = keyAt(line, at);
-    if (key === null) return false;
-    at += key.text.length;
-    if (line.charCodeAt(at) === SPACE) at++;
-    const end = valueEnd(line, at);
-    if (end > at) attributes.push(attributeOf(key, line, at, end));
-    at = end + 2;
+  /** Adds what a line of the header says; false when it holds no pairs. */
+  add(attributes: LogAttribute[], line: string): boolean {
+    let at = PAIRS_AT;
+    while (at < line.length && attributes.length < ATTRIBUTES_MAX) {
+      const key = this.#keyAt(line, at);
+      if (key === null) return false;
+      at += key.text.length;
+      if (line.charCodeAt(at) === SPACE) at++;
+      const end = valueEnd(line, at);
+      if (end > at) attributes.push(attributeOf(key, line, at, end));
+      at = end + 2;
+    }
+    return true;
   }
-  return true;
+
+  #keyAt(line: string, at: number): Key | null {
+    const last = this.#last;
+    const guess = last === null ? null : last.next;
+    if (guess !== null && line.startsWith(guess.text, at)) {
+      this.#last = guess;
+      return guess;
+    }
+    let end = at;
+    while (isWordCode(line.charCodeAt(end))) end++;
+    if (end === at || line.charCodeAt(end) !== COLON) return null;
+    const key = this.#keyOf(line.slice(at, end));
+    if (this.#keys.get(key.text) !== key) return key;
+    if (last !== null) last.next = key;
+    this.#last = key;
+    return key;
+  }
+
+  /** Only keys with a meaning are remembered: of others there may be any number. */
+  #keyOf(name: string): Key {
+    const text = `${name}:`;
+    const known = this.#keys.get(text);
+    if (known !== undefined) return known;
+    const meaning = MEANINGS.get(name);
+    const [attribute, kind] = meaning ?? [PREFIX + name.toLowerCase(), 'text'];
+    const key: Key = { text, attribute, kind, next: null };
+    if (meaning !== undefined) this.#keys.set(text, key);
+    return key;
+  }
 }
 
-function keyAt(line: string, at: number): Key | null {
-  const guess = lastKey?.next;
-  if (guess !== undefined && guess !== null && line.startsWith(guess.text, at)) {
-    lastKey = guess;
-    return guess;
-  }
-  let end = at;
-  while (isWordCode(line.charCodeAt(end))) end++;
-  if (end === at || line.charCodeAt(end) !== COLON) return null;
-  const name = line.slice(at, end);
-  const key = KEYS.get(name);
-  if (key === undefined) {
-    return { text: `${name}:`, attribute: PREFIX + name.toLowerCase(), kind: 'text', next: null };
-  }
-  if (lastKey !== null) lastKey.next = key;
-  lastKey = key;
-  return key;
-}
-
-/** Where the next two blanks stand, or the line ends. */
+/** The offset of the next two blanks, or of the end of the line. */
 function valueEnd(line: string, start: number): number {
   let at = start;
   while (at < line.length) {

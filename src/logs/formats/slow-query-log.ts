@@ -10,15 +10,22 @@
 //   3. A banner has three lines of its own and stands anywhere, even right behind the statement that the server
 //      died in.
 
-import { type LineReader, MARK, type ParsedRecord, type RawLine } from '../record.ts';
+import {
+  type LineReader,
+  type LogRecord,
+  MARK,
+  type ParsedRecord,
+  type RawLine,
+} from '../record.ts';
 import {
   type CompleteLines,
-  type RecordFields,
+  type ReaderParts,
   RecordLines,
+  restoreState,
+  saveState,
   toParsedRecord,
 } from './record-lines.ts';
 import type { SqlContext } from './redact.ts';
-import { type ReaderParts, restoreState, saveState } from './saved-state.ts';
 import {
   type Candidate,
   endsStatement,
@@ -27,6 +34,7 @@ import {
   isRestOfName,
   isUserLine,
   nextOfCandidate,
+  PairReader,
   SlowQueryHeader,
   startsHeader,
   takeLines,
@@ -94,8 +102,9 @@ export class SlowQueryReader implements LineReader {
   readonly #options: SlowQueryOptions;
   readonly #lines: RecordLines;
   #state: State = { ...NEW };
-  #header = new SlowQueryHeader();
-  #candidateHeader = new SlowQueryHeader();
+  readonly #pairs = new PairReader();
+  #header = new SlowQueryHeader(this.#pairs);
+  #candidateHeader = new SlowQueryHeader(this.#pairs);
   /** The place behind the record that was completed last. */
   #behind: Behind = NOT_IN_DOUBT;
 
@@ -156,10 +165,10 @@ export class SlowQueryReader implements LineReader {
     if (this.#lines.segmentCount > segmentsMax) this.#giveUpCandidate();
     const { kind, isStatement, statementAt, flushed } = this.#state;
     const raw = kind === 'banner' ? '' : this.#lines.textOf(0);
-    this.#header = new SlowQueryHeader();
+    this.#header = new SlowQueryHeader(this.#pairs);
     if (kind === 'rest') this.#continueHeader(flushed);
     takeLines(this.#header, isStatement ? raw.slice(0, statementAt) : raw);
-    this.#candidateHeader = new SlowQueryHeader();
+    this.#candidateHeader = new SlowQueryHeader(this.#pairs);
     takeLines(this.#candidateHeader, this.#lines.textOf(1));
   }
 
@@ -177,7 +186,7 @@ export class SlowQueryReader implements LineReader {
   #begin(line: RawLine, doubt: Doubt | null = null): void {
     const { text } = line;
     const { flushed } = this.#state;
-    this.#header = new SlowQueryHeader();
+    this.#header = new SlowQueryHeader(this.#pairs);
     if (startsHeader(text) && (flushed === null || flushed.mayEnd)) {
       this.#lines.begin(line);
       this.#state = { ...NEW, doubt: flushed?.nextDoubt ?? doubt };
@@ -253,7 +262,7 @@ export class SlowQueryReader implements LineReader {
       this.#lines.begin(line);
       state.candidate = isUserLine(text) ? 'user' : 'time';
       state.endsStatement = endsStatement(text);
-      this.#candidateHeader = new SlowQueryHeader();
+      this.#candidateHeader = new SlowQueryHeader(this.#pairs);
       this.#candidateHeader.take(text);
       return NO_RECORDS;
     }
@@ -288,7 +297,7 @@ export class SlowQueryReader implements LineReader {
     }
     if (at > 0) this.#lines.add(line, line.text.slice(0, at));
     this.#lines.beginPart(line, { text: line.text.slice(at), at });
-    this.#candidateHeader = new SlowQueryHeader();
+    this.#candidateHeader = new SlowQueryHeader(this.#pairs);
     state.candidate = 'version';
     state.endsStatement = false;
     return NO_RECORDS;
@@ -331,7 +340,7 @@ export class SlowQueryReader implements LineReader {
     return toParsedRecord({ ...lines, marks: lines.marks | MARK.doubtful }, fields);
   }
 
-  #fields({ raw, marks }: CompleteLines, isCut: boolean): RecordFields {
+  #fields({ raw, marks }: CompleteLines, isCut: boolean): LogRecord {
     const { kind, isStatement, flushed, doubt, wholeTo } = this.#state;
     this.#behind = NOT_IN_DOUBT;
     if (kind === 'banner') return readBanner(raw);

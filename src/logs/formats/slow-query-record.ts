@@ -6,9 +6,8 @@
 // close: no reader can tell the next record from a string then. It is read as a record, so that nobody can hide one,
 // and in doubt: it is marked, and of its text only what stands in a header's form leaves.
 
-import { OWN_PREFIX } from '../record.ts';
-import type { LocalTime } from './local-time.ts';
-import type { RecordFields } from './record-lines.ts';
+import { type LogRecord, OWN_PREFIX } from '../record.ts';
+import { textRecord } from './record-lines.ts';
 import {
   PLACEHOLDER,
   type RedactedSql,
@@ -22,6 +21,7 @@ import {
   redactHeader,
   type SlowQueryHeader,
 } from './slow-query-header.ts';
+import type { LocalTime } from './time.ts';
 
 const SEVERITY = 13;
 const INFO = 9;
@@ -73,7 +73,7 @@ export interface SlowQueryOptions {
 export function readSlowQuery(
   text: SlowQueryText,
   options: SlowQueryOptions,
-): { readonly fields: RecordFields; readonly behind: Behind } {
+): { readonly fields: LogRecord; readonly behind: Behind } {
   const { raw, header, statementAt, doubt } = text;
   const { isRedacting, localTime } = options;
   const isKnown = doubt === null && header.isProven && text.context !== null;
@@ -147,21 +147,11 @@ function behindOf(text: SlowQueryText, reading: RedactedSql | null, isKnown: boo
 const NOTHING_OPEN = { end: 'code', isMisread: false, isDoubtful: false } as const;
 
 /** What the server writes when it starts. */
-export function readBanner(raw: string): RecordFields {
-  return { ...NO_FIELDS, severityNumber: INFO, body: raw };
+export function readBanner(raw: string): LogRecord {
+  return { ...textRecord(raw), severityNumber: INFO };
 }
 
 /** Lines of which nobody knows what they belong to. */
-export function readOrphan(raw: string, { isRedacting }: SlowQueryOptions): RecordFields {
-  return { ...NO_FIELDS, body: isRedacting ? redactUnknown(raw) : raw };
+export function readOrphan(raw: string, { isRedacting }: SlowQueryOptions): LogRecord {
+  return textRecord(isRedacting ? redactUnknown(raw) : raw);
 }
-
-const NO_FIELDS: RecordFields = {
-  timeMs: Number.NaN,
-  timeExtraNs: 0,
-  severityNumber: 0,
-  severityText: '',
-  body: '',
-  eventName: null,
-  attributes: [],
-};

@@ -1,7 +1,7 @@
 // The SQL in a server's own messages, and nothing else of them.
 
 import { describe, expect, test } from 'vitest';
-import { redactMessage } from '../../../src/logs/formats/redact-message.ts';
+import { redactMessage } from '../../../src/logs/formats/redact.ts';
 
 function check(text: string, want: string): void {
   expect(redactMessage(text)).toBe(want);

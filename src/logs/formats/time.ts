@@ -1,8 +1,9 @@
-// Reads the stamps of log lines, which are local times without a zone, and turns them into instants. In: text
-// and an offset; the zone's IANA name. Out: milliseconds, NaN for what is no stamp. Offsets come from Intl,
-// which is slow, and are kept per hour of local time, so that a day of lines asks for a few dozen of them.
+// Reads the times of log lines: RFC 3339, as the wrappers around lines have it, and stamps, which are local times
+// without a zone. In: text; for stamps an offset in it, and the zone's IANA name. Out: milliseconds since the epoch,
+// NaN where there is no time. A zone's offsets come from Intl, which is slow. They are kept per hour of local time,
+// so that a day of lines asks for a few dozen of them.
 //
-// When clocks are set back, an hour comes twice, and only the order of the lines in their file tells which one is
+// When clocks are set back, an hour comes twice, and only the order of the lines in their file says which one is
 // meant: 02:59:59 and then 02:00:01 is one second later, not an hour earlier.
 
 import { isUtc } from '../../lib/time-zone.ts';
@@ -17,7 +18,7 @@ const COLON = 0x3a;
 /** How the date of a stamp is written; ` HH:MM:SS` follows, of which the hour may be padded with a blank. */
 export type DateForm = 'YYYY-MM-DD' | 'YYYYMMDD' | 'YYMMDD';
 
-/** The stamp at `at`, as milliseconds since the epoch if its zone were UTC; NaN when none stands there. */
+/** The stamp at `at`, as milliseconds since the epoch if its zone were UTC; NaN when there is none. */
 export function readStamp(text: string, at: number, form: DateForm): number {
   const timeAt = at + form.length + 1;
   if (text.charCodeAt(timeAt - 1) !== BLANK) return Number.NaN;
@@ -64,7 +65,7 @@ function digit(text: string, at: number): number {
   return value >= 0 && value <= 9 ? value : Number.NaN;
 }
 
-/** Turns the local times of one file into instants, in the order in which they stand there. */
+/** Turns the local times of one file into instants, in the order of its lines. */
 export interface LocalTime {
   /**
    * The instant of a local time, both in milliseconds since the epoch, the latter as if its zone were UTC.
@@ -170,4 +171,70 @@ class ZoneOffsets {
     const sizeMs = Number(hours) * HOUR_MS + Number(minutes) * 60_000 + Number(seconds ?? 0) * 1000;
     return sign === '-' ? -sizeMs : sizeMs;
   }
+}
+
+const SHAPE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?([Zz]|[+-]\d\d:?\d\d)$/;
+
+/**
+ * The times of wrappers, with up to nine digits of a second, exactly. Lines of one second follow each other, so that
+ * the second is worked out once for all of them.
+ */
+export class WrapperTime {
+  /** Whole milliseconds since the epoch; NaN when the last text was no time. */
+  ms: number = Number.NaN;
+  /** What there was beyond, 0 to 999,999. */
+  extraNs = 0;
+  #second = '';
+  #secondMs = 0;
+
+  /** Reads a text into `ms` and `extraNs`. */
+  read(text: string): void {
+    // `2026-03-04T09:05:33.120394Z`: as the last one up to the second?
+    if (this.#second !== '' && text.startsWith(this.#second) && text.endsWith('Z')) {
+      const rest = text.slice(this.#second.length, -1);
+      if (rest === '') return this.#set(this.#secondMs, '');
+      const digits = rest.slice(1);
+      if (rest.startsWith('.') && isNumber(digits)) return this.#set(this.#secondMs, digits);
+    }
+    this.#readAnew(text);
+  }
+
+  #readAnew(text: string): void {
+    const match = SHAPE.exec(text);
+    const [, date = '', time = '', digits = '', zone = ''] = match ?? [];
+    const isUtc = zone === 'Z' || zone === 'z';
+    // Checked by coming back the same: Date carries 30 February over into March.
+    const utcMs = match === null ? Number.NaN : Date.parse(`${date}T${time}Z`);
+    const isReal = !Number.isNaN(utcMs) && new Date(utcMs).toISOString().startsWith(date);
+    if (!isReal) {
+      this.ms = Number.NaN;
+      this.extraNs = 0;
+      return;
+    }
+    if (isUtc) {
+      this.#second = `${date}T${time}`;
+      this.#secondMs = utcMs;
+    }
+    this.#set(utcMs - (isUtc ? 0 : zoneMs(zone)), digits);
+  }
+
+  #set(secondMs: number, digits: string): void {
+    const ns = digits === '' ? 0 : Number(digits.slice(0, 9).padEnd(9, '0'));
+    const ms = Math.floor(ns / 1_000_000);
+    this.ms = secondMs + ms;
+    this.extraNs = ns - ms * 1_000_000;
+  }
+}
+
+function zoneMs(zone: string): number {
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2));
+  return (zone.startsWith('-') ? -minutes : minutes) * 60_000;
+}
+
+function isNumber(digits: string): boolean {
+  for (let i = 0; i < digits.length; i++) {
+    const code = digits.charCodeAt(i);
+    if (code < 48 || code > 57) return false;
+  }
+  return digits !== '';
 }
