@@ -1,8 +1,223 @@
-// Writes config/schema.json from the schema that the program itself uses, so that editors complete and check
-// what a user types. Run it after every change of a key: `node tools/config-schema.ts`. A test sees to it.
+// Writes everything that follows from the keys of the configuration (src/config/keys.ts): the types in
+// src/config/config.ts, the example, the JSON Schema and the table of keys. Run it after a change of a key:
+// `node tools/config-schema.ts`. A test compares the files.
 
-import { writeFileSync } from 'node:fs';
-import { configJsonSchema } from '../src/config/json-schema.ts';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import {
+  isBlock,
+  membersOf,
+  wordsOf,
+  type AnyBlock,
+  type Key,
+  type Kind,
+} from '../src/config/declare.ts';
+import { CONFIG } from '../src/config/keys.ts';
 
-const file = new URL('../config/schema.json', import.meta.url);
-writeFileSync(file, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+/** What the file at each path, relative to the root, has to hold. */
+export function generatedFiles(): Readonly<Record<string, string>> {
+  const types = 'src/config/config.ts';
+  return {
+    [types]: formatted(withTypes(readFileSync(pathOf(types), 'utf8')), types),
+    'config/prom2otlp.example.yaml': exampleText(),
+    'config/schema.json': `${JSON.stringify(jsonSchema(), null, 2)}\n`,
+    'docs/configuration.md': tableText(),
+  };
+}
+
+function pathOf(file: string): string {
+  return fileURLToPath(new URL(`../${file}`, import.meta.url));
+}
+
+function formatted(text: string, file: string): string {
+  const biome = pathOf('node_modules/.bin/biome');
+  return execFileSync(biome, ['format', `--stdin-file-path=${file}`], {
+    input: text,
+    encoding: 'utf8',
+    cwd: pathOf(''),
+  });
+}
+
+// The types.
+
+const MARK = '// Written by tools/config-schema.ts from here on.\n';
+
+function withTypes(text: string): string {
+  const end = text.indexOf(MARK);
+  if (end < 0) throw new Error(`cannot find the line "${MARK.trim()}" in config.ts`);
+  const types = new Map<string, string>();
+  visitBlocks(CONFIG, '', (block, path) => {
+    if (!/^\w+$/.test(block.type) || types.has(block.type)) return;
+    const members = membersOf(block.keys).map(member => `${member};`);
+    const comment = `/** The keys of \`${path}\`. */`;
+    const text = `${comment}\nexport interface ${block.type} {\n${members.join('\n')}\n}\n`;
+    types.set(block.type, text);
+  });
+  return `${text.slice(0, end)}${MARK}\n${[...types.values()].join('\n')}`;
+}
+
+/** Every block below one, outer ones first, with its path. */
+function visitBlocks(
+  kind: Kind<unknown>,
+  path: string,
+  visit: (block: AnyBlock, path: string) => void,
+): void {
+  if (kind.element !== undefined) visitBlocks(kind.element, `${path}[]`, visit);
+  if (!isBlock(kind)) return;
+  visit(kind, path);
+  for (const key of keysOf(kind))
+    visitBlocks(key.kind, path === '' ? key.name : `${path}.${key.name}`, visit);
+}
+
+function keysOf(block: AnyBlock): readonly Key<unknown>[] {
+  return Object.values(block.keys);
+}
+
+// The JSON Schema.
+
+function jsonSchema(): object {
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Configuration of prom2otlp',
+    ...CONFIG.json(),
+    type: 'object',
+    required: ['api', 'services'],
+  };
+}
+
+// The example.
+
+const EXAMPLE_HEAD = `# yaml-language-server: $schema=./schema.json
+#
+# Every key of prom2otlp with its default. You need only a few keys: see minimal.yaml. Copy the keys that you want to
+# change, and leave out the rest. A key that you leave out has the value shown here.
+#
+# Durations have a unit: 500ms, 10s, 5m, 72h, 1d. Sizes have one, too: 4kB is 4000 bytes, 4KiB is 4096.
+# In any value, the content of the file replaces \${file:/path}, and the environment variable replaces \${env:NAME}.
+# Any other $ is an ordinary dollar sign. Within { } or [ ], put such a value in quotes.
+# Relative paths start at the directory of this file.
+#
+# \`prom2otlp check --config FILE\` reads the file and names every mistake with its line and column.
+# This file is written by tools/config-schema.ts.
+`;
+
+const WIDTH = 116;
+
+function exampleText(): string {
+  return `${EXAMPLE_HEAD}\n${blockLines(CONFIG, '').join('\n')}\n`;
+}
+
+/** The keys of a block. Where each fits on a line with its comment, they stay close together. */
+function blockLines(block: AnyBlock, indent: string): string[] {
+  const keys = keysOf(block);
+  const comments = keys.map(wordsOf);
+  const short = keys.map(key => shortLine(key, indent));
+  const column = 3 + Math.max(...short.map(line => line?.length ?? 0));
+  const isTable = short.every(
+    (line, index) => line !== null && column + (comments[index]?.length ?? 0) <= WIDTH,
+  );
+  if (isTable && keys.length > 1)
+    return short.map((line, index) => {
+      const comment = sentence(comments[index] ?? '');
+      return comment === '' ? (line ?? '') : `${(line ?? '').padEnd(column)}# ${comment}`;
+    });
+  return keys.flatMap((key, index) => [
+    ...(index === 0 ? [] : ['']),
+    ...wrapped(wordsOf(key), WIDTH - indent.length).map(line => `${indent}# ${line}`),
+    ...keyLines(key, indent),
+  ]);
+}
+
+/** Of a key within a table, its comment is no sentence of its own. */
+function sentence(about: string): string {
+  return about.replace(/^([A-Z])(?=[a-z' ])/, letter => letter.toLowerCase()).replace(/\.$/, '');
+}
+
+function shortLine(key: Key<unknown>, indent: string): string | null {
+  return isBlock(key.kind) ? null : `${indent}${key.name}: ${flow(key.example)}`;
+}
+
+function keyLines({ name, kind, example }: Key<unknown>, indent: string): string[] {
+  if (isBlock(kind)) {
+    const isEmpty = keysOf(kind).every(({ presence }) => presence === 'optional');
+    if (isEmpty) return [`${indent}${name}: {}`];
+    return [`${indent}${name}:`, ...blockLines(kind, `${indent}  `)];
+  }
+  const { element } = kind;
+  if (element !== undefined && isBlock(element) && Array.isArray(example) && example.length > 0) {
+    const lines = blockLines(element, `${indent}    `);
+    const first = lines.findIndex(line => !line.trim().startsWith('#'));
+    lines[first] = `${indent}  - ${lines[first]?.trim() ?? ''}`;
+    return [`${indent}${name}:`, ...lines];
+  }
+  if (typeof example === 'object' && example !== null && !Array.isArray(example)) {
+    const entries = Object.entries(example);
+    if (entries.length > 0)
+      return [
+        `${indent}${name}:`,
+        ...entries.map(([key, value]) => `${indent}  ${key}: ${flow(value)}`),
+      ];
+  }
+  return [`${indent}${name}: ${flow(example)}`];
+}
+
+function flow(value: unknown): string {
+  // A reference alone needs no quotes.
+  if (typeof value === 'string' && /^\$\{[\w:/.-]+\}$/.test(value)) return value;
+  const options = { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 } as const;
+  return stringify(value, options).trim();
+}
+
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width - 2) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return line === '' ? lines : [...lines, line];
+}
+
+// The table of keys.
+
+const TABLE_HEAD = `# The keys of the configuration
+
+Written by \`tools/config-schema.ts\` from the declarations of the keys in \`src/config/keys.ts\`.
+[config/prom2otlp.example.yaml](../config/prom2otlp.example.yaml) shows them as a file.
+A key without a default is left out unless its text says that it is required.
+`;
+
+function tableText(): string {
+  const sections = keysOf(CONFIG).map(key => {
+    const head = `## \`${key.name}\`\n\n${wordsOf(key)}\n`;
+    const rows = rowsOf(key.kind, key.name);
+    if (rows.length === 0) return `${head}\n${row(key, key.name)}\n`;
+    return `${head}\n| key | value | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
+  });
+  return `${TABLE_HEAD}\n${sections.join('\n')}`;
+}
+
+function rowsOf(kind: Kind<unknown>, path: string): string[] {
+  if (kind.element !== undefined) return rowsOf(kind.element, `${path}[]`);
+  if (!isBlock(kind)) return [];
+  return keysOf(kind).flatMap(key => {
+    const own = `${path}.${key.name}`;
+    return [row(key, own), ...rowsOf(key.kind, own)];
+  });
+}
+
+function row(key: Key<unknown>, path: string): string {
+  const value = key.kind.expected.replace(/^an? /, '').replace(/ such as .*/, '');
+  const usual = key.default !== undefined ? `\`${flow(key.default)}\`` : '';
+  const cells = [`\`${path}\``, value, usual, wordsOf(key)].map(cell =>
+    cell.replaceAll('|', '\\|'),
+  );
+  return `| ${cells.join(' | ')} |`;
+}
+
+if (import.meta.main)
+  for (const [file, text] of Object.entries(generatedFiles())) writeFileSync(pathOf(file), text);

@@ -1,7 +1,5 @@
-// What is known of one service's backups: of its last good answer, kept beside the queue so that a restart neither
-// tells a change twice nor misses one.
+// The last good answer about one service's backups, and what follows from it at a moment.
 
-import * as z from 'zod';
 import { nextCronRun } from '../lib/cron.ts';
 
 export interface KnownBackups {
@@ -14,45 +12,11 @@ export interface KnownBackups {
   readonly readAtMs: number;
 }
 
-/** The kind of blob in the queue's state; the key is the service's id. */
-export const BACKUPS_KIND = 'backup-schedules';
-
 /** More types than this share the last one's place: they are the service's words, and each is a set of series. */
 const TYPES_MAX = 16;
 const OTHER_TYPE = 'other';
 /** The type that the specification names. */
 const FULL = 'full';
-
-const SAVED: z.ZodType<KnownBackups> = z.object({
-  schedules: z.array(
-    z.object({
-      id: z.string(),
-      type: z.string(),
-      schedule: z.string(),
-      status: z.string(),
-      isSuspended: z.boolean(),
-      scheduledAtMs: z.number().nullable(),
-    }),
-  ),
-  types: z.array(z.string()),
-  finishedAtMs: z.record(z.string(), z.number()),
-  readAtMs: z.number(),
-});
-
-export function saveKnown(known: KnownBackups): Buffer {
-  return Buffer.from(JSON.stringify(known));
-}
-
-/** null for a blob that another version wrote: the next answer counts as the first. */
-export function readKnown(blob: Buffer | null): KnownBackups | null {
-  if (blob === null) return null;
-  try {
-    const read = SAVED.safeParse(JSON.parse(blob.toString()));
-    return read.success ? read.data : null;
-  } catch {
-    return null;
-  }
-}
 
 /** When the next full backup begins; null when none will. */
 export function nextFullRunMs({ schedules }: KnownBackups, nowMs: number): number | null {
@@ -74,9 +38,6 @@ export function addTypes(types: readonly string[], found: Iterable<string>): rea
 export function typeAmong(types: readonly string[], type: string): string {
   return types.includes(type) ? type : OTHER_TYPE;
 }
-
-// One backup schedule as it is watched: what was read of it, and what follows from that at a moment. Told the time; it
-// asks nobody.
 
 /** What is remembered of a schedule, in the service's own words. */
 export interface KnownSchedule {

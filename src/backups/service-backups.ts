@@ -1,6 +1,7 @@
 // The backups of one service under watch: what was read, what of it has been told as events, and the gauges that
 // follow. Guarantees that a change is told once: the events and the memory of them are committed together.
 
+import * as z from 'zod';
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counter, Counters } from '../lib/counters.ts';
@@ -16,16 +17,14 @@ import {
 import { LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
+import { JITLESS } from '../service/answers.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/failure.ts';
 import { type BackupEvent, backupEvents } from './backup-events.ts';
 import {
-  BACKUPS_KIND,
   type KnownBackups,
   nextFullRunMs,
   outlookOf,
-  readKnown,
-  saveKnown,
   SCHEDULE_STATES,
   type ScheduleOutlook,
   typeAmong,
@@ -357,4 +356,40 @@ function gauge(
   points: readonly GaugePoint[],
 ): Gauge {
   return { name, description, unit, points };
+}
+
+// The memory of the last good answer, kept beside the queue so that a restart neither reports a change twice nor misses one.
+
+/** The kind of blob in the queue's state; the key is the service's id. */
+const BACKUPS_KIND = 'backup-schedules';
+
+const SAVED: z.ZodType<KnownBackups> = z.object({
+  schedules: z.array(
+    z.object({
+      id: z.string(),
+      type: z.string(),
+      schedule: z.string(),
+      status: z.string(),
+      isSuspended: z.boolean(),
+      scheduledAtMs: z.number().nullable(),
+    }),
+  ),
+  types: z.array(z.string()),
+  finishedAtMs: z.record(z.string(), z.number()),
+  readAtMs: z.number(),
+});
+
+export function saveKnown(known: KnownBackups): Buffer {
+  return Buffer.from(JSON.stringify(known));
+}
+
+/** null for a blob that another version wrote: the next answer counts as the first. */
+export function readKnown(blob: Buffer | null): KnownBackups | null {
+  if (blob === null) return null;
+  try {
+    const read = SAVED.safeParse(JSON.parse(blob.toString()), JITLESS);
+    return read.success ? read.data : null;
+  } catch {
+    return null;
+  }
 }

@@ -1,7 +1,6 @@
 // The configuration as the program uses it: every key of the YAML resolved, with units in the names.
-// load.ts makes it; it is read-only from then on. Durations are milliseconds, sizes bytes.
-
-import type { DeclaredType, Family } from '../model/metric.ts';
+// load.ts makes it; it is read-only from then on. Durations are milliseconds, sizes bytes. From a mark on, the types
+// follow from the keys: tools/config-schema.ts writes them.
 
 export interface Config {
   readonly file: string;
@@ -16,26 +15,9 @@ export interface Config {
   readonly otlp: OtlpConfig;
   readonly queue: QueueConfig;
   readonly status: { readonly host: string; readonly port: number; readonly token: Secret | null };
-  readonly telemetry: { readonly isEnabled: boolean; readonly intervalMs: number };
-  readonly shard: { readonly index: number; readonly count: number };
-  readonly log: {
-    readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-    readonly format: 'json' | 'text';
-  };
-}
-
-/** How one database service is reached; the global `api` merged with the entry's own. */
-export interface ApiConfig {
-  /** Without a trailing slash; its origin is the only place the key goes to. */
-  readonly baseUrl: string;
-  readonly key: Secret;
-  readonly headers: Readonly<Record<string, Secret>>;
-  readonly timeoutMs: number;
-  /** PEM text, or null for the system's roots. */
-  readonly ca: string | null;
-  /** An http(s) URL, which may hold a user and password. */
-  readonly proxy: Secret | null;
-  readonly isInsecureAllowed: boolean;
+  readonly telemetry: TelemetryConfig;
+  readonly shard: ShardConfig;
+  readonly log: LogConfig;
 }
 
 /** A value that must not be printed: it shows as `[secret]` wherever it is turned into text. */
@@ -56,13 +38,49 @@ export interface ServiceConfig {
   readonly api: ApiConfig;
 }
 
+export interface OtlpConfig {
+  /** Full URLs, signal path included; for gRPC the target's origin. */
+  readonly metricsEndpoint: string;
+  readonly logsEndpoint: string;
+  readonly metrics: OtlpSignalConfig;
+  readonly logs: OtlpSignalConfig;
+  readonly concurrency: number;
+  readonly maxRequestBytes: number;
+  readonly temporality: OtlpKeys['temporality'];
+}
+
+/** What the standard variables allow to differ per signal. Certificates and keys are PEM texts. */
+export type OtlpSignalConfig = Pick<
+  OtlpKeys,
+  'protocol' | 'compression' | 'headers' | 'timeoutMs' | 'tls'
+>;
+
+// Written by tools/config-schema.ts from here on.
+
+/** The keys of `api`. */
+export interface ApiConfig {
+  readonly baseUrl: string;
+  readonly key: Secret;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly timeoutMs: number;
+  readonly ca: string | null;
+  readonly proxy: Secret | null;
+  readonly isInsecureAllowed: boolean;
+}
+
+/** The keys of `metrics`. */
 export interface MetricsConfig {
   readonly isEnabled: boolean;
   readonly intervalMs: number;
   readonly path: string;
   readonly mapping: 'semantic' | 'strict';
   readonly namespace: 'resource' | 'prefix';
-  readonly prefixes: Readonly<Record<Exclude<Family, 'process' | 'other'>, readonly string[]>>;
+  readonly prefixes: {
+    readonly engine: readonly string[];
+    readonly multimaster: readonly string[];
+    readonly dist: readonly string[];
+    readonly proxy: readonly string[];
+  };
   readonly overrides: readonly OverrideConfig[];
   readonly include: readonly RegExp[];
   readonly exclude: readonly RegExp[];
@@ -76,18 +94,16 @@ export interface MetricsConfig {
   readonly limits: PageLimits;
 }
 
-/** The user's word over the catalog's. What is null stays as it was. */
+/** The keys of `metrics.overrides[]`. */
 export interface OverrideConfig {
   readonly match: RegExp;
-  readonly type:
-    | Extract<DeclaredType, 'counter' | 'gauge' | 'info' | 'stateset'>
-    | 'updowncounter'
-    | null;
+  readonly type: 'counter' | 'gauge' | 'info' | 'stateset' | 'updowncounter' | null;
   readonly unit: string | null;
   readonly description: string | null;
   readonly uptimeSeries: string | null;
 }
 
+/** The keys of `metrics.limits`. */
 export interface PageLimits {
   readonly bodyBytes: number;
   readonly samples: number;
@@ -97,9 +113,9 @@ export interface PageLimits {
   readonly valueBytes: number;
 }
 
+/** The keys of `logs`. */
 export interface LogsConfig {
   readonly isEnabled: boolean;
-  /** Either an interval in milliseconds or a cron expression (UTC). */
   readonly schedule: { readonly intervalMs: number } | { readonly cron: string };
   readonly shape: 'archives' | 'records';
   readonly types: readonly string[];
@@ -126,74 +142,71 @@ export interface LogsConfig {
   readonly endpoints: LogEndpointsConfig;
 }
 
-/** The shape of the log API: paths below base_url, names of parameters, JSON pointers into answers. */
+/** The keys of `logs.endpoints`. */
 export interface LogEndpointsConfig {
   readonly list: string;
   readonly archive: string;
   readonly types: string;
   readonly servers: string;
   readonly retention: string;
-  readonly parameters: Readonly<
-    Record<
-      'from' | 'to' | 'limit' | 'offset' | 'order' | 'type' | 'server' | 'ids' | 'format',
-      string
-    >
-  >;
-  readonly pointers: Readonly<
-    Record<
-      | 'items'
-      | 'count'
-      | 'id'
-      | 'name'
-      | 'type'
-      | 'server'
-      | 'service'
-      | 'source'
-      | 'size'
-      | 'start'
-      | 'message'
-      | 'time'
-      | 'stream',
-      string
-    >
-  >;
+  readonly parameters: {
+    readonly from: string;
+    readonly to: string;
+    readonly limit: string;
+    readonly offset: string;
+    readonly order: string;
+    readonly type: string;
+    readonly server: string;
+    readonly ids: string;
+    readonly format: string;
+  };
+  readonly pointers: {
+    readonly items: string;
+    readonly count: string;
+    readonly id: string;
+    readonly name: string;
+    readonly type: string;
+    readonly server: string;
+    readonly service: string;
+    readonly source: string;
+    readonly size: string;
+    readonly start: string;
+    readonly message: string;
+    readonly time: string;
+    readonly stream: string;
+  };
   readonly format: 'json' | 'raw';
-  /** What the parameter `offset` counts: items from 0, pages from 1; `none`: the answer is always whole. */
   readonly pagination: 'offset' | 'page' | 'none';
   readonly pageSize: number;
 }
 
+/** The keys of `backups`. */
 export interface BackupsConfig {
   readonly isEnabled: boolean;
   readonly intervalMs: number;
-  /** The shape of the backup API: paths below base_url, and what a restore calls the path of the backup. */
-  readonly endpoints: {
-    readonly schedules: string;
-    readonly backups: string;
-    readonly restores: string;
-    readonly restoreKey: 'key' | 'id';
-  };
+  readonly endpoints: BackupEndpoints;
 }
 
-export interface OtlpConfig {
-  /** Full URLs, signal path included; for gRPC the target's origin. */
-  readonly metricsEndpoint: string;
-  readonly logsEndpoint: string;
-  readonly metrics: OtlpSignalConfig;
-  readonly logs: OtlpSignalConfig;
+/** The keys of `backups.endpoints`. */
+export interface BackupEndpoints {
+  readonly schedules: string;
+  readonly backups: string;
+  readonly restores: string;
+  readonly restoreKey: 'key' | 'id';
+}
+
+/** The keys of `otlp`. */
+export interface OtlpKeys {
+  readonly endpoint: string;
+  readonly metricsEndpoint: string | null;
+  readonly logsEndpoint: string | null;
+  readonly protocol: 'http/protobuf' | 'http/json' | 'grpc';
+  readonly compression: 'auto' | 'gzip' | 'zstd' | 'none';
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly timeoutMs: number;
   readonly concurrency: number;
   readonly maxRequestBytes: number;
   readonly temporality: 'cumulative' | 'delta' | 'lowmemory';
-}
-
-/** What the standard variables allow to differ per signal. */
-export interface OtlpSignalConfig {
-  readonly protocol: 'http/protobuf' | 'http/json' | 'grpc';
-  readonly compression: 'auto' | 'gzip' | 'zstd' | 'none';
-  /** Values may be secrets. */
-  readonly headers: Readonly<Record<string, Secret>>;
-  readonly timeoutMs: number;
-  /** PEM texts. */
   readonly tls: {
     readonly ca: string | null;
     readonly cert: string | null;
@@ -201,9 +214,27 @@ export interface OtlpSignalConfig {
   };
 }
 
+/** The keys of `queue`. */
 export interface QueueConfig {
-  /** null: bounded memory. */
   readonly directory: string | null;
   readonly metrics: { readonly maxBytes: number; readonly maxAgeMs: number };
   readonly logs: { readonly maxBytes: number };
+}
+
+/** The keys of `telemetry`. */
+export interface TelemetryConfig {
+  readonly isEnabled: boolean;
+  readonly intervalMs: number;
+}
+
+/** The keys of `shard`. */
+export interface ShardConfig {
+  readonly index: number;
+  readonly count: number;
+}
+
+/** The keys of `log`. */
+export interface LogConfig {
+  readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  readonly format: 'json' | 'text';
 }

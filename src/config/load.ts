@@ -1,25 +1,35 @@
-// The way from a file to the Config: text, YAML tree, standard variables, schema, rules, result. All mistakes
-// of all steps are collected and thrown together; nothing but an OperatorError is ever thrown.
+// The way from a file to the Config: text, YAML tree, standard variables, keys, rules, result. All mistakes of all steps
+// are collected and thrown together; nothing but an OperatorError is ever thrown. At the end, when nothing can fail any
+// more, the global `api` and each entry's own become one, both signals get their endpoints, and relative paths become
+// absolute.
 
 import { dirname, resolve } from 'node:path';
-import { OperatorError, type Mistake } from '../errors.ts';
+import { bug, OperatorError, type Mistake } from '../errors.ts';
+import { dealShards } from '../lib/shard.ts';
 import type { Signal } from '../model/batch.ts';
-import type { Config } from './config.ts';
+import type {
+  ApiConfig,
+  Config,
+  OtlpConfig,
+  OtlpKeys,
+  OtlpSignalConfig,
+  Secret,
+  ServiceConfig,
+} from './config.ts';
+import { kindAt, readKey, type Violation } from './declare.ts';
+import { CONFIG, GRPC_ENDPOINT, type ApiKeys, type ConfigKeys, type ServiceEntry } from './keys.ts';
 import {
   layerVariables,
   readOtelVariables,
   type LayeredTree,
   type OtelVariables,
 } from './otel-variables.ts';
-import { isPlainMap, type KeyPath } from './places.ts';
-import { issueViolations, orderMistakes, violationMistakes, type JudgedTree } from './problems.ts';
-import { resolveConfig } from './resolve.ts';
+import { isPlainMap, UNREADABLE, valueAt, type KeyPath } from './places.ts';
+import { orderMistakes, violationMistakes, type JudgedTree } from './problems.ts';
 import { otlpRuleViolations, ruleViolations } from './rules.ts';
-import { configSchema } from './schema.ts';
-import { otlpBlock } from './schema/otlp-block.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
-import { readYamlTree, UNREADABLE, type YamlTree } from './yaml-tree.ts';
+import { readYamlTree, type YamlTree } from './yaml-tree.ts';
 
 export interface LoadOptions {
   /** Shown in messages as it is given; relative paths in the file start at its directory. */
@@ -65,10 +75,8 @@ function readTree(text: string, file: string, sources: TextSources): YamlTree {
   return readYamlTree(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
 }
 
-/** Keys that name a PEM file: api.ca, services[].api.ca, otlp.tls.*. */
 function isFileKey(path: KeyPath): boolean {
-  const names = path.filter(part => typeof part === 'string').join('.');
-  return /^(?:api\.ca|services\.api\.ca|otlp\.tls\.(?:ca|cert|key))$/.test(names);
+  return kindAt(CONFIG, path)?.isFile === true;
 }
 
 function rootMistakes(root: unknown, { places }: YamlTree, file: string): Mistake[] {
@@ -95,31 +103,135 @@ function judge(root: Readonly<Record<string, unknown>>, { file, tree, variables 
   });
   const metrics = layered('metrics');
   const logs = layered('logs');
-  const keys = configSchema.safeParse(metrics.root);
-  const logsOtlp = otlpBlock.safeParse(logs.root['otlp']);
+  const found: Record<Signal, Violation[]> = { metrics: [], logs: [] };
+  const keys = CONFIG.read(metrics.root, [], violation => found.metrics.push(violation));
+  found.metrics.push(...ruleViolations(metrics.root));
+  const logsOtlp = readKey(CONFIG.keys.otlp, logs.root['otlp'], ['otlp'], violation =>
+    found.logs.push(violation),
+  );
+  found.logs.push(...otlpRuleViolations(logs.root));
   const mistakes = [
     ...tree.mistakes,
     ...variables.mistakes,
     ...metrics.mistakes,
     ...logs.mistakes,
-    ...violationMistakes(
-      [...issueViolations(keys.error, metrics.root), ...ruleViolations(metrics.root)],
-      metrics,
-    ),
-    ...violationMistakes(
-      [...issueViolations(logsOtlp.error, logs.root, ['otlp']), ...otlpRuleViolations(logs.root)],
-      logs,
-    ),
+    ...violationMistakes(found.metrics, metrics),
+    ...violationMistakes(found.logs, logs),
   ];
-  if (mistakes.length > 0 || !keys.success || !logsOtlp.success) {
-    throw new OperatorError(orderMistakes(mistakes));
-  }
+  if (mistakes.length > 0 || keys === undefined) throw new OperatorError(orderMistakes(mistakes));
   return resolveConfig({
     file,
     root: metrics.root,
-    keys: keys.data,
+    keys,
     logsRoot: logs.root,
-    logsOtlp: logsOtlp.data,
+    logsOtlp,
     attributes: variables.attributes,
   });
+}
+
+interface ResolveInput {
+  readonly file: string;
+  /** The YAML with the variables of metrics, as plain data and as it was read. */
+  readonly root: unknown;
+  readonly keys: ConfigKeys;
+  /** The same for the block `otlp` with the variables of logs. */
+  readonly logsRoot: unknown;
+  readonly logsOtlp: OtlpKeys;
+  /** Attributes for every service, of OTEL_RESOURCE_ATTRIBUTES. */
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+function resolveConfig(input: ResolveInput): Config {
+  const { file, keys } = input;
+  const { queue } = keys;
+  const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
+  const services = resolveServices(input);
+  const { index, count } = keys.shard;
+  const ids = services.map(({ id }) => id);
+  const shards = dealShards(ids, count);
+  const isOurs = ({ id }: ServiceConfig): boolean => shards.get(id) === index;
+  return {
+    file,
+    services: services.filter(isOurs),
+    elsewhere: services.filter(service => !isOurs(service)),
+    unconfiguredServices: keys.unconfiguredServices,
+    metrics: keys.metrics,
+    logs: keys.logs,
+    backups: keys.backups,
+    otlp: resolveOtlp(input),
+    queue: { ...queue, directory },
+    status: { ...keys.status.listen, token: keys.status.token },
+    telemetry: keys.telemetry,
+    shard: keys.shard,
+    log: keys.log,
+  };
+}
+
+function resolveServices({ root, keys, attributes }: ResolveInput): ServiceConfig[] {
+  const global = { ...keys.api, timeoutMs: globalTimeoutMs(root, keys) };
+  // One object for all entries that have nothing of their own, so that its key is read again once for all.
+  const shared = keys.services.some(usesGlobal) ? mergeApi(global, {}) : undefined;
+  return keys.services.map(entry => ({
+    id: entry.id,
+    name: entry.name ?? entry.id,
+    attributes: { ...attributes, ...entry.attributes },
+    api: usesGlobal(entry) && shared !== undefined ? shared : mergeApi(global, entry.api),
+  }));
+}
+
+function usesGlobal({ api }: ServiceEntry): boolean {
+  return Object.values(api).every(value => value === undefined);
+}
+
+/** The default timeout gives way to a shorter interval; one that is written down does not (rules.ts). */
+function globalTimeoutMs(root: unknown, { api, metrics }: ConfigKeys): number {
+  const timeoutMs = api.timeoutMs ?? bug('api.timeout has no default');
+  const isDefault = valueAt(root, ['api', 'timeout']) === undefined;
+  return isDefault ? Math.min(timeoutMs, metrics.intervalMs) : timeoutMs;
+}
+
+function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
+  return {
+    baseUrl: own.baseUrl ?? global.baseUrl ?? bug('no base URL'),
+    key: own.key ?? global.key ?? bug('no key'),
+    headers: mergeHeaders(global.headers ?? {}, own.headers ?? {}),
+    timeoutMs: own.timeoutMs ?? global.timeoutMs ?? bug('no timeout'),
+    ca: own.ca === undefined ? (global.ca ?? null) : own.ca,
+    proxy: own.proxy === undefined ? (global.proxy ?? null) : own.proxy,
+    isInsecureAllowed: own.isInsecureAllowed ?? global.isInsecureAllowed ?? false,
+  };
+}
+
+type Headers = Readonly<Record<string, Secret>>;
+
+function mergeHeaders(global: Headers, own: Headers): Headers {
+  const names = new Set(Object.keys(own).map(name => name.toLowerCase()));
+  const kept = Object.entries(global).filter(([name]) => !names.has(name.toLowerCase()));
+  return { ...Object.fromEntries(kept), ...own };
+}
+
+function resolveOtlp({ root, logsRoot, keys, logsOtlp }: ResolveInput): OtlpConfig {
+  const { otlp } = keys;
+  return {
+    metricsEndpoint: endpointOf('metrics', otlp, root),
+    logsEndpoint: endpointOf('logs', logsOtlp, logsRoot),
+    metrics: signalKeys(otlp),
+    logs: signalKeys(logsOtlp),
+    concurrency: otlp.concurrency,
+    maxRequestBytes: otlp.maxRequestBytes,
+    temporality: otlp.temporality,
+  };
+}
+
+function signalKeys(otlp: OtlpKeys): OtlpSignalConfig {
+  const { protocol, compression, headers, timeoutMs, tls } = otlp;
+  return { protocol, compression, headers, timeoutMs, tls };
+}
+
+/** A signal's own endpoint as it is; else the general one with the signal's path, which gRPC does not have. */
+function endpointOf(signal: Signal, otlp: OtlpKeys, root: unknown): string {
+  const own = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
+  if (own !== null) return own;
+  if (otlp.protocol !== 'grpc') return `${otlp.endpoint}/v1/${signal}`;
+  return valueAt(root, ['otlp', 'endpoint']) === undefined ? GRPC_ENDPOINT : otlp.endpoint;
 }

@@ -1,7 +1,10 @@
-// Where each key of the YAML stands, by its path, so that every message can name line and column.
+// The line and column of each key of the YAML, by its path, so that every message can name them.
 
 /** A path into the configuration: keys and list indexes. */
 export type KeyPath = readonly PropertyKey[];
+
+/** In place of a value that could not be made; the mistake has been reported already. */
+export const UNREADABLE: unique symbol = Symbol('unreadable');
 
 /** Line and column, both from 1; columns count UTF-16 units. */
 export interface Place {

@@ -1,16 +1,12 @@
-// What concerns several keys at once. A rule looks at the values by their paths and reads each by its own
-// leaf, so that it speaks up even while other keys of the same block are wrong; a value that cannot be read
-// is somebody else's mistake, and the rule then holds its tongue.
+// Rules about several keys at once. A rule looks at the values by their paths and reads each as its key is declared, so
+// that it finds its mistake even while other keys of the same block are wrong. A value that cannot be read is reported
+// elsewhere, and the rule then finds nothing.
 
-import type * as z from 'zod';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import type { Signal } from '../model/batch.ts';
-import { DEFAULTS } from './defaults.ts';
+import { readAlone, showValue, type Key, type Violation } from './declare.ts';
+import { api, logWindow, metrics, otlp, prefixes, shard, status } from './keys.ts';
 import { valueAt, type KeyPath } from './places.ts';
-import type { Violation } from './problems.ts';
-import { baseUrl, fullUrl, listenAddress } from './schema/addresses.ts';
-import { showValue } from './schema/leaf.ts';
-import { duration, flag, integer } from './schema/scalars.ts';
 import { formatDuration } from './units.ts';
 
 /** Everything that the rules find in the YAML with the variables of metrics. */
@@ -50,11 +46,9 @@ const OTLP_RULES: readonly OtlpRule[] = [
   endpointSuitsGrpc,
 ];
 
-/** The value at a path as its leaf reads it, the default where there is none; undefined when it is wrong. */
-function read<T>(root: unknown, path: KeyPath, leaf: z.ZodType<T>): T | undefined {
-  const value = valueAt(root, path) ?? valueAt(DEFAULTS, path);
-  const result = leaf.safeParse(value);
-  return result.success ? result.data : undefined;
+/** The value at a path as its key reads it, the default where there is none; undefined when it is wrong. */
+function read<T>(root: unknown, path: KeyPath, key: Key<T>): T | undefined {
+  return readAlone(key, valueAt(root, path) ?? undefined);
 }
 
 /** The paths of the entries of `services`. */
@@ -64,12 +58,9 @@ function entryPaths(root: unknown): KeyPath[] {
 }
 
 function servicesAreThere(root: unknown): Violation[] {
-  const services = valueAt(root, ['services']) ?? undefined;
+  const services = valueAt(root, ['services']);
+  const isEmpty = services === null || (Array.isArray(services) && services.length === 0);
   const hint = 'add one entry per database service, as `services: [{id: dbpgf12345678}]`';
-  if (services === undefined) {
-    return [{ path: ['services'], problem: 'missing', hint, at: 'parent', code: 'E_CONFIG_KEY' }];
-  }
-  const isEmpty = Array.isArray(services) && services.length === 0;
   return isEmpty ? [{ path: ['services'], problem: 'the list is empty', hint }] : [];
 }
 
@@ -104,12 +95,13 @@ function keyIsThere(root: unknown): Violation[] {
 function keyTravelsSafely(root: unknown): Violation[] {
   const entries = entryPaths(root);
   const apis = entries.length === 0 ? [['api']] : entries.map(entry => [...entry, 'api']);
-  return apis.flatMap(api => {
+  return apis.flatMap(own => {
     const owner = (key: string): KeyPath =>
-      valueAt(root, [...api, key]) === undefined ? ['api', key] : [...api, key];
+      valueAt(root, [...own, key]) === undefined ? ['api', key] : [...own, key];
     const path = owner('base_url');
-    const url = read(root, path, baseUrl());
-    if (url === undefined || read(root, owner('insecure'), flag()) !== false) return [];
+    const url = read(root, path, api.keys.baseUrl);
+    if (url === undefined || read(root, owner('insecure'), api.keys.isInsecureAllowed) !== false)
+      return [];
     const { protocol, hostname } = new URL(url);
     if (protocol === 'https:' || isLoopbackHost(hostname)) return [];
     const problem = 'over plain http the key would travel readable for everybody on the way';
@@ -119,12 +111,12 @@ function keyTravelsSafely(root: unknown): Violation[] {
 
 /** A scrape must be over before the next begins. The default timeout gives way by itself (resolve.ts). */
 function timeoutFitsInterval(root: unknown): Violation[] {
-  if (read(root, ['metrics', 'enabled'], flag()) === false) return [];
-  const intervalMs = read(root, ['metrics', 'interval'], duration());
+  if (read(root, ['metrics', 'enabled'], metrics.keys.isEnabled) === false) return [];
+  const intervalMs = read(root, ['metrics', 'interval'], metrics.keys.intervalMs);
   const paths = [['api', 'timeout'], ...entryPaths(root).map(path => [...path, 'api', 'timeout'])];
   return paths.flatMap(path => {
     if (valueAt(root, path) === undefined) return [];
-    const timeoutMs = read(root, path, duration());
+    const timeoutMs = read(root, path, api.keys.timeoutMs);
     if (intervalMs === undefined || timeoutMs === undefined || timeoutMs <= intervalMs) return [];
     const [timeout, interval] = [formatDuration(timeoutMs), formatDuration(intervalMs)];
     const problem = `metrics scrape timeout ${timeout} is longer than metrics.interval ${interval}`;
@@ -134,9 +126,9 @@ function timeoutFitsInterval(root: unknown): Violation[] {
 
 function prefixesAreApart(root: unknown): Violation[] {
   const owners = new Map<unknown, string>();
-  return Object.keys(DEFAULTS.metrics.prefixes).flatMap(family => {
+  return Object.entries(prefixes.keys).flatMap(([family, { default: usual }]) => {
     const path = ['metrics', 'prefixes', family];
-    const list = valueAt(root, path) ?? valueAt(DEFAULTS, path);
+    const list = valueAt(root, path) ?? usual;
     if (!Array.isArray(list)) return [];
     if (list.length === 0) {
       return [{ path, problem: 'the list is empty', hint: 'name at least one prefix' }];
@@ -169,7 +161,7 @@ function overridesChangeSomething(root: unknown): Violation[] {
 
 function apiHeadersAreUnique(root: unknown): Violation[] {
   const apis = [['api'], ...entryPaths(root).map(entry => [...entry, 'api'])];
-  return apis.flatMap(api => repeatedNames(root, [...api, 'headers']));
+  return apis.flatMap(own => repeatedNames(root, [...own, 'headers']));
 }
 
 function otlpHeadersAreUnique(root: unknown): Violation[] {
@@ -192,8 +184,8 @@ function repeatedNames(root: unknown, path: KeyPath): Violation[] {
 
 function windowIsOrdered(root: unknown): Violation[] {
   const path = ['logs', 'window', 'min'];
-  const minMs = read(root, path, duration());
-  const maxMs = read(root, ['logs', 'window', 'max'], duration());
+  const minMs = read(root, path, logWindow.keys.minMs);
+  const maxMs = read(root, ['logs', 'window', 'max'], logWindow.keys.maxMs);
   if (minMs === undefined || maxMs === undefined || minMs <= maxMs) return [];
   const [min, max] = [formatDuration(minMs), formatDuration(maxMs)];
   return [{ path, problem: `window.min ${min} is longer than window.max ${max}` }];
@@ -216,10 +208,12 @@ function compressionSuitsGrpc(root: unknown): Violation[] {
 /** Its address is a host and a port: a path is most likely that of OTLP over HTTP, at another port. */
 function endpointSuitsGrpc(root: unknown, signal: Signal): Violation[] {
   if (!isGrpc(root)) return [];
-  const own = ['otlp', `${signal}_endpoint`];
-  const path = (valueAt(root, own) ?? null) === null ? ['otlp', 'endpoint'] : own;
-  const url = read(root, path, fullUrl());
-  if (url === undefined) return [];
+  const own = signal === 'metrics' ? otlp.keys.metricsEndpoint : otlp.keys.logsEndpoint;
+  const isOwn = (valueAt(root, ['otlp', own.name]) ?? null) !== null;
+  const key = isOwn ? own : otlp.keys.endpoint;
+  const path = ['otlp', key.name];
+  const url = read<string | null>(root, path, key) ?? null;
+  if (url === null) return [];
   const { origin, pathname, search } = new URL(url);
   if (pathname === '/' && search === '') return [];
   const problem = 'with gRPC an endpoint has no path';
@@ -232,7 +226,7 @@ function isGrpc(root: unknown): boolean {
 
 function statusIsGuarded(root: unknown): Violation[] {
   const path = ['status', 'listen'];
-  const address = read(root, path, listenAddress());
+  const address = read(root, path, status.keys.listen);
   const token = valueAt(root, ['status', 'token']) ?? null;
   if (address === undefined || token !== null || isLoopbackHost(address.host)) return [];
   const problem = 'others can reach this address, and there is no token';
@@ -240,10 +234,9 @@ function statusIsGuarded(root: unknown): Violation[] {
 }
 
 function shardExists(root: unknown): Violation[] {
-  const range = { min: 0, max: Number.MAX_SAFE_INTEGER };
   const path = ['shard', 'index'];
-  const index = read(root, path, integer(range));
-  const count = read(root, ['shard', 'count'], integer(range));
+  const index = read(root, path, shard.keys.index);
+  const count = read(root, ['shard', 'count'], shard.keys.count);
   if (index === undefined || count === undefined || index < count) return [];
   const problem = `the index ${String(index)} is not below the count ${String(count)}`;
   return [{ path, problem, hint: 'indexes begin at 0' }];

@@ -21,7 +21,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import type { Mistake, OperatorErrorCode } from '../errors.ts';
-import { type KeyPath, pathText, Places } from './places.ts';
+import { type KeyPath, pathText, Places, UNREADABLE } from './places.ts';
 import {
   expand,
   ExpandedText,
@@ -30,9 +30,6 @@ import {
   hasReference,
   type TextSources,
 } from './secrets.ts';
-
-/** Stands for a value that could not be made; the mistake has been reported already. */
-export const UNREADABLE: unique symbol = Symbol('unreadable');
 
 export interface YamlTree {
   /** Maps, lists, scalars, ExpandedText and UNREADABLE; null for an empty file. */

@@ -3,7 +3,7 @@
 // which the former leaves its queue, its counters, and the memory of every target that has not changed (reload.ts).
 
 import type { Backups } from '../backups/backups.ts';
-import { isSame } from '../config/compare.ts';
+import { isSame } from '../config/changes.ts';
 import type { Config, ServiceConfig } from '../config/config.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -34,7 +34,7 @@ export interface DaemonOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The running one whose place is taken; what it keeps for its life must be the same: see config/compare.ts. */
+  /** The running one whose place is taken; what it keeps for its life must be the same: see config/changes.ts. */
   readonly former?: Daemon;
 }
 

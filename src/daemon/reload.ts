@@ -2,10 +2,9 @@
 // one of its files does. A configuration that cannot be used changes nothing: the daemon that runs goes on, and what
 // is wrong is logged, counted and shown on the page until it is mended.
 
-import { keysForRestart } from '../config/compare.ts';
+import { keysForRestart, WatchedFiles } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
-import { WatchedFiles } from '../config/watched-files.ts';
 import { Daemon } from './daemon.ts';
 import { formatMistake, OperatorError } from '../errors.ts';
 import type { Bell } from '../lib/bell.ts';

@@ -8,6 +8,9 @@ import { errorOf, type Result, unreadableAnswer } from './failure.ts';
 /** More pages than this are not asked for, and the list says that it is not complete. */
 const PAGES_MAX = 100;
 
+/** For zod: it writes no functions for schemas that are used rarely; they cost more memory than they save time. */
+export const JITLESS = { jitless: true } as const;
+
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
@@ -58,7 +61,7 @@ async function readList<Item>(
       return { ok: true, items, isComplete: isComplete && found.length === 0 };
     last = text;
     for (const one of found) {
-      const read = item.safeParse(one);
+      const read = item.safeParse(one, JITLESS);
       if (read.success) items.push(read.data);
       else isComplete = false;
     }
@@ -110,8 +113,8 @@ export async function createOne<Item>(
 
 /** Reads one thing, which may be wrapped; null for an answer without one, as an empty body. */
 export function readOne<Item>(json: unknown, name: string, item: z.ZodType<Item>): Item | null {
-  const wrapped = item.safeParse(membersOf(json)[name]);
-  const read = wrapped.success ? wrapped : item.safeParse(json);
+  const wrapped = item.safeParse(membersOf(json)[name], JITLESS);
+  const read = wrapped.success ? wrapped : item.safeParse(json, JITLESS);
   return read.success ? read.data : null;
 }
 

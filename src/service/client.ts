@@ -1,7 +1,7 @@
 // The typed client of the service: one object with an area for each part of the specification. Programs open it with
 // an address and a key; the parts of this program hand in the door that they share.
 
-import { DEFAULTS } from '../config/defaults.ts';
+import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
 import { bug } from '../errors.ts';
 import { AgentApi } from './agent.ts';
 import { BackupsApi } from './backups.ts';
@@ -24,12 +24,9 @@ export interface ServicePaths {
   readonly agent: string;
 }
 
-const { restore_key: restoreKey, ...backupPaths } = DEFAULTS.backups.endpoints;
-
 const DEFAULT_PATHS: ServicePaths = {
-  metrics: DEFAULTS.metrics.path,
-  ...backupPaths,
-  restoreKey,
+  metrics: DEFAULT_ENDPOINTS.metricsPath,
+  ...DEFAULT_ENDPOINTS.backups,
   agent: '/copilot/v1',
 };
 

@@ -2,7 +2,7 @@
 // The puller of this program asks them through LogApi, which knows every shape of the configuration.
 
 import type { LogEndpointsConfig } from '../config/config.ts';
-import { DEFAULTS } from '../config/defaults.ts';
+import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
 import { type JsonPointer, parsePointer } from '../lib/json-pointer.ts';
 import type { ReadOptions } from './answers.ts';
 import type { Priority } from './call.ts';
@@ -31,8 +31,6 @@ export interface RetentionRequest {
   readonly retention_policy_days: number;
 }
 
-const { page_size: pageSize, ...shape } = DEFAULTS.logs.endpoints;
-
 export interface ArchiveOptions extends ReadOptions {
   readonly format?: 'raw' | 'json';
   /** 256 MiB when absent. */
@@ -47,7 +45,7 @@ export class LogsApi {
 
   constructor(http: ServiceHttp) {
     this.#http = http;
-    const endpoints = { ...shape, pageSize };
+    const { logs: endpoints } = DEFAULT_ENDPOINTS;
     this.#api = new LogApi({ client: http, endpoints, timeoutMs: 10_000, priority: 'command' });
   }
 
@@ -70,7 +68,7 @@ export class LogsApi {
     ids: readonly string[],
     { format = 'raw', maxBytes = ARCHIVE_BYTES_MAX, signal }: ArchiveOptions = {},
   ): Promise<Result<{ readonly bytes: Buffer; readonly contentType: string }>> {
-    const { archive, parameters } = shape;
+    const { archive, parameters } = DEFAULT_ENDPOINTS.logs;
     const answer = await this.#http.get(archive, {
       query: { [parameters.ids]: ids.join(','), [parameters.format]: format },
       accept: 'application/zip, application/gzip, */*;q=0.5',

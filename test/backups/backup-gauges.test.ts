@@ -6,10 +6,9 @@ import {
   type KnownBackups,
   type KnownSchedule,
   outlookOf,
-  readKnown,
-  saveKnown,
   typeAmong,
 } from '../../src/backups/known-backups.ts';
+import { readKnown, saveKnown } from '../../src/backups/service-backups.ts';
 import { backupGauges, EndedSeries } from '../../src/backups/service-backups.ts';
 import type { Gauge } from '../../src/pipeline/encode/gauges.ts';
 

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { WatchedFiles } from '../../src/config/watched-files.ts';
+import { WatchedFiles } from '../../src/config/changes.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 function watched(): { readonly files: WatchedFiles; readonly path: string } {

@@ -5,11 +5,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { DEFAULTS } from '../../src/config/defaults.ts';
 import { parseDuration } from '../../src/config/units.ts';
 import { REQUESTS_MAX } from '../../src/pipeline/send/delivery.ts';
 
 const text = readFileSync(join(import.meta.dirname, '../../docs/delivery.md'), 'utf8');
+const example = parse(
+  readFileSync(join(import.meta.dirname, '../../config/prom2otlp.example.yaml'), 'utf8'),
+) as { queue: { metrics: { max_bytes: string; max_age: string } } };
+const { max_bytes: maxBytes, max_age: maxAge } = example.queue.metrics;
 const GIB = 2 ** 30;
 const HOUR_MS = 3_600_000;
 /** As the text has it: in a request of 1,000 points, and in larger ones. */
@@ -31,7 +34,6 @@ test('the table of sizes follows from the formula', () => {
 });
 
 test('defaults and limits are those of the program', () => {
-  const { max_bytes: maxBytes, max_age: maxAge } = DEFAULTS.queue.metrics;
   expect(maxBytes).toBe('1GiB');
   expect(text).toContain(`\`queue.metrics.max_age\` (${maxAge})`);
   expect(text).toContain(`at most ${String(REQUESTS_MAX)} requests`);
@@ -40,6 +42,6 @@ test('defaults and limits are those of the program', () => {
 test('the window for Prometheus is as long as the queue keeps metrics', () => {
   const [, yaml = ''] = /```yaml\n(storage:[^`]*)```/.exec(text) ?? [];
   expect(parse(yaml)).toEqual({
-    storage: { tsdb: { out_of_order_time_window: DEFAULTS.queue.metrics.max_age } },
+    storage: { tsdb: { out_of_order_time_window: maxAge } },
   });
 });

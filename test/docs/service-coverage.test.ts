@@ -4,7 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { configJsonSchema, keysByLevel } from '../../src/config/json-schema.ts';
+import { keysByLevel } from '../../src/config/declare.ts';
+import { CONFIG } from '../../src/config/keys.ts';
 import { expectToExist, ROOT, testsNamed } from './named-tests.ts';
 
 const document = readFileSync(join(ROOT, 'docs/service-coverage.md'), 'utf8');
@@ -31,7 +32,7 @@ describe('docs/service-coverage.md', () => {
 
   test('names keys of the configuration that exist', () => {
     const keys = new Set(
-      [...keysByLevel(configJsonSchema())].flatMap(([level, names]) =>
+      [...keysByLevel(CONFIG)].flatMap(([level, names]) =>
         names.map(name => `${level}.${name}`.replace(/^\./, '')),
       ),
     );

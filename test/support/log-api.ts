@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import type { LogEndpointsConfig, ServiceConfig } from '../../src/config/config.ts';
-import { DEFAULTS } from '../../src/config/defaults.ts';
+import { DEFAULT_ENDPOINTS } from '../../src/config/endpoints.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { AskOptions } from '../../src/logs/list.ts';
@@ -11,9 +11,7 @@ import { LogApi } from '../../src/service/logs.ts';
 import { type RecordedRequest, startHttpServer } from './http-server.ts';
 import { testApi } from './test-api.ts';
 
-const { page_size: pageSize, ...endpoints } = DEFAULTS.logs.endpoints;
-
-export const ENDPOINTS: LogEndpointsConfig = { ...endpoints, pageSize };
+export const ENDPOINTS: LogEndpointsConfig = DEFAULT_ENDPOINTS.logs;
 
 export interface OpenedApi extends AsyncDisposable {
   readonly api: LogApi;

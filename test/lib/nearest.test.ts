@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { editDistance, nearest } from '../../src/config/nearest.ts';
+import { editDistance, nearest } from '../../src/lib/nearest.ts';
 
 test('the distance counts insertions, deletions, replacements and swaps of neighbours', () => {
   const check = (from: string, to: string, want: number): void => {

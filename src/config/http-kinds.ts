@@ -1,15 +1,17 @@
-// URLs, paths below them, addresses to listen on, and header names.
+// Kinds of values that have to do with HTTP and TLS: URLs, paths below them, addresses to listen on, headers, and the
+// PEM files of certificates and keys. Many of them must not be printed: these are kept as a Secret. The same test
+// decides about a secret at the start and about what a rotated file holds later: an unusable text never replaces a good
+// one.
 
-import type * as z from 'zod';
-import type { Secret } from '../config.ts';
-import { keyName, mapOf } from './containers.ts';
-import { leaf, type LeafInput, type Reading, type Refusal } from './leaf.ts';
-import { headerValue, secret } from './secret-values.ts';
+import type { Secret } from './config.ts';
+import { leaf, mapOf, type Kind, type LeafInput, type Reading, type Refusal } from './declare.ts';
+import { ConfigSecret } from './secrets.ts';
 
 /** An http(s) URL that a path is appended to: without query, fragment, user or trailing slash. */
-export function baseUrl(expected = 'an http or https URL'): z.ZodType<string> {
+export function baseUrl(expected = 'an http or https URL'): Kind<string> {
   return leaf({
     expected,
+    type: 'string',
     json: { type: 'string', pattern: '^https?://' },
     read: input => {
       const url = parseHttpUrl(input.text ?? '');
@@ -22,9 +24,10 @@ export function baseUrl(expected = 'an http or https URL'): z.ZodType<string> {
 }
 
 /** An http(s) URL that is used as it stands; it may have a query. */
-export function fullUrl(): z.ZodType<string> {
+export function fullUrl(): Kind<string> {
   return leaf({
     expected: 'an http or https URL',
+    type: 'string',
     json: { type: 'string', pattern: '^https?://' },
     read: input => {
       const url = parseHttpUrl(input.text ?? '');
@@ -36,7 +39,7 @@ export function fullUrl(): z.ZodType<string> {
 }
 
 /** The URL of a proxy. It may hold a user and a password, so it is a secret. */
-export function proxyUrl(): z.ZodType<Secret> {
+export function proxyUrl(): Kind<Secret> {
   const expected = 'the http or https URL of a proxy';
   return secret({
     expected,
@@ -77,9 +80,10 @@ function refuseFragment(url: URL): Refusal | undefined {
 }
 
 /** A path below a base URL. A query is legal, another host is not. */
-export function urlPath(): z.ZodType<string> {
+export function urlPath(): Kind<string> {
   return leaf({
     expected: 'a path that begins with one `/`',
+    type: 'string',
     json: { type: 'string', pattern: '^/' },
     read: ({ text }) =>
       text !== undefined && /^\/(?!\/)[^\s#\\]*$/.test(text) ? { value: text } : undefined,
@@ -95,9 +99,10 @@ export interface ListenAddress {
 }
 
 /** `host:port`; port 0 takes a free one. */
-export function listenAddress(): z.ZodType<ListenAddress> {
+export function listenAddress(): Kind<ListenAddress> {
   return leaf<ListenAddress>({
     expected: 'host:port such as 127.0.0.1:9464 or [::1]:9464',
+    type: '{ readonly host: string; readonly port: number }',
     json: { type: 'string', pattern: ':\\d+$' },
     read: ({ text = '' }): Reading<ListenAddress> | undefined => {
       const match = /^(?:\[([\da-fA-F:.]+)\]|([A-Za-z\d][A-Za-z\d.-]*)):(\d{1,5})$/.exec(text);
@@ -132,8 +137,8 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 /** Extra request headers: legal names (never one of `refused`), values that are secrets. */
 export function headers(
   refused: Readonly<Record<string, string>> = {},
-): z.ZodType<Record<string, Secret>> {
-  const judge = (name: string): { problem: string; hint?: string } | undefined => {
+): Kind<Readonly<Record<string, Secret>>> {
+  const judge = (name: string): Refusal | undefined => {
     const word = name.toLowerCase();
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name)) {
       return { problem: 'this is not a legal name of a header', hint: 'use letters, digits and -' };
@@ -143,5 +148,82 @@ export function headers(
     if (!OWN_HEADERS.has(word)) return undefined;
     return { problem: `${name} cannot be set here`, hint: 'remove it; the program sets it itself' };
   };
-  return mapOf(keyName(judge), headerValue('the value of a header'));
+  return mapOf(judge, headerValue('the value of a header'));
+}
+
+interface SecretKind {
+  readonly expected: string;
+  /** Why a text cannot be used, in words that do not repeat it. */
+  readonly refuse: (text: string) => Refusal | undefined;
+  readonly isFile?: true;
+}
+
+/** A text that is kept as a Secret and can be read again where it came from a file or a variable. */
+function secret({ expected, refuse, isFile }: SecretKind): Kind<Secret> {
+  return leaf<Secret>({
+    expected,
+    type: 'Secret',
+    json: { type: 'string' },
+    isSecret: true,
+    ...(isFile && { isFile }),
+    read: ({ text, expanded }) => {
+      if (text === undefined) return undefined;
+      if (text === '') return { problem: `expected ${expected}, got an empty text` };
+      const reread = (): string | undefined => {
+        const again = expanded?.reread();
+        return again === undefined || again === '' || refuse(again) !== undefined
+          ? undefined
+          : again;
+      };
+      return refuse(text) ?? { value: new ConfigSecret(text, reread) };
+    },
+  });
+}
+
+/** A secret that travels as (part of) a header: visible ASCII characters, blanks only between them. */
+export function headerValue(expected: string): Kind<Secret> {
+  return secret({
+    expected,
+    refuse: text => {
+      if (/^[!-~](?:[ -~\t]*[!-~])?$/.test(text)) return undefined;
+      if (/[\r\n]/.test(text)) {
+        return { problem: 'the value holds a line break, which no header can carry' };
+      }
+      const isTrimmed = text === text.trim();
+      return isTrimmed
+        ? { problem: 'the value holds characters that no header can carry' }
+        : { problem: 'the value begins or ends with a blank' };
+    },
+  });
+}
+
+/** Certificates as PEM text: the key names their file, or holds the text itself. */
+export function certificates(): Kind<string> {
+  return leaf({
+    expected: 'the path of a PEM file with certificates',
+    type: 'string',
+    json: { type: 'string' },
+    isSecret: true,
+    isFile: true,
+    read: ({ text }) => {
+      if (text === undefined) return undefined;
+      if (/-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/.test(text)) return { value: text };
+      return { problem: 'expected certificates in PEM form (`-----BEGIN CERTIFICATE-----`)' };
+    },
+  });
+}
+
+/** A private key as PEM text, without a passphrase. */
+export function privateKey(): Kind<Secret> {
+  return secret({
+    expected: 'the path of a PEM file with a private key',
+    isFile: true,
+    refuse: text => {
+      if (!/-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/.test(text)) {
+        return { problem: 'expected a private key in PEM form (`-----BEGIN PRIVATE KEY-----`)' };
+      }
+      if (!text.includes('ENCRYPTED')) return undefined;
+      return { problem: 'the private key is encrypted', hint: 'store it without a passphrase' };
+    },
+  });
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isSame, keysForRestart } from '../../src/config/compare.ts';
+import { isSame, keysForRestart } from '../../src/config/changes.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';

@@ -1,0 +1,401 @@
+// How a key of the configuration is declared: its name in the YAML, the kind of its value, its default, and what it is
+// for. keys.ts declares them all. Everything else follows from the declarations: how the YAML is read, the messages,
+// the JSON Schema, the example, the table of keys and the types in config.ts (tools/config-schema.ts writes these).
+
+import type { OperatorErrorCode } from '../errors.ts';
+import { isPlainMap, UNREADABLE, type KeyPath } from './places.ts';
+import { ExpandedText } from './secrets.ts';
+
+/** Something wrong at one key. */
+export interface Violation {
+  readonly path: KeyPath;
+  readonly problem: string;
+  readonly hint?: string | undefined;
+  /** Where the message points; `value` when absent. A missing key is reported at its parent. */
+  readonly at?: 'key' | 'value' | 'parent';
+  readonly code?: OperatorErrorCode;
+  readonly isUnknownKey?: true;
+}
+
+export type Report = (violation: Violation) => void;
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** A kind of value: how it is read, and how it is described to people, editors and the compiler. */
+export interface Kind<out T> {
+  /** Completes `expected …`. */
+  readonly expected: string;
+  /** The type of what is read, as TypeScript writes it. */
+  readonly type: string;
+  readonly json: () => JsonSchema;
+  /** undefined when something is wrong, which is then reported. */
+  readonly read: (value: unknown, path: KeyPath, report: Report) => T | undefined;
+  /** Of a list: the kind of its elements. */
+  readonly element?: Kind<unknown>;
+  /** The text is the path of a file that holds the value, as if `${file:PATH}` stood there. */
+  readonly isFile?: true;
+}
+
+/** A map of known keys, by their names in the program. */
+export interface Block<out T> extends Kind<T> {
+  readonly keys: { readonly [Name in keyof T]-?: Key<T[Name]> };
+}
+
+/** One key. */
+export class Key<out T> {
+  readonly name: string;
+  readonly kind: Kind<T>;
+  readonly presence: 'defaulted' | 'optional' | 'required';
+  /** As in the YAML; undefined for a block, and for a key that has none. */
+  readonly default: unknown;
+  /** What the example shows; undefined for a block, and for a key that it leaves out. */
+  readonly example: unknown;
+  /** Sentences about it; '' where the name says all. */
+  readonly text: string;
+
+  constructor(fields: Pick<Key<T>, 'name' | 'kind' | 'presence'> & Partial<KeyWords>) {
+    ({ name: this.name, kind: this.kind, presence: this.presence } = fields);
+    ({ default: this.default, example: this.example, text: this.text = '' } = fields);
+  }
+
+  /** The same key with what it is for. */
+  about(text: string): Key<T> {
+    const { name, kind, presence, example } = this;
+    const words = { default: this.default, example, text: text.replaceAll(/\s+/g, ' ').trim() };
+    return new Key({ name, kind, presence, ...words });
+  }
+}
+
+interface KeyWords {
+  readonly default: unknown;
+  readonly example: unknown;
+  readonly text: string;
+}
+
+/** A key with a default. */
+export function key<T>(
+  name: string,
+  kind: Kind<T>,
+  fallback: unknown,
+  example: unknown = fallback,
+): Key<T> {
+  return new Key({ name, kind, presence: 'defaulted', default: fallback, example });
+}
+
+/** A block, each of whose keys has its own default. */
+export function section<T>(name: string, kind: Block<T>): Key<T> {
+  return new Key({ name, kind, presence: 'defaulted' });
+}
+
+export function requiredKey<T>(name: string, kind: Kind<T>, example: unknown): Key<T> {
+  return new Key({ name, kind, presence: 'required', example });
+}
+
+/** A key that may be left out and has no default. */
+export function optionalKey<T>(name: string, kind: Kind<T>, example: unknown): Key<T | undefined> {
+  return new Key<T | undefined>({ name, kind, presence: 'optional', example });
+}
+
+/** The same key without its default. */
+export function optional<T>({ name, kind, text }: Key<T>): Key<T | undefined> {
+  return new Key<T | undefined>({ name, kind, presence: 'optional', text });
+}
+
+type Values<Keys> = {
+  readonly [Name in keyof Keys]: Keys[Name] extends Key<infer T> ? T : never;
+};
+
+/**
+ * A map of known keys; any other key is wrong. Nothing after the colon is the empty map, so that a block whose keys are
+ * all commented out stays legal.
+ */
+export function block<Keys extends Readonly<Record<string, Key<unknown>>>>(
+  keys: Keys,
+): Block<Values<Keys>> {
+  const declared = Object.entries<Key<unknown>>(keys);
+  const names = new Set(declared.map(([, { name }]) => name));
+  return {
+    expected: 'a map of keys',
+    type: `{ ${membersOf(keys).join('; ')} }`,
+    keys: keys as unknown as Block<Values<Keys>>['keys'],
+    json: () => ({
+      type: ['object', 'null'],
+      properties: Object.fromEntries(declared.map(([, key]) => [key.name, jsonOfKey(key)])),
+      additionalProperties: false,
+    }),
+    read: (value, path, report) => {
+      const map = mapAt(value, path, report);
+      if (map === undefined) return undefined;
+      const read = declared.map(([property, key]) => {
+        const own = Object.hasOwn(map, key.name) ? map[key.name] : undefined;
+        return [property, readKey(key, own, [...path, key.name], report)];
+      });
+      for (const name of Object.keys(map).filter(name => !names.has(name)))
+        report({ ...UNKNOWN_KEY, path: [...path, name] });
+      return Object.fromEntries(read) as Values<Keys>;
+    },
+  };
+}
+
+const UNKNOWN_KEY = {
+  problem: 'unknown key',
+  at: 'key',
+  code: 'E_CONFIG_KEY',
+  isUnknownKey: true,
+} as const;
+
+/** A block whose type is written into config.ts as an interface of this name. */
+export function namedBlock<Keys extends Readonly<Record<string, Key<unknown>>>>(
+  type: string,
+  keys: Keys,
+): Block<Values<Keys>> {
+  return { ...block(keys), type };
+}
+
+/** The members of the type of a block, as TypeScript writes them. */
+export function membersOf(keys: Readonly<Record<string, Key<unknown>>>): string[] {
+  return Object.entries(keys).map(([name, { kind }]) => `readonly ${name}: ${kind.type}`);
+}
+
+/** Reads the value of a key, or its default where there is none. */
+export function readKey<T>(key: Key<T>, value: unknown, path: KeyPath, report: Report): T {
+  // Where undefined is no T, something has been reported, and nobody looks at the result.
+  const read = (value: unknown): T => readValue(key.kind, value, path, report) as T;
+  if (value !== undefined) return read(value);
+  if (key.presence === 'defaulted') return read(key.default);
+  if (key.presence === 'required') {
+    const hint = `add ${key.kind.expected}`;
+    report({ path, problem: 'missing', hint, at: 'parent', code: 'E_CONFIG_KEY' });
+  }
+  return undefined as T;
+}
+
+function readValue<T>(kind: Kind<T>, value: unknown, path: KeyPath, report: Report): T | undefined {
+  // The mistake of what could not be read has been reported before.
+  return value === UNREADABLE ? undefined : kind.read(value, path, report);
+}
+
+/** The value of a key by itself; undefined when something is wrong with it. */
+export function readAlone<T>(key: Key<T>, value: unknown): T | undefined {
+  let isRight = true;
+  const read = readKey(key, value, [], () => (isRight = false));
+  return isRight && value !== UNREADABLE ? read : undefined;
+}
+
+/** Nothing after the colon is the empty list. */
+export function list<T>(element: Kind<T>): Kind<readonly T[]> {
+  return {
+    expected: 'a list',
+    type: `readonly ${/^[\w.]+$/.test(element.type) ? element.type : `(${element.type})`}[]`,
+    element,
+    json: () => ({ type: ['array', 'null'], items: element.json() }),
+    read: (value = [], path, report) => {
+      if (value === null) return [];
+      if (Array.isArray(value))
+        return value.map((one, index) => readValue(element, one, [...path, index], report) as T);
+      const hint = typeof value === 'object' ? undefined : 'put it in brackets: `[…]`';
+      report({ path, problem: `expected a list, got ${showValue(value, true)}`, hint });
+      return undefined;
+    },
+  };
+}
+
+/** Why a name or a value is refused: words that follow `key: `, and what to do about it. */
+export interface Refusal {
+  readonly problem: string;
+  readonly hint?: string | undefined;
+}
+
+/** A map whose keys the user chooses; `judge` gives the problem with one, or undefined when it is legal. */
+export function mapOf<T>(
+  judge: (name: string) => Refusal | undefined,
+  element: Kind<T>,
+): Kind<Readonly<Record<string, T>>> {
+  return {
+    expected: 'a map',
+    type: `Readonly<Record<string, ${element.type}>>`,
+    json: () => ({ type: ['object', 'null'], additionalProperties: element.json() }),
+    read: (value, path, report) => {
+      const map = mapAt(value, path, report);
+      if (map === undefined) return undefined;
+      const legal = Object.entries(map).filter(([name]) => {
+        const refusal = judge(name);
+        if (refusal === undefined) return true;
+        report({ ...refusal, path: [...path, name], at: 'key', code: 'E_CONFIG_KEY' });
+        return false;
+      });
+      return Object.fromEntries(
+        legal.map(([name, one]) => [name, readValue(element, one, [...path, name], report) as T]),
+      );
+    },
+  };
+}
+
+function mapAt(
+  value: unknown,
+  path: KeyPath,
+  report: Report,
+): Readonly<Record<string, unknown>> | undefined {
+  if (value === undefined || value === null) return {};
+  if (isPlainMap(value)) return value;
+  // A scalar in place of a map may be a secret in the wrong place, so its text does not show.
+  report({ path, problem: `expected a map of keys, got ${showValue(value, true)}` });
+  return undefined;
+}
+
+/** The same kind, or null. */
+export function orNull<T>(kind: Kind<T>): Kind<T | null> {
+  return {
+    ...kind,
+    type: `${kind.type} | null`,
+    json: () => {
+      const json = kind.json();
+      const isText = json['type'] === 'string' && Object.keys(json).length === 1;
+      return isText ? { type: ['string', 'null'] } : { anyOf: [json, { type: 'null' }] };
+    },
+    read: (value, path, report) => (value === null ? null : kind.read(value, path, report)),
+  };
+}
+
+/** What a leaf reads. `text` is set for texts only, and for whatever a reference has given. */
+export interface LeafInput {
+  readonly value: unknown;
+  readonly text: string | undefined;
+  /** Set when the value came out of references. */
+  readonly expanded: ExpandedText | undefined;
+  /** The value in words for a message; never the text of a secret. */
+  readonly shown: string;
+}
+
+export type Reading<T> = { readonly value: T } | Refusal;
+
+export interface LeafOptions<T> {
+  readonly expected: string;
+  readonly type: string;
+  readonly json: JsonSchema;
+  /** True: the value is never shown in a message. */
+  readonly isSecret?: boolean;
+  readonly isFile?: true;
+  /** undefined: not what was expected. */
+  readonly read: (input: LeafInput) => Reading<T> | undefined;
+  /** What was probably meant. */
+  readonly suggest?: (input: LeafInput) => string | undefined;
+}
+
+const REFERENCE_JSON = { type: 'string', pattern: '\\$\\{(file|env):[^}]+\\}' };
+
+/** A single value: what the YAML gave, or an ExpandedText, whose text is read as if the YAML had it. */
+export function leaf<T>(options: LeafOptions<T>): Kind<T> {
+  const { expected, type, json, isFile } = options;
+  const isText = json['type'] === 'string' && Object.keys(json).length === 1;
+  return {
+    expected,
+    type,
+    ...(isFile && { isFile }),
+    json: () => (isText ? json : { anyOf: [json, REFERENCE_JSON] }),
+    read: (value, path, report) => {
+      const reading = readLeaf(value, options);
+      if ('value' in reading) return reading.value;
+      report({ path, ...reading });
+      return undefined;
+    },
+  };
+}
+
+function readLeaf<T>(value: unknown, options: LeafOptions<T>): Reading<T> {
+  const expanded = value instanceof ExpandedText ? value : undefined;
+  const text = expanded?.text ?? (typeof value === 'string' ? value : undefined);
+  const shown = showValue(value, options.isSecret === true);
+  const input = { value, text, expanded, shown };
+  const reading = options.read(input);
+  if (reading !== undefined) return reading;
+  // A suggestion repeats part of the value, which must not show when it came out of a reference.
+  const suggestion = expanded === undefined ? options.suggest?.(input) : undefined;
+  return {
+    problem: `expected ${options.expected}, got ${shown}`,
+    hint: suggestion === undefined ? quoteHint(input, options) : `did you mean \`${suggestion}\`?`,
+  };
+}
+
+/** YAML makes a number of `12345`, which is right as soon as it is in quotes. */
+function quoteHint<T>({ value }: LeafInput, options: LeafOptions<T>): string | undefined {
+  if (typeof value !== 'number' && typeof value !== 'boolean') return undefined;
+  const text = String(value);
+  const reading = options.read({ value: text, text, expanded: undefined, shown: text });
+  return reading !== undefined && 'value' in reading ? 'put it in quotes' : undefined;
+}
+
+const SHOWN_LENGTH_MAX = 80;
+
+/** A value in words for a message: quoted and cut short, without the credentials of a URL. */
+export function showValue(value: unknown, isSecret = false): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (value instanceof ExpandedText) return `what ${showText(value.template)} gives`;
+  if (Array.isArray(value)) return 'a list';
+  switch (typeof value) {
+    case 'string':
+      return isSecret ? 'a text' : showText(value);
+    case 'number':
+      return isSecret ? 'a number' : `the number ${String(value)}`;
+    case 'boolean':
+      return isSecret ? 'true or false' : String(value);
+    default:
+      return 'a map';
+  }
+}
+
+function showText(text: string): string {
+  const clean = text.replaceAll(/:\/\/[^\s/]*@/g, '://[secret]@');
+  const short =
+    clean.length <= SHOWN_LENGTH_MAX ? clean : `${clean.slice(0, SHOWN_LENGTH_MAX - 1)}…`;
+  return JSON.stringify(short);
+}
+
+/** What the example, the editors and the table of keys say about a key. */
+export function wordsOf({ text, presence }: Key<unknown>): string {
+  return presence === 'required' ? `${text} Required.` : text;
+}
+
+function jsonOfKey(key: Key<unknown>): JsonSchema {
+  const words = wordsOf(key);
+  return {
+    ...(words !== '' && { description: words }),
+    ...(key.default !== undefined && { default: key.default }),
+    ...key.kind.json(),
+  };
+}
+
+/** A block, whatever its keys are. */
+export type AnyBlock = Kind<unknown> & { readonly keys: Readonly<Record<string, Key<unknown>>> };
+
+export function isBlock(kind: Kind<unknown>): kind is AnyBlock {
+  return 'keys' in kind;
+}
+
+/** The names of the keys of every block by its path, as `metrics.limits` or `services[].api`; the root is ``. */
+export function keysByLevel(root: Kind<unknown>): ReadonlyMap<string, readonly string[]> {
+  const levels = new Map<string, readonly string[]>();
+  const walk = (kind: Kind<unknown>, path: string): void => {
+    if (kind.element !== undefined) walk(kind.element, `${path}[]`);
+    if (!isBlock(kind)) return;
+    const keys = Object.values(kind.keys);
+    levels.set(
+      path,
+      keys.map(({ name }) => name),
+    );
+    for (const key of keys) walk(key.kind, path === '' ? key.name : `${path}.${key.name}`);
+  };
+  walk(root, '');
+  return levels;
+}
+
+/** The kind of the value at a path; undefined where no key is declared. */
+export function kindAt(root: Kind<unknown>, path: KeyPath): Kind<unknown> | undefined {
+  let kind: Kind<unknown> | undefined = root;
+  for (const part of path) {
+    if (kind === undefined) return undefined;
+    if (typeof part === 'number') kind = kind.element;
+    else if (!isBlock(kind)) return undefined;
+    else kind = Object.values(kind.keys).find(({ name }) => name === part)?.kind;
+  }
+  return kind;
+}

@@ -1,0 +1,452 @@
+// Every key of the configuration, in the order of the example: its name in the YAML, the kind of its value, its default,
+// and what it is for. On the left is its name in the program, with the unit: Ms or Bytes. The keys of the
+// service's API are in endpoints.ts. After a change, run `node tools/config-schema.ts`: it writes the types, the example,
+// the JSON Schema and the table of keys. A test compares them.
+
+import type {
+  ApiConfig,
+  Config,
+  LogsConfig,
+  MetricsConfig,
+  OtlpKeys,
+  OverrideConfig,
+  PageLimits,
+} from './config.ts';
+import {
+  block,
+  key,
+  list,
+  mapOf,
+  namedBlock,
+  optional,
+  optionalKey,
+  orNull,
+  requiredKey,
+  section,
+  type Block,
+  type Kind,
+  type Refusal,
+} from './declare.ts';
+import { backupEndpoints, logEndpoints, metricsPath } from './endpoints.ts';
+import {
+  baseUrl,
+  certificates,
+  fullUrl,
+  headerValue,
+  headers,
+  listenAddress,
+  privateKey,
+  proxyUrl,
+} from './http-kinds.ts';
+import {
+  choice,
+  duration,
+  expression,
+  flag,
+  integer,
+  schedule,
+  share,
+  size,
+  startPoint,
+  text,
+  timeZone,
+} from './kinds.ts';
+
+const HOUR_MS = 3_600_000;
+const WEEK_MS = 604_800_000;
+const MILLION = 1_000_000;
+
+/** Headers that the client of the service sets itself, beside those that no client can set (http-kinds.ts). */
+const REFUSED_HEADERS: Readonly<Record<string, string>> = {
+  'x-api-key': 'use `key` instead',
+  accept: 'remove it; the program sets it itself',
+  'accept-encoding': 'remove it; the program sets it itself',
+  'proxy-authorization': 'write user and password into the URL of `proxy`',
+};
+
+const apiKeys = {
+  baseUrl: requiredKey(
+    'base_url',
+    baseUrl('the http or https URL of the service'),
+    'https://api.example.com',
+  ).about(`The service's address. All paths below are appended to it.`),
+  key: optionalKey('key', headerValue('the API key'), '${file:/run/secrets/api-key}').about(`
+    The API key. It goes to this address only, in the header X-API-Key, and never appears in any
+    output. Best \`\${file:/path}\` or \`\${env:NAME}\`. When the service refuses the key,
+    prom2otlp reads the file again: to rotate the key, replace the file. Required, unless every
+    entry of \`services\` has its own key.`),
+  headers: key('headers', headers(REFUSED_HEADERS), {}).about(`
+    Further request headers, for example to choose a region: {X-Region: eu-1}. Their values are
+    kept secret.`),
+  timeoutMs: key('timeout', duration({ max: HOUR_MS }), '10s').about(`
+    The timeout of one request. It must not exceed metrics.interval; if the interval is shorter,
+    so is the default.`),
+  ca: key('ca', orNull(certificates()), null).about(`
+    A PEM file with the certificates to trust instead of the system's, for a private certificate
+    authority.`),
+  proxy: key('proxy', orNull(proxyUrl()), null).about(`
+    An HTTP proxy for requests to the service: http://proxy.example:3128. It may contain a user
+    and a password.`),
+  isInsecureAllowed: key('insecure', flag(), false).about(`
+    Plain http shows the key to everybody on the network path. So prom2otlp refuses http for
+    addresses beyond this machine. true allows it.`),
+};
+
+export type ApiKeys = { readonly [Name in keyof ApiConfig]: ApiConfig[Name] | undefined };
+
+export const api: Block<ApiKeys> = namedBlock('ApiConfig', apiKeys);
+
+/** The same keys, none of which has a default: what an entry leaves out is the global block's. */
+const ownApi: Block<ApiKeys> = block({
+  baseUrl: optional(apiKeys.baseUrl),
+  key: apiKeys.key,
+  headers: optional(apiKeys.headers),
+  timeoutMs: optional(apiKeys.timeoutMs),
+  ca: optional(apiKeys.ca),
+  proxy: optional(apiKeys.proxy),
+  isInsecureAllowed: optional(apiKeys.isInsecureAllowed),
+});
+
+const RESERVED_ATTRIBUTES: Readonly<Record<string, string>> = {
+  'service.name': 'use `name` of the entry',
+  'service.instance.id': 'it is always the id of the entry',
+};
+
+function judgeAttribute(name: string): Refusal | undefined {
+  const hint = Object.hasOwn(RESERVED_ATTRIBUTES, name) ? RESERVED_ATTRIBUTES[name] : undefined;
+  return hint === undefined ? undefined : { problem: `${name} cannot be set here`, hint };
+}
+
+/** One entry of `services` before it is merged with the global `api`. */
+export interface ServiceEntry {
+  readonly id: string;
+  readonly name: string | undefined;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly api: ApiKeys;
+}
+
+const serviceId = text({ expected: 'the id of a database service', pattern: /^[^\s,]+$/ });
+const attributes = mapOf(judgeAttribute, text({ isEmptyLegal: true }));
+const ATTRIBUTES_EXAMPLE = { 'deployment.environment.name': 'production' };
+
+const service: Block<ServiceEntry> = block({
+  id: requiredKey('id', serviceId, 'dbpgf12345678').about(`
+    The id of the database service: the label \`namespace\` of its series.`),
+  name: optionalKey('name', text(), 'orders').about(`
+    The name that your back end shows (service.name). The default is the id.`),
+  attributes: key('attributes', attributes, {}, ATTRIBUTES_EXAMPLE).about(`
+    Further attributes of all data of this service. Values are texts: put numbers in quotes.
+    Attributes in OTEL_RESOURCE_ATTRIBUTES apply to every service; the attributes here override
+    them.`),
+  api: section('api', ownApi).about(`
+    Any key of the global \`api\`, for this service alone: another address, another key. Headers
+    here add to the global ones. Keys that you leave out have the global values.`),
+});
+
+const services: Kind<readonly ServiceEntry[]> = {
+  ...list(service),
+  expected: 'one entry per database service, as `services: [{id: dbpgf12345678}]`',
+};
+
+const prefix = list(
+  text({ expected: 'the beginning of a metric name', pattern: /^[A-Za-z_:][\w:]*$/ }),
+);
+
+export const prefixes: Block<MetricsConfig['prefixes']> = block({
+  engine: key('engine', prefix, ['engine_']).about('The database engine.'),
+  multimaster: key('multimaster', prefix, ['engine_multimaster_']).about(`
+    Replication among several masters.`),
+  dist: key('dist', prefix, ['engine_dist_']).about('The distributed storage.'),
+  proxy: key('proxy', prefix, ['proxy_']).about('The proxy before the engine.'),
+});
+
+const OVERRIDE_TYPES = ['counter', 'gauge', 'info', 'stateset', 'updowncounter'] as const;
+const seriesName = text({ expected: 'the name of a series', pattern: /^[A-Za-z_:][\w:.]*$/ });
+const anyText = orNull(text({ isEmptyLegal: true }));
+
+const override: Block<OverrideConfig> = namedBlock('OverrideConfig', {
+  match: requiredKey('match', expression(), 'engine_my_own_events').about(`
+    A regular expression for the whole name.`),
+  type: key('type', orNull(choice(OVERRIDE_TYPES)), null).about('The true type of the series.'),
+  unit: key('unit', anyText, null).about('The unit, as UCUM has it.'),
+  description: key('description', anyText, null).about('The description that your back end shows.'),
+  uptimeSeries: key('uptime_series', orNull(seriesName), null).about(`
+    The name of the series with the uptime of the process that counts.`),
+});
+
+const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
+  bodyBytes: key('body', size(), '512MiB').about('One page, unpacked.'),
+  samples: key('samples', integer({ min: 1, max: 1000 * MILLION }), 2_000_000).about(`
+    Samples of one page.`),
+  serviceSamples: key('service_samples', integer({ min: 1, max: 1000 * MILLION }), 50_000).about(`
+    Samples of one service on a page; above this, only that service fails.`),
+  labels: key('labels', integer({ min: 1, max: 4096 }), 64).about('Labels of one sample.'),
+  nameBytes: key('name', size({ max: MILLION }), '1KiB').about(`
+    Length of the name of a metric or label.`),
+  valueBytes: key('value', size({ max: 16 * MILLION }), '8KiB').about(`
+    Length of the value of a label.`),
+});
+
+export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
+  isEnabled: key('enabled', flag(), true).about('Scrape metrics.'),
+  intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '60s').about(`
+    The scrape interval. The service updates its page about once a minute; more frequent scrapes
+    return the same values. At least 1s.`),
+  path: metricsPath,
+  mapping: key('mapping', choice(['semantic', 'strict']), 'semantic').about(`
+    semantic: the catalog gives each series its true type, whatever type the page declares.
+    strict: exactly the mapping of the OpenTelemetry specification.`),
+  namespace: key('namespace', choice(['resource', 'prefix']), 'resource').about(`
+    resource: each database service has its own Resource, and names do not change. prefix: the
+    name contains the id, as \`<id>.<name>\`, for dashboards that were made for an agent.`),
+  prefixes: section('prefixes', prefixes).about(`
+    The prefixes of the names in each family of series. The longest match wins. The catalog
+    applies to names with these prefixes. To apply it to another page, add that page's prefix:
+    \`engine: [engine_, mysql_]\`. A prefix belongs to one family only.`),
+  overrides: key('overrides', list(override), []).about(`
+    Overrides of the catalog for the series that \`match\`; the first match wins. \`match\` is a
+    regular expression for the whole name. Each entry sets any of type (counter, gauge,
+    updowncounter, info, stateset), unit, description, and uptime_series: the series with the
+    uptime of the process that counts. For example {match: engine_my_own_events, type: counter,
+    unit: "{event}"}.`),
+  include: key('include', list(expression()), []).about(`
+    Send only the series whose whole name matches one of these regular expressions. Empty: all.`),
+  exclude: key('exclude', list(expression()), []).about(`
+    Never send the series whose whole name matches one of these regular expressions. exclude beats
+    include.`),
+  dropLabels: key('drop_labels', list(text({ expected: 'the name of a label' })), []).about(`
+    Labels to remove from all points. Make sure that the remaining labels still identify each
+    series.`),
+  units: key('units', choice(['catalog', 'page', 'none']), 'catalog').about(`
+    The source of units: catalog (the page if the catalog has no unit), page, or none.`),
+  honorTimestamps: key('honor_timestamps', flag(), true).about(`
+    true: points have the timestamps of the page. false: points have the time of the scrape.`),
+  startTimes: key('start_times', flag(), true).about(`
+    Derive the start time of a counter from the uptime series of its process.`),
+  staleMarkers: key('stale_markers', flag(), true).about(`
+    Send a marker when a series ends, so that graphs stop instead of continuing as a flat line.
+    Some back ends show these markers as 0: turn the markers off for them.`),
+  staleAfterMs: key('stale_after', duration(), '5m').about(`
+    A series ends when its timestamp has not changed for this time.`),
+  badShare: key('bad_share', share(), 0.5).about(`
+    One bad line costs only that line. If more than this share of a service's lines is bad, the
+    service's scrape fails. Above 0, at most 1.`),
+  limits: section('limits', pageLimits).about(`
+    Limits of a page. A page over a limit fails as a whole, and the error names the limit. A
+    service over service_samples fails alone.`),
+});
+
+export const logWindow: Block<LogsConfig['window']> = block({
+  maxMs: key('max', duration({ min: 1000 }), '24h').about('The longest range of one request.'),
+  minMs: key('min', duration({ min: 1000 }), '5m').about(`
+    A range that fails is halved down to this, then skipped with a gap record.`),
+  settleDelayMs: key('settle_delay', duration({ min: 0 }), '2m').about(`
+    Lines younger than this may not have reached the service yet.`),
+  overlapMs: key('overlap', duration({ min: 0 }), '15m').about(`
+    Each pull reads this range again for late lines; it sends nothing twice.`),
+  dayCloseGraceMs: key('day_close_grace', duration({ min: 0 }), '6h').about(`
+    How long a day's archive may grow after the end of the day.`),
+});
+
+const logLimits: Block<LogsConfig['limits']> = block({
+  downloadPerHourBytes: key('download_per_hour', size(), '2GiB').about(`
+    Downloads in an hour; above this, pulling slows down.`),
+  archiveBytes: key('archive', size(), '256MiB').about('One archive, packed.'),
+  unpackedBytes: key('unpacked', size(), '2GiB').about('One archive, unpacked.'),
+  ratio: key('ratio', integer({ min: 1, max: 100_000 }), 200).about(`
+    Unpacked size of an archive divided by its packed size.`),
+  entries: key('entries', integer({ min: 1, max: 100_000 }), 64).about('Files in one archive.'),
+  lineBytes: key('line', size({ max: 2 ** 28 }), '1MiB').about(`
+    One line; a longer one is cut and marked.`),
+  recordBytes: key('record', size({ max: 2 ** 28 }), '256KiB').about(`
+    One record: a line and its continuation lines; a longer one is cut and marked.`),
+  setAsideBytes: key('set_aside', size(), '256MiB').about(`
+    Given-up archives, kept below queue.directory; 0 keeps none.`),
+});
+
+const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
+
+const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
+  isEnabled: key('enabled', flag(), false).about('Pull logs.'),
+  schedule: key('schedule', schedule(), '5m').about(`
+    When to pull: a duration of at least 30s, or a cron expression in UTC, in quotes:
+    "*/10 * * * *".`),
+  shape: key('shape', choice(['archives', 'records']), 'archives').about(`
+    archives: the service lists archives, and prom2otlp downloads them. records: the answer
+    contains the lines.`),
+  types: key('types', list(text({ expected: 'the name of a log type' })), LOG_TYPES).about(`
+    The types of logs to pull. An empty list means all types that the service has.`),
+  firstStart: key('first_start', startPoint(), '1h').about(`
+    Where the first start of all begins: this long before now, \`beginning\`, or a time such as
+    2026-03-01T00:00:00Z. Later starts continue where the previous one ended.`),
+  window: section('window', logWindow).about('The time ranges of the requests.'),
+  sourceTimezone: key('source_timezone', timeZone(), 'UTC').about(`
+    The time zone of times in the lines that have no zone: UTC, Europe/Berlin, …`),
+  redactLiterals: key('redact_literals', flag(), true).about(`
+    Replace literals in SQL statements with \`?\`, so that the logs contain no data of your users.`),
+  limits: section('limits', logLimits).about(`
+    Limits of pulling. Logs over a limit are cut and marked, or set aside with a gap record.`),
+  endpoints: section('endpoints', logEndpoints).about(`
+    The shape of the log API. Change these keys only if your service's API differs. Paths are
+    below base_url.`),
+});
+
+const OTLP_ENDPOINT = 'http://localhost:4318';
+/** Where gRPC goes when neither the YAML nor a variable names an endpoint. */
+export const GRPC_ENDPOINT = 'http://localhost:4317';
+
+export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
+  endpoint: key(
+    'endpoint',
+    baseUrl('the http or https URL of an OTLP receiver'),
+    OTLP_ENDPOINT,
+  ).about(`
+    The OTLP receiver. prom2otlp appends /v1/metrics and /v1/logs. With grpc: its address alone,
+    by default with port 4317.`),
+  metricsEndpoint: key('metrics_endpoint', orNull(fullUrl()), null).about(`
+    A full URL for metrics, used unchanged.`),
+  logsEndpoint: key('logs_endpoint', orNull(fullUrl()), null).about(`
+    A full URL for logs, used unchanged.`),
+  protocol: key('protocol', choice(['http/protobuf', 'http/json', 'grpc']), 'http/protobuf').about(`
+    http/protobuf, http/json or grpc. Every receiver supports http/protobuf, not all support the
+    others.`),
+  compression: key('compression', choice(['auto', 'gzip', 'zstd', 'none']), 'auto').about(`
+    auto, gzip, zstd or none; with grpc, auto, gzip or none. auto: zstd if the back end has shown
+    that it accepts it, else gzip. For a gateway that answers before it decodes, auto cannot
+    detect that zstd fails: set gzip.`),
+  headers: key('headers', headers(), {}).about(`
+    Request headers, for example {Authorization: "Bearer \${file:token}"}. Their values are kept
+    secret.`),
+  timeoutMs: key('timeout', duration({ max: HOUR_MS }), '10s').about('The timeout of one request.'),
+  concurrency: key('concurrency', integer({ min: 1, max: 64 }), 1).about(`
+    The number of concurrent requests. Points arrive in time order only with 1, and most back ends
+    need that.`),
+  maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').about(`
+    Larger requests are split. At most 64MiB.`),
+  temporality: key(
+    'temporality',
+    choice(['cumulative', 'delta', 'lowmemory']),
+    'cumulative',
+  ).about(`
+    cumulative: counters keep their values. delta: points contain the growth since the previous
+    point; Prometheus accepts that only if it is configured for it. lowmemory: the same as
+    cumulative for scraped metrics.`),
+  tls: section(
+    'tls',
+    block({
+      ca: key('ca', orNull(certificates()), null).about(`
+        A PEM file with the certificates to trust instead of the system's.`),
+      cert: key('cert', orNull(certificates()), null).about(`
+        A PEM file with the client certificate.`),
+      key: key('key', orNull(privateKey()), null).about(`
+        A PEM file with the private key of the client certificate, without a passphrase.`),
+    }),
+  ).about('Certificates for the connection to the back end. Set both cert and key, or none.'),
+});
+
+const backups: Block<Config['backups']> = namedBlock('BackupsConfig', {
+  isEnabled: key('enabled', flag(), false).about('Read backup schedules.'),
+  intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '15m').about(`
+    The interval between reads.`),
+  endpoints: section('endpoints', backupEndpoints).about(`
+    The shape of the backup API, also for the verbs \`backups\` and \`restores\`. Change these
+    keys only if your service's API differs. Paths are below base_url.`),
+});
+
+const queue: Block<Config['queue']> = namedBlock('QueueConfig', {
+  directory: key(
+    'directory',
+    orNull(text({ expected: 'a directory' })),
+    '/var/lib/prom2otlp',
+  ).about(`
+    A directory for this process alone. null: memory only; the queued data is lost when the
+    process ends.`),
+  metrics: section(
+    'metrics',
+    block({
+      maxBytes: key('max_bytes', size(), '1GiB').about(`
+        If full, the queue drops and counts the oldest metrics.`),
+      maxAgeMs: key('max_age', duration(), '72h').about(`
+        The queue drops and counts metrics older than this.`),
+    }),
+  ).about(`The queue's share for metrics.`),
+  logs: section(
+    'logs',
+    block({
+      maxBytes: key('max_bytes', size(), '1GiB').about(`
+        If full, pulling stops until there is room. The service keeps the logs.`),
+    }),
+  ).about(`The queue's share for logs.`),
+});
+
+export const status: Block<StatusKeys> = block({
+  listen: key('listen', listenAddress(), '127.0.0.1:9464').about(`
+    host:port. Put an IPv6 address in brackets: [::1]:9464. Port 0 takes a free one.`),
+  token: key('token', orNull(headerValue('the token of the status page')), null).about(`
+    Clients must send this token as \`Authorization: Bearer …\`. Required if other machines can
+    reach \`listen\`.`),
+});
+
+interface StatusKeys {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly token: Config['status']['token'];
+}
+
+const telemetry: Block<Config['telemetry']> = namedBlock('TelemetryConfig', {
+  isEnabled: key('enabled', flag(), true).about('Send them.'),
+  intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '60s').about(`
+    The interval between sends.`),
+});
+
+export const shard: Block<Config['shard']> = namedBlock('ShardConfig', {
+  index: key('index', integer({ min: 0, max: 9999 }), 0).about(`
+    The share of this process, from 0.`),
+  count: key('count', integer({ min: 1, max: 10_000 }), 1).about(`
+    The number of processes that divide the services.`),
+});
+
+const log: Block<Config['log']> = namedBlock('LogConfig', {
+  level: key('level', choice(['trace', 'debug', 'info', 'warn', 'error', 'silent']), 'info').about(`
+    The least important messages to show: trace, debug, info, warn, error or silent.`),
+  format: key('format', choice(['json', 'text']), 'json').about(`
+    json for machines, text for people.`),
+});
+
+/** The YAML once it has been read, before services are merged with `api` and signals with variables. */
+export interface ConfigKeys
+  extends Omit<Config, 'file' | 'services' | 'elsewhere' | 'otlp' | 'status'> {
+  readonly api: ApiKeys;
+  readonly services: readonly ServiceEntry[];
+  readonly otlp: OtlpKeys;
+  readonly status: StatusKeys;
+}
+
+/** The whole YAML. */
+export const CONFIG: Block<ConfigKeys> = block({
+  api: section('api', api).about('The service that prom2otlp reads metrics and logs from.'),
+  services: requiredKey('services', services, [{}]).about(`
+    The database services to read: one entry for each, at least one.`),
+  unconfiguredServices: key('unconfigured_services', choice(['drop', 'send']), 'drop').about(`
+    One answer holds every service that the key can see. This key sets what happens to services
+    without an entry: drop leaves them out, send sends them under their ids. prom2otlp counts them
+    in both cases.`),
+  metrics: section('metrics', metrics).about('The metrics of the database services.'),
+  logs: section('logs', logs).about(`
+    The logs of the database services, pulled on a schedule. Every line arrives at least once.`),
+  backups: section('backups', backups).about('The state of backup schedules, as metrics.'),
+  otlp: section('otlp', otlp).about(`
+    The OpenTelemetry back end. If you leave out a key, the standard variables
+    OTEL_EXPORTER_OTLP_… apply (also those for one signal, such as
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), then these defaults. A key set here overrides the
+    variables.`),
+  queue: section('queue', queue).about(`
+    The queue holds data until the back end accepts it. It survives a crash.`),
+  status: section('status', status).about(`
+    The status server: /healthz, /readyz, /metrics, /status.json and a page at /.`),
+  telemetry: section('telemetry', telemetry).about(`
+    prom2otlp's own metrics, sent to the same back end.`),
+  shard: section('shard', shard).about(`
+    Divides the services among several processes with the same configuration. This is process
+    \`index\` (from 0) of \`count\`, for example {index: "\${env:SHARD}", count: 3}.`),
+  log: section('log', log).about(`prom2otlp's own log, on stderr.`),
+});

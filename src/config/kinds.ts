@@ -1,0 +1,289 @@
+// The plain kinds of values: texts, numbers, switches, choices, durations and sizes; and texts with a meaning of their
+// own: regular expressions, time zones, points in time, schedules.
+
+import { Cron } from 'croner';
+import { causeText } from '../errors.ts';
+import { systemClock } from '../lib/clock.ts';
+import { nearest } from '../lib/nearest.ts';
+import { isTimeZone } from '../lib/time-zone.ts';
+import { leaf, type Kind, type LeafInput, type Reading } from './declare.ts';
+import {
+  DURATION_PATTERN,
+  SIZE_PATTERN,
+  formatDuration,
+  formatSize,
+  parseDuration,
+  parseSize,
+  suggestDuration,
+  suggestSize,
+} from './units.ts';
+
+export interface Range {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+const DAY_MS = 86_400_000;
+
+export interface TextOptions {
+  readonly expected?: string;
+  /** What the whole text must match; without it, any text with something in it is legal. */
+  readonly pattern?: RegExp;
+  /** An empty text is legal too. */
+  readonly isEmptyLegal?: boolean;
+}
+
+/** A text without control characters (line breaks among them). */
+export function text(options: TextOptions = {}): Kind<string> {
+  const { expected = 'a text', pattern, isEmptyLegal = false } = options;
+  return leaf({
+    expected,
+    type: 'string',
+    json: pattern === undefined ? { type: 'string' } : { type: 'string', pattern: pattern.source },
+    read: ({ text }) => {
+      if (text === undefined) return undefined;
+      if (text === '' && !isEmptyLegal)
+        return { problem: `expected ${expected}, got an empty text` };
+      if (hasControl(text)) return { problem: `expected ${expected}, got control characters` };
+      return pattern === undefined || pattern.test(text) ? { value: text } : undefined;
+    },
+  });
+}
+
+function hasControl(text: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- control characters are what this is about
+  return /[\u0000-\u001F\u007F]/.test(text);
+}
+
+/** One of a few words. */
+export function choice<const Word extends string>(words: readonly Word[]): Kind<Word> {
+  return leaf<Word>({
+    expected: `one of ${words.join(', ')}`,
+    type: words.map(word => `'${word}'`).join(' | '),
+    json: { enum: words },
+    read: ({ text }) => {
+      const value = words.find(word => word === text);
+      return value === undefined ? undefined : { value };
+    },
+    suggest: ({ text = '' }) =>
+      nearest(text, words) ?? words.find(word => text.toLowerCase().startsWith(word)),
+  });
+}
+
+/** In quotes, `true` is a text; the others are texts anyway. */
+const SWITCH_WORDS: ReadonlyMap<string, string> = new Map([
+  ['true', 'true'],
+  ['yes', 'true'],
+  ['on', 'true'],
+  ['false', 'false'],
+  ['no', 'false'],
+  ['off', 'false'],
+]);
+
+export function flag(): Kind<boolean> {
+  return leaf<boolean>({
+    expected: 'true or false',
+    type: 'boolean',
+    json: { type: 'boolean' },
+    read: ({ value, expanded }) => {
+      if (typeof value === 'boolean') return { value };
+      if (expanded === undefined || !/^(?:true|false)$/i.test(expanded.text)) return undefined;
+      return { value: expanded.text.toLowerCase() === 'true' };
+    },
+    suggest: ({ text = '' }) => SWITCH_WORDS.get(text.toLowerCase()),
+  });
+}
+
+export function integer(range: Required<Range>): Kind<number> {
+  return leaf({
+    expected: 'a whole number',
+    type: 'number',
+    json: { type: 'integer', minimum: range.min, maximum: range.max },
+    read: input => {
+      const value = numberOf(input);
+      if (value === undefined || !Number.isSafeInteger(value)) return undefined;
+      return within(value, range, String, input);
+    },
+  });
+}
+
+/** A share of a whole: above 0, at most 1. */
+export function share(): Kind<number> {
+  return leaf({
+    expected: 'a number above 0 and at most 1',
+    type: 'number',
+    json: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
+    read: input => {
+      const value = numberOf(input) ?? 0;
+      return value > 0 && value <= 1 ? { value } : undefined;
+    },
+  });
+}
+
+function numberOf({ value, expanded }: LeafInput): number | undefined {
+  if (typeof value === 'number') return value;
+  const isNumber = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/.test(expanded?.text ?? '');
+  return isNumber ? Number(expanded?.text) : undefined;
+}
+
+/** A duration in milliseconds; at least 1 ms and at most 3650 days unless told otherwise. */
+export function duration(range: Range = {}): Kind<number> {
+  const { min = 1, max = 3650 * DAY_MS } = range;
+  return leaf({
+    expected: 'a duration such as 10s, 5m or 72h',
+    type: 'number',
+    json: { type: 'string', pattern: DURATION_PATTERN },
+    read: input => {
+      const value = parseDuration(input.text ?? '');
+      return value === undefined ? undefined : within(value, { min, max }, formatDuration, input);
+    },
+    suggest: ({ value, text }) =>
+      typeof value === 'number' ? `${String(value)}s` : suggestDuration(text ?? ''),
+  });
+}
+
+/** A size in bytes; at least 1 byte unless told otherwise. */
+export function size(range: Range = {}): Kind<number> {
+  const { min = 1, max = Number.MAX_SAFE_INTEGER } = range;
+  return leaf({
+    expected: 'a size such as 512MiB, 1GiB or 4kB',
+    type: 'number',
+    json: { type: 'string', pattern: SIZE_PATTERN },
+    read: input => {
+      const value = parseSize(input.text ?? '');
+      return value === undefined ? undefined : within(value, { min, max }, formatSize, input);
+    },
+    suggest: ({ value, text }) =>
+      typeof value === 'number' ? `${String(value)}B` : suggestSize(text ?? ''),
+  });
+}
+
+function within(
+  value: number,
+  range: Required<Range>,
+  format: (value: number) => string,
+  input: LeafInput,
+): Reading<number> {
+  if (value < range.min)
+    return { problem: `expected at least ${format(range.min)}, got ${input.shown}` };
+  if (value > range.max)
+    return { problem: `expected at most ${format(range.max)}, got ${input.shown}` };
+  return { value };
+}
+
+/** A regular expression that has to match a whole name. */
+export function expression(): Kind<RegExp> {
+  return leaf<RegExp>({
+    expected: 'a regular expression',
+    type: 'RegExp',
+    json: { type: 'string' },
+    read: input => {
+      const { text, shown } = input;
+      if (text === undefined) return undefined;
+      if (text === '') return { problem: 'expected a regular expression, got an empty text' };
+      try {
+        // By itself first: `a)(b` would become legal within the group.
+        RegExp(text, 'u');
+        return { value: new RegExp(`^(?:${text})$`, 'u') };
+      } catch (error) {
+        const cause = input.expanded === undefined ? expressionProblem(error) : 'it is not legal';
+        return { problem: `expected a regular expression, got ${shown}: ${cause}` };
+      }
+    },
+  });
+}
+
+/** `Invalid regular expression: /a(/u: Unterminated group` says it after the last colon. */
+function expressionProblem(error: unknown): string {
+  return causeText(error).split(': ').at(-1)?.toLowerCase() ?? 'it is not legal';
+}
+
+/** A time zone by its name, as `Europe/Berlin`. */
+export function timeZone(): Kind<string> {
+  return leaf({
+    expected: 'a time zone such as UTC or Europe/Berlin',
+    type: 'string',
+    json: { type: 'string' },
+    read: ({ text }) => {
+      return text !== undefined && isTimeZone(text) ? { value: text } : undefined;
+    },
+  });
+}
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+/** The time of an RFC 3339 text, or undefined. The day must exist: 30 February is no date. */
+function parseTime(text: string): Date | undefined {
+  const [, year, month, day] = (RFC_3339.exec(text) ?? []).map(Number);
+  if (year === undefined || month === undefined || day === undefined) return undefined;
+  const monthDays = new Date(Date.UTC(year, month, 0)).getUTCDate();
+  const time = new Date(text.toUpperCase().replace(' ', 'T'));
+  return day <= monthDays && !Number.isNaN(time.getTime()) ? time : undefined;
+}
+
+export type StartPoint = { readonly backMs: number } | { readonly at: Date } | 'beginning';
+
+/** Where the first start begins: a duration back from now, a time, or `beginning`. */
+export function startPoint(): Kind<StartPoint> {
+  return leaf<StartPoint>({
+    expected: 'a duration such as 1h, an RFC 3339 time such as 2026-03-01T00:00:00Z, or beginning',
+    type: "{ readonly backMs: number } | { readonly at: Date } | 'beginning'",
+    json: { anyOf: [{ type: 'string', pattern: DURATION_PATTERN }, { type: 'string' }] },
+    read: ({ text = '' }) => {
+      if (text === 'beginning') return { value: text };
+      const backMs = parseDuration(text);
+      if (backMs !== undefined) return { value: { backMs } };
+      const at = parseTime(text);
+      return at === undefined ? undefined : { value: { at } };
+    },
+    suggest: ({ text = '' }) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : undefined),
+  });
+}
+
+/** An interval in milliseconds, or a cron expression in UTC. */
+export type Schedule = { readonly intervalMs: number } | { readonly cron: string };
+
+const SCHEDULE_MS_MIN = 30_000;
+
+/** How often: a duration, or a cron expression in UTC; never more often than every 30 s. */
+export function schedule(): Kind<Schedule> {
+  return leaf<Schedule>({
+    expected: 'a duration such as 5m or a cron expression such as "*/15 * * * *"',
+    type: '{ readonly intervalMs: number } | { readonly cron: string }',
+    json: { type: 'string' },
+    read: input => {
+      const intervalMs = parseDuration(input.text ?? '');
+      if (intervalMs === undefined) return readCron(input);
+      return intervalMs < SCHEDULE_MS_MIN ? tooOften(input) : { value: { intervalMs } };
+    },
+    suggest: ({ value }) => (typeof value === 'number' ? `${String(value)}s` : undefined),
+  });
+}
+
+function readCron(input: LeafInput): Reading<Schedule> | undefined {
+  const cron = input.text?.trim() ?? '';
+  // croner also takes a single point in time, which is no schedule.
+  if (!/^(?:@\w+|\S+(?:\s+\S+){4,6})$/.test(cron)) return undefined;
+  try {
+    const now = new Date(systemClock.nowMs());
+    const runs = new Cron(cron, { paused: true, timezone: 'UTC' }).nextRuns(8, now).map(Number);
+    if (runs.length === 0) {
+      return { problem: `the cron expression ${input.shown} matches no time to come` };
+    }
+    const isTooOften = runs.some((run, i) => run - (runs[i - 1] ?? 0) < SCHEDULE_MS_MIN);
+    return isTooOften ? tooOften(input) : { value: { cron } };
+  } catch (error) {
+    // Its words may repeat the expression, which must not show when it came out of a reference.
+    const cause = input.expanded === undefined ? cronProblem(error) : 'it is not legal';
+    return { problem: `expected a cron expression, got ${input.shown}: ${cause}` };
+  }
+}
+
+function cronProblem(error: unknown): string {
+  const text = causeText(error).replace(/^CronPattern: /, '');
+  return `${text.charAt(0).toLowerCase()}${text.slice(1, 100)}`;
+}
+
+function tooOften({ shown }: LeafInput): Reading<never> {
+  return { problem: `expected at most one run in 30s, got ${shown}` };
+}
