@@ -33,7 +33,7 @@ test('every file that is named in code style exists', () => {
   expect(missing).toEqual([]);
 });
 
-test('every verb that a document shows is one of the program', () => {
+test('every verb in a document is one of the program', () => {
   const main = read('src/main.ts');
   const verbs = [...main.matchAll(/^ {2}(\w+): \(\) => import/gm)].map(([, verb]) => verb);
   expect(verbs.length).toBeGreaterThan(5);

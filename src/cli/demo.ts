@@ -17,7 +17,7 @@ const VERB = 'demo';
 const REPORT_MS = 2_000;
 
 export const verb: Verb = {
-  summary: 'simulated service, bridge and receiver in one process',
+  summary: 'simulated service, daemon and receiver in one process',
   help: `
 Usage: prom2otlp demo [--for 10s] [--port 9464]
 

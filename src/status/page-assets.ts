@@ -4,7 +4,7 @@
 // has a word beside it that says the same.
 //
 // Script: every few seconds it fetches the page again and replaces <main>, so the server alone renders. Opened details
-// stay open, and selected text stays selected. When the bridge does not answer, the page says since when, instead of
+// stay open, and selected text stays selected. When prom2otlp does not answer, the page says since when, instead of
 // showing old numbers as if they were new.
 
 export const PAGE_STYLE = `

@@ -57,7 +57,7 @@ export function renderPage(document: StatusDocument): string {
 </head>
 <body>
 ${header(document)}
-<div id="lost" role="alert"><div class="verdict bad"><strong>The bridge does not answer</strong> since <span id="lost-since"></span>; what follows is old.</div></div>
+<div id="lost" role="alert"><div class="verdict bad"><strong>prom2otlp does not answer</strong> since <span id="lost-since"></span>; the values below are old.</div></div>
 <main>
 ${verdictBlock(document)}
 ${flowBlock(document)}

@@ -113,13 +113,13 @@ export function findProblems(report: StatusReport): readonly StatusProblem[] {
     ...deliveryProblems(report),
     ...accountProblems(report),
     ...pullProblems(report),
-    ...report.notes.map(message => problem('note', 'bridge', { message, hint: '' })),
+    ...report.notes.map(message => problem('note', 'prom2otlp', { message, hint: '' })),
   ];
   const sorted = SEVERITIES.flatMap(severity => all.filter(entry => entry.severity === severity));
   const rest = sorted.length - PROBLEMS_SHOWN_MAX;
   if (rest <= 0) return sorted;
   const more = { message: `${formatCount(rest)} more are not listed here`, hint: '' };
-  return [...sorted.slice(0, PROBLEMS_SHOWN_MAX), problem('note', 'bridge', more)];
+  return [...sorted.slice(0, PROBLEMS_SHOWN_MAX), problem('note', 'prom2otlp', more)];
 }
 
 function reloadProblems({ reload }: StatusReport): readonly StatusProblem[] {

@@ -16,12 +16,12 @@ function known(...schedules: KnownSchedule[]): KnownBackups {
   return { schedules, types: ['full'], finishedAtMs: {}, readAtMs: NOW };
 }
 
-test('the first answer tells nothing, the same answer neither', () => {
+test('the first answer and an unchanged answer make no event', () => {
   expect(backupEvents('db1', null, known(DAILY))).toEqual([]);
   expect(backupEvents('db1', known(DAILY), known({ ...DAILY }))).toEqual([]);
 });
 
-test('a schedule that is there, or gone, is one event', () => {
+test('a schedule that appears or disappears makes one event', () => {
   const [appeared, ...more] = backupEvents('db1', known(), known(DAILY));
   expect(more).toEqual([]);
   expect(appeared).toMatchObject({
@@ -46,7 +46,7 @@ test('a schedule that is there, or gone, is one event', () => {
   ]);
 });
 
-test('a change says what is different', () => {
+test('a change lists the differences', () => {
   const check = (changes: Partial<KnownSchedule>, what: string): void =>
     expect(
       backupEvents('db1', known(DAILY), known({ ...DAILY, ...changes })).map(({ kind, record }) => [
@@ -61,7 +61,7 @@ test('a change says what is different', () => {
   check({ scheduledAtMs: NOW }, 'time none is now 2026-03-04T09:00:00.000Z');
 });
 
-test('each event has an id of its own, the same for the same event', () => {
+test('each event has a unique id, and the same event always has the same id', () => {
   const other = { ...DAILY, id: '8' };
   const uids = (): readonly string[] =>
     backupEvents('db1', known(DAILY), known(other)).map(({ uid }) => uid);

@@ -65,7 +65,7 @@ test('a schedule has one state and, if it will run, a next time', () => {
 });
 
 describe('the gauges', () => {
-  test('of one daily full backup', () => {
+  test('describe one daily full backup', () => {
     const finishedAtMs = { full: NOW - 7 * HOUR_MS };
     expect(shown(backupGauges(known({ finishedAtMs }), true, NOW))).toEqual([
       'up{} 1',
@@ -77,7 +77,7 @@ describe('the gauges', () => {
     ]);
   });
 
-  test('of a service without any schedule are values, not missing', () => {
+  test('have values, not gaps, for a service without schedules', () => {
     expect(shown(backupGauges(known({ schedules: [] }), true, NOW), true)).toEqual([
       'up{} 1',
       'schedules{type=full,state=active} 0',
@@ -89,7 +89,7 @@ describe('the gauges', () => {
     ]);
   });
 
-  test('say that a full backup is scheduled only where one will run', () => {
+  test('report a scheduled full backup only if one will run', () => {
     const check = (changes: Partial<KnownSchedule>, value: number): void =>
       expect(shown(backupGauges(known({ schedules: [schedule(changes)] }), true, NOW))).toContain(
         `full_scheduled{} ${value}`,
@@ -103,7 +103,7 @@ describe('the gauges', () => {
     check({ schedule: 'daily' }, 0);
   });
 
-  test('take the soonest run of each type', () => {
+  test('show the soonest run of each type', () => {
     const schedules = [
       schedule({ id: '1' }),
       schedule({ id: '2', schedule: '0 12 * * *' }),
@@ -120,12 +120,12 @@ describe('the gauges', () => {
     );
   });
 
-  test('without an answer are one', () => {
+  test('are a single series without an answer', () => {
     expect(shown(backupGauges(null, false, NOW))).toEqual(['up{} 0']);
   });
 });
 
-test('types are bounded: those beyond count together', () => {
+test('the number of types is bounded, and further types count together', () => {
   const many = Array.from({ length: 40 }, (_, i) => `t${i}`);
   const types = addTypes([], many);
   expect(types).toHaveLength(16);
@@ -137,7 +137,7 @@ test('types are bounded: those beyond count together', () => {
   expect(shown(gauges)).toContain('schedules{type=other,state=active} 2');
 });
 
-test('a series that ends is marked once', () => {
+test('a series that ends gets one marker', () => {
   const series = new EndedSeries();
   const first = backupGauges(known(), true, NOW);
   expect(series.complete(first)).toEqual(first);
@@ -149,7 +149,7 @@ test('a series that ends is marked once', () => {
   expect(series.complete(second)).toEqual(second);
 });
 
-test('what is known survives as a blob, and a blob that is none is the first answer', () => {
+test('the state survives as a blob, and an invalid blob counts as the first answer', () => {
   const all = known({ finishedAtMs: { full: 1 } });
   expect(readKnown(saveKnown(all))).toEqual(all);
   for (const blob of ['', '{}', '[]', '{"schedules":1}'])

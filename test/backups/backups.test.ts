@@ -156,13 +156,13 @@ test('each service has its gauges in its own Resource', async () => {
   expect(queue.account.get(ORDERS, 'point/made')).toBe(10);
 });
 
-test('names carry the namespace where the metrics do', async () => {
+test('names have the namespace prefix if the metrics have it', async () => {
   await openBackups(configOf({ metrics: { namespace: 'prefix' } })).cycle(never);
   expect(await gaugesOf(ORDERS)).toContain(`${ORDERS}.up{} 1`);
 });
 
 describe('events', () => {
-  test('tell what appears, changes and vanishes, each once', async () => {
+  test('report each appearance, change and disappearance once', async () => {
     await backups.cycle(never);
     expect(await eventsSent()).toEqual([]);
     const body = { service_id: ORDERS, backup_type: 'full', schedule: '0 12 * * *' };
@@ -189,7 +189,7 @@ describe('events', () => {
     expect(events?.get(ORDERS, 'vanished')).toBe(1);
   });
 
-  test('are told after a restart, for what changed meanwhile', async () => {
+  test('report changes during a stop after the restart', async () => {
     await backups.cycle(never);
     await change('DELETE', '/1');
     await openBackups(configOf()).cycle(never);
@@ -200,7 +200,7 @@ describe('events', () => {
     expect(await eventsSent()).toEqual([]);
   });
 
-  test('wait while there is no room for them, and no longer', async () => {
+  test('wait for room in the queue, and no longer', async () => {
     await backups.cycle(never);
     const more = { service_id: ORDERS, backup_type: 'full', schedule: '0 12 * * *' };
     for (let i = 0; i < 3; i++) {
@@ -218,7 +218,7 @@ describe('events', () => {
   });
 });
 
-test('a service whose schedules are gone has values; its next run ends', async () => {
+test('a service without schedules any more keeps its values; its next run ends', async () => {
   await backups.cycle(never);
   await gaugesOf(ORDERS);
   await change('DELETE', '/1');
@@ -232,8 +232,8 @@ test('a service whose schedules are gone has values; its next run ends', async (
   ]);
 });
 
-describe('where the schedules cannot be read', () => {
-  test('the last answer is gone by for three intervals', async () => {
+describe('when the schedules cannot be read', () => {
+  test('the last answer is used for three intervals', async () => {
     await backups.cycle(never);
     simulator.setFaults({ path: SCHEDULES, status: 500 });
     await gaugesOf(ORDERS);
@@ -255,7 +255,7 @@ describe('where the schedules cannot be read', () => {
     expect(backups.services[0]?.error).toBeNull();
   });
 
-  test('one service does not take the others with it, a refused key does, without hammering', async () => {
+  test('one failing service does not affect the others; a refused key does, without hammering', async () => {
     simulator.setFaults({ path: SCHEDULES, status: 500, times: 1 });
     await backups.cycle(never);
     expect(backups.services.filter(({ isUp }) => isUp === true)).toHaveLength(1);
@@ -271,7 +271,7 @@ describe('where the schedules cannot be read', () => {
     expect(await many.watchers[0]?.read(never)).toBe(MINUTE_MS);
   });
 
-  test('what is given up half way, as by a reload, is no failure', async () => {
+  test('a reading that a reload aborts is no failure', async () => {
     const error = { kind: 'aborted', message: 'the request was given up' } as ServiceError;
     const list = vi.spyOn(BackupsApi.prototype, 'list').mockResolvedValue({ ok: false, error });
     await backups.cycle(never);
@@ -283,7 +283,7 @@ describe('where the schedules cannot be read', () => {
     ]);
   });
 
-  test('nothing is said before the first answer or failure', async () => {
+  test('nothing is sent before the first answer or failure', async () => {
     await backups.watchers[0]?.send();
     expect(queue.stats('metrics').rows).toBe(0);
   });

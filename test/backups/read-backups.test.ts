@@ -31,7 +31,7 @@ async function knownOf(answers: Answers, before?: KnownBackups): Promise<KnownBa
 }
 
 describe('schedules', () => {
-  test('are read in the words of the service', async () => {
+  test('keep the words of the service', async () => {
     const one = {
       id: 7,
       service_id: 'db1',
@@ -54,7 +54,7 @@ describe('schedules', () => {
     ]);
   });
 
-  test('with nothing in them are schedules, too', async () => {
+  test('count even if they are empty', async () => {
     const body = [{}, { schedule: 'once', scheduled_at: ENDED }];
     const { schedules } = await knownOf({ schedules: { body } });
     expect(schedules).toMatchObject([
@@ -63,7 +63,7 @@ describe('schedules', () => {
     ]);
   });
 
-  test('have words of bounded length, without anything that a terminal obeys', async () => {
+  test('have texts of bounded length, without terminal control characters', async () => {
     const long = `\u001B[2J${'x'.repeat(1_000_000)}`;
     const body = [{ id: long, type: long, schedule: long, status: long }];
     const { schedules, types } = await knownOf({ schedules: { body } });
@@ -80,7 +80,7 @@ describe('schedules', () => {
     });
   });
 
-  test('of which some are missing are none at all', async () => {
+  test('are rejected as a whole if some are missing', async () => {
     expect(await read({ schedules: { body: [{ id: 1 }, 'x'] } })).toMatchObject({
       ok: false,
       error: { kind: 'unreadable', message: expect.stringContaining('not the whole list') },
@@ -99,7 +99,7 @@ describe('the last backup', () => {
     readAtMs: 1,
   };
 
-  test('is the newest that succeeded, by type', async () => {
+  test('is the newest successful one of each type', async () => {
     const body = {
       backups: [
         { ...backup, end_time: '2026-03-01T00:00:00Z' },
@@ -119,12 +119,12 @@ describe('the last backup', () => {
     expect(types).toEqual(['full', 'log']);
   });
 
-  test('is unknown where the service does not tell of backups', async () => {
+  test('is unknown if the service does not report backups', async () => {
     const { finishedAtMs } = await knownOf({ schedules, backups: { status: 404 } }, before);
     expect(finishedAtMs).toEqual({});
   });
 
-  test('stays what it was while the list cannot be read, which is told', async () => {
+  test('does not change while the list cannot be read, and the failure is reported', async () => {
     const result = await read({ schedules, backups: { status: 503 } }, before);
     expect(result).toMatchObject({
       ok: true,

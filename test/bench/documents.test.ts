@@ -13,7 +13,7 @@ test('README and docs/performance.md agree with the results: npm run bench -- --
     expect(withTables(file, results)).toBe(readFileSync(file, 'utf8'));
 });
 
-test('of ours nothing was lost', () => {
+test('prom2otlp lost nothing in the results', () => {
   const ours = problemsOf(readResults(LATEST)).filter(problem => /\bours\b/.test(problem));
   expect(ours).toEqual([]);
 });

@@ -15,7 +15,7 @@ function plan(names: readonly string[], contenders: readonly string[]): string[]
   return planBatches(chosen, name => contenders.includes(name)).map(words);
 }
 
-test('groups hold what was chosen, beside ours', () => {
+test('each group holds prom2otlp and the chosen programs', () => {
   expect(plan(['fleet'], ['ours', 'vmagent'])).toEqual(['fleet/ours fleet/vmagent']);
   expect(plan(['fleet'], ['ours', 'collector', 'plain-stack'])).toEqual([
     'fleet/ours fleet/collector',
@@ -23,7 +23,7 @@ test('groups hold what was chosen, beside ours', () => {
   ]);
 });
 
-test('ours alone runs once', () => {
+test('prom2otlp alone runs once', () => {
   expect(plan(['fleet'], ['ours'])).toEqual(['fleet/ours']);
   expect(plan(['fleet', 'start'], ['vmagent'])).toEqual(['fleet/vmagent', 'start: vmagent']);
 });
@@ -32,7 +32,7 @@ test('small scenarios run at the same time', () => {
   expect(plan(['sidecar', 'host'], ['ours'])).toEqual(['sidecar/ours host/ours']);
 });
 
-test('a group is as fast as its slowest', () => {
+test('the slowest program sets the pace of a group', () => {
   const chosen = scenarios(false).filter(({ name }) => name === 'targets-large');
   const batches = planBatches(chosen, name => ['ours', 'vmagent', 'plain-stack'].includes(name));
   const intervals = batches.map(batch =>
@@ -44,7 +44,7 @@ test('a group is as fast as its slowest', () => {
   ]);
 });
 
-test('every name of a scenario is a contender, and none stands twice beside itself', () => {
+test('every name in a scenario is a contender, and none runs twice in one group', () => {
   const known = CONTENDERS.map(({ name }) => name);
   for (const { groups } of [...scenarios(false), ...scenarios(true)]) {
     expect(known).toEqual(expect.arrayContaining(groups.flat()));

@@ -72,7 +72,7 @@ function results(commit: string, more: Partial<Results>): Results {
   };
 }
 
-test('a merge replaces the scenarios that were run to their end, and nothing else', () => {
+test('a merge replaces only the scenarios that ran to their end', () => {
   const drain = [{ ...DRAIN, contender: 'ours' }];
   const before = results('1', {
     paced: [paced('fleet', 'ours'), paced('targets', 'ours'), paced('targets', 'vmagent')],
@@ -95,7 +95,7 @@ test('a merge replaces the scenarios that were run to their end, and nothing els
   );
 });
 
-test('figures of two machines do not come together', () => {
+test('results of two machines are not merged', () => {
   const before = results('1', {});
   const other = results('2', { machine: { ...MACHINE, processor: 'other' } });
   expect(() => mergeResults(before, other)).toThrow('cannot merge');
@@ -103,7 +103,7 @@ test('figures of two machines do not come together', () => {
   expect(mergeResults(before, patched).commit).toBe('2');
 });
 
-test('a file from before has one commit for all of its scenarios', () => {
+test('an older file has one commit for all of its scenarios', () => {
   const { taken, paced } = readResults(LATEST);
   for (const { scenario, intervalMs } of paced) {
     expect(taken[scenario]?.commit).toBeDefined();
@@ -111,7 +111,7 @@ test('a file from before has one commit for all of its scenarios', () => {
   }
 });
 
-test('who is too slow has no figure, and nobody is compared with ours that is', () => {
+test('a program that is too slow gets no figure, and nothing is compared with a slow prom2otlp', () => {
   const slow = { tooSlow: 'it asked for too little' };
   const run = results('1', {
     paced: [
@@ -140,7 +140,7 @@ test('a group with more time than the scenario is not averaged with the others, 
   expect(withTables('README.md', run)).toContain('9,000 ns (3.0 x), every 30 s');
 });
 
-test('the pace is lost with too few polls, or work that is put off', () => {
+test('too few polls or postponed work count as a lost pace', () => {
   const window = { samples: 1_000_000, wanted: 1_000_000, behind: 0, page: 5000 };
   expect(paceProblem(window)).toBeNull();
   expect(paceProblem({ ...window, samples: 890_000 })).toMatch(/890000 of 1000000/);
@@ -150,7 +150,7 @@ test('the pace is lost with too few polls, or work that is put off', () => {
   expect(paceProblem({ samples: 2, wanted: 3, behind: 0, page: 1 })).toBeNull();
 });
 
-test('what grew is held against the base, over the same time', () => {
+test('growth is measured against the base over the same time', () => {
   const size = { ...WINDOW, intervalMs: 1000, losses: [] };
   const base = { ...size, series: 1000, cpuMs: 2, lastBytes: 50 };
   // Twice as long: 4 ms are the process itself and its first 1,000 series.

@@ -22,7 +22,7 @@ test('literals and copies', () => {
   check([9, 0x0c, ...LETTERS, 0x13, 1, 0, 0, 0], 'abcdddddd');
 });
 
-test('what is damaged throws', () => {
+test('damaged input throws', () => {
   for (const packed of [
     [4, 0x0c, 97],
     [9, 0x0c, ...LETTERS],

@@ -67,7 +67,7 @@ function lossesOf(lines: readonly Line[], polls: readonly Poll[], isRounded = fa
   return findLosses({ polls, received, corpus: SPEC.corpus, isRounded });
 }
 
-test('everything that a page says counts as arrived', () => {
+test('every sample of a page counts as arrived', () => {
   const { polls, lines } = serve(TIMES);
   expect(lines).toHaveLength(3 * 2 * SPEC.series);
   expect(polls[0]?.followed).toHaveLength(2);
@@ -83,7 +83,7 @@ test('values and timestamps move at every poll', () => {
   expect(new Set(second.map(line => line.timeMs))).toEqual(new Set([TIMES[1]]));
 });
 
-test('a sample that is missing, twice there, changed, misplaced or invented is found', () => {
+test('a missing, duplicate, changed, misplaced or invented sample is found', () => {
   const { polls, lines } = serve(TIMES);
   const [first] = lines;
   if (first === undefined) throw new Error('the page is empty');
@@ -99,7 +99,7 @@ test('a sample that is missing, twice there, changed, misplaced or invented is f
   check([{ ...first, series: 'other' }, ...rest], /series by count/);
 });
 
-test('rounding is forgiven where it is said to happen, and other values are not', () => {
+test('rounding is accepted only where the contender declares it', () => {
   const { polls, lines } = serve(TIMES);
   const rounded = lines.map(line => ({ ...line, value: line.value * (1 + 2e-16) }));
   expect(lossesOf(rounded, polls, true)).toEqual([]);
@@ -107,7 +107,7 @@ test('rounding is forgiven where it is said to happen, and other values are not'
   expect(lossesOf(changed, polls, true)).not.toEqual([]);
 });
 
-test('series are told apart, however many there are, and counted', () => {
+test('any number of series are distinguished and counted', () => {
   const counts = new SeriesCounts();
   const hash = new SeriesHash();
   const view = new DataView(new ArrayBuffer(24));
@@ -129,7 +129,7 @@ test('series are told apart, however many there are, and counted', () => {
   );
 });
 
-test('names and values of a series do not flow into each other', () => {
+test('names and values of a series do not run into each other', () => {
   const hash = (name: string, value: string): readonly number[] => {
     const { low, high } = new SeriesHash().addTexts(name, value);
     return [low, high];

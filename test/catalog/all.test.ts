@@ -21,7 +21,7 @@ describe('the catalog as a whole', () => {
     }
   });
 
-  test('dates every counter, and nothing else, by an uptime of its own family', () => {
+  test('dates every counter, and only counters, by an uptime of its own family', () => {
     for (const entry of CATALOG) {
       const uptime = byName.get(entry.uptimeSeries ?? '');
       expect(entry.uptimeSeries !== null, entry.name).toBe(entry.type === 'counter');
@@ -35,7 +35,7 @@ describe('the catalog as a whole', () => {
     expect(new Set(additive.map(entry => entry.type))).toEqual(new Set(['updowncounter']));
   });
 
-  test('describes every series in one short line of its own', () => {
+  test('describes every series in one short, unique line', () => {
     for (const { name, description } of CATALOG) {
       expect(description, name).toMatch(/^[A-Z0-9].{8,90}\.$/u);
     }
@@ -50,7 +50,7 @@ describe('the catalog as a whole', () => {
   });
 });
 
-test('the catalog knows the series that names or declarations misrepresent', () => {
+test('the catalog corrects series with misleading names or declarations', () => {
   const check = (name: string, want: Partial<CatalogEntry>): void => {
     expect(byName.get(name), name).toMatchObject(want);
   };

@@ -41,12 +41,12 @@ describe('drift', () => {
     for (const found of drifts.values()) expect(found).toEqual(CALM);
   });
 
-  test('says nothing of families that the page does not show', () => {
+  test('ignores families that are not on the page', () => {
     expect(only('proxy', namesOf('proxy'))).toEqual(CALM);
     expect(drift([]).size).toBe(0);
   });
 
-  test('names what appeared and what vanished', () => {
+  test('names the series that appeared and disappeared', () => {
     const rest = namesOf('proxy').filter(name => name !== 'proxy_threads_reads');
     expect(only('proxy', [...rest, 'proxy_new'])).toEqual({
       ...CALM,
@@ -55,19 +55,19 @@ describe('drift', () => {
     });
   });
 
-  test('does not miss a whole table, as replica status on a server that is no replica', () => {
+  test('does not report a whole missing table, such as replica status on a server that is no replica', () => {
     const others = namesOf('engine').filter(name => !name.startsWith('engine_slave_status_'));
     expect(only('engine', others)).toEqual(CALM);
     const found = only('engine', [...others, 'engine_slave_status_relay_log_pos']);
     expect(found.vanished.count).toBe(7);
   });
 
-  test('sees a mapped name as the catalog name', () => {
+  test('treats a mapped name as the catalog name', () => {
     const mapped = namesOf('engine').map(name => name.replace('engine_', 'mysql_'));
     expect(only('engine', mapped)).toEqual(CALM);
   });
 
-  test('counts a damaged name neither as appeared nor as vanished', () => {
+  test('counts a damaged name neither as appeared nor as disappeared', () => {
     const damaged = namesOf('dist').map(name => name.replace('stats_', 'sta'));
     const found = only('dist', damaged);
     expect(found).toMatchObject({ appeared: NOTHING, vanished: NOTHING, mangled: { count: 14 } });
@@ -77,7 +77,7 @@ describe('drift', () => {
     });
   });
 
-  test('calls a type contradicted only where it denies what is known', () => {
+  test('reports a contradicted type only if it differs from a known type', () => {
     const check = (name: string, declared: DeclaredType, isContradicted: boolean): void => {
       const found = drift([name], { [name]: declared }).get(lookup.familyOf(name));
       const items = isContradicted ? [{ name, declared }] : [];

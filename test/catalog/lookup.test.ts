@@ -79,7 +79,7 @@ test('a multimaster name is an engine name unless a prefix of multimaster says o
 describe('names that the relabelling has damaged', () => {
   const lookup = createCatalogLookup({ ...OWN, dist: ['engine_dist_', 'dx_'] });
 
-  test('are told with the name they stand for', () => {
+  test('are reported with the original name', () => {
     const check = (name: string, original: string): void => {
       expect([lookup.originalOf(name), lookup.isMangled(name)]).toEqual([original, true]);
       expect(lookup.find(name)).toBeNull();
@@ -92,7 +92,7 @@ describe('names that the relabelling has damaged', () => {
     check('dx_staCom_update', 'engine_dist_stats_Com_update');
   });
 
-  test('are not seen where a name is right, merely new, or of another family', () => {
+  test('are not reported for names that are correct, merely new, or of another family', () => {
     const check = (name: string): void => {
       expect([lookup.originalOf(name), lookup.isMangled(name)], name).toEqual([null, false]);
     };

@@ -62,7 +62,7 @@ describe('agent chat with a question', () => {
     ]);
   });
 
-  test('prints words alone where there is no more', async () => {
+  test('prints words alone if the answer has nothing else', async () => {
     expect((await call(['chat', 'Hello'])).out).toBe('You asked: Hello At your service.\n');
   });
 
@@ -78,7 +78,7 @@ describe('agent chat with a question', () => {
     expect(out).toContain('Before that: First?');
   });
 
-  test('sends filters, under the other key when told to', async () => {
+  test('sends filters, under the other key on request', async () => {
     const filter = ['--filter', "orders=WHERE region = 'north' AND x=1"];
     const where = "FROM orders WHERE region = 'north' AND x=1 GROUP";
     expect((await call(['chat', ...filter, 'How many?'])).out).toContain(where);
@@ -88,7 +88,7 @@ describe('agent chat with a question', () => {
     expect((await call(['chat', ...singular, 'How many?'])).out).toContain(where);
   });
 
-  test('reads the other shape, and tells what the agent failed at', async () => {
+  test("reads the other shape, and reports the agent's failure", async () => {
     simulator.setFaults({ chatShape: 'nested' });
     expect((await call(['chat', 'How many?'])).out).toContain('2 kinds of orders');
     simulator.setFaults({ chatError: 'no such\u001B[2Jtable' });
@@ -106,7 +106,7 @@ describe('agent chat with a question', () => {
     expect(await openSession()).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  test('makes harmless what a terminal would obey', async () => {
+  test('removes control characters', async () => {
     const prompt = 'a\u001B]0;title\u0007b\u009B2Jc\u202Ed';
     const { out } = await call(['chat', prompt]);
     expect(out).toContain('You asked: a?]0;title?b?2Jc?d');
@@ -115,7 +115,7 @@ describe('agent chat with a question', () => {
     expect(JSON.parse(json.out).response).toContain(prompt);
   });
 
-  test('tells each failure in its own words, and asks once', async () => {
+  test('reports each failure in its own words, and asks once', async () => {
     const check = async (faults: object, ...words: string[]): Promise<void> => {
       simulator.setFaults({ path: CHAT_PATH, ...faults });
       const before = asked();
@@ -142,7 +142,7 @@ describe('agent chat with a question', () => {
 });
 
 describe('agent chat without a question', () => {
-  test('takes one question per line, in a session of its own that it ends', async () => {
+  test('takes one question per line, in its own session, which it ends', async () => {
     const { code, out, err } = await call(['chat'], 'First?\n\n  Second?\nexit\nThird?\n');
     expect([code, err]).toEqual([0, '']);
     expect(out).toContain('You asked: Second? There are 2 kinds of orders. Before that: First?');
@@ -151,21 +151,21 @@ describe('agent chat without a question', () => {
     expect(ended).toMatch(/^\/copilot\/v1\/session\/[0-9a-f]{32}$/);
   });
 
-  test('goes on in a session that is named, and leaves it open', async () => {
+  test('continues a session that the user names, and leaves it open', async () => {
     const session = await openSession();
     await call(['chat', '--session-id', session], 'First?');
     const { out } = await call(['chat', '--session-id', session, 'Second?']);
     expect(out).toContain('Before that: First?');
   });
 
-  test('goes on after a failure, and says so at the end', async () => {
+  test('continues after a failure, and reports it at the end', async () => {
     simulator.setFaults({ path: CHAT_PATH, status: 500, times: 1 });
     const { code, out, err } = await call(['chat'], 'First?\nSecond?\n');
     expect([code, err]).toEqual([1, expect.stringContaining('the service failed')]);
     expect(out).toContain('You asked: Second?');
   });
 
-  test('ends at once where no session can be had', async () => {
+  test('ends at once if it cannot open a session', async () => {
     simulator.setFaults({ path: '/copilot/v1/session', status: 500 });
     const before = asked();
     expect((await call(['chat'], 'First?\n')).code).toBe(1);
@@ -173,7 +173,7 @@ describe('agent chat without a question', () => {
   });
 });
 
-test('mistakes on the command line are told, and nothing is sent', async () => {
+test('mistakes on the command line are reported, and nothing is sent', async () => {
   const before = simulator.requests.count;
   const access = ['--base-url', simulator.url];
   const check = async (why: string, words: readonly string[]): Promise<void> => {

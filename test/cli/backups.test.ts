@@ -31,13 +31,13 @@ describe('backups schedules list', () => {
     expect(await schedulesOf('--config', shell.config)).toHaveLength(4);
   });
 
-  test('reads a bare list, too', async () => {
+  test('also reads a bare list', async () => {
     shell.simulator.setFaults({ listShape: 'bare' });
     expect(await schedulesOf()).toHaveLength(4);
     shell.simulator.resetFaults();
   });
 
-  test('asks for each configured service where the service demands its id', async () => {
+  test('asks for each configured service if the API demands an id', async () => {
     shell.simulator.setFaults({ isServiceIdRequired: true });
     const own = await schedulesOf('--config', shell.config);
     const unnamed = await shell.type('backups', 'schedules', 'list');
@@ -49,7 +49,7 @@ describe('backups schedules list', () => {
     ]);
   });
 
-  test('tells each failure with the trace id of the service', async () => {
+  test('reports each failure with the trace id of the service', async () => {
     const cases = [
       [401, 'the service refused the key'],
       [404, 'there is nothing at this address'],
@@ -85,12 +85,12 @@ describe('backups schedules create', () => {
     }
   });
 
-  test('passes another type on with a warning', async () => {
+  test('sends another type with a warning', async () => {
     const { code, stderr } = await shell.type(...plan, '--type', 'incremental');
     expect([code, stderr]).toEqual([0, expect.stringContaining('warning: "incremental" is no')]);
   });
 
-  test('says so where the service tells nothing, and where nobody knows', async () => {
+  test('reports an empty answer, and an unknown outcome', async () => {
     shell.simulator.setFaults({ createdBody: 'text' });
     const silent = await shell.type(...plan);
     expect([silent.code, silent.stderr]).toEqual([0, 'created; the service tells nothing of it\n']);
@@ -167,13 +167,13 @@ describe('backups credentials encode', () => {
     expect((await shell.type(...schedule, ...bucket)).code).toBe(0);
   });
 
-  test('prints them only where that is asked for', async () => {
+  test('prints them only on request', async () => {
     const args = [...encode, 's3', '--file', shell.s3, '--output', '-'].slice(1);
     const { out: stdout } = await callVerb(backups, args);
     expect(Buffer.from(stdout, 'base64').toString()).toBe(readFileSync(shell.s3, 'utf8'));
   });
 
-  test('names every member that is missing, and no value', async () => {
+  test('names every missing member, and no value', async () => {
     const { private_key: _, ...account } = JSON.parse(readFileSync(shell.gs, 'utf8'));
     const file = shell.files.write('bad.json', JSON.stringify({ ...account, client_id: 7 }));
     await shell.mistype(
@@ -193,6 +193,6 @@ describe('backups credentials encode', () => {
   });
 });
 
-test('another word shows what there is', async () => {
+test('an unknown word shows the possible ones', async () => {
   await shell.mistype(['backups', 'schedule'], 'expected one of schedules list, schedules create');
 });

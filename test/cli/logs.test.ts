@@ -60,7 +60,7 @@ describe('logs list', () => {
     expect(new Set(servers)).toEqual(new Set(['sessions-0']));
   });
 
-  test('does not rely on the service to filter', async () => {
+  test('filters even if the service does not', async () => {
     simulator.setFaults({ ignoredParameters: ['logType', 'serverContext'] });
     const { out } = await call('list', '--type', 'audit-log', '--server', 'ledger-1', '--json');
     simulator.resetFaults();
@@ -71,7 +71,7 @@ describe('logs list', () => {
     expect(new Set(found.map(String))).toEqual(new Set(['audit-log,ledger-1']));
   });
 
-  test('tells what the service refused, and ends with 1', async () => {
+  test('reports a refusal of the service, and exits with 1', async () => {
     simulator.setFaults({ path: '/observability/v2/logs', status: 403 });
     const { code, err } = await call('list');
     simulator.resetFaults();
@@ -79,14 +79,14 @@ describe('logs list', () => {
   });
 });
 
-test('logs types and logs servers show what there is', async () => {
+test('logs types and logs servers list everything', async () => {
   expect((await call('types')).out).toContain('slow-query-log');
   const { out } = await call('servers', '--json');
   expect(JSON.parse(out)).toHaveLength(10);
 });
 
 describe('logs download', () => {
-  test('puts archives into a new file, and never over another', async () => {
+  test('writes archives to a new file, and never overwrites one', async () => {
     const output = join(files.path, 'a.zip');
     const id = `${TODAY}.sessions-0.error-log`;
     expect((await call('download', id, '--output', output)).code).toBe(0);
@@ -97,7 +97,7 @@ describe('logs download', () => {
     expect(readFileSync(output, 'utf8')).toBe('mine');
   });
 
-  test('leaves no file behind that is not whole', async () => {
+  test('leaves no incomplete file', async () => {
     const output = join(files.path, 'none.zip');
     expect((await call('download', 'unknown', '--output', output)).code).toBe(1);
     expect(() => readFileSync(output)).toThrow('ENOENT');
@@ -124,7 +124,7 @@ test('logs tail shows the last lines as the server wrote them', async () => {
   expect(lines.filter(line => !format.test(line))).toEqual([]);
 });
 
-test('an empty list says so, and one that could not be read does not', async () => {
+test('an empty list is reported as empty, an unreadable one is not', async () => {
   expect((await call('list', '--type', 'no-such-log')).out).toBe('no archives\n');
   simulator.setFaults({ path: '/observability/v2/logs', status: 403 });
   const failed = await call('list');
@@ -132,7 +132,7 @@ test('an empty list says so, and one that could not be read does not', async () 
   expect([failed.code, failed.out]).toEqual([1, expect.not.stringContaining('no archives')]);
 });
 
-test('JSON is printed without the control characters that JSON itself lets pass', async () => {
+test('JSON is printed without control characters, even those that JSON allows', async () => {
   const name = 'orders\u009b31m';
   const services = [{ id: 'db1', name, topology: 'single', servers: [{ name, role: 'single' }] }];
   const hostile = await startSimulator({
@@ -162,8 +162,8 @@ describe('logs retention', () => {
   });
 });
 
-describe('the way to the service', () => {
-  test('is a configuration, or an address with a key that is no argument', async () => {
+describe('access to the service', () => {
+  test('needs a configuration, or an address with a key that is not an argument', async () => {
     const file = configFile();
     const by = async (...args: string[]): Promise<Printed> => callVerb(logs, ['types', ...args]);
     expect((await by('--config', file)).code).toBe(0);
@@ -197,7 +197,7 @@ describe('the way to the service', () => {
   });
 });
 
-test('check --probe shows what the log endpoints answered and how it was understood', async () => {
+test('check --probe shows the answers of the log endpoints and how they were read', async () => {
   const { out } = await callVerb(check, ['--config', configFile(), '--probe']);
   expect(out).toContain('types error-log, slow-query-log, audit-log, proxy-log');
   expect(out).toMatch(/list of the last day, error-log: \d+ archives/);

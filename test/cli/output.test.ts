@@ -35,7 +35,7 @@ async function run(lineCount: number, options: { readonly readBytes: number }): 
 }
 
 describe('through a pipe', () => {
-  test('a reader gets all of it', async () => {
+  test('a reader gets all output', async () => {
     const ended = await run(20_000, { readBytes: Infinity });
     expect({ ...ended, stdout: ended.stdout.length }).toEqual({
       code: 0,
@@ -44,7 +44,7 @@ describe('through a pipe', () => {
     });
   });
 
-  test('a reader that goes away ends it quietly', async () => {
+  test('a reader that closes the pipe ends the program quietly', async () => {
     const { code, stderr } = await run(20_000, { readBytes: 1 });
     expect({ code, stderr }).toEqual({ code: 0, stderr: 'done\n' });
   });
@@ -62,7 +62,7 @@ function memoryStream(failure?: NodeJS.ErrnoException): OutputStream & { text: s
   return memory;
 }
 
-test('a full disk is told once, on stderr, and not taken for success', async () => {
+test('a full disk is reported once, on stderr, and is a failure', async () => {
   const error = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
   const stderr = memoryStream();
   const output = openOutput(memoryStream(error), stderr);
@@ -74,7 +74,7 @@ test('a full disk is told once, on stderr, and not taken for success', async () 
   expect(stderr.text).toBe('cannot write to stdout: no space left on device\n');
 });
 
-test('a writer can wait until its lines are taken, and learns that nobody takes more', async () => {
+test('a writer can wait until its lines are read, and learns when nobody reads more', async () => {
   let free = (): void => undefined;
   const slow = new Writable({ write: (_chunk, _encoding, done) => void (free = done) });
   const { out } = openOutput(slow, memoryStream());

@@ -12,7 +12,7 @@ function open(isTTY: boolean) {
   return { clock, work, done, shown: () => String(screen.read() ?? '') };
 }
 
-test('what takes long is told second by second, and wiped away', async () => {
+test('a long step shows its seconds, and then disappears', async () => {
   const { clock, work, done, shown } = open(true);
   await clock.advance(2500);
   expect(shown()).toBe('\r\u001B[Kasking: 1 s\r\u001B[Kasking: 2 s');
@@ -21,7 +21,7 @@ test('what takes long is told second by second, and wiped away', async () => {
   expect(shown()).toBe('\r\u001B[K');
 });
 
-test('what is quick, or fails at once, shows nothing', async () => {
+test('a quick step, or one that fails at once, shows nothing', async () => {
   const quick = open(true);
   quick.work.resolve('answer');
   expect([await quick.done, quick.shown()]).toEqual(['answer', '']);
@@ -31,7 +31,7 @@ test('what is quick, or fails at once, shows nothing', async () => {
   expect(failed.shown()).toBe('');
 });
 
-test('nothing is shown where there is no terminal', async () => {
+test('nothing is shown without a terminal', async () => {
   const { clock, work, done, shown } = open(false);
   await clock.advance(5000);
   work.resolve('answer');

@@ -41,7 +41,7 @@ describe('one object per family', () => {
     ]);
   });
 
-  test('so are those of a summary, and the last timestamp wins', () => {
+  test('the parts of a summary are one metric, too, and the last timestamp wins', () => {
     const page = '# TYPE s summary\ns{quantile="0.50"} NaN 5\ns_sum 3\ns_count 4 7\n';
     expect(show(page)[0]?.metrics).toStrictEqual([
       { count: '4', sum: '3', quantiles: { '0.5': 'NaN' }, timestamp_ms: '7' },
@@ -60,7 +60,7 @@ describe('one object per family', () => {
     expect(show('# TYPE a counter\n# HELP b text\n')).toStrictEqual([]);
   });
 
-  test('types of OpenMetrics keep their own words', () => {
+  test('OpenMetrics types keep their names', () => {
     const page =
       '# TYPE g gaugehistogram\ng_bucket{le="+Inf"} 1\ng_gcount 1\ng_gsum 2\n# TYPE i info\ni_info{v="1"} 1\n# EOF\n';
     expect(show(page, { format: 'openmetrics' })).toMatchObject([

@@ -91,7 +91,7 @@ describe('inspect', () => {
     expect(lines).toContain('total|0|0|11|0|0|0|0|11');
   });
 
-  test('says the same as JSON', async () => {
+  test('prints the same as JSON', async () => {
     await fill(...WAITING);
     const { out } = await queue('inspect', ['--json']);
     expect(JSON.parse(out)).toMatchObject({
@@ -118,7 +118,7 @@ describe('inspect', () => {
     });
   });
 
-  test('shows what was refused for good, in the back end’s words, and a sample of it', async () => {
+  test('shows refused points with the back end’s words and a sample', async () => {
     const daemon = await open();
     await commit(daemon, metricsBatch({ orders: 3 }, NOW_MS));
     const [row] = await daemon.oldest('metrics', 1, new Set());
@@ -151,7 +151,7 @@ describe('inspect', () => {
     ]);
   });
 
-  test('works while a daemon holds the queue, and sees what that commits', async () => {
+  test('works while a daemon holds the queue, and sees its commits', async () => {
     const daemon = await open();
     for (let points = 1; points <= 3; points++) {
       await commit(daemon, metricsBatch({ orders: 1 }, NOW_MS));
@@ -169,7 +169,7 @@ describe('inspect', () => {
 });
 
 describe('export', () => {
-  test('gives every request as OTLP/JSON, one a line, oldest first, and removes nothing', async () => {
+  test('prints every request as OTLP/JSON, one per line, oldest first, and removes nothing', async () => {
     await fill(...WAITING);
     const { code, out, err } = await queue('export');
     expect(code).toBe(0);
@@ -188,7 +188,7 @@ describe('export', () => {
     });
   });
 
-  test('gives one signal alone', async () => {
+  test('prints one signal alone', async () => {
     await fill(...WAITING);
     const { out } = await queue('export', ['--signal', 'logs']);
     expect(out.match(/\n/g)).toHaveLength(1);
@@ -208,7 +208,7 @@ describe('export', () => {
     });
   });
 
-  test('leaves out what is damaged, and says so', async () => {
+  test('leaves out damaged rows, and reports them', async () => {
     await fill(...WAITING);
     const database = new DatabaseSync(join(directory.path, 'queue', 'queue.sqlite'));
     database.exec('UPDATE batch SET body = zeroblob(40) WHERE id = 1');
@@ -219,7 +219,7 @@ describe('export', () => {
     expect(code).toBe(1);
   });
 
-  test('stops when its reader goes away', async () => {
+  test('stops when its reader closes the pipe', async () => {
     await fill(...WAITING);
     const { out } = await queue('export', [], { onLine: () => false });
     expect(out.match(/\n/g)).toHaveLength(1);
@@ -234,7 +234,7 @@ describe('drain', () => {
       0,
     );
 
-  test('delivers everything, however old, and leaves nothing', async () => {
+  test('delivers everything of any age, and leaves nothing', async () => {
     await fill(metricsBatch({ orders: 5 }, NOW_MS - 71 * HOUR_MS), WAITING[1] ?? expect.fail());
     file = configFile({ queue: { directory: 'queue', metrics: { max_age: '1h' } } });
     const { code, out } = await queue('drain');
@@ -247,7 +247,7 @@ describe('drain', () => {
     expect(JSON.parse(json)).toMatchObject({ account });
   });
 
-  test('to another receiver goes without the headers of the configured one', async () => {
+  test('sends no configured headers to another receiver', async () => {
     await fill(...WAITING);
     const other = await BackEnd.start();
     const { code, err } = await queue('drain', ['--endpoint', `${other.url}/otlp/`]);
@@ -271,7 +271,7 @@ describe('drain', () => {
     await daemon.close();
   });
 
-  test('ends with 1 and the reason when the back end refuses us', async () => {
+  test('exits with 1 and the reason if the back end refuses the settings', async () => {
     await fill(...WAITING);
     backEnd.answer = () => ({ status: 401 });
     const { code, out, err } = await queue('drain');
@@ -282,7 +282,7 @@ describe('drain', () => {
     expect(code).toBe(1);
   });
 
-  test('ends with 1 when the time is over, or when told to stop; the rest stays', async () => {
+  test('exits with 1 at its deadline or on a signal; the rest stays', async () => {
     await fill(...WAITING);
     backEnd.answer = () => ({ status: 503 });
     expect(await queue('drain', ['--for', '50ms'])).toMatchObject({ code: 1 });
@@ -295,7 +295,7 @@ describe('drain', () => {
     expect(await queue('drain')).toMatchObject({ code: 0 });
   });
 
-  test('ends with 1 when points were refused for good', async () => {
+  test('exits with 1 if points were refused for good', async () => {
     await fill(WAITING[1] ?? expect.fail());
     backEnd.answer = () => ({ status: 400 });
     const { code, out } = await queue('drain');
@@ -304,7 +304,7 @@ describe('drain', () => {
   });
 });
 
-describe('a mistake is told', () => {
+describe('a mistake is reported', () => {
   const check = async (args: readonly string[], words: RegExp): Promise<void> => {
     const { code, err } = await callVerb(verb, args);
     expect(code).toBeNull();
@@ -324,7 +324,7 @@ describe('a mistake is told', () => {
     await check(['drain', '--config', file, '--endpoint', secret], /^(?!.*canary)/s);
   });
 
-  test('in the place of the queue', async () => {
+  test("in the queue's location", async () => {
     for (const action of ['inspect', 'export', 'drain']) {
       await check([action, '--config', file], /cannot read the queue in .*there is none/);
       rmSync(join(directory.path, 'queue'), { recursive: true, force: true });
@@ -333,7 +333,7 @@ describe('a mistake is told', () => {
     await check(['inspect', '--config', file], /in the memory of the daemon; set queue.directory/);
   });
 
-  test('in the file of the queue', async () => {
+  test("in the queue's file", async () => {
     await fill(...WAITING);
     directory.write('queue/queue.sqlite', 'not a database, but long enough to look like one');
     await check(['inspect', '--config', file], /cannot read the queue in .*not a database/);

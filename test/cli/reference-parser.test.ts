@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseWithReference } from '../../src/cli/reference-parser.ts';
 
-test('families come in the shape that show decode prints', async () => {
+test('families have the form that show decode prints', async () => {
   const page = [
     '# HELP a Help of a.',
     '# TYPE a counter',
@@ -74,13 +74,13 @@ test('histograms and summaries are taken apart into lines', async () => {
   ]);
 });
 
-test('what stood in place of a number is shown as it stood', async () => {
+test('text in place of a number is shown unchanged', async () => {
   const result = await parseWithReference('a\nb 1_000\nc 0x10\n');
   const values = result.ok ? result.families.map(family => family.samples[0]?.value) : [];
   expect(values).toStrictEqual(['', '1_000', 16]);
 });
 
-test('a page that the package gives up is told with its reason', async () => {
+test('a page that the package rejects is reported with the reason', async () => {
   expect(await parseWithReference('good 1\nbad{x=1} 2\n')).toStrictEqual({
     ok: false,
     reason: 'Encountered invalid line: bad{x=1} 2',

@@ -70,7 +70,7 @@ describe('restores create', () => {
     expect(await restoresThere()).toContainEqual(JSON.parse(second.stdout));
   });
 
-  test('wants the id of the service once more', async () => {
+  test('requires the id of the service a second time', async () => {
     const erases = `this erases all data of the database service ${SERVICE}`;
     await shell.mistype(create({ 'yes-erase': null }), `${erases}: confirm it with --yes-erase`);
     await shell.mistype(
@@ -79,7 +79,7 @@ describe('restores create', () => {
     );
   });
 
-  test('asks at a terminal for the id, and takes nothing else for it', async () => {
+  test('asks for the id at a terminal, and accepts nothing else', async () => {
     const before = (await restoresThere()).length;
     const answer = async (typed: string): Promise<readonly [code: number | null, seen: string]> => {
       const { terminal, seen } = fakeTerminal(typed);
@@ -120,7 +120,7 @@ describe('restores create', () => {
     await shell.mistype(['restores'], 'expected one of create, list, show');
   });
 
-  test('tells what the service refused', async () => {
+  test('reports a refusal of the service', async () => {
     const unknown = 'dbpgf99999999';
     const { code, stderr } = await shell.type(
       ...create({ 'service-id': unknown, 'yes-erase': unknown }),
@@ -128,7 +128,7 @@ describe('restores create', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('(404: No such service)')]);
   });
 
-  test('finds the restore whose answer was lost, and does not begin it twice', async () => {
+  test('finds the restore whose answer was lost, and does not start it twice', async () => {
     const before = await restoresThere();
     // The list before is answered, then the answer to the POST is cut off.
     shell.simulator.setFaults({ path: '/backup/v1/restores', cut: 'length', method: 'POST' });
@@ -141,7 +141,7 @@ describe('restores create', () => {
     expect(after).toContainEqual(JSON.parse(stdout));
   });
 
-  test('does not try again where it cannot look', async () => {
+  test('does not retry if it cannot read the list', async () => {
     const before = await restoresThere();
     shell.simulator.setFaults({ path: '/backup/v1/restores', cut: 'length' });
     const { code, stderr } = await shell.type(...create());
@@ -153,7 +153,7 @@ describe('restores create', () => {
     expect(await restoresThere()).toHaveLength(before.length + 1);
   });
 
-  test('takes an answer that tells nothing', async () => {
+  test('accepts an empty answer', async () => {
     shell.simulator.setFaults({ createdBody: 'empty' });
     const { code, stderr } = await shell.type(...create());
     expect([code, stderr]).toEqual([0, 'begun; the service tells nothing of it\n']);
@@ -161,7 +161,7 @@ describe('restores create', () => {
 });
 
 describe('restores list and show', () => {
-  test('show how far restores are', async () => {
+  test('show the progress of restores', async () => {
     const [first] = await restoresThere();
     const { code, stdout } = await shell.type('restores', 'show', String(first?.id));
     expect([code, stdout]).toEqual([0, expect.stringContaining(SERVICE)]);
@@ -172,7 +172,7 @@ describe('restores list and show', () => {
     expect([none.code, none.stdout]).toEqual([0, 'no restores\n']);
   });
 
-  test('tell one that is not there, and a mistake', async () => {
+  test('report an unknown restore, and a mistake', async () => {
     const { code, stderr } = await shell.type('restores', 'show', '999');
     expect([code, stderr]).toEqual([1, expect.stringContaining('(404: No such restore)')]);
     await shell.mistype(['restores', 'show'], 'expected the id of a restore');

@@ -20,7 +20,7 @@ test('shows every service that the key can see', async () => {
   );
 });
 
-test('gives the same as JSON, also by a configuration and for one service', async () => {
+test('prints the same as JSON, also from a configuration and for one service', async () => {
   const { code, stdout } = await shell.type('services', '--config', shell.config, '--json');
   expect(code).toBe(0);
   const seen = JSON.parse(stdout) as { id: string }[];
@@ -38,7 +38,7 @@ test('gives the same as JSON, also by a configuration and for one service', asyn
   ]);
 });
 
-test('tells a page that cannot be had, and a service that is not on it', async () => {
+test('reports an unreadable page, and a service that is not on it', async () => {
   shell.simulator.setFaults({ body: 'html' });
   const web = await shell.type('services');
   shell.simulator.resetFaults();
@@ -53,14 +53,14 @@ test('tells a page that cannot be had, and a service that is not on it', async (
   ]);
 });
 
-test('names what was typed, not a place in a configuration that there is none of', async () => {
+test('names the typed argument, not a place in a configuration that does not exist', async () => {
   const key = shell.files.write('two-lines', 'canary\nline');
   await shell.mistype(['services', '--key-file', key], '--key-file: the value holds a line break');
   await shell.mistype(['services', '--key-file', 'no-such-file'], '--key-file: cannot read');
   await shell.mistype(['services', '--service-id', 'a b'], '--service-id: expected the id');
 });
 
-test('refuses what nobody could mean', async () => {
+test('refuses meaningless arguments', async () => {
   await shell.mistype(['services', 'extra'], 'cannot run services: unexpected "extra"');
   await shell.mistype(['services', '--key', 'k'], "cannot run services: unknown option '--key'");
   await shell.mistype(['services', '--config', 'no-such-file'], 'there is no such file');

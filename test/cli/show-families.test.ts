@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { shownValue } from '../../src/cli/show.ts';
 import { decodePage } from '../support/decode-page.ts';
 
-test('families come in page order, each with its samples as they stood', () => {
+test('families keep the order of the page, and their samples stay unchanged', () => {
   const page = [
     '# HELP only This family has no samples.',
     'b 1',
@@ -45,7 +45,7 @@ test('families come in page order, each with its samples as they stood', () => {
   ]);
 });
 
-test('a family whose TYPE comes late stands where its first sample does', () => {
+test('a family with a late TYPE keeps the place of its first sample', () => {
   const { families } = decodePage('a_sum 1\nb 2\n# TYPE a summary\n');
   expect(families.map(({ name, type }) => `${name} ${type}`)).toStrictEqual([
     'a summary',
@@ -75,12 +75,12 @@ test('units and exemplars of OpenMetrics', () => {
   ]);
 });
 
-test('only what stands on this page is shown, not what the table still holds', () => {
+test('only this page is shown, not older rows of the table', () => {
   const { table } = decodePage('# TYPE a gauge\na 1\nb 2\n');
   expect(decodePage('b 3\n', { table }).families.map(({ name }) => name)).toStrictEqual(['b']);
 });
 
-test('labels may be called like anything', () => {
+test('labels may have any name', () => {
   const [sample] = decodePage('a{__proto__="x",constructor="y"} 1\n').samples;
   expect(Object.entries(sample?.labels ?? {})).toStrictEqual([
     ['__proto__', 'x'],
@@ -88,7 +88,7 @@ test('labels may be called like anything', () => {
   ]);
 });
 
-test('numbers that JSON lacks are shown by their words', () => {
+test('numbers that JSON lacks are shown as words', () => {
   expect([1.5, Number.NaN, Infinity, -Infinity].map(shownValue)).toStrictEqual([
     1.5,
     'NaN',

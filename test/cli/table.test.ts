@@ -4,7 +4,7 @@ import { renderTable, textWidth, type TableOptions } from '../../src/cli/table.t
 const table = (rows: readonly (readonly string[])[], options?: TableOptions): readonly string[] =>
   renderTable(rows, options).split('\n');
 
-test('columns are as wide as their widest cell, and numbers stand to the right', () => {
+test('columns are as wide as their widest cell, and numbers are right-aligned', () => {
   expect(
     table([
       ['SERVICE', 'SAMPLES', 'BYTES', 'AGE', 'REASON'],
@@ -18,7 +18,7 @@ test('columns are as wide as their widest cell, and numbers stand to the right',
   ]);
 });
 
-test('which cells are numbers', () => {
+test('numbers are recognised', () => {
   const isRight = (...cells: string[]): boolean =>
     (table([['A WIDE HEAD', 'x'], ...cells.map(cell => [cell, 'x'])])[1] ?? '').startsWith(' ');
   const check = (cells: string[], want: boolean): void => expect(isRight(...cells)).toBe(want);
@@ -32,7 +32,7 @@ test('which cells are numbers', () => {
   check(['2026-03-04'], false);
 });
 
-test('what the caller says of a column counts', () => {
+test('the caller can set the alignment of a column', () => {
   expect(
     table(
       [
@@ -44,7 +44,7 @@ test('what the caller says of a column counts', () => {
   ).toEqual(['ID  WORD', '1     up']);
 });
 
-test('long texts are cut to the width there is, the longest first; numbers never', () => {
+test('long texts are cut to the available width, the longest first; numbers never', () => {
   const rows = [
     ['NAME', 'COUNT', 'MESSAGE'],
     ['database-one', '123,456,789', 'the connection was refused by the other end'],

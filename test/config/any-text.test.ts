@@ -110,7 +110,7 @@ test('any text at all is read or refused, and nothing else', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), check), { numRuns: 100 });
 });
 
-test('so is any name of a file', () => {
+test('any file name is read or refused, and nothing else', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), name => {
       expect(() => loadConfig({ file: `/none/${name}`, environment: {} })).toThrow(OperatorError);

@@ -11,7 +11,7 @@ function parse(blocks: string, key = 'k'): Config {
   return parseConfig(text, { file, environment: { KEY: key } });
 }
 
-test('secrets count by their text, expressions by their source', () => {
+test('secrets are compared by their text, expressions by their source', () => {
   expect(isSame(parse('').services, parse('').services)).toBe(true);
   expect(isSame(parse('').services, parse('', 'other').services)).toBe(false);
   const metrics = (include: string): unknown => parse(`metrics: {include: [${include}]}`).metrics;
@@ -22,7 +22,7 @@ test('secrets count by their text, expressions by their source', () => {
   expect(isSame(map(1), map(2))).toBe(false);
 });
 
-test('what a process is built around takes a restart, and is named', () => {
+test('keys that a process is built around need a restart, and are named', () => {
   const plain = parse('');
   expect(keysForRestart(plain, parse('', 'other'))).toEqual([]);
   expect(

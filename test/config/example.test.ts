@@ -44,7 +44,7 @@ test.each(Object.entries(generatedFiles()))(
 );
 
 describe('the example', () => {
-  test('gives exactly what the defaults give', () => {
+  test('gives exactly the defaults', () => {
     const { services: shown, ...rest } = parse(example);
     const { services: least, ...defaults } = parse(minimal);
     expect(plain(rest)).toEqual(plain(defaults));
@@ -80,7 +80,7 @@ describe('the example', () => {
   test.each([
     ['prom2otlp.example.yaml', example],
     ['minimal.yaml', minimal],
-  ])('%s tells editors where its schema is', (_, text) => {
+  ])('%s names its schema for editors', (_, text) => {
     expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./schema.json');
   });
 });
@@ -126,7 +126,7 @@ describe('the JSON Schema', () => {
     expect(result.error?.issues).toBeUndefined();
   });
 
-  test('accepts the example and refuses what the program refuses', () => {
+  test('accepts the example and refuses the mistakes that the program refuses', () => {
     const judge = z.fromJSONSchema(schema);
     const check = (text: string, isLegal: boolean): void => {
       const result = judge.safeParse(parseDocument(text).toJS());

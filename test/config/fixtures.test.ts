@@ -31,7 +31,7 @@ function mistakesOf(name: string): readonly Mistake[] {
 describe('a file with one mistake', () => {
   const bad = files.filter(name => name.endsWith('.bad.yaml'));
 
-  test('stands for each kind of mistake', () => {
+  test('exists for each kind of mistake', () => {
     expect(bad.length).toBeGreaterThan(100);
   });
 

@@ -36,7 +36,7 @@ function shown(text: string, environment?: Record<string, string>): string[] {
   );
 }
 
-describe('all mistakes are told at once', () => {
+describe('all mistakes are reported at once', () => {
   test('in the order of the file, syntax, keys, values, references and rules alike', () => {
     const text = [
       'api: {base_url: "http://api.example", kye: k, timeout: 2m}',
@@ -61,7 +61,7 @@ describe('all mistakes are told at once', () => {
     ]);
   });
 
-  test('but not more than anybody reads', () => {
+  test('but only a readable number', () => {
     const text = Array.from({ length: 150 }, (_, i) => `key${String(i)}: 1\n`).join('');
     const all = shown(BASE + text);
     expect(all).toHaveLength(MISTAKES_MAX + 1);
@@ -81,7 +81,7 @@ describe('all mistakes are told at once', () => {
   });
 });
 
-describe('a secret in the wrong place shows in no message', () => {
+describe('no message shows a secret in the wrong place', () => {
   const environment = { S: 'hunter2', URL: 'https://u:hunter2@x' };
   const check = (text: string): void => {
     const all = shown(text, environment);
@@ -115,7 +115,7 @@ describe('a secret in the wrong place shows in no message', () => {
     check(BASE + line.replace(/"(.*)X"|X/, '"$1${env:URL}"'));
   });
 
-  test('whatever is wrong with a key, a header or a certificate', () => {
+  test('for any mistake in a key, a header or a certificate', () => {
     const api = (rest: string): string =>
       `api: {base_url: "https://a", ${rest}}\nservices: [{id: x}]\n`;
     check(api('key: "hunter\\n2"'));
@@ -163,7 +163,7 @@ describe('a secret in the wrong place shows in no message', () => {
 });
 
 describe('the file', () => {
-  test('is found relative to the working directory, and its own paths relative to it', () => {
+  test('is found relative to the working directory, and the paths in it relative to the file', () => {
     writeFileSync(join(directory, 'key'), 'from-file\n');
     writeFileSync(
       file,
@@ -175,7 +175,7 @@ describe('the file', () => {
     expect(config.queue.directory).toBe(join(directory, 'below/q'));
   });
 
-  test('that cannot be read is one mistake', () => {
+  test('is one mistake if it cannot be read', () => {
     const check = (path: string, words: string): void => {
       const [mistake, ...more] = mistakes(() => loadConfig({ file: path, environment: {} }));
       expect(more).toEqual([]);
@@ -190,14 +190,14 @@ describe('the file', () => {
     check(join(directory, 'big.yaml'), 'the file is larger than 1 MiB');
   });
 
-  test('may have a byte order mark and Windows line ends, which move no place', () => {
+  test('may have a byte order mark and Windows line ends, which do not shift places', () => {
     expect(shown(`\uFEFFx: 1\r\n${BASE.replaceAll('\n', '\r\n')}y: 1\r\n`)).toMatchObject([
       expect.stringMatching(/^c:1:1: x: /),
       expect.stringMatching(/^c:4:1: y: /),
     ]);
   });
 
-  test('of hostile shape costs neither minutes nor the stack', () => {
+  test('of hostile shape needs neither minutes nor the whole stack', () => {
     const many = (count: number, line: (i: number) => string): string =>
       Array.from({ length: count }, (_, i) => line(i)).join('');
     const check = (text: string, words: string): void => {
@@ -217,7 +217,7 @@ describe('the file', () => {
 });
 
 describe('services', () => {
-  test('inherit what they do not say themselves', () => {
+  test('inherit keys that they do not set', () => {
     const text = [
       'api: {base_url: "https://a/b/", key: k, headers: {X-A: "1", X-B: "2"}, timeout: 3s, insecure: true}',
       'services:',
@@ -245,7 +245,7 @@ describe('services', () => {
     ]);
   });
 
-  test('wait no longer than the interval, unless the timeout is written down', () => {
+  test('wait no longer than the interval, unless the timeout is set', () => {
     const timeoutMs = (text: string): number | undefined =>
       parse(BASE + text).services[0]?.api.timeoutMs;
     expect(timeoutMs('')).toBe(10_000);

@@ -36,7 +36,7 @@ describe('endpoints', () => {
   const general = { [`${PREFIX}ENDPOINT`]: 'http://v:1/p/' };
   const own = { [`${PREFIX}METRICS_ENDPOINT`]: 'http://m:2/x/' };
 
-  test('of the variables: a general one gets the path of the signal, one of a signal is used as it is', () => {
+  test('of the variables: a general one gets the path of the signal, one for a signal is used unchanged', () => {
     check({}, '', ['http://localhost:4318/v1/metrics', 'http://localhost:4318/v1/logs']);
     check(general, '', ['http://v:1/p/v1/metrics', 'http://v:1/p/v1/logs']);
     check({ ...general, ...own }, '', ['http://m:2/x/', 'http://v:1/p/v1/logs']);
@@ -67,7 +67,7 @@ describe('endpoints', () => {
   });
 });
 
-test('each variable stands for its key, per signal before the general one', () => {
+test('each variable sets its key, per signal before the general one', () => {
   const { otlp } = load({
     [`${PREFIX}PROTOCOL`]: 'http/json',
     [`${PREFIX}LOGS_PROTOCOL`]: 'GRPC',
@@ -153,7 +153,7 @@ test('certificates are read from the files that variables name', () => {
 });
 
 describe('a bad variable', () => {
-  test('is a mistake with its name', () => {
+  test('is a mistake that names the variable', () => {
     const check = (suffix: string, value: string, words: string): void => {
       const name = `${PREFIX}${suffix}`;
       expect(message({ [name]: value })).toBe(`${name}: ${words}`);
@@ -187,7 +187,7 @@ describe('a bad variable', () => {
     );
   });
 
-  test('for a client is told as a pair of certificate and key', () => {
+  test('for a client is reported as a pair of certificate and key', () => {
     const cert = join(directory, 'lonely');
     writeFileSync(cert, '-----BEGIN CERTIFICATE-----\n');
     expect(message({ [`${PREFIX}LOGS_CLIENT_CERTIFICATE`]: cert })).toBe(
@@ -214,7 +214,7 @@ describe('a bad variable', () => {
     expect(message({ OTEL_RESOURCE_ATTRIBUTES: 'x' })).toContain('OTEL_RESOURCE_ATTRIBUTES: ');
   });
 
-  test('does no harm where the YAML speaks', () => {
+  test('does no harm if the YAML sets the key', () => {
     const check = (suffix: string, yaml: string): void => {
       const environment = { [`${PREFIX}${suffix}`]: '%' };
       expect(message(environment, yaml)).toBe('');

@@ -23,7 +23,7 @@ const sources = {
 };
 
 describe('references', () => {
-  test('are replaced wherever they stand, once, and every other dollar stays', () => {
+  test('are replaced everywhere, once, and every other dollar stays', () => {
     const check = (template: string, text: string): void => {
       expect(expand(template, sources)).toEqual({ text });
     };
@@ -40,7 +40,7 @@ describe('references', () => {
     check('', '');
   });
 
-  test('that cannot be read are told one by one', () => {
+  test('that cannot be read are reported one by one', () => {
     const check = (template: string, ...problems: string[]): void => {
       expect(expand(template, sources)).toEqual({ problems });
     };
@@ -55,7 +55,7 @@ describe('references', () => {
     );
   });
 
-  test('are told from other dollars', () => {
+  test('are distinguished from other dollars', () => {
     expect(hasReference('a ${file:x}')).toBe(true);
     expect(hasReference('${env:x}')).toBe(true);
     expect(hasReference('${x} $env')).toBe(false);
@@ -63,7 +63,7 @@ describe('references', () => {
 });
 
 describe('a secret', () => {
-  test('shows nothing of itself, however it is printed', () => {
+  test('never appears in any output', () => {
     const secret = new ConfigSecret('hunter2');
     const check = (shown: string): void => {
       expect(shown).toContain('[secret]');
@@ -78,7 +78,7 @@ describe('a secret', () => {
     expect(Object.keys(secret)).toEqual([]);
   });
 
-  test('without a source stays as it is', () => {
+  test('does not change without a source', () => {
     expect(new ConfigSecret('a').refresh()).toBe(false);
   });
 });
@@ -89,7 +89,7 @@ function load(keyText: string, environment: Record<string, string>): Config {
 }
 
 describe('refresh', () => {
-  test('reads the file again, and keeps the old text while the new one is of no use', () => {
+  test('reads the file again, and keeps the old text while the new one is unusable', () => {
     const path = join(directory, 'key');
     writeFileSync(path, 'one\n');
     const key = load('Bearer ${file:key}', {}).services[0]?.api.key;

@@ -26,7 +26,7 @@ test('a file is read whole, without its byte order mark', () => {
   check('x'.repeat(TEXT_FILE_BYTES_MAX), 'x'.repeat(TEXT_FILE_BYTES_MAX));
 });
 
-test('what cannot be read is told in words that do not repeat the path', () => {
+test('a read failure is reported in words that do not repeat the path', () => {
   const check = (path: string, problem: string): void => {
     expect(readTextFile(path)).toEqual({ problem });
   };

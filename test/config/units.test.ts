@@ -25,7 +25,7 @@ test('a duration is a number with a unit, in milliseconds', () => {
   check('0.0001s', 0);
 });
 
-test('anything else is no duration', () => {
+test('anything else is not a duration', () => {
   const check = (text: string): void => {
     expect(parseDuration(text)).toBeUndefined();
   };
@@ -77,7 +77,7 @@ test('a unit in the wrong case is refused, not guessed', () => {
   check('4');
 });
 
-test('what was probably meant is suggested', () => {
+test('the probable meaning is suggested', () => {
   const duration = (text: string, want: string | undefined): void => {
     expect(suggestDuration(text)).toBe(want);
   };

@@ -12,7 +12,7 @@ function watched(): { readonly files: WatchedFiles; readonly path: string } {
   return { files, path };
 }
 
-test('a change is told once, when a second look finds it settled', () => {
+test('a change is reported once, when a second check finds no further change', () => {
   const { files, path } = watched();
   expect(files.look()).toBe(false);
   writeFileSync(path, 'second');
@@ -23,7 +23,7 @@ test('a change is told once, when a second look finds it settled', () => {
   expect(files.look()).toBe(false);
 });
 
-test('a file that is taken away and one that appears are changes', () => {
+test('a removed file and a new file are changes', () => {
   const { files, path } = watched();
   rmSync(path);
   expect([files.look(), files.look()]).toEqual([false, true]);
@@ -32,7 +32,7 @@ test('a file that is taken away and one that appears are changes', () => {
   expect([files.look(), files.look()]).toEqual([false, true]);
 });
 
-test('a change that is taken back before it settles is none', () => {
+test('a change that is undone before the second check is none', () => {
   const { files, path } = watched();
   renameSync(path, `${path}.old`);
   expect(files.look()).toBe(false);
@@ -40,7 +40,7 @@ test('a change that is taken back before it settles is none', () => {
   expect([files.look(), files.look()]).toEqual([false, false]);
 });
 
-test('links are followed, so that a swapped directory is seen', () => {
+test('links are followed, so that a swapped directory is noticed', () => {
   const directory = temporaryDirectory();
   const [link, path] = [join(directory, '..data'), join(directory, 'key')];
   for (const version of ['1', '2']) {
@@ -57,7 +57,7 @@ test('links are followed, so that a swapped directory is seen', () => {
   expect(files.read(path)).toEqual({ text: '2' });
 });
 
-test('a file that cannot be looked at is a problem of the configuration, and no end of the program', () => {
+test('an unreadable file is a problem of the configuration, and does not end the program', () => {
   const { files, path } = watched();
   const loop = `${path}-loop`;
   symlinkSync(loop, loop);

@@ -24,7 +24,7 @@ const configText = (name: string, header: string = name, key: string = 'test-key
     log: { level: 'error' },
   });
 
-test('a daemon whose place was taken can be collected, over many reloads', async () => {
+test('a replaced daemon can be garbage-collected, over many reloads', async () => {
   using directory = tempDirectory();
   const file = directory.write('config.json', configText('0'));
   const supervisor = await Supervisor.open({ file, environment: {}, clock });
@@ -48,7 +48,7 @@ test('a daemon whose place was taken can be collected, over many reloads', async
   await supervisor.daemon.stop(AbortSignal.abort());
 });
 
-test('another key of the service is kept out of the words of the back end, too', async () => {
+test("a changed key of the service is kept out of the back end's words, too", async () => {
   using directory = tempDirectory();
   const file = directory.write('config.json', configText('a', 'same'));
   const supervisor = await Supervisor.open({ file, environment: {}, clock });
@@ -63,7 +63,7 @@ test('another key of the service is kept out of the words of the back end, too',
   await supervisor.daemon.stop(AbortSignal.abort());
 });
 
-test('a signal that comes while the program starts is a reload, too', async () => {
+test('a signal during the start is a reload, too', async () => {
   using directory = tempDirectory();
   const file = directory.write('config.json', configText('early'));
   const supervisor = await Supervisor.open({ file, environment: {}, clock });

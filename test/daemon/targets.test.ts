@@ -40,13 +40,13 @@ async function shown(heirs: number): Promise<readonly (readonly string[])[]> {
   return all.map(lines => lines.filter(line => !line.includes('stale')));
 }
 
-test('nothing is forgotten when a place is taken twice between two pages', async () => {
+test('nothing is forgotten if a daemon is replaced twice between two pages', async () => {
   const expected = await shown(0);
   expect(expected.map(lines => lines.length)).toEqual([2, 4, 0, 2, 4]);
   expect(await shown(1)).toEqual(expected);
   expect(await shown(3)).toEqual(expected);
 });
 
-test('where nothing was known, nothing is', async () => {
+test('without earlier state there is none', async () => {
   expect((await memoryOf(new Target(OPTIONS).translation.table))?.indexById.size ?? 0).toBe(0);
 });

@@ -19,7 +19,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
 describe.skipIf(skip !== null)('deploy/compose', () => {
-  test('is what the specification allows, and mounts what is there', async () => {
+  test('follows the specification, and mounts files that exist', async () => {
     const { services } = await checkCompose(file);
     expect(Object.keys(services)).toEqual(['collector', 'grafana', 'prom2otlp', 'prometheus']);
     const mounted = Object.values(services)
@@ -31,14 +31,14 @@ describe.skipIf(skip !== null)('deploy/compose', () => {
     expect(existsSync(join(services['prom2otlp']?.build?.context ?? '', 'Dockerfile'))).toBe(true);
   });
 
-  test('locks the bridge down, and shows nothing beyond this machine', async () => {
+  test('locks the daemon down, and exposes nothing beyond this machine', async () => {
     const { services } = await checkCompose(file);
     expect(services['prom2otlp']).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
     const ports = Object.values(services).flatMap(({ ports }) => ports ?? []);
     expect(ports.map(({ host_ip }) => host_ip)).toEqual(ports.map(() => '127.0.0.1'));
   });
 
-  test('has a configuration without a mistake, whose secrets are mounted', async () => {
+  test('has a valid configuration, whose secrets are mounted', async () => {
     const { services } = await checkCompose(file);
     const text = read('prom2otlp.yaml');
     const secrets = [...text.matchAll(/\$\{file:\/run\/secrets\/([^}]+)\}/g)].map(

@@ -75,7 +75,7 @@ describe.skipIf(skip !== null)('the image', () => {
     return report?.queue.find(({ signal }) => signal === 'metrics')?.points;
   };
 
-  test('is small, has no shell, is not root, and says its version', async () => {
+  test('is small, has no shell, is not root, and prints its version', async () => {
     const inspected = await podman(['image', 'inspect', TAG]);
     const [image] = JSON.parse(inspected) as [{ Size: number; Config: { User: string } }];
     console.log(`image: ${(image.Size / MB).toFixed(0)} MB unpacked`);
@@ -87,7 +87,7 @@ describe.skipIf(skip !== null)('the image', () => {
     await expect(shell).rejects.toThrow(/not found|no such file/);
   });
 
-  test('runs read-only, without capabilities, and queues while there is no back end', async () => {
+  test('runs read-only, without capabilities, and queues without a back end', async () => {
     const locked = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges'];
     const volumes = ['-v', `${folder}/etc:/etc/prom2otlp:ro`, '-v', 'queue:/var/lib/prom2otlp'];
     await podman(['run', '-d', '--name', 'bridge', ...runArgs, ...locked, ...volumes, TAG]);

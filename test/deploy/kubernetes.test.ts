@@ -33,7 +33,7 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
   const checked = skip === null ? checkKustomization(join(source, folder)) : null;
   const objects = async (): Promise<Objects> => (await checked)?.objects ?? [];
 
-  test('is what the API takes', async () => {
+  test('is valid for the API', async () => {
     expect((await checked)?.problems).toEqual([]);
     expect((await objects()).length).toBeGreaterThan(1);
   });
@@ -61,7 +61,7 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
     expect(Number(memory)).toBeLessThanOrEqual(256);
   });
 
-  test('shows in `kubectl describe pod` why it has ended', async () => {
+  test('shows the reason of an exit in `kubectl describe pod`', async () => {
     const { container } = bridgeOf(await objects());
     const { terminationMessagePath: file } = container;
     expect(container.env).toContainEqual({ name: 'PROM2OTLP_TERMINATION_MESSAGE', value: file });
@@ -96,7 +96,7 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
     expect(files).toEqual([`${mount.mountPath}/api-key`, `${mount.mountPath}/status-token`]);
   });
 
-  test('has a configuration without a mistake', async () => {
+  test('has a valid configuration', async () => {
     const text: string = kindOf(await objects(), 'ConfigMap').data['prom2otlp.yaml'];
     const secrets = text.replaceAll(/\$\{file:[^}]+\}/g, 'a-secret-of-some-length');
     const environment = { SHARD: '2' };
@@ -118,7 +118,7 @@ describe.skipIf(skip !== null)('in particular', () => {
     expect(bridgeOf(sidecar.objects).container.restartPolicy).toBe('Always');
   });
 
-  test('the shards are as many as the configuration says, and take their index from the ordinal', async () => {
+  test('the number of shards is that of the configuration, and the ordinal is their index', async () => {
     const { objects } = await checkKustomization(join(source, 'shards'));
     const { spec } = kindOf(objects, 'StatefulSet');
     const text: string = kindOf(objects, 'ConfigMap').data['prom2otlp.yaml'];
@@ -132,7 +132,7 @@ describe.skipIf(skip !== null)('in particular', () => {
     });
   });
 
-  test('the network policy lets the status address in, and name resolution, HTTPS and OTLP out', async () => {
+  test('the network policy admits the status address, and lets name resolution, HTTPS and OTLP out', async () => {
     const { objects } = await checkKustomization(join(source, 'stand-alone'));
     const { spec } = kindOf(objects, 'NetworkPolicy');
     expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);

@@ -23,7 +23,7 @@ const EXPOSURE_MAX = 1.5;
 const PORT = 18_080;
 
 describe.skipIf(skip !== null)('the unit', () => {
-  test('is right, by systemd', async () => {
+  test('is valid, according to systemd', async () => {
     const { code, stdout, stderr } = await runAny('systemd-analyze', ['verify', '--man=no', unit]);
     expect([code, stdout]).toEqual([0, '']);
     // systemd before 254 does not know the pauses that grow.
@@ -32,7 +32,7 @@ describe.skipIf(skip !== null)('the unit', () => {
     expect(stderr.replaceAll(unknown, '')).toBe('');
   });
 
-  test('is started again after 75, with growing pauses, and not after 2', () => {
+  test('restarts after 75, with growing pauses, and not after 2', () => {
     const text = readFileSync(unit, 'utf8');
     const valueOf = (key: string): string | undefined =>
       new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1];
@@ -121,7 +121,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     expect(await inMachine('systemctl is-enabled prom2otlp')).toBe('enabled');
   });
 
-  test('it runs as a user of its own, without capabilities and with a filter on system calls', async () => {
+  test('it runs as its own user, without capabilities and with a filter on system calls', async () => {
     const process = await inMachine(`cat /proc/${await property('MainPID')}/status`);
     expect(process).toMatch(/^Uid:\t(?!0\t)\d+/m);
     expect(process).toMatch(/^CapBnd:\t0+$/m);
@@ -132,7 +132,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     expect(journal).not.toContain(SIMULATED_KEY);
   });
 
-  test('it stops cleanly, and has its queue again after the next start', async () => {
+  test('it stops cleanly, and has its queue after the next start', async () => {
     const before = await state();
     await inMachine('systemctl stop prom2otlp');
     expect([await property('Result'), await property('ExecMainStatus')]).toEqual(['success', '0']);
@@ -141,7 +141,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     expect(after.points).toBeGreaterThanOrEqual(before?.points ?? Number.NaN);
   });
 
-  test('a port that stays taken ends it with 75, and it is started again until it is free', async () => {
+  test('a port that stays taken ends it with 75, and it restarts until the port is free', async () => {
     await inMachine('systemctl stop prom2otlp');
     const taker = `require('net').createServer().listen(9464, '127.0.0.1')`;
     await inMachine(`systemd-run --quiet --unit=taker node -e "${taker}"`);
@@ -156,7 +156,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     expect(journal).toMatch(/cannot listen on 127\.0\.0\.1:9464: the port is in use/);
   });
 
-  test('a mistake in the configuration ends it with 2, and it is not started again', async () => {
+  test('a mistake in the configuration ends it with 2, and it does not restart', async () => {
     await inMachine('echo "metrics: {intervall: 1s}" > /etc/prom2otlp/prom2otlp.yaml');
     await machine.run('systemctl', 'restart', 'prom2otlp');
     await until('it has failed', async () => (await property('ActiveState')) === 'failed');
@@ -164,7 +164,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     expect(await inMachine('journalctl --no-pager --unit prom2otlp')).toContain('intervall');
   });
 
-  test('the clone held the whole package', () => {
+  test('the clone contained the whole package', () => {
     expect(existsSync(join(machine.root, 'opt/prom2otlp/dist/main.js'))).toBe(true);
   });
 });

@@ -17,7 +17,7 @@ test('the distance counts insertions, deletions, replacements and swaps of neigh
   check('ca', 'abc', 3);
 });
 
-test('the nearest word is what was meant', () => {
+test('the nearest word is suggested', () => {
   const words = ['interval', 'include', 'exclude', 'units', 'limits', 'base_url', 'key'];
   const check = (word: string, want: string | undefined): void => {
     expect(nearest(word, words)).toBe(want);

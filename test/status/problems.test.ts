@@ -36,7 +36,9 @@ test('a report and its problems are one document', () => {
   const report = sampleReport({ notes: ['a key has no effect'] });
   expect(withProblems(report)).toEqual({
     ...report,
-    problems: [{ severity: 'note', subject: 'bridge', message: 'a key has no effect', hint: '' }],
+    problems: [
+      { severity: 'note', subject: 'prom2otlp', message: 'a key has no effect', hint: '' },
+    ],
   });
 });
 
@@ -274,5 +276,5 @@ test('the worst comes first, and the list has an end', () => {
   const lines = told({ services, targets, notes: ['a note'] });
   expect(lines.length).toBe(PROBLEMS_SHOWN_MAX + 1);
   expect(lines[0]).toContain('error x:');
-  expect(lines.at(-1)).toBe('note bridge: 22 more are not listed here | ');
+  expect(lines.at(-1)).toBe('note prom2otlp: 22 more are not listed here | ');
 });
