@@ -134,8 +134,10 @@ export class WireSanity {
       return;
     }
     track.points.set(timeNs, text);
-    if (timeNs < track.lastNs && this.#options.mayGoBack === true) track.counted = null;
-    else if (timeNs < track.lastNs)
+    if (timeNs < track.lastNs && this.#options.mayGoBack === true) {
+      track.counted = null;
+      for (const laterNs of track.points.keys()) if (laterNs > timeNs) track.points.delete(laterNs);
+    } else if (timeNs < track.lastNs)
       return tell(`it is ${secondsBetween(timeNs, track.lastNs)} older than the one before`);
     track.lastNs = timeNs;
     if (isMarker) return;
