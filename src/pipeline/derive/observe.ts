@@ -79,6 +79,7 @@ export function observeCompound(
   const { table, options } = observing;
   const { metric, place, parts } = context;
   table.timeMs[head] = table.timeMs[compound.count] ?? Number.NaN;
+  if (Number.isNaN(table.lastTimeMs[head])) takeLastTime(table, head, parts);
   let fate = judgeRowTime(observing, head, isSameDistribution(table, parts));
   if (fate !== FATE.point) return fate;
   const isFirst = isFirstOf(table, head);
@@ -99,6 +100,15 @@ export function observeCompound(
   accept(observing, head, fate, place);
   noteParts(table, head, compound, { parts, isGrowth });
   return fate;
+}
+
+/** A part that was a series of its own in between may have been of this point before: it is not older than the part. */
+function takeLastTime(table: SeriesTable, head: number, parts: readonly number[]): void {
+  const { lastTimeMs } = table;
+  const newestMs = parts.reduce((newest, row) => Math.max(newest, lastTimeMs[row] || 0), 0);
+  if (newestMs === 0) return;
+  table.savedStarts = null;
+  lastTimeMs[head] = newestMs;
 }
 
 /** Whether the parts on this page are those of the newest observation. */

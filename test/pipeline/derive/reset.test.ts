@@ -62,6 +62,17 @@ describe('F4: the page tells the start', () => {
     );
   });
 
+  test('F5: so has one whose count was a number in between, and whose other parts are new', () => {
+    check(
+      [
+        [0, '# TYPE x histogram\nx_count 5\n'],
+        [60, `x_count 5 ${at(60)}\n`],
+        [120, `# TYPE x histogram\nx_bucket{le="1"} 1\nx_count 5\nx_created ${epoch - 100}\n`],
+      ],
+      [0, null, 120],
+    );
+  });
+
   test('F4: a new `_created` begins a new stream', () => {
     check(
       [
