@@ -216,7 +216,7 @@ export class SeriesTable {
   /** Those of them that are known, to the metric under which they were filed before. */
   readonly filedBefore: Map<number, number> = new Map();
 
-  /** Rows that are heads of points, sorted as they are sent: by service, block, metric. See encode/order.ts. */
+  /** Rows that are heads of points, sorted as they are sent: by service, block, metric. See encode/encode.ts. */
   order: Uint32Array = new Uint32Array(0);
   isOrderStale = true;
 

@@ -7,7 +7,6 @@ import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
 import { type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
 import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
-import { ExpectedRows } from './expected-rows.ts';
 import { isText, KeyLabels } from './key-labels.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
 import { readMilliseconds, readSeconds, readValue } from './number.ts';
@@ -21,6 +20,7 @@ const RETURN = 0x0d;
 const HASH = 0x23;
 const SPACE = 0x20;
 const TAB = 0x09;
+const CLOSE = 0x7d;
 const NAMESPACE_LABEL = /namespace="((?:[^"\\]|\\.)*)"/;
 
 /** One page being decoded. Call step() until it returns true, then read `report`. */
@@ -44,7 +44,7 @@ export class Decoding {
   readonly #layout: LayoutBuilder;
   readonly #labels = new KeyLabels();
   readonly #expected: ExpectedRows;
-  /** Null before it was asked for. */
+  /** Null until needed. */
   #isUtf8: boolean | null = null;
   /** The name of the newest series, and where it belongs; null where a comment may have changed that. */
   #placedName: Uint8Array = new Uint8Array(0);
@@ -66,7 +66,7 @@ export class Decoding {
     this.#expected = new ExpectedRows(table);
   }
 
-  /** What HELP, TYPE and UNIT lines say of families, those without samples included; by family name. */
+  /** The HELP, TYPE and UNIT lines by family name, families without samples included. */
   get families(): ReadonlyMap<string, Readonly<FamilyLines>> {
     return this.#metadata.families;
   }
@@ -144,7 +144,7 @@ export class Decoding {
     return line.exemplarStart < 0 || this.#readExemplar(row, line.exemplarStart, end);
   }
 
-  /** The row of the series that the scanner stands on, made if it is new; -1 with a problem. */
+  /** The row of the scanned series, added if it is new; -1 with a problem. */
   #rowOfLine(): number {
     const known = findRow(this.#table, this.#page.bytes, this.#line);
     const row = known < 0 ? this.#addRow() : known;
@@ -176,11 +176,11 @@ export class Decoding {
     metric.roles |= 1 << role[row]!;
   }
 
-  /** Checks what SampleLine cannot, and makes the row of a series that is new; -1 with a problem. */
+  /** Checks what SampleLine cannot, and adds the row of a new series; -1 with a problem. */
   #addRow(): number {
     const { bytes } = this.#page;
     const line = this.#line;
-    // Of a page that is valid as a whole all parts are.
+    // If the page is valid as a whole, so are its parts.
     this.#isUtf8 ??= isUtf8(bytes);
     if (!this.#isUtf8 && !isUtf8(bytes.subarray(line.keyStart, line.keyEnd))) {
       this.#problem('the name or a label is not valid UTF-8', line.keyStart);
@@ -196,13 +196,13 @@ export class Decoding {
     return row;
   }
 
-  /** Where the series that the scanner stands on belongs; null with a problem. */
+  /** The place of the scanned series; null with a problem. */
   #placeOfKey(): NamePlace | null {
     const { bytes } = this.#page;
     const { keyStart, keyEnd } = this.#line;
     const labels = this.#labels;
     if (labels.read(bytes, keyStart, keyEnd) && labels.isDistinct(bytes)) {
-      // Series of one name stand together.
+      // Series of one name are neighbours.
       const { nameEnd } = labels;
       if (this.#place === null || !isText(bytes, keyStart, nameEnd, this.#placedName)) {
         this.#place = this.#metadata.placeOf(bytes.toString('utf8', keyStart, nameEnd));
@@ -259,7 +259,7 @@ export class Decoding {
     if (this.report.problems.length === 0) this.#layout.finish(this.report.lines);
   }
 
-  /** Files all rows on the page as its comment lines have it by now; what they leave was never on the page. */
+  /** Files all rows on the page anew, by all its comment lines; a metric that no row is left to was never on the page. */
   #placeAnew(): void {
     const table = this.#table;
     for (const metric of table.metrics) if (metric.seenPage === table.page) metric.seenPage = 0;
@@ -282,5 +282,54 @@ export class Decoding {
       }
       this.#notePlace(row);
     }
+  }
+}
+
+/**
+ * Guesses the row of the next line on a page that is read in full though most of it was there before. Series keep their
+ * order, so it is the row after the one before, or after the one that came in another's place. A guess counts only where
+ * the line begins with that row's key: then name and labels need not be cut, hashed and looked up.
+ */
+class ExpectedRows {
+  /** Where the key ends on the line, after find() has found it. */
+  keyEnd = 0;
+  readonly #table: SeriesTable;
+  #next = 0;
+  #other = 0;
+
+  constructor(table: SeriesTable) {
+    this.#table = table;
+  }
+
+  /** The row whose key the line at `start` begins with; -1 where the caller must look it up, and call found(). */
+  find(bytes: Buffer, start: number): number {
+    const next = this.#next;
+    if (this.#isKey(next, bytes, start)) {
+      this.#next = next + 1;
+      return next;
+    }
+    const other = this.#other;
+    if (!this.#isKey(other, bytes, start)) return -1;
+    this.#next = other + 1;
+    this.#other = next + 1;
+    return other;
+  }
+
+  /** The line belonged to another row, which may have come in place of the expected one. */
+  found(row: number): void {
+    this.#next++;
+    this.#other = row + 1;
+  }
+
+  /** A key without labels is not taken: what follows the blank might still belong to it. */
+  #isKey(row: number, bytes: Buffer, start: number): boolean {
+    const { keys, keyOffset, keyLength, count } = this.#table;
+    const length = row < count ? keyLength[row]! : 0;
+    const end = start + length;
+    if (length === 0 || bytes[end] !== SPACE || bytes[end - 1] !== CLOSE) return false;
+    const offset = keyOffset[row]!;
+    if (keys.compare(bytes, start, end, offset, offset + length) !== 0) return false;
+    this.keyEnd = end;
+    return true;
   }
 }

@@ -1,4 +1,4 @@
-// The labels of a series key as places in its bytes: what is needed of most new rows without making strings. In: a key
+// The labels of a series key as places in its bytes, so that most new rows need no strings. In: a key
 // that SampleLine.scan() has passed. Out: offsets in reused columns. A key that only parseSeriesKey() can read, since
 // it holds an escape or a quoted name, is refused. Labels with an empty value are listed here, too.
 
@@ -14,7 +14,7 @@ const LABELS_MIN = 16;
 
 /** A reused reader: after read() returned true its columns describe the key. */
 export class KeyLabels {
-  /** Behind the name, which begins where the key does. */
+  /** Just after the name, which begins where the key does. */
   nameEnd = 0;
   count = 0;
   labelStart: Uint32Array = new Uint32Array(LABELS_MIN);
@@ -60,7 +60,7 @@ export class KeyLabels {
     return true;
   }
 
-  /** Notes the label at `start`; the offset behind its value, or -1 at an escape. */
+  /** Notes the label at `start`; the offset after its value, or -1 at an escape. */
   #label(bytes: Buffer, start: number, end: number): number {
     const index = this.count++;
     if (index === this.labelStart.length) this.#grow();

@@ -48,7 +48,7 @@ export class LayoutBuilder {
     this.#skeleton = null;
   }
 
-  /** Gives the layout to the table; its keys move into the skeleton, those of other rows behind it. */
+  /** Gives the layout to the table; its keys move into the skeleton, the keys of other rows follow it. */
   finish(lines: number): void {
     const table = this.#table;
     if (this.#skeleton === null || this.#count === 0) return;
@@ -57,7 +57,7 @@ export class LayoutBuilder {
     const skeleton = this.#skeleton;
     if (!isComparable(skeleton.subarray(0, end))) return;
     for (let index = 0; index < this.#count; index++) {
-      // Rows that are seen here get their place below; a mark tells them from the others.
+      // Rows on this page get their place below; a mark separates them from the others.
       table.keyOffset[this.#rows[index]!] = 0xffffffff;
     }
     const keys = withOtherKeys(table, skeleton.subarray(0, end));
@@ -94,7 +94,7 @@ export class LayoutBuilder {
   }
 }
 
-/** The skeleton, with the keys of all rows behind it that are not on the page; it takes no more memory than it must. */
+/** The skeleton, followed by the keys of all rows that are not on the page; it takes no more memory than it must. */
 function withOtherKeys(table: SeriesTable, skeleton: Buffer): { bytes: Buffer; used: number } {
   let size = skeleton.length;
   const isOther = (row: number): boolean =>

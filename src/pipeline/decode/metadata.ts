@@ -7,9 +7,9 @@ import type { ExpositionFormat } from '../../model/page.ts';
 import { ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { unescapeHelp, unescapeText } from './series-key.ts';
 
-/** What the comment lines of this page say of one family; the first line of a kind wins. */
+/** The comment lines of this page about one family; the first line of a kind wins. */
 export interface FamilyLines {
-  /** Where the first of them stands. */
+  /** The first of these lines. */
   readonly line: number;
   type: DeclaredType | null;
   help: string | null;
@@ -98,12 +98,12 @@ export class PageMetadata {
     this.#suffixRoles = format === 'openmetrics' ? OPENMETRICS_SUFFIX_ROLES : SUFFIX_ROLES;
   }
 
-  /** True after `# EOF` of an OpenMetrics page: nothing behind it counts. */
+  /** True after `# EOF` of an OpenMetrics page: nothing after it counts. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** What the comment lines say so far, by family name. */
+  /** The comment lines so far, by family name. */
   get families(): ReadonlyMap<string, Readonly<FamilyLines>> {
     return this.#families;
   }

@@ -3,9 +3,9 @@
 // a table with a layout. Out: what the full function (decode.ts) would have put into value, timeMs, seen and line,
 // or false at the first surprise; then the full function must read the page, and puts right what was begun here.
 //
-//   keys   …\nup{a="b"} │\nup{a="c"} │…                           from: what has been compared here
+//   keys   …\nup{a="b"} │\nup{a="c"} │…                           from: compared up to here
 //           └ the same ┘ └ the same ┘
-//   page   …\nup{a="b"} 17 1795321266014\nup{a="c"} 4.5 17953…    at: what has been read here
+//   page   …\nup{a="b"} 17 1795321266014\nup{a="c"} 4.5 17953…    at: read up to here
 //                       value   time                value   time: mostly the last line's text
 
 import type { Page, PageReport } from '../../model/page.ts';
@@ -59,7 +59,7 @@ export class Replay {
     return 'done';
   }
 
-  /** What the full function would report of the same page. */
+  /** The report that the full function would give of the same page. */
   report(): PageReport {
     return {
       isUsable: true,
@@ -113,7 +113,7 @@ export class Replay {
     return readValue(bytes, at, end, this.#number) ? end : SURPRISE;
   }
 
-  /** Reads the timestamp behind the blank at `at` into #lastTime; gives where it ends. */
+  /** Reads the timestamp after the blank at `at` into #lastTime; gives where it ends. */
   #passTime(at: number): number {
     const { bytes, format } = this.#page;
     const end = tokenEnd(bytes, at + 1);
@@ -125,8 +125,8 @@ export class Replay {
 }
 
 /**
- * The timestamp of the last line that had one: mostly all lines of a page have the same. Its text is remembered with
- * the byte before it and the byte behind it, so that it is known again by two comparisons, whatever its format:
+ * The timestamp of the last line that had one: mostly all lines of a page have the same. Its text is kept with the byte
+ * before it and the byte after it, so that two comparisons recognize it in any format:
  *
  *   ␣1795321266014⏎      two words that overlap or touch, so 8 to 16 bytes
  *   └ head ┘
@@ -140,14 +140,14 @@ class LastTime {
   #head = Number.NaN;
   #tail = Number.NaN;
 
-  /** Whether the same text stands at `at`, where its blank is. */
+  /** Whether the same text is at `at`, where its blank is. */
   isAt(view: DataView, at: number): boolean {
     const tailAt = at + this.length + 1 - WORD;
     if (tailAt + WORD > view.byteLength) return false;
     return view.getFloat64(at, true) === this.#head && view.getFloat64(tailAt, true) === this.#tail;
   }
 
-  /** Remembers the time `ms`, whose text ends at `end` and whose blank stands at `at`. */
+  /** Keeps the time `ms`, whose text ends at `end` and whose blank is at `at`. */
   note(view: DataView, at: number, end: number, ms: number): void {
     this.ms = ms;
     const isKept = end - at >= WORD - 1 && end - at < 2 * WORD && end < view.byteLength;
@@ -157,7 +157,7 @@ class LastTime {
   }
 }
 
-/** The next blank or newline; what else may stand there is left to the full function. */
+/** The next blank or newline; the full function reads what else may end a token. */
 function tokenEnd(bytes: Buffer, start: number): number {
   let at = start;
   while (at < bytes.length && bytes[at] !== SPACE && bytes[at] !== NEWLINE) at++;

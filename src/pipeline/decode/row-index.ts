@@ -1,23 +1,23 @@
-// Finds the row of a series by its key: open addressing over the hashes that stand in the SeriesTable, so
+// Finds the row of a series by its key: open addressing over the hashes in the SeriesTable, so
 // that a million series cost 8 MB and no object each. Keys are equal when their bytes are, or when they name
 // the same series with the labels in another order or other escapes.
 
 import type { SeriesTable } from '../../model/series-table.ts';
 import { duplicateLabel, isSameSeries, parseSeriesKey } from './series-key.ts';
 
-/** Where a key stands in its bytes, with its hash: what SampleLine says of a line. */
+/** A key's place in its bytes, and its hash, as SampleLine gives them. */
 export interface KeyPlace {
   readonly keyStart: number;
   readonly keyEnd: number;
   readonly hash: number;
 }
 
-/** The row of the series that the scanner stands on, or -1. A key that is spelled otherwise replaces the stored one. */
+/** The row of the scanned series, or -1. A key in another spelling replaces the stored one. */
 export function findRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): number {
   return search(table, bytes, place, true);
 }
 
-/** The same for a key that stands on no page: it replaces none. */
+/** The same for a key that is on no page: it replaces none. */
 export function lookUpRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): number {
   return search(table, bytes, place, false);
 }

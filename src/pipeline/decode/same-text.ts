@@ -1,4 +1,4 @@
-// Compares text of two buffers, eight bytes at a time: the cost of a page that repeats the one before is mostly this.
+// Compares text of two buffers, eight bytes at a time: a page that repeats the one before costs mostly this.
 // Eight bytes are read as one double, since doubles compare in registers where BigInts become objects until V8 has
 // optimized. They are equal just when their bits are, with two exceptions:
 //

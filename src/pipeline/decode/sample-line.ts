@@ -56,12 +56,12 @@ export class SampleLine {
   /** timeStart is -1 where the line has no timestamp. */
   timeStart = -1;
   timeEnd = -1;
-  /** Just behind the `#` of an exemplar, or -1. */
+  /** Just after the `#` of an exemplar, or -1. */
   exemplarStart = -1;
-  /** After scan() returned false: what is wrong, and at which byte offset. */
+  /** After scan() returned false: the problem, and its byte offset. */
   reason = '';
   reasonAt = 0;
-  /** What was skipped over last by one of the token functions. */
+  /** The hash of the token that was read last. */
   #hash = 0;
   readonly #limits: LineLimits;
 
@@ -98,7 +98,7 @@ export class SampleLine {
     return this.#numbers(bytes, keyEnd, end);
   }
 
-  /** Cuts the exemplar behind its `#`: labels, value, perhaps a time. The key then is the label set. */
+  /** Cuts the exemplar after its `#`: labels, value, perhaps a time. The key then is the label set. */
   scanExemplar(bytes: Buffer, start: number, end: number): boolean {
     const open = skipBlanks(bytes, start, end);
     if (bytes[open] !== OPEN || open >= end)
@@ -135,7 +135,7 @@ export class SampleLine {
     return bytes[next] === OPEN && next < end ? next : at;
   }
 
-  /** From behind `{` to behind `}`; -1 with a reason. A quoted string without `=` is the name. */
+  /** From after `{` to after `}`; -1 with a reason. A quoted string without `=` is the name. */
   #labels(bytes: Buffer, start: number, end: number): number {
     let at = skipBlanks(bytes, start, end);
     while (bytes[at] !== CLOSE) {
@@ -195,7 +195,7 @@ export class SampleLine {
     return after;
   }
 
-  /** A quoted string at `start`; the offset behind its closing quote. What it stands for is hashed: see unescapeText(). */
+  /** A quoted string at `start`; the offset after its closing quote. The hash is of the unescaped text: see unescapeText(). */
   #quoted(bytes: Buffer, start: number, end: number): number {
     let hash = HASH_SEED;
     let at = start + 1;
@@ -265,7 +265,7 @@ function skipBlanks(bytes: Buffer, start: number, end: number): number {
   return at;
 }
 
-/** Whether a value may begin at `at` without a blank before it: behind labels, or with a sign. */
+/** Whether a value may begin at `at` without a blank before it: after labels, or with a sign. */
 function mayTouch(bytes: Buffer, at: number): boolean {
   return bytes[at - 1] === CLOSE || bytes[at] === PLUS || bytes[at] === MINUS;
 }

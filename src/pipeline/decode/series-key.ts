@@ -1,4 +1,4 @@
-// A series key (`name{label="value"}`, as it stood on a page) taken apart into strings. decode needs it for
+// A series key (`name{label="value"}`, as on its page) taken apart into strings. decode needs it for
 // new rows only, derive and encode when they meet a row for the first time. Keys come from SampleLine, so
 // their syntax is known to be right; the label *set* is checked here.
 
@@ -6,7 +6,7 @@
 export interface SeriesKey {
   readonly name: string;
   readonly labels: readonly (readonly [name: string, value: string])[];
-  /** Names of labels whose value is empty: they count as absent, but may not stand twice either. */
+  /** Names of labels whose value is empty: they count as absent, but may not occur twice either. */
   readonly emptyLabels: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export function parseSeriesKey(bytes: Buffer, start: number, end: number): Serie
   return { name, labels, emptyLabels };
 }
 
-/** The name of a label that stands twice, or null. */
+/** The name of a label that occurs twice, or null. */
 export function duplicateLabel(key: SeriesKey): string | null {
   const names = [...key.labels.map(([name]) => name), ...key.emptyLabels];
   return names.find((name, i) => names.indexOf(name) < i) ?? null;
@@ -57,7 +57,7 @@ export function labelValue(key: SeriesKey, label: string): string {
   return key.labels.find(([name]) => name === label)?.[1] ?? '';
 }
 
-/** A quoted text (unescaped) or a bare word at `at`, and the offset behind it. */
+/** A quoted text (unescaped) or a bare word at `at`, and the offset after it. */
 function readWord(text: string, at: number): [string, number] {
   if (text[at] !== '"') {
     let end = at;

@@ -1,19 +1,21 @@
-// The full function of encode: the points that derive has decided on, as one OTLP request in protobuf. In: the
-// table, and who its services are. Out: a Batch whose parts are one service each; every block is a ResourceMetrics
-// of its own, so parts can be cut out and put together again. It does no IO and works in slices.
+// encode: the points that derive has decided on, as one OTLP request in protobuf, in the order in which they are sent. In:
+// the table, and the identities of its services. Out: a Batch whose parts are one service each; every block is a
+// ResourceMetrics of its own, so parts can be cut out and put together again. It does no IO and works in slices.
 
 import { bug } from '../../errors.ts';
 import type { Batch, BatchPart } from '../../model/batch.ts';
+import { mayRepeat } from '../../model/memory.ts';
 import type { Metric } from '../../model/metric.ts';
-import { FATE, type SeriesTable } from '../../model/series-table.ts';
+import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
-import { sendOrder } from './order.ts';
+import { patch } from './patch.ts';
 import {
   type PointContext,
   writeHistogramPoint,
   writeNumberPoint,
   writeSummaryPoint,
 } from './points.ts';
+import { makeTemplate } from './template.ts';
 import { WIRE, type WireWriter } from './wire.ts';
 
 export interface EncodeOptions {
@@ -40,7 +42,38 @@ const TEMPORALITY_CUMULATIVE = 2;
 // Histogram                   1 data_points, 2 aggregation_temporality
 const DATA_FIELDS = { gauge: 5, sum: 7, updown: 7, histogram: 9, summary: 11 } as const;
 
-/** Encodes what the page gave; yields between slices. The batch is the writer's memory: copy or use it at once. */
+/**
+ * Writes the points of this page. Yields between slices. The bytes of the batch are the writer's or the table's memory,
+ * valid until the next page.
+ *
+ *   page            how it is written                 what is kept for the next page
+ *   the first       in full (encode)                  once its order is settled: a template of the payload
+ *   the same again  into the last payload (patch.ts)  the template
+ *
+ * Both give the same bytes. The first surprise falls back to the full function and drops the template; a target whose
+ * template misses often makes one less often (mayRepeat() in model/memory.ts).
+ */
+export function* encodePage(
+  table: SeriesTable,
+  options: EncodeOptions,
+  writer: WireWriter,
+  madeAtMs: number,
+): Generator<void, Batch> {
+  const patched = yield* patch(table, writer, madeAtMs);
+  if (patched !== null) {
+    table.templateMisses = 0;
+    return patched;
+  }
+  if (table.template !== null) table.templateMisses++;
+  const isSettled = !table.isOrderStale;
+  table.template = null;
+  const batch = yield* encode(table, writer, options, madeAtMs);
+  if (isSettled && mayRepeat(table.templateMisses, table.page))
+    table.template = yield* makeTemplate(table, batch.payload);
+  return batch;
+}
+
+/** Encodes the points of the page; yields between slices. The batch is the writer's memory: copy or use it at once. */
 export function* encode(
   table: SeriesTable,
   writer: WireWriter,
@@ -193,4 +226,68 @@ class EncodeRun {
     this.#partStart = this.#writer.length;
     this.#partPoints = 0;
   }
+}
+
+// The order in which points are sent: by service, block, metric, then as they came. One stable counting sort over the
+// heads of all points, made anew only when rows came or went.
+
+/** table.order, brought up to date. Yields between the passes over all rows. */
+function* sendOrder(table: SeriesTable): Generator<void, Uint32Array> {
+  if (!table.isOrderStale) return table.order;
+  const heads = new Uint32Array(table.count);
+  let count = 0;
+  for (let row = 0; row < table.count; row++) if (isHead(table, row)) heads[count++] = row;
+  yield;
+  const blockRanks = rankBlocks(table);
+  const byMetric = countingSort(
+    heads.subarray(0, count),
+    table.metrics.length,
+    row => table.metric[row]!,
+  );
+  yield;
+  table.order = countingSort(byMetric, table.blocks.length, row => {
+    const block = table.block[row]!;
+    // Rows of pages that could not be used have no block yet, and no point on this page.
+    return block === NO_ROW ? 0 : blockRanks[block]!;
+  });
+  table.isOrderStale = false;
+  return table.order;
+}
+
+function isHead(table: SeriesTable, row: number): boolean {
+  if (table.keyLength[row] === 0 || table.head[row] !== row) return false;
+  const role = table.role[row];
+  const isAlone = role === ROLE.scalar || role === ROLE.synthetic;
+  return isAlone || table.compounds.has(row);
+}
+
+/** Blocks of one service are neighbours, so that a service is one run of the payload. */
+function rankBlocks(table: SeriesTable): Uint32Array {
+  const indexes = table.blocks.map((_, index) => index);
+  const serviceOf = (index: number): number => table.blocks[index]!.service;
+  indexes.sort((a, b) => serviceOf(a) - serviceOf(b) || a - b);
+  const ranks = new Uint32Array(indexes.length);
+  for (const [rank, index] of indexes.entries()) ranks[index] = rank;
+  return ranks;
+}
+
+function countingSort(
+  rows: Uint32Array,
+  keyCount: number,
+  keyOf: (row: number) => number,
+): Uint32Array {
+  const starts = new Uint32Array(keyCount + 1);
+  for (const row of rows) {
+    const next = keyOf(row) + 1;
+    starts[next] = starts[next]! + 1;
+  }
+  for (let key = 1; key <= keyCount; key++) starts[key] = starts[key]! + starts[key - 1]!;
+  const sorted = new Uint32Array(rows.length);
+  for (const row of rows) {
+    const key = keyOf(row);
+    const at = starts[key]!;
+    sorted[at] = row;
+    starts[key] = at + 1;
+  }
+  return sorted;
 }

@@ -1,4 +1,4 @@
-// Encodes gauges of the bridge's own about a database service: what it knows of it beside its pages. In: names, numbers
+// Encodes the bridge's own gauges about a database service. In: names, numbers
 // and one time. Out: protobuf, one ResourceMetrics per service, back to back. It does no IO.
 
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
@@ -23,7 +23,7 @@ export interface GaugeOwner {
   readonly identity: ResourceIdentity;
   readonly info: ReadonlyMap<string, string>;
   readonly scope: string;
-  /** Stands before each name; '' for none. */
+  /** Put before each name; '' for none. */
   readonly prefix: string;
 }
 

@@ -26,7 +26,7 @@ export interface ResourceIdentity {
 // KeyValue             1 key (string), 2 value (AnyValue)
 // AnyValue             1 string_value (string), 3 int_value (int64, varint)
 
-/** Writes a Resource as field `field`. What the entry says beats target_info, which beats where it was scraped. */
+/** Writes a Resource as field `field`. The entry's attributes beat target_info, which beats the scraped address. */
 export function writeResource(
   writer: WireWriter,
   field: number,
@@ -90,7 +90,7 @@ export function writePointAttributes(
   }
 }
 
-/** Where the labels of the key stand that is being written. */
+/** The places of the labels in the key that is being written. */
 const places = new KeyLabels();
 const NAMESPACE = Buffer.from('namespace');
 /** Up to here each length of a KeyValue with a string is one byte. */

@@ -3,7 +3,7 @@
 // Fields that this project neither sends nor reads (entities, profiles' string tables) are left out, and skipped.
 // https://github.com/open-telemetry/opentelemetry-proto (v1.10.0)
 
-/** How a value stands on the wire and in JSON: `id` is bytes shown as hex, `bytes` are shown as base64. */
+/** The form of a value on the wire and in JSON: `id` is bytes shown as hex, `bytes` are shown as base64. */
 export type ScalarType =
   | 'bool'
   | 'bytes'

@@ -1,5 +1,5 @@
 // The shapes of OTLP/JSON, as otlp-json.ts decodes them and http/json sends them. An absent field has its default
-// (0, empty, false) or, where OTLP tells the two apart, is not set. Times, counts and other 64-bit integers are
+// (0, empty, false) or, where OTLP distinguishes the two, is not set. Times, counts and other 64-bit integers are
 // decimal strings, in nanoseconds where they are times; ids are hex, bytes base64.
 // https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
 

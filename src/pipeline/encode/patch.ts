@@ -1,7 +1,7 @@
 // The repeating function of encode: the points of the last page again, with other numbers. In: a table whose
 // template holds these points, and what derive has decided on. Out: the same bytes that the full function
 // (encode.ts) would write, made by writing times and values into the template; or null at the first surprise: then the
-// template is of no use any more, and the full function must run.
+// template is void, and the full function must run.
 
 import type { Batch, BatchPart } from '../../model/batch.ts';
 import { FATE, NO_ROW, type SeriesTable } from '../../model/series-table.ts';
@@ -137,7 +137,7 @@ function patchCompound(table: SeriesTable, template: Places, point: number, head
   const begin = template.offsets[point]!;
   let at = begin;
   const startMs = table.startMs[head]!;
-  // The tag tells whether the template has a start: field 2, or at once the time, field 3.
+  // The first tag shows whether the template has a start: field 2, or at once the time, field 3.
   const hasStart = bytes[at] === 0x11;
   if (hasStart === Number.isNaN(startMs)) return false;
   if (hasStart) putTimeMs(view, at + 1, startMs);

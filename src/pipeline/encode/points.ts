@@ -1,5 +1,5 @@
 // Data points of OTLP metrics. Knows the field numbers of metrics.proto; wire.ts knows the bytes. A point's
-// times and value stand last and at fixed width, so that the next page may be patched into the same bytes.
+// times and value come last and at fixed width, so that the next page may be patched into the same bytes.
 
 import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Exemplar } from '../../model/memory.ts';
@@ -19,7 +19,7 @@ const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/i;
 //                    6 quantile_values {1 quantile (double), 2 value (double)}
 // Exemplar           7 filtered_attributes, 2 time_unix_nano, 3 as_double, 4 span_id (bytes), 5 trace_id (bytes)
 
-/** What a point needs beside the table. */
+/** The table, and the labels that are not sent. */
 export interface PointContext {
   readonly table: SeriesTable;
   readonly dropLabels: ReadonlySet<string>;
@@ -73,7 +73,7 @@ export function writeHistogramPoint(
   for (const [i, row] of compound.rows.entries()) {
     const bound = compound.bounds[i]!;
     if (!isStale && table.seen[row] !== table.page) continue;
-    // What was a summary before still has its quantiles here.
+    // A former summary still has its quantiles here.
     if (table.role[row] !== ROLE.bucket) continue;
     const exemplar = isStale ? undefined : table.exemplars.get(row);
     if (exemplar !== undefined) writeExemplar(writer, 8, exemplar, timeMs);
@@ -116,7 +116,7 @@ export function writeSummaryPoint(
   for (const [i, row] of compound.rows.entries()) {
     const quantile = compound.bounds[i]!;
     if (!isStale && table.seen[row] !== table.page) continue;
-    // A marker has all rows: also buckets of what was a histogram before, what is no quantile, and two spellings of one.
+    // A marker has all rows: also buckets of a former histogram, bounds that are no quantile, and two spellings of one.
     if (table.role[row] !== ROLE.quantile || !(quantile <= 1) || quantile === last) continue;
     last = quantile;
     const inner = writer.begin(6);

@@ -1,5 +1,5 @@
 // Makes a template of a payload that was encoded in full: walks the protobuf once and notes where the numbers of
-// each point stand. In: the table, and the payload of this page. Out: a PayloadTemplate, or null where the payload
+// each point are. In: the table, and the payload of this page. Out: a PayloadTemplate, or null where the payload
 // cannot be patched (markers, exemplars, repeated samples). A template has proven itself: writing this page's
 // numbers into it must give the same bytes.
 
@@ -13,7 +13,7 @@ const RESOURCE_METRICS = 1;
 const SCOPE_METRICS = 2;
 const METRICS = 2;
 const DATA_POINTS = 1;
-/** Field of a metric's data to the fields that may stand before a point's times, and its form. */
+/** Field of a metric's data to the fields that may come before a point's times, and its form. */
 const DATA: Readonly<
   Record<number, { readonly before: readonly number[]; readonly form: number }>
 > = {

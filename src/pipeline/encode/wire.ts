@@ -11,7 +11,7 @@ const TWO_32 = 0x1_0000_0000;
 /** The first millisecond whose nanoseconds do not fit into 64 bits: in the year 2554. */
 const TIME_MS_END = 18_446_744_073_709;
 const NAN_HIGH_WORD = 0x7ff8_0000;
-/** Up to here a string's UTF-8 form is shorter than 128 bytes whatever it holds. */
+/** Up to here the UTF-8 form of any string is shorter than 128 bytes. */
 const SHORT_STRING_CHARS = 42;
 const CAPACITY_BYTES_MIN = 64;
 
@@ -83,7 +83,7 @@ export class WireWriter {
     this.bytes[this.length++] = value;
   }
 
-  /** Makes room for so many bytes, which the caller puts into `bytes` at `length` himself. */
+  /** Makes room for so many bytes, which the caller writes into `bytes` at `length`. */
   makeRoom(size: number): void {
     this.#reserve(size);
   }

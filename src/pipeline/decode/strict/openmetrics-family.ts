@@ -1,19 +1,26 @@
-// One family of an OpenMetrics page while it is read: its metadata, the rules of its type, and the order of its
-// samples: points of one metric stand together, their times do not go back, all of them have a time or none.
+// One family of an OpenMetrics page: its metadata, the rules of its type for each sample, the rules between the samples of
+// a histogram's point, and the order of its samples: points of one metric come together, their times do not go back, all
+// of them have a time or none.
 
-import { HistogramPoint } from './histogram-point.ts';
-import type { OpenMetricsMetadata } from './openmetrics-line.ts';
 import {
-  isHistogram,
-  type OpenMetricsType,
-  pointLabelOf,
-  SAMPLE_SUFFIXES,
-  sampleFailure,
-} from './openmetrics-types.ts';
-import { type ProblemList, shown } from './problem-list.ts';
-import type { StrictLabel, StrictSample } from './sample-syntax.ts';
+  labelOf,
+  type LineFailure,
+  numberOf,
+  type ProblemList,
+  shown,
+  type StrictLabel,
+  type StrictSample,
+} from './syntax.ts';
 
-/** Metadata first, then samples in page order, then `finish`; whatever is wrong goes to the list of problems. */
+export interface OpenMetricsMetadata {
+  readonly keyword: 'HELP' | 'TYPE' | 'UNIT';
+  readonly name: string;
+  /** The help text with its escapes, the type or the unit. */
+  readonly value: string;
+  readonly valueOffset: number;
+}
+
+/** Metadata first, then samples in page order, then `finish`; all problems go to the list. */
 export class OpenMetricsFamily {
   readonly name: string;
   readonly firstLine: number;
@@ -27,7 +34,7 @@ export class OpenMetricsFamily {
   #metric: string | null = null;
   #metricLine = 0;
   #hasTotal = false;
-  /** Undefined until a sample of the metric has said. */
+  /** Undefined before the first sample of the metric. */
   #time: number | null | undefined = undefined;
   readonly #series = new Set<string>();
   #point: HistogramPoint | null = null;
@@ -72,7 +79,7 @@ export class OpenMetricsFamily {
     }
   }
 
-  /** Takes a sample of the family; `suffix` is what suffixOf() said of its name. */
+  /** Takes a sample of the family; `suffix` comes from suffixOf(). */
   takeSample(sample: StrictSample, suffix: string, line: number): void {
     this.#hasSamples = true;
     const failure = sampleFailure(this.type, this.name, suffix, sample);
@@ -87,7 +94,7 @@ export class OpenMetricsFamily {
     else this.#point.spoil();
   }
 
-  /** Closes the family: what can be said only when all of it has been read. */
+  /** Closes the family, and checks the rules that need all of it. */
   finish(): void {
     this.#finishMetric();
     if (this.#unit === null || this.#unit.text === '') return;
@@ -98,9 +105,9 @@ export class OpenMetricsFamily {
       this.#problems.add(line, offset, `a family of type ${this.type} has no unit`);
   }
 
-  /** Moves on to the metric and point of this sample; what is wrong with its place, or null. */
+  /** Moves on to the metric and point of this sample; the problem with its place, or null. */
   #orderProblem({ labels, time }: StrictSample, suffix: string): string | null {
-    // The labels of an info belong to its point: which metric it is of cannot be told.
+    // The labels of an info belong to its point: they do not name its metric.
     const metric = this.type === 'info' ? '' : labelKey(labels, pointLabelOf(this.type, this.name));
     let reason: string | null = null;
     if (metric !== this.#metric) {
@@ -121,7 +128,7 @@ export class OpenMetricsFamily {
     );
   }
 
-  /** Moves on to the point at `time`; what is wrong with that, or null. Points of infos are metrics of their own. */
+  /** Moves on to the point at `time`; the problem with that, or null. Points of infos are metrics of their own. */
   #moveTo(time: number | null): string | null {
     const last = this.#time;
     this.#time = time;
@@ -153,4 +160,186 @@ function labelKey(labels: readonly StrictLabel[], without: string | null): strin
     .filter(({ name, value }) => name !== without && value !== '')
     .map(({ name, value }) => [name, value] as const);
   return JSON.stringify(pairs.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+// The rules of each type for a single sample: its suffix, its special label, its value, its exemplar.
+
+type OpenMetricsType =
+  | 'counter'
+  | 'gauge'
+  | 'histogram'
+  | 'gaugehistogram'
+  | 'stateset'
+  | 'info'
+  | 'summary'
+  | 'unknown';
+
+/** What may follow the family's name in the names of its samples. */
+const SAMPLE_SUFFIXES: Readonly<Record<OpenMetricsType, readonly string[]>> = {
+  counter: ['_total', '_created'],
+  summary: ['', '_count', '_sum', '_created'],
+  histogram: ['_bucket', '_count', '_sum', '_created'],
+  gaugehistogram: ['_bucket', '_gcount', '_gsum'],
+  info: ['_info'],
+  gauge: [''],
+  stateset: [''],
+  unknown: [''],
+};
+
+const NOT_NAN = new Set(['_total', '_count', '_sum', '_bucket', '_gcount', '_gsum']);
+const NOT_NEGATIVE = new Set(['_total', '_count', '_sum', '_bucket', '_gcount']);
+const INTEGERS = new Set(['_count', '_bucket', '_gcount']);
+
+/** The label by which the samples of one point differ: it is no label of the metric. Null where there is none. */
+function pointLabelOf(type: OpenMetricsType, family: string): string | null {
+  if (type === 'stateset') return family;
+  if (type === 'summary') return 'quantile';
+  return isHistogram(type) ? 'le' : null;
+}
+
+/** The first rule of its type that a sample breaks, or null. `suffix` is what follows the family's name. */
+function sampleFailure(
+  type: OpenMetricsType,
+  family: string,
+  suffix: string,
+  sample: StrictSample,
+): LineFailure | null {
+  return (
+    labelFailure(type, family, suffix, sample) ??
+    valueFailure(type, suffix, sample) ??
+    exemplarFailure(type, suffix, sample)
+  );
+}
+
+function labelFailure(
+  type: OpenMetricsType,
+  family: string,
+  suffix: string,
+  { labels }: StrictSample,
+): LineFailure | null {
+  const name = pointLabelOf(type, family);
+  if (name === null) return null;
+  const label = labelOf(labels, name);
+  const isNeeded = suffix === (isHistogram(type) ? '_bucket' : '');
+  if (label === null)
+    return isNeeded ? { offset: 0, reason: `the label ${shown(name)} is missing` } : null;
+  if (!isNeeded) return { offset: label.offset, reason: `the label ${name} does not belong here` };
+  if (type === 'stateset') return null;
+  return type === 'summary' ? quantileFailure(label) : thresholdFailure(label);
+}
+
+function thresholdFailure({ value, offset }: StrictLabel): LineFailure | null {
+  const threshold = numberOf(value);
+  if (threshold === null || Number.isNaN(threshold))
+    return { offset, reason: `the threshold ${shown(value)} is no number` };
+  // Other numbers may be written in any way, but infinity must read the same everywhere.
+  if (threshold === Infinity && value !== '+Inf')
+    return { offset, reason: `the threshold ${shown(value)} is to be written "+Inf"` };
+  return null;
+}
+
+function quantileFailure({ value, offset }: StrictLabel): LineFailure | null {
+  const quantile = numberOf(value) ?? -1;
+  if (quantile >= 0 && quantile <= 1) return null;
+  return { offset, reason: `the quantile ${shown(value)} is not between 0 and 1` };
+}
+
+function valueFailure(
+  type: OpenMetricsType,
+  suffix: string,
+  { value, valueOffset: offset }: StrictSample,
+): LineFailure | null {
+  if (type === 'stateset' && value !== 0 && value !== 1)
+    return { offset, reason: 'the value of a state is 0 or 1' };
+  if (type === 'info' && value !== 1) return { offset, reason: 'the value of an info is 1' };
+  if (type === 'summary' && suffix === '' && value < 0)
+    return { offset, reason: 'the value of a quantile is negative' };
+  if (suffix === '_created' && !Number.isFinite(value))
+    return { offset, reason: 'the creation time is no time' };
+  if (NOT_NAN.has(suffix) && Number.isNaN(value))
+    return { offset, reason: `the value of ${suffix} is NaN` };
+  if (NOT_NEGATIVE.has(suffix) && value < 0)
+    return { offset, reason: `the value of ${suffix} is negative` };
+  if (INTEGERS.has(suffix) && !Number.isInteger(value))
+    return { offset, reason: `the value of ${suffix} is no integer` };
+  return null;
+}
+
+function exemplarFailure(
+  type: OpenMetricsType,
+  suffix: string,
+  { exemplar, labels }: StrictSample,
+): LineFailure | null {
+  if (exemplar === null) return null;
+  const { offset } = exemplar;
+  const isBucket = isHistogram(type) && suffix === '_bucket';
+  if (!isBucket && !(type === 'counter' && suffix === '_total'))
+    return { offset, reason: 'only counters and buckets may have an exemplar' };
+  if (!isBucket) return null;
+  const threshold = numberOf(labelOf(labels, 'le')?.value ?? '') ?? Infinity;
+  if (!(exemplar.value > threshold)) return null;
+  return { offset, reason: "the exemplar's value is above the bucket's threshold" };
+}
+
+/** The two types that have buckets. */
+function isHistogram(type: OpenMetricsType): boolean {
+  return type === 'histogram' || type === 'gaugehistogram';
+}
+
+// The rules between all samples with one label set and one time.
+
+/** Give it every sample of the point with `add`, then ask `finish`. */
+class HistogramPoint {
+  /** The line of the point's last sample. */
+  line = 0;
+  #threshold = Number.NaN;
+  #bucketCount = 0;
+  #count: number | null = null;
+  #sum: number | null = null;
+  #isGauge = false;
+  #hasNegativeThreshold = false;
+  #problem: string | null = null;
+  #isSpoilt = false;
+
+  /** Takes a sample that has passed the rules of its type; `suffix` is what follows the family's name. */
+  add(sample: StrictSample, suffix: string, line: number): void {
+    this.line = line;
+    this.#isGauge ||= suffix.startsWith('_g');
+    if (suffix === '_bucket') this.#addBucket(sample);
+    else if (suffix === '_count' || suffix === '_gcount') this.#count = sample.value;
+    else if (suffix === '_sum' || suffix === '_gsum') this.#sum = sample.value;
+  }
+
+  /** A sample of the point was wrong by itself: that something is missing now is no further problem. */
+  spoil(): void {
+    this.#isSpoilt = true;
+  }
+
+  #addBucket(sample: StrictSample): void {
+    const threshold = numberOf(labelOf(sample.labels, 'le')?.value ?? '') ?? Number.NaN;
+    if (threshold < 0) this.#hasNegativeThreshold = true;
+    if (threshold <= this.#threshold)
+      this.#problem ??= 'buckets are not in order of their thresholds';
+    else if (sample.value < this.#bucketCount)
+      this.#problem ??= 'a bucket counts less than the one before';
+    this.#threshold = threshold;
+    this.#bucketCount = sample.value;
+  }
+
+  /** The first rule between the samples that is broken, or null. */
+  finish(): string | null {
+    if (this.#isSpoilt) return null;
+    if (this.#problem !== null) return this.#problem;
+    if (this.#threshold !== Infinity) return 'the bucket with le="+Inf" is missing';
+    if (this.#count !== null && this.#count !== this.#bucketCount)
+      return 'the count is not that of the bucket with le="+Inf"';
+    if ((this.#count === null) !== (this.#sum === null))
+      return 'count and sum stand together or not at all';
+    if (this.#sum === null) return null;
+    if (this.#hasNegativeThreshold && !this.#isGauge)
+      return 'a histogram with negative thresholds has no sum';
+    if (!this.#hasNegativeThreshold && this.#sum < 0)
+      return 'the sum is negative where no threshold is';
+    return null;
+  }
 }

@@ -4,7 +4,7 @@
 
 import type { ExpositionFormat, Problem } from '../../../model/page.ts';
 import { OpenMetricsPage } from './openmetrics-page.ts';
-import { ProblemList } from './problem-list.ts';
+import { ProblemList } from './syntax.ts';
 import { TextPage } from './text-page.ts';
 
 const NEWLINE = 0x0a;
