@@ -11,7 +11,7 @@ import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/form
 import { silentLogger } from '../lib/log.ts';
 import { printableJson } from '../lib/printable.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
-import type { Signal } from '../model/batch.ts';
+import { type Signal, SIGNALS } from '../model/batch.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { decompress } from '../pipeline/queue/compression.ts';
 import { openQueue } from '../pipeline/queue/open-queue.ts';
@@ -95,7 +95,6 @@ function loadQueueConfig(
 // one JSON object with the same numbers.
 
 const INSPECT = 'queue inspect';
-const SIGNALS: readonly Signal[] = ['metrics', 'logs'];
 /** Entries in the JSON, groups in the table. */
 const SET_ASIDE_SHOWN_MAX = 20;
 
@@ -345,7 +344,7 @@ async function exportRows(
 }
 
 function readSignals(word: string | undefined): readonly Signal[] {
-  if (word === undefined) return ['metrics', 'logs'];
+  if (word === undefined) return SIGNALS;
   if (word === 'metrics' || word === 'logs') return [word];
   throw usageError(EXPORT, `expected --signal metrics or logs, got ${JSON.stringify(word)}`);
 }

@@ -1,8 +1,9 @@
 // What encode hands to the queue: the points of a tick as one OTLP request, in parts of one service each. A part of either
 // kind can be cut out, sent by itself, or put together with others.
 
-/** One signal's OTLP. */
-export type Signal = 'metrics' | 'logs';
+/** The signals that prom2otlp sends. */
+export const SIGNALS = ['metrics', 'logs'] as const;
+export type Signal = (typeof SIGNALS)[number];
 
 /** The bytes of one service within a batch's payload: a valid request by themselves. */
 export interface BatchPart {
@@ -13,7 +14,7 @@ export interface BatchPart {
   readonly length: number;
 }
 
-/** One OTLP export request in protobuf, uncompressed, for one tick. Parts stand back to back. */
+/** One OTLP export request in protobuf, uncompressed, for one tick. Its parts follow each other without a gap. */
 export interface Batch {
   readonly signal: Signal;
   readonly payload: Buffer;

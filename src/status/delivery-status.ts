@@ -4,7 +4,7 @@
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatAge, formatBytes, formatCount } from '../lib/format.ts';
-import type { Signal } from '../model/batch.ts';
+import { type Signal, SIGNALS } from '../model/batch.ts';
 import type { Encoding } from '../pipeline/queue/queue.ts';
 import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
 import { html, type Html } from './html.ts';
@@ -78,7 +78,6 @@ export interface SetAsideReport {
 }
 
 const SET_ASIDE_SHOWN_MAX = 20;
-const SIGNALS: readonly Signal[] = ['metrics', 'logs'];
 /** From this share of its limit on, a queue fills up. */
 const QUEUE_SHARE_WARNED = 0.8;
 

@@ -6,7 +6,7 @@ import { cpuUsage, memoryUsage } from 'node:process';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CounterSeries } from '../lib/counters.ts';
 import { LoopWatch } from '../lib/loop-watch.ts';
-import type { Signal } from '../model/batch.ts';
+import { type Signal, SIGNALS } from '../model/batch.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { OpenSender } from '../pipeline/send/open-senders.ts';
 
@@ -18,8 +18,6 @@ export interface LiveCountersOptions {
   readonly queue: Pick<Queue, 'stats' | 'trouble'>;
   readonly senders: readonly OpenSender[];
 }
-
-const SIGNALS: readonly Signal[] = ['metrics', 'logs'];
 
 /** Registers them. The result ends the watch over the event loop. */
 export function registerLiveCounters(options: LiveCountersOptions): { close(): void } {

@@ -6,7 +6,7 @@
 //   points made (samples, stale, synthetic) = accepted + rejected + set aside + evicted + queued.
 // Numbers of samples are keyed `sample/<fate>`, of points `point/<state>`; resends are counted apart.
 
-import type { BatchPart, SampleCount, Signal } from '../../model/batch.ts';
+import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
 import type { QueueFile, RowHead, Sums } from './queue-file.ts';
 import type { AccountView, Settlement } from './queue.ts';
 import { rowPoints, type NewRow } from './rows.ts';
@@ -18,8 +18,6 @@ export type PointState = (typeof POINT_STATES)[number];
 /** So many services have an account of their own; those that come later share one. */
 export const ACCOUNT_SERVICES_MAX = 10_000;
 const OTHER_SERVICES = 'other';
-
-export const SIGNALS: readonly Signal[] = ['metrics', 'logs'];
 
 /** Why points were given up before the back end had answered. */
 export type EvictionReason = 'size' | 'age' | 'disk' | 'damaged';

@@ -7,8 +7,8 @@
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { Serial } from '../../lib/serial.ts';
-import type { Signal } from '../../model/batch.ts';
-import { Account, Change, SIGNALS } from './account.ts';
+import { type Signal, SIGNALS } from '../../model/batch.ts';
+import { Account, Change } from './account.ts';
 import { openAgeClock, writeClockOffset, type AgeClock } from './age-clock.ts';
 import { Held } from './held.ts';
 import { openError } from './queue-directory.ts';
