@@ -104,7 +104,7 @@ describe.skipIf(skip !== null)('a conversation in a terminal', () => {
     expect(endedSessions()).toHaveLength(before + 2);
   });
 
-  test('shows nothing that a terminal would obey', async () => {
+  test('prints no control characters', async () => {
     simulator.setFaults({ chatShape: 'nested', chatError: '\u001B]0;title\u0007\u009B2J' });
     const terminal = converse();
     await answered(terminal, 'Ask the agent');

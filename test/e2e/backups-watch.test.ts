@@ -73,7 +73,7 @@ async function change(method: string, path: string, body?: object): Promise<void
   expect(status).toBeLessThan(300);
 }
 
-test('a schedule that comes, changes and goes is told, also over a restart; no key is', async () => {
+test('new, changed and removed schedules are reported, also over a restart; no key is', async () => {
   const daemon = start(['run', '--config', config()]);
   await until('a full backup is scheduled', () => newest('full_scheduled') === 1);
   expect(newest('up')).toBe(1);
@@ -105,7 +105,7 @@ test('a schedule that comes, changes and goes is told, also over a restart; no k
   expect(first.stderr + second.stderr + page + metrics).not.toContain(CANARY);
 });
 
-test('once and check --probe say what the schedules amount to', async () => {
+test('once and check --probe report the state of the schedules', async () => {
   const file = config({ queue: { directory: null } });
   const once = await run(['once', '--config', file]);
   expect(once.stdout).toMatch(/FULL BACKUP[^]*dbpgf10000001 +none scheduled +0 +- /);

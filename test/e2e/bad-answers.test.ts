@@ -110,12 +110,12 @@ test('each bad answer has its own reason', async () => {
   await check({ absentServices: [BAD] }, 'absent');
 }, 120_000);
 
-test('refusals of the key are told as such', async () => {
+test('refusals of the key are reported as such', async () => {
   for (const status of [400, 401, 403])
     expect([status, await reasonFor({ status, times: 1 })]).toEqual([status, 'auth']);
 }, 120_000);
 
-test('a page of an odd content type is read all the same', async () => {
+test('a page with an odd content type is still read', async () => {
   bad.resetFaults();
   bad.setFaults({ contentType: 'application/x-unheard-of' });
   const before = bad.requests.count;

@@ -72,7 +72,7 @@ describe('run', () => {
   });
 });
 
-test('delta temporality has its effect, and nothing says otherwise', async () => {
+test('delta temporality has its effect, and no message denies it', async () => {
   const changes = { otlp: { endpoint: receiver.url, temporality: 'delta' } };
   const file = config(changes);
   const checked = await run(['check', '--config', file]);
@@ -95,7 +95,7 @@ describe('own telemetry', () => {
   const own = (): typeof receiver.points =>
     receiver.points.filter(({ resource }) => resource['service.name'] === 'prom2otlp');
 
-  test('goes the way of everything else, and its last numbers are delivered at the stop', async () => {
+  test('uses the same queue and sender, and delivers its last numbers at the stop', async () => {
     const daemon = start(['run', '--config', config({ telemetry: { interval: '1s' } })]);
     await until('its first numbers', () => own().length > 0);
     daemon.child.kill('SIGTERM');
@@ -124,7 +124,7 @@ describe('own telemetry', () => {
 });
 
 describe('once', () => {
-  test('delivers one cycle and says what became of it', async () => {
+  test('delivers one cycle and prints the result', async () => {
     const { code, stdout } = await run(['once', '--config', config()]);
     expect(stdout).toContain('dbpgf10000001');
     expect(code).toBe(0);
@@ -139,7 +139,7 @@ describe('once', () => {
 });
 
 describe('check', () => {
-  test('says that a configuration is right', async () => {
+  test('accepts a valid configuration', async () => {
     const { code, stdout } = await run(['check', '--config', config()]);
     expect(stdout).toContain('right; 4 services in 1 poll');
     expect(code).toBe(0);

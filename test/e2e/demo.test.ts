@@ -12,7 +12,7 @@ import { startSimulator } from '../../src/simulator/simulator.ts';
 import { startCheckedReceiver } from '../support/checked-receiver.ts';
 import { start, until } from '../support/program.ts';
 
-test('the demo says where its status page is, shows that data flows, and ends by itself', async () => {
+test('the demo prints the address of its status page, shows that data flows, and ends by itself', async () => {
   const demo = start(['demo', '--for', '6s', '--port', '0']);
   const url = await until('the address', () => /status page +(http:\S+)/.exec(demo.stdout())?.[1]);
   await until('it is ready', async () => (await fetch(`${url}/readyz`)).ok);

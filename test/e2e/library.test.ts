@@ -90,7 +90,7 @@ test('a program imports the client from the packed tarball', async () => {
   });
 });
 
-test('its types are complete, and refuse what is wrong', async () => {
+test('its types are complete, and reject wrong calls', async () => {
   const settings = {
     compilerOptions: {
       target: 'es2024',

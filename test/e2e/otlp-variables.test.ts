@@ -115,7 +115,7 @@ describe('over HTTP', () => {
     expect(stdout + stderr).not.toContain(TOKEN);
   });
 
-  test('those of metrics beat the general ones, and their endpoint is used as it is', async () => {
+  test('variables for metrics beat the general ones, and their endpoint is used unchanged', async () => {
     const [general, own] = [await startHttp(), await startHttp()];
     const { code } = await once({
       ENDPOINT: general.url,
@@ -165,7 +165,7 @@ describe('over HTTP', () => {
     expect(variable.requests).toEqual([]);
   });
 
-  test('a mistake in one is told by its name, with exit code 2', async () => {
+  test('a mistake in one is reported with its name and exit code 2', async () => {
     const { code, stderr } = await once({ TIMEOUT: 'soon' });
     expect(stderr).toMatch(/OTEL_EXPORTER_OTLP_TIMEOUT: expected milliseconds/);
     expect(code).toBe(2);
@@ -219,7 +219,7 @@ describe('with TLS', () => {
     expectWhole(backEnd.requests[0]?.bytes ?? Buffer.alloc(0));
   });
 
-  test('what is wrong with a certificate is told', async () => {
+  test('a problem with a certificate is reported', async () => {
     const check = async (
       server: Parameters<typeof BackEnd.start>[1],
       short: Variables,
@@ -237,7 +237,7 @@ describe('with TLS', () => {
     await check(EXPIRED_SERVER, { CERTIFICATE }, /certificate has expired/);
   });
 
-  test('a key that is not that of the certificate ends the start with exit code 2', async () => {
+  test('a key that does not match the certificate ends the start with exit code 2', async () => {
     const CLIENT_KEY = directory.write('other.key', TEST_TLS.key);
     const { code, stderr } = await once({ ENDPOINT: 'https://localhost', ...files, CLIENT_KEY });
     expect(stderr).toMatch(/^otlp\.tls\.cert: cannot use otlp\.tls\.cert: .*mismatch/);

@@ -21,7 +21,7 @@ function npm(...args: readonly string[]): string {
   });
 }
 
-test('the package has the program, its documents and what deploys it, and nothing else', () => {
+test('the package has the program, its documents and the files for deployment, and nothing else', () => {
   const [packed] = JSON.parse(npm('pack', '--dry-run', '--json', '--ignore-scripts')) as [
     { files: { path: string }[] },
   ];
@@ -62,7 +62,7 @@ describe('one version', () => {
     ),
   );
 
-  test('stands wherever an image or a package is named', () => {
+  test('is in every name of an image or a package', () => {
     expect(named.length).toBeGreaterThan(8);
     expect(named.filter(({ found }) => found !== version)).toEqual([]);
   });

@@ -54,7 +54,7 @@ async function inspect(): Promise<Inspection> {
   return JSON.parse(stdout) as Inspection;
 }
 
-test('an outage is looked at, exported, and drained to another receiver', async () => {
+test('the queue of an outage is inspected, exported, and drained to another receiver', async () => {
   const daemon = start(['run', '--config', config]);
   await until('the queue is open', () => existsSync(join(directory.path, 'queue', 'reserve')));
   await until('three requests wait', async () => {
@@ -86,7 +86,7 @@ test('an outage is looked at, exported, and drained to another receiver', async 
   expect((await inspect()).account.total.points).toMatchObject({ accepted: points, queued: 0 });
 });
 
-test('what was refused once does not make every later cycle a failure', async () => {
+test('points refused once do not fail every later cycle', async () => {
   const changed = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
   const text = JSON.stringify({
     api: { base_url: simulator.url, key: 'k' },

@@ -95,7 +95,7 @@ function expectUndisturbed(): void {
   expect(last.size).toBeGreaterThan(200);
 }
 
-test('SIGHUP takes a service in, while the others go on as if nothing had happened', async () => {
+test('SIGHUP adds a service, and the others continue unchanged', async () => {
   directory.write('config.yaml', configText(2));
   const running = run('config.yaml');
   const [first = '', , third = ''] = ids();
@@ -141,7 +141,7 @@ test('a renamed file and swapped directories are noticed without a signal', asyn
   expect(running.child.exitCode).toBeNull();
 });
 
-test('a file with a mistake changes nothing, and is told until it is mended', async () => {
+test('a file with a mistake changes nothing, and is reported until it is fixed', async () => {
   directory.write('config.yaml', configText(1));
   const running = run('config.yaml');
   await until('a scrape', () => receiver.totals.requests > 0);
@@ -166,7 +166,7 @@ test('a file with a mistake changes nothing, and is told until it is mended', as
   );
 });
 
-test('a rotated key is used once its file changes, and shows nowhere', async () => {
+test('a rotated key is used once its file changes, and appears nowhere', async () => {
   directory.write('config.yaml', configText(1));
   const running = run('config.yaml');
   await until('a scrape', () => receiver.totals.requests > 0);

@@ -42,7 +42,7 @@ const restore = (): string[] =>
   `restores create --service-id ${SERVICE} --key nightly/2026-03-04.gz --bucket gs://my-backups
    --method enginebackup --credentials-file ${shell.gs}`.split(/\s+/);
 
-test('restores begins what is confirmed, and shows how far it is', async () => {
+test('restores begins a confirmed restore, and shows its progress', async () => {
   const encrypted = [...restore(), '--encryption-key-file', shell.encryptionKey];
   await shell.mistype(encrypted, `confirm it with --yes-erase ${SERVICE}`);
   const begun = await shell.type(...encrypted, '--yes-erase', SERVICE, '--json');

@@ -63,7 +63,7 @@ test('every service is sent by one shard', async () => {
   expect(upsSince(before)).toEqual(new Map(want));
 });
 
-test('and so is every service that nobody configured', async () => {
+test('every service without configuration is sent by one shard, too', async () => {
   const [first] = simulator.world.services;
   const file = config({ services: [{ id: first?.id }], unconfigured_services: 'send' });
   const before = receiver.points.length;
@@ -73,7 +73,7 @@ test('and so is every service that nobody configured', async () => {
   expect(ups).toEqual(new Map(want));
 });
 
-test('each says which share it takes', async () => {
+test('each shard reports its index', async () => {
   const said = (await runShards('check', config({}))).map(({ stdout }) => stdout);
   const shares = said.map(line => /right; (\d) of 4 services?.*, shard (\d) of 3$/m.exec(line));
   expect(shares.map(match => match?.[2])).toEqual(SHARDS);

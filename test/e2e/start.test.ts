@@ -87,7 +87,7 @@ async function takePort(): Promise<{ server: Server; listen: string }> {
   return { server, listen: `127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
 }
 
-test('a FIFO that nobody reads does not hold the end of a process', async () => {
+test('a FIFO without a reader does not delay the exit', async () => {
   const fifo = join(directory.path, 'fifo');
   execFileSync('mkfifo', [fifo]);
   const environment = { PROM2OTLP_TERMINATION_MESSAGE: fifo };
@@ -97,7 +97,7 @@ test('a FIFO that nobody reads does not hold the end of a process', async () => 
 });
 
 describe.concurrent('a queue that another process holds', () => {
-  test('is waited for, and had when that lets go', async () => {
+  test('is taken as soon as the other process releases it', async () => {
     const queue = join(directory.path, 'shared');
     const first = startRun({ name: 'first', queue });
     await started(first);
@@ -109,7 +109,7 @@ describe.concurrent('a queue that another process holds', () => {
     await stop(second);
   });
 
-  test('is not waited for longer than 30 s: 75, and the reason for Kubernetes', async () => {
+  test('ends the start with 75 after 30 s, and a reason for Kubernetes', async () => {
     const queue = join(directory.path, 'kept');
     const first = startRun({ name: 'keeper', queue });
     await started(first);
@@ -127,7 +127,7 @@ describe.concurrent('a queue that another process holds', () => {
     await stop(first);
   });
 
-  test('is left alone by `once` and by `queue drain`, which say so and end with 1', async () => {
+  test('makes `once` and `queue drain` exit with 1 and the reason', async () => {
     const place = { name: 'busy' };
     const daemon = startRun(place);
     await started(daemon);
@@ -139,7 +139,7 @@ describe.concurrent('a queue that another process holds', () => {
     await stop(daemon);
   });
 
-  test('a signal ends the waiting cleanly', async () => {
+  test('lets a signal end the wait cleanly', async () => {
     const queue = join(directory.path, 'left');
     const first = startRun({ name: 'stays', queue });
     await started(first);
@@ -152,7 +152,7 @@ describe.concurrent('a queue that another process holds', () => {
 });
 
 describe.concurrent('a port that is taken', () => {
-  test('is waited for, and had when it is free', async () => {
+  test('is taken as soon as it is free', async () => {
     const { server, listen } = await takePort();
     const daemon = startRun({ name: 'port', listen });
     await until('it waits', () => waits(daemon.stderr()) === 1);
@@ -173,7 +173,7 @@ describe.concurrent('a port that is taken', () => {
 });
 
 describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
-  test('is no reason not to run while there is space in reserve, and is told', async () => {
+  test('does not prevent a start with reserved space, and is reported', async () => {
     using disk = SmallDisk.mount(8);
     const place = { name: 'reserve', queue: join(disk.path, 'queue') };
     for (const end of ['clean', 'killed']) {
@@ -198,7 +198,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     }
   });
 
-  test('with nothing in reserve is waited for: 75, or a start when there is space', async () => {
+  test('ends the start with 75 without reserved space, or starts when there is space', async () => {
     using disk = SmallDisk.mount(8);
     disk.fill();
     const place = { name: 'no-reserve', queue: join(disk.path, 'queue') };
@@ -216,7 +216,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
   });
 });
 
-describe('what somebody must mend ends with 2, at once', () => {
+describe('a mistake that somebody must fix ends with 2, at once', () => {
   test.each([
     ['a foreign file', (queue: string) => writeFileSync(join(queue, 'queue.sqlite'), FOREIGN)],
     [

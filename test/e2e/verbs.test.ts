@@ -37,7 +37,7 @@ describe('a mistake on the command line', () => {
 });
 
 describe('show', () => {
-  test('says that a page has more problems than it tells', async () => {
+  test('reports that a page has more problems than it lists', async () => {
     const file = directory.write('bad.prom', `${'a{b="c" 1\n'.repeat(101)}good 1\n`);
     const { code, stdout, stderr } = await run(['show', 'decode', file]);
     expect(stdout).toContain('1 samples');
@@ -48,7 +48,7 @@ describe('show', () => {
     expect(lines.stderr).toMatch(/^\S*bad\.prom: reported the first 100 problems;.*\n$/);
   });
 
-  test('gives a slow reader all of it', async () => {
+  test('gives a slow reader all output', async () => {
     const lines = Array.from({ length: 20_000 }, (_, i) => `x{a="${'v'.repeat(40)}${i}"} ${i}\n`);
     const child = start([
       'show',
@@ -65,7 +65,7 @@ describe('show', () => {
     expect(code).toBe(0);
   });
 
-  test('ends quietly when its reader goes away', async () => {
+  test('ends quietly when its reader closes the pipe', async () => {
     const child = start(['show', 'decode', '--jsonl', directory.path + '/long.prom']);
     child.child.stdout?.destroy();
     const { code, stderr } = await child.finished;
@@ -74,7 +74,7 @@ describe('show', () => {
   });
 });
 
-test('a signal ends at once a verb that waits for a service', async () => {
+test('a signal at once ends a verb that waits for a service', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await until('it listens', () => server.listening);
   const address = server.address();

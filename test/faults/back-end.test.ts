@@ -62,7 +62,7 @@ describe.concurrent('a back end that takes nothing for a while', () => {
       endure({ name: `back end answers ${String(status)}` }, () => refuse(status)));
 
   for (const status of [429, 502, 503, 504])
-    test(`answers ${String(status)} and says when to come again`, () =>
+    test(`answers ${String(status)} with Retry-After`, () =>
       endure({ name: `back end answers ${String(status)}` }, index =>
         refuse(status, index % 2 === 0 ? '1' : new Date(Date.now() + 1000).toUTCString()),
       ));

@@ -44,7 +44,7 @@ describe.skipIf(noClock !== null).concurrent('the wall clock is set', () => {
         stage.judge({ kills: 1 });
       });
 
-  test('wrong from the start, it is told, and stamped samples keep their times', async () => {
+  test('wrong from the start: it is reported, and stamped samples keep their times', async () => {
     using clock = new WallClock();
     clock.set(-DAYS);
     await using stage = await Stage.create({ name: 'clock wrong from the start' });

@@ -54,7 +54,7 @@ describe.concurrent('a damaged file', () => {
     return life.stderr;
   }
 
-  test('with a flipped bit in a row: that row is given up', async () => {
+  test('with a flipped bit in a row: that row is lost', async () => {
     await using stage = await createStage('flipped bit');
     for (const at of findBody(stage)) {
       const [byte = 0] = readFileSync(pathOf(stage)).subarray(at + 100);
@@ -66,7 +66,7 @@ describe.concurrent('a damaged file', () => {
     expect(givenUp).toBeLessThanOrEqual(stage.pagePoints);
   });
 
-  test('with a page of junk: what stood on it is given up, and the file is kept', async () => {
+  test('with a page of junk: its rows are lost, and the file is kept', async () => {
     await using stage = await createStage('page of junk');
     for (const at of findBody(stage))
       overwrite(stage, at - (at % PAGE_BYTES), randomBytes(PAGE_BYTES));
@@ -76,7 +76,7 @@ describe.concurrent('a damaged file', () => {
     expect(corruptFilesOf(stage)).toHaveLength(1);
   });
 
-  test('with a torn tail: what was written before is delivered', async () => {
+  test('with a torn tail: all earlier rows are delivered', async () => {
     await using stage = await Stage.create({ name: 'torn tail' });
     stage.sink.choose = () => ({ kind: 'refuse', status: 503, retryAfter: '1' });
     const life = stage.bridge.start();

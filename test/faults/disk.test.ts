@@ -32,7 +32,7 @@ function createStage(
 }
 
 describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
-  test('because of others: the back end is served from memory', async () => {
+  test('filled by others: the back end is served from memory', async () => {
     using disk = SmallDisk.mount(8);
     await using stage = await createStage('disk full', disk);
     const life = stage.bridge.start();
@@ -46,7 +46,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     stage.judge();
   });
 
-  test('while the back end is down: what has no room is in the account, all else is delivered', async () => {
+  test('while the back end is down: dropped points are in the account, all others are delivered', async () => {
     using disk = SmallDisk.mount(8);
     await using stage = await createStage('disk full, back end down', disk);
     stage.sink.choose = () => DOWN;
@@ -66,7 +66,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     stage.judge({ kills: 1, isLossAllowed: true });
   });
 
-  test('because of the queue itself: the oldest are given up, and counted', async () => {
+  test('filled by the queue itself: the oldest are dropped and counted', async () => {
     using disk = SmallDisk.mount(4);
     const name = 'queue fills the disk';
     const large = { source: { width: 500 }, otlp: { compression: 'none' } };
@@ -101,7 +101,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     stage.judge();
   });
 
-  test('from the start, with space in reserve: it runs, and what has no room is in the account', async () => {
+  test('from the start, with space in reserve: it runs, and dropped points are in the account', async () => {
     using disk = SmallDisk.mount(8);
     await using stage = await createStage('disk full at a later start', disk);
     stage.sink.choose = () => DOWN;
@@ -122,7 +122,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
 });
 
 describe.skipIf(noDisk !== null)('a directory that cannot be written', () => {
-  test('is told at the start, and what is in it is delivered once it can be', async () => {
+  test('is reported at the start, and its rows are delivered once it can be written', async () => {
     using disk = SmallDisk.mount(8);
     await using stage = await createStage('read-only directory', disk);
     stage.sink.choose = () => DOWN;
@@ -141,7 +141,7 @@ describe.skipIf(noDisk !== null)('a directory that cannot be written', () => {
   });
 });
 
-test('a directory that is deleted under the program is written anew, and nothing is lost at the next kill', async () => {
+test('a directory deleted under the program is written again, and nothing is lost at the next kill', async () => {
   await using stage = await Stage.create({ name: 'directory deleted' });
   stage.sink.choose = () => DOWN;
   const life = stage.bridge.start();
@@ -213,7 +213,7 @@ describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
     });
   }
 
-  test('or is slow: nothing waits for it but what must', async () => {
+  test('or is slow: only commits wait for it', async () => {
     await using stage = await Stage.create({ name: 'slow disk' });
     const life = stage.bridge.start();
     await stage.deliveries(2);

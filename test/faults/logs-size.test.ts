@@ -138,7 +138,7 @@ test('a turn that works too long is noticed', async () => {
   expect(Math.max(...longTurns.map(([, cpuMs]) => cpuMs))).toBeGreaterThan(TURN_MS);
 });
 
-test(`an entry of ${ENTRY_MIB} MiB passes in little memory, and scrapes keep their time`, async () => {
+test(`an entry of ${ENTRY_MIB} MiB needs little memory, and scrapes keep their time`, async () => {
   const idle = await live(0);
   const busy = await live(ENTRY_MIB);
   console.log(

@@ -81,7 +81,7 @@ describe.concurrent('killed at random moments and at every named place', () => {
       expect(gapsOf(world)).toEqual([]);
     });
 
-  test('no line comes twice where no answer was lost', async () => {
+  test('no line arrives twice unless an answer was lost', async () => {
     const random = randomNumbers('no answer was lost');
     const [scene] = SCENES;
     await using stage = await Stage.open(scene);
@@ -97,7 +97,7 @@ describe.concurrent('killed at random moments and at every named place', () => {
     expect(gapsOf(world)).toEqual([]);
   });
 
-  test('what cannot be had is told, once, and the rest arrives', async () => {
+  test('each gap is reported once, and the rest arrives', async () => {
     const random = randomNumbers('what cannot be had');
     await using stage = await Stage.open(SCENES[0]);
     const { world } = stage;

@@ -49,12 +49,12 @@ describe('the ledger', () => {
   const check = (change: (all: Requests) => Requests, want: Partial<Findings>): void =>
     expect(find(change)).toMatchObject({ ...GOOD, ...want });
 
-  test('finds nothing where nothing is', () => {
+  test('finds nothing in a correct run', () => {
     check(all => all, {});
     expect(find(all => all).expected).toBeGreaterThan(150);
   });
 
-  test('finds one point that is missing, and a page', () => {
+  test('finds one missing point, and a missing page', () => {
     const isSample = ({ metric }: OtlpPoint): boolean => metric.startsWith('app_');
     check(
       second(points => points.filter((_, i) => i !== points.findIndex(isSample))),
@@ -82,7 +82,7 @@ describe('the ledger', () => {
     );
   });
 
-  test('finds what comes twice, or out of order', () => {
+  test('finds duplicates and points out of order', () => {
     const [, again = []] = requests;
     check(all => [...all, again], { duplicates: again.length, duplicateRequests: 1 });
     check(([first = [], then = [], ...rest]) => [then, first, ...rest], {
@@ -90,7 +90,7 @@ describe('the ledger', () => {
     });
   });
 
-  test('excuses a page that could not be read where `up` says so, and nothing else', () => {
+  test('excuses a failed scrape only if `up` reports it', () => {
     const isUp = ({ metric }: OtlpPoint): boolean => metric === 'up';
     const down = (point: OtlpPoint): OtlpPoint => (isUp(point) ? { ...point, value: 0 } : point);
     const missing = 2 * source.series.length;
@@ -137,7 +137,7 @@ test('a program that loses one batch does not pass', async () => {
   expect(() => expectBalance(account, found.received)).toThrow(/points in the file, against/);
 });
 
-test('a program that has lost something says so itself', async () => {
+test('a program that has lost something reports it', async () => {
   await using stage = await Stage.create({ name: 'lose and tell' });
   const life = stage.bridge.start({ failpoint: 'lose-row@1' });
   await stage.deliveries(1);

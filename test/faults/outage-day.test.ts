@@ -15,7 +15,7 @@ const USUAL_POLLS = IS_FULL ? 240 : 20;
 const RSS_FACTOR_MAX = 1.5;
 const PAGE_POINTS = 10_000;
 
-test('a back end that is away for a day gets all of it', async () => {
+test('a back end gets everything after a day of outage', async () => {
   const day = await liveThroughOutage({
     services: 10,
     series: 1000,

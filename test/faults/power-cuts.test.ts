@@ -29,7 +29,7 @@ const CONFIG: QueueConfig = {
 const noRecorder = DiskRecorder.reasonToSkip();
 if (noRecorder !== null) console.log(`faults: power cuts are skipped: ${noRecorder}`);
 if (process.env['CI'] === 'true')
-  test('power cuts can be recorded where nothing may be skipped', () => {
+  test('power cuts can be recorded when skips are forbidden', () => {
     expect(noRecorder).toBeNull();
   });
 
@@ -142,7 +142,7 @@ function filesIn(directory: string): ReadonlyMap<string, Buffer> {
 }
 
 describe.skipIf(noRecorder !== null)('power cuts', () => {
-  test('cost nothing that was done: while a queue is made, used, killed, opened again and closed', async () => {
+  test('cost no completed step: while a queue is created, used, killed, opened again and closed', async () => {
     const recorder = new DiskRecorder(temporaryDirectory());
     const directory = join(recorder.root, 'queue');
     expect(await recorder.run(VICTIM, 'mix', directory, '160')).toBeNull();
@@ -159,7 +159,7 @@ describe.skipIf(noRecorder !== null)('power cuts', () => {
     expect(await cutPower(recorder, events, { areSyncsIgnored: true })).not.toEqual([]);
   });
 
-  test('cost nothing that was done: while a damaged file is replaced', async () => {
+  test('cost no completed step: while a damaged file is replaced', async () => {
     const recorder = new DiskRecorder(temporaryDirectory());
     const directory = join(recorder.root, 'queue');
     expect(await recorder.run(VICTIM, 'mix-and-close', directory, '60')).toBe(0);
@@ -169,7 +169,7 @@ describe.skipIf(noRecorder !== null)('power cuts', () => {
     expect((await look(directory)).corruptCount).toBe(1);
   });
 
-  test('cost nothing that was done: after the files were deleted, and written anew', async () => {
+  test('cost no completed step: after the files were deleted and written again', async () => {
     const recorder = new DiskRecorder(temporaryDirectory());
     const directory = join(recorder.root, 'queue');
     expect(await recorder.run(VICTIM, 'lose-files', directory)).toBeNull();
@@ -182,7 +182,7 @@ describe.skipIf(noRecorder !== null)('power cuts', () => {
     expect((await look(directory)).corruptCount).toBe(0);
   });
 
-  test('and kills bring nothing back whose fsync failed and which was sent from memory', async () => {
+  test('and kills bring back no commit whose fsync failed and whose rows were sent from memory', async () => {
     const recorder = new DiskRecorder(temporaryDirectory());
     const directory = join(recorder.root, 'queue');
     expect(await recorder.run(VICTIM, 'fail', directory, recorder.failsPath)).toBeNull();

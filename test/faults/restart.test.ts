@@ -7,7 +7,7 @@ const ACCEPT = { kind: 'accept' } as const;
 /** A back end that wants another key: a program that is told to stop does not wait for it. */
 const REFUSE = { kind: 'refuse', status: 401 } as const;
 
-test('a second process on the directory is refused, and the first goes on undisturbed', async () => {
+test('a second process on the directory is refused, and the first continues undisturbed', async () => {
   await using stage = await Stage.create({ name: 'two on one directory' });
   const first = stage.bridge.start();
   await stage.deliveries(1);
@@ -40,7 +40,7 @@ describe.concurrent('limits that are lower than what waits', () => {
     await stage.end(life);
   }
 
-  test('queue.metrics.max_bytes: the oldest are given up, and counted', async () => {
+  test('queue.metrics.max_bytes: the oldest are dropped and counted', async () => {
     await using stage = await createStage('lower max_bytes');
     const { directory } = stage.bridge;
     await deliver(stage, { queue: { directory, metrics: { max_bytes: '400KiB' } } });
@@ -48,7 +48,7 @@ describe.concurrent('limits that are lower than what waits', () => {
     expect(givenUp).toBeGreaterThan(0);
   });
 
-  test('queue.metrics.max_age: what is older is given up, and counted', async () => {
+  test('queue.metrics.max_age: older metrics are dropped and counted', async () => {
     await using stage = await createStage('lower max_age');
     const { directory } = stage.bridge;
     await deliver(stage, { queue: { directory, metrics: { max_age: '2s' } } });
@@ -56,7 +56,7 @@ describe.concurrent('limits that are lower than what waits', () => {
     expect(givenUp).toBeGreaterThan(0);
   });
 
-  test('otlp.max_request: what is larger comes in pieces', async () => {
+  test('otlp.max_request: larger requests arrive in pieces', async () => {
     await using stage = await createStage('lower max_request');
     const { sink, pagePoints } = stage;
     const most = Math.floor(pagePoints / 4);

@@ -134,7 +134,7 @@ function meaningOf(seen: Seen, { translation: { table } }: Target): unknown {
   };
 }
 
-test('a page reads as if it were the first, whatever came before it, and again when it repeats', () => {
+test('a page reads as if it were the first, after any other page and when it repeats', () => {
   let replayed = 0;
   fc.assert(
     fc.property(fc.array(anyPage, { minLength: 1, maxLength: 4 }), anyPage, (before, page) => {

@@ -42,6 +42,6 @@ function judge(site: LogSite, history: LogHistory): void {
   if (isOnce) expect([...arrived].filter(([, count]) => count > 1)).toEqual([]);
 }
 
-test(`no line is lost, in ${RUNS} random lives`, async () => {
+test(`no line is lost in ${RUNS} random histories`, async () => {
   await assert(asyncProperty(logLives, live), PARAMETERS);
 });

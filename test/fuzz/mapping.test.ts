@@ -88,7 +88,7 @@ function check(holds: (world: readonly PageEvent[], chosen: Options) => void): v
 const timeOf = (point: OtlpPoint): bigint => BigInt(point.timeNs);
 
 describe('of any page', () => {
-  test('no bytes make an exception, and every good line around them is kept', () => {
+  test('no bytes cause an exception, and every good line around them is kept', () => {
     const noise = uint8Array({ maxLength: 60 }).map(bytes => Buffer.from(bytes));
     const lineNoise = oneof(
       noise,
@@ -207,7 +207,7 @@ describe('of any sequence of pages', () => {
     });
   });
 
-  test('the oracle reads of the request what the table says, and nothing else', () => {
+  test("the oracle reads exactly the table's data from the request", () => {
     check((world, chosen) => {
       const target = targetOf(chosen);
       for (const told of tell(world, false)) {

@@ -67,7 +67,7 @@ const PAGE_TOKENS = [
   ' ',
 ];
 
-describe('whatever comes in', () => {
+describe('any input', () => {
   for (const format of ['text', 'openmetrics'] as const satisfies readonly ExpositionFormat[])
     test(`pages: ${format}`, { timeout: 900_000 }, () =>
       feed(new Mutator([PAGE, OPENMETRICS], PAGE_TOKENS, SEED), bytes => {

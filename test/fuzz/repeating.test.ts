@@ -255,7 +255,7 @@ function expectedText(index: number, told: Told, before: readonly number[]): str
   return [`${name}{pod=${pod}} count=${count}${sum}`, ...parts].join(' ');
 }
 
-test('bounds and quantiles that come and go are those of the page, on either path', () => {
+test('bounds and quantiles are those of the page, on either path', () => {
   let patchedCount = 0;
   const steps = fc.array(step, { minLength: 4, maxLength: 16 });
   const facts = fc.record({ isDelta: fc.boolean(), isTimed: fc.boolean() });

@@ -9,10 +9,10 @@ const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
 const SEED = process.env['FUZZ_SEED'];
 const PARAMETERS = SEED === undefined ? { numRuns: RUNS } : { numRuns: RUNS, seed: Number(SEED) };
 
-test('no reader of starts or deltas claims what did not happen, and no streams overlap', () => {
+test('no reader of starts or deltas reports false growth, and no streams overlap', () => {
   assert(property(processWorlds, expectNothingFalse), PARAMETERS);
 });
 
-test('of restarts that an uptime in time tells, every reader counts all that pages show', () => {
+test('after restarts with a punctual uptime, every reader counts everything on the pages', () => {
   assert(property(restartWorlds, expectAllCounted), PARAMETERS);
 });

@@ -21,7 +21,7 @@ test(`${SCRIPTS} scripts: nothing is lost, and nothing is passed without cause`,
   expect(total.scripts).toBe(SCRIPTS);
 });
 
-test('scripts over a file that each restart opens anew', async () => {
+test('scripts over a file that each restart opens again', async () => {
   const directory = temporaryDirectory();
   let runs = 0;
   const open = () => fileBench(`${directory}/${String(runs++)}`);
@@ -35,7 +35,7 @@ test('scripts over a file that each restart opens anew', async () => {
   expect(total.scripts).toBe(numRuns);
 });
 
-test('after an outage below a minute the first row is sent within two seconds', async () => {
+test('after an outage of less than a minute the first row is sent within two seconds', async () => {
   const numRuns = Math.ceil(SCRIPTS / 5);
   const total = await runScripts(arbitraryOutage, { numRuns, seed: SEED }, { check: slowResumes });
   console.log(`SENDER_SEED=${SEED}, outages: ${JSON.stringify(total)}`);

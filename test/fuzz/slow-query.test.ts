@@ -122,7 +122,7 @@ function textOf(writtenRecords: readonly Written[]): string {
   return writtenRecords.map(({ text }) => text).join('\n');
 }
 
-test(`the records of ${INPUTS} logs stand by themselves, whatever their statements hold`, () => {
+test(`the records of ${INPUTS} logs do not depend on their statements`, () => {
   const places = fc.array(fc.nat({ max: 60 }), { maxLength: 6 });
   fc.assert(
     fc.property(log, places, (writtenRecords, resumedAt) => {
@@ -139,7 +139,7 @@ test(`the records of ${INPUTS} logs stand by themselves, whatever their statemen
   );
 });
 
-test(`and so do those of ${INPUTS} logs that come in pieces, to readers that go on from what was saved`, () => {
+test(`nor do those of ${INPUTS} logs in pieces, read on from saved state`, () => {
   const cuts = fc.array(fc.tuple(fc.nat(), fc.boolean()), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(log, cuts, (writtenRecords, places) => {

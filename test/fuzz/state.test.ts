@@ -32,7 +32,7 @@ function scrape(target: Target, { event, seconds, text }: ToldPage): void {
   else target.page(seconds, text, clocks);
 }
 
-test('what is stored is what the table holds', () => {
+test('the stored state equals the table', () => {
   const check = property(worlds, options, (world, chosen) => {
     const { mapping, temporality, honorTimestamps, dropsPod } = chosen;
     const dropLabels = dropsPod ? ['pod'] : [];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Bell } from '../../src/lib/bell.ts';
 
-test('a ring wakes everybody who waits, once', async () => {
+test('a ring wakes all waiters, once', async () => {
   const bell = new Bell();
   const woken: string[] = [];
   const wait = async (name: string): Promise<void> => {
@@ -17,7 +17,7 @@ test('a ring wakes everybody who waits, once', async () => {
   expect(woken).toEqual(['a', 'b']);
 });
 
-test('a ring between looking and waiting is not lost', async () => {
+test('a ring between a check and a wait is not lost', async () => {
   const bell = new Bell();
   const seen = bell.rings;
   bell.ring();
@@ -25,7 +25,7 @@ test('a ring between looking and waiting is not lost', async () => {
   expect(bell.rings).toBe(seen + 1);
 });
 
-test('a wait that is given up leaves nothing behind', async () => {
+test('an aborted wait leaves nothing behind', async () => {
   const bell = new Bell();
   const over = new AbortController();
   const waits = [bell.wait(0, over.signal), bell.wait(0, over.signal), bell.wait(0)];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { BodyBuffer, BodyBufferPool } from '../../src/lib/body-buffer.ts';
 
-test('what is appended in pieces is read as one', () => {
+test('appended pieces are read as one', () => {
   const buffer = new BodyBuffer();
   const piece = Buffer.from('0123456789'.repeat(5000));
   for (let i = 0; i < 10; i++) buffer.append(piece);
@@ -23,7 +23,7 @@ test('the next round is written into the same memory', () => {
   expect(buffer.bytes.toString()).toBe('b'.repeat(300_000));
 });
 
-test('room that was reserved is not grown again', () => {
+test('reserved room does not grow again', () => {
   const buffer = new BodyBuffer();
   buffer.append(Buffer.from('kept'));
   buffer.reserve(1_000_000);
@@ -34,7 +34,7 @@ test('room that was reserved is not grown again', () => {
   expect(buffer.capacityBytes).toBe(1_000_000);
 });
 
-test('memory that sixteen rounds did not need is given back', () => {
+test('memory that sixteen rounds did not need is released', () => {
   const buffer = new BodyBuffer();
   buffer.append(Buffer.alloc(8_000_000));
   for (let round = 0; round < 32; round++) {
@@ -45,7 +45,7 @@ test('memory that sixteen rounds did not need is given back', () => {
   expect(buffer.bytes.toString()).toBe('small');
 });
 
-test('memory can be given back at once', () => {
+test('memory can be released at once', () => {
   const buffer = new BodyBuffer();
   buffer.append(Buffer.alloc(8_000_000));
   buffer.release();
@@ -54,7 +54,7 @@ test('memory can be given back at once', () => {
   expect(buffer.bytes.toString()).toBe('again');
 });
 
-test('a pool lends what came back last, and keeps no more than it may', () => {
+test('a pool lends the buffer that came back last, and keeps no more than its limit', () => {
   const pool = new BodyBufferPool(1_000_000);
   const [first, second] = [pool.take(), pool.take()];
   expect(first).not.toBe(second);

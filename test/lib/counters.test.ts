@@ -22,7 +22,7 @@ test('the text format names each counter once, with help, type and labels', () =
   );
 });
 
-test('a name that is registered twice is one counter', () => {
+test('a name registered twice is one counter', () => {
   const counters = new Counters();
   counters.counter('a_total', 'A.').add(1);
   counters.counter('a_total', 'Another.').add(1);
@@ -36,8 +36,8 @@ test('beyond the bound, label tuples are counted together', () => {
   expect(counter.get('other', 'other')).toBe(5);
 });
 
-describe('a number that is looked up', () => {
-  test('is what it is at the moment of reading', () => {
+describe('a callback value', () => {
+  test('is read at the moment of the export', () => {
     const counters = new Counters();
     let value = 1;
     const counter = counters.gauge('a', 'A.');

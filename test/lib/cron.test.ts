@@ -3,12 +3,12 @@ import { cronProblem, nextCronRun } from '../../src/lib/cron.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
 
-test('five fields of numbers, names, ranges, lists and steps are legal', () => {
+test('five fields of numbers, names, ranges, lists and steps are valid', () => {
   const legal = ['0 3 * * *', '*/15 1-5,22 1,15 jan-mar MON,fri', '59 23 31 12 0', '0 0 29 2 *'];
   for (const expression of legal) expect(cronProblem(expression, NOW)).toBeNull();
 });
 
-test('anything else is told apart', () => {
+test('anything else is rejected', () => {
   const check = (expression: string, why: string): void =>
     expect(cronProblem(expression, NOW), expression).toContain(why);
   check('', 'five fields');

@@ -62,7 +62,7 @@ describe('the optimizing compilers', () => {
   });
 });
 
-describe('what starting leaves behind', () => {
+describe('the garbage of the start', () => {
   /** How often a process that starts like this has collected everything by itself; its clock does not wait. */
   function collections(flags: readonly string[], { before = '', isStopped = false } = {}): number {
     const script = `
@@ -78,12 +78,12 @@ describe('what starting leaves behind', () => {
     return Number(evaluate(flags, script));
   }
 
-  test('is collected once, where node was told to allow it', () => {
+  test('is collected once, if node allows it', () => {
     expect(collections(['--expose-gc'])).toBe(1);
     expect(collections([])).toBe(0);
   });
 
-  test('is left alone where much is read, or after a stop', () => {
+  test('is not collected if much was read, or after a stop', () => {
     expect(collections(['--expose-gc'], { before: 'footprint.compileForWork(2 ** 20)' })).toBe(0);
     expect(collections(['--expose-gc'], { isStopped: true })).toBe(0);
   });

@@ -6,7 +6,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-test('counts have their thousands apart', () => {
+test('counts have thousands separators', () => {
   const check = (count: number, want: string): void => expect(formatCount(count)).toBe(want);
   check(0, '0');
   check(999, '999');
@@ -16,7 +16,7 @@ test('counts have their thousands apart', () => {
   check(12.6, '13');
 });
 
-test('sizes are in the unit that reads best', () => {
+test('sizes have the most readable unit', () => {
   const check = (bytes: number, want: string): void => expect(formatBytes(bytes)).toBe(want);
   check(0, '0 B');
   check(1023, '1023 B');
@@ -29,7 +29,7 @@ test('sizes are in the unit that reads best', () => {
   check(2 ** 60, '1024 PiB');
 });
 
-test('durations are in their two largest units', () => {
+test('durations have their two largest units', () => {
   const check = (ms: number, want: string): void => expect(formatDuration(ms)).toBe(want);
   check(0, '0 ms');
   check(12.4, '12 ms');
@@ -46,7 +46,7 @@ test('durations are in their two largest units', () => {
   check(-5000, '-5.0 s');
 });
 
-test('ages are coarser, and tell what was from what will be', () => {
+test('ages are coarser, and distinguish past and future', () => {
   const check = (ms: number, want: string): void => expect(formatAge(ms)).toBe(want);
   check(0, 'now');
   check(-400, 'now');

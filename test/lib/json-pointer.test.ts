@@ -15,7 +15,7 @@ const DOCUMENT: Record<string, unknown> = {
   'm~n': 8,
 };
 
-test('the examples of RFC 6901 lead where it says', () => {
+test('the examples of RFC 6901 resolve as specified', () => {
   const check = (pointer: string, value: unknown): void =>
     expect(follow(parsePointer(pointer), DOCUMENT), pointer).toEqual(value);
   check('', DOCUMENT);
@@ -32,7 +32,7 @@ test('the examples of RFC 6901 lead where it says', () => {
   check('/m~0n', 8);
 });
 
-test('what is not there is undefined, and nothing inherited is', () => {
+test('missing and inherited members are undefined', () => {
   const check = (pointer: string): void =>
     expect(follow(parsePointer(pointer), DOCUMENT), pointer).toBeUndefined();
   check('/none');

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { LoopWatch } from '../../src/lib/loop-watch.ts';
 
-test('a turn counts as long as it holds the loop, and waiting does not', async () => {
+test('a turn counts while it holds the loop, and waiting does not', async () => {
   const watch = new LoopWatch();
   await sleep(20);
   watch.take();
@@ -17,7 +17,7 @@ test('a turn counts as long as it holds the loop, and waiting does not', async (
   watch.close();
 });
 
-test('once closed, it looks no more', async () => {
+test('once closed, it stops measuring', async () => {
   const watch = new LoopWatch();
   await sleep(20);
   watch.close();

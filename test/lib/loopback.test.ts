@@ -5,7 +5,7 @@ function check(url: string, want: boolean): void {
   expect(isLoopbackHost(new URL(url).hostname), url).toBe(want);
 }
 
-test('what stays on this machine is loopback', () => {
+test('addresses of this machine are loopback', () => {
   check('http://localhost:8080', true);
   check('http://LOCALHOST.', true);
   check('http://db.localhost', true);
@@ -15,7 +15,7 @@ test('what stays on this machine is loopback', () => {
   check('http://[::1]:80', true);
 });
 
-test('what only looks like it is not', () => {
+test('similar addresses are not', () => {
   check('http://localhost.example.com', false);
   check('http://notlocalhost', false);
   check('http://127.0.0.1.example.com', false);

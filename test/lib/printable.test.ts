@@ -4,18 +4,18 @@ import { printableJson, printableLine, printableText } from '../../src/lib/print
 const ESCAPE = '\u001B[2J';
 const TURNED = '\u202Edrow\u202C';
 
-test('a line stays one line, without anything that a terminal obeys', () => {
+test('a line stays one line, without control characters', () => {
   expect(printableLine(`a\n b${ESCAPE}`)).toBe('a b?[2J');
   expect(printableLine(TURNED)).toBe('?drow?');
   expect(printableLine('\u009B31m')).toBe('?31m');
 });
 
-test('a text keeps its lines alone', () => {
+test('a text keeps only its line breaks', () => {
   expect(printableText(`a\r\nb\rc\td${ESCAPE}`)).toBe('a\nb\nc  d?[2J');
   expect(printableText('\u0007\u0000')).toBe('??');
 });
 
-test('JSON says the same and holds no such character', () => {
+test('JSON keeps its meaning and contains no control characters', () => {
   const value = { text: `x${ESCAPE}\u009B${TURNED}\n` };
   const json = printableJson(value);
   expect(JSON.parse(json)).toEqual(value);

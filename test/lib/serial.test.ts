@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Serial } from '../../src/lib/serial.ts';
 
-test('jobs run one after the other in the order they were given, whatever each takes', async () => {
+test('jobs run one after the other in their order, whatever each takes', async () => {
   const serial = new Serial();
   const events: string[] = [];
   const job = (name: string, turns: number) => async (): Promise<string> => {
@@ -15,7 +15,7 @@ test('jobs run one after the other in the order they were given, whatever each t
   expect(events).toEqual(['a starts', 'a ends', 'b starts', 'b ends', 'c starts', 'c ends']);
 });
 
-test('a job that fails fails its own caller only', async () => {
+test('a failed job fails only its own caller', async () => {
   const serial = new Serial();
   const failed = serial.run(() => Promise.reject(new Error('no')));
   const next = serial.run(() => 7);

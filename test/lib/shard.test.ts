@@ -14,7 +14,7 @@ test('a name has the same shard on every machine and in every version', () => {
   check('', 0, 2, 7, 948);
 });
 
-test('of names by themselves, a further shard takes its share, and nothing else moves', () => {
+test('a further shard takes only its share of single names, and nothing else moves', () => {
   for (const count of [1, 3, 9]) {
     const moved = NAMES.map(name => shardOf(name, count + 1)).filter(
       (shard, i) => shard !== shardOf(NAMES[i] ?? '', count),
@@ -26,11 +26,11 @@ test('of names by themselves, a further shard takes its share, and nothing else 
   }
 });
 
-describe('names that are known together', () => {
+describe('names that are distributed together', () => {
   const moved = (before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): number =>
     [...before].filter(([name, shard]) => after.get(name) !== shard).length;
 
-  test('are dealt whole, in whatever order they stand', () => {
+  test('are all distributed, in any order', () => {
     const dealt = dealShards(NAMES, 7);
     expect(new Set(dealt.keys())).toEqual(new Set(NAMES));
     const turned = dealShards(NAMES.toReversed(), 7);

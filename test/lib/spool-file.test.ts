@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { SpoolFile } from '../../src/lib/spool-file.ts';
 import { tempDirectory } from '../support/program.ts';
 
-test('what is written can be read, and nothing of it stands in the directory', async () => {
+test('written data can be read, and the directory shows no file', async () => {
   using directory = tempDirectory();
   const spool = await SpoolFile.create(directory.path);
   expect(readdirSync(directory.path)).toEqual([]);
@@ -19,7 +19,7 @@ test('what is written can be read, and nothing of it stands in the directory', a
   await spool.close();
 });
 
-test('a fast writer is asked to wait, and told when to go on', async () => {
+test('a fast writer is asked to wait, and resumed', async () => {
   using directory = tempDirectory();
   const spool = await SpoolFile.create(directory.path);
   const drained = new Promise<void>(resolve => spool.onDrain(resolve));
@@ -34,7 +34,7 @@ test('a fast writer is asked to wait, and told when to go on', async () => {
   await spool.close();
 });
 
-test('a directory that is not there is an error of the system', async () => {
+test('a missing directory is a system error', async () => {
   using directory = tempDirectory();
   await expect(SpoolFile.create(`${directory.path}/none`)).rejects.toThrow('ENOENT');
 });

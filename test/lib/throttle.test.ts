@@ -42,7 +42,7 @@ test('keys do not hold each other back', () => {
   expect(written).toEqual(['a', 'b']);
 });
 
-test('beyond the bound keys share one passage, and quiet ones make room', async () => {
+test('keys beyond the bound share one slot, and quiet ones make room', async () => {
   const clock = new FakeClock();
   const throttle = new Throttle({ clock, intervalMs: 1000, keysMax: 2 });
   const written: string[] = [];

@@ -6,7 +6,7 @@ test('UTC has two names, in any case', () => {
   expect(['', 'GMT+1', 'Europe/Berlin'].map(isUtc)).toEqual([false, false, false]);
 });
 
-test('a zone is what Intl knows', () => {
+test('a zone is one that Intl knows', () => {
   expect(['UTC', 'Europe/Berlin', 'America/New_York'].map(isTimeZone)).toEqual([true, true, true]);
   expect(['', 'Europe/Bärlin', 'Mars'].map(isTimeZone)).toEqual([false, false, false]);
 });

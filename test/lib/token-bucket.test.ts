@@ -27,7 +27,7 @@ function setUp(waitersMax = 100): {
   return { clock, bucket, served, take };
 }
 
-test('the burst is given at once, the rest at the rate', async () => {
+test('the burst is granted at once, the rest at the rate', async () => {
   const { clock, served, take } = setUp();
   for (const name of ['a', 'b', 'c', 'd']) void take(name, METRICS);
   await clock.advance(0);
@@ -41,7 +41,7 @@ test('the burst is given at once, the rest at the rate', async () => {
   expect(clock.sleeps()).toEqual([]);
 });
 
-test('tokens gather up to the burst and no further', async () => {
+test('tokens accumulate up to the burst and no further', async () => {
   const { clock, served, take } = setUp();
   await clock.advance(60_000);
   for (const name of ['a', 'b', 'c']) void take(name, METRICS);
@@ -49,7 +49,7 @@ test('tokens gather up to the burst and no further', async () => {
   expect(served).toEqual(['a', 'b']);
 });
 
-test('metrics that come later overtake logs that wait', async () => {
+test('later metrics overtake waiting logs', async () => {
   const { clock, served, take } = setUp();
   for (const name of ['log 1', 'log 2', 'log 3', 'log 4']) void take(name, LOGS);
   await clock.advance(50);
@@ -60,7 +60,7 @@ test('metrics that come later overtake logs that wait', async () => {
   expect(served).toEqual(['log 1', 'log 2', 'metrics', 'log 3', 'log 4']);
 });
 
-test('a held class waits together with the less important ones, the more important go on', async () => {
+test('a held class waits with the less important ones; more important ones continue', async () => {
   const { clock, bucket, served, take } = setUp();
   bucket.hold(1, 5000);
   void take('logs', LOGS);
@@ -83,7 +83,7 @@ test('a shorter hold does not end a longer one', async () => {
   expect(served).toEqual(['metrics']);
 });
 
-test('who cannot be served in time is told so at once, with the time that is left', async () => {
+test('a request that cannot be served in time is refused at once, with the remaining time', async () => {
   const { clock, bucket, served, take } = setUp();
   bucket.hold(METRICS, 5000);
   void take('metrics', METRICS, 1000);
@@ -92,7 +92,7 @@ test('who cannot be served in time is told so at once, with the time that is lef
   expect(clock.sleeps()).toEqual([]);
 });
 
-test('who is overtaken until its time is over is refused', async () => {
+test('a request that is overtaken until its deadline is refused', async () => {
   const { clock, served, take } = setUp();
   void take('a', METRICS);
   void take('b', METRICS);

@@ -32,7 +32,7 @@ const action = (state: ArchiveState, afterMinutes = 0): string =>
   actionFor(state, NOW + afterMinutes * MINUTE, 6 * 60 * MINUTE);
 
 describe('an archive that is listed with its size', () => {
-  test('is downloaded when it is new, when it has grown, and not otherwise', () => {
+  test('is downloaded when it is new or has grown, and not otherwise', () => {
     const first = listed(FRESH, 5);
     expect(action(first)).toBe('download');
     const done = read(first);
@@ -43,7 +43,7 @@ describe('an archive that is listed with its size', () => {
     expect(action(listed(done, 4))).toBe('download');
   });
 
-  test('gives its open record after two looks without growth, without a download', () => {
+  test('releases its open record after two checks without growth, without a download', () => {
     const quiet = listed(read(listed(FRESH, 5)), 5, 5);
     expect(action(quiet)).toBe('flush');
     const flushed = afterFlush(quiet, {});
@@ -52,7 +52,7 @@ describe('an archive that is listed with its size', () => {
     expect(isClosed(flushed)).toBe(true);
   });
 
-  test('is downloaded once more where it ends without a line end', () => {
+  test('is downloaded once more if it ends without a line end', () => {
     const done = { ...read(listed(FRESH, 5)), entries: { a: { ...ENTRY, hasTail: true } } };
     const quiet = listed(done, 5, 5);
     expect(action(quiet)).toBe('final');
@@ -68,7 +68,7 @@ describe('an archive that is listed with its size', () => {
     expect(action(listed(read(grown), 6, 6))).toBe('flush');
   });
 
-  test('is closed only after two looks without growth', () => {
+  test('is closed only after two checks without growth', () => {
     const done = read(listed(FRESH, 5));
     expect(isClosed(done)).toBe(false);
     expect(isClosed(listed(done, 5))).toBe(false);
@@ -79,7 +79,7 @@ describe('an archive that is listed with its size', () => {
 });
 
 describe('an archive that is listed without a size', () => {
-  test('is downloaded as long as it may grow; two downloads without growth let go what is open', () => {
+  test('is downloaded as long as it may grow; two downloads without growth release the open record', () => {
     let state = listed(FRESH, null);
     const bytes = [10, 12, 12, 12];
     for (const size of bytes) {
@@ -112,14 +112,14 @@ describe('a broken archive', () => {
     expect([state.setAside, isClosed(state)]).toEqual(['damaged', true]);
   });
 
-  test('starts anew after one good read', () => {
+  test('starts the count again after one good read', () => {
     let state = afterFault(listed(FRESH, 5), 'cut', NOW);
     state = listed(read(state), 6);
     expect(state.tryCount).toBe(0);
     expect(action(state)).toBe('download');
   });
 
-  test('gets another chance when it has changed since, once an hour', () => {
+  test('gets another chance after a change, once an hour', () => {
     let state = listed(FRESH, 5);
     for (let i = 0; i < 5; i++) state = afterFault(state, 'checksum', NOW);
     expect(state.setAside).toBe('checksum');
@@ -131,7 +131,7 @@ describe('a broken archive', () => {
     expect(read(state).setAside).toBe('');
   });
 
-  test('is set aside at once where another try would end the same', () => {
+  test('is set aside at once if a retry cannot help', () => {
     for (const reason of [
       'encrypted',
       'nested',
@@ -150,7 +150,7 @@ describe('an archive that is not listed any more', () => {
   const gone = (state: ArchiveState, listedMs: number): ArchiveState =>
     afterAbsent(afterAbsent(state, listedMs), listedMs + MINUTE);
 
-  test('gives what is open, too, and is not downloaded', () => {
+  test('releases its open record, too, and is not downloaded', () => {
     const done = read(listed(FRESH, 5));
     expect(action(afterAbsent(done, NOW))).toBe('nothing');
     expect(action(gone(done, NOW))).toBe('flush');
@@ -166,7 +166,7 @@ describe('an archive that is not listed any more', () => {
     expect([isVanished(read2), isVanished(afterFlush(read2, {}))]).toEqual([false, true]);
   });
 
-  test('has lost what was never read of it, and what may have come behind the last look', () => {
+  test('has lost its unread part, and lines that came after the last check', () => {
     const done = afterFlush(listed(read(listed(FRESH, 5)), 5, 5), {});
     const check = (state: ArchiveState, want: number | null): void =>
       expect(lostFromMs(state)).toBe(want);

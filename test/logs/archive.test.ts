@@ -60,7 +60,7 @@ const entry = (name: string, text: string): { name: string; bytes: Buffer } => (
   bytes: Buffer.from(text),
 });
 
-test('the first bytes tell what it is', () => {
+test('the first bytes identify the format', () => {
   const check = (first: Buffer | string, form: string): void =>
     expect(formOf(Buffer.from(first)), String(first)).toBe(form);
   check('', 'empty');
@@ -72,7 +72,7 @@ test('the first bytes tell what it is', () => {
 });
 
 describe('a good archive', () => {
-  test('gives its entries in order, packed or stored', async () => {
+  test('returns its entries in order, packed or stored', async () => {
     const stored = { ...entry('dir/b.log', 'two'), isStored: true };
     expect(await read(writeZip([entry('a.log', 'one'), stored, entry('empty', '')]))).toEqual([
       'a.log=one',
@@ -89,7 +89,7 @@ describe('a good archive', () => {
     expect(await read(Buffer.concat([gzipSync('a'), gzipSync('b')]))).toEqual(['=ab']);
   });
 
-  test('may name its entries as it likes: names lead nowhere', async () => {
+  test('may use any entry names: names lead nowhere', async () => {
     const names = ['../../etc/passwd', '/root', 'C:\\x'];
     const archive = writeZip(names.map(name => entry(name, 'x')));
     expect(await read(archive)).toEqual(names.map(name => `${name}=x`));
@@ -100,7 +100,7 @@ describe('a good archive', () => {
     expect(await read(writeZip([entry('dir/', ''), entry('dir/a', 'x')]))).toEqual(['dir/a=x']);
   });
 
-  test('may declare any size: bytes are counted', async () => {
+  test('may declare any size: actual bytes count', async () => {
     const archive = writeZip([{ ...entry('a', 'four'), declaredBytes: 2 ** 31 }, entry('b', 'x')]);
     expect(await read(archive)).toEqual(['a=four', 'b=x']);
   });
@@ -121,13 +121,13 @@ describe('a good archive', () => {
 describe('a bad archive', () => {
   const whole = writeZip([entry('a', 'x'.repeat(5000)), entry('b', 'y')]);
 
-  test('that is cut off has no central directory', async () => {
+  test('has no central directory if it is cut off', async () => {
     expect(await read(whole.subarray(0, whole.length / 2))).toEqual(['cut']);
     expect(await read(whole.subarray(0, -1))).toEqual(['cut']);
     expect(await read(gzipSync('x'.repeat(5000)).subarray(0, 20))).toEqual(['=0!cut']);
   });
 
-  test('is found out by its bytes or its checksum, entry by entry', async () => {
+  test('is detected by its bytes or its checksum, entry by entry', async () => {
     const wrong = { ...entry('a', 'one'), checksum: 7 };
     expect(await read(writeZip([wrong, entry('b', 'two')]))).toEqual(['a=3!checksum', 'b=two']);
     const flipped = Buffer.from(writeZip([entry('a', 'x'.repeat(50)), entry('b', 'two')]));
@@ -138,7 +138,7 @@ describe('a bad archive', () => {
     expect(await read(nowhere)).toEqual(['damaged']);
   });
 
-  test('is refused where it is encrypted, nested or packed otherwise', async () => {
+  test('is refused if it is encrypted, nested or packed with another method', async () => {
     const good = entry('b', 'two');
     const encrypted = { ...entry('a', 'one'), flags: 1 };
     expect(await read(writeZip([encrypted, good]))).toEqual(['a=0!encrypted', 'b=two']);
@@ -151,7 +151,7 @@ describe('a bad archive', () => {
     expect(await read(writeZip([method, good]))).toEqual(['a=0!method', 'b=two']);
   });
 
-  test('is no archive but a page or an error', async () => {
+  test('may be a page or an error instead of an archive', async () => {
     const check = async (text: string): Promise<void> =>
       expect(await read(Buffer.from(text)), text).toEqual(['not_archive']);
     await check('<!doctype html><html>');
@@ -163,7 +163,7 @@ describe('a bad archive', () => {
 });
 
 describe('a limit', () => {
-  test('of entries ends the archive behind the last that is allowed', async () => {
+  test('of entries ends the archive after the last allowed one', async () => {
     const archive = writeZip(['a', 'b', 'c', 'd'].map(name => entry(name, name)));
     expect(await read(archive)).toEqual(['a=a', 'b=b', 'c=c', 'entries_limit']);
   });
@@ -180,7 +180,7 @@ describe('a limit', () => {
     expect(await read(archive, { unpackedBytes: 1_200_000 })).toHaveLength(2);
   });
 
-  test('of the ratio stops a bomb, in either form', async () => {
+  test('of the ratio stops a bomb in both formats', async () => {
     const zeros = Buffer.alloc(40 * MIB);
     const bomb = gzipSync(zeros);
     expect(bomb.length).toBeLessThan(50_000);

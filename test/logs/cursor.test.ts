@@ -30,7 +30,7 @@ const RULES: WindowRules = {
 };
 
 describe('the first start', () => {
-  test('is back from now, at a date, or the beginning, and never ahead of now', () => {
+  test('is a time before now, a date, or the beginning, and never ahead of now', () => {
     expect(firstLowMs({ backMs: HOUR }, NOW)).toBe(NOW - HOUR);
     expect(firstLowMs({ at: new Date(NOW - DAY_MS) }, NOW)).toBe(NOW - DAY_MS);
     expect(firstLowMs({ at: new Date(NOW + DAY_MS) }, NOW)).toBe(NOW);
@@ -40,7 +40,7 @@ describe('the first start', () => {
 });
 
 describe('the window', () => {
-  test('ends where lines may still be on their way, and begins an overlap before the low watermark', () => {
+  test('ends where lines may still arrive, and begins an overlap before the low watermark', () => {
     const cursor = { ...startCursor(NOW - 3 * DAY_MS, RULES), lowMs: NOW - HOUR };
     expect(nextWindow(cursor, NOW, RULES)).toEqual({
       fromMs: NOW - HOUR - 15 * MINUTE,
@@ -54,7 +54,7 @@ describe('the window', () => {
     expect(nextWindow(cursor, NOW, RULES)).toEqual(span);
   });
 
-  test('is none while nothing new can be complete, as after the clock was set back', () => {
+  test('is none while nothing new can be complete, for example after a clock was set back', () => {
     const check = (backMs: number): void =>
       expect(nextWindow(startCursor(NOW - backMs, RULES), NOW, RULES)).toBeNull();
     check(2 * MINUTE);
@@ -64,7 +64,7 @@ describe('the window', () => {
 });
 
 describe('the low watermark', () => {
-  test('moves to the end of a window that was committed, full or empty, and the next window grows', () => {
+  test('moves to the end of a committed window, full or empty, and the next window grows', () => {
     const cursor = { ...startCursor(NOW - DAY_MS, RULES), sizeMs: HOUR, failureCount: 3 };
     const window = nextWindow(cursor, NOW, RULES);
     expect(window).not.toBeNull();
@@ -76,7 +76,7 @@ describe('the low watermark', () => {
     });
   });
 
-  test('stays where a window fails, which is halved down to the least and then passed over as a gap', () => {
+  test('stays if a window fails; the window is halved down to the minimum and then skipped as a gap', () => {
     let cursor = startCursor(NOW - DAY_MS, RULES);
     const lengths: number[] = [];
     for (let i = 0; i < 20; i++) {
@@ -96,7 +96,7 @@ describe('the low watermark', () => {
     expect(lengths.filter(length => length === 5)).toHaveLength(WINDOW_TRIES_MAX);
   });
 
-  test('jumps to the floor with a gap where it lies below, and only there', () => {
+  test('jumps to the floor with a gap only if it lies below', () => {
     const cursor = startCursor(NOW - 9 * DAY_MS, RULES);
     const floorMs = NOW - 7 * DAY_MS;
     expect(atFloor(cursor, floorMs)).toEqual({
@@ -106,7 +106,7 @@ describe('the low watermark', () => {
     expect(atFloor(cursor, NOW - 10 * DAY_MS)).toEqual({ cursor, gap: null });
   });
 
-  test('whatever happens, covers every moment once: by windows or by gaps', () => {
+  test('always covers every moment once: by windows or by gaps', () => {
     const outcome = constantFrom('good', 'bad', 'floor');
     assert(
       property(array(outcome, { maxLength: 200 }), outcomes => {
@@ -146,7 +146,7 @@ describe('days', () => {
     expect(dayOf(Date.UTC(2026, 2, 4) - 1)).toBe(Date.UTC(2026, 2, 3));
   });
 
-  test('are listed from yesterday or the oldest open one on, and never from before the floor', () => {
+  test('are listed from yesterday or the oldest open day on, and never from before the floor', () => {
     const day = (date: number): number => Date.UTC(2026, 2, date);
     const check = (lowMs: number, floorMs: number, want: number): void =>
       expect(firstListedDay({ lowMs, floorMs }, NOW)).toBe(want);
@@ -157,7 +157,7 @@ describe('days', () => {
     check(day(1), day(2) + HOUR, day(2));
   });
 
-  test('are over when their end and the grace have passed', () => {
+  test('are over after their end and the grace period', () => {
     const dayMs = Date.UTC(2026, 2, 3);
     const check = (hour: number, minute: number, want: boolean): void =>
       expect(isDayOver(dayMs, Date.UTC(2026, 2, 4, hour, minute), RULES)).toBe(want);
@@ -168,8 +168,8 @@ describe('days', () => {
   });
 });
 
-describe('the floor that nobody tells', () => {
-  test('is found by halves, within the precision, and is accepted', async () => {
+describe('an unknown floor', () => {
+  test('is found by bisection, within the precision, and is accepted', async () => {
     const floorMs = NOW - 7 * DAY_MS - 1234;
     let asked = 0;
     const found = await findFloor(NOW - 90 * DAY_MS, NOW - DAY_MS, DAY_MS, fromMs => {
@@ -181,7 +181,7 @@ describe('the floor that nobody tells', () => {
     expect(asked).toBeLessThanOrEqual(7);
   });
 
-  test('is not guessed when the service gives no answer', async () => {
+  test('is not guessed without an answer of the service', async () => {
     expect(await findFloor(0, NOW, DAY_MS, () => Promise.resolve(null))).toBeNull();
   });
 });

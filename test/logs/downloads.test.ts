@@ -35,7 +35,7 @@ async function keep(kept: KeptArchives, directory: string, id: string, size = 10
   return keeping;
 }
 
-test('a file is kept whole, for its owner alone, under a name that leads nowhere', async () => {
+test('a file is kept whole, readable only for its owner, under a safe name', async () => {
   using files = tempDirectory();
   const kept = new KeptArchives(files.path, 1_000_000);
   const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, i) => i % 251));
@@ -50,7 +50,7 @@ test('a file is kept whole, for its owner alone, under a name that leads nowhere
   expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
 });
 
-test('the folder stays within its limit: what was kept longest goes', async () => {
+test('the folder stays within its limit: the oldest files go first', async () => {
   using files = tempDirectory();
   const kept = new KeptArchives(files.path, 250);
   for (const [age, id] of ['b', 'c', 'a'].entries()) {
@@ -64,7 +64,7 @@ test('the folder stays within its limit: what was kept longest goes', async () =
   expect(readdirSync(join(files.path, 'set-aside'))).toHaveLength(2);
 });
 
-test('what is too large, or cannot be written, is not kept, and the cause is told', async () => {
+test('a file that is too large, or cannot be written, is not kept, and the cause is reported', async () => {
   using files = tempDirectory();
   const none = await keep(new KeptArchives(files.path, 0), files.path, 'a');
   expect(none).toEqual({ cause: expect.stringContaining('logs.limits.set_aside') });
@@ -73,7 +73,7 @@ test('what is too large, or cannot be written, is not kept, and the cause is tol
   expect(failed).toEqual({ cause: expect.stringMatching(/ENOTDIR|EEXIST/) });
 });
 
-test('nothing is written, or deleted, where a link leads to', async () => {
+test('nothing is written or deleted through a link', async () => {
   using files = tempDirectory();
   using others = tempDirectory();
   writeFileSync(join(others.path, 'of somebody'), '');

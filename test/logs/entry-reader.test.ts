@@ -50,7 +50,7 @@ function read(text: string, options: Options = {}): Read {
 }
 
 describe('an entry that grows', () => {
-  test('is read on behind what was done, its open record included', () => {
+  test('is read on from the last position, including its open record', () => {
     const first = read('a\nb\n b2\n');
     expect(first.bodies).toEqual(['a']);
     expect(first.progress).toMatchObject({ bytes: 8, lines: 3, hasTail: false });
@@ -60,7 +60,7 @@ describe('an entry that grows', () => {
     expect(second.progress).toMatchObject({ bytes: 14, lines: 5 });
   });
 
-  test('gives a line without end only when there is no more, and goes on behind it', () => {
+  test('returns an unfinished line only at the end of the log, and continues after it', () => {
     const first = read('a\nb');
     expect(first.bodies).toEqual([]);
     expect(first.progress).toMatchObject({ bytes: 2, hasTail: true });
@@ -71,13 +71,13 @@ describe('an entry that grows', () => {
     expect(read('a\nbc\n  d\n', { ...second, isFinal: true }).bodies).toEqual(['c\n  d']);
   });
 
-  test('marks what belongs to a record that has gone out', () => {
+  test('marks lines of a record that was already sent', () => {
     const first = read('a\n', { isFinal: true });
     expect(first.bodies).toEqual(['a']);
     expect(read('a\n b\n', { ...first, isFinal: true }).bodies).toEqual(['…  b']);
   });
 
-  test('gives nothing when it has not grown', () => {
+  test('returns nothing if it has not grown', () => {
     const first = read('a\nb\n', { isFinal: true });
     const second = read('a\nb\n', { ...first, isFinal: true });
     expect(second.bodies).toEqual([]);
@@ -85,12 +85,12 @@ describe('an entry that grows', () => {
   });
 });
 
-describe('an entry that is another', () => {
+describe('a replaced entry', () => {
   const first = read('one\ntwo\n', { isFinal: true });
   const check = (text: string, isSame: boolean): void =>
     expect(read(text, { progress: first.progress, pieceBytes: 3 }).isSame, text).toBe(isSame);
 
-  test('is found out by its beginning or its length', () => {
+  test('is detected by its beginning or its length', () => {
     check('one\ntwo\n', true);
     check('one\ntwo\nthree\n', true);
     check('One\ntwo\nthree\n', false);
@@ -100,7 +100,7 @@ describe('an entry that is another', () => {
   });
 });
 
-test('parts of a line that goes on are not done before it ends', () => {
+test('parts of an unfinished line are not settled before its end', () => {
   const part = (kind: 'P' | 'F', text: string): string =>
     `2026-03-04T09:05:33Z stderr ${kind} ${text}\n`;
   const first = read(`${part('F', 'a')}${part('P', 'b')}`);
@@ -109,11 +109,11 @@ test('parts of a line that goes on are not done before it ends', () => {
   expect(read(text, { ...first, isFinal: true }).bodies).toEqual(['a', 'bc']);
 });
 
-test('an empty entry is done at once', () => {
+test('an empty entry is finished at once', () => {
   expect(read('').progress).toMatchObject({ bytes: 0, lines: 0, hasTail: false, reader: '' });
 });
 
-test('wherever reading stops, going on from there gives every record once and the same offsets', () => {
+test('reading can stop anywhere: continuing gives every record once and the same offsets', () => {
   const line = constantFrom('a', ' b', 'é', '', ' ', '2026-03-04T09:05:33Z stderr P x');
   const prefixed = constantFrom('2026-03-04T09:05:33Z stderr P x', 'T09:05:33Z', 'y', ' z');
   assert(

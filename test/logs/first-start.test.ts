@@ -18,7 +18,7 @@ function open(logs: object, options: SiteOptions = {}): Promise<LogSite> {
 }
 
 describe.each(Object.entries(SHAPES))('%s', (shape, logs) => {
-  test('of a service that is new to the shard begin with a gap, once', async () => {
+  test('begin with a gap, once, for a service that is new to the shard', async () => {
     await using site = await open(logs);
     site.book.write(ERRORS, { text: 'old', atMs: NOW - 3 * HOUR });
     site.book.write(ERRORS, { text: 'young', atMs: NOW - HOUR });
@@ -38,7 +38,7 @@ describe.each(Object.entries(SHAPES))('%s', (shape, logs) => {
     expect(Math.abs(Date.parse(to) - (NOW - 2 * HOUR))).toBeLessThan(60_000);
   });
 
-  test('are told of in no other case: without shards, and where everything is read', async () => {
+  test('have no such gap without shards, or if everything is read', async () => {
     await using alone = await open(logs, { shard: { index: 0, count: 1 } });
     await alone.pulls(1);
     expect(alone.gaps).toEqual([]);

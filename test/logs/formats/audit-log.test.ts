@@ -32,7 +32,7 @@ test('a statement', () => {
   expect(attribute(read(line, { isRedacting: false }), 'db.query.text')).toBe("select 'a,b', 1");
 });
 
-test('every escape of a statement is undone, and done again in the body', () => {
+test('every escape of a statement is decoded, and encoded again in the body', () => {
   const line = String.raw`20260304 09:12:07,db-0,app,h,75,311,QUERY,shop,'a\n\tb\r\\ \b\f -- \'x\'',0`;
   const raw = read(line, { isRedacting: false });
   expect(attribute(raw, 'db.query.text')).toBe("a\n\tb\r\\ \b\f -- 'x'");
@@ -44,14 +44,14 @@ describe('severity', () => {
   const severity = (rest: string): number | undefined =>
     read(`20260304 09:12:08,db-0,bad,10.0.0.9,76,0,${rest}`)?.severityNumber;
 
-  test('is that of an error for a connection that failed and any other failure', () => {
+  test('is error for a failed connection and any other failure', () => {
     expect(severity('FAILED_CONNECT,,,1045')).toBe(17);
     expect(severity('FAILED_CONNECT,,,0')).toBe(17);
     expect(severity("QUERY,shop,'selec',1064")).toBe(17);
     expect(severity('DISCONNECT,,,1040')).toBe(17);
   });
 
-  test('is that of an information for all that went well, or does not say', () => {
+  test('is info for success, or for an unknown result', () => {
     expect(severity('CONNECT,,,0')).toBe(9);
     expect(severity('READ,shop,orders,')).toBe(9);
   });
@@ -66,7 +66,7 @@ test('the object is a table, a statement, a TLS version or something else, by th
   expect(of('DISCONNECT,,,0')?.attributes.map(([key]) => key)).not.toContain('db.namespace');
 });
 
-test('newer servers put the port into the host, and the TLS version behind the code', () => {
+test('newer servers put the port into the host, and the TLS version after the code', () => {
   const of = (host: string, rest = '0') =>
     read(`20260304 09:12:08,db-0,app,${host},76,0,CONNECT,,,${rest}`);
   const address = (host: string): unknown[] => [
@@ -91,19 +91,19 @@ test('the instant in the zone of the server', () => {
 /** The server's own fields before the operation. */
 const HEAD = '20260304 09:12:08,db-0,app,h,76,0,';
 
-test('a comma in the name of a user shows nothing of the statement, and hides nothing', () => {
+test("a comma in a user's name reveals nothing of the statement, and hides nothing", () => {
   const line = "20260304 09:12:08,db-0,a,b,10.0.0.9,76,311,QUERY,shop,'select 5',0";
   expect(read(line)?.body).toBe(line.replace('select 5', 'select ?'));
   expect(attribute(read(line), 'user.name')).toBe('a,b');
   expect(attribute(read(line), 'client.address')).toBe('10.0.0.9');
 });
 
-test('a statement that the server may have cut off shows nothing behind a quote that may be its last', () => {
+test('a statement that the server may have cut off shows nothing after a quote that may be its last', () => {
   const line = String.raw`${HEAD}QUERY,shop,'select a, \'C:\\\', \' SEKRET',0`;
   expect(read(line)?.body).toBe(`${HEAD}QUERY,shop,'select a, ?',0`);
 });
 
-test('the hour that comes twice, by the order of the lines, also where another reader goes on', () => {
+test('the hour that occurs twice follows the order of the lines, also with another reader', () => {
   const line = (time: string): string => `20261025 ${time},db-0,app,h,76,0,CONNECT,,,0`;
   const text = ['02:00:01', '02:59:59', '02:00:01', '02:59:59', '03:00:00'].map(line).join('\n');
   const times = (options: ReadingOptions): string[] =>
@@ -128,23 +128,23 @@ describe('a line that does not parse', () => {
     expect(read(line, { isRedacting: false })?.body).toBe(line);
   }
 
-  test('for it has too few fields, or too many', () => {
+  test('because it has too few fields, or too many', () => {
     check(`${HEAD}CONNECT,,`, `${HEAD}CONNECT,,`);
     check(`${HEAD}CONNECT,,,0,a,b`, `${HEAD}CONNECT,,?`);
     check('20260304 09:12:08,db-0,app,h,76', '?');
     check('', '');
   });
 
-  test('for it has no stamp', () => {
+  test('because it has no timestamp', () => {
     check("2026-03-04,db-0,app,h,76,0,QUERY,shop,'select 5',0", '?');
   });
 
-  test('for its statement has no end, and then all of it is taken out', () => {
+  test('because its statement has no end; then all of it is redacted', () => {
     check(`${HEAD}QUERY,shop,'select secret`, `${HEAD}QUERY,shop,?`);
     check(String.raw`${HEAD}QUERY,shop,'select \'secret`, `${HEAD}QUERY,shop,?`);
   });
 
-  test('for nobody can tell where its statement ends: quotes are not escaped', () => {
+  test('because its quotes are not escaped, so that the end of the statement is unknown', () => {
     check(`${HEAD}QUERY,shop,'select 'SEKRET-a', 'x', 'SEKRET-b'',0`, `${HEAD}QUERY,shop,?`);
     check(`${HEAD}QUERY,shop,'select a where b=',SEKRET,'',0`, `${HEAD}QUERY,shop,?`);
     check(`${HEAD}QUERY,shop,'select a where b=',SEKRET'`, `${HEAD}QUERY,shop,?`);
@@ -153,13 +153,13 @@ describe('a line that does not parse', () => {
     check(`${HEAD}QUERY,shop,select 'SEKRET',0`, `${HEAD}QUERY,shop,?`);
   });
 
-  test('for it is the rest of another', () => {
+  test('because it is the rest of another line', () => {
     check(String.raw`secret\', 5',0`, '?');
     check("secret',0", '?');
   });
 });
 
-test('a line over the limit of a record is read whole, and sent cut', () => {
+test('a line over the limit of a record is read whole and sent truncated', () => {
   const line = `20260304 09:12:07,db-0,app,h,75,311,QUERY,shop,'select ${'column, '.repeat(100)}5',1064`;
   const record = read(line, { recordBytesMax: 200 });
   expect(record).toMatchObject({

@@ -218,7 +218,7 @@ describe('the captured slow query log', () => {
 describe('the captured audit log', () => {
   const records = readLog('audit-log', auditLog, { isRedacting: false });
 
-  test('has as many records of each second as the file', () => {
+  test('has as many records in each second as the file', () => {
     const counts = new Map<string, number>();
     for (const { timeMs } of records) {
       const time = new Date(timeMs).toISOString();
@@ -230,7 +230,7 @@ describe('the captured audit log', () => {
     expect(records).toHaveLength(828);
   });
 
-  test('has an error for each failure, and none more', () => {
+  test('has an error for each failure, and no other', () => {
     const failures = records.flatMap(({ severityNumber, attributes }, index) => {
       if (severityNumber !== 17) return [];
       const code = attributes.find(([key]) => key === 'db.response.status_code')?.[1];
@@ -241,12 +241,12 @@ describe('the captured audit log', () => {
     expect(others.every(({ severityNumber }) => severityNumber === 9)).toBe(true);
   });
 
-  test('loses no byte, and is understood to the last line', () => {
+  test('loses no byte, and parses to the last line', () => {
     expect(rejoin(records)).toBe(auditLog);
     expect(records.every(({ body, raw, marks }) => body === raw && marks === 0)).toBe(true);
   });
 
-  test('has the statements as they were sent, newlines, quotes and backslashes included', () => {
+  test('has the statements unchanged, with newlines, quotes and backslashes', () => {
     const query = records[94]?.attributes.find(([key]) => key === 'db.query.text')?.[1];
     expect(query).toBe(
       String.raw`insert into orders(customer_id,total,note) values (1,1,'it''s "quoted" \\ and\nnew line')`,

@@ -33,7 +33,7 @@ describe('a record begins', () => {
     check(['2026-03-04  9:05:33 0 [Note]', NOTE]);
   });
 
-  test('with nothing else, so that every other line belongs to the one before', () => {
+  test('with nothing else; every other line belongs to the previous record', () => {
     check([`${NOTE}\nVersion: '11.4.5'  socket: '/run/engine.sock'  port: 3306`, NOTE]);
     check([`${NOTE}\n\n})\nWSREP_SST: [INFO] Streaming (20260304 09:05:33.123)\n`, NOTE]);
     check([`${NOTE}\n2026-03-04 09:05:33 0x7f2f INNODB MONITOR OUTPUT\n==========`, NOTE]);
@@ -45,7 +45,7 @@ describe('a record begins', () => {
 describe('two messages on one line', () => {
   const PLUGIN = '260304  9:05:33 server_audit: some reads can be veiled.';
 
-  test('are two records where the second has a whole header right behind a word', () => {
+  test('are two records if the second has a whole header right after a word', () => {
     const second = '260304  9:05:33 server_audit: logging started';
     const records = readLog('error-log', `${NOTE}\n${PLUGIN}${second}\nmore\n${NOTE}`);
     expect(records.map(({ raw, lineCount, firstOffset }) => [raw, lineCount, firstOffset])).toEqual(
@@ -59,14 +59,14 @@ describe('two messages on one line', () => {
     expect(rejoin(records)).toBe(`${NOTE}\n${PLUGIN}${second}\nmore\n${NOTE}`);
   });
 
-  test('are three where three are, whatever the form of their headers', () => {
+  test('are three if there are three, with any form of header', () => {
     const parts = [PLUGIN, NOTE, '260304  9:05:33 [ERROR] engined got signal 11 ;'];
     const records = readLog('error-log', parts.join(''));
     expect(records.map(({ raw }) => raw)).toEqual(parts);
     expect(records.map(({ severityNumber }) => severityNumber)).toEqual([9, 9, 21]);
   });
 
-  test('are one where the message tells a time, or quotes a header', () => {
+  test('are one if the message contains a time, or quotes a header', () => {
     check(['2026-03-04  9:05:33 0 [Note] load completed at 260304  9:05:33', NOTE]);
     check(['2026-03-04  9:05:33 0 [Note] completed at 260304  9:05:33 server_audit: no', NOTE]);
     check([`2026-03-04  9:05:33 0 [Note] Query: 'set @a='${NOTE}''`, NOTE]);
@@ -75,7 +75,7 @@ describe('two messages on one line', () => {
   });
 });
 
-describe('of a record is read', () => {
+describe('of a record it reads', () => {
   const read = (text: string, options: ReadingOptions = {}) =>
     readLog('error-log', text, options)[0];
 
@@ -109,7 +109,7 @@ describe('of a record is read', () => {
     expect(berlin?.timeMs).toBe(Date.UTC(2026, 6, 4, 7, 6, 10));
   });
 
-  test('who was turned away or went', () => {
+  test('who was refused or disconnected', () => {
     const aborted = read(
       "2026-03-04  9:06:10 41 [Warning] Aborted connection 41 to db: 'shop' user: 'app' host: '10.0.0.9' (Got timeout)",
     );
@@ -127,7 +127,7 @@ describe('of a record is read', () => {
     expect(attribute(denied, 'client.address')).toBe('10.0.0.9');
   });
 
-  test('the statement of a dump without its literals, and as it came where that is wanted', () => {
+  test('the statement of a dump without its literals, or unchanged on request', () => {
     const crash = [
       '260304  9:06:10 [ERROR] engined got signal 11 ;',
       'Connection ID (thread ID): 9',
@@ -159,7 +159,7 @@ describe('lines without header', () => {
     expect(next?.marks).toBe(0);
   });
 
-  test('behind a flush are a continuation, with time and severity of what they continue', () => {
+  test('after a flush are a continuation, with time and severity of their record', () => {
     const text = `260304  9:06:10 [ERROR] engined got signal 11 ;\nstack\ntrace\n${NOTE}`;
     const records = readLog('error-log', text, { flushedAt: [2] });
     expect(records.map(({ raw, marks }) => [raw, marks])).toEqual([
@@ -175,7 +175,7 @@ describe('lines without header', () => {
     expect(readLog('error-log', text, { flushedAt: [2], resumedAt: [2, 3] })).toEqual(records);
   });
 
-  test('over the limit are gone, and the record is marked', () => {
+  test('over the limit are dropped, and the record is marked', () => {
     const text = `${NOTE}\n${'dump line\n'.repeat(100)}${NOTE}`;
     const [cut, next] = readLog('error-log', text, { recordBytesMax: 100 });
     expect(cut?.raw).toHaveLength(100);

@@ -40,7 +40,7 @@ test('a session, and parts of a second', () => {
   });
 });
 
-test('each part of the origin may be absent, and what only looks like one is message', () => {
+test('each part of the origin may be absent, and a lookalike is message text', () => {
   const attributes = (message: string) =>
     read(`2026-03-04 09:05:34   info   : ${message}`)?.attributes;
   expect(attributes('started')).toEqual([]);
@@ -57,7 +57,7 @@ test('the severity of each level, padded to seven characters', () => {
   expect(levels.map(severity)).toEqual([5, 9, 10, 13, 17, 18, 19, 21, 0]);
 });
 
-test('a line without header belongs to the one before, or is unparsed at the beginning', () => {
+test('a line without a header belongs to the previous record, or is unparsed at the beginning', () => {
   const text = [
     'some proxy started',
     '------',

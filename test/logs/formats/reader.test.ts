@@ -70,7 +70,7 @@ function lineCountOf(records: readonly ParsedRecord[]): number {
 
 for (const type of TYPES) {
   describe(type, () => {
-    test('gives all it took, and counts every line once', () => {
+    test('returns everything it read, and counts every line once', () => {
       fc.assert(
         fc.property(anyText, places, (text, flushedAt) => {
           const records = readLog(type, text, { flushedAt });
@@ -81,7 +81,7 @@ for (const type of TYPES) {
       );
     });
 
-    test('goes on where another reader was saved, be it flushed or not', () => {
+    test("continues from another reader's saved state, flushed or not", () => {
       fc.assert(
         fc.property(anyText, places, places, (text, resumedAt, flushedAt) => {
           const records = readLog(type, text, { flushedAt });
@@ -91,7 +91,7 @@ for (const type of TYPES) {
       );
     });
 
-    test('cuts what is over the limit, and finds the next record', () => {
+    test('truncates a record over the limit, and finds the next one', () => {
       fc.assert(
         fc.property(anyText, fc.integer({ min: 40, max: 200 }), (text, recordBytesMax) => {
           const records = readLog(type, text, { recordBytesMax });
@@ -119,7 +119,7 @@ for (const type of TYPES) {
       );
     });
 
-    test('begins anew with what it cannot take over', () => {
+    test('starts again from a state that it cannot use', () => {
       const reader = createLineReader({ ...TEST_OPTIONS, type });
       for (const saved of ['', 'x', 'x\ny', `${type}/1 {\n`, `${type}/0 [null,[]]\n`]) {
         reader.restore(saved);
@@ -131,7 +131,7 @@ for (const type of TYPES) {
   });
 }
 
-test('the hour that comes twice goes by the order of the lines, in every log, also from what was saved', () => {
+test('the hour that occurs twice follows the order of the lines, in every log, also from saved state', () => {
   const lines: Readonly<Record<string, (time: string) => string>> = {
     'error-log': time => `2026-10-25 ${time} 0 [Note] ready`,
     'proxy-log': time => `2026-10-25 ${time}   notice : [monitor] (Mon); up`,
@@ -150,11 +150,11 @@ test('the hour that comes twice goes by the order of the lines, in every log, al
   }
 });
 
-test('a reader that is as new saves nothing', () => {
+test('a fresh reader saves nothing', () => {
   for (const type of TYPES) expect(createLineReader({ ...TEST_OPTIONS, type }).save()).toBe('');
 });
 
-test('lines of an unknown type go out at once, as they are, and marked', () => {
+test('lines of an unknown type go out at once, unchanged and marked', () => {
   const reader = createLineReader({ ...TEST_OPTIONS, type: 'something-new' });
   const [record] = reader.push({ ...rawLine('anything 5', 17), timeMs: 42, stream: 'stdout' });
   expect(record).toMatchObject({

@@ -11,8 +11,8 @@ function checkSame(text: string): void {
   check(text, text);
 }
 
-describe('a message stays as it is', () => {
-  test('when it speaks of numbers, names and files', () => {
+describe('a message does not change', () => {
+  test('if it contains numbers, names and files', () => {
     checkSame("Aborted connection 41 to db: 'shop' user: 'app' host: '10.0.0.9' (Got timeout)");
     checkSame("Setting file './tmp1' size to 12.000MiB. Physically writing the file full");
     checkSame('Number of transaction pools: 1');
@@ -41,7 +41,7 @@ describe('statements lose their literals', () => {
     check('kill connection 75', 'kill connection ?');
   });
 
-  test('behind the words that announce one', () => {
+  test('after the words that announce one', () => {
     check(
       "Query (0x7f2f8c01): with a as (select 1) table a -- 'x'",
       'Query (0x7f2f8c01): with a as (select ?) table a -- ?',
@@ -64,7 +64,7 @@ describe('statements lose their literals', () => {
     );
   });
 
-  test('in a dump, where its strings look like the next part', () => {
+  test('in a dump whose strings look like the next part', () => {
     check(
       "Query (0x1): select 'a\nOptimizer switch: x\n*** secret 1', 2\nStatus: 5",
       'Query (0x1): select ?, ?\nStatus: 5',
@@ -79,7 +79,7 @@ describe('statements lose their literals', () => {
   });
 });
 
-describe('values that messages quote are taken out', () => {
+describe('values that messages quote are redacted', () => {
   test('of locked rows', () => {
     check(' 4: len 16; hex 7531; asc u1 ;; x;;', ' 4: len 16; hex ?; asc ?;;');
     check(' 1: SQL NULL;', ' 1: SQL NULL;');
@@ -105,7 +105,7 @@ describe('values that messages quote are taken out', () => {
     );
   });
 
-  test('of statements that replication stopped at, and what follows them stays', () => {
+  test('of statements that replication stopped at; the text after them stays', () => {
     check(
       "Error 'Duplicate entry '12' for key 'a'' on query. Default database: 'shop'. Query: 'insert into t values (12, 'a')', Gtid 0-1-5, Internal error code: 1062",
       "Error 'Duplicate entry '?' for key 'a'' on query. Default database: 'shop'. Query: 'insert into t values (?, ?)', Gtid 0-1-5, Internal error code: 1062",

@@ -14,7 +14,7 @@ function check(sql: string, want: string): void {
 }
 
 describe('redactSql', () => {
-  test('takes out strings of both quotes and both ways to escape', () => {
+  test('redacts strings with both quotes and both kinds of escape', () => {
     check(`select 'a', "b", '', ""`, 'select ?, ?, ?, ?');
     check(`select 'it''s', "say ""x"""`, 'select ?, ?');
     check(String.raw`select 'it\'s', "say \"x\"", 'c:\\', 5`, 'select ?, ?, ?, ?');
@@ -22,7 +22,7 @@ describe('redactSql', () => {
     check("select 'a' 'b'", 'select ? ?');
   });
 
-  test('takes out what belongs to a string', () => {
+  test('redacts the prefix of a string', () => {
     check(
       "select x'0f', X'0F', b'01', N'name', _utf8mb4'x', _binary 'y'",
       'select ?, ?, ?, ?, ?, _binary ?',
@@ -31,7 +31,7 @@ describe('redactSql', () => {
     check("select * from t where a like'x%'", 'select * from t where a like?');
   });
 
-  test('takes out numbers with their signs', () => {
+  test('redacts numbers with their signs', () => {
     check(
       'select 1, -2, +3, 4.5, .5, 6., 7e8, 7.5e-8, 0x1F, 0b01',
       'select ?, ?, +?, ?, ?, ?, ?, ?, ?, ?',
@@ -40,7 +40,7 @@ describe('redactSql', () => {
     check('limit 10,20', 'limit ?,?');
   });
 
-  test('leaves a minus that subtracts, and one that only looks like a comment', () => {
+  test('keeps a minus that subtracts, and one that only looks like a comment', () => {
     check('a-1', 'a-?');
     check('a - 1', 'a - ?');
     check('f(x)-1', 'f(x)-?');
@@ -56,7 +56,7 @@ describe('redactSql', () => {
     check('select @a, @@global.x1, :p1, ?, $1', 'select @a, @@global.x1, :p1, ?, $1');
   });
 
-  test('takes out comments', () => {
+  test('redacts comments', () => {
     check('select 1 -- secret\nfrom t', 'select ? -- ?\nfrom t');
     check('select 1 # secret\nfrom t', 'select ? # ?\nfrom t');
     check("select /* it's secret */ a from t --", 'select /* ? */ a from t -- ?');
@@ -70,7 +70,7 @@ describe('redactSql', () => {
     );
   });
 
-  test('makes one of a list behind IN, and of no other', () => {
+  test('merges the literals of a list after IN, and of no other list', () => {
     check("where a in (1, 'b',-3 ,0x4)", 'where a in (?)');
     check('where a IN(1,2) or b not in ( 3 )', 'where a IN(?) or b not in ( ? )');
     check('where a in (1, x, 2, 3)', 'where a in (?, x, ?, ?)');
@@ -79,13 +79,13 @@ describe('redactSql', () => {
     check('select join (1,2)', 'select join (?,?)');
   });
 
-  test('takes out the rest where something was never closed', () => {
+  test('redacts the rest after something unclosed', () => {
     check("select 'abc", 'select ?');
     check('select 1 /* abc', 'select ? /* ?');
     check("select `abc 'x', 5", 'select `abc ?, ?');
   });
 
-  test('takes out all from a string on that may be another where a backslash does not escape', () => {
+  test('redacts everything from a string that reads differently if a backslash does not escape', () => {
     check(String.raw`select a, 'C:\', 'secret', 'x'`, 'select a, ?');
     check(String.raw`select a, 'C:\', ' secret'`, 'select a, ?');
     check(String.raw`select a, 'C:\', 'secret', 'D:\'`, 'select a, ?');
@@ -95,25 +95,25 @@ describe('redactSql', () => {
     );
   });
 
-  test('takes out all from a string on that ends elsewhere in another statement as good', () => {
+  test('redacts everything from a string that ends elsewhere in another valid reading', () => {
     check(String.raw`select 'C:\' -- ' SEKRET`, 'select ?');
     check(String.raw`select a, "C:\" /* " SEKRET */`, 'select a, ?');
   });
 
-  test('takes out all from where it cannot be SQL', () => {
+  test('redacts everything from where the text cannot be SQL', () => {
     check('select /* a /* b */ SEKRET */ 1', 'select ?');
     check(String.raw`select 'it\'s' /* a /* b */ SEKRET */ 1`, 'select ?');
     check(String.raw`select a, \SEKRET, 'x'`, 'select a, ?');
   });
 
-  test('takes out all from a string on whose quote was forgotten', () => {
+  test('redacts everything from a string with a missing quote', () => {
     check("insert into t values ('O'Brien', 'secret')", 'insert into t values (?');
     check("where a='x'and b='y'and c=1", 'where a=?and b=?and c=?');
   });
 });
 
 describe('redactSqlFrom', () => {
-  test('goes on inside of what is open, and tells what is open at the end', () => {
+  test('continues inside an open string or comment, and reports the open one at the end', () => {
     const from = (...args: Parameters<typeof redactSqlFrom>): unknown[] => {
       const { text, end } = redactSqlFrom(...args);
       return [text, end];
@@ -129,7 +129,7 @@ describe('redactSqlFrom', () => {
 });
 
 describe('redactUnknown', () => {
-  test('takes out all of a text of which nobody knows what it begins in', () => {
+  test('redacts the whole of a text with an unknown beginning', () => {
     expect(redactUnknown("SEKRET-a', 'x', 'SEKRET-b")).toBe('?');
     expect(redactUnknown("and a = 'x' and b = 5")).toBe('?');
     expect(redactUnknown('')).toBe('');
@@ -223,7 +223,7 @@ describe('any statement', () => {
     );
   });
 
-  test('loses them where a backslash does not escape, too', () => {
+  test('loses them also if a backslash does not escape', () => {
     fc.assert(
       fc.property(statementOf(plainString, number), sql => {
         expect(redactSql(sql)).not.toMatch(/ZQ|9077/);
@@ -257,7 +257,7 @@ describe('any statement', () => {
     );
   });
 
-  test('says at each cut what a reader would be inside of', () => {
+  test('reports at each cut what is open', () => {
     fc.assert(
       fc.property(statementOf(literal), fc.nat(), (sql, cut) => {
         const at = cut % (sql.length + 1);
@@ -271,7 +271,7 @@ describe('any statement', () => {
     );
   });
 
-  test('of any characters is read without an error, and does not swell', () => {
+  test('with any characters is read without an error, and does not grow', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), sql => {
         expect(redactSql(sql).length).toBeLessThanOrEqual(sql.length * 6 + 6);

@@ -59,11 +59,11 @@ describe('a record ends', () => {
     check([record('select 1'), NEXT, `${TIME}\n${NEXT}`, NEXT]);
   });
 
-  test('behind a statement of many lines', () => {
+  test('after a statement of many lines', () => {
     check([record('select *\n\n  from t\n where a = 5'), NEXT]);
   });
 
-  test('behind a procedure with statements of its own', () => {
+  test('after a procedure with its own statements', () => {
     check([record('create procedure p()\nbegin\n  select 1;\n  select 2;\nend'), NEXT]);
   });
 
@@ -71,18 +71,18 @@ describe('a record ends', () => {
     check([BANNER, record('select 1'), BANNER, BANNER, NEXT]);
   });
 
-  test('behind a line that was cut off, whose semicolon is gone', () => {
+  test('after a line that was cut off, whose semicolon is lost', () => {
     const first = record('select 1').slice(0, -1);
     const lines = first.split('\n').length;
     const line = (number: number) => (number === lines - 1 ? { marks: MARK.lineCut } : {});
     check([first, NEXT], { line });
   });
 
-  test('behind a command that is no statement', () => {
+  test('after a command that is not a statement', () => {
     check([record('# administrator command: Quit'), NEXT]);
   });
 
-  test('where its header was cut off', () => {
+  test('where its header was truncated', () => {
     check(['# User@Host: app[app] @ web-1 [10.0.0.9]\n# Thread_id: 75', NEXT]);
     check([TIME, `${TIME}\n${NEXT}`]);
   });
@@ -91,12 +91,12 @@ describe('a record ends', () => {
 const FAKE = header({ user: 'fake' });
 
 describe('a header is text', () => {
-  test('where no semicolon is before it', () => {
+  test('if no semicolon precedes it', () => {
     check([record(`select 1,\n${FAKE.split('\n').slice(0, 4).join('\n')}\n2`), NEXT]);
     check([record(`select 'a\n${TIME}\n${FAKE}\nselect 5;'`), NEXT]);
   });
 
-  test('when lines of it are missing', () => {
+  test('if some of its lines are missing', () => {
     check([record(`begin\nselect 1;\n${TIME}\nselect 2;\nend`), NEXT]);
     check([
       record(`begin\nselect 1;\n# User@Host: fake[fake] @ evil [1.2.3.4]\nselect 2;\nend`),
@@ -105,14 +105,14 @@ describe('a header is text', () => {
     check([record(`begin\nselect 1;\n${TIME}\n# User@Host: x[x] @ y []\n\nselect 2;\nend`), NEXT]);
   });
 
-  test('when it is longer than names are', () => {
+  test('if it is longer than names can be', () => {
     check([
       record(`select 1;\n# User@Host: ${'x'.repeat(3000)}[x] @ y []\n# Thread_id: 5\nselect 2`),
       NEXT,
     ]);
   });
 
-  test('and so are lines of a banner that is not whole', () => {
+  test('as are lines of an incomplete banner', () => {
     const [first = '', second = ''] = BANNER.split('\n');
     check([record(`select 1;\n${first}\nselect 2`), NEXT]);
     check([record(`select 1;\n${first}\n${second}\nselect 2`), NEXT]);
@@ -152,7 +152,7 @@ describe('a line of a header in a statement swallows no record', () => {
       }
   });
 
-  test('when the name of a user or of a database holds it', () => {
+  test('if the name of a user or a database contains it', () => {
     const user = (name: string) => NEXT.replace('app[app]', `${name}[${name}]`);
     const odd = [
       'a;\nb',
@@ -196,14 +196,14 @@ describe('a whole header begins a record, in doubt', () => {
     }
   });
 
-  test('and no other quote hides the record behind it', () => {
+  test('and no other quote hides the next record', () => {
     const hidden = header({ user: 'evil' });
     const mode = String.raw`select sleep(2), 'x\'`;
     check([record(mode), `${hidden}\nselect evil from secrets -- ';`, NEXT]);
     check([record("select 'x"), `${hidden}\nselect "it's" from secrets;`, NEXT, NEXT]);
   });
 
-  test('of which only what has the form of a header leaves', () => {
+  test('and only lines in the form of a header are sent', () => {
     const fake = FAKE.replace(
       'SET',
       '# SEKRET: a\n# explain: SEKRET\n# Odd_key: SEKRET\nuse SEKRET;\nSET',
@@ -217,7 +217,7 @@ describe('a whole header begins a record, in doubt', () => {
     expect(readLog('slow-query-log', text, { isRedacting: false })[1]?.body).toContain('SEKRET-b');
   });
 
-  test('for as long as the same string may be open, and not for ever', () => {
+  test('while the same string may be open, and not for ever', () => {
     const open = record("insert into t values ('x");
     expect(marksOf([open, NEXT, NEXT, NEXT].join('\n'))).toEqual([0, doubt, doubt, doubt]);
     const quoted = record("select 1 where a = 'b'");
@@ -230,7 +230,7 @@ describe('a whole header begins a record, in doubt', () => {
     expect(marksOf(text, { resumedAt: everyLine })).toEqual(marksOf(text));
   });
 
-  test('also where the record before it was flushed', () => {
+  test('also if the previous record was flushed', () => {
     const text = `${OUTER}\nselect 'a;\n${FAKE}\nSEKRET', 'x', 'b';\n${NEXT}`;
     const records = readLog('slow-query-log', text, { flushedAt: [6] });
     expect(records.map(({ marks }) => marks)).toEqual([0, doubt, doubt]);
@@ -246,23 +246,23 @@ describe('a whole header begins a record, in doubt', () => {
 describe('a statement whose quote was never closed', () => {
   const OPEN = record("select 'it");
 
-  test('takes no other with it', () => {
+  test('swallows no other record', () => {
     check([OPEN, NEXT, NEXT, NEXT]);
     check([OPEN, `${TIME}\n${NEXT}`, NEXT]);
     check([record('select /* it'), NEXT, NEXT]);
     check([record('select `it'), NEXT, NEXT]);
   });
 
-  test('takes none with it when the log ends there', () => {
+  test('swallows none if the log ends there', () => {
     check([OPEN]);
     check([OPEN, NEXT]);
   });
 
-  test('takes none with it where the server started again', () => {
+  test('swallows none if the server started again', () => {
     check([OPEN, BANNER, NEXT, NEXT, BANNER]);
   });
 
-  test('is told from one where a backslash does not escape', () => {
+  test('is distinguished from one where a backslash does not escape', () => {
     check([
       record(String.raw`select 'C:\', 'x'`),
       NEXT,
@@ -271,12 +271,12 @@ describe('a statement whose quote was never closed', () => {
     ]);
   });
 
-  test('is let go before the limit of a record cuts the ones behind it', () => {
+  test('is released before the limit of a record cuts the next ones', () => {
     check([OPEN, record(`select '${'x'.repeat(300)}'`), NEXT], { recordBytesMax: 700 });
   });
 });
 
-test('a banner right behind the statement that the server died in begins with its version', () => {
+test('a banner right after the statement that the server died in begins with its version', () => {
   const [first = '', ...rest] = BANNER.split('\n');
   const version = first.slice(first.indexOf(', Version'));
   const text = [`${header()}\nselect 'secre${first}`, ...rest, NEXT].join('\n');
@@ -290,7 +290,7 @@ test('a banner right behind the statement that the server died in begins with it
   expect(records[0]?.body).toBe(`${header()}\nselect ?`);
 });
 
-test('a banner behind the rest of a statement, or of nobody knows what, shows nothing of that', () => {
+test('a banner after the rest of a statement, or after unknown text, reveals nothing of it', () => {
   const text = `${header()}\nselect 'a\nsecret${BANNER}`;
   const rest = readLog('slow-query-log', text, { flushedAt: [6] });
   expect(rest.map(({ body }) => body).join('\n')).not.toContain('secret');
@@ -298,16 +298,16 @@ test('a banner behind the rest of a statement, or of nobody knows what, shows no
   expect(orphan?.body).toBe('?');
 });
 
-test('a banner that was none leaves the line as it was', () => {
+test('a false banner leaves the line unchanged', () => {
   const [first = ''] = BANNER.split('\n');
   check([record(`select 'x' ${first}\nselect 2`), NEXT]);
 });
 
-describe('of a record is read', () => {
+describe('of a record it reads', () => {
   const read = (text: string, options: ReadingOptions = {}) =>
     readLog('slow-query-log', text, options)[0];
 
-  test('time, severity, event and all that the header says', () => {
+  test('time, severity, event and all fields of the header', () => {
     const slow = read(
       [
         TIME,
@@ -364,13 +364,13 @@ describe('of a record is read', () => {
     ]);
   });
 
-  test('the whole text as it came, where nothing is taken out', () => {
+  test('the whole text unchanged, if nothing is redacted', () => {
     const text = record("select 'a', 5");
     expect(read(text, { isRedacting: false })?.body).toBe(text);
     expect(read(text)?.body).toBe(record('select ?, ?'));
   });
 
-  test('an empty schema as none, and the database that a `use` names instead', () => {
+  test('an empty schema as none, and the database of a `use` instead', () => {
     const empty = record('select 1').replace('Schema: shop', 'Schema: ');
     expect(attribute(read(empty), 'db.namespace')).toBeUndefined();
     expect(attribute(read(empty), 'prom2otlp.slow_query.qc_hit')).toBe(false);
@@ -379,7 +379,7 @@ describe('of a record is read', () => {
     expect(attribute(read(used.replace('`a``b`', 'plain')), 'db.namespace')).toBe('plain');
   });
 
-  test('who is empty, and a host without an address', () => {
+  test('an empty user, and a host without an address', () => {
     const local = record('select 1').replace(
       'app[app] @ web-1 [10.0.0.9]',
       'root[] @ localhost []',
@@ -405,7 +405,7 @@ describe('of a record is read', () => {
     expect(read(fine)?.timeExtraNs).toBe(456_789);
   });
 
-  test('the time of the header in the zone of the server, where there is no clock', () => {
+  test('the time of the header in the zone of the server, without a clock line', () => {
     const text = `${TIME}\n${record('select 1').replace(/SET .*\n/, '')}`;
     expect(read(text)?.timeMs).toBe(Date.UTC(2026, 2, 4, 9, 12, 7));
     const berlin = read(text, { timezone: 'Europe/Berlin' });
@@ -422,7 +422,7 @@ describe('of a record is read', () => {
     });
   });
 
-  test('warnings without what they quote of the statement', () => {
+  test('warnings without their quotes of the statement', () => {
     const text = record("select 1+'12abc'").replace(
       'SET',
       "# Warnings\n# Warning 1292 Truncated incorrect DOUBLE value: '12abc'\nSET",
@@ -432,7 +432,7 @@ describe('of a record is read', () => {
     expect(read(text, { isRedacting: false })?.body).toBe(text);
   });
 
-  test('numbers that are none, or too long for one, as text', () => {
+  test('invalid numbers, or ones that are too long, as text', () => {
     const odd = record('select 1')
       .replace('Thread_id: 75', 'Thread_id: x')
       .replace('90210', '99999999999999999999');
@@ -446,7 +446,7 @@ describe('of a record is read', () => {
 });
 
 describe('lines without a record', () => {
-  test('are one, marked, and lose everything where their beginning is not known', () => {
+  test('are one record, marked, and redacted whole if their beginning is unknown', () => {
     const text = `end of a secret',\n 5);\n${NEXT}`;
     const [orphan, next] = readLog('slow-query-log', text);
     expect(orphan).toMatchObject({
@@ -461,7 +461,7 @@ describe('lines without a record', () => {
     expect(plain).toMatchObject({ body: '?', marks: MARK.unparsed });
   });
 
-  test('lose everything, too, behind less than a whole header', () => {
+  test('are redacted whole after an incomplete header, too', () => {
     for (const line of [TIME, '# User@Host: a[a] @ b []', `${TIME}\n# User@Host: a[a] @ b []`]) {
       const [first] = readLog('slow-query-log', `${line}\nSEKRET-a', 'x', 'SEKRET-b';\n${NEXT}`);
       expect(first?.body).toBe(`${line}\n?`);
@@ -469,7 +469,7 @@ describe('lines without a record', () => {
     }
   });
 
-  test('behind a flush are a continuation, in whose strings it goes on', () => {
+  test('after a flush are a continuation, in whose strings it continues', () => {
     const text = `${header()}\nselect 'a\nsecret', 5\n  from t;\n${NEXT}`;
     const records = readLog('slow-query-log', text, { flushedAt: [6] });
     expect(records.map(({ body, marks }) => [body, marks])).toEqual([
@@ -483,7 +483,7 @@ describe('lines without a record', () => {
     expect(resumed).toEqual(records);
   });
 
-  test('behind a flush within the header are read as the rest of it', () => {
+  test('after a flush within the header are read as the rest of it', () => {
     const records = readLog('slow-query-log', NEXT, { flushedAt: [2] });
     expect(records).toHaveLength(2);
     expect(records[1]).toMatchObject({ marks: MARK.continuation, timeMs: CLOCK * 1000 });
@@ -491,7 +491,7 @@ describe('lines without a record', () => {
     expect(attribute(records[1], 'prom2otlp.slow_query.query_time_s')).toBe(2.000215);
   });
 
-  test('a flush behind a whole record makes nothing of the next a continuation', () => {
+  test('a flush after a whole record makes no continuation of the next', () => {
     const lines = NEXT.split('\n').length;
     const records = readLog('slow-query-log', `${NEXT}\n${NEXT}`, { flushedAt: [lines] });
     expect(records.map(({ marks }) => marks)).toEqual([0, 0]);
@@ -512,7 +512,7 @@ describe('a record over its limit', () => {
     expect(more).toEqual([]);
   });
 
-  test('shows nothing of what follows a line whose end is missing', () => {
+  test('reveals nothing of the text after a line whose end is missing', () => {
     const text = `${header()}\nselect 'a\nSEKRET-a', 'x', 'SEKRET-b';\n${NEXT}`;
     const line = (number: number) => (number === 5 ? { marks: MARK.lineCut } : {});
     const [cut, next] = readLog('slow-query-log', text, { line });
