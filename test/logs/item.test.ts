@@ -35,7 +35,7 @@ function read(changes: object, context: Partial<ItemContext> = {}): Descriptor |
 }
 
 describe('an archive', () => {
-  test('is read as it is listed', () => {
+  test('is read from its list entry', () => {
     expect(read({})).toEqual({
       id: 'a1',
       name: 'orders-0_error-log_2026-03-04',
@@ -77,7 +77,7 @@ describe('an archive', () => {
     check(-1, null);
   });
 
-  test('is of the service that its source names, else of the one named by id or name', () => {
+  test('belongs to the service that its source names, else to the one named by id or name', () => {
     const check = (changes: object, service: string): void => {
       const found = read(changes);
       expect(typeof found === 'string' ? found : found.partition.service.id).toBe(service);
@@ -99,7 +99,7 @@ describe('an archive', () => {
   });
 });
 
-test('what was not asked for is refused', () => {
+test('unrequested items are refused', () => {
   const check = (changes: object, types: string[], want: Refusal): void =>
     expect(read(changes, { types })).toBe(want);
   check({}, ['audit-log'], 'type');

@@ -67,7 +67,7 @@ describe('archives', () => {
     expect(Object.fromEntries(stored)).toEqual(ARCHIVES);
   });
 
-  test('go on where they were left: nothing again, and what was held back comes', async () => {
+  test('continue where they stopped: nothing repeats, and held-back records arrive', async () => {
     await using site = await LogSite.open({ services: ['dbpgf1'] });
     await store(site.queue, ARCHIVES);
     for (const i of [1, 3, 5])
@@ -116,7 +116,7 @@ describe('records', () => {
     ]);
   });
 
-  test('that will not be asked for again are forgotten with their segments', async () => {
+  test('that will not be requested again are forgotten with their segments', async () => {
     await using site = await LogSite.open();
     await store(site.queue, { ...RECORDS, [segment(7)]: blob });
     const ledger = await load(site.queue, 'records', 'error-log');
@@ -130,7 +130,7 @@ describe('records', () => {
   });
 });
 
-test('another version is as good as nothing: it begins anew', async () => {
+test('a state of another version counts as none: reading starts again', async () => {
   await using site = await LogSite.open();
   await store(site.queue, { 'service/dbpgf1': '{"version":2}', 'service/dbpgf2': 'no JSON' });
   const ledger = await load(site.queue, 'archives', '');

@@ -31,7 +31,7 @@ function texts(...pieces: string[]): string[] {
   return split(pieces.map(piece => Buffer.from(piece))).map(line => line.text);
 }
 
-test('lines come whole, however the pieces are cut', () => {
+test('lines are whole, whatever the pieces', () => {
   expect(texts('a\nb\n')).toEqual(['a', 'b']);
   expect(texts('a\nb', 'c\nd\n')).toEqual(['a', 'bc', 'd']);
   expect(texts('a', 'b', 'c', '\n')).toEqual(['abc']);
@@ -41,7 +41,7 @@ test('lines come whole, however the pieces are cut', () => {
   expect(texts()).toEqual([]);
 });
 
-test('the line without an end waits for it, and is given when there is none', () => {
+test('a line without an end waits for it, and is returned at the end of the input', () => {
   const whole = Buffer.from('a\nbc');
   expect(split([whole], 100, false).map(line => line.text)).toEqual(['a']);
   expect(split([whole], 100, true).map(line => line.text)).toEqual(['a', 'bc']);
@@ -100,7 +100,7 @@ describe('a line over the limit', () => {
     check(['01234😀89\n'], [['01234', 0, true]]);
   });
 
-  test('is counted by what is lost of it, and does not shift positions', () => {
+  test('counts its lost bytes, and does not shift positions', () => {
     for (const pieces of [['0123456789\n'], ['01234', '56789', '\n'], ['0123456789']]) {
       const splitter = new LineSplitter(8);
       for (const piece of pieces) splitter.feed(Buffer.from(piece));
@@ -111,7 +111,7 @@ describe('a line over the limit', () => {
   });
 });
 
-test('bytes that are not UTF-8 are replaced and marked, in their line alone', () => {
+test('bytes that are not UTF-8 are replaced and marked, only in their line', () => {
   const lines = split([Buffer.from('a\n'), Buffer.of(0x62, 0xff, 10), Buffer.from('é\n')]);
   expect(lines.map(({ text, marks }) => [text, marks])).toEqual([
     ['a', 0],
@@ -120,7 +120,7 @@ test('bytes that are not UTF-8 are replaced and marked, in their line alone', ()
   ]);
 });
 
-test('however the bytes are cut into pieces, the lines are the same', () => {
+test('the lines are the same for any pieces', () => {
   const part = constantFrom('a', 'bb', 'é', '😀', '\n', '\r\n', '0123456789', '');
   assert(
     property(array(part, { maxLength: 60 }), array(integer({ min: 1, max: 9 })), (parts, cuts) => {

@@ -18,7 +18,7 @@ async function openSite(logs: object = {}): Promise<LogSite> {
 }
 
 describe('a broken archive', () => {
-  test('does not hold up the others, and arrives when it is whole again', async () => {
+  test('does not delay the others, and arrives when it is whole again', async () => {
     for (const fault of ['cut', 'html', 'missing', 'checksum'] as const) {
       await using site = await openSite();
       site.simulator.setFaults({ archives: { [ERRORS_ID]: fault } });
@@ -32,7 +32,7 @@ describe('a broken archive', () => {
     }
   });
 
-  test('is given up after five tries in an hour, with a gap that is counted and sent', async () => {
+  test('is given up after five attempts in an hour, with a gap that is counted and sent', async () => {
     await using site = await openSite();
     site.simulator.setFaults({ archives: { [ERRORS_ID]: 'cut' } });
     await site.pulls(14);
@@ -61,7 +61,7 @@ describe('a broken archive', () => {
     expect(site.bodies).toContain('one');
   });
 
-  test('that is a bomb is given up at once, and takes neither memory nor time', async () => {
+  test('is given up at once if it is a bomb, and takes neither memory nor time', async () => {
     await using site = await openSite({ limits: { ratio: 5 } });
     site.simulator.setFaults({ archives: { [ERRORS_ID]: 'bomb' } });
     await site.pull();
@@ -73,7 +73,7 @@ describe('a broken archive', () => {
     expect(site.gaps).toHaveLength(1);
   });
 
-  test('that is encrypted or holds another is given up at once', async () => {
+  test('is given up at once if it is encrypted or nested', async () => {
     for (const fault of ['encrypted', 'nested'] as const) {
       await using site = await openSite();
       site.simulator.setFaults({ archives: { [ERRORS_ID]: fault } });
@@ -82,7 +82,7 @@ describe('a broken archive', () => {
     }
   });
 
-  test('that is given up is kept as a file, which the status names', async () => {
+  test('is kept as a file when it is given up, and the status names the file', async () => {
     using files = tempDirectory();
     await using site = await LogSite.open({ directory: files.path });
     site.write(ERRORS, 'one', 'two');
@@ -98,7 +98,7 @@ describe('a broken archive', () => {
     expect(site.logs.progress).toEqual([]);
   });
 
-  test('over a limit is read up to the limit where it can be', async () => {
+  test('is read up to the limit, if possible', async () => {
     await using packed = await openSite({ limits: { archive: '100B' } });
     await packed.pull();
     expect(packed.gaps[0]?.attributes['prom2otlp.gap.reason']).toBe('archive_limit');
@@ -119,7 +119,7 @@ describe('a broken archive', () => {
     expect(unpacked.count('gaps_total', 'dbpgf1', 'error-log', 'unpacked_limit')).toBe(1);
   });
 
-  test('that is given up keeps no record back that was read before', async () => {
+  test('does not hold back earlier records when it is given up', async () => {
     for (const fault of ['missing', 'cut', 'encrypted'] as const) {
       await using site = await openSite();
       site.write(ERRORS, 'last');
@@ -144,7 +144,7 @@ describe('a broken archive', () => {
 });
 
 describe('a service that refuses', () => {
-  test('the key is marked, by 400 as by 401, and nothing is asked in vain', async () => {
+  test('the key is reported, for 400 as for 401, and gets no useless requests', async () => {
     for (const refusalStatus of [400, 401, 403]) {
       await using site = await openSite();
       await site.pull();
@@ -167,7 +167,7 @@ describe('a service that refuses', () => {
     }
   });
 
-  test('for a while is asked again within the pull, after the time it asks for', async () => {
+  test('for a while is asked again within the pull, after the requested time', async () => {
     for (const isDate of [false, true]) {
       await using site = await openSite();
       const retryAfter = isDate ? new Date(site.clock.nowMs() + 1500).toUTCString() : '1';
@@ -178,7 +178,7 @@ describe('a service that refuses', () => {
     }
   });
 
-  test('with an error, or in the middle, is asked again', async () => {
+  test('with an error, or in the middle, is retried', async () => {
     await using site = await openSite();
     for (const fault of [{ status: 503 }, { cut: 'length' }, { cut: 'chunked' }] as const) {
       site.write(ERRORS, JSON.stringify(fault));
@@ -191,7 +191,7 @@ describe('a service that refuses', () => {
     expect(site.gaps).toEqual([]);
   });
 
-  test('never gets the key to another host', async () => {
+  test('never receives the key on another host', async () => {
     await using elsewhere = await startHttpServer((_, response) => void response.end('x'));
     await using site = await openSite();
     site.simulator.setFaults({ path: ARCHIVE, redirectTo: `${elsewhere.origin}/file` });
@@ -227,7 +227,7 @@ describe('a list', () => {
     expect([...lines].sort()).toEqual(site.book.issued.map(({ text }) => text).sort());
   });
 
-  test('that ignores what it is asked for is checked line by line', async () => {
+  test('that ignores the parameters is checked line by line', async () => {
     await using site = await LogSite.open({ logs: { types: ['error-log'] } });
     site.simulator.setFaults({ ignoredParameters: ['logType', 'fromDate', 'toDate', 'orderBy'] });
     site.write(ERRORS, 'one', 'end');
@@ -239,7 +239,7 @@ describe('a list', () => {
 });
 
 describe('a clock that is wrong', () => {
-  test('is not ours to go by: the days are those of the service', async () => {
+  test('does not matter: the days are those of the service', async () => {
     for (const skewMs of [-26 * HOUR, 26 * HOUR]) {
       await using site = await LogSite.open({ logs: { first_start: '1h' } });
       site.simulator.setFaults({ clockSkewMs: skewMs });
@@ -256,8 +256,8 @@ describe('a clock that is wrong', () => {
   });
 });
 
-describe('what is gone', () => {
-  test('before it was read is a gap from where reading stopped', async () => {
+describe('missing logs', () => {
+  test('that vanished before reading are a gap from where reading stopped', async () => {
     await using site = await openSite();
     await site.pull();
     site.clock.forward(2 * HOUR);
@@ -275,7 +275,7 @@ describe('what is gone', () => {
     expect(spans).toContainEqual(['vanished', '2026-03-04T09', '2026-03-05T00']);
   });
 
-  test('is one gap, also where several days are closed at once', async () => {
+  test('are one gap, also if several days close at once', async () => {
     await using site = await openSite();
     await site.pull();
     site.book.remove(ERRORS_ID);
@@ -287,7 +287,7 @@ describe('what is gone', () => {
     expect(vanished).toHaveLength(1);
   });
 
-  test('below the retention is a gap, whether the service says nothing or refuses', async () => {
+  test('below the retention are a gap, whether the service returns nothing or refuses', async () => {
     await using site = await openSite();
     await site.pull();
     site.clock.forward(20 * DAY);
@@ -308,7 +308,7 @@ describe('room in the queue', () => {
     for (let i = 0; i < 2200; i++) site.write(ERRORS, `${i} ${randomBytes(40).toString('hex')}`);
   };
 
-  test('that is full stops the pulling, and nothing is lost or sent twice', async () => {
+  test('that runs out stops the pulling, and nothing is lost or sent twice', async () => {
     await using site = await LogSite.open({ queueBytes: '60kB' });
     fill(site);
     const pulling = site.pull();
@@ -322,7 +322,7 @@ describe('room in the queue', () => {
     expect(site.count('queue_full_state')).toBe(0);
   });
 
-  test('does not come while the program stops: the next start goes on', async () => {
+  test('that does not come before the program stops: the next start continues', async () => {
     await using site = await LogSite.open({ queueBytes: '60kB' });
     fill(site);
     for (let start = 0; start < 2; start++) {
@@ -340,7 +340,7 @@ describe('room in the queue', () => {
   });
 });
 
-test('what may be downloaded in an hour stretches the interval, and shows as lag', async () => {
+test('the download limit per hour stretches the interval, and shows as lag', async () => {
   await using site = await LogSite.open({ logs: { limits: { download_per_hour: '1kB' } } });
   const rows = Array.from({ length: 400 }, (_, i) => `line ${i * 7919}`);
   site.write(ERRORS, ...rows);

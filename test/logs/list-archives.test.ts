@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
 
 describe('an archive that grows', () => {
-  test('is read on behind what was delivered, and its open record goes out when it is quiet', async () => {
+  test('is read on after the delivered part, and its open record goes out when it is quiet', async () => {
     await using site = await LogSite.open();
     site.write(ERRORS, 'one', 'two');
     expect((await site.pull()).kind).toBe('done');
@@ -19,7 +19,7 @@ describe('an archive that grows', () => {
     expect(site.delivered.at(3)?.attributes['prom2otlp.log.continuation']).toBe('true');
   });
 
-  test('is not downloaded when it has not grown, also after a restart', async () => {
+  test('is not downloaded if it has not grown, also after a restart', async () => {
     await using site = await LogSite.open();
     site.write(ERRORS, 'one', 'two');
     await site.pulls(4);
@@ -31,7 +31,7 @@ describe('an archive that grows', () => {
     expect(site.count('archives_total', 'unchanged')).toBe(3);
   });
 
-  test('gives every line once over restarts, whatever comes in between', async () => {
+  test('gives every line once over restarts, whatever happens in between', async () => {
     await using site = await LogSite.open();
     for (let i = 0; i < 12; i++) {
       site.write(ERRORS, `line ${i}`, ` and more of ${i}`);
@@ -46,7 +46,7 @@ describe('an archive that grows', () => {
     expect(new Set(site.delivered.map(({ uid }) => uid)).size).toBe(site.delivered.length);
   });
 
-  test('may be read in raw form, packed otherwise, or with the prefixes of a runtime', async () => {
+  test('may be read in raw form, packed differently, or with the prefixes of a runtime', async () => {
     const check = async (logs: object, faults: object): Promise<void> => {
       await using site = await LogSite.open({ logs });
       site.simulator.setFaults(faults);
@@ -64,7 +64,7 @@ describe('an archive that grows', () => {
     await check({ endpoints: { format: 'raw' } }, { hasLinePrefix: true, archiveForm: 'gzip' });
   });
 
-  test('of which the list tells no size is downloaded as long as it may grow', async () => {
+  test('without a listed size is downloaded as long as it may grow', async () => {
     await using site = await LogSite.open();
     site.simulator.setFaults({ isSizeHidden: true });
     site.write(ERRORS, 'one', 'two');
@@ -84,7 +84,7 @@ describe('an archive that grows', () => {
 });
 
 describe('each record', () => {
-  test('carries whose it is, where it stood and when it was written', async () => {
+  test('carries its service, its position and its time', async () => {
     await using site = await LogSite.open();
     site.write(ERRORS, 'one', 'two');
     site.write(OTHER, 'other', 'end');
@@ -106,7 +106,7 @@ describe('each record', () => {
     expect(site.queue.account.get('dbpgf2', 'point/accepted')).toBe(1);
   });
 
-  test('has the same id wherever and whenever it is read', async () => {
+  test('has the same id at any time and place of reading', async () => {
     const uids = async (): Promise<string[]> => {
       await using site = await LogSite.open();
       for (const [i, text] of ['one', 'two', 'one', 'end'].entries())
@@ -119,7 +119,7 @@ describe('each record', () => {
     expect(await uids()).toEqual(first);
   });
 
-  test('of a service that is not configured is left alone', async () => {
+  test('is skipped if its service is not configured', async () => {
     await using site = await LogSite.open({ services: ['dbpgf2'] });
     site.write(ERRORS, 'one', 'two');
     site.write(OTHER, 'other', 'end');
@@ -128,7 +128,7 @@ describe('each record', () => {
     expect(site.count('refused_items_total', 'service')).toBeGreaterThan(0);
   });
 
-  test('from before the first start is passed over', async () => {
+  test('is skipped if it is from before the first start', async () => {
     await using site = await LogSite.open({ logs: { first_start: '1h' } });
     const at = (text: string, ageMs: number): void =>
       site.book.write(ERRORS, { text, atMs: NOW - ageMs });
@@ -200,7 +200,7 @@ test('late and reordered lines arrive in the order of the file', async () => {
 });
 
 describe('an archive that is rewritten', () => {
-  test('is read again: nothing is lost, and what did not move keeps its id', async () => {
+  test('is read again: nothing is lost, and unmoved records keep their ids', async () => {
     await using site = await LogSite.open();
     site.write(ERRORS, 'one', 'two', 'three');
     await site.pull();
@@ -215,7 +215,7 @@ describe('an archive that is rewritten', () => {
     expect(site.count('rewritten_entries_total')).toBe(1);
   });
 
-  test('while its last record was held back gives that record, too', async () => {
+  test('releases the last record if it was held back', async () => {
     await using site = await LogSite.open();
     site.write(ERRORS, 'one', 'two', ' of two');
     await site.pull();

@@ -39,7 +39,7 @@ describe('records that are listed themselves', () => {
     });
   });
 
-  test('that are equal to the letter are not taken for one', async () => {
+  test('that are identical are not merged', async () => {
     await using site = await open();
     for (let i = 0; i < 5; i++) site.book.write(ERRORS, { text: 'same', atMs: NOW - MINUTE * 30 });
     await site.pulls(3);
@@ -48,7 +48,7 @@ describe('records that are listed themselves', () => {
     expect(site.downloads).toBe(0);
   });
 
-  test('are not asked for before they can be complete', async () => {
+  test('are not requested before they can be complete', async () => {
     await using site = await open();
     site.book.write(ERRORS, { text: 'fresh', atMs: NOW - MINUTE });
     await site.pull();
@@ -89,7 +89,7 @@ describe('a window', () => {
     expect(site.count('lag_seconds', 'dbpgf1', 'error-log')).toBeLessThan(125);
   });
 
-  test('that cannot be finished is halved, and passed over at the least length', async () => {
+  test('that cannot be finished is halved, and skipped at the minimum length', async () => {
     await using site = await open({ window: { max: '1h', min: '10m' } });
     for (let minute = 110; minute > 3; minute--)
       site.book.write(ERRORS, { text: `minute ${minute}`, atMs: NOW - minute * MINUTE });
@@ -113,7 +113,7 @@ describe('a window', () => {
     expect(missing).toContain(65);
   });
 
-  test('below what the service keeps is jumped over, with a gap', async () => {
+  test('below the retention is skipped with a gap', async () => {
     await using site = await open();
     site.write(ERRORS, 'before');
     site.clock.forward(5 * MINUTE);
@@ -129,7 +129,7 @@ describe('a window', () => {
   });
 });
 
-test('the overlap may lie below what the service keeps: it is left out, and nothing is lost', async () => {
+test('an overlap below the retention is left out, and nothing is lost', async () => {
   await using site = await open({}, { startMs: NOW - 9 * HOUR + 5 * MINUTE });
   const midnight = NOW - 9 * HOUR;
   site.write(ERRORS, 'one');
@@ -142,7 +142,7 @@ test('the overlap may lie below what the service keeps: it is left out, and noth
   expect(site.bodies).toEqual(['one', 'two']);
 });
 
-test('whatever is written, late, reordered or equal, arrives once within the overlap', async () => {
+test('every record, late, reordered or identical, arrives once within the overlap', async () => {
   const action = constantFrom('write', 'late', 'equal', 'pull', 'restart', 'forward') as never;
   await assert(
     asyncProperty(

@@ -41,7 +41,7 @@ function paged(total: number): Parameters<typeof openLogApi>[0] {
 }
 
 describe('a list', () => {
-  test('is asked for over a frozen window, in order, page by page', async () => {
+  test('is requested over a frozen window, in order, page by page', async () => {
     await using opened = await openLogApi(paged(5), { pageSize: 2 });
     const { items, end } = await readAll(opened);
     expect(items).toEqual(ids(0, 5));
@@ -59,7 +59,7 @@ describe('a list', () => {
     });
   });
 
-  test('ends where it ends, whatever the service says of it', async () => {
+  test('ends at its actual end, whatever count the service gives', async () => {
     const check = async (
       answers: readonly unknown[],
       want: { items: number; requests: number },
@@ -105,7 +105,7 @@ describe('a list', () => {
     await check([{ count: 5, logs: ids(0, 5) }], { items: 5, requests: 1 });
   });
 
-  test('that changes while it is read says so', async () => {
+  test('reports a change during reading', async () => {
     await using opened = await openLogApi(
       [json({ count: 3, logs: ids(0, 2) }), json({ count: 4, logs: ids(2, 2) })],
       { pageSize: 2 },
@@ -113,7 +113,7 @@ describe('a list', () => {
     expect((await readAll(opened)).end).toMatchObject({ ok: true, isStable: false, itemCount: 4 });
   });
 
-  test('tells the time of the service', async () => {
+  test('returns the time of the service', async () => {
     await using opened = await openLogApi([
       response => {
         response.setHeader('date', 'Wed, 04 Mar 2026 09:00:00 GMT');
@@ -159,7 +159,7 @@ describe('a list that cannot be read', () => {
     });
   });
 
-  test('is one that repeats a page, has too many, or holds no list', async () => {
+  test('repeats a page, has too many, or contains no list', async () => {
     await check([json({ count: 9, logs: ids(0, 2) })], { kind: 'list', reason: 'same_page' });
     await check([json({ entries: [] })], { kind: 'list', reason: 'no_list' });
     await check([json({ logs: 'none' })], { kind: 'list', reason: 'no_list' });
@@ -208,11 +208,11 @@ async function askFor(
   return { askedMs, result: result.ok ? 'ok' : result.failure.reason, failures };
 }
 
-test('a good answer is asked for once', async () => {
+test('a good answer needs one request', async () => {
   expect(await askFor([GOOD])).toEqual({ askedMs: [0], result: 'ok', failures: 0 });
 });
 
-test('no answer, 408, 429 and 5xx are asked again, at growing distances', async () => {
+test('no answer, 408, 429 and 5xx are retried, at growing intervals', async () => {
   const check = async (failed: ServiceResult<Answer>): Promise<void> =>
     expect((await askFor([failed, failed, failed, GOOD])).askedMs).toEqual([0, 500, 1500, 3500]);
   await check(bad('refused'));
@@ -233,7 +233,7 @@ test('Retry-After is honoured, up to a quarter of an hour', async () => {
   await check(3_600_000, 900_000);
 });
 
-test('what is wrong with the request or the key is not asked again', async () => {
+test('a wrong request or key is not retried', async () => {
   const check = async (reason: FailureReason): Promise<void> =>
     expect(await askFor([bad(reason), GOOD])).toMatchObject({ askedMs: [0], result: reason });
   await check('auth');
@@ -244,13 +244,13 @@ test('what is wrong with the request or the key is not asked again', async () =>
   await check('not_json');
 });
 
-test('it gives up when the next try would begin too late', async () => {
+test('it gives up if the next attempt would begin too late', async () => {
   const failed = bad('server_error');
   const given = await askFor([failed], { giveUpAtMs: 4000 });
   expect(given).toEqual({ askedMs: [0, 500, 1500, 3500], result: 'server_error', failures: 4 });
 });
 
-test('it ends at once when it is told to stop', async () => {
+test('it ends at once on a stop', async () => {
   const given = await askFor([bad('server_error')], { abortAtMs: 700, forMs: 0 });
   expect(given).toMatchObject({ askedMs: [0, 500], result: 'server_error' });
 });

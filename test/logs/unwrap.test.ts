@@ -27,8 +27,8 @@ function unwrap(
 const texts = (...lines: string[]): string[] => unwrap(lines).map(line => line.text);
 const json = (log: string, more: object = {}): string => JSON.stringify({ log, ...more });
 
-describe('an object for a line', () => {
-  test('gives text, time and stream', () => {
+describe('a JSON object per line', () => {
+  test('returns text, time and stream', () => {
     const [line] = unwrap([json('hello', { offset: 18231, time: TIME, stream: 'stderr' })]);
     expect(line).toEqual({
       text: 'hello',
@@ -40,7 +40,7 @@ describe('an object for a line', () => {
     });
   });
 
-  test('may hold the text alone, with its line end or without', () => {
+  test('may contain only the text, with or without its line end', () => {
     expect(texts(json('a'), json('b\n'), json('c\r\n'), json(''))).toEqual(['a', 'b', 'c', '']);
     expect(unwrap([json('a')])[0]).toMatchObject({ timeMs: Number.NaN, stream: '' });
     expect(unwrap([json('a', { time: 'soon', stream: 7 })])[0]).toMatchObject({
@@ -49,14 +49,14 @@ describe('an object for a line', () => {
     });
   });
 
-  test('that holds several lines gives several, each at an offset of its own', () => {
+  test('with several lines returns several, each with its own offset', () => {
     const lines = unwrap([json('x'), json('a\nb\nc\n', { time: TIME })]);
     expect(lines.map(line => line.text)).toEqual(['x', 'a', 'b', 'c']);
     expect(new Set(lines.map(line => line.offset)).size).toBe(4);
     expect(lines.slice(1).map(line => line.timeMs)).toEqual([TIME_MS, TIME_MS, TIME_MS]);
   });
 
-  test('that is none stays as it is', () => {
+  test('that is invalid does not change', () => {
     const check = (text: string): void => expect(texts(text), text).toEqual([text]);
     check('{"log":"cut');
     check('{"message":"other"}');
@@ -67,7 +67,7 @@ describe('an object for a line', () => {
     expect(unwrap([json('a')], { format: 'raw' })[0]?.text).toBe('{"log":"a"}');
   });
 
-  test('loses half a character, marked', () => {
+  test('loses an incomplete character, and is marked', () => {
     expect(unwrap(['{"log":"a\\ud800b"}'])[0]).toMatchObject({
       text: 'a\uFFFDb',
       marks: MARK.badUtf8,
@@ -79,7 +79,7 @@ describe('the prefix of a container runtime', () => {
   const full = (text: string): string => `${TIME} stderr F ${text}`;
   const part = (text: string): string => `${TIME} stderr P ${text}`;
 
-  test('is taken off, alone or within an object, and its time is used', () => {
+  test('is removed, alone or within an object, and its time is used', () => {
     expect(texts(full('hello'), json(full('hello')))).toEqual(['hello', 'hello']);
     const outer = '2026-03-04T09:05:40Z';
     expect(unwrap([json(full('a'), { time: outer, stream: 'stdout' })])[0]).toMatchObject({
@@ -97,7 +97,7 @@ describe('the prefix of a container runtime', () => {
     ]);
   });
 
-  test('waits for the last part, and gives what there is when there is no more', () => {
+  test('waits for the last part, and returns the parts at the end of the input', () => {
     expect(unwrap([full('a'), part('b')], { isEnded: false }).map(line => line.text)).toEqual([
       'a',
     ]);
@@ -110,12 +110,12 @@ describe('the prefix of a container runtime', () => {
     expect(texts(part('a'), 'plain', full('b'))).toEqual(['a', 'plain', 'b']);
   });
 
-  test('joins no more than a line may have', () => {
+  test('joins no more than the limit of a line', () => {
     const [line] = unwrap([part('abcd'), part('efgh'), full('i')], { lineBytesMax: 6 });
     expect(line).toMatchObject({ text: 'abcdef', marks: MARK.lineCut });
   });
 
-  test('that is none stays', () => {
+  test('that is not one stays', () => {
     const check = (text: string): void => expect(texts(text), text).toEqual([text]);
     check('2026-03-04T09:05:33Z message');
     check('2026-03-04T09:05:33Z stdin F message');

@@ -19,7 +19,7 @@ test('every target is scraped once, never more than 16 at a time', async () => {
   expect(most).toBe(16);
 });
 
-test('targets that do not answer keep nobody waiting', async () => {
+test('targets that do not answer delay no others', async () => {
   const seen: number[] = [];
   const hanging = Promise.withResolvers<void>();
   const scrapes = inTurns(TARGETS, systemClock, async index => {
@@ -32,7 +32,7 @@ test('targets that do not answer keep nobody waiting', async () => {
   expect(seen).toHaveLength(200);
 });
 
-test('a failure is told, once the others have begun', async () => {
+test('a failure is reported once the others have begun', async () => {
   let begun = 0;
   const scrapes = inTurns(TARGETS, new FakeClock(), async index => {
     begun++;

@@ -20,7 +20,7 @@ test('the type decides between the two formats', () => {
   check('# EOF\n', 'Application/OpenMetrics-Text', 'openmetrics');
 });
 
-test('a missing or odd type is noticed, and the page is read as text all the same', () => {
+test('a missing or odd type is noticed, and the page is still read as text', () => {
   check('engine_up 1\n', '', 'text, with a notice');
   check('engine_up 1\n', 'text/html', 'text, with a notice');
   check('engine_up 1\n', 'application/json', 'text, with a notice');
@@ -28,12 +28,12 @@ test('a missing or odd type is noticed, and the page is read as text all the sam
   check('# HELP a b\n', 'garbage', 'text, with a notice');
 });
 
-test('quoted names begin with a brace and are no JSON', () => {
+test('quoted names begin with a brace and are not JSON', () => {
   check('{"engine.up"} 1\n', 'text/plain', 'text');
   check('{"engine.up"} 1\n', 'application/openmetrics-text', 'openmetrics');
 });
 
-test('what is no page is told by kind', () => {
+test('other content is reported by its kind', () => {
   check('<!DOCTYPE html><html></html>', 'text/html', 'a web page');
   check('<html>', 'text/plain', 'a web page');
   check('\ufeff\r\n  <?xml version="1.0"?>', '', 'a web page');
@@ -49,7 +49,7 @@ test('what is no page is told by kind', () => {
   );
 });
 
-test('nothing but blanks is empty', () => {
+test('a page of blanks is empty', () => {
   check('', 'text/plain', 'empty');
   check(' \r\n\t\n', 'text/plain', 'empty');
   check('\ufeff', '', 'empty');

@@ -74,7 +74,7 @@ test('targets are spread over the interval, in few ticks that many share', async
   expect(dues.reduce((sum, { indexes }) => sum + indexes.length, 0)).toBe(200);
 });
 
-test('a place in the interval is the same in every bridge and after every start', async () => {
+test("a target's place in the interval is the same in every process and after every start", async () => {
   const placesOf = async (startMs: number): Promise<number[]> => {
     const { clock, run } = setUp(MANY, 60_000, startMs);
     const dues = await run(180_000);
@@ -88,7 +88,7 @@ test('a place in the interval is the same in every bridge and after every start'
   expect(new Set(first)).toEqual(new Set(Array.from({ length: 12 }, (_, place) => place * 5000)));
 });
 
-test('short intervals have fewer places, the shortest one', async () => {
+test('short intervals have fewer places, the shortest has one', async () => {
   const ticksOf = async (intervalMs: number): Promise<number> => {
     const { run } = setUp(MANY, intervalMs);
     const dues = await run(intervalMs * 10);
@@ -99,7 +99,7 @@ test('short intervals have fewer places, the shortest one', async () => {
   expect(await ticksOf(100)).toBe(1);
 });
 
-test('a scrape that takes too long leaves out its next due times, which are counted', async () => {
+test('a slow scrape skips its next due times, which are counted', async () => {
   const { run, skipped } = setUp(['slow']);
   const dues = await run(600_000, 150_000);
   const times = timesOf(dues, 0);
@@ -108,7 +108,7 @@ test('a scrape that takes too long leaves out its next due times, which are coun
   expect(skipped('late')).toBe(0);
 });
 
-test('a target that is never finished delays no other', async () => {
+test('a target that never finishes delays no other', async () => {
   const { schedule, clock } = setUp(['stuck', 'free']);
   const counts = [0, 0];
   for (let second = 0; second < 600; second++) {
@@ -121,7 +121,7 @@ test('a target that is never finished delays no other', async () => {
   expect(counts).toEqual([1, 10]);
 });
 
-test('after a pause of the program there is one scrape, then the old rhythm', async () => {
+test('after a pause of the program there is one scrape, then the old schedule', async () => {
   const { clock, schedule, run, skipped } = setUp(['a']);
   const before = timesOf(await run(300_000), 0);
   schedule.finish(0);
@@ -176,7 +176,7 @@ test('without targets nothing is ever due', () => {
   expect(schedule.takeDue(1e12)).toEqual([]);
 });
 
-test('whatever the times at which it is asked, nobody runs twice and nobody is forgotten', () => {
+test('at any times of calls, no target runs twice and none is forgotten', () => {
   const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 200_000 }), fc.integer({ max: 2 })));
   fc.assert(
     fc.property(steps, steps => {

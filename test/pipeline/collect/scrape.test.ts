@@ -68,7 +68,7 @@ function send(status: number, body: string, headers: Record<string, string> = TE
   return (response: ServerResponse): void => void response.writeHead(status, headers).end(body);
 }
 
-test('a page comes with its format, times and sizes, and is asked for in the right order', async () => {
+test('a page has its format, times and sizes, and the request prefers the right formats', async () => {
   await using server = await startHttpServer((_request, response) =>
     send(200, 'engine_up 1\n')(response),
   );
@@ -93,12 +93,12 @@ test('a page comes with its format, times and sizes, and is asked for in the rig
   expect(rendered).toContain('prom2otlp_collect_wire_bytes_total 12');
 });
 
-test('OpenMetrics is told by its type', async () => {
+test('OpenMetrics is recognised by its type', async () => {
   const result = await scrapeOnce(send(200, '# EOF\n', OPEN_METRICS));
   expect(result.kind === 'page' && result.page.format).toBe('openmetrics');
 });
 
-test('an odd Content-Type is said once, and again when it changes', async () => {
+test('an odd Content-Type is reported once, and again when it changes', async () => {
   const types: (string | undefined)[] = [undefined, undefined, 'x/y', 'x/y', undefined];
   await using server = await startHttpServer((_request, response) => {
     const type = types.shift();
@@ -151,7 +151,7 @@ test('every bad answer has its reason', async () => {
   });
 });
 
-test('a failure tells when and how long, and is counted by its reason', async () => {
+test('a failure has its time and duration, and is counted by its reason', async () => {
   await using setting = setUp(`http://127.0.0.1:${await findClosedPort()}`);
   const beforeMs = Date.now();
   const failure = failureOf(await setting.scraper.scrape());
@@ -162,7 +162,7 @@ test('a failure tells when and how long, and is counted by its reason', async ()
   expect(rendered).toContain('prom2otlp_collect_scrapes_total{result="refused"} 1');
 });
 
-test('a refused key is held off, and asked again at once when its source has changed', async () => {
+test('a refused key is held off, and tried again at once when its source has changed', async () => {
   await using server = await startHttpServer(({ headers }, response) =>
     send(headers['x-api-key'] === 'right' ? 200 : 400, 'engine_up 1\n')(response),
   );
@@ -197,7 +197,7 @@ test('Retry-After is honoured', async () => {
   expect(server.requests.length).toBe(1);
 });
 
-test('a target that drips does not delay the others', async () => {
+test('a target with a slow drip does not delay the others', async () => {
   await using server = await startHttpServer(({ path }, response) => {
     if (path === '/metrics') return send(200, 'engine_up 1\n')(response);
     response.writeHead(200, TEXT);
@@ -219,7 +219,7 @@ test('a target that drips does not delay the others', async () => {
   expect(ended).toEqual(['quick', 'quick', 'quick', 'quick', 'quick', 'slow']);
 });
 
-test('memory is lent for a page and goes to the next target when it has been used', async () => {
+test('memory is lent for a page and then goes to the next target', async () => {
   await using server = await startHttpServer((_request, response) =>
     send(200, 'x'.repeat(200_000))(response),
   );
@@ -238,7 +238,7 @@ test('memory is lent for a page and goes to the next target when it has been use
   expect(buffers.idleBytes).toBe(kept);
 });
 
-test('a scrape can be given up, and a second one at once is a bug', async () => {
+test('a scrape can be aborted, and a concurrent second one is a bug', async () => {
   await using server = await startHttpServer(() => undefined);
   await using setting = setUp(server.origin);
   const stop = new AbortController();
@@ -248,7 +248,7 @@ test('a scrape can be given up, and a second one at once is a bug', async () => 
   expect(failureOf(await running).reason).toBe('aborted');
 });
 
-test('no failure shows the key, whatever the service echoes', async () => {
+test('no failure shows the key, even if the service echoes it', async () => {
   const key = 'canary-0123';
   const answers = [
     send(200, `<html>${key}`, { 'content-type': key }),

@@ -33,7 +33,7 @@ test('services behind one address and key share a poll', () => {
   expect(groupsOf(service('a'), service('b'), service('c'))).toEqual(['a b c']);
 });
 
-test('another address, key, header or way makes another target', () => {
+test('another address, key, header or proxy makes another target', () => {
   const key = testSecret('other');
   const north = { headers: { 'x-region': testSecret('north') } };
   const south = { headers: { 'x-region': testSecret('south') } };
@@ -79,7 +79,7 @@ describe('with several shards', () => {
     });
   }
 
-  test('each polls for its own services, and knows which are those of others', () => {
+  test('each polls for its own services, and knows the ids of the others', () => {
     const targets = planShards('drop').flat();
     const taken = targets.flatMap(({ services }) => services.map(({ id }) => id));
     expect(taken.toSorted()).toEqual(all.map(({ id }) => id).toSorted());
@@ -91,7 +91,7 @@ describe('with several shards', () => {
     }
   });
 
-  test('each polls for all where unconfigured services are sent, of which one takes each', () => {
+  test('each polls for all if unconfigured services are sent, and one takes each', () => {
     const shards = planShards('send');
     expect(shards.map(targets => targets.length)).toEqual([2, 2, 2]);
     for (const stranger of ['x', 'y', 'z']) {
@@ -103,7 +103,7 @@ describe('with several shards', () => {
   });
 });
 
-test('a target knows where its services stand in the configuration', () => {
+test('a target knows the places of its services in the configuration', () => {
   const targets = plan(service('a'), service('b', { key: testSecret('other') }), service('c'));
   expect(targets.map(({ configured }) => [...configured])).toEqual([
     [
@@ -114,7 +114,7 @@ test('a target knows where its services stand in the configuration', () => {
   ]);
 });
 
-test('the name says where and for whom', () => {
+test('the name has the address and the services', () => {
   const names = (...services: ServiceConfig[]): string[] =>
     plan(...services).map(({ name }) => name);
   expect(names(service('a', {}, 'orders'))).toEqual(['api.example.com (orders)']);
@@ -126,7 +126,7 @@ test('the name says where and for whom', () => {
   ]);
 });
 
-test('the id outlives a changed key and added services, so that state is found again', () => {
+test('the id survives a changed key and added services, so that state is found again', () => {
   const id = plan(service('a'))[0]?.id;
   expect(id).toMatch(/^[0-9a-f]{16}$/);
   expect(plan(service('a', { key: testSecret('rotated') }))[0]?.id).toBe(id);
@@ -137,7 +137,7 @@ test('the id outlives a changed key and added services, so that state is found a
   expect(new Set(other.map(target => target.id)).size).toBe(2);
 });
 
-test('neither id nor name holds a secret', () => {
+test('neither id nor name contains a secret', () => {
   const secret = 'canary-key-1';
   const target = plan(
     service('a', { key: testSecret(secret), headers: { 'x-a': testSecret(secret) } }),

@@ -26,7 +26,7 @@ describe('captured pages decode without a problem', () => {
     expect(shown).toHaveLength(samples);
   };
 
-  test('each has the samples it had when it was taken', () => {
+  test('each has the samples of its capture', () => {
     check('engine', 1161);
     check('engine_dbdown', 50);
     check('engine_replica', 1162);
@@ -71,7 +71,7 @@ describe('bad lines', () => {
     check('# TYPE a what\na 1\n', 1, 1, 'the type "what" is none of the format\'s');
   });
 
-  test('names and labels that are no UTF-8 are refused, others on the page stay', () => {
+  test('names and labels that are not UTF-8 are refused, others on the page stay', () => {
     const page = Buffer.from('a{b="\xff"} 1\na{b="\xc3\xa9"} 2\n', 'latin1');
     expect(linesOf(page)).toStrictEqual(['a{"b":"é"} 2']);
     expect(decodePage(page).report.problems[0]?.reason).toBe(
@@ -79,7 +79,7 @@ describe('bad lines', () => {
     );
   });
 
-  test('they are counted by the namespace they name, even where they break off', () => {
+  test('they are counted by their namespace, even if they are truncated', () => {
     const { report } = decodePage(
       'a{namespace="n1"} x\na{namespace="n2",b=c} 1\na{namespace="n1\nb{\n',
     );
@@ -102,7 +102,7 @@ describe('bad lines', () => {
   });
 });
 
-describe('what lenient mode lets pass', () => {
+describe('tolerated by lenient mode', () => {
   const check = (page: string, want: readonly string[]): void => {
     expect(linesOf(page), page).toStrictEqual(want);
     expect(decodePage(page).report.problems, page).toStrictEqual([]);
@@ -151,7 +151,7 @@ describe('histograms and summaries', () => {
     expect(table.metrics.map(({ name }) => name)).toStrictEqual(['h']);
   });
 
-  test('TYPE after the samples files them all the same', () => {
+  test('TYPE after the samples still assigns them', () => {
     const page = 'h_bucket{le="+Inf"} 1\nh_count 1\n# TYPE h histogram\nh_sum 1\n';
     const { families, table } = decodePage(page);
     expect(families).toMatchObject([{ name: 'h', type: 'histogram' }]);
@@ -159,7 +159,7 @@ describe('histograms and summaries', () => {
     expect([...table.role.subarray(0, 3)]).toStrictEqual([ROLE.bucket, ROLE.count, ROLE.sum]);
   });
 
-  test('a family that changes its type between pages is filed anew', () => {
+  test('a family that changes its type between pages is assigned again', () => {
     const table = new SeriesTable();
     const samples = 'f_count 1\nf_sum 2\n';
     const familyNames = (page: string): string[] =>
@@ -207,7 +207,7 @@ describe('rows', () => {
     expect(table.repeats).toMatchObject([{ row: 0, value: 2, line: 2 }]);
   });
 
-  test('a label that stands twice is none of a known series', () => {
+  test('a duplicate label does not match a known series', () => {
     const table = new SeriesTable();
     for (const before of ['a{b="1"} 1\n', 'a{b="1",c=""} 1\n']) {
       decodePage(before, { table });
@@ -218,13 +218,13 @@ describe('rows', () => {
     }
   });
 
-  test('a series that is gone keeps its row but is not seen', () => {
+  test('an absent series keeps its row but is not seen', () => {
     const { table } = decodePage('a 1\nb 2\n');
     decodePage('b 3\n', { table });
     expect([...table.seen.subarray(0, 2)]).toStrictEqual([1, 2]);
   });
 
-  test('a series that stands twice on a page is repeated, not lost', () => {
+  test('a duplicate series on a page is repeated, not lost', () => {
     const { table, samples } = decodePage('a 1 10\na 2 20\na{b=""} 3 30\n');
     expect(table.count).toBe(1);
     expect(table.repeats.map(({ value, timeMs, line }) => [value, timeMs, line])).toStrictEqual([
@@ -235,7 +235,7 @@ describe('rows', () => {
     expect(decodePage('a 1\n', { table }).table.repeats).toStrictEqual([]);
   });
 
-  test('fresh rows are told once', () => {
+  test('new rows are reported once', () => {
     const { table } = decodePage('a 1\nb 2\n');
     expect(table.fresh).toStrictEqual([0, 1]);
     table.fresh.length = 0;
@@ -255,7 +255,7 @@ describe('OpenMetrics', () => {
     check('a 1 1520879607.789\nb 1 -1.5e0\n# EOF\n', ['a 1 @1520879607789', 'b 1 @-1500']);
   });
 
-  test('nothing behind EOF counts, and it is named', () => {
+  test('text after EOF is ignored and reported', () => {
     check('a 1\n# EOF\n\n \n', ['a 1']);
     const options = { format: 'openmetrics' } as const;
     const page = 'a 1\n# EOF\n\nb 2\nc 3\n# EOF\n';
@@ -265,7 +265,7 @@ describe('OpenMetrics', () => {
     ]);
   });
 
-  test('an EOF with something behind it is a bad line, and ends nothing', () => {
+  test('an EOF with text after it is a bad line, and ends nothing', () => {
     const options = { format: 'openmetrics' } as const;
     const page = 'a 1\n# EOF and more\nb 2\n# EOF\n';
     expect(linesOf(page, options)).toStrictEqual(['a 1', 'b 2']);
@@ -320,7 +320,7 @@ describe('limits', () => {
 });
 
 describe('slices', () => {
-  test('the size of the slices changes nothing', () => {
+  test('the size of the slices does not matter', () => {
     const page = '# TYPE a counter\na 1\n\nbad line\na{b="c"} 2\n# HELP a text\nlast 3';
     const want = decodePage(page);
     for (const slice of [1, 2, 3, 100]) {
@@ -334,7 +334,7 @@ describe('slices', () => {
   });
 });
 
-describe('whatever stands on a page', () => {
+describe('any page', () => {
   const format = fc.constantFrom('text', 'openmetrics');
   const syntax = fc.string({
     unit: fc.constantFrom(...Array.from('ab{}="\\,# \t\r\n1.-+eNI_:é\u0000'), '# TYPE ', '# EOF'),

@@ -39,7 +39,7 @@ function decode(table: SeriesTable, text: string): unknown {
   };
 }
 
-test('a page says the same to a table that knows its series and to one that knows none', () => {
+test('a page reads the same with a table that knows its series and with an empty one', () => {
   const line = tuple(constantFrom(...KEYS), constantFrom(...TAILS)).map(([key, end]) => key + end);
   const pages = array(array(line, { maxLength: 12 }), { minLength: 2, maxLength: 5 });
   assert(

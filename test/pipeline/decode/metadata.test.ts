@@ -59,7 +59,7 @@ describe('a sample name finds its family', () => {
     check('summary', 'a_bucket', 'a_bucket/a_bucket scalar');
   });
 
-  test('counters have suffixes in OpenMetrics alone', () => {
+  test('counters have suffixes only in OpenMetrics', () => {
     check('counter', 'a', 'a/a scalar');
     check('counter', 'a_total', 'a_total/a_total scalar');
     check('counter', 'a_total', 'a/a_total scalar', 'openmetrics');
@@ -67,19 +67,19 @@ describe('a sample name finds its family', () => {
     check('counter', 'a_created', 'a_created/a_created scalar');
   });
 
-  test('infos have theirs in OpenMetrics alone', () => {
+  test('infos have suffixes only in OpenMetrics', () => {
     check('info', 'a_info', 'a/a_info scalar', 'openmetrics');
     check('stateset', 'a', 'a/a scalar', 'openmetrics');
     check('unknown', 'a', 'a/a scalar', 'openmetrics');
   });
 
-  test('a name that has a TYPE of its own is its own family', () => {
+  test('a name with its own TYPE is its own family', () => {
     const lines = ['# TYPE a histogram', '# TYPE a_count counter'];
     expect(placeOf('text', lines, 'a_count')).toBe('a_count/a_count scalar');
     expect(placeOf('text', lines, 'a_sum')).toBe('a/a sum');
   });
 
-  test('the longest way is not searched: one suffix is taken off, no more', () => {
+  test('only one suffix is removed', () => {
     expect(placeOf('text', ['# TYPE a histogram'], 'a_sum_count')).toBe(
       'a_sum_count/a_sum_count scalar',
     );
@@ -95,7 +95,7 @@ describe('comment lines', () => {
     );
   };
 
-  test('HELP, TYPE and UNIT, with blanks as they come', () => {
+  test('HELP, TYPE and UNIT, with any blanks', () => {
     check('text', '# HELP a some text ', { help: 'some text ' });
     check('text', '#HELP a text', { help: 'text' });
     check('text', '#\t HELP \t a \t text', { help: 'text' });
@@ -107,13 +107,13 @@ describe('comment lines', () => {
     check('openmetrics', '# TYPE a stateset', { type: 'stateset' });
   });
 
-  test('escapes in HELP are undone; a quote has one in OpenMetrics alone', () => {
+  test('escapes in HELP are decoded; only OpenMetrics escapes quotes', () => {
     check('text', '# HELP a b\\\\c\\nd\\"e\\f', { help: 'b\\c\nd\\"e\\f' });
     check('text', '# HELP a b\\\\"c\\\\n', { help: 'b\\"c\\n' });
     check('openmetrics', '# HELP a b\\\\c\\nd\\"e\\f', { help: 'b\\c\nd"e\\f' });
   });
 
-  test('other comments are none of ours', () => {
+  test('other comments are ignored', () => {
     check('text', '# a comment about a', undefined);
     check('text', '# HELPFUL a', undefined);
     check('text', '# UNIT a seconds', undefined);
@@ -143,7 +143,7 @@ describe('comment lines', () => {
     });
   });
 
-  test('a type that the format does not have is named and counts as unknown', () => {
+  test('a type that the format lacks is reported and counts as unknown', () => {
     const table = new SeriesTable();
     const metadata = new PageMetadata(table, 'text');
     expect(metadata.readLine('# TYPE a constructor', 1)).toBe(

@@ -99,7 +99,7 @@ describe('readValue', () => {
     check('-infinity', -Infinity);
   });
 
-  test('what is no number of the formats is refused', () => {
+  test('text that is not a number of the formats is refused', () => {
     const refused = [
       '',
       '-',
@@ -147,7 +147,7 @@ describe('readValue', () => {
   });
 });
 
-test('every double, written in any way, is read bit for bit', () => {
+test('every double, in any notation, is read bit for bit', () => {
   const spelled = fc
     .tuple(
       fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -188,7 +188,7 @@ test('every decimal of the grammar is read as Number() reads it', () => {
   );
 });
 
-test('no text makes it throw, and what it accepts Number() knows', () => {
+test('no text makes it throw, and Number() knows all that it accepts', () => {
   fc.assert(
     fc.property(
       fc.string({

@@ -18,7 +18,7 @@ function replayed(number: string): number | string {
 }
 
 describe('numbers of a repeated page', () => {
-  test('are read to the last bit, however they are written', () => {
+  test('are read to the last bit, in any notation', () => {
     const numbers =
       '0 0.0 7 1.5 .5 5. -0 +1 123456789012345 1234567890123456 1e+05 1.234567e+06 9e+22 9e+23 1e+5 1e5 1e-07 ' +
       '1E+05 1e+005 0e+99 1.23456789e+22 123456789012345e+22 1.7976931348623157e+308 5e-324';
@@ -40,7 +40,7 @@ describe('numbers of a repeated page', () => {
     );
   });
 
-  test('what is no number surprises it', () => {
+  test('text that is not a number ends the fast path', () => {
     for (const text of ['', '.', '1e', '1e+', '1e+x5', '1e+0x', '1e+05x', '1,5', '0x1', '1.2.3'])
       expect([text, replayed(text)]).toStrictEqual([text, 'surprised']);
   });
@@ -76,7 +76,7 @@ describe('timestamps of a repeated page', () => {
       expect(timesOf(all.map(width => ` ${width}`))).toStrictEqual(all.map(Number));
   });
 
-  test('that only begin or end as the last one', () => {
+  test('that only share a beginning or end with the last one', () => {
     const all = [
       '170000000',
       '1700000001',
@@ -107,7 +107,7 @@ describe('timestamps of a repeated page', () => {
     ).toStrictEqual(all.map(time => Number(time) * 1000));
   });
 
-  test('what is none surprises it, after one that was', () => {
+  test('an invalid one after a valid one ends the fast path', () => {
     for (const time of [
       '',
       '1700000000000x',
@@ -135,11 +135,11 @@ describe('timestamps of a repeated page', () => {
 describe('keys of a repeated page', () => {
   const page = (label: string): string => `a{label="${label}"} 1\nb 2\n`;
 
-  test('with NUL have no layout: zeros of either sign would be the same', () => {
+  test('with NUL have no layout, because zeros of either sign would be equal', () => {
     expect(decodePage(page('\0'.repeat(24))).table.layout).toBeNull();
   });
 
-  test('next to text that reads as NaN: the full function has its turn', () => {
+  test('next to text that reads as NaN are left to the full function', () => {
     // No UTF-8 reads so, but a comment may be anything.
     const bytes = Buffer.from(`# ${'x'.repeat(40)}\na 1\nb 2\n`);
     for (let at = 10; at < 26; at += 2) bytes.set([0xf8, 0x7f], at);

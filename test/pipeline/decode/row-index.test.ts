@@ -35,14 +35,14 @@ describe('finding rows', () => {
     expect(find(table, 'a')).toBe(-1);
   });
 
-  test('labels in another order, or an empty one more, lead to the same row', () => {
+  test('labels in another order, or with an extra empty one, lead to the same row', () => {
     const table = new SeriesTable();
     const row = insert(table, 'a{b="1",c="2"}');
     expect(find(table, 'a{c="2",b="1"}')).toBe(row);
     expect(find(table, '{"a", "c"="2", d="", b="1"}')).toBe(row);
   });
 
-  test('the key in its latest spelling is kept, so that the next page finds it by its bytes', () => {
+  test('the latest spelling of the key is kept, so that the next page finds it by its bytes', () => {
     const table = new SeriesTable();
     const row = insert(table, 'a{b="1",c="2"}');
     find(table, 'a{c="2",b="1"}');
@@ -73,7 +73,7 @@ describe('finding rows', () => {
 });
 
 describe('freeing rows', () => {
-  test('a freed row is gone once the index is made anew, and is used again', () => {
+  test('a freed row is gone after a rebuild of the index, and is used again', () => {
     const table = new SeriesTable();
     const kept = insert(table, 'kept');
     const gone = insert(table, 'gone');
@@ -85,7 +85,7 @@ describe('freeing rows', () => {
     expect(find(table, 'new')).toBe(gone);
   });
 
-  test('keys are packed when more than half of the arena is waste, and stay what they are', () => {
+  test('keys are compacted when more than half of the arena is waste, and do not change', () => {
     const table = new SeriesTable();
     const long = 'x'.repeat(200);
     const rows = Array.from({ length: 1000 }, (_, i) => insert(table, `m{i="${i}",x="${long}"}`));
@@ -98,7 +98,7 @@ describe('freeing rows', () => {
       expect(find(table, `m{i="${i}",x="${long}"}`)).toBe(row);
   });
 
-  test('a small arena is left alone', () => {
+  test('a small arena is not compacted', () => {
     const table = new SeriesTable();
     const rows = Array.from({ length: 10 }, (_, i) => insert(table, `m{i="${i}"}`));
     const before = table.keysUsed;

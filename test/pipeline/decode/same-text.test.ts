@@ -34,7 +34,7 @@ describe('isSameText', () => {
     }
   });
 
-  test('looks at nothing but the range, and never beyond the other text', () => {
+  test('compares only the range, and never beyond the other text', () => {
     const text = viewOf(Buffer.from('<0123456789abcdefghij>'));
     expect(isSameText(text, 1, 21, viewOf(Buffer.from('[0123456789abcdefghij]')), 1)).toBe(true);
     expect(isSameText(text, 1, 21, viewOf(Buffer.from('[0123456789abcdefghi')), 1)).toBe(false);
@@ -42,7 +42,7 @@ describe('isSameText', () => {
     expect(isSameText(text, 3, 3, viewOf(Buffer.from('')), 0)).toBe(true);
   });
 
-  test('agrees with a comparison byte by byte on all that is comparable, but for NaN', () => {
+  test('agrees with a comparison byte by byte on all comparable text, except for NaN', () => {
     // Bytes of which zeros, NaN, infinities and denormals are made.
     const byte = fc.constantFrom(0x01, 0x61, 0x7f, 0x80, 0xef, 0xf0, 0xf8, 0xff);
     const bytes = fc.array(byte, { minLength: 8, maxLength: 40 }).map(all => Buffer.from(all));
@@ -57,7 +57,7 @@ describe('isSameText', () => {
     );
   });
 
-  test('takes NaN for a change', () => {
+  test('treats NaN as a change', () => {
     const text = Buffer.concat([Buffer.alloc(14, 'a'), Buffer.from([0xff, 0x7f]), Buffer.alloc(4)]);
     expect(isFound(text, text)).toBe(false);
   });

@@ -26,7 +26,7 @@ function hashOf(text: string): number {
   return line.hash;
 }
 
-describe('a good line is cut into its tokens', () => {
+describe('a good line is split into its tokens', () => {
   const check = (text: string, want: object): void => {
     expect(scan(text), text).toStrictEqual(want);
   };
@@ -67,7 +67,7 @@ describe('a good line is cut into its tokens', () => {
   });
 });
 
-test('a bad line is told with its reason and column', () => {
+test('a bad line is reported with its reason and column', () => {
   const check = (text: string, reason: string, column: number): void => {
     expect(scan(text), text).toStrictEqual({ reason, column });
   };
@@ -108,7 +108,7 @@ test('limits hold for names, values and the number of labels', () => {
   check('a{b="",c="",d="",e="",f=""} 1', 'more labels than limits.labels');
 });
 
-test('the hash is that of the label set, whatever its order and spelling', () => {
+test('the hash is that of the label set, in any order and spelling', () => {
   const isSame = (a: string, b: string): boolean => hashOf(a) === hashOf(b);
   expect(isSame('a{b="1",c="2"}', 'a{c="2",b="1"}')).toBe(true);
   expect(isSame('a{b="1",c="2"}', 'a { c = "2" , b = "1", }')).toBe(true);
@@ -121,7 +121,7 @@ test('the hash is that of the label set, whatever its order and spelling', () =>
   expect(isSame('a{b="1",c="1"}', 'a{d="2",e="2"}')).toBe(false);
 });
 
-test('an exemplar is cut by the same scanner', () => {
+test('an exemplar is split by the same scanner', () => {
   const line = new SampleLine(LIMITS);
   const check = (text: string, want: object): void => {
     const bytes = Buffer.from(text);

@@ -13,7 +13,7 @@ function parse(text: string): SeriesKey {
   return parseSeriesKey(bytes, 1, bytes.length - 1);
 }
 
-test('a key is taken apart into name and labels', () => {
+test('a key is split into name and labels', () => {
   const check = (text: string, name: string, labels: Record<string, string>): void => {
     const key = parse(text);
     expect(key.name, text).toBe(name);
@@ -32,13 +32,13 @@ test('a key is taken apart into name and labels', () => {
   check('a{b="=,{}"}', 'a', { b: '=,{}' });
 });
 
-test('labels with an empty value are absent, but noted', () => {
+test('labels with an empty value are absent, but recorded', () => {
   const key = parse('a{b="",c="1",d=""}');
   expect(key.labels).toStrictEqual([['c', '1']]);
   expect(key.emptyLabels).toStrictEqual(['b', 'd']);
 });
 
-test('a label that stands twice is found', () => {
+test('a duplicate label is found', () => {
   const check = (text: string, want: string | null): void => {
     expect(duplicateLabel(parse(text)), text).toBe(want);
   };
@@ -49,7 +49,7 @@ test('a label that stands twice is found', () => {
   check('a{b="",b=""}', 'b');
 });
 
-test('series are the same whatever the order of their labels', () => {
+test('series are the same for any order of their labels', () => {
   const check = (a: string, b: string, want: boolean): void => {
     expect(isSameSeries(parse(a), parse(b)), `${a} and ${b}`).toBe(want);
   };
@@ -68,7 +68,7 @@ test('one label is looked up by name', () => {
   expect(labelValue(key, 'd')).toBe('');
 });
 
-test('three escapes are undone, the rest stays as it is', () => {
+test('three escapes are decoded, the rest does not change', () => {
   const check = (text: string, want: string): void => {
     expect(unescapeText(text), text).toBe(want);
   };

@@ -100,7 +100,7 @@ test('problems come in the order of the page', () => {
   expect(lines).toContain(2);
 });
 
-test('a page of another format altogether gives no more problems than the limit', () => {
+test('a page of a different format gives no more problems than the limit', () => {
   const page = Buffer.from('<p>this is no page of metrics</p>\n'.repeat(10 * PROBLEMS_MAX));
   expect(strictProblems(page, 'text')).toHaveLength(PROBLEMS_MAX);
   expect(strictProblems(page, 'openmetrics')).toHaveLength(PROBLEMS_MAX);

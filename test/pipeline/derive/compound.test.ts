@@ -27,7 +27,7 @@ describe('D: histograms', () => {
     );
   });
 
-  test('D: the last bucket is the count less the last finite one; no +Inf line is fine', () => {
+  test('D: the last bucket is the count minus the last finite one; a missing +Inf line is fine', () => {
     check(
       'h_bucket{le="1"} 3\nh_sum 1\nh_count 8',
       'histogram h{} count=8 sum=1 le1:3 inf:5 @60 from 60',
@@ -35,7 +35,7 @@ describe('D: histograms', () => {
     check('h_bucket{le="+Inf"} 7\nh_count 8', 'histogram h{} count=8 inf:8 @60 from 60');
   });
 
-  test('D: no sum: it is left unset; no buckets: one for all', () => {
+  test('D: no sum: the sum is left out; no buckets: one for all', () => {
     check('h_bucket{le="1"} 3\nh_count 8', 'histogram h{} count=8 le1:3 inf:5 @60 from 60');
     check('h_count 8\nh_sum NaN', 'histogram h{} count=8 sum=NaN inf:8 @60 from 60');
   });
@@ -54,7 +54,7 @@ describe('D: histograms', () => {
     invalid('h_count -1');
   });
 
-  test('D: counts are whole numbers that 64 bits hold, the sign among them', () => {
+  test('D: counts are whole numbers within 64 bits, sign included', () => {
     invalid('h_count 1.5');
     invalid('h_bucket{le="1"} 0.5\nh_count 3');
     invalid('h_count +Inf');
@@ -66,7 +66,7 @@ describe('D: histograms', () => {
     );
   });
 
-  test('D: a bound that is missing, no number, or stands twice drops the point', () => {
+  test('D: a bound that is missing, not a number, or duplicate drops the point', () => {
     invalid('h_bucket 3\nh_count 8');
     invalid('h_bucket{le="x"} 3\nh_count 8');
     invalid('h_bucket{le="NaN"} 3\nh_count 8');
@@ -83,7 +83,7 @@ describe('D: histograms', () => {
     ]);
   });
 
-  test('D: a page after one with a bound that is no number is sent with its own bounds in order', () => {
+  test('D: a page after one with a bound that is not a number is sent with its own bounds in order', () => {
     const target = new Target();
     target.page(0, '# TYPE h histogram\nh_bucket{le="5"} 3\nh_bucket{le="x"} 1\nh_count 8\n');
     const page = '# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="5"} 3\nh_count 8\n';
@@ -119,13 +119,13 @@ describe('D: histograms', () => {
     ]);
   });
 
-  test('D: one broken label set takes no other with it, nor does a stray sample of the bare name', () => {
+  test('D: one broken label set does not affect others, nor does a stray sample of the bare name', () => {
     const { shown, reads } = histogram('h{a="2"} 5\nh_count{a="1"} NaN\nh_count{a="2"} 4\nh 5');
     expect(shown).toEqual(['histogram h{a=2} count=4 inf:4 @60 from 60']);
     expect(reads).toEqual({ used: 1, histogram_invalid: 3 });
   });
 
-  test('D: a gaugehistogram that has a count twice is counted whole', () => {
+  test('D: a gaugehistogram with a duplicate count is counted whole', () => {
     const text = '# TYPE g gaugehistogram\ng_gcount 3\ng_count 3\ng_created 1\ng 4\n# EOF\n';
     expect(new Target().page(60, text).reads).toEqual({ gauge_histogram: 4 });
   });
@@ -137,7 +137,7 @@ describe('D: histograms', () => {
     expect(seen.reads).toEqual({ gauge_histogram: 3 });
   });
 
-  test('D: a family that becomes a histogram, or ceases to be one, is sent as what it is', () => {
+  test('D: a family that becomes a histogram, or stops being one, is sent with its new type', () => {
     const target = new Target();
     const lines = 'h_bucket{le="1"} 2\nh_count 3\n';
     expect(target.page(0, lines).shown).toEqual([
@@ -177,13 +177,13 @@ describe('E: summaries', () => {
     check('s{quantile="1"} 2\ns_count 4', 'summary s{} count=4 sum=0 q1:2 @60 from 60');
   });
 
-  test('E: no count, or one that is no whole number: dropped', () => {
+  test('E: no count, or one that is not a whole number: dropped', () => {
     invalid('s{quantile="0.5"} 2\ns_sum 9');
     invalid('s_sum 9\ns_count NaN');
     invalid('s_count 1.5');
   });
 
-  test('E: a quantile that is missing or no number drops the point', () => {
+  test('E: a quantile that is missing or not a number drops the point', () => {
     invalid('s 2\ns_count 4');
     invalid('s{quantile="x"} 2\ns_count 4');
   });
@@ -200,7 +200,7 @@ describe('E: summaries', () => {
     );
   });
 
-  test('E: a quantile that stands twice drops the point', () => {
+  test('E: a duplicate quantile drops the point', () => {
     invalid('s{quantile="0.5"} 2\ns{quantile="0.50"} 2\ns_count 4');
   });
 

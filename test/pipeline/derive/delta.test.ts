@@ -36,7 +36,7 @@ describe('F8: counters', () => {
     ]);
   });
 
-  test('F8: what stands there at first contact is the baseline: no spike, though the start is derived', () => {
+  test('F8: the value at first contact is the baseline: no spike, although the start is derived', () => {
     const page = (seconds: number, queries: number): string =>
       `engine_global_status_uptime ${9000 + seconds}\nengine_global_status_queries ${queries}`;
     const seen = run([
@@ -47,7 +47,7 @@ describe('F8: counters', () => {
     expect(seen[1]?.shown[1]).toBe('delta engine_global_status_queries{} 7 @60 from 0');
   });
 
-  test('F8: a series that began to count while we looked is sent whole', () => {
+  test('F8: a series that began under observation is sent whole', () => {
     const uptime = (seconds: number): string => `engine_global_status_uptime ${seconds}`;
     const seen = run([
       [0, `${uptime(500)}\nengine_global_status_queries 9`],
@@ -73,7 +73,7 @@ describe('F8: counters', () => {
     ).toEqual({ used: 1, metadata: 1, baseline: 1 });
   });
 
-  test('F8: a series that comes later with an unknown start is a baseline', () => {
+  test('F8: a later series with an unknown start is a baseline', () => {
     const seen = run([
       [0, 'z 0'],
       [60, counter(1_000_000)],
@@ -95,7 +95,7 @@ describe('F8: counters', () => {
     ).toEqual([[], ['delta x{} 4 @60 from 0'], ['delta x{} 2 @120 from 60']]);
   });
 
-  test('F8: a series that was forgotten is a baseline when it comes back, though it began while we looked', () => {
+  test('F8: a forgotten series is a baseline when it returns, although it began under observation', () => {
     const page = (seconds: number, queries: string): string =>
       `engine_global_status_uptime ${seconds + 10}\n${queries}\n`;
     const target = new Target(DELTA);
@@ -108,7 +108,7 @@ describe('F8: counters', () => {
     expect(target.page(7200, page(7150, counter(9))).reads).toEqual({ used: 1, baseline: 1 });
   });
 
-  test('F8: a restart that the counter has outgrown is a reset, too', () => {
+  test('F8: a restart is a reset even if the counter has passed its old value', () => {
     const page = (uptime: number, queries: number): string =>
       `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}`;
     const seen = run([
@@ -118,7 +118,7 @@ describe('F8: counters', () => {
     expect(seen[1]?.shown[1]).toBe('delta engine_global_status_queries{} 103 @60 from 0');
   });
 
-  test('F8: a failover to another process is a baseline, whichever is the older', () => {
+  test('F8: a failover to another process is a baseline, whichever process is older', () => {
     const page = (uptime: number, queries: number): string =>
       `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}`;
     for (const [uptime, queries] of [
@@ -137,7 +137,7 @@ describe('F8: counters', () => {
     }
   });
 
-  test('F8: a value below zero is a baseline, and so is what follows it', () => {
+  test('F8: a value below zero is a baseline, and so is the next value', () => {
     const seen = run([
       [0, counter(5)],
       [60, counter(-3)],
@@ -170,13 +170,13 @@ describe('F8: counters', () => {
     expect(target.page(180, counter(58)).shown).toEqual(['delta x{} 7 @180 from 120']);
   });
 
-  test('F8: a baseline alone has nothing to end', () => {
+  test('F8: a series with only a baseline gets no marker', () => {
     const target = new Target(DELTA);
     target.page(0, counter(50));
     expect(target.fail(60).shown).toEqual([]);
   });
 
-  test('F8: what is no number is no growth, and loses none', () => {
+  test('F8: a value that is not a number adds no growth and loses none', () => {
     const seen = run([
       [0, counter(50)],
       [60, counter('NaN')],
@@ -249,7 +249,7 @@ describe('F8: the other kinds', () => {
     expect(seen[1]?.reads).toEqual({ baseline: 3 });
   });
 
-  test('F8: text and OpenMetrics in turn: the formats spell bounds and families differently, growth is growth', () => {
+  test('F8: text and OpenMetrics alternate: bounds and families are spelled differently, growth is the same', () => {
     const target = new Target({ temporality: 'delta' });
     const page = (round: number): string => {
       const isText = round % 2 === 0;
@@ -268,7 +268,7 @@ describe('F8: the other kinds', () => {
       ]);
   });
 
-  test('F8: a bucket that falls by itself, between two bounds, is a baseline', () => {
+  test('F8: if only a bucket between two bounds falls, the point is a baseline', () => {
     const seen = run([
       [0, histogram([0, 3, 4], 4, 9)],
       [60, histogram([3, 3, 6], 8, 9)],
@@ -282,7 +282,7 @@ describe('F8: the other kinds', () => {
     expect(seen[1]?.reads).toEqual({ baseline: 5 });
   });
 
-  test('F8: so is one beyond the last bound', () => {
+  test('F8: the same for the bucket beyond the last bound', () => {
     const seen = run([
       [0, histogram([1], 9, 9)],
       [60, histogram([5], 9, 9)],
@@ -290,7 +290,7 @@ describe('F8: the other kinds', () => {
     expect(seen[1]?.reads).toEqual({ baseline: 3 });
   });
 
-  test('F8: a bucket that was absent at a reset makes no second one when it is back', () => {
+  test('F8: a bucket that was absent at a reset causes no second reset when it returns', () => {
     const text = (buckets: Readonly<Record<string, number>>, count: number): string =>
       `# TYPE h histogram\n${Object.entries(buckets)
         .map(([le, value]) => `h_bucket{le="${le}"} ${value}\n`)
@@ -316,7 +316,7 @@ describe('F8: the other kinds', () => {
     ]);
   });
 
-  test('F8: lowmemory is cumulative for what is scraped', () => {
+  test('F8: lowmemory is cumulative for scraped metrics', () => {
     const seen = run(
       [
         [0, counter(5)],
@@ -328,7 +328,7 @@ describe('F8: the other kinds', () => {
   });
 });
 
-test('F8: the deltas of a series add up to what it grew by', () => {
+test('F8: the deltas of a series add up to its growth', () => {
   const values = [10, 12, 12, 30, 4, 9, 9.5, 0, 100];
   const seen = run(values.map((value, i) => [i * 60, counter(value)]));
   const sum = seen

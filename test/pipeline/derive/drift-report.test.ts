@@ -17,7 +17,7 @@ describe('drift', () => {
   const driftOf = (target: Target, seconds: number, text: string): DriftReport | null =>
     target.page(seconds, `${text}\n`).translated.derived.drift;
 
-  test('B: what the page says against the catalog is found and counted', () => {
+  test('B: differences between page and catalog are found and counted', () => {
     const drift = driftOf(new Target(), 0, PAGE);
     expect(drift?.added).toEqual({
       appeared: 1,
@@ -39,7 +39,7 @@ describe('drift', () => {
     ]);
   });
 
-  test('B: it is told once: a page that says the same says nothing', () => {
+  test('B: a difference is reported once; an unchanged page reports nothing', () => {
     const target = new Target();
     expect(driftOf(target, 0, PAGE)).not.toBeNull();
     expect(driftOf(target, 60, PAGE)).toBeNull();
@@ -48,7 +48,7 @@ describe('drift', () => {
     expect(driftOf(target, 240, PAGE)).toBeNull();
   });
 
-  test('B: TYPE after the samples: the parts of a histogram are no names of their own, on either path', () => {
+  test('B: TYPE after the samples: the parts of a histogram are not separate names, on either path', () => {
     const target = new Target();
     const page = (count: number): string =>
       `engine_x_bucket{le="1"} 1\nengine_x_count ${count}\n# TYPE engine_x histogram`;
@@ -58,7 +58,7 @@ describe('drift', () => {
       expect(driftOf(target, 60 * round, page(round))).toBeNull();
   });
 
-  test('B: only what is new is counted again', () => {
+  test('B: only new differences are counted again', () => {
     const target = new Target();
     driftOf(target, 0, PAGE);
     expect(driftOf(target, 60, `${PAGE}\nengine_server_disk 1`)?.added).toEqual({

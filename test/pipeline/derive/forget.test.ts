@@ -21,8 +21,8 @@ function sizes(target: Target): Record<string, number> {
   };
 }
 
-describe('a series that is gone', () => {
-  test('is forgotten after an hour of good pages, and is a new one when it is back', () => {
+describe('an absent series', () => {
+  test('is forgotten after an hour of good pages, and is a new one when it returns', () => {
     const target = new Target();
     target.page(0, '# TYPE x counter\nx 5\ny 1\n');
     const before = sizes(target)['rows'] ?? 0;
@@ -45,7 +45,7 @@ describe('a series that is gone', () => {
     );
   });
 
-  test('is kept for four intervals where these are long', () => {
+  test('is kept for four intervals if these are long', () => {
     const target = new Target({ metrics: { intervalMs: HOUR * 1000 } });
     const text = '# TYPE x counter\nx 5\n';
     target.page(0, text);
@@ -53,7 +53,7 @@ describe('a series that is gone', () => {
     expect(target.page(5 * HOUR, text).shown).toContain(`sum x{} 5 @${5 * HOUR} from 0`);
   });
 
-  test('is remembered through an outage: its start stays, whatever the outage lasts', () => {
+  test('is remembered through an outage of any length, and keeps its start', () => {
     const target = new Target();
     const page = (seconds: number): string =>
       `engine_global_status_uptime ${500 + seconds} ${at(seconds)}\nengine_global_status_queries ${seconds} ${at(seconds)}\n`;
@@ -69,7 +69,7 @@ describe('a series that is gone', () => {
     expect(later).toContain('gauge x{} stale @0.001');
   });
 
-  test('rows of a page that went over its limit are new with the next good page, and are no trouble before', () => {
+  test('rows of a page over its limit are new with the next good page, and harmless before', () => {
     const target = new Target();
     const { limits } = target.translation;
     Object.assign(target.translation, { limits: { ...limits, samples: 2 } });
@@ -82,7 +82,7 @@ describe('a series that is gone', () => {
     expect(seen.own.find(({ metric }) => metric === 'scrape_series_added')?.value).toBe(3);
   });
 
-  test('a page that is laid out like one from before is not taken for it when its rows are gone', () => {
+  test('a page with an earlier layout is not replayed if its rows are gone', () => {
     const target = new Target();
     const page = 'x 1\ny 1\nx{namespace="stranger"} 1\n';
     target.page(0, page);
@@ -129,7 +129,7 @@ describe('churn', () => {
     expect(table.services.length).toBeLessThan(20);
   });
 
-  test('of single buckets leaves the histogram alive, whichever row was its head', () => {
+  test('of single buckets keeps the histogram alive, whichever row was its head', () => {
     const target = new Target();
     const page = (round: number): string =>
       `# TYPE h histogram\nh_bucket{le="${round}"} 1\nh_count ${round + 1}\n`;
@@ -143,7 +143,7 @@ describe('churn', () => {
     expect(compound?.rows.length).toBeLessThan(10);
   });
 
-  test('a service that no entry names is given up with its last series; a configured one never', () => {
+  test('an unconfigured service is dropped with its last series; a configured one never', () => {
     const target = new Target({ services: ['a', 'b'], unconfigured: 'send' });
     target.page(0, 'x{namespace="a"} 1\nx{namespace="b"} 1\nx{namespace="z"} 1\n');
     for (const minutes of [1, 30, 62, 63]) target.page(minutes * 60, 'x{namespace="a"} 1\n');

@@ -47,7 +47,7 @@ describe('B: names, units, descriptions', () => {
     }
   });
 
-  test('B: HELP is the description; the catalog has one where it is missing', () => {
+  test('B: HELP is the description; the catalog provides a missing one', () => {
     expect(pointsOf('# HELP x a\\nb\nx 1')[0]?.description).toBe('a\nb');
     const name = 'engine_global_status_threads_connected';
     expect(pointsOf(`# HELP ${name} From the page.\n${name} 1`)[0]?.description).toBe(
@@ -57,7 +57,7 @@ describe('B: names, units, descriptions', () => {
     expect(pointsOf(`${name} 1`, STRICT)[0]?.description).toBe('');
   });
 
-  test('B: the unit comes from the catalog, the page, or nowhere', () => {
+  test('B: the unit comes from the catalog or the page, or is absent', () => {
     const page =
       '# TYPE engine_global_status_uptime gauge\n# UNIT engine_global_status_uptime hours\nengine_global_status_uptime 1\n# EOF';
     expect(pointsOf(page)[0]?.unit).toBe('s');
@@ -90,7 +90,7 @@ describe('C: types', () => {
   const typed = (type: string, name = 'x', sample = name): string =>
     `# TYPE ${name} ${type}\n${sample} 1`;
 
-  test('C: what is declared, as the table has it', () => {
+  test('C: declared types follow the table', () => {
     check(typed('counter'), 'counter cumulative started');
     check(typed('gauge'), 'gauge');
     check(typed('untyped'), 'gauge');
@@ -112,32 +112,32 @@ describe('C: types', () => {
     ]);
   });
 
-  test('C: a catalog counter is one whatever is declared', () => {
+  test('C: a catalog counter is a counter with any declared type', () => {
     for (const type of ['gauge', 'untyped', 'counter'])
       check(typed(type, 'engine_global_status_queries'), 'counter cumulative started');
     check('engine_global_status_queries 1', 'counter cumulative started');
   });
 
-  test('C: an up-down counter is a Sum only where summing has a meaning, and has no start', () => {
+  test('C: an up-down counter is a Sum only if its values may be summed, and has no start', () => {
     check('engine_global_status_threads_connected 1', 'updown cumulative');
     check('engine_global_status_threads_running 1', 'gauge');
   });
 
-  test('C: info of the catalog is a Sum that is not monotonic', () => {
+  test('C: a catalog info is a non-monotonic Sum', () => {
     check('# TYPE proxy_modules gauge\nproxy_modules{module_name="m"} 1', 'updown cumulative');
   });
 
-  test('C: a stateset of the catalog that arrives as one number stays a gauge', () => {
+  test('C: a catalog stateset that arrives as one number stays a gauge', () => {
     check('engine_global_status_wsrep_local_state 4', 'gauge');
   });
 
-  test('C: a guess never makes a counter of what is not declared one', () => {
+  test('C: a guess makes a counter only of a declared counter', () => {
     check('engine_dist_containers_rows 1', 'gauge');
     check(typed('gauge', 'engine_dist_containers_rows'), 'gauge');
     check(typed('counter', 'engine_dist_containers_rows'), 'counter cumulative started');
   });
 
-  test('C: the catalog says gauge of what is declared a counter', () => {
+  test('C: the catalog can make a gauge of a declared counter', () => {
     check(typed('counter', 'engine_global_status_uptime'), 'gauge');
   });
 
@@ -147,7 +147,7 @@ describe('C: types', () => {
     check('mysql_global_status_queries 1', 'gauge');
   });
 
-  test('C: strict mode knows declared types alone', () => {
+  test('C: strict mode uses only declared types', () => {
     check('engine_global_status_queries 1', 'gauge', STRICT);
     check(typed('counter', 'engine_global_status_uptime'), 'counter cumulative', STRICT);
     check('engine_global_status_threads_connected 1', 'gauge', STRICT);
@@ -181,7 +181,7 @@ describe('C: types', () => {
     });
   });
 
-  test('C: an override cannot argue with the shape of a histogram or summary, but names its unit', () => {
+  test('C: an override cannot change the shape of a histogram or summary, but sets its unit', () => {
     const overrides = [override({ match: /^h$/, type: 'counter', unit: 's' })];
     check(typed('histogram', 'h', 'h_count'), 'histogram cumulative started', { overrides });
     expect(pointsOf(typed('histogram', 'h', 'h_count'), { overrides })[0]?.unit).toBe('s');
@@ -205,7 +205,7 @@ describe('include and exclude', () => {
     return pointsOf(text, metrics).map(({ metric }) => metric);
   };
 
-  test('C: filters go by the name of the metric: a histogram goes or stays as a whole', () => {
+  test('C: filters match the name of the metric: a histogram is kept or dropped as a whole', () => {
     expect(names({ include: [/^h$/] })).toEqual(['h']);
     expect(names({ exclude: [/^h$/] })).toEqual(['a', 'b']);
     expect(names({ include: [/^[ab]$/], exclude: [/^a$/] })).toEqual(['b']);

@@ -30,17 +30,17 @@ function run(
 const shown = (seen: readonly Seen[]): string[] => seen.flatMap(one => one.shown);
 
 describe('our clock is set', () => {
-  test('F2: set back by days, explicit timestamps are not the future: the Date of the answer says so', () => {
+  test('F2: set back by days, explicit timestamps are not in the future, by the Date of the answer', () => {
     const seen = run('a % @', [0, -3 * DAY, -3 * DAY]);
     expect(shown(seen)).toEqual(['gauge a{} 1 @55', 'gauge a{} 2 @115', 'gauge a{} 3 @175']);
   });
 
-  test('F2: wrong by days from the start, explicit timestamps are believed with the Date of the answer', () => {
+  test('F2: wrong by days from the start, explicit timestamps are accepted by the Date of the answer', () => {
     expect(shown(run('a % @', [-3 * DAY]))).toEqual(['gauge a{} 1 @55']);
     expect(run('a % @', [-3 * DAY], { hasDate: false })[0]?.reads).toEqual({ time_future: 1 });
   });
 
-  test('F1: set by days, samples without timestamps go on in the time of the service', () => {
+  test('F1: set by days, samples without timestamps continue in the time of the service', () => {
     for (const days of [-3 * DAY, 3 * DAY]) {
       const seen = run('a %', [0, days, days, 0]);
       expect(shown(seen)).toEqual(
@@ -50,14 +50,14 @@ describe('our clock is set', () => {
     }
   });
 
-  test('F1: set by days while the service does not answer, time goes on by its last Date', () => {
+  test('F1: set by days while the service does not answer, time continues from its last Date', () => {
     const target = new Target();
     target.page(60, 'a 1\n', { server: 60 });
     const { own } = target.fail(120, 'timeout', { wall: 120 - 3 * DAY, monotonic: 120 });
     expect(own[0]?.timeNs).toBe(`${at(120)}000000`);
   });
 
-  test('F1: put right by days, samples without timestamps follow at once', () => {
+  test('F1: corrected by days, samples without timestamps follow at once', () => {
     // The first page was dated wrongly; the second is dated right, and is not lost for three days.
     const seen = run('a %', [3 * DAY, 0, 0], { mayGoBack: true });
     expect(shown(seen).slice(1)).toEqual(['gauge a{} 2 @120', 'gauge a{} 3 @180']);
@@ -66,7 +66,7 @@ describe('our clock is set', () => {
     expect(shown(back).slice(1)).toEqual(['gauge a{} 2 @120', 'gauge a{} 3 @180']);
   });
 
-  test('F1: without any Date the clock as it is now is believed, and nothing is lost', () => {
+  test('F1: without any Date the current clock is used, and nothing is lost', () => {
     const seen = run('a %', [0, -3 * DAY, -3 * DAY], { hasDate: false, mayGoBack: true });
     expect(shown(seen)).toEqual([
       'gauge a{} 1 @60',
@@ -75,7 +75,7 @@ describe('our clock is set', () => {
     ]);
   });
 
-  test('F1: set back by minutes, time goes on at half its pace until the clock has caught up', () => {
+  test('F1: set back by minutes, time runs at half its pace until the clock has caught up', () => {
     const seen = run('a %', [0, -120, -120, -120, -120, -120]);
     expect(shown(seen).map(point => point.split('@')[1])).toEqual([
       '60',
@@ -87,7 +87,7 @@ describe('our clock is set', () => {
     ]);
   });
 
-  test('F5: a counter that began anew with a clock put right starts before its points', () => {
+  test('F5: a counter that began again after a clock correction starts before its points', () => {
     const target = new Target({ mayGoBack: true });
     const sums = [3 * DAY, 0, 0].map((offset, i) => {
       const [seconds, uptime] = [60 * (i + 1), 302 + 60 * (i - 1)];
@@ -101,7 +101,7 @@ describe('our clock is set', () => {
     ]);
   });
 
-  test('F8: in delta mode a clock put right makes a new baseline, no spike', () => {
+  test('F8: in delta mode a corrected clock makes a new baseline, no spike', () => {
     const seen = run('# TYPE a counter\na %', [3 * DAY, 0, 0], {
       temporality: 'delta',
       mayGoBack: true,
@@ -109,7 +109,7 @@ describe('our clock is set', () => {
     expect(seen.map(({ reads }) => reads)).toEqual([{ baseline: 1 }, { baseline: 1 }, { used: 1 }]);
   });
 
-  test('G2: ages are counted by the clock that nobody sets: nothing ends because of a step', () => {
+  test('G2: ages follow the monotonic clock: a clock step ends no series', () => {
     for (const days of [-3 * DAY, 3 * DAY])
       for (const seen of run('a 1 @', [0, days, days, 0]).slice(1)) {
         expect(seen.points.every(({ flags }) => flags === 0)).toBe(true);
@@ -119,13 +119,13 @@ describe('our clock is set', () => {
 });
 
 describe("the service's clock is set", () => {
-  test('F2: ahead by hours with its Date: its timestamps are believed', () => {
+  test('F2: ahead by hours together with its Date: its timestamps are accepted', () => {
     const target = new Target();
     const seen = target.page(60, `a 1 ${at(7255)}\n`, { server: 7260 });
     expect(seen.shown).toEqual(['gauge a{} 1 @7255']);
   });
 
-  test('F2: put right by hours: what it dated wrongly is forgotten once its Date is right', () => {
+  test('F2: corrected by hours: wrongly dated points are forgotten once its Date is right', () => {
     const target = new Target({ mayGoBack: true });
     target.page(60, `a 1 ${at(7255)}\n`, { server: 7260 });
     const seen = target.page(120, `a 2 ${at(115)}\n`, { server: 120 });

@@ -39,7 +39,7 @@ describe('F2: several samples of a series on one page', () => {
     });
   });
 
-  test('F2: a sample takes the place of one that could not be sent', () => {
+  test('F2: a sample replaces one that could not be sent', () => {
     check('x 1 @7200\nx 2 @10', ['gauge x{} 2 @10'], { used: 1, time_future: 1 });
     const target = new Target();
     target.page(60, `x 1 ${at(50)}\n`);
@@ -48,7 +48,7 @@ describe('F2: several samples of a series on one page', () => {
     expect(next.reads).toEqual({ used: 1, repeated: 1 });
   });
 
-  test('F2: a counter that falls between two of them, a bucket, and any delta are duplicates', () => {
+  test('F2: if a counter or a bucket falls between two of them, or in delta mode, they are duplicates', () => {
     check('# TYPE x counter\nx 5 @10\nx 2 @20', ['sum x{} 5 @10 from 10'], {
       used: 1,
       duplicate: 1,

@@ -6,15 +6,15 @@ import { expectAllCounted, expectNothingFalse, readWorld } from '../../support/r
 
 const FEW = { numRuns: 40, seed: 57 };
 
-test('F5: nobody who reads starts or deltas counts what did not happen', () => {
+test('F5: no reader of starts or deltas reports false growth', () => {
   assert(property(processWorlds, expectNothingFalse), FEW);
 });
 
-test('F5: of restarts that an uptime in time tells, all that pages show is counted', () => {
+test('F5: with a punctual uptime, everything that pages show over a restart is counted', () => {
   assert(property(restartWorlds, expectAllCounted), FEW);
 });
 
-test('F5: the readers count what a page shows, and the values alone mislead at a failover', () => {
+test('F5: the readers count what a page shows, and values alone mislead at a failover', () => {
   const calm = {
     kind: 'page',
     isLong: false,

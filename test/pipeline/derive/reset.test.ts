@@ -24,19 +24,19 @@ function check(pages: Pages, want: readonly (number | null)[], options?: TargetO
   expect(starts(pages, options)).toEqual(want);
 }
 
-describe('F4: the page tells the start', () => {
+describe('F4: the page gives the start', () => {
   const openMetrics = (value: number, created: string): string =>
     `# TYPE x counter\nx_total{a="b"} ${value}\nx_created{a="b"} ${created}\n# EOF\n`;
   const epoch = at(0) / 1000;
 
-  test('F4: `_created` is the start, and no metric of its own', () => {
+  test('F4: `_created` is the start, and not a separate metric', () => {
     const target = new Target();
     const { shown, reads } = target.page(10, openMetrics(5, `${epoch - 100}.25`));
     expect(shown).toEqual(['sum x_total{a=b} 5 @10 from -99.75']);
     expect(reads).toEqual({ used: 1, metadata: 1 });
   });
 
-  test('F4: `_created` may stand before its counter, and come later than it', () => {
+  test('F4: `_created` may precede its counter, or arrive later', () => {
     const before = `# TYPE x counter\nx_created ${epoch - 100}\nx_total 5\n# EOF\n`;
     check([[10, before]], [-100]);
     const without = '# TYPE x counter\nx_total 5\n# EOF\n';
@@ -83,14 +83,14 @@ describe('F4: the page tells the start', () => {
     );
   });
 
-  test('F4: a `_created` later than its sample, or none at all, is not believed', () => {
+  test('F4: a `_created` later than its sample, or an invalid one, is ignored', () => {
     check([[10, openMetrics(5, `${epoch + 60}`)]], [10]);
     check([[10, openMetrics(5, 'NaN')]], [10]);
     check([[10, openMetrics(5, '0')]], [10]);
     check([[10, openMetrics(5, `${epoch + 60}`)]], [null], { metrics: { mapping: 'strict' } });
   });
 
-  test('F4: a start never goes back: a `_created` that does is that of another process', () => {
+  test('F4: a start never goes back: a `_created` that goes back belongs to another process', () => {
     const pages: Pages = [
       [10, openMetrics(5, `${epoch}`)],
       [20, openMetrics(6, `${epoch - 50}`)],
@@ -100,7 +100,7 @@ describe('F4: the page tells the start', () => {
     check(pages, [0, 0, 0], { metrics: { mapping: 'strict' } });
   });
 
-  test('F4: a newer `_created` from before the previous sample is that of another process, too', () => {
+  test('F4: a newer `_created` from before the previous sample belongs to another process, too', () => {
     const pages: Pages = [
       [10, openMetrics(5, `${epoch}`)],
       [60, openMetrics(9, `${epoch + 5}`)],
@@ -110,7 +110,7 @@ describe('F4: the page tells the start', () => {
     check(pages, [0, 10], { metrics: { mapping: 'strict' } });
   });
 
-  test('F4: the word of the page beats the uptime', () => {
+  test('F4: `_created` beats the uptime', () => {
     const name = 'engine_global_status_commands';
     const text = (uptime: number, value: number): string =>
       `engine_global_status_uptime ${uptime}\n# TYPE ${name} counter\n${name}_total ${value}\n${name}_created ${epoch}\n# EOF\n`;
@@ -131,7 +131,7 @@ describe('F4: the page tells the start', () => {
     check([[10, `# TYPE s summary\ns{quantile="0.5"} 1\n${tail('s')}# EOF\n`]], [-7]);
   });
 
-  test('F4: strict mode, and start_times: false, know no other start', () => {
+  test('F4: strict mode, and start_times: false, have no other start', () => {
     const pages: Pages = [
       [0, page(0, 100, 5)],
       [60, page(60, 10, 1)],
@@ -144,13 +144,13 @@ describe('F4: the page tells the start', () => {
 });
 
 describe('F5: the start is derived from the uptime', () => {
-  test('F5: time of the uptime sample minus its value, wherever it stands on the page', () => {
+  test('F5: time of the uptime sample minus its value, anywhere on the page', () => {
     check([[0, page(0, 100, 5)]], [-100]);
     const uptimeLast = page(0, 100, 5).split('\n').toReversed().join('\n');
     check([[0, `${uptimeLast}\n`]], [-100]);
   });
 
-  test('F5: without timestamps the scrape is the time of both', () => {
+  test('F5: without timestamps both have the time of the scrape', () => {
     const text = 'engine_global_status_uptime 100\nengine_global_status_queries 5\n';
     check([[30, text]], [-70]);
   });
@@ -165,7 +165,7 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-100, -100, -100, -100]);
   });
 
-  test('F5b: the uptime fell: the start moves, though the counter has passed its old value', () => {
+  test('F5b: the uptime fell: the start moves, although the counter has passed its old value', () => {
     check(
       [
         [0, page(0, 100, 5)],
@@ -175,7 +175,7 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
-  test('F5: a process that began before the previous sample is another one: its count is no growth', () => {
+  test('F5: a process that began before the previous sample is another one: its count is not growth', () => {
     for (const queries of [3, 9, 5_000_000]) {
       const failover = (uptime: number): Pages => [
         [0, page(0, 100, 5)],
@@ -198,7 +198,7 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
-  test('F5c: a start later than the previous sample is a restart, though the uptime did not fall', () => {
+  test('F5c: a start later than the previous sample is a restart, although the uptime did not fall', () => {
     check(
       [
         [0, page(0, 100, 5)],
@@ -227,7 +227,7 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-100, 0, 0, 0]);
   });
 
-  test('F5: an uptime that falls a poll after its counters moves nothing any more', () => {
+  test('F5: an uptime that falls a poll after its counters moves nothing', () => {
     const pages: Pages = [
       [0, page(0, 100, 50)],
       // The store still has the uptime of the poll before.
@@ -261,7 +261,7 @@ describe('F5: the start is derived from the uptime', () => {
     ]);
   });
 
-  test('F5: an uptime that is always a poll late makes one restart of one', () => {
+  test('F5: an uptime that is always a poll late still makes one restart', () => {
     const late = (pages: readonly (readonly [uptime: number, queries: number])[]): Pages =>
       pages.map(([uptime, queries], i) => [60 * i, page(60 * i, uptime, queries)]);
     // It restarts at 90 and at 270; the second time no counter shows it.
@@ -278,7 +278,7 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-100, -100, 60, 60, 60, 60, 60, 60]);
   });
 
-  test('F5: an uptime that is late no more is believed again', () => {
+  test('F5: an uptime that is punctual again counts again', () => {
     const pages: Pages = [
       [0, page(0, 100, 50)],
       [60, page(60, 160, 3)],
@@ -297,7 +297,7 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-100, 0, 0, 0, ...[220, 460, 700, 940].flatMap(after)]);
   });
 
-  test('F5: a fall that came with a process of its own does not teach that the uptime is late', () => {
+  test('F5: a fall together with a new process does not mean that the uptime is late', () => {
     // Three restarts in a row; only at the first does the counter fall.
     const pages: Pages = [
       [0, page(0, 3600, 100)],
@@ -309,7 +309,7 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-3600, 9, 9, 129]);
   });
 
-  test('F5: a flush does not teach that the uptime is late where a page is missing between it and a restart', () => {
+  test('F5: a flush does not mean that the uptime is late if a page is missing between it and a restart', () => {
     const pages: Pages = [
       [0, page(0, 3600, 2)],
       // A flush; then a page without counters, a restart, a second one, another such page.
@@ -328,7 +328,7 @@ describe('F5: the start is derived from the uptime', () => {
     expect(deltas.join('\n')).not.toContain('queries{} 2 ');
   });
 
-  test('F5: an uptime that stands still is no evidence, until it has grown for two polls', () => {
+  test('F5: an uptime that does not move is no evidence, until it has grown for two polls', () => {
     const pages: Pages = [
       [0, page(0, 10, 5)],
       [60, page(60, 10, 6)],
@@ -351,7 +351,7 @@ describe('F5: the start is derived from the uptime', () => {
     check(restarted, [-100, 0, 0, 0, 0, 0, 350]);
   });
 
-  test('F5: an uptime that stands still is told, until it moves again', () => {
+  test('F5: an uptime that does not move is reported, until it moves again', () => {
     const target = new Target();
     const stuck = [0, 60, 120, 180, 240].map(seconds => {
       const uptime = seconds < 180 ? 100 : 100 + seconds;
@@ -363,7 +363,7 @@ describe('F5: the start is derived from the uptime', () => {
     expect(outcomeOf(target.page(360, page(300, 340, 5, 240)))?.stuckUptimes).toBe(0);
   });
 
-  test('F5: two uptimes of one name in a component, told apart by another label, tell nothing', () => {
+  test('F5: two uptimes of one name in a component, with another label, show nothing', () => {
     const both = (seconds: number, first: number, second: number, queries: number): string =>
       `engine_global_status_uptime{pod="1"} ${first} ${at(seconds)}\n` +
       `engine_global_status_uptime{pod="2"} ${second} ${at(seconds)}\n` +
@@ -378,7 +378,7 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
-  test('F5: a process is known again after hours, and its start stays', () => {
+  test('F5: a process is recognised after hours, and its start stays', () => {
     const other = (seconds: number): string => `load{server_name="b"} 1 ${at(seconds)}\n`;
     const target = new Target();
     const named = (seconds: number, uptime: number, queries: number): string =>
@@ -394,7 +394,7 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
-  test('F5: of a series that was forgotten with another start, nothing is claimed when it is back', () => {
+  test('F5: a forgotten series with another start reports no growth when it returns', () => {
     const other = (seconds: number): string => `load{server_name="b"} 1 ${at(seconds)}\n`;
     const target = new Target();
     const named = (seconds: number, uptime: number, queries: number): string =>
@@ -410,7 +410,7 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
-  test('F5: of a series that was forgotten, a start that its process had by mistake is not continued', () => {
+  test('F5: a forgotten series does not continue a start that its process had by mistake', () => {
     const target = new Target();
     target.page(0, page(0, 1000, 0));
     target.page(30, page(30, 3, 0));
@@ -423,7 +423,7 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
-  test('F5: after a failed scrape both temporalities know that a fall came with its uptime', () => {
+  test('F5: after a failed scrape both temporalities see that a fall came with its uptime', () => {
     const page = (uptime: number, queries: number, commands: number): string =>
       `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}\n` +
       `engine_global_status_commands_total{command="x"} ${commands}\n`;
@@ -441,7 +441,7 @@ describe('F5: the start is derived from the uptime', () => {
     }
   });
 
-  test('F5: a second restart after such a one is told again', () => {
+  test('F5: a second restart after such a one is seen again', () => {
     const pages: Pages = [
       [0, page(0, 100, 50)],
       [60, page(60, 100, 3, 0)],
@@ -462,7 +462,7 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-100, -100, 90, 90]);
   });
 
-  test('F5: uptime that was missing at first does not move a start that is known as unknown', () => {
+  test('F5: an uptime that was missing at first does not move an unknown start', () => {
     check(
       [
         [0, page(0, null, 5)],
@@ -472,12 +472,12 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
-  test('F5: a start later than the sample is none', () => {
+  test('F5: a start later than the sample is ignored', () => {
     // The uptime was sampled 30 s after the counter, on a server that is 10 s old.
     check([[60, page(60, 10, 5, 90)]], [60]);
   });
 
-  test('F5: nonsense in an uptime is no evidence', () => {
+  test('F5: an invalid uptime is no evidence', () => {
     for (const nonsense of ['-5', 'NaN', '+Inf', '1e300', '9e9'])
       check([[0, page(0, 0, 5).replace(/uptime \S+/, `uptime ${nonsense}`)]], [0]);
   });
@@ -492,7 +492,7 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
-  test('F5: an uptime that is older than the last one says nothing', () => {
+  test('F5: an uptime older than the last one is ignored', () => {
     const pages: Pages = [
       [0, page(0, 100, 5)],
       [60, page(60, 5, 6, -60)],
@@ -501,7 +501,7 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-100, -100, -100]);
   });
 
-  test('F5: an unknown start does not move by jitter when the uptime comes, nor does a fall mean that start', () => {
+  test('F5: an unknown start does not move by jitter when the uptime arrives, nor does a fall set that start', () => {
     check(
       [
         [0, page(0, null, 5)],
@@ -512,7 +512,7 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
-  test('F5: each server, proxy or engine, has its own start, though their samples are minutes apart', () => {
+  test('F5: each server, proxy or engine, has its own start, although their samples are minutes apart', () => {
     const line = (name: string, server: string, value: number, seconds: number): string =>
       `${name}{server_name="${server}"} ${value} ${at(seconds)}\n`;
     const text = [
@@ -530,7 +530,7 @@ describe('F5: the start is derived from the uptime', () => {
     ]);
   });
 
-  test('F5: the clock of the store is set ahead: uptime grew by what passed here, so nothing restarted', () => {
+  test('F5: the clock of the store is set ahead: the uptime grew by the elapsed time, so nothing restarted', () => {
     const target = new Target();
     const seen = (seconds: number, stamp: number, uptime: number, queries: number): string =>
       target.page(seconds, page(stamp, uptime, queries), { server: stamp }).shown.at(-1) ?? '';
@@ -549,7 +549,7 @@ describe('F5: the start is derived from the uptime', () => {
     check(pages, [-100, -100, null, -100]);
   });
 
-  test('F5: honor_timestamps: false dates the uptime, too, by the scrape', () => {
+  test('F5: honor_timestamps: false gives the uptime the time of the scrape, too', () => {
     check([[60, page(0, 100, 5)]], [-40], { metrics: { honorTimestamps: false } });
   });
 
@@ -570,7 +570,7 @@ describe('F5: the start is derived from the uptime', () => {
     });
   });
 
-  test('F5: labels that change with a fail-over do not lose the evidence', () => {
+  test('F5: labels that change at a failover keep the evidence', () => {
     const labelled = (kind: string, seconds: number, uptime: number): string =>
       ['engine_global_status_uptime', 'engine_global_status_queries']
         .map(
@@ -588,7 +588,7 @@ describe('F5: the start is derived from the uptime', () => {
 });
 
 describe('F6: other counters', () => {
-  test('F6: the first point starts at its own time, later points keep that', () => {
+  test('F6: the first point starts at its own time, and later points keep that start', () => {
     const text = (value: number): string => `# TYPE x_total counter\nx_total ${value}\n`;
     check(
       [
@@ -646,7 +646,7 @@ describe('F7: resets', () => {
     );
   });
 
-  test('F7: a histogram resets when its count or any bucket falls, whatever its sum does', () => {
+  test('F7: a histogram resets if its count or any bucket falls, whatever its sum does', () => {
     const text = (buckets: readonly number[], sum: number): string =>
       `# TYPE h histogram\nh_bucket{le="1"} ${buckets[0]}\nh_bucket{le="2"} ${buckets[1]}\nh_count ${buckets[2]}\nh_sum ${sum}\n`;
     const checkThird = (buckets: readonly number[], sum: number, want: number): void =>
@@ -667,7 +667,7 @@ describe('F7: resets', () => {
     checkThird([2, 4, 4], 6, 120);
   });
 
-  test('F7: a summary resets when its count falls, and not when a quantile or its sum does', () => {
+  test('F7: a summary resets if its count falls, not if a quantile or its sum does', () => {
     const text = (quantile: number, count: number, sum: number): string =>
       `# TYPE s summary\ns{quantile="0.5"} ${quantile}\ns_count ${count}\ns_sum ${sum}\n`;
     const checkThird = (third: string, want: number): void =>
@@ -684,7 +684,7 @@ describe('F7: resets', () => {
     checkThird(text(9, 3, 5), 60);
   });
 
-  test('F7: a value that is no number for once hides no reset', () => {
+  test('F7: a single value that is not a number hides no reset', () => {
     const text = (value: string): string => `# TYPE x_total counter\nx_total ${value}\n`;
     check(
       [

@@ -8,7 +8,7 @@ function seen(text: string, options: TargetOptions = {}): ReturnType<Target['pag
 }
 
 describe('I1: Resources', () => {
-  test('I1: one Resource per service, told apart by `namespace`, which leaves the points', () => {
+  test('I1: one Resource per service by `namespace`, which is removed from the points', () => {
     const text = 'x{namespace="a",server_name="s"} 1\nx{namespace="b",server_name="s"} 2';
     const { points } = seen(text, { services: ['a', 'b'] });
     expect(
@@ -19,7 +19,7 @@ describe('I1: Resources', () => {
     ]);
   });
 
-  test('I1: service.name, the service id, the attributes of the entry, and where it was scraped', () => {
+  test('I1: service.name, the service id, the attributes of the entry, and the scraped address', () => {
     const identity = {
       name: 'orders',
       id: 'dbpgf1',
@@ -37,7 +37,7 @@ describe('I1: Resources', () => {
     ]);
   });
 
-  test('I1: job and instance are no attributes of points, the other labels are', () => {
+  test('I1: job and instance are not attributes of points, the other labels are', () => {
     const labels =
       'job="j",instance="i:1",service_name="n",server_name="s",server_type="engine",id="1"';
     expect(seen(`x{${labels}} 1`).points[0]?.attributes).toBe(
@@ -45,7 +45,7 @@ describe('I1: Resources', () => {
     );
   });
 
-  test('I1: drop_labels leave the points, too', () => {
+  test('I1: drop_labels are removed from the points, too', () => {
     const metrics = { dropLabels: ['server_type', 'id'] };
     expect(seen('x{server_type="engine",id="1",a="b"} 1', { metrics }).points[0]?.attributes).toBe(
       'a=b',
@@ -58,13 +58,13 @@ describe('I1: Resources', () => {
     // The second line is the same series once its namespace is gone.
   });
 
-  test('I1: where several are configured, samples without namespace are nobody’s', () => {
+  test('I1: with several services, samples without namespace belong to none', () => {
     const result = seen('x 1\nx{namespace="a"} 2', { services: ['a', 'b'] });
     expect(result.points.map(({ serviceId }) => serviceId)).toEqual(['a']);
     expect(result.reads).toEqual({ used: 1, unconfigured: 1 });
   });
 
-  test('I1: services that no entry names are counted and not sent, unless they are to be', () => {
+  test('I1: unconfigured services are counted, and sent only on request', () => {
     const text = 'x{namespace="a"} 1\nx{namespace="z"} 2';
     const dropped = seen(text, { services: ['a'] });
     expect(dropped.reads).toEqual({ used: 1, unconfigured: 1 });
@@ -79,7 +79,7 @@ describe('I1: Resources', () => {
     ]);
   });
 
-  test('I1: namespace: prefix puts the id before every name, and leaves the Resource', () => {
+  test('I1: namespace: prefix puts the id before every name, and removes it from the Resource', () => {
     const result = seen('x{namespace="a"} 1', {
       services: ['a'],
       metrics: { namespace: 'prefix' },
@@ -90,14 +90,14 @@ describe('I1: Resources', () => {
   });
 });
 
-describe('A6: a page means the same whatever came before it', () => {
+describe('A6: a page means the same after any other page', () => {
   const shownAfter = (before: string, text: string): readonly string[] => {
     const target = new Target();
     target.page(0, before);
     return target.page(60, text).shown.filter(point => !point.includes('stale'));
   };
 
-  test('A6: a part of a family that gets a TYPE of its own', () => {
+  test('A6: a part of a family that gets its own TYPE', () => {
     const before = '# TYPE x summary\nx{quantile="0.5"} 1\nx_sum 2\nx_count 3\n';
     expect(shownAfter(before, `${before}# TYPE x_count gauge\n`)).toEqual([
       'gauge x_count{} 3 @60',
@@ -114,7 +114,7 @@ describe('A6: a page means the same whatever came before it', () => {
     expect(shownAfter(text, openMetrics)).toEqual(['sum x_total{} 5 @60 from 0']);
   });
 
-  test('A6: a creation time that is a metric of its own in text dates nothing', () => {
+  test('A6: a creation time that is a separate metric in text dates nothing', () => {
     const openMetrics = `# TYPE x counter\nx_total 5\nx_created ${at(-50) / 1000}\n# EOF\n`;
     const text = `# TYPE x_total counter\nx_total 6\nx_created ${at(30) / 1000}\n`;
     expect(shownAfter(openMetrics, text)).toEqual([
@@ -123,7 +123,7 @@ describe('A6: a page means the same whatever came before it', () => {
     ]);
   });
 
-  test('A6: rows that have another place now are not new ones', () => {
+  test('A6: rows that moved are not new ones', () => {
     const target = new Target();
     const lines = 'h_bucket{le="1"} 2\nh_count 3\n';
     const added = (seconds: number, text: string): unknown =>
@@ -134,7 +134,7 @@ describe('A6: a page means the same whatever came before it', () => {
 });
 
 describe('I1: the label `__name__`', () => {
-  test('I1: it is dropped and counted; what becomes one series is sent once', () => {
+  test('I1: it is dropped and counted; series that become one are sent once', () => {
     const target = new Target();
     const page = 'x{__name__="y",a="1"} 1\nx{a="1"} 2\nz{__name__="y"} 3\n';
     for (const seconds of [0, 60, 120]) {
@@ -164,14 +164,14 @@ describe('I2: scopes', () => {
     expect(scopeOf('proxy_up 1', { metrics: { mapping: 'strict' } })).toBe('prom2otlp');
   });
 
-  test('I2: otel_scope_* labels win and leave the points', () => {
+  test('I2: otel_scope_* labels win and are removed from the points', () => {
     const labels = 'a="b",otel_scope_name="lib",otel_scope_version="1.2",otel_scope_color="red"';
     const [point] = seen(`x{${labels}} 1`).points;
     expect(point).toMatchObject({ scope: 'lib', attributes: 'a=b' });
     expect(seen('x{otel_scope_version="1.2"} 1').points[0]?.scope).toBe('prom2otlp/other');
   });
 
-  test('I2: the order of scope labels makes no other scope', () => {
+  test('I2: the order of scope labels does not matter', () => {
     const target = new Target();
     target.page(
       0,
@@ -193,12 +193,12 @@ describe('I3: target_info', () => {
     expect(reads).toEqual({ used: 1, metadata: 1 });
   });
 
-  test('I3: in the text format, too, and also where filters leave it out', () => {
+  test('I3: in the text format, too, and also if filters exclude it', () => {
     const { points } = seen('target_info{cloud="x"} 1\ny 2', { metrics: { include: [/^y$/] } });
     expect(points[0]?.resource).toContain('cloud=x');
   });
 
-  test('I3: what the entry says beats it; what it says changes with it', () => {
+  test('I3: attributes of the entry beat it; a changed target_info changes the Resource', () => {
     const target = new Target({ identity: { attributes: { cloud: 'mine' } } });
     const resource = (text: string, seconds: number): string | undefined =>
       target.page(seconds, `${text}\ny 1\n`).points.find(({ metric }) => metric === 'y')?.resource;
@@ -207,7 +207,7 @@ describe('I3: target_info', () => {
     expect(resource('target_info{cloud="x",zone="1"} 1', 120)).toContain('zone=1');
   });
 
-  test('I3: the target_info of one service says nothing of another', () => {
+  test('I3: the target_info of one service does not affect another', () => {
     const text = 'target_info{namespace="a",zone="1"} 1\ny{namespace="a"} 1\ny{namespace="b"} 1';
     const { points } = seen(text, { services: ['a', 'b'] });
     expect(points.map(({ resource }) => resource.includes('zone=1'))).toEqual([true, false]);

@@ -6,7 +6,7 @@ const values = (seen: Seen): Record<string, unknown> =>
   Object.fromEntries(seen.own.map(({ metric, value }) => [metric, value]));
 
 describe('I4: per service and scrape', () => {
-  test('I4: six series, as gauges without a start, in the scope of what has no family', () => {
+  test('I4: six series, as gauges without a start, in the scope for names without a family', () => {
     const text = 'x 1\ny 2\nz{a="b"} 3\n';
     const seen = new Target({ metrics: { exclude: [/^y$/] } }).page(60, text);
     expect(values(seen)).toEqual({
@@ -26,7 +26,7 @@ describe('I4: per service and scrape', () => {
       });
   });
 
-  test('I4: sent even when the scrape fails', () => {
+  test('I4: sent even if the scrape fails', () => {
     const target = new Target({ services: ['a', 'b'] });
     target.page(0, 'x{namespace="a"} 1\n');
     const seen = target.fail(60, 'timeout');
@@ -45,7 +45,7 @@ describe('I4: per service and scrape', () => {
     expect(outcomeOf(seen, 'a')).toMatchObject({ isUp: false, reason: 'timeout' });
   });
 
-  test('I4: only what is new counts as added', () => {
+  test('I4: only new series count as added', () => {
     const target = new Target();
     const added = (seconds: number, text: string): unknown =>
       values(target.page(seconds, text))['scrape_series_added'];
@@ -56,7 +56,7 @@ describe('I4: per service and scrape', () => {
     ]).toEqual([2, 0, 1]);
   });
 
-  test('I4: a scraped series of such a name steps aside as exported_…', () => {
+  test('I4: a scraped series of such a name is renamed to exported_…', () => {
     const { points, own } = new Target().page(
       60,
       'up{server_name="s"} 0\nscrape_duration_seconds 9\n',

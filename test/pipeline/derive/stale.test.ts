@@ -39,7 +39,7 @@ describe('G1: without timestamps', () => {
     ]);
   });
 
-  test('G1: the marker of a histogram names each bound once, however it was spelled', () => {
+  test('G1: the marker of a histogram has each bound once, in any spelling', () => {
     const target = new Target();
     const text = (le: string): string => `# TYPE h histogram\nh_bucket{le="${le}"} 2\nh_count 3\n`;
     target.page(0, text('1'));
@@ -47,7 +47,7 @@ describe('G1: without timestamps', () => {
     expect(target.fail(120).points[0]?.distribution).toBe('count=0 le1:0 inf:0');
   });
 
-  test('G1: the marker of a summary that was a histogram before has its quantiles alone', () => {
+  test('G1: the marker of a summary that was a histogram before has only its quantiles', () => {
     const target = new Target();
     target.page(0, HISTOGRAM);
     const text = (more: string): string =>
@@ -60,7 +60,7 @@ describe('G1: without timestamps', () => {
     expect(target.page(300, 'b 1\n').points[0]?.distribution).toBe('count=0 sum=0 q0.5:0');
   });
 
-  test('G1: a distribution that has turned into a number, or the other way, gets no marker of the new kind', () => {
+  test('G1: a distribution that became a number, or the other way round, gets no marker of the new kind', () => {
     const target = new Target();
     const pages = [HISTOGRAM, 'h 1\n', HISTOGRAM, 'b 1\n'];
     const seen = pages.map((text, i) => target.page(60 * i, text));
@@ -87,7 +87,7 @@ describe('G1: without timestamps', () => {
     expect(target.fail(120).shown).toEqual([]);
   });
 
-  test('G1: after a failed scrape the series go on, with the start they had', () => {
+  test('G1: after a failed scrape the series continue, with their start', () => {
     const target = new Target();
     const text = '# TYPE c counter\nc 5\n';
     target.page(0, text);
@@ -97,7 +97,7 @@ describe('G1: without timestamps', () => {
     expect(target.page(180, '').shown).toEqual(['sum c{} stale @180 from 0']);
   });
 
-  test('G1: a service that fails alone ends its series; the others go on', () => {
+  test('G1: a service that fails alone ends its series; the others continue', () => {
     const target = new Target({ services: ['a', 'b'] });
     const lines = (value: number): string =>
       `x{namespace="a"} ${value}\nx{namespace="b"} ${value}\n`;
@@ -111,7 +111,7 @@ describe('G1: without timestamps', () => {
     ]);
   });
 
-  test('G1: a histogram of which a bucket vanished goes on without it', () => {
+  test('G1: a histogram that lost a bucket continues without it', () => {
     const target = new Target();
     target.page(0, HISTOGRAM);
     const { shown } = target.page(
@@ -123,7 +123,7 @@ describe('G1: without timestamps', () => {
 });
 
 describe('G2: with timestamps', () => {
-  test('G2: absent for stale_after: a marker 1 ms behind the last point', () => {
+  test('G2: absent for stale_after: a marker 1 ms after the last point', () => {
     const target = new Target();
     target.page(0, `a 1 ${at(0)}\nb 1 ${at(0)}\n`);
     const b = (seconds: number): string => `b 1 ${at(seconds)}\n`;
@@ -133,7 +133,7 @@ describe('G2: with timestamps', () => {
     expect(target.page(360, b(360)).shown).toEqual(['gauge b{} 1 @360']);
   });
 
-  test('G2: a timestamp that has not moved for stale_after ends the series, though it is on the page', () => {
+  test('G2: a timestamp that has not moved for stale_after ends the series, although it is on the page', () => {
     const target = new Target();
     const text = `a 1 ${at(-30)}\n`;
     target.page(0, text);
@@ -144,7 +144,7 @@ describe('G2: with timestamps', () => {
     expect(target.page(360, text).shown).toEqual([]);
   });
 
-  test('G2: a marker never stands in the way of the next sample, however old its stamp', () => {
+  test('G2: a marker never blocks the next sample, however old its timestamp', () => {
     const target = new Target();
     target.page(0, `a 1 ${at(-600)}\n`);
     expect(target.page(300, '').shown).toEqual(['gauge a{} stale @-599.999']);
@@ -168,14 +168,14 @@ describe('G2: with timestamps', () => {
     expect(target.page(300, `a 2 ${at(-30)}\n`).shown).toEqual(['gauge a{} stale @0.001']);
   });
 
-  test('G2: failed scrapes end what has timestamps after stale_after only', () => {
+  test('G2: failed scrapes end series with timestamps only after stale_after', () => {
     const target = new Target();
     target.page(0, `a 1 ${at(0)}\n`);
     expect([60, 120, 180, 240].flatMap(seconds => target.fail(seconds).shown)).toEqual([]);
     expect(target.fail(300).shown).toEqual(['gauge a{} stale @0.001']);
   });
 
-  test('G2: source_stale says that a service stands still, until it moves', () => {
+  test('G2: source_stale reports a service whose samples do not move', () => {
     const target = new Target();
     const stale = (seconds: number, stamp: number): boolean | undefined =>
       outcomeOf(target.page(seconds, `a 1 ${at(stamp)}\nb 1 ${at(stamp - 5)}\n`))?.isSourceStale;
@@ -188,13 +188,13 @@ describe('G2: with timestamps', () => {
     ]);
   });
 
-  test('G2: a service of which everything is filtered is no stale source', () => {
+  test('G2: a service whose series are all filtered is not a stale source', () => {
     const target = new Target({ metrics: { exclude: [/^.*$/] } });
     target.page(0, `a 1 ${at(0)}\n`);
     expect(outcomeOf(target.page(600, `a 1 ${at(600)}\n`))?.isSourceStale).toBe(false);
   });
 
-  test('G2: a histogram that stands still ends as a whole', () => {
+  test('G2: a histogram that does not move ends as a whole', () => {
     const target = new Target();
     const text = HISTOGRAM.replaceAll(/(\d)\n/g, `$1 ${at(0)}\n`);
     target.page(0, text);
@@ -229,7 +229,7 @@ describe('G3 and G4', () => {
     ]);
   });
 
-  test('G3: a service that leaves the answer ends with its series, and is up again when it is back', () => {
+  test('G3: a service that leaves the answer ends with its series, and is up again when it returns', () => {
     const target = new Target({ services: ['a', 'b'] });
     const both = 'x{namespace="a"} 1\nx{namespace="b"} 1\n';
     target.page(0, both);

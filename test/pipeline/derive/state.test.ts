@@ -83,22 +83,22 @@ const standing = stamped(steady).map((page, i) =>
 );
 
 describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
-  test('a restart of the bridge changes neither starts nor deltas', () => {
+  test('a restart of prom2otlp changes neither starts nor deltas', () => {
     check(steady, { temporality });
     check(stamped(steady), { temporality });
   });
 
-  test('a restart of the server is seen across a restart of the bridge', () => {
+  test('a restart of the server is seen across a restart of prom2otlp', () => {
     check(restarted, { temporality });
     check(stamped(restarted), { temporality });
   });
 
-  test('a flush of the status is seen across a restart of the bridge', () => {
+  test('a flush of the status is seen across a restart of prom2otlp', () => {
     check(flushed, { temporality });
     check(stamped(flushed), { temporality });
   });
 
-  test('an unknown start stays what it was', () => {
+  test('an unknown start does not change', () => {
     check(unknown, { temporality });
   });
 
@@ -108,7 +108,7 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
     check([first, second, null, null, second, ...rest], { temporality });
   });
 
-  test('what was not on the page between two restarts is remembered', () => {
+  test('series absent between two restarts are remembered', () => {
     const [first, second] = stamped(steady);
     if (first === undefined || second === undefined) throw new Error('no pages');
     const target = (blobs: Required<StateBlobs> | null): Target => {
@@ -134,7 +134,7 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
     expect(readState(last.starts, last.marks)).not.toBeNull();
   });
 
-  test('a sample that was sent before is not sent again', () => {
+  test('a sent sample is not sent again', () => {
     check(standing, { temporality });
   });
 });
@@ -169,7 +169,7 @@ describe('a state of the first form', () => {
       .shown.filter(point => !point.startsWith('gauge'))
       .map(point => point.replace('engine_global_status_', '').replace('{server_name=s}', ''));
 
-  test('is taken over: the same process goes on', () => {
+  test('is read: the same process continues', () => {
     expect(shown(opened('cumulative'), page(220, 70))).toEqual([
       'sum queries 70 @120 from -100',
       'sum slow_queries 5 @120 from 0',
@@ -184,7 +184,7 @@ describe('a state of the first form', () => {
     ]);
   });
 
-  test('is taken over: a restart, and a failover, are seen', () => {
+  test('is read: a restart and a failover are seen', () => {
     const [restart, failover] = [page(20, 70), page(90_000, 70)];
     expect(shown(opened('cumulative'), restart).slice(0, 2)).toEqual([
       'sum queries 70 @120 from 100',
@@ -201,7 +201,7 @@ describe('a state of the first form', () => {
     ]);
   });
 
-  test('is saved again in today’s form, with components that are not on the page', () => {
+  test('is saved again in the current form, with components that are not on the page', () => {
     const target = opened('cumulative');
     target.page(120, 'load 1\n');
     const { starts, marks } = save(target, null);
@@ -210,7 +210,7 @@ describe('a state of the first form', () => {
   });
 });
 
-test('starts are saved again only when they have changed', () => {
+test('starts are saved again only after a change', () => {
   const target = new Target();
   target.page(0, pageText(steady[0] as PageValues));
   const first = save(target, null);
@@ -222,7 +222,7 @@ test('starts are saved again only when they have changed', () => {
   expect(first.starts.length).toBeGreaterThan(0);
 });
 
-test('damaged blobs are given up, not believed', () => {
+test('damaged blobs are discarded', () => {
   const target = new Target();
   target.page(0, pageText(steady[0] as PageValues));
   const { starts, marks } = save(target, null);

@@ -29,7 +29,7 @@ describe('A6: bad lines of one service', () => {
     expect(outcomeOf(target.page(0, 'x 1\ny 1\nz 1,5\n'))).toMatchObject({ reason: 'bad_lines' });
   });
 
-  test('A6: bad lines that name no service belong to the only one, or to nobody', () => {
+  test('A6: bad lines that name no service belong to the only service, or to none', () => {
     const lines = 'x 1,5\ny 1,5\nz 1\n';
     expect(outcomeOf(new Target().page(0, lines))).toMatchObject({
       reason: 'bad_lines',
@@ -45,7 +45,7 @@ describe('A6: bad lines of one service', () => {
     });
   });
 
-  test('A6: a service of which nothing can be read has bad lines and is not absent', () => {
+  test('A6: a service without a readable line has bad lines and is not absent', () => {
     const target = new Target({ services: ['a'] });
     target.page(0, good('a', 1));
     expect(outcomeOf(target.page(60, bad('a', 2)), 'a')).toMatchObject({ reason: 'bad_lines' });

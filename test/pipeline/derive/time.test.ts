@@ -16,12 +16,12 @@ function page(text: string): string {
 }
 
 describe('F1: the time of a sample', () => {
-  test('F1: its own timestamp, else when the scrape started', () => {
+  test('F1: its own timestamp, else the start of the scrape', () => {
     const [first] = run({ 60: 'a 1 @55\nb 2' });
     expect(first?.shown).toEqual(['gauge a{} 1 @55', 'gauge b{} 2 @60']);
   });
 
-  test('F1: honor_timestamps: false takes the scrape for all', () => {
+  test('F1: honor_timestamps: false uses the time of the scrape for all', () => {
     const [first] = run({ 60: 'a 1 @55\nb 2' }, { metrics: { honorTimestamps: false } });
     expect(first?.shown).toEqual(['gauge a{} 1 @60', 'gauge b{} 2 @60']);
   });
@@ -32,7 +32,7 @@ describe('F1: the time of a sample', () => {
   });
 });
 
-describe('F2: what may follow what was sent', () => {
+describe('F2: samples after a sent one', () => {
   const check = (second: string, fate: string): void => {
     const [, seen] = run({ 60: 'a 1 @50', 120: second });
     expect(seen?.shown).toEqual([]);
@@ -57,12 +57,12 @@ describe('F2: what may follow what was sent', () => {
     expect(run({ 120: 'a 2 @720.001' })[0]?.reads).toEqual({ time_future: 1 });
   });
 
-  test('F2: one series going back takes no other with it', () => {
+  test('F2: one series that goes back does not affect others', () => {
     const [, seen] = run({ 60: 'a 1 @50\nb 1 @50', 120: 'a 2 @40\nb 2 @110' });
     expect(seen?.shown).toEqual(['gauge b{} 2 @110']);
   });
 
-  test('F2: what was dropped is not compared with: the next newer sample is sent', () => {
+  test('F2: dropped samples are not compared with: the next newer sample is sent', () => {
     const seen = run({ 60: 'a 1 @50', 120: 'a 2 @40', 180: 'a 3 @51' });
     expect(seen.map(({ shown }) => shown.length)).toEqual([1, 0, 1]);
   });
@@ -80,13 +80,13 @@ describe('F2: what may follow what was sent', () => {
 });
 
 describe('F3: repeats', () => {
-  test('F3: the same time and value again is no observation and makes no point', () => {
+  test('F3: the same time and value again is not an observation and makes no point', () => {
     const [, again] = run({ 60: 'a 1 @50\nb NaN @50', 120: 'a 1 @50\nb NaN @50' });
     expect(again?.shown).toEqual([]);
     expect(again?.reads).toEqual({ repeated: 2 });
   });
 
-  test('F3: a repeat stays away, too, beside samples of its server that have moved', () => {
+  test('F3: a repeat is not sent with changed samples of its server either', () => {
     const [, second] = run({ 60: 'a 1 @50\nb 1 @50', 120: 'a 1 @50\nb 2 @110' });
     expect(second?.shown).toEqual(['gauge b{} 2 @110']);
     expect(second?.reads).toEqual({ used: 1, repeated: 1 });
@@ -103,7 +103,7 @@ describe('F3: repeats', () => {
     expect(seen[1]?.reads).toEqual({ repeated: 1 });
   });
 
-  test('F3: a page that repeats leaves its service up, and says nothing of a stale source yet', () => {
+  test('F3: a repeated page leaves its service up, and does not yet report a stale source', () => {
     const [, again] = run({ 60: 'a 1 @50', 120: 'a 1 @50' });
     expect(again && outcomeOf(again)).toMatchObject({
       isUp: true,

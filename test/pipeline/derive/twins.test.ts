@@ -29,7 +29,7 @@ function next(target: Target, options = DROP_POD): Target {
 const DROP_POD: TargetOptions = { metrics: { dropLabels: ['pod'] } };
 
 describe('I1: labels that are removed', () => {
-  test('I1: of two series that become one, one is sent and the other counted as duplicate', () => {
+  test('I1: if two series become one, one is sent and the other is counted as duplicate', () => {
     const checkOne = (text: string, want: string, options?: TargetOptions): void => {
       const [seen] = run([[0, text]], options);
       expect(seen?.shown).toEqual([want]);
@@ -46,25 +46,25 @@ describe('I1: labels that are removed', () => {
     checkOne('exported_up 1\nup 2', 'gauge exported_up{} 1 @0');
   });
 
-  test('I1: also over the servers of a service, whose blocks are apart', () => {
+  test('I1: also across the servers of a service, whose blocks are separate', () => {
     const text = 'x{server_name="s1"} 1\nx{server_name="s2"} 2';
     const [seen] = run([[0, text]], { metrics: { dropLabels: ['server_name'] } });
     expect(seen?.shown).toEqual(['gauge x{} 1 @0']);
   });
 
-  test('I1: series that stay apart are not touched', () => {
+  test('I1: series that stay distinct do not change', () => {
     const text =
       'x{pod="1",a="b"} 1\nx{pod="1",a="c"} 2\ny{pod="1",a="b"} 3\nx{pod="1",a="b",otel_scope_name="s"} 4';
     const [seen] = run([[0, text]], DROP_POD);
     expect(seen?.reads).toEqual({ used: 4 });
   });
 
-  test('I1: the twins of two services are no twins', () => {
+  test('I1: equal series of two services are not twins', () => {
     const text = 'x{namespace="a",pod="1"} 1\nx{namespace="b",pod="2"} 2';
     expect(run([[0, text]], { ...DROP_POD, services: ['a', 'b'] })[0]?.reads).toEqual({ used: 2 });
   });
 
-  test('I1: a twin goes on with the series when its owner has left the page', () => {
+  test('I1: a twin continues the series when its owner has left the page', () => {
     const counter = (pod: string, value: number): string =>
       `# TYPE x counter\nx{pod="${pod}"} ${value}`;
     const seen = run(
@@ -84,7 +84,7 @@ describe('I1: labels that are removed', () => {
     ]);
   });
 
-  test('I1: it goes on behind the last time, never before it', () => {
+  test('I1: it continues after the last time, never before it', () => {
     const seen = run(
       [
         [0, `x{pod="1"} 1 ${at(0)}`],
@@ -97,7 +97,7 @@ describe('I1: labels that are removed', () => {
     expect(seen[1]?.reads).toEqual({ time_backwards: 1 });
   });
 
-  test('I1: of three, one is sent, whoever stays', () => {
+  test('I1: of three, one is sent, whichever stays', () => {
     const lines = (...pods: string[]): string =>
       pods.map(pod => `x{pod="${pod}"} ${pod}`).join('\n');
     const seen = run(
@@ -136,7 +136,7 @@ describe('I1: labels that are removed', () => {
     expect(seen[0]?.reads).toEqual({ used: 2, duplicate: 2 });
   });
 
-  test('I1: the next process goes on with the one that was sent', () => {
+  test('I1: the next process continues the one that was sent', () => {
     const counter = (...values: readonly (readonly [pod: string, value: number])[]): string =>
       ['# TYPE x counter', ...values.map(([pod, value]) => `x{pod="${pod}"} ${value}`), ''].join(
         '\n',
@@ -164,7 +164,7 @@ describe('I1: labels that are removed', () => {
     const shown = (target: Target, pages: readonly (readonly [number, string])[]): unknown =>
       pages.map(([seconds, text]) => target.page(seconds, text).shown);
 
-    test('I1: a twin that comes alone does not go back', () => {
+    test('I1: a twin that arrives alone does not go back', () => {
       const first = new Target(DROP_POD);
       first.page(0, counter('1', 10));
       first.page(30, counter('1', 11, ` ${at(96)}`));
@@ -184,7 +184,7 @@ describe('I1: labels that are removed', () => {
       ]);
     });
 
-    test('I1: an owner that comes back goes on where it was, unless a twin was sent since', () => {
+    test('I1: an owner that returns continues, unless a twin was sent since', () => {
       const first = new Target(DROP_POD);
       first.page(0, counter('1', 10));
       first.page(60, counter('1', 11));
@@ -222,7 +222,7 @@ describe('I1: labels that are removed', () => {
     });
   });
 
-  test('I1: what has been forgotten owns nothing any more', () => {
+  test('I1: a forgotten series owns nothing any more', () => {
     const target = new Target(DROP_POD);
     target.page(0, 'x{pod="1"} 1\n');
     for (const minute of [1, 2, 61, 62]) target.page(minute * 60, 'y 1\n');
