@@ -56,7 +56,9 @@ function noteForgotten(table: SeriesTable, row: number): void {
   const { uptimeName } = table.metrics[table.metric[row] ?? 0] ?? { uptimeName: null };
   const nowMs = processOf(component.uptimes.get(uptimeName ?? ''));
   const isWhole = table.startMs[row] === nowMs && table.processMs[row] === nowMs;
-  if (uptimeName !== null && !isWhole && !(lastMs <= component.tornMs)) component.tornMs = lastMs;
+  // NaN of a series that was never sent.
+  if (uptimeName === null || isWhole || Number.isNaN(lastMs)) return;
+  if (!(lastMs <= component.tornMs)) component.tornMs = lastMs;
 }
 
 /** A service that no entry names is gone with its last series: nobody waits for its `up`. */
@@ -119,23 +121,29 @@ function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint
   const ended = [...table.componentByKey.values()]
     .filter(index => isUsed[index] === 0)
     .map(index => ({ index, provenMs: lastProvenMs(table.components[index]) }))
-    .filter(({ provenMs }) => !Number.isNaN(provenMs))
-    .sort((a, b) => b.provenMs - a.provenMs);
+    .sort((a, b) => (b.provenMs || 0) - (a.provenMs || 0));
   const most = Math.max(
     KEPT_COMPONENTS_MIN,
     isUsed.reduce((sum, used) => sum + used, 0),
   );
   let kept = 0;
-  for (const { index } of ended) {
+  for (const { index, provenMs } of ended) {
     const component = table.components[index];
     if (component === undefined) continue;
-    if ((table.services[component.service]?.configIndex ?? -1) >= 0 && kept < most) {
+    const isConfigured = (table.services[component.service]?.configIndex ?? -1) >= 0;
+    if (isConfigured && !Number.isNaN(provenMs) && kept < most) {
       kept++;
       isUsed[index] = 1;
       hasService[component.service] = 1;
-    } else if (!(component.firstTimeMs <= table.releasedMs))
-      table.releasedMs = component.firstTimeMs;
+    } else noteReleased(table, component);
   }
+}
+
+/** Also of a component without an uptime: a row of it that comes later may bring the uptime that dates the others. */
+function noteReleased(table: SeriesTable, { firstTimeMs }: Component): void {
+  // NaN if nothing of it was sent.
+  if (Number.isNaN(firstTimeMs) || firstTimeMs <= table.releasedMs) return;
+  table.releasedMs = firstTimeMs;
 }
 
 function lastProvenMs(component: Component | undefined): number {

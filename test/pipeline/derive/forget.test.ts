@@ -155,3 +155,33 @@ describe('churn', () => {
     expect(back.own.filter(({ serviceId }) => serviceId === 'y')).toHaveLength(6);
   });
 });
+
+describe('a counter that was forgotten starts no earlier than it ended', () => {
+  const queries = 'engine_global_status_queries{server_name="s"}';
+  const uptime = (seconds: number): string =>
+    `engine_global_status_uptime{server_name="s"} ${1000 + seconds}\n`;
+  const back = 'sum engine_global_status_queries{server_name=s} 20';
+
+  test('if another series of its server brought the first uptime in between', () => {
+    const target = new Target();
+    target.page(0, `${queries} 10\n`);
+    target.page(60, 'threads 1\n');
+    target.page(3720, 'threads 1\n');
+    target.page(3780, uptime(3780));
+    expect(target.page(3840, `${queries} 20\n`).shown).toContain(`${back} @3840 from 3840`);
+  });
+
+  test('if a series of its server that was never sent is forgotten after it', () => {
+    const target = new Target();
+    const never = `engine_global_status_commands_total{server_name="s"} 5 ${at(7200)}\n`;
+    target.page(0, `${queries} 10\n`);
+    target.page(60, uptime(60));
+    expect(target.page(600, uptime(600) + never).reads).toMatchObject({ time_future: 1 });
+    target.page(660, uptime(660));
+    target.page(3720, uptime(3720));
+    target.page(4320, uptime(4320));
+    expect(target.page(4380, `${uptime(4380)}${queries} 20\n`).shown).toContain(
+      `${back} @4380 from 4380`,
+    );
+  });
+});
