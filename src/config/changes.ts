@@ -5,6 +5,9 @@
 
 import { statSync } from 'node:fs';
 import type { Config } from './config.ts';
+import { isBlock, type Key } from './declare.ts';
+import { CONFIG } from './keys.ts';
+import { valueAt, type KeyPath } from './places.ts';
 import { readTextFile, type ReadTextFile } from './text-file.ts';
 
 export class WatchedFiles {
@@ -69,23 +72,21 @@ function isSecret(value: unknown): value is { reveal(): string } {
 }
 
 /**
- * What a running process is built around, by key. Everything else is put in place by a reload: see
- * docs/decisions/0055-reload.md.
+ * Keys that differ and take a restart, in the order of the configuration; [] when a reload will do
+ * (docs/decisions/0055-reload.md).
  */
-const FOR_A_LIFE: Readonly<Record<string, (config: Config) => unknown>> = {
-  queue: config => config.queue,
-  'otlp.max_request': config => config.otlp.maxRequestBytes,
-  'otlp.protocol': ({ otlp }) => [otlp.metrics.protocol, otlp.logs.protocol],
-  'otlp.compression': ({ otlp }) => [otlp.metrics.compression, otlp.logs.compression],
-  'otlp.temporality': config => config.otlp.temporality,
-  status: config => config.status,
-  shard: config => config.shard,
-  log: config => config.log,
-};
-
-/** Keys that differ and take a restart, in the order of the configuration; [] when a reload will do. */
 export function keysForRestart(running: Config, wanted: Config): readonly string[] {
-  return Object.keys(FOR_A_LIFE).filter(
-    key => !isSame(FOR_A_LIFE[key]?.(running), FOR_A_LIFE[key]?.(wanted)),
-  );
+  const differs = (path: KeyPath): boolean =>
+    !isSame(valueAt(running, path), valueAt(wanted, path));
+  return Object.entries<Key<unknown>>(CONFIG.keys).flatMap(([section, { name, kind, isFixed }]) => {
+    if (isFixed) return differs([section]) ? [name] : [];
+    if (!isBlock(kind)) return [];
+    return Object.entries(kind.keys)
+      .filter(([, key]) => key.isFixed)
+      .filter(([key]) =>
+        // A key of `otlp` may have a value for each signal.
+        [[key], ['metrics', key], ['logs', key]].some(path => differs([section, ...path])),
+      )
+      .map(([, key]) => `${name}.${key.name}`);
+  });
 }

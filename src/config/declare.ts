@@ -52,23 +52,36 @@ export class Key<out T> {
   /** Sentences about it; '' where the name says all. */
   readonly text: string;
 
-  constructor(fields: Pick<Key<T>, 'name' | 'kind' | 'presence'> & Partial<KeyWords>) {
+  /** A running process cannot change it. */
+  readonly isFixed: boolean;
+
+  constructor(fields: KeyFields<T>) {
     ({ name: this.name, kind: this.kind, presence: this.presence } = fields);
-    ({ default: this.default, example: this.example, text: this.text = '' } = fields);
+    ({ default: this.default, example: this.example } = fields);
+    ({ text: this.text = '', isFixed: this.isFixed = false } = fields);
   }
 
   /** The same key with what it is for. */
-  about(text: string): Key<T> {
+  about(text: string, isFixed = false): Key<T> {
     const { name, kind, presence, example } = this;
-    const words = { default: this.default, example, text: text.replaceAll(/\s+/g, ' ').trim() };
-    return new Key({ name, kind, presence, ...words });
+    const words = { text: text.replaceAll(/\s+/g, ' ').trim(), isFixed };
+    return new Key({ name, kind, presence, default: this.default, example, ...words });
+  }
+
+  /** The same for a key whose change takes a restart. */
+  aboutFixed(text: string): Key<T> {
+    return this.about(text, true);
   }
 }
 
-interface KeyWords {
-  readonly default: unknown;
-  readonly example: unknown;
-  readonly text: string;
+interface KeyFields<T> {
+  readonly name: string;
+  readonly kind: Kind<T>;
+  readonly presence: Key<T>['presence'];
+  readonly default?: unknown;
+  readonly example?: unknown;
+  readonly text?: string;
+  readonly isFixed?: boolean;
 }
 
 /** A key with a default. */
@@ -351,8 +364,9 @@ function showText(text: string): string {
 }
 
 /** What the example, the editors and the table of keys say about a key. */
-export function wordsOf({ text, presence }: Key<unknown>): string {
-  return presence === 'required' ? `${text} Required.` : text;
+export function wordsOf({ text, presence, isFixed }: Key<unknown>): string {
+  const required = presence === 'required' ? ' Required.' : '';
+  return `${text}${required}${isFixed ? ' A change takes a restart.' : ''}`;
 }
 
 function jsonOfKey(key: Key<unknown>): JsonSchema {

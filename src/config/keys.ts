@@ -307,10 +307,14 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
     A full URL for metrics, used unchanged.`),
   logsEndpoint: key('logs_endpoint', orNull(fullUrl()), null).about(`
     A full URL for logs, used unchanged.`),
-  protocol: key('protocol', choice(['http/protobuf', 'http/json', 'grpc']), 'http/protobuf').about(`
+  protocol: key(
+    'protocol',
+    choice(['http/protobuf', 'http/json', 'grpc']),
+    'http/protobuf',
+  ).aboutFixed(`
     http/protobuf, http/json or grpc. Every receiver supports http/protobuf, not all support the
     others.`),
-  compression: key('compression', choice(['auto', 'gzip', 'zstd', 'none']), 'auto').about(`
+  compression: key('compression', choice(['auto', 'gzip', 'zstd', 'none']), 'auto').aboutFixed(`
     auto, gzip, zstd or none; with grpc, auto, gzip or none. auto: zstd if the back end has shown
     that it accepts it, else gzip. For a gateway that answers before it decodes, auto cannot
     detect that zstd fails: set gzip.`),
@@ -321,13 +325,13 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
   concurrency: key('concurrency', integer({ min: 1, max: 64 }), 1).about(`
     The number of concurrent requests. Points arrive in time order only with 1, and most back ends
     need that.`),
-  maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').about(`
+  maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').aboutFixed(`
     Larger requests are split. At most 64MiB.`),
   temporality: key(
     'temporality',
     choice(['cumulative', 'delta', 'lowmemory']),
     'cumulative',
-  ).about(`
+  ).aboutFixed(`
     cumulative: counters keep their values. delta: points contain the growth since the previous
     point; Prometheus accepts that only if it is configured for it. lowmemory: the same as
     cumulative for scraped metrics.`),
@@ -439,14 +443,14 @@ export const CONFIG: Block<ConfigKeys> = block({
     OTEL_EXPORTER_OTLP_… apply (also those for one signal, such as
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), then these defaults. A key set here overrides the
     variables.`),
-  queue: section('queue', queue).about(`
+  queue: section('queue', queue).aboutFixed(`
     The queue holds data until the back end accepts it. It survives a crash.`),
-  status: section('status', status).about(`
+  status: section('status', status).aboutFixed(`
     The status server: /healthz, /readyz, /metrics, /status.json and a page at /.`),
   telemetry: section('telemetry', telemetry).about(`
     prom2otlp's own metrics, sent to the same back end.`),
-  shard: section('shard', shard).about(`
+  shard: section('shard', shard).aboutFixed(`
     Divides the services among several processes with the same configuration. This is process
     \`index\` (from 0) of \`count\`, for example {index: "\${env:SHARD}", count: 3}.`),
-  log: section('log', log).about(`prom2otlp's own log, on stderr.`),
+  log: section('log', log).aboutFixed(`prom2otlp's own log, on stderr.`),
 });

@@ -36,11 +36,11 @@ test('keys that a process is built around need a restart, and are named', () => 
     'otlp: {compression: zstd, protocol: http/json, max_request: 1MiB, temporality: delta}',
   ];
   expect(keysForRestart(plain, parse(wanted.join('\n')))).toEqual([
-    'queue',
-    'otlp.max_request',
     'otlp.protocol',
     'otlp.compression',
+    'otlp.max_request',
     'otlp.temporality',
+    'queue',
     'status',
     'shard',
     'log',
