@@ -40,7 +40,7 @@ export class WatchedFiles {
   }
 }
 
-/** What cannot even be looked at has a stamp of its own: reading it says why, and is what the operator sees. */
+/** A file without a stat has a stamp, too: the attempt to read it then tells the operator why. */
 function stampOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true });

@@ -24,14 +24,14 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface Kind<out T> {
   /** Completes `expected …`. */
   readonly expected: string;
-  /** The type of what is read, as TypeScript writes it. */
+  /** The type of the value that is read, as TypeScript writes it. */
   readonly type: string;
   readonly json: () => JsonSchema;
   /** undefined when something is wrong, which is then reported. */
   readonly read: (value: unknown, path: KeyPath, report: Report) => T | undefined;
   /** Of a list: the kind of its elements. */
   readonly element?: Kind<unknown>;
-  /** The text is the path of a file that holds the value, as if `${file:PATH}` stood there. */
+  /** The text is the path of a file that holds the value, as `${file:PATH}` does. */
   readonly isFile?: true;
 }
 
@@ -342,7 +342,7 @@ const SHOWN_LENGTH_MAX = 80;
 /** A value in words for a message: quoted and cut short, without the credentials of a URL. */
 export function showValue(value: unknown, isSecret = false): string {
   if (value === null || value === undefined) return 'nothing';
-  if (value instanceof ExpandedText) return `what ${showText(value.template)} gives`;
+  if (value instanceof ExpandedText) return `the value of ${showText(value.template)}`;
   if (Array.isArray(value)) return 'a list';
   switch (typeof value) {
     case 'string':

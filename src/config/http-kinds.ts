@@ -23,7 +23,7 @@ export function baseUrl(expected = 'an http or https URL'): Kind<string> {
   });
 }
 
-/** An http(s) URL that is used as it stands; it may have a query. */
+/** An http(s) URL that is used unchanged; it may have a query. */
 export function fullUrl(): Kind<string> {
   return leaf({
     expected: 'an http or https URL',
@@ -66,8 +66,8 @@ function suggestUrl({ text }: LeafInput): string | undefined {
 function refuseUser(url: URL): Refusal | undefined {
   if (url.username === '' && url.password === '') return undefined;
   return {
-    problem: 'a user or password cannot stand in this URL',
-    hint: 'remove what stands before the `@`; credentials go into `headers` or `key`',
+    problem: 'this URL cannot contain a user or password',
+    hint: 'remove everything before the `@`; credentials go into `headers` or `key`',
   };
 }
 

@@ -126,7 +126,7 @@ function numberOf({ value, expanded }: LeafInput): number | undefined {
   return isNumber ? Number(expanded?.text) : undefined;
 }
 
-/** A duration in milliseconds; at least 1 ms and at most 3650 days unless told otherwise. */
+/** A duration in milliseconds; at least 1 ms and at most 3650 days by default. */
 export function duration(range: Range = {}): Kind<number> {
   const { min = 1, max = 3650 * DAY_MS } = range;
   return leaf({
@@ -142,7 +142,7 @@ export function duration(range: Range = {}): Kind<number> {
   });
 }
 
-/** A size in bytes; at least 1 byte unless told otherwise. */
+/** A size in bytes; at least 1 byte by default. */
 export function size(range: Range = {}): Kind<number> {
   const { min = 1, max = Number.MAX_SAFE_INTEGER } = range;
   return leaf({

@@ -36,7 +36,7 @@ export interface LoadOptions {
   readonly file: string;
   /** Kept: secrets that come from a variable are read again from it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Reads the file and those that it refers to; the file system unless told otherwise. */
+  /** Reads the file and those that it refers to; by default from the file system. */
   readonly readFile?: ReadTextFile;
 }
 

@@ -1,5 +1,5 @@
-// The standard variables of OpenTelemetry exporters, read here and nowhere else. They apply where the YAML is
-// silent; a variable of one signal beats the general one. An empty variable is as good as none.
+// The standard variables of OpenTelemetry exporters, read here and nowhere else. They apply where the YAML
+// has no value; a variable of one signal beats the general one. An empty variable counts as none.
 // Specification: OpenTelemetry protocol exporter, resource SDK ("Specifying resource information via an
 // environment variable").
 
@@ -34,7 +34,7 @@ export interface OtelVariables {
 const asIs: Read = text => ({ value: text });
 const lowerCase: Read = text => ({ value: text.toLowerCase() });
 
-/** What follows OTEL_EXPORTER_OTLP_ or OTEL_EXPORTER_OTLP_<SIGNAL>_, and the key that it stands for. */
+/** What follows OTEL_EXPORTER_OTLP_ or OTEL_EXPORTER_OTLP_<SIGNAL>_, and the key that it sets. */
 const VARIABLES: readonly (readonly [suffix: string, key: string, read: Read])[] = [
   ['ENDPOINT', 'endpoint', asIs],
   ['HEADERS', 'headers', readPairs],
@@ -86,7 +86,7 @@ function variableMistake(
   return { code: 'E_CONFIG_ENV', key, message, ...rest };
 }
 
-/** The tree with the variables of one signal below `otlp` wherever the YAML is silent. */
+/** The tree with the variables of one signal below `otlp` wherever the YAML has no value. */
 export interface LayeredTree {
   readonly root: Readonly<Record<string, unknown>>;
   readonly variableOf: (path: KeyPath) => string | undefined;
@@ -133,7 +133,7 @@ function signalLayer(given: object, signal: Signal, variables: OtelVariables): L
   return layer;
 }
 
-/** Not there, or null where that means "not set". What is wrong in the YAML is not silent. */
+/** True when the YAML has no value: absent, or null where that means "not set". A wrong value is a value. */
 function isSilent(given: object, path: readonly string[]): boolean {
   if (!isPlainMap(valueAt(given, path.slice(0, -1)) ?? {})) return false;
   const value = valueAt(given, path);
@@ -175,7 +175,7 @@ function readMilliseconds(text: string): Reading {
   return { problem: `expected milliseconds such as 10000, got ${JSON.stringify(text)}` };
 }
 
-/** The path of a PEM file, relative to the working directory as for every program that knows the variable. */
+/** The path of a PEM file, relative to the working directory as in every program that reads the variable. */
 function readFilePath(text: string, sources: TextSources): Reading {
   const expandAgain = (): Expansion => expandPath(resolve(text), sources);
   const expansion = expandAgain();

@@ -40,7 +40,7 @@ export function valueAt(root: unknown, path: KeyPath): unknown {
   return value;
 }
 
-/** True for a map of the YAML; false for lists, scalars and what stands for a scalar. */
+/** True for a map of the YAML; false for lists, scalars and expanded scalars. */
 export function isPlainMap(value: unknown): value is Readonly<Record<string, unknown>> {
   const isObject = typeof value === 'object' && value !== null;
   return isObject && Object.getPrototypeOf(value) === Object.prototype;

@@ -75,7 +75,7 @@ function idsAreUnique(root: unknown): Violation[] {
       seen.set(id, index);
       return [];
     }
-    const problem = `the id ${showValue(id)} is that of services[${String(first)}] already`;
+    const problem = `services[${String(first)}] already has the id ${showValue(id)}`;
     return [{ path, problem, hint: 'remove one of the two entries' }];
   });
 }
@@ -91,7 +91,7 @@ function keyIsThere(root: unknown): Violation[] {
   return [{ path, problem: 'missing', hint, at: 'parent', code: 'E_CONFIG_KEY' }];
 }
 
-/** Over plain http, a key is readable on its way; on this machine nobody is on that way. */
+/** Plain http shows the key to everybody on the network path; on this machine there is nobody on it. */
 function keyTravelsSafely(root: unknown): Violation[] {
   const entries = entryPaths(root);
   const apis = entries.length === 0 ? [['api']] : entries.map(entry => [...entry, 'api']);
@@ -104,12 +104,12 @@ function keyTravelsSafely(root: unknown): Violation[] {
       return [];
     const { protocol, hostname } = new URL(url);
     if (protocol === 'https:' || isLoopbackHost(hostname)) return [];
-    const problem = 'over plain http the key would travel readable for everybody on the way';
-    return [{ path, problem, hint: 'use https, or set `insecure: true` if that is meant' }];
+    const problem = 'plain http shows the key to everybody on the network path';
+    return [{ path, problem, hint: 'use https, or set `insecure: true` to allow it' }];
   });
 }
 
-/** A scrape must be over before the next begins. The default timeout gives way by itself (resolve.ts). */
+/** A scrape must be over before the next begins. load.ts shortens the default timeout by itself. */
 function timeoutFitsInterval(root: unknown): Violation[] {
   if (read(root, ['metrics', 'enabled'], metrics.keys.isEnabled) === false) return [];
   const intervalMs = read(root, ['metrics', 'interval'], metrics.keys.intervalMs);
@@ -120,7 +120,7 @@ function timeoutFitsInterval(root: unknown): Violation[] {
     if (intervalMs === undefined || timeoutMs === undefined || timeoutMs <= intervalMs) return [];
     const [timeout, interval] = [formatDuration(timeoutMs), formatDuration(intervalMs)];
     const problem = `metrics scrape timeout ${timeout} is longer than metrics.interval ${interval}`;
-    return [{ path, problem, hint: 'shorten the one or lengthen the other' }];
+    return [{ path, problem, hint: 'shorten the timeout or lengthen the interval' }];
   });
 }
 
@@ -139,8 +139,8 @@ function prefixesAreApart(root: unknown): Violation[] {
         owners.set(prefix, family);
         return [];
       }
-      const problem = `the prefix ${showValue(prefix)} belongs to ${owner} already`;
-      return [{ path: [...path, index], problem, hint: 'each prefix stands for one family' }];
+      const problem = `the prefix ${showValue(prefix)} already belongs to ${owner}`;
+      return [{ path: [...path, index], problem, hint: 'a prefix belongs to one family only' }];
     });
   });
 }
@@ -155,7 +155,9 @@ function overridesChangeSomething(root: unknown): Violation[] {
     );
     if (!isEmpty) return [];
     const hint = 'add `type`, `unit`, `description` or `uptime_series`';
-    return [{ path: ['metrics', 'overrides', index], problem: 'nothing is overridden', hint }];
+    return [
+      { path: ['metrics', 'overrides', index], problem: 'the entry overrides nothing', hint },
+    ];
   });
 }
 
@@ -177,7 +179,7 @@ function repeatedNames(root: unknown, path: KeyPath): Violation[] {
       seen.add(word);
       return [];
     }
-    const problem = 'the header stands here for the second time, in another case';
+    const problem = 'duplicate header: names of headers do not depend on case';
     return [{ path: [...path, name], problem, hint: 'remove one of them', at: 'key' }];
   });
 }
@@ -195,14 +197,14 @@ function certificateHasKey(root: unknown): Violation[] {
   const isSet = (key: string): boolean => (valueAt(root, ['otlp', 'tls', key]) ?? null) !== null;
   if (isSet('cert') === isSet('key')) return [];
   const [set, other] = isSet('cert') ? ['cert', 'key'] : ['key', 'cert'];
-  const problem = `\`${set}\` is of no use without \`${other}\``;
+  const problem = `\`${set}\` needs \`${other}\``;
   return [{ path: ['otlp', 'tls', set], problem, hint: `add \`${other}\`` }];
 }
 
 function compressionSuitsGrpc(root: unknown): Violation[] {
   const path = ['otlp', 'compression'];
   if (!isGrpc(root) || valueAt(root, path) !== 'zstd') return [];
-  return [{ path, problem: 'gRPC knows no zstd', hint: 'use `gzip` or `none`' }];
+  return [{ path, problem: 'gRPC does not support zstd', hint: 'use `gzip` or `none`' }];
 }
 
 /** Its address is a host and a port: a path is most likely that of OTLP over HTTP, at another port. */
@@ -216,7 +218,7 @@ function endpointSuitsGrpc(root: unknown, signal: Signal): Violation[] {
   if (url === null) return [];
   const { origin, pathname, search } = new URL(url);
   if (pathname === '/' && search === '') return [];
-  const problem = 'with gRPC an endpoint has no path';
+  const problem = 'an endpoint for gRPC has no path';
   return [{ path, problem, hint: `write ${showValue(origin)}, with the port for gRPC` }];
 }
 
@@ -229,7 +231,7 @@ function statusIsGuarded(root: unknown): Violation[] {
   const address = read(root, path, status.keys.listen);
   const token = valueAt(root, ['status', 'token']) ?? null;
   if (address === undefined || token !== null || isLoopbackHost(address.host)) return [];
-  const problem = 'others can reach this address, and there is no token';
+  const problem = 'other machines can reach this address, and there is no token';
   return [{ path, problem, hint: 'set `status.token`, or listen on 127.0.0.1' }];
 }
 

@@ -1,5 +1,5 @@
 // `${file:PATH}` and `${env:NAME}` within a scalar, and the texts that must not be printed. What comes out of
-// a reference is never shown in a message, whatever key it stands at: it may be a secret in the wrong place.
+// a reference is never shown in a message, whatever key has it: it may be a secret in the wrong place.
 
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';

@@ -1,5 +1,5 @@
 // From the text of the YAML to plain data with a place for every key. Duplicate keys, references and aliases
-// are dealt with here; what the keys mean is the schema's part. Nothing in the text makes this throw.
+// are dealt with here; the declarations of the keys (keys.ts) give them their meaning. Nothing in the text makes this throw.
 //
 // The tree is built by hand, not by the parser's own conversion: an alias is the value of its anchor, not a
 // copy, so that no nesting of aliases multiplies; and its duplicate check takes minutes for a hostile file.
@@ -46,7 +46,7 @@ interface YamlTreeOptions {
 }
 
 const DEPTH_MAX = 32;
-/** Values in the file, an alias counted as all that it stands for. */
+/** Values in the file, an alias counted with all values of its anchor. */
 const NODES_MAX = 200_000;
 const TAGS = /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/;
 
@@ -168,7 +168,7 @@ function takeAnchored(name: string, path: KeyPath, builder: Builder): unknown {
   const anchored = builder.anchors.get(name);
   if (anchored === undefined) {
     const hint = 'put a value that begins with `*` in quotes';
-    return report(builder, path, `no anchor \`&${name}\` stands before this alias`, hint);
+    return report(builder, path, `no anchor \`&${name}\` comes before this alias`, hint);
   }
   return isFull(anchored.nodes, path, builder) ? UNREADABLE : anchored.value;
 }
@@ -188,7 +188,7 @@ function reportDuplicate(builder: Builder, path: KeyPath, offset: number): void 
   const first = builder.places.ofKey(path);
   builder.mistakes.push({
     code: KEY,
-    message: `the key stands here for the second time, after line ${String(first.line)}`,
+    message: `duplicate key: the first one is in line ${String(first.line)}`,
     hint: 'remove one of them',
     file: builder.file,
     key: pathText(path),
@@ -247,10 +247,10 @@ const WORDS: Readonly<Partial<Record<ErrorCode, Words>>> = {
   BAD_INDENT: ['the indentation does not fit', 'align the keys of one block, and close brackets'],
   BAD_SCALAR_START: ['a value cannot begin with this character', 'put it in quotes'],
   BLOCK_AS_IMPLICIT_KEY: [
-    'a second `key: value` cannot stand here',
+    'a second `key: value` is not allowed here',
     'begin a new line, check its indentation, or put the value in quotes',
   ],
-  BLOCK_IN_FLOW: ['a block cannot stand within brackets'],
+  BLOCK_IN_FLOW: ['a block is not allowed within brackets'],
   KEY_OVER_1024_CHARS: ['the key is longer than 1024 characters'],
   MISSING_CHAR: UNFINISHED,
   MULTILINE_IMPLICIT_KEY: ['a key must fit on one line', 'check for a missing `:` above'],
@@ -267,13 +267,13 @@ const WORDS: Readonly<Partial<Record<ErrorCode, Words>>> = {
 function syntaxMistake(document: Document.Parsed, text: string): SyntaxMistake | undefined {
   const error = document.errors[0] ?? document.warnings[0];
   if (error === undefined) return undefined;
-  const told = commonCase(document, text, error) ?? {
+  const found = commonCase(document, text, error) ?? {
     offset: error.pos[0],
     words: WORDS[error.code] ?? NOT_YAML,
   };
-  const [message, hint] = told.words;
+  const [message, hint] = found.words;
   const mistake: Mistake = { code: 'E_CONFIG_SYNTAX', message, ...(hint && { hint }) };
-  return { offset: told.offset, mistake };
+  return { offset: found.offset, mistake };
 }
 
 /** How much of a line before an error is looked at. */

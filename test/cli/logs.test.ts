@@ -179,7 +179,7 @@ describe('access to the service', () => {
     await check('no service "x"', '--config', file, '--service-id', 'x');
     await check('--key-file goes with', '--config', file, '--key-file', keyFile);
     await check(
-      'over plain http the key',
+      'plain http shows the key',
       '--base-url',
       'http://api.example.com',
       '--key-file',

@@ -1,4 +1,4 @@
-// The corpus: each *.bad.yaml holds one mistake, and its first line says where it stands and which words the
+// The corpus: each *.bad.yaml holds one mistake, and its first line says its place and which words the
 // message must have. Each *.good.yaml loads.
 
 import { readFileSync, readdirSync } from 'node:fs';

@@ -47,15 +47,15 @@ describe('all mistakes are reported at once', () => {
       'shard: {index: 4, count: 2}',
     ].join('\n');
     expect(shown(text, { OTEL_EXPORTER_OTLP_PROTOCOL: 'udp' })).toEqual([
-      'c:1:17: api.base_url: over plain http the key would travel readable for everybody on the way; use https, or set `insecure: true` if that is meant',
+      'c:1:17: api.base_url: plain http shows the key to everybody on the network path; use https, or set `insecure: true` to allow it',
       'c:1:39: api.kye: unknown key; did you mean `key`?',
-      'c:2:26: services[1].id: the id "x" is that of services[0] already; remove one of the two entries',
+      'c:2:26: services[1].id: services[0] already has the id "x"; remove one of the two entries',
       'c:2:29: services[1].nmae: unknown key; did you mean `name`?',
       'c:3:21: metrics.interval: expected a duration such as 10s, 5m or 72h, got "1 minute"; did you mean `1m`?',
       'c:3:38: metrics.units: cannot read ${env:NONE}: the variable is not set',
       'c:3:61: metrics.limits: expected a map of keys, got a number',
       'c:4:17: otlp.timeout: expected a duration such as 10s, 5m or 72h, got the number 10; did you mean `10s`?',
-      'c:5:1: otlp: the key stands here for the second time, after line 4; remove one of them',
+      'c:5:1: otlp: duplicate key: the first one is in line 4; remove one of them',
       'c:6:16: shard.index: the index 4 is not below the count 2; indexes begin at 0',
       'OTEL_EXPORTER_OTLP_PROTOCOL: expected one of http/protobuf, http/json, grpc, got "udp"',
     ]);
@@ -211,7 +211,7 @@ describe('the file', () => {
       i => `a${String(i + 1)}: &x${String(i + 1)} [${`*x${String(i)}, `.repeat(9)}]\n`,
     );
     check(`a0: &x0 [1]\n${bomb}`, 'the file holds more than 200000 values');
-    check('a: &a [*a]\n', 'no anchor `&a` stands before this alias');
+    check('a: &a [*a]\n', 'no anchor `&a` comes before this alias');
     check('__proto__: {x: 1}\nconstructor: 1\n', 'constructor: unknown key');
   });
 });

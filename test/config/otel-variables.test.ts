@@ -191,7 +191,7 @@ describe('a bad variable', () => {
     const cert = join(directory, 'lonely');
     writeFileSync(cert, '-----BEGIN CERTIFICATE-----\n');
     expect(message({ [`${PREFIX}LOGS_CLIENT_CERTIFICATE`]: cert })).toBe(
-      `${PREFIX}LOGS_CLIENT_CERTIFICATE: \`cert\` is of no use without \`key\`; add \`key\``,
+      `${PREFIX}LOGS_CLIENT_CERTIFICATE: \`cert\` needs \`key\`; add \`key\``,
     );
     expect(message({ [`${PREFIX}CLIENT_KEY`]: cert })).toContain(
       'expected a private key in PEM form',
