@@ -43,7 +43,7 @@ test('labels `__name__` are counted with every page', () => {
   ]);
 });
 
-test('by how much our clock is ahead is shown for each service, and stays while the service does not answer', () => {
+test('the clock difference is shown for each service, and stays while the service does not answer', () => {
   const counters = new Counters();
   const meter = new TranslateMeter(counters);
   const target = new Target();

@@ -31,7 +31,7 @@ describe.skipIf(skip !== null)('the alert rules', () => {
     expect(await check('test', 'rules', stories)).toMatchObject({ code: 0 });
   });
 
-  test('have a story each, a severity, and words for whoever is woken', () => {
+  test('each have a scenario, a severity, and a text for the operator', () => {
     const { groups } = parse(readFileSync(rules, 'utf8')) as RuleFile;
     const text = readFileSync(stories, 'utf8');
     for (const { alert, labels, annotations } of groups.flatMap(group => group.rules)) {

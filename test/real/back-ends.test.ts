@@ -131,7 +131,7 @@ describe.skipIf(noSite !== null)('after one cycle a real back end holds the page
   });
 
   test.skipIf(noPrometheus !== null)(
-    'Prometheus, over http/protobuf, with names left as they are',
+    'Prometheus, over http/protobuf, with unchanged names',
     async () => {
       const running = await prometheus.start({
         config: 'otlp: {translation_strategy: NoTranslation}\n',

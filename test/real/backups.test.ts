@@ -122,7 +122,7 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
     expect(await valueOf('schedules', SESSIONS)).toBe(0);
   });
 
-  test('the gauges say what the schedules amount to', async () => {
+  test('the gauges show the state of the schedules', async () => {
     expect(await valueOf('up', ORDERS)).toBe(1);
     const next = nextCronRun('0 2 * * *', clock.nowMs()) ?? 0;
     expect(await valueOf('next_run_timestamp_seconds', ORDERS)).toBe(next / 1000);
@@ -136,7 +136,7 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
     expect(await valueOf('next_run_seconds', SESSIONS)).toBeUndefined();
   });
 
-  test('the alert ends with a schedule, and fires again without', async () => {
+  test('the alert ends with a new schedule, and fires again without it', async () => {
     const schedule = { service_id: SESSIONS, backup_type: 'full', schedule: '0 3 * * *' };
     await change('POST', '', schedule);
     await until('it ends', async () => (await firing()).length === 0, WAIT_MS);

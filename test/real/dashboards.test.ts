@@ -110,7 +110,7 @@ describe.skipIf(skip !== null)('a Prometheus with the data of a daemon', () => {
     group => group.rules,
   );
 
-  test.each(rules)('has every metric that the alert $alert is about', async ({ expr }) => {
+  test.each(rules)('has every metric of the alert $alert', async ({ expr }) => {
     await askPromql(url, expr);
     for (const name of await metricsOf(url, expr)) {
       if (ONLY_IN_TROUBLE.includes(name)) continue;

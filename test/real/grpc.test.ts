@@ -58,7 +58,7 @@ async function send(
 }
 
 describe.skipIf(noCollector !== null)('a Collector over gRPC', () => {
-  test('refuses what is larger than it takes, which is split', async () => {
+  test('refuses a message over its limit, which is split', async () => {
     const { href } = await startCollector('max_recv_msg_size_mib: 1');
     expect(await send(href)).toMatchObject({ kind: 'accepted' });
     const bytes = metricsBytes('a', 100_000);
@@ -66,13 +66,13 @@ describe.skipIf(noCollector !== null)('a Collector over gRPC', () => {
     expect(await send(href, { bytes })).toMatchObject({ kind: 'split', reason });
   });
 
-  test('has no service for a signal that it does not take, which is held', async () => {
+  test('has no service for a signal that it does not accept, which is held', async () => {
     const { href } = await startCollector('max_recv_msg_size_mib: 4');
     const reason = expect.stringMatching(/UNIMPLEMENTED: .*; check otlp.endpoint/);
     expect(await send(href, { signal: 'logs' })).toMatchObject({ kind: 'hold', reason });
   });
 
-  test('refuses bytes that are no request, which are split or held', async () => {
+  test('refuses bytes that are not a request, which are split or held', async () => {
     const { href } = await startCollector('max_recv_msg_size_mib: 4');
     const result = await send(href, { bytes: Buffer.from('not a request') });
     expect(['split', 'hold']).toContain(result.kind);

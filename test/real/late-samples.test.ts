@@ -66,7 +66,7 @@ describe.skipIf(noPrometheus !== null)('samples that lag behind by more than an 
     };
   }
 
-  test('are stored where samples may be out of order', async () => {
+  test('are stored if samples may be out of order', async () => {
     expect(documented).toContain('out_of_order_time_window');
     const found = await stored(documented);
     expect(found.engine).toBeGreaterThanOrEqual(POLLS - 1);
@@ -74,14 +74,14 @@ describe.skipIf(noPrometheus !== null)('samples that lag behind by more than an 
     expect(found.areDated).toBe(true);
   });
 
-  test('cost themselves alone where samples may not', async () => {
+  test('cost only themselves if samples may not', async () => {
     const found = await stored('scrape_configs: []\n');
     expect(found.engine).toBeGreaterThanOrEqual(POLLS - 1);
     expect(found.proxy).toBeLessThanOrEqual(2);
     expect(found.areDated).toBe(true);
   });
 
-  test('are stored with the time of the scrape where that is asked for', async () => {
+  test('are stored with the time of the scrape on request', async () => {
     const found = await stored('scrape_configs: []\n', { honor_timestamps: false });
     expect(found.engine).toBeGreaterThanOrEqual(POLLS - 1);
     expect(found.proxy).toBeGreaterThanOrEqual(POLLS - 1);

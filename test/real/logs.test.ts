@@ -116,7 +116,7 @@ describe.skipIf(noCollector !== null)("a real Collector's log pipeline", () => {
     expect(wrong.slice(0, 10)).toEqual([]);
   });
 
-  test('each with the Resource of its metrics', () => {
+  test("each with the Resource of the service's metrics", () => {
     for (const { id, name } of services) {
       const own = logs.filter(({ resource }) => resource['service.instance.id'] === `string ${id}`);
       const [point] = points.filter(({ resource }) => resource['service.instance.id'] === id);

@@ -60,7 +60,7 @@ describe.skipIf(skip !== null)('after one cycle', () => {
   const named = (id: string, name: string): ReceivedPoint | undefined =>
     pointsOf(id).find(point => point.name === name);
 
-  test('what the page declares a counter is a cumulative monotonic sum with a start', () => {
+  test('a declared counter is a cumulative monotonic sum with a start', () => {
     for (const { id, front } of site.services) {
       const page = readPage(front.pages[0]?.body ?? '');
       const counters = [...page.values()].filter(({ type }) => type === 'counter');
@@ -109,7 +109,7 @@ describe.skipIf(skip !== null)('after one cycle', () => {
     }
   });
 
-  test('what goes up and down is no monotonic sum', () => {
+  test('a value that goes up and down is not a monotonic sum', () => {
     for (const { id } of site.services) {
       for (const word of KNOWN_LEVELS) {
         const point = named(id, `mysql_global_status_${word}`);
@@ -139,7 +139,7 @@ describe.skipIf(skip !== null)('after one cycle', () => {
     }
   });
 
-  test("the strict mapping says what the Collector's own Prometheus receiver says", async () => {
+  test("the strict mapping equals that of the Collector's own Prometheus receiver", async () => {
     for (const { front } of site.services) front.freeze();
     const ours = await cycleToCollector(site, { mapping: 'strict' });
     for (const { id, front } of site.services) {

@@ -56,7 +56,7 @@ interface Status {
   }[];
 }
 
-describe.skipIf(skip !== null)('with each neighbour gone in turn', () => {
+describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   let simulator: Simulator;
   let receiver: CheckedReceiver;
   let judge: PrometheusRunning;

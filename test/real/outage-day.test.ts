@@ -56,7 +56,7 @@ describe.skipIf(absent !== null)('after an outage', () => {
       }
   }
 
-  test('VictoriaMetrics holds all of it, as it is set by default', async () => {
+  test('VictoriaMetrics holds all of it, with its defaults', async () => {
     const back = await victoriaMetrics.start({});
     started.push(back);
     const day = await liveThroughOutage({ ...DAY, forwardTo: back.otlpUrl });
@@ -64,19 +64,19 @@ describe.skipIf(absent !== null)('after an outage', () => {
     await expectWhole(back.url, day);
   }, 1_800_000);
 
-  test('Prometheus holds all of it, where late samples are allowed for as long', async () => {
+  test('Prometheus holds all of it, if late samples are allowed for that long', async () => {
     const window = `storage: {tsdb: {out_of_order_time_window: ${String(AGE_MINUTES)}m}}\n`;
     const back = await goingOn(window);
     await expectWhole(back.url, await liveThroughOutage({ ...DAY, forwardTo: back.otlpUrl }));
   }, 1_800_000);
 
-  test('Prometheus refuses what is older than it allows', async () => {
+  test('Prometheus refuses samples older than its window', async () => {
     const back = await goingOn('storage: {tsdb: {out_of_order_time_window: 30m}}\n');
     expect(await post(back.otlpUrl, 20)).toBe('200 ');
     expect(await post(back.otlpUrl, 40)).toMatch(/^400 too old sample/);
   });
 
-  test('a batch that comes again is stored once by Prometheus, and as often as it came by VictoriaMetrics', async () => {
+  test('a repeated batch is stored once by Prometheus, and as often as it came by VictoriaMetrics', async () => {
     const prometheusBack = await prometheus.start({});
     const victoriaBack = await victoriaMetrics.start({});
     started.push(prometheusBack, victoriaBack);

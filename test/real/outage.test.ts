@@ -73,7 +73,7 @@ describe.skipIf(skip !== null)('a daemon through an outage', () => {
     expect(times).toEqual([...times].sort((a, b) => a - b));
   });
 
-  test('what is gone from one page to the next is marked as ended, once', () => {
+  test('a series that disappears between two pages is marked as ended, once', () => {
     let before: ReadonlyMap<string, number> = new Map();
     let marked = 0;
     for (const [index, scrape] of scrapes.entries()) {
@@ -90,7 +90,7 @@ describe.skipIf(skip !== null)('a daemon through an outage', () => {
     expect(marked).toBeGreaterThan(1000);
   });
 
-  test('while the exporter is gone, the service is down and nothing else is said of it', () => {
+  test('while the exporter is gone, the service is down and nothing else is reported for it', () => {
     const failed = scrapes.filter(({ added }) => added.get('up') === 0);
     expect(failed.length).toBeGreaterThanOrEqual(2);
     for (const { series } of failed) expect(series.size).toBe(0);

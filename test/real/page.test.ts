@@ -213,7 +213,7 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
         );
       });
 
-      test(`tells what is wrong, and runs nothing of it: ${name}`, async () => {
+      test(`shows problems, and runs no code from them`, async () => {
         const options_ = { name: `${name}-troubled`, colorScheme, ...options };
         await look(troubled(), options_, async ({ page, complaints }) => {
           await expectToFit(page);
@@ -235,7 +235,7 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
     });
   });
 
-  test('renews itself in place, keeps what was opened, and says when the bridge is gone', async () => {
+  test('updates in place, keeps open sections, and reports a lost daemon', async () => {
     let samples = 602;
     const server = await serve(() =>
       sampleReport({ services: [sampleService('dbpgf1', 'orders', { samples })] }),

@@ -56,13 +56,13 @@ describe.skipIf(noCollector !== null)("strict mode and the Collector's receiver"
     expect(open.map(tell)).toEqual([]);
   });
 
-  test('every difference that is explained does show', () => {
+  test('every explained difference occurs', () => {
     const shown = new Set(explained.flatMap(({ rows }) => rows));
     const idle = known.filter(row => !shown.has(row));
     expect(idle.map(({ rule, receiver }) => `${rule}: ${receiver}`)).toEqual([]);
   });
 
-  test('enough is compared for that to mean something', () => {
+  test('the number of compared points is large enough', () => {
     const points = [...steps.values()].flat().flatMap(({ ours }) => ours);
     expect(sequences.length).toBeGreaterThanOrEqual(60);
     expect(points.length).toBeGreaterThan(10_000);

@@ -96,7 +96,7 @@ describe.skipIf(skip !== null)('a ledger of the truth', () => {
   const ours = (reader: Line['reader']): Line[] =>
     lines.filter(line => line.sender === OURS && line.reader === reader);
 
-  test('the ledger and the servers count alike, on every page', () => {
+  test('the ledger and the servers have the same counts, on every page', () => {
     for (const { readings } of Object.values(fronts)) {
       expect(readings.length).toBeGreaterThan(20);
       for (const kind of KINDS) expect(readings.filter(r => !agrees(r, kind))).toEqual([]);
@@ -116,17 +116,12 @@ describe.skipIf(skip !== null)('a ledger of the truth', () => {
     }
   });
 
-  test.each(['start', 'delta'] as const)(
-    'no increment is claimed that did not happen: %s',
-    reader => {
-      const wrong = ours(reader).flatMap(line =>
-        line.falseClaims
-          .filter(({ scene }) => isEvident(line.view, scene))
-          .map(c => story(line, c)),
-      );
-      expect(wrong).toEqual([]);
-    },
-  );
+  test.each(['start', 'delta'] as const)('no false increment is reported: %s', reader => {
+    const wrong = ours(reader).flatMap(line =>
+      line.falseClaims.filter(({ scene }) => isEvident(line.view, scene)).map(c => story(line, c)),
+    );
+    expect(wrong).toEqual([]);
+  });
 
   test.each(['start', 'delta'] as const)('streams neither overlap nor contradict: %s', reader => {
     expect(
@@ -136,7 +131,7 @@ describe.skipIf(skip !== null)('a ledger of the truth', () => {
     ).toEqual([]);
   });
 
-  test('where the uptime says nothing of a failover, no more is claimed than by values alone', () => {
+  test('if the uptime does not show a failover, the increase is no larger than that of values alone', () => {
     for (const line of ours('start')) {
       const byValue = ours('value').find(v => v.view === line.view && v.kind === line.kind);
       expect(line.over, `${line.view.name}, ${line.kind}`).toBeLessThanOrEqual(byValue?.over ?? 0);
@@ -149,14 +144,17 @@ describe.skipIf(skip !== null)('a ledger of the truth', () => {
     }
   });
 
-  test.each(['start', 'delta'] as const)('what pages show of a restart is counted: %s', reader => {
-    for (const { view, missedIn, kind } of ours(reader)) {
-      if (!EVIDENT_VIEWS.has(view.name)) continue;
-      for (const scene of TOLD_SCENES) {
-        expect(missedIn.get(scene), `${view.name}, ${kind}, ${scene}`).toBe(0);
+  test.each(['start', 'delta'] as const)(
+    'everything that pages show of a restart is counted: %s',
+    reader => {
+      for (const { view, missedIn, kind } of ours(reader)) {
+        if (!EVIDENT_VIEWS.has(view.name)) continue;
+        for (const scene of TOLD_SCENES) {
+          expect(missedIn.get(scene), `${view.name}, ${kind}, ${scene}`).toBe(0);
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 /** Their uptime is right on every page. */

@@ -35,7 +35,7 @@ function ourRows(page: string): string[] {
 const text = (page: readonly string[], isCut = false): string =>
   page.join('\n') + (isCut ? '' : '\n');
 
-describe('the plain stack tells as we do', () => {
+describe('the plain stack agrees', () => {
   for (const { what, page, both } of AGREEMENTS) {
     test(what, () => {
       expect(plainRows(text(page))).toStrictEqual(both);
@@ -44,7 +44,7 @@ describe('the plain stack tells as we do', () => {
   }
 });
 
-describe('the plain stack tells it differently:', () => {
+describe('the plain stack differs:', () => {
   for (const { because, page, isCut, plain, ours } of DIFFERENCES) {
     test(because, () => {
       if (typeof plain === 'string') expect(() => plainRows(text(page, isCut))).toThrow(plain);

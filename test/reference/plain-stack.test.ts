@@ -64,7 +64,7 @@ async function exported(answer: Answer): Promise<{ result: ExportResult; receive
   return { result, received };
 }
 
-test('a cycle asks with the key and sends what the page says', async () => {
+test('a cycle sends the key and forwards the page', async () => {
   const service = await listen((response, request) => {
     response.writeHead(request.headers['x-api-key'] === 'secret' ? 200 : 401).end(PAGE);
   });

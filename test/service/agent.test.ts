@@ -12,7 +12,7 @@ async function answered(service: ScriptedService, request: ChatRequest = QUESTIO
 }
 
 describe('createSession', () => {
-  test('sends agent and metadata, and keeps fields that nobody knows', async () => {
+  test('sends agent and metadata, and keeps unknown fields', async () => {
     const session = { session_id: 's1', agent_id: AGENT, created_at: 'x', ttl: 60 };
     await using service = await scriptedService((_, index) => ({
       body: index === 0 ? session : { session },
@@ -31,7 +31,7 @@ describe('createSession', () => {
     expect(JSON.parse(second?.body ?? '')).toEqual({ agent_id: AGENT });
   });
 
-  test('cannot do with an answer that has no id', async () => {
+  test('rejects an answer without an id', async () => {
     await using service = await scriptedService(() => ({ body: { agent_id: AGENT } }));
     expect(await service.client.agent.createSession({ agent_id: AGENT })).toMatchObject({
       ok: false,
@@ -50,7 +50,7 @@ describe('createSession', () => {
 });
 
 describe('chat', () => {
-  test('sends what the specification names, and reads its shape', async () => {
+  test('sends the specified fields, and reads the specified shape', async () => {
     const data = [{ status: 'open', orders: 42 }];
     const body = { response: 'Two.', sql: 'SELECT 1', data, session_id: 's1' };
     await using service = await scriptedService(() => ({ body }));
@@ -67,7 +67,7 @@ describe('chat', () => {
     expect(JSON.parse(service.server.requests[0]?.body ?? '')).toEqual(request);
   });
 
-  test('reads the other shape, also with the failure of the agent in a 200', async () => {
+  test("reads the other shape, also with the agent's failure in a 200", async () => {
     const response = { content: 'Two.', sql_text: 'SELECT 1', error_text: null, col_keys: ['n'] };
     const failed = { ...response, content: null, error_text: 'no such table' };
     const bodies = [
@@ -81,21 +81,21 @@ describe('chat', () => {
     expect(await answered(service)).toEqual({ response: '', failure, ...shared });
   });
 
-  test('does with words alone, and with members of another kind', async () => {
+  test('accepts words alone, and members of another type', async () => {
     const bodies = [{ response: 'Hello.' }, { response: 'Hello.', sql: 7, data: 'none' }];
     await using service = await scriptedService((_, index) => ({ body: bodies[index] }));
     for (const _ of bodies)
       expect(await answered(service)).toMatchObject({ response: 'Hello.', sql: null, data: [] });
   });
 
-  test('cannot do with an answer of neither shape', async () => {
+  test('rejects an answer of neither shape', async () => {
     await using service = await scriptedService(() => ({ body: { answer: 'Two.' } }));
     expect(await service.client.agent.chat(QUESTION)).toMatchObject({
       error: { kind: 'unreadable', message: expect.stringContaining('holds no response') },
     });
   });
 
-  test('is sent once, whatever becomes of it', async () => {
+  test('is sent once, whatever the result', async () => {
     const check = async (kind: string, answer: object): Promise<void> => {
       await using service = await scriptedService(() => answer);
       const result = await service.client.agent.chat(QUESTION);
@@ -110,7 +110,7 @@ describe('chat', () => {
     await check('not_found', { status: 404 });
   });
 
-  test('is given up after its own time', async () => {
+  test('is aborted after its own timeout', async () => {
     await using service = await scriptedService(() => ({ isSilent: true }));
     const result = await service.client.agent.chat(QUESTION, { timeoutMs: 1000 });
     // The time that it was given, not what was left of it when the request went out.
@@ -119,7 +119,7 @@ describe('chat', () => {
   });
 });
 
-test('what the specification forbids is not sent', async () => {
+test('a request that the specification forbids is not sent', async () => {
   await using service = await scriptedService(() => ({ body: {} }));
   const { agent } = service.client;
   const chat = async (change: Partial<ChatRequest>, path: string): Promise<void> =>

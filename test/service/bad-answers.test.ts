@@ -97,7 +97,7 @@ describe('statuses', () => {
     await check(410, 'http_status');
   });
 
-  test('an answer that is no success is not read to its end, however long it is', async () => {
+  test('a failed answer is not read to its end, however long it is', async () => {
     const failure = await checkHttp('server_error', response => {
       response.writeHead(500);
       response.write('x'.repeat(200_000));
@@ -114,7 +114,7 @@ describe('statuses', () => {
 });
 
 describe('bodies', () => {
-  test('one that ends too early is cut, whichever way its length was told', async () => {
+  test('one that ends too early counts as cut, with any kind of length', async () => {
     await checkTcp('cut', socket =>
       socket.end('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\nengine_up 1\n'),
     );
@@ -155,7 +155,7 @@ describe('bodies', () => {
     });
   });
 
-  test('an encoding that was not asked for, or is not what it claims, is told as such', async () => {
+  test('an unrequested encoding, or content that does not match it, is reported', async () => {
     const failure = await checkHttp('encoding', send(200, 'x', { 'content-encoding': 'br' }));
     expect(failure.message).toMatch(/\(its encoding is "br"\)$/);
     await checkHttp('encoding', send(200, 'x', { 'content-encoding': 'gzip, gzip' }));
@@ -179,7 +179,7 @@ describe('time', () => {
     await checkDuration(() => checkHttp('timeout', () => undefined, { timeoutMs }));
   });
 
-  test('a slow drip of bytes ends at the timeout, though each comes soon after the last', async () => {
+  test('a slow drip of bytes ends at the timeout, although bytes keep coming', async () => {
     await checkDuration(() =>
       checkHttp(
         'timeout',
@@ -207,7 +207,7 @@ describe('time', () => {
     );
   });
 
-  test('a connection that never comes about is told apart', async () => {
+  test('a connection that never opens has its own reason', async () => {
     // TEST-NET-1 of RFC 5737 is routed nowhere; where the machine refuses it at once, that is a reason too.
     const settings = { timeoutMs, isInsecureAllowed: true };
     const failure = await failureOf('http://192.0.2.1:9', settings);
@@ -228,7 +228,7 @@ describe('connections', () => {
     expect(failure.reason).toBe('dns');
   });
 
-  test('a port on which nobody listens', async () => {
+  test('a port without a listener', async () => {
     const failure = await failureOf(`http://127.0.0.1:${await findClosedPort()}`);
     expect(failure.reason).toBe('refused');
     expect(failure.message).toMatch(
@@ -266,7 +266,7 @@ describe('connections', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('a proxy that is not there, or refuses to connect', async () => {
+  test('a proxy that is missing, or refuses to connect', async () => {
     const absent = testSecret(`http://user:canary-pw@127.0.0.1:${await findClosedPort()}`);
     const failure = await failureOf('https://service.invalid', { proxy: absent });
     expect(failure.reason, failure.message).toBe('proxy');
@@ -281,8 +281,8 @@ describe('connections', () => {
   });
 });
 
-describe('what the other side echoes', () => {
-  test('never shows the key, wherever and however it is written', async () => {
+describe('text that the other side echoes', () => {
+  test('never shows the key, in any place and form', async () => {
     const long = `${'x'.repeat(180)}${KEY}`;
     for (const message of [KEY, `no: ${KEY}`, KEY.toLowerCase(), encodeURIComponent(KEY), long]) {
       await checkHttp('auth', send(401, JSON.stringify({ errors: [{ message }] })));

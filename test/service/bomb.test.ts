@@ -58,7 +58,7 @@ test('a bomb ends at the limit', async () => {
   expect(keptBytes).toBe(0);
 });
 
-test('a bomb ends long before a limit that is meant for real pages', async () => {
+test('a bomb ends long before the limit of real pages', async () => {
   const { reason, grownBytes, keptBytes } = await explode(1024 * MIB);
   expect(reason).toBe('bomb');
   expect(grownBytes).toBeLessThan(128 * MIB);

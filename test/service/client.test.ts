@@ -40,7 +40,7 @@ describe('with an address and a key', () => {
     expect(await client.restores.list()).toMatchObject({ ok: true, restores: [] });
   });
 
-  test('a key that is read from somewhere is read again when the service refuses it', async () => {
+  test('a key from a function is read again when the service refuses it', async () => {
     await using simulator = await startSimulator({ clock: systemClock, key: KEY });
     let key = 'old';
     await using client = new ServiceClient({ baseUrl: simulator.url, key: () => key });
@@ -48,7 +48,7 @@ describe('with an address and a key', () => {
     expect(await client.schedules.list()).toMatchObject({ ok: true });
   });
 
-  test('it goes nowhere in plain text', () => {
+  test('the key is never sent in plain text', () => {
     const open = (): unknown => new ServiceClient({ baseUrl: 'http://api.example.com', key: KEY });
     expect(open).toThrow('the key would travel in plain text');
   });
@@ -84,7 +84,7 @@ describe('a failure is one of a few kinds', () => {
     expect(result).toMatchObject({ error: { kind: 'bad_request', problems: [] } });
   });
 
-  test('a lost connection, a page of a web site, and being called off', async () => {
+  test('a lost connection, a web page, and an aborted call', async () => {
     await using lost = await scriptedService(() => ({ isLost: true }));
     expect(await lost.client.schedules.list()).toMatchObject({ error: { kind: 'network' } });
     await using web = await scriptedService(() => ({ body: Buffer.from('<html>') }));
@@ -95,7 +95,7 @@ describe('a failure is one of a few kinds', () => {
     });
   });
 
-  test('a time-out, after which nobody knows whether a schedule was created', async () => {
+  test('a timeout that leaves the outcome of a new schedule unknown', async () => {
     await using simulator = await startSimulator({ clock: systemClock, key: KEY });
     simulator.setFaults({ path: '/backup/v1', method: 'POST', isSilent: true });
     await using client = new ServiceClient({ baseUrl: simulator.url, key: KEY, timeoutMs: 100 });

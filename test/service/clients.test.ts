@@ -8,7 +8,7 @@ import { testApi, testSecret } from '../support/test-api.ts';
 
 const API = testApi('https://api.example.com', { headers: { 'X-Region': testSecret('north') } });
 
-test('equal settings are one identity, whatever objects hold them', () => {
+test('equal settings are one identity, in any objects', () => {
   const same = testApi('https://api.example.com', { headers: { 'x-region': testSecret('north') } });
   expect(apiIdentity(same)).toBe(apiIdentity(API));
   expect(apiIdentity(API)).toMatch(/^[0-9a-f]{64}$/);
@@ -41,7 +41,7 @@ test('equal settings share a client, and are served by a new one after closing',
   await clients.close();
 });
 
-test('clients of one key at one origin wait for each other, another key does not', async () => {
+test('clients of one key at one origin share a rate limit, another key does not', async () => {
   await using server = await startHttpServer(({ headers }, response) => {
     if (headers['x-region'] === 'north') response.writeHead(429, { 'retry-after': '60' });
     response.end('ok');

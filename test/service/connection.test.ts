@@ -25,7 +25,7 @@ function check(baseUrl: string, want: RegExp, settings: Partial<ApiConfig> = {})
   expect(verdictOf(baseUrl, settings), baseUrl).toMatch(want);
 }
 
-test('plain http beyond this machine needs a word of the operator', () => {
+test('plain http beyond this machine needs explicit consent', () => {
   const refused =
     /^api\.base_url: cannot use http:\/\/.*: the key would travel in plain text; use https/;
   check('http://api.example.com', refused);
@@ -37,7 +37,7 @@ test('plain http beyond this machine needs a word of the operator', () => {
   check('https://api.example.com', /^accepted$/);
 });
 
-test('a proxy elsewhere sees what is not encrypted, so it needs that word too', () => {
+test('a proxy elsewhere sees unencrypted data, so it needs consent too', () => {
   const proxy = testSecret('http://proxy.example.com:3128');
   check('http://localhost', /^api\.proxy: .*the key would travel to it in plain text/, { proxy });
   check('http://localhost', /^accepted$/, { proxy: testSecret('http://127.0.0.1:3128') });
@@ -45,7 +45,7 @@ test('a proxy elsewhere sees what is not encrypted, so it needs that word too', 
   check('https://api.example.com', /^accepted$/, { proxy });
 });
 
-test('what is no address of a service is refused', () => {
+test('an invalid address of a service is refused', () => {
   check('api.example.com', /^api\.base_url: .*not an http or https URL; write it as https:/);
   check('ftp://api.example.com', /not an http or https URL/);
   check('https://', /not an http or https URL/);
@@ -54,7 +54,7 @@ test('what is no address of a service is refused', () => {
   check('https://a.example', /^api\.proxy: .*not an http/, { proxy: testSecret('socks5://x') });
 });
 
-test('headers that cannot be sent are refused, without showing what they hold', () => {
+test('headers that cannot be sent are refused, without showing their values', () => {
   const header = (name: string, value = 'canary'): Partial<ApiConfig> => ({
     headers: { [name]: testSecret(value) },
   });
@@ -79,7 +79,7 @@ test('the configuration refuses the same headers', () => {
   }
 });
 
-test('an authority that is no certificate is refused', () => {
+test('an authority that is not a certificate is refused', () => {
   const pem = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
   check('https://a.example', /^api\.ca: .*no certificate in it/, { ca: 'not PEM' });
   check('https://a.example', /^api\.ca: .*cannot be read/, { ca: pem });
@@ -87,7 +87,7 @@ test('an authority that is no certificate is refused', () => {
   check('https://a.example', /^accepted$/, { ca: TEST_TLS.ca });
 });
 
-test('through a proxy the key is seen by the service alone', async () => {
+test('through a proxy only the service sees the key', async () => {
   await using server = await startHttpServer((_request, response) => void response.end('ok'), {
     isTls: true,
   });

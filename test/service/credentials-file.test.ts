@@ -15,7 +15,7 @@ const problemsOf = (storage: 's3' | 'gs', text: string): readonly string[] => {
   return encoded.ok ? [] : encoded.problems;
 };
 
-test('what is encoded is the file as it stands, in standard base64', () => {
+test('the unchanged file is encoded, in standard base64', () => {
   const account = JSON.stringify({ ...ACCOUNT, more: 1 }, null, 2);
   const cases = [
     ['gs', account],
@@ -31,7 +31,7 @@ test('what is encoded is the file as it stands, in standard base64', () => {
 });
 
 describe('the JSON of a service account', () => {
-  test('needs each of its members, as a text with something in it', () => {
+  test('needs each of its members, as a non-empty text', () => {
     for (const name of ACCOUNT_MEMBERS) {
       const { [name]: _, ...others } = ACCOUNT;
       expect(problemsOf('gs', JSON.stringify(others))).toEqual([`the member ${name} is missing`]);
@@ -42,7 +42,7 @@ describe('the JSON of a service account', () => {
     }
   });
 
-  test('is told from what it is not, without a word of it', () => {
+  test('is distinguished from other content, without showing any of it', () => {
     expect(problemsOf('gs', ACCESS)).toEqual([
       'expected the JSON of a service account, got a file with sections, as for s3',
     ]);
@@ -65,7 +65,7 @@ describe('the INI text of an access key', () => {
     }
   });
 
-  test('has one section, and nothing that nobody knows', () => {
+  test('has one section, and no unknown keys', () => {
     expect(problemsOf('s3', ACCESS.replace('[default]', '[prod]'))).toEqual([
       'line 1: expected [default] alone',
     ]);
@@ -82,7 +82,7 @@ describe('the INI text of an access key', () => {
   });
 });
 
-test('a file that is encoded already is looked into and passes as it is', () => {
+test('an encoded file is checked and accepted unchanged', () => {
   const encoded = Buffer.from(ACCESS).toString('base64');
   expect(readCredentials('s3', `${encoded}\n`)).toEqual({ ok: true, encoded });
   expect(readCredentials('s3', ACCESS)).toEqual({ ok: true, encoded });

@@ -71,7 +71,7 @@ const reasonOf = (result: ServiceResult<ServiceAnswer>): string =>
   result.ok ? 'ok' : result.failure.reason;
 
 describe('a body that goes into a sink', () => {
-  test('arrives whole, at the pace of the sink, and asks for no packing', async () => {
+  test('arrives whole, at the pace of the sink, and requests no compression', async () => {
     const body = randomBytes(1_000_000);
     const sink = new SlowSink();
     const { result, encoding } = await download((_, response) => void response.end(body), sink);
@@ -82,7 +82,7 @@ describe('a body that goes into a sink', () => {
     expect(encoding).toBe('identity');
   });
 
-  test('is unpacked when it comes packed all the same', async () => {
+  test('is unpacked if it is compressed nevertheless', async () => {
     const body = Buffer.alloc(300_000, 'abc ');
     const sink = new SlowSink();
     const { result } = await download((_, response) => {
@@ -92,7 +92,7 @@ describe('a body that goes into a sink', () => {
     expect([reasonOf(result), sink.bytes.equals(body)]).toEqual(['ok', true]);
   });
 
-  test('may take longer than a small answer, but not stand still', async () => {
+  test('may take longer than a small answer, but not stall', async () => {
     const sink = new SlowSink();
     const { result } = await download((_, response) => void response.write('a'), sink, {
       timeoutMs: 60_000,
@@ -114,7 +114,7 @@ describe('a body that goes into a sink', () => {
     });
   });
 
-  test('is a failure when it is cut off', async () => {
+  test('is a failure if it is cut off', async () => {
     const { result } = await download((_, response) => {
       response.setHeader('content-length', 100);
       response.write('half', () => response.destroy());
@@ -122,7 +122,7 @@ describe('a body that goes into a sink', () => {
     expect(reasonOf(result)).toBe('cut');
   });
 
-  test('is a failure when it cannot be stored', async () => {
+  test('is a failure if it cannot be stored', async () => {
     const sink = new SlowSink();
     sink.failure = new Error('ENOSPC: no space left on device');
     const { result } = await download((_, response) => void response.end('body'), sink);
@@ -131,7 +131,7 @@ describe('a body that goes into a sink', () => {
   });
 });
 
-test('of an answer that is no success nothing goes into the sink', async () => {
+test('of a failed answer does not reach the sink', async () => {
   const sink = new SlowSink();
   const { result } = await download((_, response) => {
     response.statusCode = 503;

@@ -21,7 +21,7 @@ test('the message and the trace id are found in every known shape', () => {
   check('{"error":"e"}', { message: 'e' });
 });
 
-test('what has no known shape shows nothing', () => {
+test('a body of unknown shape shows nothing', () => {
   for (const body of [
     '',
     'plain text',
@@ -41,7 +41,7 @@ test('what has no known shape shows nothing', () => {
     check(body, {});
 });
 
-test('a long message is cut, after the secrets were taken out', () => {
+test('a long message is truncated after secrets are removed', () => {
   check(JSON.stringify({ message: 'x'.repeat(300) }), { message: `${'x'.repeat(200)}…` });
   check(JSON.stringify({ message: `${'x'.repeat(196)}hunter2` }), {
     message: `${'x'.repeat(196)}[sec…`,

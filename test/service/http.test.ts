@@ -65,7 +65,7 @@ test('over TLS the authority of the configuration is trusted', async () => {
   expect(result.ok).toBe(true);
 });
 
-test('bodies are unpacked, whatever the encoding, into the memory that was handed in', async () => {
+test('bodies in any encoding are unpacked into the given memory', async () => {
   const page = 'engine_up 1\n'.repeat(10_000);
   const packed = { gzip: gzipSync(page), zstd: zstdCompressSync(page) };
   await using server = await startHttpServer(({ path }, response) => {
@@ -102,7 +102,7 @@ test('the next poll reuses the memory and the connection', async () => {
   expect(ports.size).toBe(1);
 });
 
-test('a key that was changed at its source is used at once, and the poll is not lost', async () => {
+test('a changed key is used at once, and the poll is not lost', async () => {
   await using server = await startHttpServer(({ headers }, response) => {
     response.statusCode = headers['x-api-key'] === 'new-key' ? 200 : 401;
     response.end('engine_up 1\n');
@@ -118,7 +118,7 @@ test('a key that was changed at its source is used at once, and the poll is not 
   ]);
 });
 
-test('a refused key whose source holds the same is tried once only', async () => {
+test('a refused key that has not changed is tried once only', async () => {
   await using server = await startHttpServer((_request, response) => {
     response.statusCode = 401;
     response.end('{"errors":[{"message":"invalid key"}],"trace_id":"abc-1"}');
@@ -137,7 +137,7 @@ test('a refused key whose source holds the same is tried once only', async () =>
   expect(server.requests.length).toBe(1);
 });
 
-test('a key that no header may hold is not sent, and its source is read again', async () => {
+test('a key that is invalid in a header is not sent, and its source is read again', async () => {
   await using server = await startHttpServer((_request, response) => void response.end('ok'));
   let source = 'two\nlines';
   await using opened = open(server.origin, { key: testSecret(() => source) });
@@ -149,7 +149,7 @@ test('a key that no header may hold is not sent, and its source is read again', 
   expect(server.requests.length).toBe(1);
 });
 
-test('a GET on a kept connection that the other side has just closed is sent once more', async () => {
+test('a GET on a kept-alive connection that the server has just closed is sent once more', async () => {
   let requestCount = 0;
   await using server = await startTcpServer(socket => {
     let isUsed = false;
@@ -172,7 +172,7 @@ test('a GET on a kept connection that the other side has just closed is sent onc
   expect(requestCount).toBe(4);
 });
 
-test('Retry-After holds back what is as important or less, and lets metrics through', async () => {
+test('Retry-After delays requests of the same or lower priority, and lets metrics through', async () => {
   await using server = await startHttpServer(({ path }, response) => {
     if (path === '/logs') response.writeHead(429, { 'retry-after': '120' });
     response.end('ok');
@@ -190,7 +190,7 @@ test('Retry-After holds back what is as important or less, and lets metrics thro
   expect(server.requests.map(({ path }) => path)).toEqual(['/logs', '/metrics']);
 });
 
-test('a Retry-After of a month is an hour', async () => {
+test('a Retry-After of a month counts as an hour', async () => {
   await using server = await startHttpServer((_request, response) => {
     response.writeHead(503, { 'retry-after': '2592000' });
     response.end();
@@ -227,7 +227,7 @@ test('an operation sends and reads JSON', async () => {
   });
 });
 
-test('a path stays behind the origin, and is encoded where HTTP cannot carry it', async () => {
+test('a path stays within the origin, and is encoded where HTTP requires it', async () => {
   await using server = await startHttpServer((_request, response) => void response.end('ok'));
   await using opened = open(`${server.origin}/base`);
   for (const path of ['/ä b', '/a%2Fb:c?d=é', '//evil.example/x', '/@evil.example', '/a#b'])
@@ -242,7 +242,7 @@ test('a path stays behind the origin, and is encoded where HTTP cannot carry it'
   expect(() => opened.client.get('@evil.example', METRICS)).toThrow('BUG: ');
 });
 
-test('an operation without an answer body gives no value, one that is no JSON fails', async () => {
+test('an operation without an answer body returns no value, one that is not JSON fails', async () => {
   await using server = await startHttpServer(({ method }, response) => {
     response.statusCode = method === 'DELETE' ? 204 : 200;
     response.end(method === 'DELETE' ? undefined : '<html>');
@@ -254,7 +254,7 @@ test('an operation without an answer body gives no value, one that is no JSON fa
   expect(page.ok || page.failure.reason).toBe('not_json');
 });
 
-test('a 400 is the key where nothing else can be wrong, else the request', async () => {
+test('a 400 means the key if nothing else can be wrong, else the request', async () => {
   await using server = await startHttpServer((_request, response) => {
     response.statusCode = 400;
     response.end('{"detail":[{"loc":["body","name"],"msg":"field required"}]}');
@@ -270,7 +270,7 @@ test('a 400 is the key where nothing else can be wrong, else the request', async
   expect(asked.ok || asked.failure.reason).toBe('bad_request');
 });
 
-test('a request can be given up at any time, and after closing nothing is sent', async () => {
+test('a request can be aborted at any time, and after closing nothing is sent', async () => {
   await using server = await startHttpServer(() => undefined);
   const { client } = open(server.origin);
   const stop = new AbortController();

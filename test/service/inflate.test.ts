@@ -44,20 +44,20 @@ test('every encoding is unpacked, in one piece or byte by byte', async () => {
   await check('zstd', zstdCompressSync(PAGE));
 });
 
-test('gzip goes on with a further member and allows for padding', async () => {
+test('gzip accepts further members and padding', async () => {
   const half = PAGE.slice(0, PAGE.length / 2);
   const members = Buffer.concat([gzipSync(half), gzipSync(half)]);
   expect((await inflate('gzip', members)) === PAGE).toBe(true);
   expect((await inflate('gzip', Buffer.concat([members, Buffer.alloc(512)]))) === PAGE).toBe(true);
 });
 
-test('a second frame, which would be left out silently, is an error', async () => {
+test('a second frame, which would be lost silently, is an error', async () => {
   const twice = (bytes: Buffer): Buffer => Buffer.concat([bytes, bytes]);
   expect(await inflate('zstd', twice(zstdCompressSync(PAGE)))).toBe('broken');
   expect(await inflate('deflate', twice(deflateSync(PAGE)))).toBe('broken');
 });
 
-test('bytes that end too early are cut, others are broken', async () => {
+test('input that ends too early is cut, other damage is broken', async () => {
   const gzip = gzipSync(PAGE);
   const flipped = Buffer.from(gzip);
   flipped.writeUInt8(flipped.readUInt8(flipped.length - 6) ^ 1, flipped.length - 6);
@@ -71,7 +71,7 @@ test('bytes that end too early are cut, others are broken', async () => {
   expect(await inflate('zstd', Buffer.from(PAGE))).toBe('broken');
 });
 
-test('no bytes are an empty body', async () => {
+test('no input is an empty body', async () => {
   expect(await inflate('gzip', Buffer.alloc(0))).toBe('');
   expect(await inflate('zstd', Buffer.alloc(0))).toBe('');
 });

@@ -20,7 +20,7 @@ async function get(baseUrl: string): Promise<ServiceResult<ServiceAnswer>> {
   }
 }
 
-test('a redirect to another host is told as such, and nothing is sent there', async () => {
+test('a redirect to another host is reported, and nothing is sent there', async () => {
   await using other = await startHttpServer((_request, response) => void response.end('got it'));
   for (const status of [301, 302, 303, 307, 308]) {
     await using server = await startHttpServer((_request, response) => {
@@ -72,7 +72,7 @@ function check(location: string, want: string, differently: object = {}): void {
   expect(got, location).toBe(want);
 }
 
-test('what is the same origin is followed, however it is written', () => {
+test('the same origin in any spelling is followed', () => {
   check('c', '/a/c');
   check('/c?d=e#f', '/c?d=e');
   check('https://api.example.com/c', '/c');
@@ -81,7 +81,7 @@ test('what is the same origin is followed, however it is written', () => {
   check('https://user:password@api.example.com/c', '/c');
 });
 
-test('what only looks like it is not', () => {
+test('an origin that only looks the same is not', () => {
   check('http://api.example.com/c', '307 to http://api.example.com');
   check('https://api.example.com:8443/c', '307 to https://api.example.com:8443');
   check('https://api.example.com.evil.example/c', '307 to https://api.example.com.evil.example');
@@ -94,7 +94,7 @@ test('what only looks like it is not', () => {
   check('https://[', '307 without a readable Location');
 });
 
-test('an operation is repeated elsewhere only where its method and body are kept', () => {
+test('an operation is redirected only if its method and body are kept', () => {
   const post = { method: 'POST' };
   check('/c', '/c', { ...post, status: 307 });
   check('/c', '/c', { ...post, status: 308 });

@@ -30,7 +30,7 @@ describe('create', () => {
     expect(JSON.parse(sent?.body ?? '')).toEqual(encrypted);
   });
 
-  test('names path and key as the deployment does', async () => {
+  test('uses the path and key of the deployment', async () => {
     await using service = await scriptedService(() => ({}));
     const paths = { restores: '/v9/restore', restoreKey: 'id' } as const;
     const client = new ServiceClient({ http: service.http, paths });
@@ -98,7 +98,7 @@ describe('restoreOnce', () => {
     return { result, methods, news: news.join('\n') };
   }
 
-  test('lists, sends, and is done', async () => {
+  test('lists, sends, and returns', async () => {
     const { result, methods } = await play([{ body: [old] }], [{ body: running }]);
     expect([result, methods]).toEqual([{ ok: true, restore: running }, 'GET POST']);
   });
@@ -110,7 +110,7 @@ describe('restoreOnce', () => {
     expect(news).toContain('it has begun: it is in the list');
   });
 
-  test('sends it once more when it is not in the list, after several looks', async () => {
+  test('sends it once more if it is not in the list after several checks', async () => {
     const posts = [{ isLost: true }, { body: running }];
     const { result, methods } = await play([{ body: [old] }], posts);
     expect([result, methods]).toEqual([
@@ -129,7 +129,7 @@ describe('restoreOnce', () => {
     expect(methods.match(/POST/g)).toHaveLength(2);
   });
 
-  test('does not send it again where nothing can be compared', async () => {
+  test('does not send it again if it cannot compare', async () => {
     for (const lists of [
       [{ status: 404 }],
       [{ body: [old] }, { status: 500 }],
@@ -143,7 +143,7 @@ describe('restoreOnce', () => {
     }
   });
 
-  test('takes a refusal for what it is', async () => {
+  test('returns a refusal unchanged', async () => {
     const { result, methods } = await play([{ body: [] }], [{ status: 409 }]);
     expect([result, methods]).toMatchObject([{ error: { kind: 'conflict' } }, 'GET POST']);
   });

@@ -13,7 +13,7 @@ const REQUEST: ScheduleRequest = {
 };
 
 describe('list', () => {
-  test('reads a bare list and a wrapped one, and keeps fields that nobody knows', async () => {
+  test('reads a bare list and a wrapped one, and keeps unknown fields', async () => {
     const one = { id: 7, service_id: 'a', type: 'full', suspended: false, colour: 'blue' };
     const bodies: unknown[] = [
       [one],
@@ -30,7 +30,7 @@ describe('list', () => {
     expect(service.server.requests[0]?.path).toBe('/backup/v1/backups/schedules');
   });
 
-  test('counts fields of another kind as absent, and says that items are missing that are none', async () => {
+  test('counts fields of another type as absent, and reports invalid items', async () => {
     const body = [{ id: '7', schedule: null, suspended: 'no' }, 'nothing'];
     await using service = await scriptedService(() => ({ body }));
     const result = await service.client.schedules.list();
@@ -53,7 +53,7 @@ describe('list', () => {
     ]);
   });
 
-  test('ends where the service gives the same page again and again', async () => {
+  test('ends if the service returns the same page again and again', async () => {
     await using service = await scriptedService(() => ({
       body: { schedules: [{ id: 1 }], pages_count: 1e9 },
     }));
@@ -62,14 +62,14 @@ describe('list', () => {
     expect(service.server.requests).toHaveLength(2);
   });
 
-  test('leaves out what is of another service, should the parameter be ignored', async () => {
+  test('leaves out schedules of other services if the parameter is ignored', async () => {
     const body = [{ id: 1, service_id: 'a' }, { id: 2, service_id: 'b' }, { id: 3 }];
     await using service = await scriptedService(() => ({ body }));
     const result = await service.client.schedules.list({ service_id: 'a' });
     expect(result).toMatchObject({ schedules: [{ id: 1 }, { id: 3 }] });
   });
 
-  test('says that an answer without a list is unreadable', async () => {
+  test('reports an answer without a list as unreadable', async () => {
     await using service = await scriptedService(() => ({ body: { ok: true } }));
     expect(await service.client.schedules.list()).toEqual({
       ok: false,
@@ -103,7 +103,7 @@ describe('create', () => {
     expect(JSON.parse(sent?.body ?? '')).toEqual(request);
   });
 
-  test('takes any success for one, whatever the body', async () => {
+  test('accepts any success, whatever the body', async () => {
     const bodies: unknown[] = [undefined, Buffer.from('OK'), { schedule: { id: 4 } }];
     await using service = await scriptedService((_, index) => ({ body: bodies[index] }));
     const told = [];
@@ -115,7 +115,7 @@ describe('create', () => {
     ]);
   });
 
-  test('sends nothing that the specification forbids', async () => {
+  test('sends no request that the specification forbids', async () => {
     await using service = await scriptedService(() => ({}));
     const result = await service.client.schedules.create({ ...REQUEST, schedule: 'daily' });
     expect(result).toMatchObject({
@@ -125,7 +125,7 @@ describe('create', () => {
     expect(service.server.requests).toEqual([]);
   });
 
-  test('is never sent again by itself, and says that it may have been carried out', async () => {
+  test('is never repeated, and reports that it may have been carried out', async () => {
     await using service = await scriptedService(() => ({ isLost: true }));
     const result = await service.client.schedules.create(REQUEST);
     expect(result).toMatchObject({ ok: false, error: { kind: 'network', isOutcomeUnknown: true } });
@@ -182,7 +182,7 @@ describe('a request is refused for', () => {
     expect(JSON.stringify(problem)).not.toContain('cret');
   });
 
-  test('not for a type of backup that nobody knows: that is worth a warning', () => {
+  test('not an unknown type of backup: that gives a warning', () => {
     const request = { ...REQUEST, backup_type: 'incremental' };
     expect(scheduleProblems(request)).toBeNull();
     expect(scheduleWarnings(request)).toEqual([

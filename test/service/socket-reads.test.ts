@@ -74,7 +74,7 @@ describe('a body over a plain connection', () => {
     }
   });
 
-  test('is not mixed up with those of other connections', async () => {
+  test('is not mixed with bodies of other connections', async () => {
     const bodies = Array.from({ length: 8 }, () => randomBytes(2000 * KIB));
     const answer = (i: number): readonly Buffer[] => {
       const body = bodies[i] ?? Buffer.alloc(0);
@@ -88,7 +88,7 @@ describe('a body over a plain connection', () => {
     expect(received.toSorted()).toStrictEqual(bodies.map(b => b.toString('base64')).toSorted());
   });
 
-  test('is unpacked although the inflater looks at it later', async () => {
+  test('is unpacked although the inflater reads it later', async () => {
     const body = randomBytes(3000 * KIB);
     const packed = gzipSync(body, { level: 1 });
     const head = headOf(packed, 'content-encoding: gzip\r\n');
@@ -117,7 +117,7 @@ describe('a body over a plain connection', () => {
 });
 
 describe('a head over a plain connection', () => {
-  test('is whole, wherever it is cut', async () => {
+  test('is whole, wherever it is split', async () => {
     const body = randomBytes(100 * KIB);
     const text = headOf(body, `x-long: ${'long,'.repeat(1000)}\r\nx-last: last\r\n`);
     for (const at of [1, 12, 17, 25, 40, 60, 3000, text.length - 10, text.length - 1]) {

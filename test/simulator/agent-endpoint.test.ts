@@ -20,7 +20,7 @@ function open(faults: Partial<Faults> = {}) {
 }
 
 describe('a session', () => {
-  test('2.1, 4: is created of an agent_id, and answers with its id, that agent and its time', () => {
+  test('2.1, 4: is created from an agent_id; the answer has its id, that agent and its time', () => {
     const { status, value } = open()('POST', '/session', { agent_id: AGENT });
     expect([status, value]).toEqual([
       200,
@@ -39,7 +39,7 @@ describe('a session', () => {
     expect(call('GET', `/session/${session_id}`).value).toMatchObject({ metadata });
   });
 
-  test('2.1: has an id of its own', () => {
+  test('2.1: has a unique id', () => {
     const call = open();
     const create = () => call('POST', '/session', { agent_id: AGENT }).value.session_id;
     expect(create()).not.toBe(create());
@@ -60,7 +60,7 @@ describe('a session', () => {
 describe('a chat', () => {
   const question = { prompt: 'How many?', agent_id: AGENT };
 
-  test('2.3: has words always; SQL and rows when they are called for', () => {
+  test('2.3: always has words; SQL and rows if the question needs them', () => {
     expect(open()('POST', '/chat', question).value).toEqual({
       response: 'You asked: How many? There are 2 kinds of orders.',
       sql: 'SELECT status, COUNT(*) AS orders FROM orders GROUP BY status',
@@ -90,7 +90,7 @@ describe('a chat', () => {
     expect(call('POST', '/chat', { ...question, session_id }).value.session_id).toBe(session_id);
   });
 
-  test('4, rule 3: applies a filter to the table that it is for', () => {
+  test('4, rule 3: applies a filter to the table that it names', () => {
     const call = open();
     const sqlFor = (table_filters: object): string =>
       call('POST', '/chat', { ...question, config: { table_filters } }).value.sql;
@@ -99,7 +99,7 @@ describe('a chat', () => {
     expect(sqlFor({ customers: 'a = 1' })).not.toContain('WHERE');
   });
 
-  test('2.2: heeds the singular key only where a switch says so', () => {
+  test('2.2: accepts the singular key only with a switch', () => {
     const config = { table_filter: { orders: 'a = 1' } };
     const sqlOf = (call: ReturnType<typeof open>): string =>
       call('POST', '/chat', { ...question, config }).value.sql;
@@ -160,14 +160,14 @@ describe('7: 400, naming the place, for', () => {
     ]);
   });
 
-  test('4: a body that is not said to be JSON', () => {
+  test('4: a body without Content-Type JSON', () => {
     check('/chat', { prompt: 'x', agent_id: AGENT }, ['header', 'Content-Type'], {});
     const text = { 'content-type': 'text/plain' };
     check('/session', { agent_id: AGENT }, ['header', 'Content-Type'], text);
   });
 });
 
-test('there is nothing else', () => {
+test('other paths do not exist', () => {
   const call = open();
   for (const [method, path] of [
     ['GET', '/chat'],

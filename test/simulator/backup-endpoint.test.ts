@@ -67,19 +67,19 @@ describe('section 4: POST schedules', () => {
     expect(ask(storage('s3://backups', base64(ACCESS)))).toBe('201');
   });
 
-  test('wants backup_type, schedule and service_id', () => {
+  test('requires backup_type, schedule and service_id', () => {
     for (const member of Object.keys(SCHEDULE))
       for (const nothing of ['', undefined])
         expect(ask({ [member]: nothing })).toBe(`400 ${member} is required`);
   });
 
-  test('wants a cron expression of five space-separated fields', () => {
+  test('requires a cron expression of five space-separated fields', () => {
     for (const schedule of ['0 3 * *', '0 0 3 * * *', 'daily', '0  3 * * *'])
       expect(ask({ schedule })).toMatch(/^400 schedule must be a cron expression of five/);
     expect(ask({ schedule: 'once' })).toBe('201');
   });
 
-  test('wants a bucket with a scheme, and credentials', () => {
+  test('requires a bucket with a scheme, and credentials', () => {
     const bucket = 'external_storage.bucket';
     for (const path of ['backups', 'https://backups', 's3://', 's3://backups/more'])
       expect(ask(storage(path, base64(ACCESS)))).toContain(`400 ${bucket}.path must be s3://`);
@@ -87,7 +87,7 @@ describe('section 4: POST schedules', () => {
     expect(ask({ external_storage: {} })).toMatch(/^400 external_storage\.bucket /);
   });
 
-  test('wants credentials in base64, in the format of section 2.6 for the kind of bucket', () => {
+  test('requires credentials in base64, in the format of section 2.6 for the kind of bucket', () => {
     const why = '400 external_storage.bucket.credentials must be the base64 of credentials';
     for (const [path, credentials] of [
       ['s3://backups', ACCESS],
@@ -101,11 +101,11 @@ describe('section 4: POST schedules', () => {
       expect(ask(storage(path, credentials))).toContain(why);
   });
 
-  test('takes other types than full, of which the specification says nothing', () => {
+  test('accepts types other than full, which the specification leaves open', () => {
     expect(ask({ backup_type: 'incremental' })).toBe('201');
   });
 
-  test('wants Content-Type application/json, and an Accept that takes JSON', () => {
+  test('requires Content-Type application/json, and an Accept that allows JSON', () => {
     expect(ask({}, {})).toBe('400 Content-Type must be application/json');
     expect(ask({}, { 'content-type': 'text/plain' })).toMatch(/^400 Content-Type/);
     expect(ask({}, { ...JSON_TYPE, accept: 'text/html' })).toBe(
@@ -115,7 +115,7 @@ describe('section 4: POST schedules', () => {
       expect(ask({}, { ...JSON_TYPE, accept })).toBe('201');
   });
 
-  test('wants a service that exists', () => {
+  test('requires an existing service', () => {
     expect(ask({ service_id: 'x' })).toBe('404 No such service');
   });
 });
@@ -152,7 +152,7 @@ describe('section 4: GET schedules', () => {
     expect(call('GET', '/backups/schedules').value.schedules).toContainEqual(created.value);
   });
 
-  test('comes bare, or wants a service_id, where that is switched on', () => {
+  test('is bare, or requires a service_id, with a switch', () => {
     expect(open({ listShape: 'bare' })('GET', '/backups/schedules').value).toHaveLength(4);
     const { status, value } = open({ isServiceIdRequired: true })('GET', '/backups/schedules');
     expect([status, value.errors[0].message]).toEqual([400, 'service_id is required']);
@@ -162,14 +162,14 @@ describe('section 4: GET schedules', () => {
 describe('section 2.5: a restore', () => {
   const ask = asks('/restores', RESTORE);
 
-  test('takes either tool, either storage, and the key of an encrypted backup', () => {
+  test('accepts both tools, both storages, and the key of an encrypted backup', () => {
     expect(ask({})).toBe('201');
     expect(ask({ external_source: { ...SOURCE, method: 'enginedump' } })).toBe('201');
     const s3 = { bucket: 's3://b', credentials: base64(ACCESS) };
     expect(ask({ external_source: { ...SOURCE, ...s3, encryption_key: 'k' } })).toBe('201');
   });
 
-  test('wants each member that is required', () => {
+  test('needs each required member', () => {
     for (const member of Object.keys(RESTORE))
       expect(ask({ [member]: undefined })).toBe(`400 ${member} is required`);
     for (const member of ['bucket', 'credentials'])
@@ -178,7 +178,7 @@ describe('section 2.5: a restore', () => {
       );
   });
 
-  test('wants a bucket with a scheme, a known tool and credentials that fit', () => {
+  test('requires a bucket with a scheme, a known tool and matching credentials', () => {
     const source = (changes: object): string => ask({ external_source: { ...SOURCE, ...changes } });
     expect(source({ bucket: 'b' })).toMatch(/^400 external_source\.bucket must be s3:/);
     expect(source({ method: 'rsync' })).toBe(
@@ -188,7 +188,7 @@ describe('section 2.5: a restore', () => {
     expect(source({ encryption_key: '' })).toMatch(/encryption_key must not be empty/);
   });
 
-  test('wants Content-Type and Accept, and a service that exists', () => {
+  test('requires Content-Type and Accept, and an existing service', () => {
     expect(ask({}, {})).toBe('400 Content-Type must be application/json');
     expect(ask({}, { ...JSON_TYPE, accept: 'text/html' })).toMatch(/^406/);
     expect(ask({ service_id: 'x' })).toBe('404 No such service');
@@ -208,7 +208,7 @@ test('schedules are read, changed and deleted, unless their backup runs', () => 
   expect(open({ isScheduleBusy: true })('DELETE', '/backups/schedules/1').status).toBe(409);
 });
 
-test('backups are those of a week that are done, by service and status', () => {
+test('backups are the finished ones of a week, by service and status', () => {
   const call = open();
   const { value } = call('GET', '/backups?service_id=dbpgf10000003');
   expect(value.backups_count).toBe(7);
@@ -245,7 +245,7 @@ test('a restore runs for a minute, and then has succeeded or failed', () => {
   }
 });
 
-test('a restore calls the path of the backup `id`, and a POST tells nothing, where that is switched on', () => {
+test('a restore names the path of the backup `id`, and a POST returns nothing, with a switch', () => {
   const { key, ...others } = RESTORE;
   const call = open({ restoreKey: 'id', createdBody: 'text' });
   expect(call('POST', '/restores', RESTORE).value.errors[0].message).toBe('id is required');

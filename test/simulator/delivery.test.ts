@@ -35,20 +35,20 @@ describe('a status', () => {
     }
   });
 
-  test('may say when to come again, in seconds or as a date', async () => {
+  test('may have a Retry-After, in seconds or as a date', async () => {
     for (const retryAfter of ['7', new Date(NOW + 60_000).toUTCString()]) {
       simulator.setFaults({ status: 429, retryAfter });
       expect((await get()).headers['retry-after']).toBe(retryAfter);
     }
   });
 
-  test('may last for some requests only', async () => {
+  test('may apply to some requests only', async () => {
     simulator.setFaults({ status: 503, times: 2 });
     const statuses = [await get(), await get(), await get()].map(heard => heard.status);
     expect(statuses).toEqual([503, 503, 200]);
   });
 
-  test('may strike another part of the service', async () => {
+  test('may apply to another part of the service', async () => {
     simulator.setFaults({ status: 500, path: '/observability/v2/logs' });
     expect((await get()).status).toBe(200);
     expect((await get('/observability/v2/logs/types')).status).toBe(500);
@@ -86,7 +86,7 @@ describe('a body', () => {
     }
   });
 
-  test('may be a bomb, from which a reader can run away', async () => {
+  test('may be a bomb, from which a reader can disconnect', async () => {
     simulator.setFaults({ body: 'gzip-bomb' });
     const { headers, body, isWhole } = await get(METRICS_PATH, { maxBytes: 50_000 });
     expect([headers['content-encoding'], isWhole]).toEqual(['gzip', false]);
@@ -219,7 +219,7 @@ describe('the page itself', () => {
   });
 });
 
-test('what cannot be sent is a 500 with the cause, and the simulator goes on', async () => {
+test('an impossible answer is a 500 with the cause, and the simulator continues', async () => {
   simulator.setFaults({ contentType: 'a\nb' });
   const { status, body } = await get();
   expect([status, body.toString()]).toEqual([500, expect.stringContaining('content-type')]);

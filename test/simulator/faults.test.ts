@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type Faults, NO_FAULTS, parseFaults } from '../../src/simulator/faults.ts';
 
 describe('faults from outside', () => {
-  test('are taken over as they are, and nothing is added', () => {
+  test('are used unchanged, and nothing is added', () => {
     const check = (faults: Partial<Faults>): void =>
       expect(parseFaults(faults)).toEqual({ isGood: true, faults });
     check({});
@@ -15,7 +15,7 @@ describe('faults from outside', () => {
     check(NO_FAULTS);
   });
 
-  test('are refused with the name of what is wrong', () => {
+  test('are refused with the name of the mistake', () => {
     const check = (input: unknown, ...problems: RegExp[]): void => {
       const result = parseFaults(input);
       if (result.isGood) expect.fail(`accepted ${JSON.stringify(input)}`);

@@ -41,7 +41,7 @@ describe('the load', () => {
   });
 });
 
-test('noise runs straight between two steps', () => {
+test('noise is linear between two steps', () => {
   const middle = noise(3, START + 30_000);
   expect(middle).toBeCloseTo((noise(3, START) + noise(3, START + 60_000)) / 2, 12);
 });

@@ -65,7 +65,7 @@ describe('the list', () => {
     ]);
   });
 
-  test('is narrowed by dates, types and servers, and ignores what it does not know', () => {
+  test('is filtered by dates, types and servers, and ignores unknown parameters', () => {
     const check = (query: string, count: number): void =>
       expect(list(`/?${query}`).count, query).toBe(count);
     // Nine servers with three logs, one with one, for a week.
@@ -138,7 +138,7 @@ describe('an archive', () => {
     });
   });
 
-  test('may hold several logs, each in an entry of its own', async () => {
+  test('may hold several logs, each in its own entry', async () => {
     const ids = ['slow-query-log', 'audit-log'].map(type => `2026-03-03.sessions-0.${type}`);
     const found = await entries(`/archive?logIds=${ids.join(',')}&logFormat=raw`);
     expect(Object.keys(found)).toHaveLength(2);
@@ -150,7 +150,7 @@ describe('an archive', () => {
     expect(lines.filter(line => !format.test(line))).toEqual([]);
   });
 
-  test('that is not there is answered with 404', () => {
+  test('that does not exist is answered with 404', () => {
     expect(askFor(`/archive?logIds=${id},nothing`).status).toBe(404);
     expect(askFor('/archive?logIds=2026-03-05.sessions-0.error-log').status).toBe(404);
     expect(askFor('/archive').status).toBe(404);

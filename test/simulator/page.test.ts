@@ -88,7 +88,7 @@ describe('the page', () => {
   });
 });
 
-test('bad lines come on top of the good ones and name their service', () => {
+test('bad lines are added to the good ones and name their service', () => {
   const page = render(layoutPage(world.series, { dbpgf10000002: 3 }));
   const bad = page.split('\n').filter(line => line.endsWith(' 12,5'));
   expect(bad).toHaveLength(3);

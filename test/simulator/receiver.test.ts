@@ -94,7 +94,7 @@ const send = (): Promise<Heard> => post('/v1/metrics', protobufMetrics);
 
 const POINTS = { sum: 1, updown: 1, gauge: 2, histogram: 1, summary: 1, other: 0 };
 
-describe('what is accepted', () => {
+describe('accepted data', () => {
   test('counts points by kind, the same from protobuf and JSON', async () => {
     for (const [body, type] of [
       [protobufMetrics, PROTOBUF],
@@ -195,7 +195,7 @@ test('only the latest points are kept', async () => {
   ]);
 });
 
-test('what cannot be read is refused and counts for nothing', async () => {
+test('unreadable data is refused and not counted', async () => {
   const check = async (status: number, heard: Promise<Heard>): Promise<void> =>
     expect((await heard).status).toBe(status);
   await check(404, post('/v1/traces', protobufMetrics));
@@ -210,7 +210,7 @@ test('what cannot be read is refused and counts for nothing', async () => {
 });
 
 describe('a receiver that misbehaves', () => {
-  test('refuses with a status, for some requests or until told otherwise', async () => {
+  test('refuses with a status, for some requests or until a change', async () => {
     for (const status of [400, 401, 404, 413, 429, 500, 503]) {
       receiver.behave({ status });
       expect((await send()).status).toBe(status);
@@ -222,7 +222,7 @@ describe('a receiver that misbehaves', () => {
     expect(receiver.totals).toMatchObject({ requests: 9, refused: 8, points: { sum: 1 } });
   });
 
-  test('says why, as a google.rpc.Status', async () => {
+  test('gives the reason, as a google.rpc.Status', async () => {
     receiver.behave({ status: 401 });
     const { body } = await send();
     const message = Buffer.from('simulated refusal');
@@ -246,7 +246,7 @@ describe('a receiver that misbehaves', () => {
     expect((await send()).body.toString('hex')).toBe('0a061204736c6f77');
   });
 
-  test('keeps what it was sent, and lets the answer break off', async () => {
+  test('keeps the data, and cuts the answer', async () => {
     receiver.behave({ isAnswerCut: true, times: 1 });
     expect((await send()).isWhole).toBe(false);
     expect((await send()).isWhole).toBe(true);
@@ -283,7 +283,7 @@ test('headers are recorded', async () => {
   });
 });
 
-test('without a decoder, protobuf is counted in bytes alone', async () => {
+test('without a decoder, only the bytes of protobuf are counted', async () => {
   await using plain = await startReceiver({ clock });
   const question = { method: 'POST', body: protobufMetrics, headers: { 'content-type': PROTOBUF } };
   expect((await ask(`${plain.url}/v1/metrics`, question)).status).toBe(200);

@@ -53,7 +53,7 @@ describe('a counter', () => {
     }
   });
 
-  test('begins again with its process, and with a flush only where it can be flushed', () => {
+  test('begins again with its process, and with a flush only if it can be flushed', () => {
     const later = START + 3_600_000;
     const [restarted, flushed] = [moment(later, later), moment(later, START, later)];
     expect(valueAt(grows(100), HASH, restarted)).toBe(0);
@@ -100,6 +100,6 @@ test('a position outlives the process, lags, and falls only where its file ends'
   expect(wrapped).not.toEqual([...wrapped].sort((a, b) => a - b));
 });
 
-test('a constant is what it is', () => {
+test('a constant does not change', () => {
   expect(values(constant(16_384), 60, 10)).toEqual(Array(6).fill(16_384));
 });

@@ -41,7 +41,7 @@ function lineOf(text: string, name: string, server: string): readonly [number, n
 }
 
 describe('the metrics page', () => {
-  test('shows all services, with the values that sample() foretells', async () => {
+  test('shows all services, with the values that sample() predicts', async () => {
     const [simulator] = await start();
     await using _ = simulator;
     const { headers, body } = await get(simulator);
@@ -74,7 +74,7 @@ describe('the metrics page', () => {
     expect(after).toBeGreaterThan(before);
   });
 
-  test('takes its own pace from the options', async () => {
+  test('takes its speed from the options', async () => {
     const [simulator, clock] = await start({ refreshMs: 1_000, proxyLagMs: 5_000 });
     await using _ = simulator;
     await clock.advance(1_500);
@@ -83,7 +83,7 @@ describe('the metrics page', () => {
     expect(lineOf(text, 'proxy_up', 'orders-proxy-0')[1]).toBe(NOW - 4_000);
   });
 
-  test('shows the one service whose name is asked for', async () => {
+  test('shows only the service whose name is requested', async () => {
     const [simulator] = await start();
     await using _ = simulator;
     const ledger = await page(simulator, '?service=ledger');
@@ -131,7 +131,7 @@ describe('a server', () => {
 });
 
 describe('the key', () => {
-  test('is asked for everywhere, and its absence is answered with 400', async () => {
+  test('is required everywhere, and its absence is answered with 400', async () => {
     const [simulator] = await start();
     await using _ = simulator;
     for (const path of [METRICS_PATH, '/observability/v2/logs', '/backup/v1/backups', '/']) {
@@ -148,7 +148,7 @@ describe('the key', () => {
     }
   });
 
-  test('is answered with 401 by the agent always, and by all where so configured', async () => {
+  test('is answered with 401 by the agent always, and everywhere if configured', async () => {
     const [simulator] = await start({ refusalStatus: 401 });
     await using _ = simulator;
     expect((await ask(simulator.url + METRICS_PATH)).status).toBe(401);
@@ -158,7 +158,7 @@ describe('the key', () => {
     expect([status, JSON.parse(body.toString())]).toMatchObject([401, { detail: [{}] }]);
   });
 
-  test('is asked for before a path is redirected to the one with a slash, where that is set', async () => {
+  test('is checked before a redirect to a path with a slash, if configured', async () => {
     const [simulator] = await start();
     await using _ = simulator;
     simulator.setFaults({ isSlashRequired: true });
@@ -202,7 +202,7 @@ test('requests are counted, and the latest are kept with their headers', async (
   });
 });
 
-test('what the service does not have is answered with 404, other methods with 405', async () => {
+test('unknown paths are answered with 404, other methods with 405', async () => {
   const [simulator] = await start();
   await using _ = simulator;
   expect((await get(simulator, '/observability/v2/metrics/more')).status).toBe(404);
@@ -242,7 +242,7 @@ describe('/_control', () => {
     expect(locks[0]).toBeLessThan(200);
   });
 
-  test('shows what is simulated, and never a key', async () => {
+  test('shows the simulated services, and never a key', async () => {
     const [simulator] = await start();
     await using _ = simulator;
     await get(simulator);
@@ -257,7 +257,7 @@ describe('/_control', () => {
     expect(body.toString()).not.toContain(KEY);
   });
 
-  test('refuses what it does not understand and changes nothing', async () => {
+  test('refuses unknown commands and changes nothing', async () => {
     const [simulator] = await start();
     await using _ = simulator;
     const check = async (body: unknown, status: number, problem: RegExp): Promise<void> => {
@@ -284,7 +284,7 @@ test('a body of more than 1 MiB is refused', async () => {
   expect(heard.status).toBe(413);
 });
 
-test('two simulators with the same seed say the same', async () => {
+test('two simulators with the same seed give the same answers', async () => {
   const [first] = await start({ seed: 3 });
   const [second] = await start({ seed: 3 });
   await using _ = first;

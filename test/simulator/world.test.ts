@@ -45,7 +45,7 @@ describe('the demo services', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  test('say things that agree with each other', () => {
+  test('have consistent values', () => {
     const at = { server_name: 'orders-0' };
     const status = (suffix: string, labels = {}): number =>
       value(world, `engine_global_status_${suffix}`, { ...at, ...labels });
@@ -86,7 +86,7 @@ describe('a world', () => {
     }
   });
 
-  test('lets one server restart: its counters and uptime fall, all others go on', () => {
+  test('lets one server restart: its counters and uptime fall, all others continue', () => {
     const [world, untouched] = [demoWorld(), demoWorld()];
     const restartMs = NOW + 30_000;
     const { version } = world;
@@ -138,7 +138,7 @@ describe('a world', () => {
     expect(value(world, 'engine_global_status_uptime', at, NOW - 1)).toBeGreaterThan(86_400);
   });
 
-  test('finds a series only where the labels single one out', () => {
+  test('finds a series only if the labels identify one', () => {
     const world = demoWorld();
     expect(world.find('engine_up', { server_name: 'orders-0' })?.server.name).toBe('orders-0');
     expect(world.find('engine_up', { namespace: 'dbpgf10000001' })).toBeUndefined();

@@ -17,7 +17,7 @@ describe('with a token', () => {
   };
   const basic = (pair: string): string => `Basic ${Buffer.from(pair).toString('base64')}`;
 
-  test('it is taken as a bearer token, or as the password that a browser asks for', () => {
+  test('it is accepted as a bearer token, or as the password in a browser', () => {
     check(`Bearer ${TOKEN}`, 'granted');
     check(`bearer  ${TOKEN} `, 'granted');
     check(basic(`anybody:${TOKEN}`), 'granted');
@@ -39,7 +39,7 @@ describe('with a token', () => {
     check('Basic %%%', 'token_needed');
   });
 
-  test('the name that it is asked by does not matter', () => {
+  test('the host name of the request does not matter', () => {
     const rules = { token: secretOf(TOKEN), host: '127.0.0.1' };
     const headers = { authorization: `Bearer ${TOKEN}`, host: 'bridge.example.com' };
     expect(checkAccess(headers, rules)).toBe('granted');
@@ -50,7 +50,7 @@ describe('without a token', () => {
   const check = (host: string, asked: string, want: Access): void =>
     expect(checkAccess({ host: asked }, { token: null, host })).toBe(want);
 
-  test('on loopback, whoever asks for this machine', () => {
+  test('on loopback, requests that name this machine', () => {
     check('127.0.0.1', '127.0.0.1:9464', 'granted');
     check('127.0.0.1', 'localhost', 'granted');
     check('127.0.0.1', 'LocalHost:9464', 'granted');
@@ -58,7 +58,7 @@ describe('without a token', () => {
     check('localhost', 'bridge.localhost:80', 'granted');
   });
 
-  test('not a page elsewhere whose name was made to mean this machine', () => {
+  test('no other host name that resolves to this machine', () => {
     check('127.0.0.1', 'evil.example.com', 'foreign_host');
     check('127.0.0.1', 'evil.example.com:9464', 'foreign_host');
     check('127.0.0.1', '127.0.0.1.evil.example.com', 'foreign_host');
@@ -68,7 +68,7 @@ describe('without a token', () => {
     check('::1', '[::2]', 'foreign_host');
   });
 
-  test('beyond loopback, where the configuration has let it be', () => {
+  test('beyond loopback, if the configuration allows it', () => {
     check('10.0.0.1', 'bridge.example.com', 'granted');
   });
 });

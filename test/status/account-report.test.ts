@@ -34,7 +34,7 @@ test('the numbers of each service, and of all', () => {
   expect(report.total.samples.read).toBe(20);
 });
 
-test('both sums balance, whatever was counted', () => {
+test('both sums balance, for any counts', () => {
   const keys = [
     ...new Set(FATE_NAMES.map(fate => `sample/${fate}`)),
     ...POINT_STATES.map(state => `point/${state}`),

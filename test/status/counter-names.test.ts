@@ -41,7 +41,7 @@ const GAUGE_ENDINGS = /(?:s|_info|_up|_ratio|_state)$/;
 const SCALED_UNIT =
   /(?:^|_)(?:ms|millis|milliseconds|micros|nanos|minutes|hours|days|kb|mb|gb|kib|mib|gib|percent)(?:_|$)/;
 
-test('every counter is registered in a way that this test can read', () => {
+test('this test can read the registration of every counter', () => {
   for (const { file, source } of files) {
     const read = registrations.filter(registration => registration.file === file);
     expect(read.length, file).toBe([...source.matchAll(CALL)].length);
@@ -72,7 +72,7 @@ test('help texts are sentences, labels are plain names', () => {
   }
 });
 
-test('one name means one thing, wherever it is registered', () => {
+test('one name has one meaning everywhere', () => {
   const known = new Map<string, string>();
   for (const { kind, name, help, labels } of registrations) {
     const meaning = JSON.stringify([kind, help, labels]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { html, rawHtml, type HtmlValue } from '../../src/status/html.ts';
 
-test('what stands in a template is text, unless it was made by one', () => {
+test('values in a template are text, unless a template made them', () => {
   const check = (value: HtmlValue, want: string): void =>
     expect(html`<td title="${value}">${value}</td>`.text).toBe(`<td title="${want}">${want}</td>`);
   check('orders', 'orders');
@@ -16,7 +16,7 @@ test('what stands in a template is text, unless it was made by one', () => {
   check(['<', html`<i>`, [1, null]], '&lt;<i>1');
 });
 
-test('characters that control a screen or turn a line around are shown as what they are not', () => {
+test('control and direction characters are shown visibly', () => {
   const check = (text: string, want: string): void => expect(html`${text}`.text).toBe(want);
   check('a\u0000b\u001B[31m', 'a\uFFFDb\uFFFD[31m');
   check('gpj.\u202Eexe', 'gpj.\uFFFDexe');

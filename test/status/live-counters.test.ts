@@ -35,7 +35,7 @@ function start(options: Partial<LiveCountersOptions> = {}): Setup {
   return { clock, counters, get };
 }
 
-test('the process tells its version, start, memory and processor time', () => {
+test('the process shows its version, start, memory and processor time', () => {
   const { counters, get } = start();
   const text = renderCounters(counters);
   expect(text).toContain('prom2otlp_build_info{version="1.2.3"} 1\n');
@@ -47,7 +47,7 @@ test('the process tells its version, start, memory and processor time', () => {
   expect(cpu.get()).toBeGreaterThan(before);
 });
 
-test('ages grow by themselves', async () => {
+test('ages grow without events', async () => {
   const { clock, get } = start({
     queue: {
       trouble: () => 'its disk is full',
@@ -68,7 +68,7 @@ test('ages grow by themselves', async () => {
   expect(get('prom2otlp_queue_trouble_state').get()).toBe(1);
 });
 
-test('a signal that was never accepted has no time of it', () => {
+test('a signal that was never accepted has no time', () => {
   const { counters, get } = start();
   const name = 'prom2otlp_send_last_accepted_timestamp_seconds';
   expect(get(name).series.size).toBe(0);

@@ -104,7 +104,7 @@ test('every series of a full counter is sent', async () => {
   expect(rows.at(-1)).toMatchObject({ attributes: 'service=other', value: 10 });
 });
 
-test('with delta temporality a sum is what was added since the last request', async () => {
+test('with delta temporality a sum is the growth since the last request', async () => {
   const { telemetry, requests, handed } = start({ temporality: 'delta' });
   requests.add(5, 'orders');
   await telemetry.flush();
@@ -131,7 +131,7 @@ test('requests go out by themselves, once per interval', async () => {
   expect(calls).toBeGreaterThanOrEqual(3);
 });
 
-test('closing hands over the last counts, and nothing comes after', async () => {
+test('closing queues the last counts, and nothing follows', async () => {
   const { telemetry, requests, handed, failures } = start();
   requests.add(9, 'orders');
   await telemetry.close();
@@ -141,7 +141,7 @@ test('closing hands over the last counts, and nothing comes after', async () => 
   expect(failures).toStrictEqual([]);
 });
 
-test('a sink that fails is counted and told, and asked again the next time', async () => {
+test('a failed sink is counted and reported, and used again the next time', async () => {
   let isFull = true;
   let taken = 0;
   const { telemetry, counters, failures } = start({

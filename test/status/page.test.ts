@@ -47,7 +47,7 @@ describe('the verdict', () => {
     check({ services: [stale] }, 'warn', 'Data flows, with 1 warning');
   });
 
-  test('is bad where data is missing, whatever the state', () => {
+  test('is bad if data is missing, in any state', () => {
     const down = { targets: [sampleTarget({ state: 'down', lastReason: 'dns' })] };
     check(down, 'bad', '1 problem');
     check({ ...down, state: 'starting' }, 'bad', '1 problem');
@@ -60,7 +60,7 @@ describe('the verdict', () => {
   });
 });
 
-test('the way of the data stands there in numbers and ages', () => {
+test('the data path is shown in numbers and ages', () => {
   const account = sampleAccount();
   account.add('dbpgf1', 'point/made', 3788);
   const text = textOf(
@@ -75,7 +75,7 @@ test('the way of the data stands there in numbers and ages', () => {
   expect(text).toContain('Accepted 212,160 points last 20 s ago 0 refused, 0 evicted');
 });
 
-test('a failing target shows its last error and what to do, above those that are well', () => {
+test('a failing target shows its last error and the remedy, above the healthy ones', () => {
   const target = sampleTarget({
     name: 'failing',
     state: 'auth',
@@ -95,7 +95,7 @@ test('a failing target shows its last error and what to do, above those that are
   expect(servicesText).toMatch(/failing b down absent .*well a up/);
 });
 
-test('nothing that comes from outside becomes markup', () => {
+test('text from outside never becomes markup', () => {
   const evil = `"><script>alert('x')</script><img src=x onerror=alert(1)>`;
   const numbers = accountReport(sampleAccount()).total;
   const page = pageOf({
@@ -176,7 +176,7 @@ test('style and script are allowed by their hashes, and nothing else is', () => 
   expect(page).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
 });
 
-test('time lines say in words what they show, and mark failures', () => {
+test('time lines have a text for their content, and mark failures', () => {
   const page = pageOf();
   expect(page).toContain('aria-label="Samples: last 1,204, at most 1,204"');
   expect(page).toContain('aria-label="Longest scrape: last 239 ms, at most 239 ms"');
@@ -192,7 +192,7 @@ test('without scripts the page is complete and reloads', () => {
   expect(page).toContain('<noscript><meta http-equiv="refresh"');
 });
 
-test('long tables end, with the failing rows in them', () => {
+test('long tables are truncated, and keep the failing rows', () => {
   const services = Array.from({ length: TABLE_ROWS_MAX + 50 }, (_, i) =>
     sampleService(`db${i}`, `service-${i}`),
   );

@@ -27,7 +27,7 @@ function told(changes: Partial<StatusReport>): readonly string[] {
   );
 }
 
-test('a bridge that is well has none', () => {
+test('a healthy daemon has none', () => {
   expect(told({})).toEqual([]);
   expect(told({ targets: [sampleTarget({ state: 'waiting' })], state: 'starting' })).toEqual([]);
 });
@@ -55,13 +55,13 @@ describe('targets', () => {
     reason,
   });
 
-  test('one that is down is told in the words of the collector', () => {
+  test('a target that is down is reported in the words of the collector', () => {
     expect(told({ targets: [down] })).toEqual([
       'error api.example.com (orders): cannot get https://api.example.com: the connection was refused | Check host and port in api.base_url.',
     ]);
   });
 
-  test('its services are not told again, others are', () => {
+  test('its services are not reported again, others are', () => {
     const services = [
       sampleService('a', 'orders', isDown('refused')),
       sampleService('b', 'payments', isDown('absent')),
@@ -72,7 +72,7 @@ describe('targets', () => {
     ]);
   });
 
-  test('a reason without words of its own is at least named', () => {
+  test('a reason without its own text is at least named', () => {
     const target = sampleTarget({ name: 'x', state: 'down', lastReason: 'limit_samples' });
     expect(told({ targets: [target] })).toEqual(['error x: cannot be scraped: limit_samples | ']);
     const service = sampleService('a', 'orders', isDown('something_new'));
@@ -87,7 +87,7 @@ describe('targets', () => {
     );
   });
 
-  test('clocks that differ by minutes are told, with which way', () => {
+  test('clocks that differ by minutes are reported, with the direction', () => {
     const about = (clockSkewMs: number | null): readonly string[] =>
       told({ targets: [sampleTarget({ name: 'x', clockSkewMs })] });
     expect(about(3 * 86_400_000)[0]).toContain(
@@ -97,7 +97,7 @@ describe('targets', () => {
     for (const fine of [null, 0, 4 * 60_000, -4 * 60_000]) expect(about(fine)).toEqual([]);
   });
 
-  test('types against the catalog and damaged names are notes; new names are none', () => {
+  test('types that contradict the catalog and damaged names are notes; new names are not', () => {
     const list = <Item>(...items: Item[]): { count: number; items: Item[] } => ({
       count: items.length,
       items,
@@ -117,7 +117,7 @@ describe('targets', () => {
 });
 
 describe('services', () => {
-  test('one that stands still, and one whose samples are dropped', () => {
+  test('a service whose samples do not move, and one whose samples are dropped', () => {
     const services = [
       sampleService('a', 'orders', { isSourceStale: true, stuckUptimes: 2 }),
       sampleService('b', 'payments', { droppedByReason: { time_conflict: 2, excluded: 100 } }),
@@ -129,7 +129,7 @@ describe('services', () => {
     ]);
   });
 
-  test('every advice is for a reason that exists', () => {
+  test('every advice belongs to an existing reason', () => {
     for (const reason of Object.keys(DROP_ADVICE)) expect(FATE_NAMES).toContain(reason);
     for (const advice of [...Object.values(DROP_ADVICE), ...Object.values(SERVICE_ADVICE)]) {
       expect(advice.message).toMatch(/[^.]$/);
@@ -137,7 +137,7 @@ describe('services', () => {
     }
   });
 
-  test('one that no entry names is a note, unless it is sent', () => {
+  test('an unconfigured service is a note, unless it is sent', () => {
     const check = (isSent: boolean, want: readonly string[]): void =>
       expect(told({ unconfigured: [{ id: 'dbother', samples: 1588, isSent }] })).toEqual(want);
     check(true, []);
@@ -148,7 +148,7 @@ describe('services', () => {
 });
 
 describe('back end and queue', () => {
-  test('a back end that does not accept is an error, with what waits and for how long', () => {
+  test('a back end that does not accept is an error, with the queued amount and its age', () => {
     const sender = sampleSender({
       state: 'retrying',
       lastError: 'the back end answered 503',
@@ -175,7 +175,7 @@ describe('back end and queue', () => {
     ]);
   });
 
-  test('a changed configuration that is not used is an error until it is mended', () => {
+  test('an unused changed configuration is an error until it is fixed', () => {
     const mistakes = ['c.yaml:1:2: a: unknown key', 'b'];
     expect(told({ reload: { at: secondsAgo(9), mistakes } })).toEqual([
       'error configuration: the changed configuration is not used, the former one stays: c.yaml:1:2: a: unknown key; and 1 more mistake | Mend it: it is read again when it changes. prom2otlp check tells all of it.',
@@ -183,7 +183,7 @@ describe('back end and queue', () => {
     expect(told({ reload: { at: secondsAgo(9), mistakes: [] } })).toEqual([]);
   });
 
-  test('a queue is told when four fifths of it are used', () => {
+  test('a queue is reported when four fifths of it are used', () => {
     const check = (bytes: number, signal: 'metrics' | 'logs', want: readonly string[]): void =>
       expect(told({ queue: [sampleQueue({ signal, bytes, maxBytes: 1000 })] })).toEqual(want);
     check(799, 'metrics', []);
@@ -195,7 +195,7 @@ describe('back end and queue', () => {
     ]);
   });
 
-  test('what was lost is told as long as the account knows of it', () => {
+  test('losses are reported as long as the account has them', () => {
     const account = sampleAccount();
     account.add('dbpgf1', 'point/made', 17);
     account.add('dbpgf1', 'point/rejected', 4);
@@ -216,14 +216,14 @@ describe('back end and queue', () => {
     ]);
   });
 
-  test('an account that does not balance is our mistake', () => {
+  test('an account that does not balance is a bug', () => {
     expect(told({ queue: [sampleQueue({ points: 1 })] })[0]).toContain(
       'warning account: it does not balance: 0 points should wait, the queue holds 1 |',
     );
   });
 });
 
-test('logs and backups that cannot be had are errors', () => {
+test('unavailable logs and backups are errors', () => {
   const partition = {
     service: 'orders',
     source: 'db-0',
@@ -268,7 +268,7 @@ test('logs and backups that cannot be had are errors', () => {
   expect(lines[2]).toContain('It is kept as /queue/set-aside/a1.0.');
 });
 
-test('the worst comes first, and the list has an end', () => {
+test('the worst comes first, and the list is bounded', () => {
   const services = Array.from({ length: PROBLEMS_SHOWN_MAX + 20 }, (_, i) =>
     sampleService(`db${i}`, `service ${i}`, { isSourceStale: true }),
   );

@@ -22,7 +22,7 @@ function configOf(changes: Readonly<Record<string, unknown>> = {}): Config {
   return parseConfig(text, { file: '/etc/prom2otlp.yaml', environment: {} });
 }
 
-test('what was counted goes into the queue as a service of its own, and the account balances', async () => {
+test('counts are queued as a separate service, and the account balances', async () => {
   const config = configOf();
   const counters = new Counters();
   counters.counter('prom2otlp_x_total', 'X.', ['a']).add(7, 'b');
@@ -51,7 +51,7 @@ test('what was counted goes into the queue as a service of its own, and the acco
   await queue.close();
 });
 
-test('what cannot be stored is told, and fails nothing else', async () => {
+test('a failed commit is reported, and affects nothing else', async () => {
   const config = configOf();
   const causes: unknown[] = [];
   const logger = { ...silentLogger, warn: (fields: object) => void causes.push(fields) };

@@ -93,7 +93,7 @@ test('the report is made anew for every request, and may take its time', async (
   expect([await versionOf(), await versionOf()]).toEqual(['v1', 'v2']);
 });
 
-test('a report that cannot be made costs the page alone', async () => {
+test('a failed report affects only the page', async () => {
   const report = (): never => {
     throw new Error('no report');
   };
@@ -106,7 +106,7 @@ test('a report that cannot be made costs the page alone', async () => {
   expect(await statusOf(running, '/healthz')).toBe(200);
 });
 
-test('liveness and readiness are two things', async () => {
+test('liveness and readiness differ', async () => {
   let waitingFor = ['the queue', 'the first cycle'];
   const isReady: StatusServerOptions['isReady'] = () => ({
     ready: waitingFor.length === 0,
@@ -122,7 +122,7 @@ test('liveness and readiness are two things', async () => {
   expect(await ask(running, '/readyz')).toMatchObject({ status: 200, body: 'ready\n' });
 });
 
-test('what is no page is refused, and nothing of the request comes back', async () => {
+test('an unknown path is refused, and nothing of the request is echoed', async () => {
   await using running = await start();
   const check = async (method: string, path: string, status: number): Promise<void> => {
     const answer = await ask(running, path, { method });
@@ -171,7 +171,7 @@ test('no answer may be stored, framed, sniffed or read by another site', async (
 });
 
 describe('with a token', () => {
-  test('only health is open to all', async () => {
+  test('only the health paths are open to all', async () => {
     await using running = await start({ token: secretOf(TOKEN), host: '0.0.0.0' });
     const local = { ...running, server: { ...running.server, url: urlOf(running) } };
     const check = async (path: string, authorization: string, status: number): Promise<void> =>
@@ -187,7 +187,7 @@ describe('with a token', () => {
     await check('/readyz', '', 200);
   });
 
-  test('a browser is told how to ask', async () => {
+  test('a browser gets a login prompt', async () => {
     await using running = await start({ token: secretOf(TOKEN) });
     const { headers } = await ask(running, '/');
     expect(headers['www-authenticate']).toBe(
@@ -210,7 +210,7 @@ describe('with a token', () => {
   });
 });
 
-test('on loopback without a token, other names than ours are refused', async () => {
+test('on loopback without a token, foreign host names are refused', async () => {
   await using running = await start();
   const check = async (path: string, host: string, status: number): Promise<void> =>
     expect(await statusOf(running, path, { headers: { host } })).toBe(status);
@@ -228,7 +228,7 @@ describe('bounds', () => {
       .find(({ name }) => name.includes('dropped'))
       ?.get('limit') ?? 0;
 
-  test('beyond the limit of connections, the one that was silent for longest gives way, and is counted', async () => {
+  test('beyond the limit of connections, the one that was silent for longest is closed, and counted', async () => {
     const limits = { connections: 3 };
     await using running = await start({ limits });
     const sockets = Array.from({ length: 3 }, () => connect(running.server.port, '127.0.0.1'));
@@ -244,7 +244,7 @@ describe('bounds', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('an answer under way does not give way while something else can', async () => {
+  test('a connection with an answer in progress is closed last', async () => {
     let finish: () => void = () => undefined;
     const isFinished = new Promise<void>(resolve => (finish = resolve));
     const report: StatusServerOptions['report'] = async () => {
@@ -261,7 +261,7 @@ describe('bounds', () => {
     for (const socket of silent) socket.destroy();
   });
 
-  test('clients that do not read their answers give way to one that has yet to ask', async () => {
+  test('clients that do not read their answers make room for a new one', async () => {
     const clock = new FakeClock();
     const report = (): ReturnType<typeof sampleReport> =>
       sampleReport({ version: 'x'.repeat(16 * 2 ** 20) });
@@ -319,7 +319,7 @@ describe('bounds', () => {
     expect(await statusOf(running, '/', { headers })).toBe(431);
   });
 
-  test('a request with a body that nobody reads does not hold the connection', async () => {
+  test('a request with an unread body does not hold the connection', async () => {
     await using running = await start();
     const socket = connect(running.server.port, '127.0.0.1');
     socket.write('POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\nstart');
@@ -339,7 +339,7 @@ describe('listening', () => {
     return error instanceof OperatorError ? error.mistakes : error;
   }
 
-  test('a port that is taken is a mistake that says what to do', async () => {
+  test('a port that is taken is a mistake with a remedy', async () => {
     await using running = await start();
     const { port } = running.server;
     expect(await mistakeOf('127.0.0.1', port)).toEqual([

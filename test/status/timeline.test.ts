@@ -3,7 +3,7 @@ import { Timeline, TIMELINE_SLOTS } from '../../src/status/timeline.ts';
 
 const scrape = { samples: 10, durationMs: 5, isFailed: false, queued: 3 };
 
-test('scrapes of one slot are put together', () => {
+test('scrapes of one slot are combined', () => {
   const timeline = new Timeline(60_000);
   timeline.note(1_000_000, scrape);
   timeline.note(1_010_000, { samples: 0, durationMs: 9, isFailed: true, queued: 1 });

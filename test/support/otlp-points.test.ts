@@ -70,6 +70,6 @@ test('a distribution is a text', () => {
   check({ gauge: { dataPoints: [{ flags: 1 }] } }, '');
 });
 
-test('a metric without data is a row of its own', () => {
+test('a metric without data has its own row', () => {
   expect(rowsOf({ name: 'm' }).map(row => row.type)).toStrictEqual(['empty']);
 });

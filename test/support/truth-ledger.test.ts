@@ -69,7 +69,7 @@ function failover(): { ledger: Ledger; pages: Reading[] } {
 }
 
 describe('a restart', () => {
-  test('read by its starts, all but what no page shows is counted', () => {
+  test('read by its starts, everything that pages show is counted', () => {
     const { ledger, pages } = restart();
     const read = readByStarts(points([50, 1000, 10], [50, 2000, 16], [2600, 3000, 3]));
     expect(judge(ledger, pages, read, 'statements')).toMatchObject({
@@ -82,13 +82,13 @@ describe('a restart', () => {
     });
   });
 
-  test('a new start with the old value claims it twice', () => {
+  test('a new start with the old value counts it twice', () => {
     const { ledger, pages } = restart();
     const read = readByStarts(points([50, 1000, 10], [1500, 2000, 16]));
     expect(judge(ledger, pages, read, 'statements')).toMatchObject({ over: 10, claimed: 6 });
   });
 
-  test('a start that is the point’s own time loses what the page shows', () => {
+  test('a start at the point’s own time loses counts on the page', () => {
     const { ledger, pages } = restart();
     const read = readByStarts(points([50, 1000, 10], [50, 2000, 16], [3000, 3000, 3]));
     const verdict = judge(ledger, pages, read, 'statements');
@@ -96,14 +96,14 @@ describe('a restart', () => {
     expect(verdict.missedIn.get('a test')).toBe(3);
   });
 
-  test('a loss in one place does not hide a false claim in another', () => {
+  test('a loss in one place does not hide a false increase in another', () => {
     const { ledger, pages } = restart();
     // The three of the young process are claimed while the old one answers, where they are three too many.
     const read = readDeltas(points([1000, 2000, 9]));
     expect(judge(ledger, pages, read, 'statements')).toMatchObject({ over: 3, claimed: 6 });
   });
 
-  test('what a process counts that no page ever shows is lost to everybody', () => {
+  test('counts that no page ever shows are lost to every reader', () => {
     const { ledger, pages } = restart();
     const [first, , last] = pages;
     const read = readByStarts(points([50, 1000, 10], [2600, 3000, 3]));
@@ -118,7 +118,7 @@ describe('a restart', () => {
 });
 
 describe('a failover', () => {
-  test('values alone claim what the other process had before', () => {
+  test("values alone report the other process's earlier counts", () => {
     const { ledger, pages } = failover();
     const read = readByValues(points([50, 1000, 10], [50, 2000, 105]));
     const verdict = judge(ledger, pages, read, 'statements');
@@ -126,20 +126,20 @@ describe('a failover', () => {
     expect(verdict.falseClaims).toMatchObject([{ amount: 95, excess: 90, scene: 'a test' }]);
   });
 
-  test('so does a start at which the other process really began', () => {
+  test('so does the true start of the other process', () => {
     const { ledger, pages } = failover();
     const read = readByStarts(points([50, 1000, 10], [1001, 2000, 105]));
     expect(judge(ledger, pages, read, 'statements').over).toBe(100);
   });
 
-  test('an unknown start claims nothing', () => {
+  test('an unknown start reports nothing', () => {
     const { ledger, pages } = failover();
     const read = readByStarts(points([50, 1000, 10], [2000, 2000, 105]));
     expect(judge(ledger, pages, read, 'statements')).toMatchObject({ over: 0, missed: 5 });
   });
 });
 
-describe('what no point may say', () => {
+describe('invalid points', () => {
   test('a stream that begins before the last one ends', () => {
     const { faults } = readByStarts(points([50, 1000, 10], [900, 2000, 3]));
     expect(faults).toEqual(['the stream from 900 overlaps the one until 1000']);
@@ -165,7 +165,7 @@ describe('what no point may say', () => {
 });
 
 describe('the account', () => {
-  test('begins with the first page, but a false claim at that is one', () => {
+  test('begins with the first page, where a false increase still counts', () => {
     const { ledger, pages } = restart();
     const honest = readByStarts(points([50, 1000, 10]));
     expect(judge(ledger, pages, honest, 'statements')).toMatchObject({ claimed: 0, over: 0 });
@@ -173,13 +173,13 @@ describe('the account', () => {
     expect(judge(ledger, pages, false_, 'statements')).toMatchObject({ claimed: 0, over: 1 });
   });
 
-  test('a point that no page stands behind is an error of the test', () => {
+  test('a point without a page is an error of the test', () => {
     const { ledger, pages } = restart();
     const read = readByStarts(points([50, 1234, 10]));
     expect(() => judge(ledger, pages, read, 'statements')).toThrow('no page at 1234');
   });
 
-  test('a flush takes from the value, not from what happened', () => {
+  test('a flush lowers the value, not the true count', () => {
     const ledger = new Ledger();
     const life = ledger.begin();
     ledger.stand(life, 0);
@@ -202,7 +202,7 @@ describe('the account', () => {
     );
   });
 
-  test('what came between a page and a flush is on no page', () => {
+  test('statements between a page and a flush are on no page', () => {
     const ledger = new Ledger();
     const life = ledger.begin();
     ledger.stand(life, 0);

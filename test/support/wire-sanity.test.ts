@@ -67,7 +67,7 @@ const wrong = (words: string, ...requests: readonly MetricsRequestJson[]): void 
   expect(found(requests)).toContain(words);
 
 describe('one request', () => {
-  test('an empty one says nothing, an empty envelope is wrong', () => {
+  test('an empty one is valid, an empty envelope is not', () => {
     right({});
     right({ resourceMetrics: [] });
     wrong('it is empty', { resourceMetrics: [{}] });
@@ -158,7 +158,7 @@ describe('one request', () => {
     wrong('it starts 1 s after its time', sum({ asDouble: 1, from: 6, at: 5 }));
   });
 
-  test('an identity stands once in it, in whatever order its attributes are', () => {
+  test('an identity occurs once, with its attributes in any order', () => {
     const points = (...attributes: readonly KeyValueJson[][]): MetricsRequestJson => {
       const dataPoints = attributes.map(some => ({ asDouble: 1, attributes: some, ...timesOf(1) }));
       return requestOf({ name: 'g', gauge: { dataPoints } });
@@ -170,12 +170,12 @@ describe('one request', () => {
 });
 
 describe('requests in a row', () => {
-  test('an identity comes once at a time, as it was or otherwise', () => {
+  test('an identity occurs once per time, with the same or another value', () => {
     wrong('with the same point', gauge({ asDouble: 1 }), gauge({ asDouble: 1 }));
     wrong('with another point', gauge({ asDouble: 1 }), gauge({ asDouble: 2 }));
   });
 
-  test('where an answer may be lost a point may come again, but only as it was', () => {
+  test('if an answer may be lost, a point may repeat, but only unchanged', () => {
     const requests = [gauge({ asDouble: 1 }, 1), gauge({ asDouble: 2 }, 2)];
     expect(found([...requests, gauge({ asDouble: 1 }, 1)], { mayResend: true })).toBe('');
     expect(found([...requests, gauge({ asDouble: 3 }, 1)], { mayResend: true })).toContain(
@@ -188,7 +188,7 @@ describe('requests in a row', () => {
     wrong('1 s older', gauge({ asDouble: 1 }, 3), gauge({ flags: 1 }, 2));
   });
 
-  test('they go back only where a clock may be put right', () => {
+  test('they go back only if a clock may be corrected', () => {
     const requests = [
       gauge({ asDouble: 1 }, 9),
       gauge({ asDouble: 2 }, 1),
@@ -202,7 +202,7 @@ describe('requests in a row', () => {
     expect(found([...requests, gauge({ asDouble: 3 }, 9)], { mayGoBack: true })).toBe('');
   });
 
-  test('a stream keeps its start, or begins where the one before ended, or later', () => {
+  test('a stream keeps its start, or begins where the previous one ended, or later', () => {
     right(sum({ asDouble: 1, from: 1, at: 5 }), sum({ asDouble: 2, from: 1, at: 10 }));
     right(sum({ asDouble: 1, from: 1, at: 5 }), sum({ asDouble: 0, from: 5, at: 10 }));
     const overlapping = [
@@ -219,7 +219,7 @@ describe('requests in a row', () => {
     right(sum({ asDouble: 2, at: 5 }), sum({ asDouble: 1, at: 10 }));
   });
 
-  test('deltas do not overlap; a marker between them is none', () => {
+  test('deltas do not overlap; a marker between them does not count', () => {
     right(sum({ asDouble: 1, from: 1, at: 5 }, DELTA), sum({ asDouble: 1, from: 5, at: 9 }, DELTA));
     right(
       sum({ asDouble: 1, from: 1, at: 5 }, DELTA),
@@ -233,7 +233,7 @@ describe('requests in a row', () => {
     );
   });
 
-  test('what counts does not fall while its start stays', () => {
+  test('a cumulative value does not fall while its start stays', () => {
     wrong(
       'its value falls from 5 to 4',
       sum({ asDouble: 5, from: 1, at: 5 }),
@@ -254,7 +254,7 @@ describe('requests in a row', () => {
   });
 });
 
-test('what is found is thrown where a test wants that', () => {
+test('findings are thrown on request', () => {
   const sanity = new WireSanity();
   expect(() => expectSane(sanity, gauge({ asDouble: 1 }))).not.toThrow();
   expect(() => expectSane(sanity, gauge({ asDouble: 2 }))).toThrow(/not sane:\n {2}g\{\}.*another/);

@@ -33,7 +33,7 @@ function encoded(options: TargetOptions = {}): {
 }
 
 describe('a request', () => {
-  test('I1: each part is one service, and a request by itself', () => {
+  test('I1: each part is one service, and a valid request alone', () => {
     const { seen, payload } = encoded();
     const { parts } = seen.translated.batch;
     expect(parts.map(({ service }) => service)).toEqual(['a', 'b']);
@@ -94,7 +94,7 @@ describe('a request', () => {
     });
   });
 
-  test('I2: the scope that labels tell has version, schema and attributes', () => {
+  test('I2: a scope from labels has version, schema and attributes', () => {
     const labels =
       'otel_scope_name="lib",otel_scope_version="1.2",otel_scope_schema_url="u",otel_scope_color="red"';
     const { translated } = new Target().page(60, `x{${labels}} 1\n`);
@@ -108,7 +108,7 @@ describe('a request', () => {
     expect(scoped?.schemaUrl).toBe('u');
   });
 
-  test('I5: a page without points, and one that repeats, hold the series of the bridge alone', () => {
+  test('I5: a page without points and a repeated page contain only the added series', () => {
     const target = new Target();
     target.page(60, 'x 1 1000\n');
     const { translated, points } = target.page(120, 'x 1 1000\n');
@@ -118,7 +118,7 @@ describe('a request', () => {
     expect(resourceMetrics[0]?.scopeMetrics?.[0]?.metrics).toHaveLength(6);
   });
 
-  test('labels that are odd in every way arrive as they are', () => {
+  test('unusual labels arrive unchanged', () => {
     const line = 'x{a="q\\"b\\\\s\\nn",empty="",u="ä€𝄞","b c"="d"} 1\n';
     expect(new Target().page(60, line).points[0]?.attributes).toBe('a=q"b\\s\nn,b c=d,u=ä€𝄞');
   });

@@ -160,7 +160,7 @@ describe('a request is decoded', () => {
     expect(decodeMetricsRequest(part)).toStrictEqual(everything);
   });
 
-  test('when two requests stand back to back', () => {
+  test('when two requests follow each other', () => {
     const bytes = oracleEncodeMetrics(everything);
     const { resourceMetrics = [] } = decodeMetricsRequest(Buffer.concat([bytes, bytes]));
     expect(resourceMetrics).toHaveLength(2);
@@ -168,7 +168,7 @@ describe('a request is decoded', () => {
   });
 });
 
-describe('what an encoder may do, and ours does not', () => {
+describe('encodings that OTLP allows and our encoder does not use', () => {
   /** A metric made of what `write` puts into its message. */
   function metricOf(write: (writer: WireWriter) => void): unknown {
     const writer = new WireWriter();
@@ -180,7 +180,7 @@ describe('what an encoder may do, and ours does not', () => {
     return decodeMetricsRequest(bytes).resourceMetrics?.[0]?.scopeMetrics?.[0]?.metrics?.[0];
   }
 
-  test('fields of a later version are passed over', () => {
+  test('fields of a later version are skipped', () => {
     const metric = metricOf(writer => {
       writer.tag(100, WIRE.varint);
       writer.varint(5);
@@ -194,7 +194,7 @@ describe('what an encoder may do, and ours does not', () => {
     expect(metric).toStrictEqual({ name: 'name' });
   });
 
-  test('a default on the wire is no value, the last value counts', () => {
+  test('a default on the wire counts as absent, and the last value counts', () => {
     const metric = metricOf(writer => {
       writer.string(1, 'first');
       writer.string(1, 'name');
@@ -239,7 +239,7 @@ describe('what an encoder may do, and ours does not', () => {
 describe('damaged input', () => {
   const bytes = oracleEncodeMetrics(everything);
 
-  test('says what could not be decoded, why and where', () => {
+  test('reports what could not be decoded, why and where', () => {
     const where = (input: number[]): string => {
       try {
         decodeMetricsRequest(Buffer.from(input));
@@ -264,19 +264,19 @@ describe('damaged input', () => {
     );
   });
 
-  test('in a logs request names the logs request', () => {
+  test('names the logs request if it is one', () => {
     expect(() => decodeLogsRequest(Buffer.from([0x0a, 0x05]))).toThrow(
       'cannot decode logs request: ',
     );
   });
 
-  test('cut anywhere is refused, or the end of a whole request', () => {
+  test('is refused if truncated, except at the end of a whole request', () => {
     for (let length = 1; length < bytes.length; length++) {
       expect(() => decodeMetricsRequest(bytes.subarray(0, length))).toThrow(WireError);
     }
   });
 
-  test('with any byte changed gives a request or a WireError', () => {
+  test('gives a request or a WireError with any byte changed', () => {
     fc.assert(
       fc.property(fc.nat(bytes.length - 1), fc.nat(255), (offset, value) => {
         const damaged = Buffer.from(bytes);
@@ -291,7 +291,7 @@ describe('damaged input', () => {
     );
   });
 
-  test('of any bytes gives a request or a WireError', () => {
+  test('gives a request or a WireError for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), input => {
         try {
@@ -305,7 +305,7 @@ describe('damaged input', () => {
     );
   });
 
-  test('that nests without end is refused before the stack is full', () => {
+  test('is refused with endless nesting before the stack is full', () => {
     const nested = (depth: number): Buffer => {
       const writer = new WireWriter();
       // Request, resource logs, scope logs, record, body: then arrays of arrays.

@@ -31,7 +31,7 @@ describe('H: exemplars', () => {
     });
   });
 
-  test('H: an id that is no valid one stays a filtered attribute, as do all other labels', () => {
+  test('H: an invalid id stays a filtered attribute, as do all other labels', () => {
     const check = (labels: Readonly<Record<string, string>>): void => {
       const text = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
       const exemplar = exemplarOf(`{${text.join(',')}} 1`);
@@ -71,7 +71,7 @@ describe('H: exemplars', () => {
 });
 
 describe('values and times', () => {
-  test('every double arrives as it stands on the page', () => {
+  test('every double arrives unchanged', () => {
     const texts = [
       '0.1',
       '-0',

@@ -20,7 +20,7 @@ describe('varints', () => {
     check('ffffffffffffffffff01', '18446744073709551615', '-1');
   });
 
-  test('of 32 bits are cut, as the format asks', () => {
+  test('of 32 bits are truncated, as the format demands', () => {
     expect(reader('ffffffff0f').uint32()).toBe(4_294_967_295);
     expect(reader('8180808010').uint32()).toBe(1);
     expect(reader('ffffffffffffffffff01').int32()).toBe(-1);
@@ -43,7 +43,7 @@ test('fixed numbers are little-endian', () => {
   expect(reader('000000000000f0bf').double()).toBe(-1);
 });
 
-test('every kind of value can be passed over', () => {
+test('every kind of value can be skipped', () => {
   const input = reader(['8001', '0102030405060708', '02aabb', '01020304'].join(''));
   for (const wireType of [0, 1, 2, 5]) input.skip(wireType);
   expect(input.isAtEnd).toBe(true);

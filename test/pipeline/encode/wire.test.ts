@@ -37,7 +37,7 @@ describe('numbers', () => {
     expect(written(writer => writer.tag(16, WIRE.varint))).toBe('8001');
   });
 
-  test('fixed64 holds integers to the last bit that a double has', () => {
+  test('fixed64 holds integers with all bits of a double', () => {
     const check = (value: number, want: string): void =>
       expect(written(writer => writer.fixed64(value))).toBe(want);
     check(0, '0000000000000000');
@@ -88,7 +88,7 @@ describe('times', () => {
     expect(nanoseconds(0.999_999_9)).toBe(1_000_000n);
   });
 
-  test('what is no time is unknown', () => {
+  test('an invalid time is unknown', () => {
     expect(nanoseconds(Number.NaN)).toBe(0n);
     expect(nanoseconds(-1)).toBe(0n);
     expect(nanoseconds(18_446_744_073_709)).toBe(0n);
@@ -97,7 +97,7 @@ describe('times', () => {
 });
 
 describe('strings and bytes', () => {
-  test('a string comes back whatever it holds', () => {
+  test('a string of any content comes back', () => {
     const check = (text: string): void => {
       const writer = new WireWriter(1);
       writer.string(3, text);
@@ -118,7 +118,7 @@ describe('strings and bytes', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), check));
   });
 
-  test('bytes are copied from the part that was named', () => {
+  test('bytes are copied from the given range', () => {
     const source = Buffer.from('abcdef');
     expect(written(writer => writer.bytesField(1, source, 2, 4))).toBe('0a026364');
     expect(written(writer => writer.bytesField(1, source))).toBe('0a06616263646566');
@@ -168,7 +168,7 @@ describe('nested messages', () => {
   });
 });
 
-test('a writer that was reset writes the same bytes into the same memory', () => {
+test('a reset writer writes the same bytes into the same memory', () => {
   const writer = new WireWriter(1);
   const write = (): string => {
     writer.reset();
@@ -181,7 +181,7 @@ test('a writer that was reset writes the same bytes into the same memory', () =>
   expect(writer.bytes).toBe(bytes);
 });
 
-test('values can be put over what was written', () => {
+test('written values can be overwritten', () => {
   const writer = new WireWriter();
   writer.tag(4, WIRE.fixed64);
   const offset = writer.length;

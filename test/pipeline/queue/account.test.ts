@@ -23,7 +23,7 @@ test('numbers add up per service and in total', () => {
   expect(Object.fromEntries(account.total())).toEqual({ 'sample/used': 8 });
 });
 
-test('what is queued is what was made and has met no end', () => {
+test('queued points are those made minus those with an outcome', () => {
   const account = new Account();
   account.add('a', 'point/made', 20);
   expect(account.queued('a')).toBe(20);
@@ -33,7 +33,7 @@ test('what is queued is what was made and has met no end', () => {
   expect(account.queued('b')).toBe(0);
 });
 
-test('services beyond the bound share an account, which balances as any other', () => {
+test('services beyond the bound share an account, which balances, too', () => {
   const account = new Account();
   for (let i = 0; i < ACCOUNT_SERVICES_MAX; i++) account.add(`s${i}`, 'point/made', 1);
   account.add('late', 'point/made', 5);
@@ -45,7 +45,7 @@ test('services beyond the bound share an account, which balances as any other', 
   expect(account.queued('s0')).toBe(1);
 });
 
-test('what files say takes the place of what was known, all of them together', () => {
+test('numbers from the files replace all known ones together', () => {
   const account = new Account();
   account.add('before', 'point/made', 20);
   const files = ['a', 'b'].map((service, i) => {
@@ -73,7 +73,7 @@ test('what files say takes the place of what was known, all of them together', (
   for (const file of files) file.close();
 });
 
-test('a change adds up what it counts, and is empty when no number changes', () => {
+test('a change adds up its counts, and is empty if no number changes', () => {
   const change = new Change();
   expect(change.isEmpty).toBe(true);
   const row = { signal: 'logs', countedBytes: 100, points: 3 } as const;

@@ -6,7 +6,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 describe('the clock for ages', () => {
-  test('is the wall clock while nobody sets that', async () => {
+  test('is the wall clock until that is set', async () => {
     const clock = new FakeClock();
     const ages = new AgeClock(clock);
     const startMs = clock.nowMs();
@@ -15,7 +15,7 @@ describe('the clock for ages', () => {
     expect(ages.wallMs(startMs)).toBe(startMs);
   });
 
-  test('goes on when the wall clock is set by days, in either direction', async () => {
+  test('continues when the wall clock is set by days, in either direction', async () => {
     const clock = new FakeClock();
     const ages = new AgeClock(clock);
     const startMs = clock.nowMs();
@@ -35,7 +35,7 @@ describe('the clock for ages', () => {
     expect(ages.offsetMs).toBe(0);
   });
 
-  test('what was read before the clock was set is not older than that', async () => {
+  test('a time read before the clock was set is not older than that', async () => {
     const clock = new FakeClock();
     const ages = new AgeClock(clock);
     const readAtMs = clock.nowMs();
@@ -46,13 +46,13 @@ describe('the clock for ages', () => {
     expect(ages.nowMs() - ages.timeOf(clock.nowMs() - 500)).toBe(500);
   });
 
-  test('the next process counts on from where the last one was', () => {
+  test('the next process continues from the last one', () => {
     const clock = new FakeClock();
     const ages = new AgeClock(clock, 5 * DAY_MS, clock.nowMs() - 6 * DAY_MS);
     expect(ages.nowMs()).toBe(clock.nowMs() - 5 * DAY_MS);
   });
 
-  test('a start with a wall clock behind the newest row counts from that row on', () => {
+  test('a start with a wall clock behind the newest row counts from that row', () => {
     const clock = new FakeClock();
     const newestMs = clock.nowMs() + 300 * DAY_MS;
     expect(new AgeClock(clock, 0, newestMs).nowMs()).toBe(newestMs);

@@ -134,7 +134,7 @@ function bodyOf(row: QueueRow): Buffer {
 
 const ALL = Array.from({ length: ROWS }, (_, i) => `s${i}`);
 
-test('undamaged, everything is there', async () => {
+test('an undamaged queue is complete', async () => {
   const stage = await createStage();
   expect(await reopen(stage)).toEqual({
     services: ALL,
@@ -145,7 +145,7 @@ test('undamaged, everything is there', async () => {
   expect(stage.log).toEqual([]);
 });
 
-test('a flipped byte in a body costs that row, which is kept for a look', async () => {
+test('a flipped byte in a body costs that row, which is kept for inspection', async () => {
   const stage = await createStage();
   const file = readFileSync(stage.path);
   const at = file.indexOf(metricsBytes('s7', 80).subarray(0, 200));
@@ -176,7 +176,7 @@ test('a flipped byte in a state costs that state', async () => {
   expect(stage.log).toMatchObject([{ level: 'error', cause: 'state cursor of k9 is damaged' }]);
 });
 
-test('a torn tail costs what was in it', async () => {
+test('a torn tail costs its content', async () => {
   const stage = await createStage();
   truncateSync(stage.path, statSync(stage.path).size - 20 * PAGE_BYTES);
   const { services, corruptFiles, evicted } = await reopen(stage);
@@ -194,7 +194,7 @@ test('a torn tail costs what was in it', async () => {
   expect(existsSync(join(stage.directory, corrupt ?? ''))).toBe(true);
 });
 
-test('a page of junk costs what was on it, and no more', async () => {
+test('a page of junk costs its content, and no more', async () => {
   const stage = await createStage();
   const pages = statSync(stage.path).size / PAGE_BYTES;
   // Somewhere in the middle, where rows are.
@@ -203,7 +203,7 @@ test('a page of junk costs what was on it, and no more', async () => {
   expect(services.length).toBeGreaterThan(ROWS - 10);
 });
 
-test('a file of junk is put aside whole, and a new one is begun', async () => {
+test('a file of junk is put aside whole, and a new one is created', async () => {
   for (const junk of [Buffer.from('junk'), Buffer.alloc(100_000, 0x5a), Buffer.alloc(8192)]) {
     const stage = await createStage();
     writeFileSync(stage.path, junk);
@@ -220,7 +220,7 @@ test('an empty file is a new queue', async () => {
   expect(await reopen(stage)).toMatchObject({ services: [], corruptFiles: [] });
 });
 
-test('a second damage on the same day does not take the place of the first', async () => {
+test('a second damage on the same day does not replace the first', async () => {
   const stage = await createStage();
   for (let i = 1; i <= 3; i++) {
     writeFileSync(stage.path, `junk ${i}`);
@@ -229,7 +229,7 @@ test('a second damage on the same day does not take the place of the first', asy
   }
 });
 
-describe('with a log that was not yet moved into the file', () => {
+describe('with a log that is not yet in the file', () => {
   /** A copy of the directory as a killed process would leave it. */
   async function createKilled(): Promise<Stage> {
     const { options, log } = await createStage();
@@ -254,13 +254,13 @@ describe('with a log that was not yet moved into the file', () => {
     expect((await reopen(stage)).services).toEqual(['s0', 's1', 's2', 's3', 's4']);
   });
 
-  test('a torn one is applied up to where it is sound', async () => {
+  test('a torn one is applied up to its damage', async () => {
     const stage = await createKilled();
     truncateSync(`${stage.path}-wal`, statSync(`${stage.path}-wal`).size - 100);
     expect((await reopen(stage)).services).toEqual(['s0', 's1', 's2', 's3']);
   });
 
-  test('and a file that is lost, the log is kept and not applied to the new one', async () => {
+  test('and a lost file, the log is kept and not applied to the new one', async () => {
     const stage = await createKilled();
     truncateSync(stage.path);
     expect((await reopen(stage)).services).toEqual([]);
@@ -268,8 +268,8 @@ describe('with a log that was not yet moved into the file', () => {
   });
 });
 
-describe('a salvage that was interrupted', () => {
-  test('before the damaged file was out of the way, it is begun anew', async () => {
+describe('an interrupted salvage', () => {
+  test('starts again if the damaged file was not yet moved', async () => {
     const stage = await createStage();
     truncateSync(stage.path, statSync(stage.path).size - 20 * PAGE_BYTES);
     writeFileSync(join(stage.directory, 'salvage.sqlite'), 'half');
@@ -277,7 +277,7 @@ describe('a salvage that was interrupted', () => {
     expect(services.length).toBeGreaterThan(ROWS / 2);
   });
 
-  test('after that, it is completed', async () => {
+  test('is completed after that', async () => {
     const stage = await createStage();
     salvage(stage.path, join(stage.directory, 'salvage.sqlite'));
     renameSync(stage.path, join(stage.directory, 'queue-x.corrupt'));
@@ -289,7 +289,7 @@ describe('a salvage that was interrupted', () => {
   });
 });
 
-test('damage that shows while the queue is in use is mended without a restart', async () => {
+test('damage that appears while the queue is in use is repaired without a restart', async () => {
   const directory = temporaryDirectory();
   const { options } = await createStage();
   const queue = SqliteQueue.open(options, directory);
@@ -327,7 +327,7 @@ describe('a damaged header', () => {
     return stage;
   };
 
-  test('is mended where it is the same in every queue: no row is lost', async () => {
+  test('is repaired if it is the same in every queue: no row is lost', async () => {
     const original = await createStage();
     // One byte of each field that SQLite cannot do without.
     for (const at of [0, 16, 18, 19, 20, 21, 47, 59]) {
@@ -337,7 +337,7 @@ describe('a damaged header', () => {
     }
   });
 
-  test('that does not say whose file it is, or of which version, is the operator’s to look at', async () => {
+  test('is left to the operator if it hides the owner or the version of the file', async () => {
     const original = await createStage();
     for (const at of MARKS) {
       const { options, directory, path } = spoiled(original, at);
@@ -350,7 +350,7 @@ describe('a damaged header', () => {
   });
 });
 
-test('an index that does not show all rows is made anew from them', async () => {
+test('an index that lacks rows is rebuilt from them', async () => {
   const stage = await createStage();
   const file = new DatabaseSync(stage.path);
   const sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'batch_by_signal'";
@@ -366,7 +366,7 @@ test('an index that does not show all rows is made anew from them', async () => 
   expect(corruptFiles).toHaveLength(1);
 });
 
-test('whatever bytes are damaged, the queue opens, works, and sends nothing wrong', async () => {
+test('with any bytes damaged, the queue opens, works, and sends nothing wrong', async () => {
   const original = await createStage();
   const whole = readFileSync(original.path);
   const size = whole.length;

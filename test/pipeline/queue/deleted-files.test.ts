@@ -101,7 +101,7 @@ for (const [what, remove] of Object.entries(DELETIONS))
     ]);
   });
 
-test('replaced by another file: ours goes on, the other one is put aside', async () => {
+test('replaced by another file: ours stays in use, the other one is put aside', async () => {
   const stage = await createStage();
   const { directory, options, queue } = stage;
   const path = join(directory, 'queue.sqlite');
@@ -112,7 +112,7 @@ test('replaced by another file: ours goes on, the other one is put aside', async
   expect(queue.corruptFiles()).toHaveLength(1);
 });
 
-test('where nothing can be made anew it is told, what waits is sent, and it is tried again', async () => {
+test('if it cannot write new files, the queue reports it, sends the waiting rows, and retries', async () => {
   const stage = await createStage();
   const { directory, options, queue, commit } = stage;
   renameSync(directory, `${directory}-away`);
@@ -128,7 +128,7 @@ test('where nothing can be made anew it is told, what waits is sent, and it is t
   expect(await foundByNext(stage)).toEqual(['b', 'c', 'd']);
 });
 
-test('at the end of the process, too', async () => {
+test('also at the end of the process', async () => {
   const { directory, options, queue } = await createStage();
   rmSync(directory, { recursive: true });
   await queue.close();
@@ -137,7 +137,7 @@ test('at the end of the process, too', async () => {
   await again.close();
 });
 
-test('the lock alone: it is taken again, or the file is left to the process that has it now', async () => {
+test('only the lock: it is taken again, or the file is left to the process that has it now', async () => {
   const { directory, options, queue, commit } = await createStage();
   const lock = join(directory, 'lock.sqlite');
   rmSync(lock);
@@ -159,7 +159,7 @@ test('the lock alone: it is taken again, or the file is left to the process that
   expectBalance(queue);
 });
 
-test('the lock alone, and another process that uses the queue meanwhile: all rows of both are kept', async () => {
+test('only the lock, and another process uses the queue meanwhile: all rows of both are kept', async () => {
   const stage = await createStage();
   const { directory, options, queue, commit } = stage;
   rmSync(join(directory, 'lock.sqlite'));
@@ -189,7 +189,7 @@ test('the lock alone, and another process that uses the queue meanwhile: all row
   expect(await foundByNext(stage)).toEqual([...all, 'h']);
 });
 
-test('the space in reserve is taken again', async () => {
+test('the reserved space is taken again', async () => {
   const { directory, options } = await createStage();
   rmSync(join(directory, 'reserve'));
   await options.clock.advance(MINUTE_MS);

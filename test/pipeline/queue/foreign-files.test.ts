@@ -42,7 +42,7 @@ describe('files', () => {
   const NAMES = ['queue.sqlite', 'queue.sqlite-wal', 'lock.sqlite', 'reserve', 'salvage.sqlite'];
 
   for (const name of NAMES) {
-    test(`${name} as a symbolic link: refused, and what it leads to is not touched`, () => {
+    test(`${name} as a symbolic link: refused, and its target is not touched`, () => {
       const directory = temporaryDirectory();
       const victim = join(temporaryDirectory(), 'victim');
       writeFileSync(victim, 'of somebody');
@@ -64,13 +64,13 @@ describe('files', () => {
     });
   }
 
-  test('a FIFO in the place of the queue does not hold who only looks into it', () => {
+  test('a FIFO in the place of the queue does not block a reader of it', () => {
     const directory = temporaryDirectory();
     execFileSync('mkfifo', [join(directory, 'queue.sqlite')]);
     expect(() => QueueView.open(directory)).toThrow('is a FIFO');
   });
 
-  test('that others may read are closed to them', async () => {
+  test('that others may read lose that permission', async () => {
     const directory = temporaryDirectory();
     await SqliteQueue.open(queueOptions(), directory).close();
     for (const name of ['queue.sqlite', 'lock.sqlite', 'reserve'])
@@ -89,7 +89,7 @@ describe('files', () => {
 });
 
 describe('the lock', () => {
-  test('is not in the way of a start while somebody reads its file', () => {
+  test('does not block a start while somebody reads its file', () => {
     const directory = temporaryDirectory();
     const path = join(directory, 'lock.sqlite');
     const reader = new DatabaseSync(path);
@@ -104,7 +104,7 @@ describe('the lock', () => {
 });
 
 describe('the directory', () => {
-  test('into which others may write is closed to them, and that is told', () => {
+  test('that others may write to loses that permission, and this is reported', () => {
     const directory = temporaryDirectory();
     chmodSync(directory, 0o777);
     const queue = open(directory);
@@ -112,7 +112,7 @@ describe('the directory', () => {
     expect(queue.notes()).toEqual([expect.stringContaining('other users could write into')]);
   });
 
-  test('that others may only read stays as it is', () => {
+  test('that others may only read does not change', () => {
     const directory = temporaryDirectory();
     chmodSync(directory, 0o750);
     expect(open(directory).notes()).toEqual([]);
@@ -136,19 +136,16 @@ describe('the directory', () => {
     );
   });
 
-  test.skipIf(!isRoot)(
-    'of root, for a group: a volume of Kubernetes is taken as it is',
-    async () => {
-      const directory = temporaryDirectory();
-      chownSync(directory, 0, 12_345);
-      chmodSync(directory, 0o2770);
-      expect(await openedAs(12_345, directory)).toEqual([]);
-      chmodSync(directory, 0o2777);
-      expect(await openedAs(12_345, directory)).toEqual([
-        expect.stringContaining('every user can write into'),
-      ]);
-    },
-  );
+  test.skipIf(!isRoot)('of root, for a group: a volume of Kubernetes is accepted', async () => {
+    const directory = temporaryDirectory();
+    chownSync(directory, 0, 12_345);
+    chmodSync(directory, 0o2770);
+    expect(await openedAs(12_345, directory)).toEqual([]);
+    chmodSync(directory, 0o2777);
+    expect(await openedAs(12_345, directory)).toEqual([
+      expect.stringContaining('every user can write into'),
+    ]);
+  });
 });
 
 /** What a queue notes that another user's process opens. */

@@ -80,7 +80,7 @@ async function commitUntilFull(queue: SqliteQueue): Promise<[number, CommitOutco
 }
 
 describe.runIf(canMount)('on a full disk', () => {
-  test('new metrics take the place of the oldest', async () => {
+  test('new metrics replace the oldest', async () => {
     const { directory, options } = createDisk();
     const queue = SqliteQueue.open(options, directory);
     const [count, outcome] = await commitUntilFull(queue);
@@ -97,7 +97,7 @@ describe.runIf(canMount)('on a full disk', () => {
     await queue.close();
   });
 
-  test('logs are not stored, and nothing of their commit is', async () => {
+  test('logs are not stored, nor anything else of their commit', async () => {
     const { directory, options, fill } = createDisk();
     const queue = SqliteQueue.open(options, directory);
     expect(await queue.commit(commitOf('a', 'logs'))).toMatchObject({ kind: 'stored' });
@@ -111,7 +111,7 @@ describe.runIf(canMount)('on a full disk', () => {
     await queue.close();
   });
 
-  test('what is left of a row waits in memory where it has no room, and is in nobody’s way', async () => {
+  test('the rest of a row waits in memory if it has no room, and blocks nothing', async () => {
     const { directory, options, fill } = createDisk();
     const queue = SqliteQueue.open(options, directory);
     await commitUntilFull(queue);
@@ -149,7 +149,7 @@ describe.runIf(canMount)('on a full disk', () => {
     await again.close();
   });
 
-  test('every acknowledgement is stored, however full the disk', async () => {
+  test('every acknowledgement is stored, even on a full disk', async () => {
     const { directory, options, fill, clear } = createDisk();
     const queue = SqliteQueue.open(options, directory);
     const [count] = await commitUntilFull(queue);
@@ -176,7 +176,7 @@ describe.runIf(canMount)('on a full disk', () => {
     await again.close();
   });
 
-  test('what acknowledgements free has room for what comes next, and for others', async () => {
+  test('space freed by acknowledgements serves new rows, and other programs', async () => {
     const { directory, options, fill } = createDisk();
     const queue = SqliteQueue.open(options, directory);
     await commitUntilFull(queue);
@@ -188,7 +188,7 @@ describe.runIf(canMount)('on a full disk', () => {
     await queue.close();
   });
 
-  test('a commit that another program leaves no room for is held in memory until there is', async () => {
+  test('a commit without room, because of another program, waits in memory', async () => {
     const { directory, options, fill, clear } = createDisk();
     const queue = SqliteQueue.open(options, directory);
     fill();
@@ -208,7 +208,7 @@ describe.runIf(canMount)('on a full disk', () => {
     await again.close();
   });
 
-  test('a start finds what was stored, and can acknowledge it', async () => {
+  test('a start finds the stored rows, and can acknowledge them', async () => {
     const { directory, options, fill } = createDisk();
     const queue = SqliteQueue.open(options, directory);
     await commitUntilFull(queue);
@@ -225,7 +225,7 @@ describe.runIf(canMount)('on a full disk', () => {
     await last.close();
   });
 
-  test('a first start says what is wrong', () => {
+  test('a first start reports the cause', () => {
     const { directory, options, fill } = createDisk();
     fill();
     expect(() => SqliteQueue.open(options, directory)).toThrow(

@@ -58,7 +58,7 @@ async function stateOf(queue: SqliteQueue): Promise<string> {
   return String(await queue.readState('last', 'k'));
 }
 
-test('what is held goes out from memory, behind what is in the file', async () => {
+test('held rows go out from memory, after the rows in the file', async () => {
   const { queue, block, commitOf } = createStage();
   await queue.commit(commitOf('a'));
   const unblock = block();
@@ -75,7 +75,7 @@ test('what is held goes out from memory, behind what is in the file', async () =
   unblock();
 });
 
-test('a row that was settled in part is what is left of it, in memory and in the file', async () => {
+test('a partly settled row is its rest, in memory and in the file', async () => {
   const { directory, options, queue, block, commitOf } = createStage();
   await queue.commit(commitOf('a'));
   const unblock = block();
@@ -114,7 +114,7 @@ test('a row that was settled in part is what is left of it, in memory and in the
   expectBalance(again);
 });
 
-test('the file has it all once it can be written, in order, and a new process finds it', async () => {
+test('the file gets everything once it can be written, in order, and a new process finds it', async () => {
   const { directory, options, queue, block, commitOf } = createStage();
   await queue.commit(commitOf('a'));
   const unblock = block();
@@ -156,7 +156,7 @@ test('the end of the process is a last chance to write', async () => {
   await again.close();
 });
 
-test('memory is bounded: the oldest are given up, counted, and the file is told', async () => {
+test('memory is bounded: the oldest are dropped and counted, and the file records it', async () => {
   const { queue, block, commitOf, options } = createStage({
     config: {
       directory: null,

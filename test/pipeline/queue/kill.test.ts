@@ -49,7 +49,7 @@ function rowsOf(queue: SqliteQueue): Promise<readonly QueueRow[]> {
   return queue.oldest('metrics', 1e6, new Set());
 }
 
-test('killed while committing: every commit that was acknowledged is there, whole', async () => {
+test('killed while committing: every acknowledged commit is there, whole', async () => {
   const directory = temporaryDirectory();
   for (const count of [1, 40]) {
     const told = await killed('commit', directory, count);
@@ -69,7 +69,7 @@ test('killed while committing: every commit that was acknowledged is there, whol
   }
 });
 
-test('killed while settling: what was settled does not come back, and nothing else is gone', async () => {
+test('killed while settling: settled rows do not come back, and nothing else is lost', async () => {
   const directory = temporaryDirectory();
   const ids = await look(directory, async queue => {
     for (let i = 0; i < 800; i++) await queue.commit(commitOf(metricsBatch({ a: 2 }, 1e12)));

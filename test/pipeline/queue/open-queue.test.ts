@@ -43,14 +43,14 @@ test('a directory makes the queue durable, null keeps it in memory', async () =>
   await memory.close();
 });
 
-test('a directory that another queue holds is the operator’s mistake', async () => {
+test('a directory that another queue holds is an operator’s mistake', async () => {
   const directory = temporaryDirectory();
   const queue = await open(directory);
   await expect(open(directory)).rejects.toThrow(OperatorError);
   await queue.close();
 });
 
-test('rows are compressed as the signal asks for, and smaller where they will be sent as JSON', async () => {
+test('rows have the compression of their signal, and are smaller if they will be sent as JSON', async () => {
   const rowsFor = async (changes: Partial<typeof SIGNAL>): Promise<readonly number[]> => {
     const queue = await open(null, changes);
     const now = new FakeClock().nowMs();

@@ -7,7 +7,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const BYTES = 100_000;
 
-test('the space is taken by bytes that no file system can fold away, and nobody else can read', () => {
+test('the space is filled with bytes that no file system can compress, and nobody else can read', () => {
   const path = join(temporaryDirectory(), 'reserve');
   const reserve = new Reserve(path, BYTES);
   expect(reserve.isHeld).toBe(false);
@@ -18,7 +18,7 @@ test('the space is taken by bytes that no file system can fold away, and nobody 
   expect(gzipSync(readFileSync(path)).length).toBeGreaterThan(BYTES);
 });
 
-test('it is given up once, and can be taken again', () => {
+test('it is released once, and can be taken again', () => {
   const path = join(temporaryDirectory(), 'reserve');
   const reserve = new Reserve(path, BYTES);
   reserve.hold();
@@ -28,7 +28,7 @@ test('it is given up once, and can be taken again', () => {
   expect(reserve.hold()).toBe(true);
 });
 
-test('what an earlier process left is used as it is, unless it has another size', () => {
+test('the reserve of an earlier process is reused, unless it has another size', () => {
   const path = join(temporaryDirectory(), 'reserve');
   new Reserve(path, BYTES).hold();
   const before = readFileSync(path);
@@ -40,13 +40,13 @@ test('what an earlier process left is used as it is, unless it has another size'
   expect(new Reserve(path, BYTES).isHeld).toBe(false);
 });
 
-test('more than the disk has is not taken, and leaves nothing behind', () => {
+test('a reserve larger than the disk is not taken, and leaves nothing behind', () => {
   const directory = temporaryDirectory();
   const reserve = new Reserve(join(directory, 'reserve'), freeBytes(directory));
   expect(reserve.hold()).toBe(false);
   expect(statSync(join(directory, 'reserve'), { throwIfNoEntry: false })).toBeUndefined();
 });
 
-test('the space of a directory that is not there is not known to be short', () => {
+test('a missing directory does not count as short of space', () => {
   expect(freeBytes('/no/such/directory')).toBe(Infinity);
 });

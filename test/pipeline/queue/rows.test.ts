@@ -15,7 +15,7 @@ function raw(row: NewRow): Promise<Buffer> {
   return decompress(row.encoding, row.body, row.rawBytes);
 }
 
-test('a batch within the limit is one row, whatever the compression', async () => {
+test('a batch within the limit is one row, with any compression', async () => {
   for (const encoding of ['gzip', 'zstd', 'none'] as const) {
     const batch = metricsBatch({ a: 3, b: 4 }, 7);
     const rows = await makeRows(batch, encoding, batch.payload.length);
@@ -37,7 +37,7 @@ test('an uncompressed row does not share memory with the payload, which the next
   expect(row?.body).toEqual(before);
 });
 
-test('a larger one is cut between services, each row with an index of its own bytes', async () => {
+test('a larger one is cut between services, and each row has an index of its own bytes', async () => {
   const batch = metricsBatch({ a: 10, b: 10, c: 10, d: 10 }, 7);
   const [first, second] = batch.parts;
   const rows = await makeRows(batch, 'gzip', (first?.length ?? 0) + (second?.length ?? 0));
@@ -52,7 +52,7 @@ test('a larger one is cut between services, each row with an index of its own by
     }
 });
 
-test('one service that is larger than the limit is cut inside, and its points stay in order', async () => {
+test('one service larger than the limit is cut inside, and its points stay in order', async () => {
   const batch = metricsBatch({ a: 2, b: 1000, c: 2 }, 7);
   const rows = await makeRows(batch, 'gzip', 3000);
   const pieces = await Promise.all(rows.map(raw));
@@ -66,12 +66,12 @@ test('one service that is larger than the limit is cut inside, and its points st
   );
 });
 
-test('a single point above the limit gets a row of its own', async () => {
+test('a single point above the limit gets its own row', async () => {
   const rows = await makeRows(metricsBatch({ a: 1, b: 1 }, 7), 'gzip', 8);
   expect(rows.map(row => row.parts.map(part => part.service))).toEqual([['a'], ['b']]);
 });
 
-test('what has no points makes no row', async () => {
+test('a batch without points makes no row', async () => {
   expect(await makeRows(batchOf('metrics', [], 7), 'gzip', 100)).toEqual([]);
   const rows = await makeRows(metricsBatch({ a: 0, b: 1 }, 7), 'gzip', 1e6);
   expect(rows.map(row => row.parts.map(part => part.service))).toEqual([['b']]);

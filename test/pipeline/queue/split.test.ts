@@ -33,7 +33,7 @@ test('points are counted at every depth', () => {
   );
 });
 
-test('two halves hold the same points in order, with all that surrounds them, and neither is empty', () => {
+test('two halves hold the same points in order, with their envelopes, and neither is empty', () => {
   fc.assert(
     fc.property(arbitraryRequest, ([signal, bytes]) => {
       const points = flatPoints(signal, bytes);
@@ -51,7 +51,7 @@ test('two halves hold the same points in order, with all that surrounds them, an
   );
 });
 
-test('pieces of a request are no larger than asked, unless a single point is, and lose nothing', () => {
+test('pieces of a request are within the limit, unless a single point is larger, and lose nothing', () => {
   fc.assert(
     fc.property(
       arbitraryRequest,
@@ -90,7 +90,7 @@ test('a cut goes between Resources before scopes, metrics and points', () => {
   check(metricsBytes('a', 7), [3, 4]);
 });
 
-test('a thousand points are ten halvings deep', () => {
+test('a thousand points need ten halvings', () => {
   let bytes = metricsBytes('a', 1000);
   let depth = 0;
   for (let halves = halveRequest('metrics', bytes); halves !== null; depth++) {
@@ -114,7 +114,7 @@ test('the sample of a request is its first point alone', () => {
   check('logs', logsBytes('a', ['one', 'two', 'three']));
 });
 
-test('damaged bytes are left whole', () => {
+test('damaged bytes are not split', () => {
   const check = (bytes: Buffer): void => {
     expect(countPoints('metrics', bytes)).toBe(0);
     expect(halveRequest('metrics', bytes)).toBeNull();

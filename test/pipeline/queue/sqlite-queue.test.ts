@@ -70,7 +70,7 @@ describe('after a restart', () => {
     });
   });
 
-  test('everything is as it was: rows, state, account, what was set aside', async () => {
+  test('everything is unchanged: rows, state, account, set-aside points', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions({ compression: { metrics: 'zstd', logs: 'gzip' } });
     const now = options.clock.nowMs();
@@ -130,7 +130,7 @@ describe('after a restart', () => {
     expect(second).toBeGreaterThan(first);
   });
 
-  test('a smaller share is kept to from the next commit on', async () => {
+  test('a smaller share applies from the next commit on', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     const now = options.clock.nowMs();
@@ -185,7 +185,7 @@ describe('after a restart', () => {
 });
 
 describe('while the file cannot be written', () => {
-  test('an acknowledgement is not forgotten, and its row is not handed out again', async () => {
+  test('an acknowledgement is not forgotten, and its row is not returned again', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     await visit(directory, options, async queue => {
@@ -215,7 +215,7 @@ describe('while the file cannot be written', () => {
 });
 
 describe('the directory', () => {
-  test('is created, and nobody else can read what is in it', async () => {
+  test('is created, and nobody else can read it', async () => {
     const directory = join(temporaryDirectory(), 'deep', 'below');
     const options = queueOptions();
     const queue = SqliteQueue.open(options, directory);
@@ -248,7 +248,7 @@ describe('the directory', () => {
     await SqliteQueue.open(options, directory).close();
   });
 
-  test('can be looked into while a queue is using it', async () => {
+  test('can be inspected while a queue is using it', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     await visit(directory, options, async queue => {
@@ -265,7 +265,7 @@ describe('the directory', () => {
     });
   });
 
-  test('that cannot be used is the operator’s mistake', () => {
+  test('is an operator’s mistake if it is unusable', () => {
     const check = (directory: string, words: string): void =>
       expect(mistakeOf(() => SqliteQueue.open(queueOptions(), directory))).toContain(words);
     const parent = temporaryDirectory();
@@ -291,7 +291,7 @@ describe('the directory', () => {
     },
   );
 
-  test('with another program’s database, or a newer version’s, is left alone', async () => {
+  test('is left alone with another program’s database, or a newer version’s', async () => {
     const check = async (sql: string, words: string): Promise<void> => {
       const directory = temporaryDirectory();
       const db = new DatabaseSync(join(directory, 'queue.sqlite'));

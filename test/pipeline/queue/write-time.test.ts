@@ -6,7 +6,7 @@ import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { metricsBatch } from '../../support/otlp-requests.ts';
 import { tempDirectory } from '../../support/program.ts';
 
-test('each transaction counts, with the time that it took', async () => {
+test('each transaction counts, with its time', async () => {
   using directory = tempDirectory();
   const counters = new Counters();
   const bytes = 1024 * 1024;

@@ -109,7 +109,7 @@ async function proven(): Promise<Choice> {
   return choice;
 }
 
-describe('a back end that takes zstd', () => {
+describe('a back end that accepts zstd', () => {
   test('gets gzip first, then zstd for good', async () => {
     const choice = connect();
     for (let i = 0; i < 4; i++) expect(await send(choice)).toEqual(ACCEPTED);
@@ -117,13 +117,13 @@ describe('a back end that takes zstd', () => {
     expect(learned).toMatchObject([{ encoding: 'zstd', untilMs: null }]);
   });
 
-  test('gets rows that were stored in any encoding', async () => {
+  test('gets rows stored in any encoding', async () => {
     const choice = await proven();
     for (const stored of ['gzip', 'zstd', 'none'] as const) await send(choice, RAW, stored);
     expect(seen()).toEqual(['zstd', 'zstd', 'zstd']);
   });
 
-  test('has proven nothing with empty and tiny requests', async () => {
+  test('proves nothing with empty and tiny requests', async () => {
     const choice = connect();
     const tiny = metricsBytes('a', 1);
     expect(tiny.length).toBeLessThan(CONTENT_BYTES_MIN);
@@ -209,7 +209,7 @@ describe('a trial that gives no proof', () => {
     expect(seen()).toEqual(['zstd', 'zstd']);
   });
 
-  test('is not even begun where gzip is answered like that: nothing would be proven, and points would go out twice', async () => {
+  test('does not begin if gzip gets such answers: it would prove nothing and send points twice', async () => {
     const answers = REFUSALS.map(([, answer]) => answer).filter(
       answer => typeof answer === 'object' && (answer.status ?? 200) < 300,
     );
@@ -226,7 +226,7 @@ describe('a trial that gives no proof', () => {
     }
   });
 
-  test('is repeated where it is accepted without proof, whatever pause is asked for', async () => {
+  test('is repeated if it is accepted without proof, whatever pause is requested', async () => {
     backEnd.answer = onZstd({ status: 202, headers: { 'retry-after': '7' } });
     const choice = connect();
     await send(choice);
@@ -234,7 +234,7 @@ describe('a trial that gives no proof', () => {
     expect(seen()).toEqual(['gzip', 'zstd', 'gzip']);
   });
 
-  test('teaches nothing where gzip fails as well', async () => {
+  test('proves nothing if gzip fails as well', async () => {
     const choice = connect();
     await send(choice);
     backEnd.answer = () => ({ status: 503 });
@@ -271,7 +271,7 @@ describe('a back end that loses zstd', () => {
     expect(choice.compression.status().encoding).toBe('gzip');
   });
 
-  test('keeps it where gzip is refused in the same way', async () => {
+  test('keeps it if gzip is refused in the same way', async () => {
     const choice = await proven();
     backEnd.answer = () => ({ status: 400 });
     expect(await send(choice)).toMatchObject({ kind: 'split', status: 400 });
@@ -289,7 +289,7 @@ describe('a back end that loses zstd', () => {
     }
   });
 
-  test('keeps it whatever becomes of empty requests, which go out as gzip', async () => {
+  test('keeps it whatever happens to empty requests, which go out as gzip', async () => {
     const choice = await proven();
     backEnd.answer = onZstd({ status: 500 });
     const empty = Buffer.alloc(0);
@@ -331,13 +331,13 @@ describe('a back end that loses zstd', () => {
 });
 
 describe('the next run', () => {
-  test('begins with what was proven', async () => {
+  test('begins with the proven encoding', async () => {
     const { compression } = await proven();
     await send(connect(compression.status()));
     expect(seen()).toEqual(['zstd']);
   });
 
-  test('leaves zstd alone for the rest of the day', async () => {
+  test('does not try zstd for the rest of the day', async () => {
     backEnd.answer = onZstd({ status: 400 });
     const first = connect();
     await send(first);
@@ -348,7 +348,7 @@ describe('the next run', () => {
     expect(seen()).toEqual(['gzip', 'gzip', 'gzip']);
   });
 
-  test('finds what was kept of its endpoint, of the latest eight', () => {
+  test('finds the result for its endpoint, among the latest eight', () => {
     const status = { encoding: 'zstd', sinceMs: 1, untilMs: null, reason: 'r' } as const;
     let blob: Buffer | null = null;
     for (let i = 0; i < 10; i++) blob = retain(blob, `http://h${i}`, status);
@@ -358,7 +358,7 @@ describe('the next run', () => {
     expect(recall(blob, 'http://h9')).toEqual({ ...status, encoding: 'gzip' });
   });
 
-  test('begins anew with a blob that cannot be read', () => {
+  test('starts again from an unreadable blob', () => {
     for (const text of ['', '{', '7', '[7, {}, {"endpoint": "http://h"}]'])
       expect(recall(Buffer.from(text), 'http://h')).toBeNull();
     expect(recall(null, 'http://h')).toBeNull();

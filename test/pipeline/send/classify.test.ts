@@ -51,7 +51,7 @@ test('every status has its kind', () => {
   );
 });
 
-test('what says something about our settings says nothing about content', () => {
+test('a status about our settings says nothing about content', () => {
   const check = (mayBeContent: boolean, ...statuses: number[]): void => {
     for (const status of statuses)
       expect(classify({ status }), String(status)).toMatchObject({ kind: 'hold', mayBeContent });
@@ -61,7 +61,7 @@ test('what says something about our settings says nothing about content', () => 
   expect(classify({ contentType: 'text/html' })).toMatchObject({ mayBeContent: false });
 });
 
-test('a back end that asks for less is not just away', () => {
+test('a throttling back end is not just unreachable', () => {
   expect(classify({ status: 429 })).toMatchObject({ kind: 'retry', isThrottled: true });
   expect(classify({ status: 503 })).toMatchObject({ kind: 'retry', isThrottled: false });
 });
@@ -70,14 +70,14 @@ test('an empty answer is a full success', () => {
   expect(classify({})).toEqual({ kind: 'accepted', rejected: 0, message: '' });
 });
 
-test('a success that is a web page is none', () => {
+test('a success that is a web page does not count', () => {
   const body = Buffer.from('<html>log in');
   expect(classify({ contentType: 'text/html; charset=utf-8', body })).toMatchObject({
     kind: 'hold',
   });
 });
 
-test('Retry-After is read in seconds and as a date, for statuses that are tried again', () => {
+test('Retry-After is read in seconds and as a date, for statuses that are retried', () => {
   const check = (status: number, retryAfter: string | undefined, want: number | null): void =>
     expect(classify({ status, retryAfter })).toMatchObject({ kind: 'retry', retryAfterMs: want });
   check(429, '7', 7000);
@@ -87,7 +87,7 @@ test('Retry-After is read in seconds and as a date, for statuses that are tried 
   check(503, 'soon', null);
 });
 
-test('the reason has the status, the words of the back end in one line, and what to look at', () => {
+test("the reason has the status, the back end's words in one line, and a hint", () => {
   const check = (status: number, body: string, want: string): void =>
     expect(classify({ status, body: Buffer.from(body) })).toMatchObject({ reason: want });
   check(400, 'out of\n\u001b[1m order', 'the back end answered 400: out of [1m order');
@@ -103,7 +103,7 @@ test('the reason has the status, the words of the back end in one line, and what
   check(400, future, `the back end answered 400: ${future}`);
 });
 
-test('words are redacted before they are cut', () => {
+test('words are redacted before they are truncated', () => {
   const body = Buffer.from(`${'x'.repeat(296)} hunter2 and more`);
   const { reason } = classify({ status: 403, body }) as { reason: string };
   expect(reason).not.toContain('hun');

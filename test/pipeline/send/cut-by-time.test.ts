@@ -11,7 +11,7 @@ function timeIn(point: string): number {
   return Number(parsed.timeUnixNano ?? 0);
 }
 
-test('whatever a request holds, its pieces hold every point once, each on its side', () => {
+test('the pieces of any request hold every point once, each on its side', () => {
   fc.assert(
     fc.property(arbitraryMetricsRequest, fc.nat(), (request, pick) => {
       const bytes = oracleEncodeMetrics(request);
@@ -26,14 +26,14 @@ test('whatever a request holds, its pieces hold every point once, each on its si
   );
 });
 
-test('a request is cut where about half of its points are newer', () => {
+test('a request is split where about half of its points are newer', () => {
   expect(timeToCutAt([])).toBeNull();
   expect(timeToCutAt([5, 5, 5])).toBeNull();
   expect(timeToCutAt([5, 9, 5])).toBe(9);
   expect(timeToCutAt([9, 1, 2, 3, 4, 4, 4])).toBe(4);
 });
 
-test('a piece without points is no request, and no envelope without points is left', () => {
+test('a piece without points is not a request, and no envelope without points remains', () => {
   const gauge = (name: string, timeUnixNano: string) => ({
     name,
     gauge: { dataPoints: [{ timeUnixNano, asDouble: 1 }] },

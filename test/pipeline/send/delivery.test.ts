@@ -115,7 +115,7 @@ function timedBytes(service: string, pointCount: number, time: number): Buffer {
 const serviceOf = (point: string): string => /"stringValue":"(.*?)"/.exec(point)?.[1] ?? '';
 const timeOf = (point: string): number => Number(/"timeUnixNano":"(\d+)"/.exec(point)?.[1]);
 
-test('samples that are too late for the back end cost those alone', () => {
+test('samples that are too late cost only themselves', () => {
   const names = Array.from({ length: 10 }, (_, i) => `s${i}`);
   const groups = (i: number) => [[30, 10 + i] as const, [90, 50 + i] as const, [6, 70] as const];
   const services = Object.fromEntries(names.map((name, i) => [name, groups(i)]));
@@ -125,7 +125,7 @@ test('samples that are too late for the back end cost those alone', () => {
     expect([accepted, setAside]).toEqual([96, 30]);
 });
 
-test('one bad point among the oldest costs that point alone, though order is asked for', () => {
+test('one bad point among the oldest costs that point alone, although order is kept', () => {
   const isBad = hasValue(17);
   const { delivery, requestCount } = runStrict(
     {
@@ -167,7 +167,7 @@ test('the poison of one service costs the others nothing', () => {
   ]);
 });
 
-test('poison everywhere ends with the requests, and what is unsent then is set aside and says so', () => {
+test('poison everywhere ends at the limit of requests; the rest is set aside with that reason', () => {
   const batch = metricsBatch({ a: 500, b: 500 }, 0);
   const { delivery, requestCount } = run(batch, () => true);
   expect(requestCount).toBe(REQUESTS_MAX);
@@ -211,7 +211,7 @@ test('no point is lost or sent twice, whatever is refused', () => {
   );
 });
 
-test('rejected points are shared out between the services, and never more than there are', () => {
+test('rejected points are distributed among the services, and never more than there are', () => {
   const check = (
     points: Record<string, number>,
     rejected: number,
@@ -241,7 +241,7 @@ test('a row whose payload cannot be read is set aside whole', () => {
   expect(aside.map(({ sample }) => sample.length)).toEqual([0, 0]);
 });
 
-test('at every step, what was taken, what was set aside and what is left is the row, each point once', () => {
+test('at every step, accepted, set-aside and remaining points make up the row, each point once', () => {
   const counts = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 4 });
   const property = fc.property(counts, fc.infiniteStream(fc.boolean()), (points, answers) => {
     const services = Object.fromEntries(points.map((count, i) => [`s${i}`, count]));
@@ -275,7 +275,7 @@ test('at every step, what was taken, what was set aside and what is left is the 
   fc.assert(property, { numRuns: 50 });
 });
 
-test('what was cut on trial can be put together again, until something was decided', () => {
+test('a trial split can be undone until something is settled', () => {
   const batch = metricsBatch({ a: 8 }, 0);
   const delivery = new Delivery(rowOf(batch));
   const whole = delivery.pieces();
@@ -297,7 +297,7 @@ test('what was cut on trial can be put together again, until something was decid
   expect(delivery.takeOutcome().aside).toEqual([]);
 });
 
-test('a row is cut on trial so often and no more', () => {
+test('the number of trial splits of a row is bounded', () => {
   const batch = metricsBatch({ a: 200 }, 0);
   const delivery = new Delivery(rowOf(batch));
   let cuts = 0;
@@ -310,7 +310,7 @@ test('a row is cut on trial so often and no more', () => {
   expect(delivery.pieces().reduce((sum, { points }) => sum + points, 0)).toBe(200);
 });
 
-test('a sample is bounded: the first point where all is too much, nothing where that is', () => {
+test('a sample is bounded: the first point if the whole is too large, nothing if that is', () => {
   const check = (lineBytes: number, count: number, want: number): void => {
     const bodies = Array.from({ length: count }, () => 'x'.repeat(lineBytes));
     const batch = batchOf(

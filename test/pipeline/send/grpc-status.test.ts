@@ -17,7 +17,7 @@ function classify(
   return classifyGrpcAnswer({ ...none, ...answer, code }, { signal: 'metrics', redact });
 }
 
-test('every code leads where the mapping says', () => {
+test('every code leads to the reaction in the mapping', () => {
   const check = (kind: string, ...names: (keyof typeof codes)[]): void => {
     for (const name of names) expect([name, classify(codes[name]).kind]).toEqual([name, kind]);
   };
@@ -37,7 +37,7 @@ test('every code leads where the mapping says', () => {
   expect(Object.keys(codes).filter(name => Number.isNaN(Number(name)))).toHaveLength(17);
 });
 
-test('the words of the back end are shown with its code and what to do, without secrets', () => {
+test("the back end's words are shown with its code and a remedy, without secrets", () => {
   expect(classify(codes.UNAUTHENTICATED, { details: 'no key "hush"\n' })).toEqual({
     kind: 'hold',
     status: 16,
@@ -52,7 +52,7 @@ test('the words of the back end are shown with its code and what to do, without 
   });
 });
 
-test('what says something about our settings says nothing about content', () => {
+test('a code about our settings says nothing about content', () => {
   const check = (mayBeContent: boolean, ...names: (keyof typeof codes)[]): void => {
     for (const name of names)
       expect(classify(codes[name]), name).toMatchObject({ kind: 'hold', mayBeContent });
@@ -62,7 +62,7 @@ test('what says something about our settings says nothing about content', () => 
   check(true, 'FAILED_PRECONDITION');
 });
 
-test('what is larger than the server takes is split', () => {
+test("a message larger than the server's limit is split", () => {
   const check = (code: number, details: string, kind: string): void => {
     expect([details, classify(code, { details }).kind]).toEqual([details, kind]);
   };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { noAnswer } from '../../../src/pipeline/send/no-answer.ts';
 
-test('each cause that an operator can mend comes with what to do', () => {
+test('each cause that an operator can fix has a remedy', () => {
   const check = (cause: string, want: string): void => {
     const waits = { retryAfterMs: null, isThrottled: false };
     expect(noAnswer(cause)).toEqual({ kind: 'retry', reason: want, ...waits });

@@ -75,7 +75,7 @@ describe('a request', () => {
     expect(backEnd.connectionCount).toBe(1);
   });
 
-  test('is packed with gzip where that is configured, however the row is packed', async () => {
+  test("is compressed with gzip if configured, whatever the row's compression", async () => {
     const rows: readonly SendRequest[] = [
       REQUEST,
       { ...REQUEST, encoding: 'zstd', body: zstdCompressSync(RAW) },
@@ -91,7 +91,7 @@ describe('a request', () => {
     expect(backEnd.requests.map(({ bytes }) => bytes.equals(RAW))).toEqual(Array(6).fill(true));
   });
 
-  test('may be empty, or larger than what servers take by default', async () => {
+  test('may be empty, or larger than servers accept by default', async () => {
     const transport = connect({ compression: 'none' });
     for (const bytes of [Buffer.alloc(0), Buffer.alloc(8 * 1024 * 1024, 1)]) {
       const row = { ...REQUEST, encoding: 'none', body: bytes, rawBytes: bytes.length } as const;
@@ -107,13 +107,13 @@ describe('a request', () => {
     expect(leftMs).toBeLessThanOrEqual(60_000);
   });
 
-  test('that cannot be unpacked is refused without asking', async () => {
+  test('is refused without sending if it cannot be unpacked', async () => {
     const broken = { ...REQUEST, body: Buffer.from('not gzip') };
     expect(await send(connect(), broken)).toMatchObject({ kind: 'split', status: 0 });
     expect(backEnd.requests).toEqual([]);
   });
 
-  test('with a header that gRPC cannot carry is held, and the value is not shown', async () => {
+  test('is held if gRPC cannot carry a header, and the value is not shown', async () => {
     const tab = new TestSecret('hush\thush');
     const result = await send(connect({ headers: { 'x-key': tab } }));
     expect(result).toMatchObject({ kind: 'hold', reason: expect.stringMatching(/header x-key/) });
@@ -162,19 +162,19 @@ describe('an answer', () => {
     await check({ body }, { kind: 'accepted', rejected: 3, message: 'old' });
   });
 
-  test('is not read beyond the limit, and holds then', async () => {
+  test('is not read beyond the limit; beyond it, the request holds', async () => {
     const body = Buffer.alloc(ANSWER_BYTES_MAX + 1);
     await check({ body }, { kind: 'hold', reason: expect.stringMatching(/larger than 4194304/) });
   });
 
-  test('shows no secret, whatever it echoes', async () => {
+  test('shows no secret, even if it echoes one', async () => {
     backEnd.answer = () => ({ code: codes.UNAUTHENTICATED, message: 'no token s3cr3t-t0ken' });
     const headers = { authorization: new TestSecret('Bearer s3cr3t-t0ken') };
     const result = await send(connect({ headers }));
     expect(result).toMatchObject({ reason: expect.stringMatching(/no token \[secret\]/) });
   });
 
-  test('of a web server that speaks no gRPC holds or is retried by its HTTP status', async () => {
+  test('from a web server without gRPC holds or retries by its HTTP status', async () => {
     let status = 404;
     const web = createHttp2Server((_request, response) => response.writeHead(status).end('<html>'));
     await new Promise<void>(resolve => web.listen(0, '127.0.0.1', resolve));
@@ -196,7 +196,7 @@ describe('no answer', () => {
     expect(JSON.stringify(result)).toMatch(words);
   };
 
-  test('is to be tried again: nobody there, silence, another protocol', async () => {
+  test('is retried: nothing listens, silence, another protocol', async () => {
     const closed = `http://127.0.0.1:${String(await findClosedPort())}`;
     await check(connect({}, closed), /no answer: connect ECONNREFUSED.*; check host and port/);
     await check(connect({}, 'http://nowhere.invalid'), /no answer: Name resolution failed.*host/);
@@ -208,7 +208,7 @@ describe('no answer', () => {
     await check(connect({}, web.origin), /no answer: Protocol error.*; .*check otlp.protocol/);
   });
 
-  test('a cut connection is made again', async () => {
+  test('a broken connection is opened again', async () => {
     const transport = connect();
     backEnd.answer = () => {
       setImmediate(() => backEnd.cut());
@@ -221,7 +221,7 @@ describe('no answer', () => {
     await expect.poll(() => send(transport)).toEqual(ACCEPTED);
   });
 
-  test('a back end that comes back is reached at once, without a back-off of its own', async () => {
+  test("a back end that returns is reached at once, without the library's back-off", async () => {
     const { port, url } = backEnd;
     await backEnd.stop();
     const transport = connect({}, url);
@@ -230,7 +230,7 @@ describe('no answer', () => {
     expect(await send(transport)).toEqual(ACCEPTED);
   });
 
-  test('a request that is given up does not disturb another one', async () => {
+  test('an aborted request does not disturb another one', async () => {
     const transport = connect();
     const abort = new AbortController();
     backEnd.answer = (_, i) => (i === 0 ? null : {});
@@ -242,7 +242,7 @@ describe('no answer', () => {
     expect(await send(transport)).toEqual(ACCEPTED);
   });
 
-  test('of one request leaves others under way alone', async () => {
+  test('for one request does not affect others in flight', async () => {
     const transport = connect({ timeoutMs: 300 });
     backEnd.answer = (_, i) => (i === 0 ? null : { afterMs: 200 });
     const first = send(transport);
@@ -268,7 +268,7 @@ describe('TLS', () => {
     return `https://localhost:${String(server.port)}`;
   }
 
-  test('an authority of our own is trusted, and no other', async () => {
+  test('a configured authority is trusted, and no other', async () => {
     const url = await startSecure(TEST_TLS);
     const check = async (ca: string | null, want: object): Promise<void> => {
       expect(await send(connect({ tls: { ...NO_TLS, ca } }, url))).toMatchObject(want);
@@ -280,7 +280,7 @@ describe('TLS', () => {
     await check(SECOND_CA, refused);
   });
 
-  test('a certificate that has expired, or is that of another host, is told', async () => {
+  test('an expired certificate, or one for another host, is reported', async () => {
     const check = async (server: typeof EXPIRED_SERVER, words: RegExp): Promise<void> => {
       const url = await startSecure(server);
       const result = await send(connect({ tls: { ...NO_TLS, ca: SECOND_CA } }, url));
@@ -290,7 +290,7 @@ describe('TLS', () => {
     await check(ELSEWHERE_SERVER, /^no answer: Hostname.*altnames.*; otlp.endpoint must name/);
   });
 
-  test('a client shows its certificate where the server wants one', async () => {
+  test('a client sends its certificate if the server requires one', async () => {
     const url = await startSecure(TEST_TLS, SECOND_CA);
     const { cert, key } = TEST_CLIENT;
     const known = { ca: TEST_TLS.ca, cert, key: new TestSecret(key) };
@@ -300,7 +300,7 @@ describe('TLS', () => {
     expect(JSON.stringify(unknown)).toMatch(/otlp.tls.cert/);
   });
 
-  test('a server without TLS is told from one with it', async () => {
+  test('a server without TLS is distinguished from one with it', async () => {
     const url = backEnd.url.replace('http:', 'https:').replace('127.0.0.1', 'localhost');
     const result = await send(connect({ tls: { ...NO_TLS, ca: TEST_TLS.ca } }, url));
     expect(result).toMatchObject({ reason: expect.stringMatching(/wrong version number; no TLS/) });
@@ -321,7 +321,7 @@ describe('TLS', () => {
 });
 
 describe('a key that the back end refuses', () => {
-  test('is read anew, and a new one is tried at once', async () => {
+  test('is read again, and a new one is tried at once', async () => {
     for (const code of [codes.UNAUTHENTICATED, codes.PERMISSION_DENIED]) {
       const key = new TestSecret('old');
       backEnd.answer = ({ metadata }) => (metadata['x-api-key'] === 'new' ? {} : { code });

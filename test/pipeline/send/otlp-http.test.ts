@@ -62,7 +62,7 @@ function send(transport: OtlpHttp, request: SendRequest = REQUEST): Promise<Send
   return transport.send(request, never);
 }
 
-test('the body goes out as the queue holds it, with the headers of OTLP over HTTP', async () => {
+test('the body goes out unchanged from the queue, with the headers of OTLP over HTTP', async () => {
   const key = new TestSecret('key-of-the-back-end');
   const transport = connect({ headers: { 'X-Api-Key': key } });
   expect(await send(transport)).toEqual({ kind: 'accepted', rejected: 0, message: '' });
@@ -85,7 +85,7 @@ test('an uncompressed body has no Content-Encoding', async () => {
   expect(backEnd.requests[0]?.body).toEqual(RAW);
 });
 
-test('a row of another compression than the settings ask for is packed anew', async () => {
+test('a row with another compression than configured is compressed again', async () => {
   for (const compression of ['zstd', 'none'] as const) {
     await send(connect({ compression }));
     const request = backEnd.requests.at(-1);
@@ -106,7 +106,7 @@ test('http/json sends the same request as JSON', async () => {
   expect(JSON.parse(request?.raw.toString() ?? '')).toEqual(oracleDecodeMetrics(RAW));
 });
 
-test('bytes that cannot be read to be encoded anew are refused without asking', async () => {
+test('bytes that cannot be re-encoded are refused without sending', async () => {
   const transport = connect({ protocol: 'http/json' });
   const broken = { ...REQUEST, body: Buffer.from('not gzip') };
   expect(await send(transport, broken)).toMatchObject({ kind: 'split', status: 0 });
@@ -132,7 +132,7 @@ test('redirects are not followed, and hold', async () => {
   await other.stop();
 });
 
-test('no answer is to be tried again: refused, cut off, silent, not HTTP', async () => {
+test('a missing answer is retried: refused, cut off, silent, not HTTP', async () => {
   const check = async (transport: OtlpHttp, words: RegExp): Promise<void> => {
     const result = await send(transport);
     expect(result).toMatchObject({ kind: 'retry', retryAfterMs: null });
@@ -160,7 +160,7 @@ test('a closing sender does not wait for an answer', async () => {
   expect(await result).toMatchObject({ kind: 'retry' });
 });
 
-test('a status counts even if its body breaks off, never ends, or is larger than the limit', async () => {
+test('a status counts even if its body is cut, never ends, or is larger than the limit', async () => {
   const accepted = { kind: 'accepted', rejected: 0, message: '' };
   backEnd.answer = () => response => {
     response.writeHead(200, { 'content-length': '100', 'content-type': 'application/json' });
@@ -177,7 +177,7 @@ test('a status counts even if its body breaks off, never ends, or is larger than
   expect(await send(connect())).toMatchObject({ kind: 'retry' });
 });
 
-test('an early refusal is seen even while a large body is still on its way', async () => {
+test('an early refusal is seen while a large body is still being sent', async () => {
   const body = Buffer.alloc(4 * 1024 * 1024, 1);
   const server = await BackEnd.start();
   server.refuseEarly(413);
@@ -187,7 +187,7 @@ test('an early refusal is seen even while a large body is still on its way', asy
   await server.stop();
 });
 
-test('TLS: an authority of our own, a client certificate, and no trust without', async () => {
+test('TLS: a configured authority, a client certificate, and no trust without them', async () => {
   const server = await BackEnd.start(undefined, {
     ...TEST_TLS,
     requestCert: true,
@@ -217,7 +217,7 @@ test('an endpoint keeps its path and its query', async () => {
   expect(backEnd.requests[0]?.path).toBe('/otlp/v1/metrics?tenant=7');
 });
 
-test('a key that the back end refuses is read anew, and a new one is tried at once', async () => {
+test('a key that the back end refuses is read again, and a new one is tried at once', async () => {
   const key = new TestSecret('old');
   backEnd.answer = ({ headers }) => ({ status: headers['x-api-key'] === 'new' ? 200 : 401 });
   const transport = connect({ headers: { 'x-api-key': key } });
@@ -228,7 +228,7 @@ test('a key that the back end refuses is read anew, and a new one is tried at on
   expect(backEnd.requests).toHaveLength(3);
 });
 
-test('no answer shows a secret, whatever it echoes', async () => {
+test('no answer shows a secret, even if it echoes one', async () => {
   const headers = { authorization: new TestSecret('Bearer s3cr3t-t0ken-of-ours') };
   const check = async (answer: Answer): Promise<void> => {
     backEnd.answer = () => answer;
@@ -247,7 +247,7 @@ test('no answer shows a secret, whatever it echoes', async () => {
   });
 });
 
-test('no answer shows what is secret at the service', async () => {
+test('no answer shows a secret of the service', async () => {
   const key = new TestSecret('canary-of-the-service');
   const apis = [testApi('https://api.example.com', { key })];
   const transport = connect({}, backEnd.url, apis);

@@ -61,7 +61,7 @@ test('one poisonous series on one page costs that point alone, after rounds a mi
     if (i > 0) expect(minutesOf(line) - minutesOf(passed[i - 1])).toBeGreaterThan(0.99);
 });
 
-test('a series that is poison on every page costs its points alone, and the queue does not grow', async () => {
+test('a series that is poison on every page costs only its points, and the queue does not grow', async () => {
   const poison = [{ service: 0, series: 1, from: 0, to: 100, status: 500 }];
   const { aside, taken, drainedMs } = await run({ pages: pages(30), poison });
   expect(aside).toBe(30);
@@ -96,7 +96,7 @@ test.each([401, 403, 404, 405])('%i says nothing about content, however long', a
   expect(drainedMs).toBeLessThan(MINUTE_MS + 2000);
 });
 
-test('a row of which nothing is ever accepted is not in the way for days', async () => {
+test('a row of which nothing is accepted does not block the queue for days', async () => {
   const poison = [0, 1, 2, 3].map(series => ({ service: 0, series, from: 0, to: 1, status: 500 }));
   const { aside, taken, drainedMs } = await run({ pages: pages(20), poison });
   expect([taken, aside]).toEqual([76, 4]);

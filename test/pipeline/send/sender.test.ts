@@ -144,7 +144,7 @@ function refuse(service: string, answer: Answer): void {
 }
 
 describe('accepted', () => {
-  test('rows go out in order, those that were there before and those that come', async () => {
+  test('rows go out in order, old and new ones', async () => {
     await put({ a: 1 });
     await put({ b: 2 });
     sender.start();
@@ -210,7 +210,7 @@ describe('accepted', () => {
     expect(sender.status().state).toBe('sending');
   });
 
-  test('with concurrency several rows are on their way at once, and each is settled once', async () => {
+  test('with concurrency several rows are in flight, and each is settled once', async () => {
     await sender.close();
     sender = createSender({ concurrency: 3 });
     const waiting: (() => void)[] = [];
@@ -229,7 +229,7 @@ describe('accepted', () => {
 });
 
 describe('retry', () => {
-  test('a busy or absent back end is asked again, with the same bytes, and nothing overtakes', async () => {
+  test('a busy or absent back end gets the same bytes again, and nothing overtakes', async () => {
     const answers: (Answer | (() => void))[] = [
       { status: 429 },
       { status: 502 },
@@ -271,7 +271,7 @@ describe('retry', () => {
     expect(waits).toEqual(seconds.map(wait => wait * SECOND_MS));
   });
 
-  test('Retry-After is waited for, up to a quarter of an hour', async () => {
+  test('Retry-After is obeyed, up to a quarter of an hour', async () => {
     const headers = [{ 'retry-after': '100' }, { 'retry-after': '999999' }, { 'retry-after': '0' }];
     backEnd.answer = (_, i) => ({ status: 429, headers: headers[i] ?? {} });
     await put({ a: 1 });
@@ -284,7 +284,7 @@ describe('retry', () => {
     expect(waits).toEqual([100 * SECOND_MS, 900 * SECOND_MS, 2 * SECOND_MS]);
   });
 
-  test('the status says what is wrong and when the next attempt is due', async () => {
+  test('the status shows the problem and the time of the next attempt', async () => {
     backEnd.answer = () => ({ status: 503, body: 'starting' });
     await put({ a: 1 });
     sender.start();
@@ -305,7 +305,7 @@ describe('retry', () => {
     ]);
   });
 
-  test('a row that leaves the queue for its age while it waits is not sent again', async () => {
+  test('a row that is evicted for its age while it waits is not sent again', async () => {
     backEnd.answer = () => ({ status: 503 });
     await put({ a: 1 }, NEARLY_OLD_MS);
     sender.start();
@@ -320,7 +320,7 @@ describe('retry', () => {
     expectBalance(queue);
   });
 
-  test('a back end that takes an empty request again gets the row at once', async () => {
+  test('a back end that accepts an empty request again gets the row at once', async () => {
     backEnd.answer = () => ({ status: 503 });
     await put({ a: 1 });
     await put({ b: 1 });
@@ -339,7 +339,7 @@ describe('retry', () => {
     expect(counter('prom2otlp_send_empty_requests_total').get('metrics', 'accepted')).toBe(1);
   });
 
-  test('after the first minute of an outage it is asked every ten seconds', async () => {
+  test('after the first minute of an outage, empty requests go out every ten seconds', async () => {
     backEnd.answer = () => ({ status: 503 });
     await put({ a: 1 });
     sender.start();
@@ -350,7 +350,7 @@ describe('retry', () => {
     expect(emptyCount - before).toBe(2);
   });
 
-  test('an empty request that helped nothing is not believed for one back-off', async () => {
+  test('after an empty request that did not help, one back-off has none', async () => {
     backEnd.answer = () => ({ status: 503 });
     empty = { kind: 'accepted', rejected: 0, message: '' };
     await put({ a: 1 });
@@ -368,7 +368,7 @@ describe('retry', () => {
   test.each([
     { status: 429, headers: {} },
     { status: 503, headers: { 'retry-after': '20' } },
-  ])('a back end that asks for time ($status) is not asked meanwhile', async answer => {
+  ])('a back end that asks for a pause ($status) gets no empty requests', async answer => {
     backEnd.answer = () => answer;
     await put({ a: 1 });
     sender.start();
@@ -377,7 +377,7 @@ describe('retry', () => {
     expect(emptyCount).toBe(0);
   });
 
-  test('a back end that is down for long costs nothing, however often it was tried', async () => {
+  test('a back end that is down for a long time costs nothing, after any number of attempts', async () => {
     backEnd.answer = () => ({ status: 503 });
     await put({ a: 4 });
     await put({ b: 1 });
@@ -393,7 +393,7 @@ describe('retry', () => {
 });
 
 describe('hold', () => {
-  test('a back end that refuses us is asked after one second, then ever later up to a minute', async () => {
+  test('a back end that refuses the settings is retried after one second, then less often, up to a minute', async () => {
     backEnd.answer = () => ({ status: 401, body: 'no such key' });
     await put({ a: 1 });
     await put({ b: 1 });
@@ -417,7 +417,7 @@ describe('hold', () => {
     expect(queue.account.get('a', 'point/accepted')).toBe(1);
   });
 
-  test('retries and holds are counted apart', async () => {
+  test('retries and holds have separate counts', async () => {
     backEnd.answer = (_, i) => ({ status: [503, 503, 503, 500, 503, 500][i] ?? 200 });
     await put({ a: 1 });
     sender.start();
@@ -442,7 +442,7 @@ describe('hold', () => {
     }
   });
 
-  test('once the back end takes us again, the order was kept', async () => {
+  test('once the back end accepts requests again, the order is kept', async () => {
     backEnd.answer = () => ({ status: 403 });
     for (const id of ['a', 'b', 'c']) await put({ [id]: 1 });
     sender.start();
@@ -453,7 +453,7 @@ describe('hold', () => {
     expect(received()).toEqual(['a', 'a', 'b', 'c']);
   });
 
-  test('a row that is refused for a minute is split; what is accepted of it is settled', async () => {
+  test('a row that is refused for a minute is split; accepted pieces are settled', async () => {
     refuse('odd', { status: 500, body: 'panic' });
     await put({ good: 5, odd: 1 });
     await put({ b: 1 });
@@ -482,7 +482,7 @@ describe('hold', () => {
     expectBalance(queue);
   });
 
-  test('a held row that ages out makes way', async () => {
+  test('a held row that is evicted for its age frees the lane', async () => {
     backEnd.answer = () => ({ status: 404 });
     await put({ a: 1 }, NEARLY_OLD_MS);
     sender.start();
@@ -540,7 +540,7 @@ describe('split', () => {
     expectBalance(queue);
   });
 
-  test('a back end that goes away in the middle of a split is waited for, and nothing is sent twice', async () => {
+  test('a back end that disappears during a split is waited for, and nothing is sent twice', async () => {
     const isPoison = (point: string): boolean => point.includes('"asDouble":7}');
     const taken: string[] = [];
     backEnd.answer = ({ raw }, i) => {
@@ -562,7 +562,7 @@ describe('split', () => {
     expectBalance(queue);
   });
 
-  test('what is too old in the middle of a split is given up, but for what was accepted', async () => {
+  test('points that get too old during a split are dropped, except for accepted ones', async () => {
     backEnd.answer = ({ raw }, i) => {
       if (i === 2) return { status: 503 };
       return { status: flatPoints('metrics', raw).length > 50 ? 413 : 200 };
@@ -579,7 +579,7 @@ describe('split', () => {
     expectBalance(queue);
   });
 
-  test('a stop in the middle of a split leaves what is not settled, in its place', async () => {
+  test('a stop during a split leaves the unsettled rest in its place', async () => {
     const isPoison = (point: string): boolean => point.includes('"asDouble":5}');
     const taken: string[] = [];
     let isDown = false;
@@ -618,7 +618,7 @@ describe('split', () => {
     expectBalance(queue);
   });
 
-  test('a key that expires in the middle of a split holds, and costs nothing', async () => {
+  test('a key that expires during a split holds, and costs nothing', async () => {
     const isPoison = (point: string): boolean => point.includes('"asDouble":7}');
     backEnd.answer = ({ raw }, i) => {
       if (i === 2) return { status: 401 };
@@ -634,7 +634,7 @@ describe('split', () => {
 });
 
 describe('flush and close', () => {
-  test('a flush ends when everything is accepted', async () => {
+  test('a flush ends after everything is accepted', async () => {
     await put({ a: 1 });
     await put({ b: 1 });
     sender.start();
@@ -651,7 +651,7 @@ describe('flush and close', () => {
     expect(await sender.flush(SECOND_MS)).toBe(true);
   });
 
-  test('a flush tries again about ten times in its time, however long the back end was away', async () => {
+  test('a flush retries about ten times in its time, after an outage of any length', async () => {
     backEnd.answer = () => ({ status: 503 });
     await put({ a: 1 });
     sender.start();
@@ -685,7 +685,7 @@ describe('flush and close', () => {
     },
   );
 
-  test('a flush waits as long as the back end asks for', async () => {
+  test('a flush waits as long as the back end demands', async () => {
     backEnd.answer = (_, i) =>
       i === 0 ? { status: 429, headers: { 'retry-after': '7' } } : { status: 200 };
     await put({ a: 1 });
@@ -708,7 +708,7 @@ describe('flush and close', () => {
     expect(queue.stats('metrics').rows).toBe(1);
   });
 
-  test('a flush ends at once when the back end holds us off', async () => {
+  test('a flush ends at once if the back end refuses the settings', async () => {
     backEnd.answer = () => ({ status: 401 });
     await put({ a: 1 });
     await put({ b: 1 });
@@ -729,7 +729,7 @@ describe('flush and close', () => {
     expect(received()).toEqual(['a', 'a', 'b']);
   });
 
-  test('a flush lets nothing pass, and does not wait for what is refused for a minute', async () => {
+  test('a flush lets nothing pass, and does not wait for a row refused for a minute', async () => {
     refuse('odd', { status: 500 });
     await put({ odd: 1 });
     await put({ b: 1 });
@@ -745,7 +745,7 @@ describe('flush and close', () => {
     expect(queue.stats('metrics').rows).toBe(2);
   });
 
-  test('a flush that begins while the back end has asked for time waits for that', async () => {
+  test('a flush that begins during a requested pause waits for its end', async () => {
     backEnd.answer = (_, i) =>
       i === 0 ? { status: 503, headers: { 'retry-after': '7' } } : { status: 200 };
     await put({ a: 1 });
@@ -758,7 +758,7 @@ describe('flush and close', () => {
     expect(await flushed).toBe(true);
   });
 
-  test('closing gives up a request, and its row stays', async () => {
+  test('closing aborts a request, and its row stays', async () => {
     backEnd.answer = () => () => undefined;
     await put({ a: 1 });
     sender.start();
@@ -771,7 +771,7 @@ describe('flush and close', () => {
     expect(backEnd.requests).toHaveLength(1);
   });
 
-  test('closing with some grace waits for the answer to a request, and takes nothing more', async () => {
+  test('closing with a grace period waits for the answer to a request, and starts nothing more', async () => {
     let answer = (): void => undefined;
     backEnd.answer = () => response => void (answer = () => void response.end());
     await put({ a: 1 });

@@ -87,12 +87,12 @@ test.each([0.3, 0.5])('a backlog goes out in minutes while the share of 500 is %
   expect(seconds).toBeLessThan(10 * 60);
 });
 
-test('after an outage below a minute the first row is sent within two seconds', async () => {
+test('after an outage of less than a minute the first row is sent within two seconds', async () => {
   const total = await runScripts(arbitraryOutage, { numRuns: 50 }, { check: slowResumes });
   expect(total.scripts).toBe(50);
 });
 
-test('whatever is answered, nothing is lost and nothing is passed without cause', async () => {
+test('with any answers, nothing is lost and nothing is passed without cause', async () => {
   const total = await runScripts(arbitraryScript, { numRuns: 200 });
   expect(total.scripts).toBe(200);
 });

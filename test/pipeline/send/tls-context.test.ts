@@ -58,7 +58,7 @@ async function expectNoAnswer(server: BackEnd, tls: Partial<Tls>, words: RegExp)
   expect(server.requests).toEqual([]);
 }
 
-test('an authority of our own is trusted', async () => {
+test('a configured authority is trusted', async () => {
   const server = await start(TEST_TLS);
   expect(await send(server, { ca: TEST_TLS.ca })).toMatchObject({ kind: 'accepted' });
   // Several in one file, as for a change of authorities.
@@ -66,7 +66,7 @@ test('an authority of our own is trusted', async () => {
   expect(await send(server, { ca: both })).toMatchObject({ kind: 'accepted' });
 });
 
-test('an authority that nobody knows is told', async () => {
+test('an unknown authority is reported', async () => {
   const server = await start(TEST_TLS);
   const words =
     /^no answer: (?:unable to verify|self-signed) .*; otlp.tls.ca must hold the authority/;
@@ -74,17 +74,17 @@ test('an authority that nobody knows is told', async () => {
   await expectNoAnswer(server, { ca: SECOND_CA }, words);
 });
 
-test('a certificate that has expired is told', async () => {
+test('an expired certificate is reported', async () => {
   const words = /^no answer: certificate has expired; the back end needs a new certificate$/;
   await expectNoAnswer(await start(EXPIRED_SERVER), { ca: SECOND_CA }, words);
 });
 
-test('a certificate of another host is told', async () => {
+test('a certificate for another host is reported', async () => {
   const words = /^no answer: Hostname\/IP does not match .*elsewhere.*; otlp.endpoint must name/;
   await expectNoAnswer(await start(ELSEWHERE_SERVER), { ca: SECOND_CA }, words);
 });
 
-test('a client shows its certificate, and is told when one is wanted', async () => {
+test('a client sends its certificate, and learns if one is required', async () => {
   const mutual = { ...TEST_TLS, ca: SECOND_CA, requestCert: true, rejectUnauthorized: true };
   const server = await start(mutual);
   const { ca } = TEST_TLS;
@@ -101,7 +101,7 @@ test('a client shows its certificate, and is told when one is wanted', async () 
   expect(server.requests.map(({ isCertified }) => isCertified)).toEqual([true]);
 });
 
-test('a server without TLS is told from one with it', async () => {
+test('a server without TLS is distinguished from one with it', async () => {
   await expectNoAnswer(
     await start(),
     { ca: TEST_TLS.ca },
