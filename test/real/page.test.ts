@@ -213,7 +213,7 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
         );
       });
 
-      test(`shows problems, and runs no code from them`, async () => {
+      test(`shows problems, and runs no code from them: ${name}`, async () => {
         const options_ = { name: `${name}-troubled`, colorScheme, ...options };
         await look(troubled(), options_, async ({ page, complaints }) => {
           await expectToFit(page);

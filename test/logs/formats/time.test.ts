@@ -12,7 +12,7 @@ describe('readStamp', () => {
     expect(readStamp('# Time: 260304  9:05:33', 8, 'YYMMDD')).toBe(want);
   });
 
-  test('gives NaN for all else', () => {
+  test('returns NaN for everything else', () => {
     for (const text of [
       '',
       '2026-03-04',
@@ -41,7 +41,7 @@ describe('createLocalTime', () => {
     expect(new Date(instant).toISOString()).toBe(want);
   }
 
-  test('knows UTC, and zones with and without clocks that are set', () => {
+  test('knows UTC, and zones with and without clock changes', () => {
     check('UTC', '2026-07-04 09:05:33', '2026-07-04T09:05:33.000Z');
     check('Etc/UTC', '2026-07-04 09:05:33', '2026-07-04T09:05:33.000Z');
     check('Europe/Berlin', '2026-07-04 09:05:33', '2026-07-04T07:05:33.000Z');
@@ -51,7 +51,7 @@ describe('createLocalTime', () => {
     check('Pacific/Kiritimati', '2026-01-01 00:00:00', '2025-12-31T10:00:00.000Z');
   });
 
-  test('takes the first of two where clocks are set back', () => {
+  test('takes the first of two hours when clocks go back', () => {
     check('Europe/Berlin', '2026-10-25 01:59:59', '2026-10-24T23:59:59.000Z');
     check('Europe/Berlin', '2026-10-25 02:00:00', '2026-10-25T00:00:00.000Z');
     check('Europe/Berlin', '2026-10-25 02:59:59', '2026-10-25T00:59:59.000Z');
@@ -59,7 +59,7 @@ describe('createLocalTime', () => {
     check('America/New_York', '2026-11-01 01:30:00', '2026-11-01T05:30:00.000Z');
   });
 
-  test('takes the second of two where the file has come to later times before', () => {
+  test('takes the second if the file already had later times', () => {
     const instants = (zone: string, ...locals: string[]): string[] => {
       const localTime = createLocalTime(zone);
       return locals.map(local => {
@@ -103,26 +103,26 @@ describe('createLocalTime', () => {
     ]);
   });
 
-  test('tells nobody of another file', () => {
+  test('does not mix files', () => {
     const later = createLocalTime('Europe/Berlin');
     later.toEpochMs(readStamp('2026-10-25 02:59:59', 0, 'YYYY-MM-DD'));
     check('Europe/Berlin', '2026-10-25 02:00:01', '2026-10-25T00:00:01.000Z');
   });
 
-  test('reads a time that never came with the offset from before', () => {
+  test('reads a skipped time with the offset from before', () => {
     check('Europe/Berlin', '2026-03-29 01:59:59', '2026-03-29T00:59:59.000Z');
     check('Europe/Berlin', '2026-03-29 02:30:00', '2026-03-29T01:30:00.000Z');
     check('Europe/Berlin', '2026-03-29 03:00:00', '2026-03-29T01:00:00.000Z');
   });
 
-  test('knows a zone that sets its clocks by half an hour', () => {
+  test('knows a zone that changes its clocks by half an hour', () => {
     check('Australia/Lord_Howe', '2026-04-05 01:20:00', '2026-04-04T14:20:00.000Z');
     check('Australia/Lord_Howe', '2026-04-05 01:45:00', '2026-04-04T14:45:00.000Z');
     check('Australia/Lord_Howe', '2026-04-05 02:00:00', '2026-04-04T15:30:00.000Z');
     check('Australia/Lord_Howe', '2026-10-04 02:40:00', '2026-10-03T15:40:00.000Z');
   });
 
-  test('gives the same for every minute around a change, asked in any order', () => {
+  test('gives the same result for every minute around a change, in any order', () => {
     const start = Date.UTC(2026, 9, 24, 22);
     const minutes = Array.from({ length: 8 * 60 }, (_, minute) => start + minute * 60_000);
     const alone = (local: number): number => createLocalTime('Europe/Berlin').toEpochMs(local);
@@ -139,7 +139,7 @@ describe('createLocalTime', () => {
     expect(forwards.map(instant => shown.format(instant))).toEqual(minutes.map(localText));
   });
 
-  test('leaves what is no time, and refuses a zone that is none', () => {
+  test('ignores invalid times, and refuses an invalid zone', () => {
     expect(createLocalTime('Europe/Berlin').toEpochMs(Number.NaN)).toBeNaN();
     expect(() => createLocalTime('Nowhere/Land')).toThrow(RangeError);
   });
