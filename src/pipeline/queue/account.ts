@@ -1,7 +1,7 @@
 // The numbers of the queue, in one place: what became of every sample and point of each service (invariant 9), and how
 // many rows, bytes and points wait for each signal. They are read from the store when it is opened. A transaction
-// collects what it changes in a Change, writes its counts as its last step, and hands it to `apply` once it is committed:
-// a transaction that fails changes no number. The account balances when
+// collects what it changes in a Change, writes its counts as its last step, and hands it to `apply` once it is
+// committed: a transaction that fails changes no number. The account balances when
 //   samples read = used + metadata + repeated + dropped by reason, and
 //   points made (samples, stale, synthetic) = accepted + rejected + set aside + evicted + queued.
 // Numbers of samples are keyed `sample/<fate>`, of points `point/<state>`; resends are counted apart.
@@ -11,15 +11,15 @@ import type { QueueFile, RowHead, Sums } from './queue-file.ts';
 import type { AccountView, Settlement } from './queue.ts';
 import { rowPoints, type NewRow } from './rows.ts';
 
-/** States of a point after it was made. `queued` is the remainder. */
+/** The states of points. Those in no final state are queued. */
 export const POINT_STATES = ['made', 'accepted', 'rejected', 'set_aside', 'evicted'] as const;
 export type PointState = (typeof POINT_STATES)[number];
 
-/** So many services have an account of their own; those that come later share one. */
+/** So many services have numbers of their own; all later ones share one set. */
 export const ACCOUNT_SERVICES_MAX = 10_000;
 const OTHER_SERVICES = 'other';
 
-/** Why points were given up before the back end had answered. */
+/** Why points were evicted: given up before the back end decided about them. */
 export type EvictionReason = 'size' | 'age' | 'disk' | 'damaged';
 
 export interface Eviction {
@@ -28,7 +28,7 @@ export interface Eviction {
   readonly parts: readonly Pick<BatchPart, 'service' | 'points'>[];
 }
 
-/** A row as it counts in the sums. */
+/** What the sums count of a row. */
 type WaitingRow = Pick<RowHead, 'signal' | 'countedBytes' | 'points'>;
 
 /** One number of the account. */
@@ -164,7 +164,7 @@ export class Change {
     return this.evictions.reduce((sum, eviction) => sum + rowPoints(eviction), 0);
   }
 
-  /** Points of a row that have come to be. */
+  /** The points of a new row. */
   made({ parts }: Pick<NewRow, 'parts'>): void {
     for (const { service, points } of parts) this.count(service, 'point/made', points);
   }
@@ -186,7 +186,7 @@ export class Change {
     this.#wait(row, -1);
   }
 
-  /** Points that were given up; that their row is gone, if it ever was stored, says `removed`. */
+  /** Points were evicted. If their row was stored, `removed` counts that. */
   evicted({ signal, parts }: Omit<Eviction, 'reason'>, reason: EvictionReason): void {
     for (const { service, points } of parts) this.count(service, 'point/evicted', points);
     this.evictions.push({ signal, parts, reason });

@@ -1,12 +1,13 @@
-// The time by which the ages of rows are counted: the wall clock, less what it was set by while we were looking. A
-// machine whose clock is set by days must not find its whole queue too old, nor young for ever. In: the wall clock
-// and the monotonic one. Out: a time that only goes on, and its difference to the wall clock, which is kept with the
-// rows so that the next process counts on from there. Time in which nobody looked counts by the wall clock.
+// The clock for the ages of rows: the wall clock without the steps by which it was set while this process ran. When
+// somebody sets the clock of the machine by days, the rows of the queue must neither all be too old nor stay young for
+// ever. In: the wall clock and the monotonic one. Out: a time that never steps, and its difference to the wall clock.
+// The file of the queue keeps that difference, so that the next process continues from it. Time between two processes
+// counts by the wall clock.
 
 import type { Clock } from '../../lib/clock.ts';
 import type { QueueFile } from './queue-file.ts';
 
-/** Smaller steps are corrections, and no age depends on them. */
+/** Smaller steps are corrections: no age depends on them. */
 const STEP_MS_MIN = 60_000;
 
 /** The offset is kept in the file of the queue as a state. */
@@ -14,19 +15,19 @@ const STATE = { kind: 'clock', key: 'offset' } as const;
 
 export class AgeClock {
   readonly #clock: Clock;
-  /** Wall clock less monotonic clock, when last looked at. */
+  /** Wall clock minus monotonic clock, at the last call. */
   #lead: number;
-  /** By how much the wall clock was set forward, all in all. */
+  /** By how much the wall clock was set forward in total. */
   #offsetMs: number;
   /** The time of the last step. */
   #stepAtMs = -Infinity;
 
-  /** `offsetMs` as a former process left it; `newestMs` is the time of the newest row, by that. */
+  /** `offsetMs`: as an earlier process saved it. `newestMs`: the time of the newest row on this clock. */
   constructor(clock: Clock, offsetMs = 0, newestMs: number = -Infinity) {
     const nowMs = clock.nowMs();
     this.#clock = clock;
     this.#lead = nowMs - clock.monotonicMs();
-    // A wall clock that is behind the newest row was set back since.
+    // The newest row is in the future: the wall clock was set back since.
     this.#offsetMs = Math.min(offsetMs, nowMs - newestMs);
   }
 
@@ -39,12 +40,12 @@ export class AgeClock {
     return this.#clock.nowMs() - this.offsetMs;
   }
 
-  /** What a time of the wall clock, not long ago, is here: what was read before the clock was set is not older than that. */
+  /** A recent time of the wall clock on this clock. What was read before the last step counts as read at the step. */
   timeOf(wallMs: number): number {
     return Math.max(wallMs - this.offsetMs, this.#stepAtMs);
   }
 
-  /** The time of the wall clock for one of ours. */
+  /** The wall clock's time for a time of this clock. */
   wallMs(timeMs: number): number {
     return timeMs + this.offsetMs;
   }
@@ -59,14 +60,14 @@ export class AgeClock {
   }
 }
 
-/** The clock that the ages of the rows in a file are counted by. */
+/** The clock for the ages of the rows in a file. */
 export function openAgeClock(file: QueueFile, clock: Clock): AgeClock {
   const metrics = file.ages('metrics').newestAtMs ?? -Infinity;
   const logs = file.ages('logs').newestAtMs ?? -Infinity;
   return new AgeClock(clock, readClockOffset(file), Math.max(metrics, logs));
 }
 
-/** What the times of rows in a file lack to those of the wall clock, in milliseconds. */
+/** Wall clock minus the times of the rows in a file, in milliseconds. */
 export function readClockOffset(file: QueueFile): number {
   const saved = file.readState(STATE.kind, STATE.key);
   const offsetMs = Buffer.isBuffer(saved) ? Number(saved) : 0;

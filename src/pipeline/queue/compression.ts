@@ -1,6 +1,6 @@
-// Compresses a row's payload when it is committed and opens it again where it must be cut or re-encoded. The bytes
-// handed in must not change until the promise is settled: but for zstd of small payloads the work is done on the thread
-// pool. zstd takes less time than handing the work over does (bench: half of the cost of a fleet's page).
+// Compresses a row's payload when it is committed, and decompresses it where it must be split or compressed otherwise.
+// The input must not change until the promise settles: the thread pool reads it. Only zstd of up to 8 MiB runs on the
+// main thread, because it takes less time than the hand-over to a thread (bench: half of the cost of a fleet's page).
 
 import { constants, gunzip, gzip, zstdCompress, zstdCompressSync, zstdDecompress } from 'node:zlib';
 import { promisify } from 'node:util';
@@ -18,13 +18,13 @@ const ZSTD_PARAMS = {
   [constants.ZSTD_c_compressionLevel]: 1,
   [constants.ZSTD_c_windowLog]: 18,
 };
-/** At about 0.4 ms a MiB, so much is compressed in a turn of the event loop. */
+/** The most that is compressed in one turn of the event loop: it takes about 0.4 ms a MiB. */
 const ZSTD_SYNC_BYTES_MAX = 8 * 1024 * 1024;
-/** Points become a thirteenth of their bytes or less: there is room for all of it, so that it comes in one piece. */
+/** Points shrink to a thirteenth or less: with this much room the output comes in one piece. */
 const OUTPUT_SHARE = 12;
 const OUTPUT_BYTES_MIN = 4096;
 
-/** The compressed bytes, in memory of their own also where nothing is compressed. */
+/** The compressed bytes, always a copy: also with `none`. */
 export async function compress(encoding: Encoding, bytes: Buffer): Promise<Buffer> {
   const chunkSize = Math.max(OUTPUT_BYTES_MIN, Math.ceil(bytes.length / OUTPUT_SHARE));
   if (encoding === 'gzip') return await gzipAsync(bytes, { level: GZIP_LEVEL, chunkSize });
@@ -36,7 +36,7 @@ export async function compress(encoding: Encoding, bytes: Buffer): Promise<Buffe
   return Buffer.from(bytes);
 }
 
-/** The bytes as they were; fails when they are broken or more than `maxBytes`. */
+/** The original bytes. Rejects when they are damaged or more than `maxBytes`. */
 export async function decompress(
   encoding: Encoding,
   bytes: Buffer,

@@ -1,15 +1,15 @@
-// Gathers the payloads of one tick, so that many small pages become one row of the queue and one request. In:
-// batches as their targets finish. Out: one commit for all that came within the waiting time, and another for
-// what came later: a slow target does not hold the others back. What is gathered stays within bounds.
+// Gathers the payloads of one tick, so that many small pages become one row of the queue and one request. In: batches
+// as their targets finish. Out: one commit of all batches that came within the waiting time, and another of the later
+// ones: a slow target delays nobody. The memory for it is bounded.
 
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Batch, BatchPart, SampleCount } from '../../model/batch.ts';
 import type { Commit, CommitOutcome, Queue } from './queue.ts';
 
-/** A payload of this size is a request by itself: it is committed as it stands. */
+/** A payload of this size is committed alone, without a copy. */
 const WHOLE_BYTES = 4 * 1024 * 1024;
-/** More than this is not gathered before it is committed. */
+/** The most that is gathered before it is committed. */
 const GATHERED_BYTES_MAX = 16 * 1024 * 1024;
 
 /** What one target's page adds to a tick. */
@@ -20,12 +20,12 @@ export interface Gathered {
   readonly state: Commit['state'];
 }
 
-/** How long is waited for others, with what memory, and who is told of what was lost. */
+/** `waitMs`: how long the first batch waits for others. `buffers`: where the memory comes from. */
 export interface GatherOptions {
   readonly clock: Clock;
   readonly waitMs: number;
   readonly buffers: BodyBufferPool;
-  /** A commit that stored nothing, as only a closed queue does: the points of these pages are gone. */
+  /** Called when a commit stored nothing, which only happens with a closed queue: its points are lost. */
   readonly onFailed: (message: string) => void;
 }
 
@@ -33,7 +33,7 @@ export class Gather {
   readonly #queue: Queue;
   readonly #options: GatherOptions;
   readonly #ended = new AbortController();
-  /** Payloads back to back, in memory that is lent: fresh large buffers would cost more in garbage collections. */
+  /** Payloads back to back. The memory is borrowed: fresh large buffers would cost more garbage collections. */
   #payload: BodyBuffer | null = null;
   #parts: BatchPart[] = [];
   #madeAtMs = 0;
@@ -47,8 +47,8 @@ export class Gather {
   }
 
   /**
-   * Takes one page's points, which are committed by flush(), or when the waiting time is over. Once it is done, the
-   * payload may change: it has been copied, or was large and is committed.
+   * Takes one page's points; they are committed by flush(), or when the waiting time is over. When the promise settles
+   * the payload may change: it is copied, or it was large and is committed.
    */
   async add({ batch, reads, state }: Gathered): Promise<void> {
     const { length } = batch.payload;
@@ -67,7 +67,7 @@ export class Gather {
     this.#timed ??= this.#flushLater();
   }
 
-  /** Commits what is left; ends when everything that was added is in the queue. */
+  /** Commits the rest. Settles when everything that was added is in the queue. */
   async flush(): Promise<void> {
     this.#ended.abort();
     await this.#timed;

@@ -1,6 +1,6 @@
-// What was committed while the file of the queue could not be written: in a database like the file, but in memory and of
-// a bounded size. Rows are sent from it as from the file, and the oldest are given up, counted, where it is full. All of
-// it goes into the file as soon as that works again.
+// Commits of metrics that the file of the queue could not take, because it cannot be written. They are kept in a second
+// database in memory, of a bounded size: rows are sent from it as from the file, and when it is full the oldest are
+// evicted and counted. Everything moves into the file once that can be written again.
 //
 //   numbers of the queue (account.ts) = numbers in the file + numbers held here
 
@@ -9,7 +9,7 @@ import { MEMORY, QueueFile, SET_ASIDE_ROWS_MAX } from './queue-file.ts';
 import type { Commit, QueueRow } from './queue.ts';
 import { storeCommit, type Situation } from './transactions.ts';
 
-/** The most that is held; hours of metrics, as they are compressed. */
+/** The most that is held: compressed, it is hours of metrics. */
 const HELD_BYTES_MAX = 16 * 2 ** 20;
 
 type StateEntry = Commit['state'][number];
@@ -17,20 +17,20 @@ type StateEntry = Commit['state'][number];
 export class Held {
   readonly #maxBytes: number;
   #file: QueueFile | null = null;
-  /** What is to be stored, or to be deleted: a table knows no blob that is null. */
+  /** Blobs to store, and null for those to delete. */
   readonly #state = new Map<string, StateEntry>();
 
-  /** `maxBytes`: the share of metrics in the queue, of which this is a part. */
+  /** `maxBytes`: the limit of metrics in the queue; what is held counts towards it. */
   constructor(maxBytes: number) {
     this.#maxBytes = Math.min(maxBytes, HELD_BYTES_MAX);
   }
 
-  /** The rows, counts and set-aside points; null while the file of the queue lacks nothing. */
+  /** Rows, counts and set-aside entries; null while nothing is held. */
   get file(): QueueFile | null {
     return this.#file;
   }
 
-  /** The blob that is to be stored; undefined when there is none of that kind and key. */
+  /** The held blob, null when it is to be deleted; undefined when none of that kind and key is held. */
   readState(kind: string, key: string): Buffer | null | undefined {
     return this.#state.get(stateName(kind, key))?.blob;
   }
@@ -45,7 +45,7 @@ export class Held {
     }
   }
 
-  /** Takes over a commit of metrics. */
+  /** Holds a commit of metrics. Returns its change of the numbers. */
   hold(
     { reads, state }: Commit,
     rows: readonly QueueRow[],
@@ -76,7 +76,7 @@ export class Held {
     });
   }
 
-  /** Writes all but the rows into the queue's file, as a part of its transaction; until `copied` it is held on. */
+  /** Writes everything except the rows into the queue's file, as a part of its transaction; `copied` follows. */
   copyTo(file: QueueFile): void {
     for (const { service, key, count } of this.#file?.counts() ?? [])
       file.addCount(service, key, count);
@@ -84,20 +84,20 @@ export class Held {
     file.addSetAside(this.#file?.setAside(SET_ASIDE_ROWS_MAX).toReversed() ?? []);
   }
 
-  /** The queue's file has all but the rows. */
+  /** The transaction of `copyTo` was committed: only the rows are held from now on. */
   copied(): void {
     this.#state.clear();
     this.#file?.clearCounts();
     this.#close();
   }
 
-  /** The queue's file has a row. */
+  /** A row is in the queue's file now. */
   moved(id: number): void {
     this.#file?.remove(id);
     this.#close();
   }
 
-  /** Gives the memory back once nothing is held. */
+  /** Frees the memory once nothing is held. */
   #close(): void {
     if (this.#file === null || this.#file.sums('metrics').rows > 0) return;
     this.#file.close();

@@ -14,7 +14,7 @@ export interface OpenQueueOptions {
   readonly logger: Logger;
 }
 
-/** OTLP/JSON is up to this many times as large as the protobuf that a row is measured by. */
+/** OTLP/JSON is up to this many times as large as protobuf, in which the size of a row is measured. */
 const JSON_FACTOR = 8;
 
 /** In the directory of the configuration, or in bounded memory where that is null. Throws an OperatorError. */
@@ -35,7 +35,7 @@ export function openQueue(options: OpenQueueOptions): Promise<Queue> {
   return new Promise(resolve => resolve(SqliteQueue.open(queueOptions, config.queue.directory)));
 }
 
-/** With `auto` the sender says otherwise once it knows more. */
+/** With `auto` the sender changes it once it knows what the back end takes. */
 function firstEncoding({ compression }: OtlpSignalConfig): Encoding {
   return compression === 'auto' ? 'gzip' : compression;
 }

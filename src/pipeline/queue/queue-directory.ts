@@ -6,7 +6,7 @@
 //   rescue.sqlite              while a deleted queue
 //                              is written anew
 //
-// Whatever the moment at which the process ends, the next one finds either the old queue or the new one.
+// Whenever the process ends, the next one finds either the old queue or the new one.
 
 import { randomFillSync } from 'node:crypto';
 import {
@@ -39,14 +39,14 @@ import { QueueFile } from './queue-file.ts';
 import { isHeaderDamaged, mendHeader, salvage, type SalvageReport } from './recovery.ts';
 import { isDiskFull, storageProblem } from './schema.ts';
 
-/** A replaced file: where the damaged one is now, and what was taken over. */
+/** A damaged file was replaced: its new name, and what was salvaged from it. */
 export interface Replacement {
   readonly corruptFile: string;
   readonly damage: string;
   readonly report: SalvageReport;
 }
 
-/** Those that SQLite has open. */
+/** The files that SQLite has open. */
 const FILES = ['queue.sqlite', 'queue.sqlite-wal', 'queue.sqlite-shm'] as const;
 
 export class QueueDirectory {
@@ -59,8 +59,8 @@ export class QueueDirectory {
   }
 
   /**
-   * Makes the directory if need be, and sees to it that it and the files in it are this user's alone. Gives what
-   * somebody should know of it, or null. Throws an UnsafeFileError, or what the system says.
+   * Makes the directory if it is missing, and makes sure that only this user can use it and its files. Returns a note
+   * for the operator, or null. Throws an UnsafeFileError or a system error.
    */
   secure(): string | null {
     const note = makePrivateDirectory(this.path);
@@ -92,13 +92,13 @@ export class QueueDirectory {
 
   /** Opens the queue; null when the file is damaged and must be replaced. Throws for anything else. */
   open(): QueueFile | null {
-    // Begun, and not finished.
+    // An earlier process did not finish it.
     this.#remove('rescue.sqlite');
     this.#finishReplacement();
-    // A log without its database would be deleted by SQLite.
+    // SQLite would delete a log without its database.
     if ((statSync(this.#queuePath, { throwIfNoEntry: false })?.size ?? 0) === 0)
       this.#putLogAside();
-    // SQLite gives its other files the mode of this one: log lines may be in them.
+    // SQLite gives its other files the mode of this one, and log lines may be in them.
     createFile(this.#queuePath);
     if (isHeaderDamaged(this.#queuePath)) return null;
     let file: QueueFile | undefined;
@@ -113,8 +113,8 @@ export class QueueDirectory {
   }
 
   /**
-   * Takes over what can be read of the damaged queue, and puts it aside, with its header mended. The queue must be closed. Throws when
-   * its bytes cannot be had: then it is the disk that fails, and the file may be whole.
+   * Salvages what can be read of the damaged queue, and puts the damaged file aside with its header mended. The queue
+   * must be closed. Throws when the bytes cannot be read at all: then the disk fails, and the file may be whole.
    */
   replace(damage: string, atMs: number): Replacement {
     for (const suffix of ['', '-wal']) readThrough(`${this.#queuePath}${suffix}`);
@@ -129,8 +129,8 @@ export class QueueDirectory {
   }
 
   /**
-   * Writes a queue anew of whose files some were deleted or replaced while they were open, and closes it. What has taken
-   * the place of one is put aside. Throws when it cannot; the queue is still open then, or can be opened.
+   * Writes the queue anew when some of its open files were deleted or replaced, and closes it. A file in the place of
+   * one of ours is put aside. Throws when it cannot; the queue is still open then, or can be opened.
    */
   renew(file: QueueFile, atMs: number): void {
     const gone = file.misplaced();
@@ -138,11 +138,11 @@ export class QueueDirectory {
     createFile(this.file('rescue.sqlite'));
     file.copyTo(this.file('rescue.sqlite'));
     if (gone.includes('queue.sqlite') && existsSync(this.#queuePath)) this.#putAside(atMs);
-    // From here on it is known to be whole.
+    // Under this name the copy counts as complete.
     renameSync(this.file('rescue.sqlite'), this.file('salvage.sqlite'));
     syncDirectory(this.path);
     file.close();
-    // What is still ours is in the copy.
+    // The content of our own files is in the copy.
     for (const name of FILES) if (!gone.includes(name)) rmSync(this.file(name), { force: true });
     this.#finishReplacement();
   }
@@ -151,7 +151,7 @@ export class QueueDirectory {
     return this.file('queue.sqlite');
   }
 
-  /** The salvaged file is complete once the damaged one is out of the way; before that it is begun anew. */
+  /** A salvaged file is complete once the damaged one was moved away; before that the work starts over. */
   #finishReplacement(): void {
     if (!existsSync(this.file('salvage.sqlite'))) return;
     if (existsSync(this.#queuePath)) return this.#remove('salvage.sqlite');
@@ -160,7 +160,7 @@ export class QueueDirectory {
     syncDirectory(this.path);
   }
 
-  /** Gives the name of the damaged file from now on. */
+  /** Returns the new name of the damaged file. */
   #putAside(atMs: number): string {
     const name = this.#freeName(new Date(atMs).toISOString().replaceAll(/[-:]|\.\d+/g, ''));
     renameSync(this.#queuePath, this.file(name));
@@ -168,7 +168,7 @@ export class QueueDirectory {
     return name;
   }
 
-  /** Moves the log of a queue that is gone out of the way: it must not be applied to another one. */
+  /** Moves the log of a lost queue away: SQLite must not apply it to another file. */
   #putLogAside(name: string = this.#freeName('log')): void {
     rmSync(this.file('queue.sqlite-shm'), { force: true });
     if (existsSync(this.file('queue.sqlite-wal')))
@@ -188,13 +188,13 @@ export class QueueDirectory {
   }
 }
 
-/** For its owner alone, unless it is there. */
+/** Only its owner may use it. A file that exists keeps its mode. */
 function createFile(path: string): void {
   const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
   closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_RDWR, 0o600));
 }
 
-/** Throws what the operating system says when a file cannot be read to its end. */
+/** Throws the system's error when a file cannot be read to its end. */
 function readThrough(path: string): void {
   if (!existsSync(path)) return;
   const file = openSync(path, 'r');
@@ -210,7 +210,7 @@ function readThrough(path: string): void {
 const ELSEWHERE =
   'it must be a local disk with free space on which this user may write; null keeps the queue in memory';
 
-/** The mistake that a queue which cannot be opened is: the operator's, unless only space is missing. */
+/** The error for a queue that cannot be opened; transient when only space is missing. */
 export function openError(what: string, cause: unknown): OperatorError {
   const isTransient = isDiskFull(cause);
   const remedy = cause instanceof UnsafeFileError ? cause.remedy : ELSEWHERE;
@@ -229,9 +229,9 @@ export function openError(what: string, cause: unknown): OperatorError {
 }
 
 /**
- * Keeps a second process out of the directory: a writing transaction on a small database, of which there can be one at a
- * time. The operating system frees it when the process ends, however it ends; a PID file would stay, and would lie
- * between containers.
+ * Keeps a second process out of the directory: a write transaction on a small database, which only one process can
+ * hold. The operating system frees it however the process ends. A PID file would stay, and would mislead between
+ * containers.
  */
 export class DirectoryLock {
   readonly #db: DatabaseSync;
@@ -247,11 +247,12 @@ export class DirectoryLock {
     let db: DatabaseSync | undefined;
     const path = join(directory, 'lock.sqlite');
     try {
-      // SQLite would let others read it, and lock it. A file that is there stays closed.
+      // With SQLite's own mode others could read it, and lock it. To open and close an existing file would drop its
+      // locks.
       if (!existsSync(path)) createFile(path);
       db = new DatabaseSync(path, { timeout: 0 });
-      // A journal on disk would need space, and nothing is ever written. Not EXCLUSIVE: somebody who only reads the
-      // file, as a backup does, must not keep the queue from being opened.
+      // A journal on disk would need space, and nothing is ever written. Not EXCLUSIVE: a reader of the file, such as
+      // a backup, must not prevent the start.
       db.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE');
       return new DirectoryLock(db, new FilePlace(path));
     } catch (error) {
@@ -274,7 +275,7 @@ export class DirectoryLock {
     }
   }
 
-  /** False when the file was deleted or replaced: another process can lock what is there now, and may have done so. */
+  /** False when the file was deleted or replaced: another process may have locked the new one. */
   isInPlace(): boolean {
     return this.#place.isInPlace();
   }
@@ -285,9 +286,8 @@ export class DirectoryLock {
 }
 
 /**
- * Disk space kept for a bad day: a file that is given up when the disk is full, so that what the back end has accepted
- * can still be marked as such. While it is gone nothing new is stored; it is taken back as soon as there is room for it
- * and some more.
+ * Disk space in reserve: a file that is deleted when the disk is full, so that acknowledgements of the back end can
+ * still be stored. Until there is room for it again, and some more, nothing new is stored.
  */
 export class Reserve {
   readonly #path: string;
@@ -304,16 +304,16 @@ export class Reserve {
     return this.#isHeld;
   }
 
-  /** True when the space is set aside; tries to set it aside when it is not. */
+  /** Makes the reserve if it is missing; true when it is there. */
   hold(): boolean {
     if (this.#isHeld) return true;
-    // Taking the last free bytes would bring the next commit to the same end.
+    // With the last free bytes in reserve the next commit would fail.
     if (freeBytes(dirname(this.#path)) < 2 * this.#bytes) return false;
     this.#isHeld = this.#write();
     return this.#isHeld;
   }
 
-  /** Looks whether the file is still there: somebody may have deleted it. */
+  /** Checks whether the file is still there: somebody may have deleted it. */
   look(): void {
     this.#isHeld = this.#isWhole();
   }
@@ -339,18 +339,18 @@ export class Reserve {
     try {
       rmSync(this.#path, { force: true });
     } catch {
-      // On a disk where nothing can be removed there is nothing to be had either.
+      // Where nothing can be removed, no space can be gained.
     }
   }
 
   #write(): boolean {
     try {
-      // What is there is not written into: it is of another size, or leads elsewhere.
+      // Never into an existing file: it has another size, or is a link.
       this.#remove();
       const { O_CREAT, O_EXCL, O_WRONLY } = constants;
       const file = openSync(this.#path, O_CREAT | O_EXCL | O_WRONLY, 0o600);
       try {
-        // Random, since some file systems store a run of equal bytes in no space at all.
+        // Random: some file systems store a run of equal bytes in no space at all.
         writeSync(file, randomFillSync(Buffer.allocUnsafeSlow(this.#bytes)));
         fsyncSync(file);
       } finally {
@@ -364,7 +364,7 @@ export class Reserve {
   }
 }
 
-/** What a process without privileges may still write to the disk of a directory; unlimited when unknown. */
+/** Bytes that a process without privileges can still write to the disk of a directory; Infinity when unknown. */
 export function freeBytes(directory: string): number {
   try {
     const { bavail, bsize } = statfsSync(directory);

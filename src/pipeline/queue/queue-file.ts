@@ -43,7 +43,7 @@ export interface Sums {
   readonly points: number;
 }
 
-/** The bounds of what is kept of refused content; what is pushed out stays in the counters. */
+/** The bounds of the set-aside entries; those that are removed stay in the counters. */
 export const SET_ASIDE_ROWS_MAX = 1000;
 const SET_ASIDE_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -56,7 +56,7 @@ const HEAD_COLUMNS = 'id, signal, made_at_ms, points, counted_bytes, parts';
 export class QueueFile {
   readonly #path: string;
   readonly #db: DatabaseSync;
-  /** The file, its log and the index of that: where SQLite has opened them. */
+  /** Where SQLite opened the file, its log and the index of the log. */
   readonly #places: readonly FilePlace[];
   readonly #statements = new Map<string, StatementSync>();
 
@@ -67,7 +67,10 @@ export class QueueFile {
     this.#places = suffixes.map(suffix => new FilePlace(`${path}${suffix}`));
   }
 
-  /** Opens or creates the file, or opens MEMORY. Throws what SQLite throws, or a StorageError for a file that is not ours. */
+  /**
+   * Opens or creates the file, or opens MEMORY. Throws what SQLite throws, or a StorageError for a file that is not
+   * ours.
+   */
   static open(path: string, options?: OpenOptions): QueueFile {
     return new QueueFile(path, openDatabase(path, options));
   }
@@ -80,7 +83,7 @@ export class QueueFile {
       this.#db.exec('COMMIT');
       return result;
     } catch (error) {
-      // SQLite has rolled back by itself in some cases, as that of a full disk.
+      // In some cases, such as a full disk, SQLite has rolled back by itself.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       if (this.#path !== MEMORY) this.#cutLog();
       throw error;
@@ -88,12 +91,12 @@ export class QueueFile {
   }
 
   /**
-   * Removes from the log what a failed commit left there. Where only its fsync failed all of it is there, and the next
-   * process would take it for a commit, after we have said that there was none.
+   * Removes the frames of a failed commit from the log. When only its fsync failed, all of them are there: the next
+   * process would read them as a commit that this one reported as failed.
    */
   #cutLog(): void {
     try {
-      // Frames of the commits that were good; -1 where the disk cannot have a log.
+      // Frames of successful commits; -1 where the disk cannot have a log.
       const frames = Number(this.#get('PRAGMA wal_checkpoint(NOOP)')?.['log']);
       const path = `${this.#path}-wal`;
       if (frames < 0 || !existsSync(path)) return;
@@ -101,17 +104,17 @@ export class QueueFile {
         frames === 0 ? 0 : LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + PAGE_BYTES);
       cutFile(path, bytes);
     } catch {
-      // The next commit writes over it. What ends the process until then may bring it back: delivered twice.
+      // The next commit overwrites it. If the process ends before that, the failed commit may return and be sent twice.
     }
   }
 
-  /** Names of the files that were deleted, or replaced by others, since they were opened. SQLite goes on without them. */
+  /** Names of the files that were deleted or replaced since they were opened. SQLite itself does not notice. */
   misplaced(): readonly string[] {
     const gone = this.#places.filter(place => !place.isInPlace());
     return gone.map(place => basename(place.path));
   }
 
-  /** Writes everything to a new file, synced; one that is there must be empty. It works on deleted files, too. */
+  /** Writes everything to a new file and syncs it; an existing one must be empty. Works with deleted files, too. */
   copyTo(path: string): void {
     this.#run('VACUUM INTO ?', path);
   }
@@ -121,13 +124,13 @@ export class QueueFile {
     this.#db.close();
   }
 
-  /** The first thing that is wrong with the file, or null: its structure, or an index that hides rows. Reads most of it. */
+  /** The first damage in the structure or an index of the file, or null. Reads most of the file. */
   findDamage(): string | null {
     const result = String(Object.values(this.#get('PRAGMA integrity_check(1)') ?? {})[0]);
     return result === 'ok' ? null : result;
   }
 
-  /** Moves what it can from the log into the database; false when the disk is too full for that. */
+  /** Moves the log into the database as far as it can; false when the disk is too full for that. */
   checkpoint(): boolean {
     try {
       this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
@@ -137,7 +140,7 @@ export class QueueFile {
     }
   }
 
-  /** Gives unused pages back to the disk, but for so many of them; false when there are no more. */
+  /** Gives unused pages beyond `keptPages` back to the disk; false when there are none. */
   shrink(keptPages: number): boolean {
     const pages = pragma(this.#db, 'freelist_count') - keptPages;
     if (pages <= 0) return false;
@@ -171,7 +174,7 @@ export class QueueFile {
     );
   }
 
-  /** No row will get an id up to this one from now on. */
+  /** From now on every new row gets a higher id. */
   skipIds(lastId: number): void {
     this.#run('DELETE FROM sqlite_sequence WHERE name = ?', 'batch');
     this.#run('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)', 'batch', lastId);
@@ -181,7 +184,7 @@ export class QueueFile {
     this.#run('DELETE FROM batch WHERE id = ?', id);
   }
 
-  /** Ids of a signal, oldest first; read lazily, so stop when there are enough. */
+  /** Ids of a signal, oldest first; read lazily. */
   *ids(signal: Signal): IterableIterator<number> {
     const rows = this.#prepare('SELECT id FROM batch WHERE signal = ? ORDER BY id').iterate(signal);
     for (const row of rows) yield Number(row['id']);
@@ -202,7 +205,7 @@ export class QueueFile {
       yield headOf(row);
   }
 
-  /** The row, and whether it is what was written; null when there is none. */
+  /** The row, and whether its checksum is right; null when there is none. */
   read(id: number): { readonly row: QueueRow; readonly isSound: boolean } | null {
     const found = this.#get('SELECT * FROM batch WHERE id = ?', id);
     if (found === undefined) return null;
@@ -270,13 +273,13 @@ export class QueueFile {
     }));
   }
 
-  /** Forgets the account and what was set aside: another file has them. */
+  /** Removes the account and the set-aside entries: another file has them. */
   clearCounts(): void {
     this.#run('DELETE FROM account');
     this.#run('DELETE FROM set_aside');
   }
 
-  /** Keeps what was set aside, at the cost of the oldest entries beyond the bounds. */
+  /** Adds entries, and removes the oldest beyond the bounds. */
   addSetAside(entries: readonly SetAside[]): void {
     for (const { atMs, signal, service, points, reason, sample } of entries)
       this.#run(
@@ -332,7 +335,7 @@ export class QueueFile {
   }
 }
 
-/** What `head` will give once the row is inserted. */
+/** What `head` returns once the row is inserted. */
 export function headFor(row: QueueRow): RowHead {
   const { id, signal, madeAtMs, parts } = row;
   return { id, signal, madeAtMs, points: rowPoints(row), countedBytes: rowBytes(row), parts };
@@ -344,14 +347,14 @@ function headOf(columns: Columns): RowHead {
     id: Number(columns['id']),
     signal: String(columns['signal']) as Signal,
     madeAtMs: Number(columns['made_at_ms']),
-    // Not what the column says: where damage makes the two differ, the account goes by the parts.
+    // Not the column: where damage makes them differ, the account goes by the parts.
     points: rowPoints({ parts }),
     countedBytes: Number(columns['counted_bytes']),
     parts,
   };
 }
 
-/** The row, to be held against its checksum before it is used. */
+/** The row; the caller verifies its checksum. */
 export function rowOf(columns: Columns): QueueRow {
   const { id, signal, madeAtMs, parts } = headOf(columns);
   return {
@@ -365,7 +368,7 @@ export function rowOf(columns: Columns): QueueRow {
   };
 }
 
-/** Over everything of a row that would send wrong bytes if it were wrong. */
+/** Over all columns that decide which bytes are sent. */
 export function checksumOf(row: NewRow, parts: string): number {
   const { signal, encoding, madeAtMs, rawBytes, body } = row;
   const head = [signal, encoding, Math.round(madeAtMs), rawBytes, parts].join(' ');

@@ -9,7 +9,7 @@ import type { Commit, CommitOutcome, QueueOptions, QueueStats, SetAside } from '
 import type { Replacement } from './queue-directory.ts';
 import { rowPoints } from './rows.ts';
 
-/** What is tried again when the file does not work. */
+/** Operations that are tried again when the file fails. */
 export type StorageOperation = 'read' | 'store' | 'settle' | 'expire' | 'files';
 
 const REMEDIES: Readonly<Record<EvictionReason, string>> = {
@@ -134,7 +134,7 @@ export class QueueMeter {
     );
   }
 
-  /** Points that the file never took, at the end of the process. */
+  /** Points that were only in memory at the end of the process. */
   lost(points: number): void {
     if (points === 0) return;
     this.#logger.error(
@@ -149,7 +149,7 @@ export class QueueMeter {
     this.#writeSeconds.add(durationMs / 1000);
   }
 
-  /** Reading or writing failed; what was to be done is tried again later. */
+  /** Reading or writing failed; the operation is tried again later. */
   storageError(operation: StorageOperation, cause: string): void {
     this.#storageErrors.add(1, operation);
     this.#throttle.run(`storage ${operation}`, swallowedCount =>
@@ -160,12 +160,12 @@ export class QueueMeter {
     );
   }
 
-  /** Something about the directory that somebody should know. */
+  /** A note about the directory for the operator. */
   noted(note: string): void {
     this.#logger.warn({ key: 'queue.directory' }, note);
   }
 
-  /** The start has found no room but what is in reserve for acknowledgements. */
+  /** The start found no room except the reserve for acknowledgements. */
   diskFull(): void {
     this.#logger.warn(
       { remedy: REMEDIES.disk },
@@ -173,7 +173,7 @@ export class QueueMeter {
     );
   }
 
-  /** Files that were deleted or replaced under us are there again. */
+  /** Files that were deleted or replaced while they were open were written anew. */
   filesRenewed(names: string): void {
     this.#storageErrors.add(1, 'files');
     this.#logger.error(
@@ -182,7 +182,7 @@ export class QueueMeter {
     );
   }
 
-  /** They cannot be written; that is tried again. */
+  /** Such files cannot be written anew; it is tried again. */
   filesGone(names: string, cause: string): void {
     this.#storageErrors.add(1, 'files');
     this.#throttle.run('files gone', swallowedCount =>
@@ -193,7 +193,7 @@ export class QueueMeter {
     );
   }
 
-  /** A damaged file was replaced by what could be read of it. */
+  /** A damaged file was replaced by a salvaged one. */
   replaced({ corruptFile, damage, report }: Replacement): void {
     this.#logger.error(
       { corruptFile, damage, ...report },

@@ -1,6 +1,5 @@
-// Looks into the durable queue without being its owner: read only, also while a daemon is at work on it. What it
-// gives is what was committed at the moment of each call. It never holds a transaction open between two rows, which
-// would keep the daemon's log from being moved into the file.
+// Reads the durable queue of a directory, also while a daemon uses it. Each call returns what was committed at that
+// moment. No transaction stays open between two rows: it would keep the daemon from moving its log into the file.
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +34,7 @@ export class QueueView {
     }
   }
 
-  /** Everything that waits but the bodies, oldest first. */
+  /** All rows without their bodies, oldest first. */
   heads(signal: Signal): readonly RowHead[] {
     return this.#read(() => {
       const heads = [...this.#file.ids(signal)].map(id => this.#file.head(id));
@@ -46,9 +45,9 @@ export class QueueView {
     });
   }
 
-  /** One row after the other, oldest first; null stands for one that cannot be read, or is not what was written. */
+  /** One row after the other, oldest first; null for a row that cannot be read or is damaged. */
   *rows(signal: Signal): Generator<QueueRow | null> {
-    // All ids at once: reading them one by one is a transaction that lasts as long as its reader.
+    // All ids at once: an open cursor is a transaction that lasts as long as its reader.
     for (const id of this.#read(() => [...this.#file.ids(signal)])) {
       const found = this.#find(id);
       if (found !== 'gone') yield found;
@@ -62,13 +61,13 @@ export class QueueView {
     return account;
   }
 
-  /** A blob that was committed with the rows; null where there is none, or it is damaged. */
+  /** A state blob; null when there is none or it is damaged. */
   state(kind: string, key: string): Buffer | null {
     const blob = this.#read(() => this.#file.readState(kind, key));
     return blob === 'damaged' ? null : (blob ?? null);
   }
 
-  /** What was set aside last, newest first. */
+  /** The last entries that were set aside, newest first. */
   setAside(count: number): readonly SetAside[] {
     return this.#read(() => this.#file.setAside(count));
   }
@@ -80,7 +79,7 @@ export class QueueView {
       .sort();
   }
 
-  /** What the queue takes on the disk, the reserve included and damaged files not. */
+  /** The bytes of the queue on the disk, with the reserve and without damaged files. */
   diskBytes(): number {
     const sizes = FILES.map(name =>
       statSync(join(this.directory, name), { throwIfNoEntry: false }),
@@ -92,7 +91,7 @@ export class QueueView {
     this.#file.close();
   }
 
-  /** `gone` when it was sent meanwhile. */
+  /** `gone` when the row was sent meanwhile. */
   #find(id: number): QueueRow | null | 'gone' {
     try {
       const found = this.#file.read(id);

@@ -10,15 +10,15 @@ import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Batch, BatchPart, SampleCount, Signal } from '../../model/batch.ts';
 
-/** How a row's body is compressed, as Content-Encoding names it. */
+/** How a row's body is compressed, in the words of Content-Encoding. */
 export type Encoding = 'gzip' | 'zstd' | 'none';
 
-/** What code hands to a queue when it is opened. */
+/** What a queue is opened with. */
 export interface QueueOptions {
   readonly config: QueueConfig;
   /** From `otlp.max_request`: no row is larger uncompressed, unless a single point is. */
   readonly maxRequestBytes: Readonly<Record<Signal, number>>;
-  /** What rows are compressed with at first. */
+  /** How rows are compressed until `compressAs`. */
   readonly compression: Readonly<Record<Signal, Encoding>>;
   readonly clock: Clock;
   readonly counters: Counters;
@@ -37,8 +37,8 @@ export interface QueueRow {
 }
 
 /**
- * What one tick commits at once: its batches, the state that belongs to them, and what was read. Payloads are
- * compressed off the main thread: they must not change until the commit has ended.
+ * What one tick commits at once: its batches, the state that belongs to them, and the samples that were read. Payloads
+ * are compressed off the main thread: they must not change until the commit has ended.
  */
 export interface Commit {
   readonly batches: readonly Batch[];
@@ -53,10 +53,12 @@ export interface Commit {
 }
 
 /**
- * How a commit ended. `full` happens to logs only: the caller must not advance. Metrics that find no room evict
- * the oldest, and are themselves evicted where even that is not enough. `held`: the file cannot be written, and the
- * commit, of metrics only, is kept in memory; it is sent from there, and written once the file works again. `failed`
- * has stored nothing.
+ * How a commit ended.
+ *
+ *   stored  in the file; metrics without room have evicted the oldest, or were evicted themselves
+ *   held    the file cannot be written: metrics are in memory, sent from there, and written once the file works again
+ *   full    logs have no room; nothing is stored, and the caller must not advance
+ *   failed  nothing is stored
  */
 export type CommitOutcome =
   | { readonly kind: 'stored'; readonly evictedPoints: number }
@@ -64,7 +66,7 @@ export type CommitOutcome =
   | { readonly kind: 'full' }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** What became of (a part of) a row. The numbers are points. */
+/** What became of the points of one service in a row, or in a part of one. */
 export interface Settlement {
   readonly service: string;
   readonly accepted: number;
@@ -72,17 +74,17 @@ export interface Settlement {
   readonly setAside: number;
 }
 
-/** What a row becomes that was settled in part: the points that nobody has decided about yet. */
+/** The rest of a row that was settled in part: the points without a decision. */
 export type RowRest = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;
 
-/** A request, or a piece of one, that the back end refused for good; kept for a look in a bounded table. */
+/** A request, or a piece of one, that the back end refused for good; kept in a bounded table for people to look at. */
 export interface SetAside {
   readonly signal: Signal;
   readonly service: string;
   readonly points: number;
   /** The back end's own words. */
   readonly reason: string;
-  /** A request with (at least) the first of the points; cut out of what was refused, uncompressed. */
+  /** An uncompressed request with at least the first of the points. */
   readonly sample: Buffer;
   readonly atMs: number;
 }
@@ -111,17 +113,20 @@ export interface AccountView {
 export interface Queue {
   /** Stores everything of one tick or nothing. */
   commit(commit: Commit): Promise<CommitOutcome>;
-  /** The oldest rows of a signal in order, leaving out `skip`; [] when there are none. Bodies are owned by the caller. */
+  /**
+   * The oldest rows of a signal in order, leaving out `skip`; [] when there are none. Bodies are owned by the caller.
+   */
   oldest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]>;
   /**
-   * Marks a row as being sent, so that eviction passes it over; false when it has left the queue. It ends with
-   * `unpin` or the settlement of all of it. Only a pinned row may be settled, or its points could be counted twice.
+   * Marks a row as being sent, so that it is not evicted; false when it has left the queue. The mark ends with
+   * `unpin`, or when all of the row is settled. Only a pinned row can be settled: otherwise its points could be
+   * counted twice.
    */
   pin(id: number): boolean;
   unpin(id: number): void;
   /**
-   * Removes a pinned row with the outcome of its points, and keeps what was set aside. Never fails for a full disk.
-   * With a `rest` that takes the place of the row, pinned as before: what is settled then is the difference.
+   * Removes a pinned row, counts the outcome of its points, and keeps what was set aside. Never fails for a full disk.
+   * A `rest` takes the place of the row and stays pinned; then only the difference is settled.
    */
   settle(
     id: number,
@@ -129,20 +134,20 @@ export interface Queue {
     aside: readonly SetAside[],
     rest?: RowRest | null,
   ): Promise<void>;
-  /** What was set aside last, newest first. */
+  /** The last entries that were set aside, newest first. */
   readSetAside(count: number): Promise<readonly SetAside[]>;
   readState(kind: string, key: string): Promise<Buffer | null>;
   stats(signal: Signal): QueueStats;
-  /** From now on new rows of the signal are stored like this: as the back end takes them. */
+  /** From now on new rows of the signal are compressed like this. */
   compressAs(signal: Signal, encoding: Encoding): void;
-  /** Why the last commit was not simply stored: a disk that is full or fails; null when it was. */
+  /** Why the last commit was not simply stored, such as a full or failing disk; null when it was. */
   trouble(): string | null;
-  /** What else somebody should know of the store, in sentences: what others have done to its files. */
+  /** Notes for the operator, in sentences: what other programs have done to the files. */
   notes(): readonly string[];
-  /** Names of damaged files in the queue's directory that were put aside and wait for a look; they are never deleted. */
+  /** Names of damaged files that were put aside in the directory. The queue never deletes them. */
   corruptFiles(): readonly string[];
   readonly account: AccountView;
-  /** Calls `listener` after each commit, so that senders wake up; what is returned ends that. */
+  /** Calls `listener` after each commit, so that senders wake up. Returns a function that ends that. */
   onCommit(listener: () => void): () => void;
   close(): Promise<void>;
 }

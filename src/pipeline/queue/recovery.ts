@@ -1,9 +1,9 @@
-// What can be saved of a damaged queue file. Two things may be damaged:
+// Saves what can be saved of a damaged queue file. Two parts may be damaged:
 //
-//   the header, its first bytes: one wrong byte there, and SQLite reads nothing of the file at all. Most of them are the
-//   same in every file of ours, so they are put right in place. A file that is not ours is left as it is.
-//   pages after it: whatever can be read is taken over into a fresh file, row by row, so that a page that is gone costs
-//   the rows on it and no others. Only what its checksum vouches for is taken. The damaged file is not changed.
+//   the header   With one wrong byte there SQLite reads nothing of the file. Most of its bytes are the same in every
+//                file of ours, so they are corrected in place. A file of another program stays as it is.
+//   the pages    Whatever can be read is copied into a fresh file, row by row, so that a lost page costs only the rows
+//                on it. Only rows with a right checksum are copied. The damaged file is not changed.
 
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -18,7 +18,7 @@ interface Field {
   readonly orBytes?: Buffer;
 }
 
-/** By these a file is known as ours, and of this version. */
+/** These bytes show that a file is ours and of this format. */
 const MARKS: readonly Field[] = [
   { offset: 60, bytes: int32(FORMAT_VERSION) },
   { offset: 68, bytes: int32(APPLICATION_ID) },
@@ -28,23 +28,23 @@ const MARKS: readonly Field[] = [
 const FIXED: readonly Field[] = [
   { offset: 0, bytes: Buffer.from('SQLite format 3\0') },
   { offset: 16, bytes: Buffer.of(PAGE_BYTES >> 8, PAGE_BYTES & 0xff) },
-  // With a log, or without where the disk cannot have one.
+  // With a log, or without one where the disk cannot have it.
   { offset: 18, bytes: Buffer.of(2, 2), orBytes: Buffer.of(1, 1) },
-  // Nothing behind the pages, and the only fractions of them that there are.
+  // No reserved bytes at the end of a page, and the only payload fractions that SQLite allows.
   { offset: 20, bytes: Buffer.of(0, 64, 32, 32) },
-  // The form of the schema, and UTF-8.
+  // The schema format, and UTF-8.
   { offset: 44, bytes: int32(4) },
   { offset: 56, bytes: int32(1) },
 ];
 
 const HEADER_BYTES = 100;
 
-/** Whether a file is ours and its header is damaged. Throws when it cannot be read. */
+/** True when a file is ours and its header is damaged. Throws when it cannot be read. */
 export function isHeaderDamaged(path: string): boolean {
   return damagedFields(path).length > 0;
 }
 
-/** Puts right what is damaged in the header of a file of ours, in place. */
+/** Corrects the damaged header of a file of ours, in place. */
 export function mendHeader(path: string): void {
   const fields = damagedFields(path);
   if (fields.length === 0) return;
@@ -79,17 +79,17 @@ function int32(value: number): Buffer {
 
 export interface SalvageReport {
   readonly rows: number;
-  /** Rows that were known to be there and could not be read. Others may have been lost unseen. */
+  /** Rows whose ids were found but could not be read. Others may be lost without a trace. */
   readonly lostRows: number;
   readonly states: number;
   readonly lostStates: number;
 }
 
-/** Ids that a row may still be known by somewhere are not given to another one, even if it was lost unseen. */
+/** So many ids are left free, because lost rows may have had them and a sender may still use them. */
 const IDS_SKIPPED = 1_000_000;
 const ROWS_PER_STEP = 16;
 
-/** Reads the damaged file into a new one, which is complete and closed afterwards. Throws when it cannot write. */
+/** Copies the damaged file into a new one, which is complete and closed afterwards. Throws when it cannot write. */
 export function salvage(damagedPath: string, freshPath: string): SalvageReport {
   const fresh = QueueFile.open(freshPath);
   try {
@@ -107,7 +107,7 @@ export function salvage(damagedPath: string, freshPath: string): SalvageReport {
 function openDamaged(path: string): DatabaseSync | null {
   try {
     const damaged = new DatabaseSync(path, { readOnly: true, defensive: false });
-    // Without this SQLite reads nothing at all of a file whose tail is missing.
+    // Without this SQLite reads nothing of a file whose tail is missing.
     damaged.exec('PRAGMA writable_schema = ON');
     return damaged;
   } catch {
@@ -132,7 +132,7 @@ function takeBatches(
 ): Pick<SalvageReport, 'rows' | 'lostRows'> {
   const known = new Set<number>();
   const note = (columns: Columns): void => void known.add(Number(columns['id']));
-  // From both ends, in the table and in its index: each may be damaged at another place.
+  // From both ends of the table and of its index: each may be damaged in another place.
   for (const direction of ['ASC', 'DESC']) {
     readUntilDamage(damaged, `SELECT id FROM batch NOT INDEXED ORDER BY id ${direction}`, note);
     const order = `ORDER BY signal ${direction}, id ${direction}`;
@@ -166,7 +166,7 @@ function lastId(damaged: DatabaseSync, ids: readonly number[]): number {
   readUntilDamage(damaged, sql, ({ seq }) => {
     if (Number.isSafeInteger(seq)) last = Math.max(last, Number(seq));
   });
-  // A number that damage has made large would leave no ids for the rows to come.
+  // A damaged, huge number would leave no ids for new rows.
   return Math.min(last, Number.MAX_SAFE_INTEGER / 2);
 }
 
@@ -210,7 +210,7 @@ function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
   }
 }
 
-/** From the oldest on, as far as it goes: these are for a look only. */
+/** From the oldest up to the first that cannot be read: these are only for people to look at. */
 function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
   readUntilDamage(damaged, 'SELECT * FROM set_aside ORDER BY id', columns => {
     const { at_ms: atMs, signal, service, points, reason, sample } = columns;
@@ -227,7 +227,7 @@ function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
   });
 }
 
-/** Hands over the rows of a query up to the first that cannot be read. What `take` throws goes through. */
+/** Calls `take` with the rows of a query up to the first that cannot be read. Throws what `take` throws. */
 function readUntilDamage(
   damaged: DatabaseSync,
   sql: string,

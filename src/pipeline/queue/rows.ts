@@ -11,14 +11,14 @@ import { countPoints, splitRequest } from './split.ts';
 
 export type NewRow = Omit<QueueRow, 'id'>;
 
-/** Bytes of one service that are a request by themselves. */
+/** Bytes of one service that form a request. */
 interface Slice {
   readonly service: string;
   readonly points: number;
   readonly bytes: Buffer;
 }
 
-/** What a row and each of its parts cost in the store beside the body; an estimate of the right size. */
+/** An estimate of what a row and each of its parts take in the file in addition to the body. */
 const ROW_BYTES = 96;
 const PART_BYTES = 48;
 
@@ -33,14 +33,14 @@ export async function makeRows(
   const encoding = compression[batch.signal];
   const made: Promise<NewRow>[] = [];
   for (const slices of rows) {
-    // What the main thread compresses must not hold the event loop for all rows together.
+    // The main thread compresses: the event loop gets a turn between two rows.
     if (encoding === 'zstd' && made.length > 0) await nextTurn();
     made.push(makeRow(batch, encoding, slices));
   }
   return await Promise.all(made);
 }
 
-/** What a row counts against the queue's limit. */
+/** The bytes of a row that count towards the queue's limit. */
 export function rowBytes(row: NewRow): number {
   const parts = row.parts.reduce((sum, part) => sum + PART_BYTES + part.service.length, 0);
   return ROW_BYTES + parts + row.body.length;
@@ -54,7 +54,7 @@ export function sumBytes(rows: readonly NewRow[]): number {
   return rows.reduce((sum, row) => sum + rowBytes(row), 0);
 }
 
-/** How a commit with these rows ends if its logs have no room; null when they have. */
+/** The outcome of a commit whose logs have no room; null when they have. */
 export function logsWithoutRoom(
   rows: readonly NewRow[],
   { bytes, maxBytes }: Pick<QueueStats, 'bytes' | 'maxBytes'>,
@@ -90,7 +90,7 @@ function cutPart(batch: Batch, part: BatchPart, bytes: Buffer, maxBytes: number)
     .filter(piece => piece.points > 0);
 }
 
-/** Fills rows with slices in order; a slice that is larger than the limit gets a row of its own. */
+/** Fills rows with slices in order. A slice larger than the limit gets a row of its own. */
 function packSlices(slices: readonly Slice[], maxBytes: number): readonly (readonly Slice[])[] {
   const rows: Slice[][] = [];
   let bytes = Infinity;
@@ -120,7 +120,7 @@ async function makeRow(
   return { signal: batch.signal, encoding, body, rawBytes, parts, madeAtMs: batch.madeAtMs };
 }
 
-/** The bytes of neighbouring slices: mostly a run of the payload, which is then taken as it stands. */
+/** The bytes of neighbouring slices. Mostly they are a run of the payload, which needs no copy. */
 function joined({ payload }: Batch, slices: readonly Slice[], rawBytes: number): Buffer {
   const bytes = slices.map(slice => slice.bytes);
   let end = bytes[0]?.byteOffset ?? 0;

@@ -1,10 +1,10 @@
-// The file format of the durable queue: one SQLite database, its tables and how it is opened. Everything that
-// was committed survives the process (WAL) and the machine (synchronous FULL, where the disk honours fsync).
+// The file format of the queue: one SQLite database, its tables and how it is opened. A commit survives the end of the
+// process (WAL) and of the machine (synchronous FULL, where the disk honours fsync).
 //
 //   batch      one queued request: compressed body, index by service, checksum over all of it
-//   state      blobs by kind and key, which are committed together with the batches they belong to
+//   state      blobs by kind and key, committed together with their batches
 //   account    what became of every sample and point, by service
-//   set_aside  what the back end refused for good, bounded
+//   set_aside  content that the back end refused for good, bounded
 
 import { DatabaseSync } from 'node:sqlite';
 import { UnsafeFileError } from '../../lib/private-files.ts';
@@ -14,8 +14,8 @@ export const APPLICATION_ID = 0x70326f74;
 /** Raised with every change that an older program could not read. */
 export const FORMAT_VERSION = 1;
 
-// AUTOINCREMENT: without it the id of the newest row would be used again after that row was deleted.
-// Bodies stand last, so that reading the other columns does not touch their pages.
+// AUTOINCREMENT: without it SQLite would use the id of the newest row again after that row was deleted.
+// The body is the last column, so that reading the others does not touch its pages.
 const TABLES = `
   CREATE TABLE batch (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -54,7 +54,7 @@ const TABLES = `
   ) STRICT;
 `;
 
-/** What fails for other reasons than SQLite's or the operating system's, but is no broken invariant. */
+/** A failure that neither SQLite nor the operating system reports, and that is no broken invariant. */
 export class StorageError extends Error {}
 
 export interface OpenOptions {
@@ -64,7 +64,7 @@ export interface OpenOptions {
 }
 
 export const PAGE_BYTES = 4096;
-/** How long the event loop may stand still while another program, a backup say, has the file locked. */
+/** How long the event loop may block while another program, such as a backup, has the file locked. */
 const BUSY_MS = 200;
 
 /** Opens or creates the database; throws what SQLite throws, or a StorageError for a file that is not ours. */
@@ -82,7 +82,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): DatabaseS
 }
 
 function prepare(db: DatabaseSync, checkpointPages: number): void {
-  // auto_vacuum counts only while there is no table yet; the other settings are per connection.
+  // auto_vacuum only works before the first table is made; the other settings are per connection.
   db.exec(`
     PRAGMA page_size = ${String(PAGE_BYTES)};
     PRAGMA auto_vacuum = INCREMENTAL;
@@ -113,16 +113,13 @@ function checkFormat(db: DatabaseSync): void {
     throw new StorageError(`it has format ${String(version)}, made by another version`);
 }
 
-/** The number that a pragma gives. */
+/** The number that a pragma returns. */
 export function pragma(db: DatabaseSync, name: string): number {
   const row = db.prepare(`PRAGMA ${name}`).get();
   return Number(Object.values(row ?? {})[0]);
 }
 
-/**
- * What is wrong when SQLite gives up: the disk is full, the file is damaged, another process has a lock, or
- * reading and writing fail for another reason. Null for what is no error of SQLite.
- */
+/** Why SQLite failed. `busy`: another process has a lock. */
 export type StorageProblem = 'full' | 'damaged' | 'busy' | 'other';
 
 const PROBLEM_OF_CODE: Readonly<Record<number, StorageProblem>> = {
@@ -139,11 +136,11 @@ export function storageProblem(error: unknown): StorageProblem | null {
   return PROBLEM_OF_CODE[Number(error.errcode) & 0xff] ?? 'other';
 }
 
-/** SQLite's code where its shared memory cannot grow: nothing is missing but space. */
+/** SQLite's code when its shared memory cannot grow: only space is missing. */
 const IOERR_SHMSIZE = 4874;
 const NO_SPACE: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
 
-/** True when nothing but space is missing, whether SQLite or the operating system says so. */
+/** True when only space is missing, whether SQLite or the operating system reports it. */
 export function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (storageProblem(error) === 'full') return true;
@@ -151,7 +148,7 @@ export function isDiskFull(error: unknown): boolean {
   return errcode === IOERR_SHMSIZE || NO_SPACE.has(code);
 }
 
-/** True for what disks and files may do to a program; everything else that is thrown is a mistake in it. */
+/** True for failures of disks and files; any other error is a bug. */
 export function isStorageFailure(error: unknown): boolean {
   if (error instanceof StorageError || error instanceof UnsafeFileError) return true;
   if (storageProblem(error) !== null) return true;

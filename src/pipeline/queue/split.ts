@@ -1,8 +1,7 @@
-// Cuts an OTLP request in protobuf into smaller requests without decoding it: at the coarsest place that
-// gives two pieces, which is between Resources, then scopes, then metrics, then data points (or log records).
-// What stands beside the children (Resource, scope, name, unit, temporality, unknown fields) is copied into
-// both pieces, so that each is a complete request and together they hold every point once. Envelopes without
-// points are left out.
+// Cuts an OTLP request in protobuf into smaller requests without decoding it. By size it cuts at the coarsest place
+// that gives two pieces, which is between Resources, then scopes, then metrics, then data points (or log records). The
+// other fields of a parent (Resource, scope, name, unit, temporality, unknown fields) are copied into both pieces, so
+// that each is a complete request and together they hold every point once. Envelopes without points are left out.
 //
 //   ExportMetricsServiceRequest 1 ─▶ ResourceMetrics 2 ─▶ ScopeMetrics 2 ─▶ Metric 5|7|9|10|11 ─▶ data 1 ─▶ point
 //   ExportLogsServiceRequest    1 ─▶ ResourceLogs    2 ─▶ ScopeLogs    2 ─▶ LogRecord
@@ -11,7 +10,7 @@ import type { Signal } from '../../model/batch.ts';
 import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE, WireWriter } from '../encode/wire.ts';
 
-/** From the request down: the numbers of the fields that hold the children. The last level's are points. */
+/** The numbers of the fields that hold the children, from the request down. The last level holds points. */
 const CHILD_FIELDS: Readonly<Record<Signal, readonly (readonly number[])[]>> = {
   metrics: [[1], [2], [2], [5, 7, 9, 10, 11], [1]],
   logs: [[1], [2], [2]],
@@ -38,7 +37,7 @@ export function halveRequest(signal: Signal, request: Buffer): readonly [Buffer,
   return orElse(null, () => halve(request, CHILD_FIELDS[signal], 0));
 }
 
-/** Requests of at most `maxBytes`, in order; a single point that is larger stays as it is. */
+/** Requests of at most `maxBytes`, in order; a single larger point stays whole. */
 export function splitRequest(signal: Signal, request: Buffer, maxBytes: number): readonly Buffer[] {
   if (request.length <= maxBytes) return [request];
   const halves = halveRequest(signal, request);
@@ -46,7 +45,7 @@ export function splitRequest(signal: Signal, request: Buffer, maxBytes: number):
   return halves.flatMap(half => splitRequest(signal, half, maxBytes));
 }
 
-/** The request with its first point only: what one shows as a sample of it. */
+/** The request with its first point only: a sample for people to look at. */
 export function firstPoint(signal: Signal, request: Buffer): Buffer {
   let piece = request;
   for (let halves = halveRequest(signal, piece); halves !== null; ) {
@@ -69,7 +68,7 @@ function readerOf(bytes: Buffer): WireReader {
   return new WireReader(bytes, 'request');
 }
 
-/** Counts to the end of the message that the reader stands in. */
+/** Counts to the end of the reader's current message. */
 function countWithin(reader: WireReader, levels: Levels, level: number): number {
   const childFields = levels[level];
   if (childFields === undefined) return 1;
@@ -103,7 +102,7 @@ function halve(message: Buffer, levels: Levels, level: number): readonly [Buffer
   return [join(children.slice(0, cut)), join(children.slice(cut))];
 }
 
-/** The children of a message that hold points, and every other field as it stands. */
+/** The children of a message that hold points, and all other fields as they are. */
 function takeApart(
   message: Buffer,
   levels: Levels,
@@ -152,4 +151,83 @@ export function middle(weights: readonly number[]): number {
     before = next;
   }
   return cut;
+}
+
+// By time: between the older and the newer points of metrics requests. A back end that takes no older samples is sent
+// the older piece first.
+
+/** The field of a point, of whatever kind, that holds its time. */
+const TIME_TAG = (3 << 3) | WIRE.fixed64;
+
+/** The time of each point in order, in nanoseconds as a double. [] for damaged bytes. */
+export function timesOf(request: Buffer): readonly number[] {
+  const times: number[] = [];
+  const isSound = orElse(null, () => keepPoints(request, 0, time => times.push(time) > 0)) !== null;
+  return isSound ? times : [];
+}
+
+/** The time that has about half of the points before it; null when all have the same. */
+export function timeToCutAt(times: readonly number[]): number | null {
+  const counts = new Map<number, number>();
+  for (const time of times) counts.set(time, (counts.get(time) ?? 0) + 1);
+  const sorted = [...counts].sort(([a], [b]) => a - b);
+  return sorted.length < 2 ? null : (sorted[middle(sorted.map(([, count]) => count))]?.[0] ?? null);
+}
+
+/** The points before a time, and the others; a piece without points is empty. Damaged bytes count as older. */
+export function cutAt(request: Buffer, time: number): readonly [older: Buffer, newer: Buffer] {
+  const none = Buffer.alloc(0);
+  const halves = orElse(
+    null,
+    () =>
+      [
+        keepPoints(request, 0, at => at < time) ?? none,
+        keepPoints(request, 0, at => at >= time) ?? none,
+      ] as const,
+  );
+  return halves ?? [request, none];
+}
+
+/** A message with those of its points alone; null when none is left. */
+function keepPoints(
+  message: Buffer,
+  level: number,
+  isKept: (time: number) => boolean,
+): Buffer | null {
+  const childFields = CHILD_FIELDS.metrics[level];
+  if (childFields === undefined) return isKept(timeOf(message)) ? message : null;
+  const reader = readerOf(message);
+  const parts: Buffer[] = [];
+  let hasPoints = false;
+  let isWhole = true;
+  while (!reader.isAtEnd) {
+    const start = reader.offset;
+    const tag = reader.tag();
+    const child = isChild(tag, childFields) ? reader.view() : null;
+    if (child === null) reader.skip(tag & 7);
+    const kept = child === null ? null : keepPoints(child, level + 1, isKept);
+    isWhole &&= kept === child;
+    hasPoints ||= kept !== null;
+    if (kept === child) parts.push(message.subarray(start, reader.offset));
+    else if (kept !== null) parts.push(headOf(tag, kept.length), kept);
+  }
+  if (!hasPoints) return null;
+  return isWhole ? message : Buffer.concat(parts);
+}
+
+function timeOf(point: Buffer): number {
+  const reader = new WireReader(point, 'point');
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if (tag === TIME_TAG) return Number(reader.fixed64());
+    reader.skip(tag & 7);
+  }
+  return 0;
+}
+
+function headOf(tag: number, length: number): Buffer {
+  const head = new WireWriter();
+  head.tag(tag >>> 3, WIRE.bytes);
+  head.varint(length);
+  return head.written();
 }

@@ -1,8 +1,7 @@
-// The queue: what a commit stored is sent even after a crash, a kill or a power cut, where it is a file in a directory;
-// without a directory it is memory, with the same bounds. One SQLite database, one writer, transactions on the main
-// thread; only compression happens elsewhere. When the disk is full, new metrics are stored only in exchange for old ones,
-// while acknowledgements go on in space that is kept for them (storage.ts). While the file cannot be written at all,
-// metrics are held in memory (held.ts).
+// The queue in one SQLite database: a file in a directory, whose rows survive a crash, a kill and a power cut; or
+// memory, with the same limits. One writer, transactions on the main thread. On a full disk new metrics take the place
+// of old ones, and a reserve keeps space for acknowledgements (storage.ts). While the file cannot be written at all,
+// metrics are held in memory and sent from there (held.ts).
 
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
@@ -40,7 +39,7 @@ import {
   type Situation,
 } from './transactions.ts';
 
-/** How often it is looked whether the files are still where they were. */
+/** How often the files are checked for deletion or replacement. */
 const CHECK_MS = 15_000;
 
 const NOTES_MAX = 5;
@@ -48,7 +47,7 @@ const NOTES_MAX = 5;
 /** Reading the numbers of a file may show that it is damaged: then they are read once more. */
 const REFRESHES_MAX = 3;
 
-/** What `trouble()` says while new rows find no room of their own. */
+/** The text of `trouble()` on a full disk. */
 const DISK_FULL = 'its disk is full: what is new is stored for what is old';
 
 type Times = Pick<QueueStats, 'oldestAtMs' | 'newestAtMs'>;
@@ -60,28 +59,27 @@ export class SqliteQueue implements Queue {
   readonly #meter: QueueMeter;
   readonly #storage: Storage;
   readonly #ages: AgeClock;
-  /** What the file does not have yet, because it could not be written. */
+  /** Commits that the file does not have yet, because it could not be written. */
   readonly #held: Held;
   readonly #commits = new Serial();
   readonly #listeners = new Set<() => void>();
   readonly #pinned = new Set<number>();
   /**
-   * Settled rows for which that could not be written yet, pinned meanwhile: for everybody else they are gone, or are
-   * what is left of them.
+   * Settlements that could not be written yet. Their rows stay pinned; readers see what is left of them, or no row.
    */
   readonly #unsettled = new Map<number, Outcome>();
   /** True while the account may differ from the file, because that was replaced or could not be read. */
   #isAccountStale = true;
-  /** When the oldest and the newest rows were made, by the wall clock. */
+  /** When the oldest and the newest row were made, by the wall clock. */
   #times: Record<Signal, Times> = { metrics: NO_TIMES, logs: NO_TIMES };
-  /** Of the clock of ages, as the file has it; null when that is not known. */
+  /** The offset of the age clock that the file has; null when unknown. */
   #savedOffsetMs: number | null = null;
-  /** Of a row; ids follow those that the file and this process have given out. */
+  /** The last id that this process or the file gave to a row. */
   #lastId: number;
   /** See `trouble()`. */
   #trouble: string | null = null;
   #compression: Readonly<Record<Signal, Encoding>>;
-  /** Files that were deleted or replaced and cannot be written anew, in words; null when there are none. */
+  /** Says which files were deleted or replaced and cannot be written anew; null when there are none. */
   #gone: string | null = null;
   /** See `notes()`. */
   readonly #notes: string[] = [];
@@ -123,7 +121,7 @@ export class SqliteQueue implements Queue {
     try {
       queue = new SqliteQueue(options, { meter, storage });
       queue.#refresh();
-      // A start needs a file that can be written, though it be with the space in reserve.
+      // A start needs a file that can be written, if only with the reserve.
       queue.#write(() => new Change(), 'at any cost');
       if (!storage.hasRoom(PAGE_BYTES)) {
         queue.#trouble = DISK_FULL;
@@ -273,7 +271,7 @@ export class SqliteQueue implements Queue {
     return rows;
   }
 
-  /** Everything of the commit in one transaction, behind all that waits for one; gives the points that were evicted. */
+  /** Stores the commit in one transaction, after everything that still waits for one. Returns the evicted points. */
   #store(commit: Commit, made: readonly QueueRow[]): number {
     this.#settleAll();
     this.#storeHeld();
@@ -289,8 +287,8 @@ export class SqliteQueue implements Queue {
   }
 
   /**
-   * The last id that the file has seen; new ones are given out behind it. It is not one of ours where another process
-   * wrote into the file, since somebody has deleted our lock.
+   * Moves on to the last id in the file, and returns it. It is higher than ours when somebody deleted our lock and
+   * another process wrote into the file.
    */
   #skipTakenIds(): number {
     const takenId = this.#storage.read(file => file.lastId());
@@ -298,7 +296,7 @@ export class SqliteQueue implements Queue {
     return takenId;
   }
 
-  /** Writes what could not be written before. Throws what SQLite throws; the rest is held on. */
+  /** Writes the held commits. Throws what SQLite throws; the rest stays held. */
   #storeHeld(): void {
     if (this.#held.file === null) return;
     this.#skipTakenIds();
@@ -307,7 +305,7 @@ export class SqliteQueue implements Queue {
     for (const row of this.#held.rows()) {
       const situation = this.#situation(this.#storage.hasRoom(rowBytes(row)));
       const isTaken = this.#storage.read(file => file.has(row.id));
-      // It has to keep its id while it is being sent.
+      // A row keeps its id while it is being sent.
       if (isTaken && this.#pinned.has(row.id)) continue;
       const free = isTaken ? { ...row, id: ++this.#lastId } : row;
       this.#write(file => storeHeld(file, free, situation));
@@ -348,13 +346,13 @@ export class SqliteQueue implements Queue {
     const atMs = this.#options.clock.nowMs();
     for (const id of damagedIds) {
       this.#write(file => removeDamaged(file, id, atMs), 'at any cost');
-      // What the row said of its services may be damaged as well.
+      // The services in the row's index may be damaged, too.
       this.#distrustAccount();
     }
     return rows;
   }
 
-  /** Rows that are held: they are newer than all in the file. */
+  /** Held rows: they are newer than all rows in the file. */
   #findHeld(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
     if (signal !== 'metrics' || this.#held.file === null) return [];
     const rows: QueueRow[] = [];
@@ -379,17 +377,17 @@ export class SqliteQueue implements Queue {
     this.#apply(this.#held.write(work));
   }
 
-  /** True when a row is settled, though the file does not have that yet. */
+  /** True when a row is settled but the file does not know it yet. */
   #isGone(id: number): boolean {
     return this.#unsettled.get(id)?.rest === null;
   }
 
-  /** Writes every settlement that is waiting for it. What cannot be written now stays, unseen by others. */
+  /** Writes the waiting settlements. Those that cannot be written now keep waiting. */
   #settleAll(): void {
     for (const [id, outcome] of this.#unsettled) {
       const settle = (): Change => this.#write(file => settleRow(file, id, outcome), 'at any cost');
       if (this.#guard('settle', settle) === null) {
-        // What is left of a row needs more space than there may be; to remove one takes next to none.
+        // There may be no space for the rest of a row; to remove a row takes next to none.
         if (outcome.rest !== null) continue;
         return;
       }
@@ -416,7 +414,7 @@ export class SqliteQueue implements Queue {
     }
   }
 
-  /** Files that were deleted or replaced under us are written anew; what was committed is in those that are open. */
+  /** Files that were deleted or replaced are written anew from the open ones, which have all commits. */
   #checkFiles(): void {
     const found = this.#storage.checkFiles();
     this.#gone = null;
@@ -434,8 +432,7 @@ export class SqliteQueue implements Queue {
   }
 
   /**
-   * One transaction with its counts: every one on the file goes through here. Throws what SQLite throws; nothing has
-   * changed then.
+   * One transaction on the file, with its counts. Throws what SQLite throws; then nothing has changed.
    */
   #write(work: (file: QueueFile) => Change, cost?: 'at any cost'): Change {
     const { offsetMs } = this.#ages;
@@ -458,7 +455,7 @@ export class SqliteQueue implements Queue {
     this.#report();
   }
 
-  /** Shows the numbers. What was written is written, even if the file cannot be read any more. */
+  /** Updates times and counters. A failing read must not fail the write before it. */
   #report(): void {
     try {
       this.#times = this.#storage.read(file => ({
@@ -473,7 +470,7 @@ export class SqliteQueue implements Queue {
     for (const signal of SIGNALS) this.#meter.stats(signal, this.stats(signal));
   }
 
-  /** The rows that are held are the newest. */
+  /** Held rows are the newest. */
   #timesOf(file: QueueFile, signal: Signal): Times {
     const stored = file.ages(signal);
     const held = this.#held.file?.ages(signal) ?? NO_TIMES;
@@ -485,15 +482,15 @@ export class SqliteQueue implements Queue {
     };
   }
 
-  /** The file was opened anew: it may say something else. */
+  /** The file was opened again: its numbers may be different. */
   #distrustAccount(): void {
     this.#isAccountStale = true;
     this.#savedOffsetMs = null;
   }
 
   /**
-   * Reads the account anew where it may be wrong, and makes it balance where damage has torn it. Throws what SQLite
-   * throws; it is read again then.
+   * Reads the account again if it may differ from the file, and corrects it where damage has unbalanced it. Throws what
+   * SQLite throws; the next call reads it again.
    */
   #refresh(): void {
     for (let i = 0; this.#isAccountStale && i < REFRESHES_MAX; i++) {
@@ -513,7 +510,7 @@ export class SqliteQueue implements Queue {
     }
   }
 
-  /** Null, counted and logged, when the file fails; nothing of it is to be had from a closed queue. */
+  /** Null when the file fails, which is counted and logged, or the queue is closed. */
   #guard<T>(operation: StorageOperation, work: () => T): T | null {
     if (this.#isClosed) return null;
     try {

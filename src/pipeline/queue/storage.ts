@@ -1,6 +1,6 @@
-// What the queue keeps its rows in: a database in memory, or a file in a directory. The file is kept usable whatever
-// happens to its disk: held against other processes, with space in reserve for acknowledgements, and replaced by what can
-// be salvaged of it when it is damaged.
+// Where the queue keeps its rows: a database in memory, or a file in a directory. The file stays usable whatever
+// happens to its disk: it is locked against other processes, has space in reserve for acknowledgements, and is
+// replaced by a salvaged one when it is damaged.
 
 import { causeText, OperatorError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,16 +14,13 @@ import {
 import { MEMORY, QueueFile } from './queue-file.ts';
 import { isStorageFailure, StorageError, storageProblem } from './schema.ts';
 
-/**
- * What a look at the files has found: all where they were; some that were deleted or replaced, all written anew; or some
- * that cannot be written anew.
- */
+/** The result of a check of the files: `renewed` and `gone` name those that were deleted or replaced while open. */
 export type FileCheck =
   | { readonly kind: 'in place' }
   | { readonly kind: 'renewed'; readonly names: readonly string[] }
   | { readonly kind: 'gone'; readonly names: readonly string[]; readonly cause: string };
 
-/** Unused pages that a database may keep for the next rows. */
+/** So many unused pages stay in the database for the next rows. */
 const UNUSED_PAGES_MAX = 2048;
 
 export interface Storage {
@@ -31,11 +28,11 @@ export interface Storage {
   read<T>(work: (file: QueueFile) => T): T;
   /** Writes all that `work` does, or nothing; it may run twice. Throws what SQLite throws. */
   write<T>(work: (file: QueueFile) => T): T;
-  /** The same for what must not fail for want of space: the reserve is given up for it. */
+  /** The same for a write that must not fail on a full disk: it may use up the reserve. */
   writeAtAnyCost<T>(work: (file: QueueFile) => T): T;
-  /** Whether so much may be added: in the log and in the file, with the reserve untouched. */
+  /** Whether the disk has room for so many bytes, in the log and in the file, without the reserve. */
   hasRoom(bytes: number): boolean;
-  /** To be called now and then: what was deleted or replaced under us is written anew from the files that are open. */
+  /** To be called periodically: files that were deleted or replaced while open are written anew. */
   checkFiles(): FileCheck;
   /** To be called after rows were removed: gives space back, and takes the reserve back when there is room. */
   tidy(): void;
@@ -44,7 +41,7 @@ export interface Storage {
   close(): void;
 }
 
-/** Gone with the process. It never fails: its bounds are those of the queue. */
+/** Ends with the process. The limits of the queue bound its size. */
 export class MemoryStorage implements Storage {
   readonly #file = QueueFile.open(MEMORY);
 
@@ -83,16 +80,16 @@ export class MemoryStorage implements Storage {
 
 export interface FileStorageOptions {
   readonly directory: string;
-  /** What the queue may hold: the space in reserve is a part of it. */
+  /** The limit of the queue, which sets the size of the reserve. */
   readonly maxBytes: number;
   readonly clock: Clock;
-  /** A damaged file was replaced: everything that was read of it before may be different now. */
+  /** Called when a damaged file was replaced: everything that was read before may have changed. */
   readonly onReplaced: (replacement: Replacement) => void;
-  /** The same file was opened anew, since it had seemed damaged. */
+  /** Called when a file that seemed damaged was opened again. */
   readonly onReopened: () => void;
-  /** Something about the directory that somebody should know. */
+  /** Called with a note about the directory for the operator. */
   readonly onNoted: (note: string) => void;
-  /** After each transaction, good or failed: how long it held the event loop. */
+  /** Called after each transaction, also a failed one: how long it blocked the event loop. */
   readonly onWritten: (durationMs: number) => void;
 }
 
@@ -118,7 +115,7 @@ export class FileStorage implements Storage {
   /** Throws an OperatorError: the directory is held, cannot be written, or holds what is not ours. */
   static open(options: FileStorageOptions): FileStorage {
     const { directory: path, maxBytes } = options;
-    // The log must fit into the reserve several times, or giving that up would not make room to move it.
+    // The log must fit into the reserve several times, or the reserve would not make room for a checkpoint.
     const directory = new QueueDirectory(path, reserveBytesFor(maxBytes) / 4);
     try {
       const note = directory.secure();
@@ -212,7 +209,7 @@ export class FileStorage implements Storage {
     this.#reserve.hold();
   }
 
-  /** Throws when another process has the directory now. The file is its own then, unless ours was deleted, too. */
+  /** Throws when another process holds the directory now. The file is then its file, unless ours was deleted, too. */
   #lockAgain(): void {
     try {
       const lock = DirectoryLock.acquire(this.#directory.path);
@@ -236,13 +233,13 @@ export class FileStorage implements Storage {
     this.#reserve.hold();
   }
 
-  /** Gives what removed rows left behind back to the disk, but for so many pages. */
+  /** Gives the space of removed rows back to the disk, except for so many pages. */
   #giveBack(keptPages: number): void {
     try {
       const file = this.#current();
       if (file.shrink(keptPages)) file.checkpoint();
     } catch (error) {
-      // Whatever is wrong will be met, and reported, by the next reading or writing.
+      // The next read or write meets the same problem, and reports it.
       if (!isStorageFailure(error)) throw error;
     }
   }
@@ -279,7 +276,7 @@ export class FileStorage implements Storage {
     if (storageProblem(error) !== 'damaged') throw error;
     this.#file?.close();
     this.#file = null;
-    // Where a page could not be read, SQLite may call it damaged: only a fresh look decides.
+    // SQLite may report a page that could not be read as damaged: only opening the file again decides.
     this.#file = this.#openSound() ?? this.#replace(causeText(error));
     this.#options.onReopened();
   }

@@ -1,6 +1,6 @@
-// What the queue does within one transaction, as functions over its file: each gives the change that it makes to the
-// numbers. They may run twice, after the file was replaced or space was made. Rows are given up oldest first, never one
-// that is being sent.
+// The transactions of the queue, as functions over its file: each returns its change of the numbers. A function may run
+// twice, after the file was replaced or space was made. The oldest rows are evicted first, and never one that is being
+// sent.
 
 import { failpoint, isArmed, LOSE_ROW } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
@@ -10,31 +10,31 @@ import type { Commit, QueueRow, RowRest, SetAside, Settlement } from './queue.ts
 import { rowBytes, sumBytes } from './rows.ts';
 import { StorageError } from './schema.ts';
 
-/** What is known before a transaction, and what it must keep to. */
+/** The limits of a transaction. */
 export interface Situation {
-  /** Rows that are being sent. */
+  /** Rows that are being sent: they are not evicted. */
   readonly pinned: ReadonlySet<number>;
   /** Metrics from before this time are too old. */
   readonly madeBeforeMs: number;
   readonly space: Readonly<Record<Signal, { readonly bytes: number; readonly maxBytes: number }>>;
   /** False while the disk is full. */
   readonly hasRoom: boolean;
-  /** Why rows are given up that exceed the space. */
+  /** The reason that is counted when rows are evicted for want of space. */
   readonly evictedFor: EvictionReason;
 }
 
-/** The settlement of a row. */
+/** A settlement of a row: of all of it, or of a part. */
 export interface Outcome {
   readonly settlements: readonly Settlement[];
   readonly aside: readonly SetAside[];
-  /** Null when all of it is settled. */
+  /** Null when all of the row is settled. */
   readonly rest: RowRest | null;
 }
 
-/** What is kept of a row that was damaged on disk. */
+/** So much is kept of a row that was damaged on disk. */
 const SAMPLE_BYTES_MAX = 64 * 1024;
 
-/** Two settlements of one row as one. */
+/** Joins two settlements of one row, in order. */
 export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outcome {
   if (first === undefined) return second;
   const settlements = [...first.settlements, ...second.settlements];
@@ -42,8 +42,8 @@ export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outco
 }
 
 /**
- * The rows and counts of a commit, and its state unless that is kept elsewhere. Throws when the disk is full and nothing
- * can be exchanged.
+ * The rows and counts of a commit, and its state unless that is kept elsewhere. Throws when the disk is full and
+ * nothing can be exchanged.
  */
 export function storeCommit(
   file: QueueFile,
@@ -62,7 +62,7 @@ export function storeCommit(
   return change;
 }
 
-/** Writes a row of metrics that was held in memory: it is in all numbers already. */
+/** Moves a held row of metrics into the file. The numbers count it already. */
 export function storeHeld(file: QueueFile, row: QueueRow, situation: Situation): Change {
   const change = new Change();
   if (!situation.hasRoom) makeRoom(file, change, [row], situation);
@@ -72,7 +72,7 @@ export function storeHeld(file: QueueFile, row: QueueRow, situation: Situation):
   return change;
 }
 
-/** Gives up metrics that are too old. */
+/** Evicts metrics that are too old. */
 export function expire(
   file: QueueFile,
   { pinned, madeBeforeMs }: Pick<Situation, 'pinned' | 'madeBeforeMs'>,
@@ -83,7 +83,7 @@ export function expire(
   return change;
 }
 
-/** Removes a row, or puts what is left of it in its place, and keeps what was set aside of it. */
+/** Removes a row, or replaces it by its rest, and keeps what was set aside. */
 export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change {
   const change = new Change();
   const head = file.head(id);
@@ -103,7 +103,7 @@ export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change
   return change;
 }
 
-/** A row that is not what was written: its points are lost, its bytes are kept for a look. */
+/** Evicts a row with a wrong checksum, and keeps its bytes for people to look at. */
 export function removeDamaged(file: QueueFile, id: number, atMs: number): Change {
   const change = new Change();
   const head = file.head(id);
@@ -123,7 +123,7 @@ export function removeDamaged(file: QueueFile, id: number, atMs: number): Change
   return change;
 }
 
-/** On a full disk metrics are stored in the place of older ones, or not at all. */
+/** On a full disk metrics take the place of older ones, or are not stored. */
 function makeRoom(
   file: QueueFile,
   change: Change,
@@ -137,7 +137,7 @@ function makeRoom(
   if (!isExchanged) throw new StorageError('the disk is full; free space on it');
 }
 
-/** Adds a row at the cost of the oldest ones; one that has no room even so is evicted itself. */
+/** Adds a row, and evicts the oldest for it. A row that still has no room is evicted itself. */
 function putRow(file: QueueFile, change: Change, row: QueueRow, situation: Situation): void {
   const { signal } = row;
   change.made(row);
@@ -150,13 +150,13 @@ function putRow(file: QueueFile, change: Change, row: QueueRow, situation: Situa
     change.evicted(row, situation.evictedFor);
     return;
   }
-  // A test loses a row here on purpose: the account and the oracle must notice.
+  // Armed by a test that checks that the account and the oracle notice a lost row.
   if (isArmed(LOSE_ROW)) return;
   file.insert(row);
   change.added(headFor(row));
 }
 
-/** Gives up the oldest metrics until so many bytes are free; returns how many could be freed. */
+/** Evicts the oldest metrics until so many bytes are free. Returns the bytes that were freed. */
 function evictOldest(
   file: QueueFile,
   change: Change,
@@ -181,7 +181,7 @@ function evict(file: QueueFile, change: Change, head: RowHead, reason: EvictionR
   change.evicted(head, reason);
 }
 
-/** The oldest rows up to the first that is not wanted; collected, since they will be deleted. */
+/** The oldest rows up to the first that is not wanted. An array, because the caller deletes them. */
 function oldestMetricsWhile(
   file: QueueFile,
   pinned: ReadonlySet<number>,

@@ -15,8 +15,15 @@
 import type { Signal } from '../../model/batch.ts';
 import { compress, decompress } from '../queue/compression.ts';
 import type { QueueRow, RowRest, SetAside, Settlement } from '../queue/queue.ts';
-import { countPoints, firstPoint, halveRequest, middle } from '../queue/split.ts';
-import { cutAt, timesOf, timeToCutAt } from './cut-by-time.ts';
+import {
+  countPoints,
+  cutAt,
+  firstPoint,
+  halveRequest,
+  middle,
+  timesOf,
+  timeToCutAt,
+} from '../queue/split.ts';
 import type { SendRequest } from './transport.ts';
 
 /** How many answers a row may cost once its content was refused; and how often it is cut on trial (J.3). */
