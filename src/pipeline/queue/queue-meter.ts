@@ -5,6 +5,7 @@ import type { Logger } from '../../lib/log.ts';
 import { Throttle } from '../../lib/throttle.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { Eviction, EvictionReason } from './account.ts';
+import type { Sums } from './queue-file.ts';
 import type { Commit, CommitOutcome, QueueOptions, QueueStats, SetAside } from './queue.ts';
 import type { Replacement } from './queue-directory.ts';
 import { rowPoints } from './rows.ts';
@@ -83,11 +84,15 @@ export class QueueMeter {
     );
   }
 
-  stats(signal: Signal, stats: QueueStats): void {
-    this.#rows.set(stats.rows, signal);
-    this.#bytes.set(stats.bytes, signal);
-    this.#points.set(stats.points, signal);
-    this.#maxBytes.set(stats.maxBytes, signal);
+  /** What waits of a signal, and its limit. */
+  space(
+    signal: Signal,
+    { rows, bytes, points, maxBytes }: Sums & Pick<QueueStats, 'maxBytes'>,
+  ): void {
+    this.#rows.set(rows, signal);
+    this.#bytes.set(bytes, signal);
+    this.#points.set(points, signal);
+    this.#maxBytes.set(maxBytes, signal);
   }
 
   commit(outcome: CommitOutcome, { batches }: Pick<Commit, 'batches'>): void {

@@ -11,7 +11,7 @@ import { Account, Change } from './account.ts';
 import { openAgeClock, writeClockOffset, type AgeClock } from './age-clock.ts';
 import { Held } from './held.ts';
 import { openError } from './queue-directory.ts';
-import type { QueueFile } from './queue-file.ts';
+import type { QueueFile, Sums } from './queue-file.ts';
 import { QueueMeter, type StorageOperation } from './queue-meter.ts';
 import type {
   Commit,
@@ -70,7 +70,7 @@ export class SqliteQueue implements Queue {
   readonly #unsettled = new Map<number, Outcome>();
   /** True while the account may differ from the file, because that was replaced or could not be read. */
   #isAccountStale = true;
-  /** When the oldest and the newest row were made, by the wall clock. */
+  /** When the oldest and the newest row were made, by the wall clock; as they were last read. */
   #times: Record<Signal, Times> = { metrics: NO_TIMES, logs: NO_TIMES };
   /** The offset of the age clock that the file has; null when unknown. */
   #savedOffsetMs: number | null = null;
@@ -200,8 +200,8 @@ export class SqliteQueue implements Queue {
   }
 
   stats(signal: Signal): QueueStats {
-    const { maxBytes } = this.#options.config[signal];
-    return { ...this.account.sums(signal), maxBytes, ...this.#times[signal] };
+    if (!this.#isClosed) this.#readTimes(signal);
+    return { ...this.#space(signal), ...this.#times[signal] };
   }
 
   trouble(): string | null {
@@ -247,13 +247,14 @@ export class SqliteQueue implements Queue {
     if (this.#isClosed) return closed;
     try {
       this.#refresh();
-      const refused = logsWithoutRoom(rows, this.stats('logs'));
+      const refused = logsWithoutRoom(rows, this.#space('logs'));
       return refused ?? { kind: 'stored', evictedPoints: this.#store(commit, rows) };
     } catch (error) {
       if (!isStorageFailure(error)) throw error;
       const message = `cannot store a batch: ${causeText(error)}`;
       if (rows.some(row => row.signal === 'logs')) return { kind: 'failed', message };
-      const change = this.#held.hold(commit, rows, this.#situation(false));
+      const limits = { pinned: this.#pinned, madeBeforeMs: this.#madeBeforeMs };
+      const change = this.#held.hold(commit, rows, limits);
       this.#apply(change);
       return { kind: 'held', evictedPoints: change.evictedPoints, message };
     }
@@ -311,17 +312,20 @@ export class SqliteQueue implements Queue {
       this.#write(file => storeHeld(file, free, situation));
       this.#held.moved(row.id);
     }
-    this.#report();
   }
 
   #situation(hasRoom: boolean): Situation {
     return {
       pinned: this.#pinned,
       madeBeforeMs: this.#madeBeforeMs,
-      space: { metrics: this.stats('metrics'), logs: this.stats('logs') },
+      space: { metrics: this.#space('metrics'), logs: this.#space('logs') },
       hasRoom,
       evictedFor: 'size',
     };
+  }
+
+  #space(signal: Signal): Sums & Pick<QueueStats, 'maxBytes'> {
+    return { ...this.account.sums(signal), maxBytes: this.#options.config[signal].maxBytes };
   }
 
   /** Metrics from before this time are too old. */
@@ -449,25 +453,21 @@ export class SqliteQueue implements Queue {
     return change;
   }
 
+  /** A change was committed, in the file or in what is held. */
   #apply(change: Change): void {
     this.account.apply(change);
     for (const eviction of change.evictions) this.#meter.evicted(eviction);
-    this.#report();
+    for (const signal of SIGNALS) this.#meter.space(signal, this.#space(signal));
   }
 
-  /** Updates times and counters. A failing read must not fail the write before it. */
-  #report(): void {
+  /** Leaves the account as it is: a caller may compare the two. Where the file cannot be read the last times stay. */
+  #readTimes(signal: Signal): void {
     try {
-      this.#times = this.#storage.read(file => ({
-        metrics: this.#timesOf(file, 'metrics'),
-        logs: this.#timesOf(file, 'logs'),
-      }));
+      this.#times[signal] = this.#storage.read(file => this.#timesOf(file, signal));
     } catch (error) {
       if (!isStorageFailure(error)) throw error;
       this.#meter.storageError('read', causeText(error));
-      this.#isAccountStale = true;
     }
-    for (const signal of SIGNALS) this.#meter.stats(signal, this.stats(signal));
   }
 
   /** Held rows are the newest. */
