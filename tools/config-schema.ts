@@ -1,4 +1,4 @@
-// Writes everything that follows from the keys of the configuration (src/config/keys.ts): the types in
+// Generates all files that depend on the keys of the configuration (src/config/keys.ts): the types in
 // src/config/config.ts, the example, the JSON Schema and the table of keys. Run it after a change of a key:
 // `node tools/config-schema.ts`. A test compares the files.
 
@@ -16,7 +16,7 @@ import {
 } from '../src/config/declare.ts';
 import { CONFIG } from '../src/config/keys.ts';
 
-/** What the file at each path, relative to the root, has to hold. */
+/** The generated content of each file, by its path relative to the root. */
 export function generatedFiles(): Readonly<Record<string, string>> {
   const types = 'src/config/config.ts';
   return {
@@ -186,17 +186,18 @@ function wrapped(text: string, width: number): string[] {
 
 const TABLE_HEAD = `# The keys of the configuration
 
-Written by \`tools/config-schema.ts\` from the declarations of the keys in \`src/config/keys.ts\`.
-[config/prom2otlp.example.yaml](../config/prom2otlp.example.yaml) shows them as a file.
-A key without a default is left out unless its text says that it is required.
+\`tools/config-schema.ts\` generates this page from the declarations of the keys in \`src/config/keys.ts\`.
+[config/prom2otlp.example.yaml](../config/prom2otlp.example.yaml) shows the keys as a file.
+A key without a default is optional unless its text says that it is required.
 `;
 
 function tableText(): string {
   const sections = keysOf(CONFIG).map(key => {
-    const head = `## \`${key.name}\`\n\n${wordsOf(key)}\n`;
-    const rows = rowsOf(key.kind, key.name);
-    if (rows.length === 0) return `${head}\n${row(key, key.name)}\n`;
-    return `${head}\n| key | value | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
+    const members = rowsOf(key.kind, key.name);
+    const rows = members.length === 0 ? [row(key, key.name)] : members;
+    const about = members.length === 0 ? '' : `${wordsOf(key)}\n\n`;
+    const head = '| key | value | default | meaning |\n|---|---|---|---|';
+    return `## \`${key.name}\`\n\n${about}${head}\n${rows.join('\n')}\n`;
   });
   return `${TABLE_HEAD}\n${sections.join('\n')}`;
 }
