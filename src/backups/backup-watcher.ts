@@ -4,7 +4,7 @@
 
 import type { Clock } from '../lib/clock.ts';
 import { Permits } from '../lib/permits.ts';
-import { PullSchedule, refusalWaitMs } from '../logs/pull-schedule.ts';
+import { PullSchedule, refusalWaitMs } from '../lib/cron.ts';
 import type { Batch, BatchPart } from '../model/batch.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';

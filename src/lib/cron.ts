@@ -1,5 +1,7 @@
-// Cron expressions of five fields (minute, hour, day of the month, month, day of the week), in UTC.
+// When work is due: by a cron expression of five fields (minute, hour, day of the month, month, day of the week), in
+// UTC, or every so often. Pure: the caller says what time it is.
 
+import { createHash } from 'node:crypto';
 import { Cron } from 'croner';
 
 /** Numbers, steps, ranges, lists, and names of months and days: what every cron reads in the same way. */
@@ -26,4 +28,52 @@ export function cronProblem(expression: string, nowMs: number): string | null {
 export function nextCronRun(expression: string, nowMs: number): number | null {
   const cron = new Cron(expression, { mode: '5-part', paused: true, timezone: 'UTC' });
   return cron.nextRun(new Date(nowMs))?.getTime() ?? null;
+}
+
+/** By how much of the interval work is spread. */
+const SPREAD_SHARE = 0.1;
+const SPREAD_MS_MAX = 30_000;
+/** The first time need not wait for its interval. */
+const FIRST_SPREAD_MS_MAX = 1000;
+
+const AFTER_REFUSAL_MS_MIN = 30_000;
+const AFTER_REFUSAL_MS_MAX = 300_000;
+
+/** When one of many is due next: each at a moment of its own, so that they do not all ask a service at once. */
+export class PullSchedule {
+  readonly #intervalMs: number;
+  readonly #cron: Cron | null;
+  readonly #place: number;
+
+  /** `id` determines the place among others, which stays the same over restarts. */
+  constructor(schedule: { readonly intervalMs: number } | { readonly cron: string }, id: string) {
+    this.#intervalMs = 'intervalMs' in schedule ? schedule.intervalMs : 0;
+    // The configuration also takes a field of seconds.
+    this.#cron =
+      'cron' in schedule ? new Cron(schedule.cron, { timezone: 'UTC', paused: true }) : null;
+    this.#place = createHash('sha256').update(id).digest().readUInt32BE(0) / 2 ** 32;
+  }
+
+  /** How long from `nowMs` (wall clock) to the first time. */
+  firstMs(nowMs: number): number {
+    if (this.#cron !== null) return this.nextMs(nowMs, nowMs);
+    return this.#place * FIRST_SPREAD_MS_MAX;
+  }
+
+  /** How long from `nowMs` to the time after one that began at `startedMs` (both wall clock); 0 when it is over. */
+  nextMs(startedMs: number, nowMs: number): number {
+    if (this.#cron !== null) {
+      const next = this.#cron.nextRun(new Date(nowMs));
+      return next === null ? Infinity : next.getTime() - nowMs + this.#place * SPREAD_MS_MAX;
+    }
+    const intervalMs = this.#intervalMs;
+    const spreadMs = Math.min(SPREAD_MS_MAX, intervalMs * SPREAD_SHARE);
+    const dueMs = startedMs + intervalMs + (this.#place - 0.5) * spreadMs;
+    return Math.max(0, dueMs - nowMs);
+  }
+}
+
+/** How long to leave a service alone that refused the key for the n-th time in a row (from 1). */
+export function refusalWaitMs(refusedCount: number): number {
+  return Math.min(AFTER_REFUSAL_MS_MAX, AFTER_REFUSAL_MS_MIN * 2 ** (refusedCount - 1));
 }

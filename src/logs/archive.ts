@@ -5,7 +5,7 @@
 
 import { type Readable, pipeline, Readable as ReadableStream, type Transform } from 'node:stream';
 import { createGunzip, createInflateRaw, crc32 } from 'node:zlib';
-import { RandomAccessReader, fromRandomAccessReaderPromise, type Entry, type ZipFile } from 'yauzl';
+import { fromFdPromise, type Entry, type ZipFile } from 'yauzl';
 import { causeText } from '../errors.ts';
 import type { SpoolFile } from '../lib/spool-file.ts';
 
@@ -173,9 +173,9 @@ function uniqueName(raw: Buffer, names: Set<string>): string {
 }
 
 async function openZip(spool: SpoolFile): Promise<ZipFile> {
+  // The file is the spool's to close.
   const options = { autoClose: false, decodeStrings: false, validateEntrySizes: false };
-  const reader = new SpoolReader(spool);
-  const zip = await fromRandomAccessReaderPromise(reader, spool.bytes, options).catch(damaged);
+  const zip = await fromFdPromise(spool.fd, options).catch(damaged);
   // What comes after the loop over the entries has ended must not end the process.
   zip.on('error', () => undefined);
   return zip;
@@ -282,29 +282,4 @@ async function* checked(pieces: AsyncIterable<Buffer>, checksum: number): AsyncG
     yield piece;
   }
   if (sum !== checksum) throw new ArchiveError('checksum', 'its checksum is wrong');
-}
-
-/** Lets yauzl read the nameless file, which it must not close. */
-class SpoolReader extends RandomAccessReader {
-  readonly #spool: SpoolFile;
-
-  constructor(spool: SpoolFile) {
-    super();
-    this.#spool = spool;
-  }
-
-  override read(
-    buffer: Buffer,
-    offset: number,
-    ...[length, position, callback]: [number, number, (error: Error | null, read?: number) => void]
-  ): void {
-    this.#spool.read(position, length).then(
-      bytes => callback(null, bytes.copy(buffer, offset)),
-      (error: unknown) => callback(error instanceof Error ? error : new Error(String(error))),
-    );
-  }
-
-  override close(callback: (error: Error | null) => void): void {
-    setImmediate(callback, null);
-  }
 }

@@ -18,7 +18,7 @@ import {
   type PullProgress,
 } from './log-meter.ts';
 import { PulledApi, type PullEnd } from './pull.ts';
-import { PullSchedule } from './pull-schedule.ts';
+import { PullSchedule } from '../lib/cron.ts';
 import { LogPuller } from './puller.ts';
 import type { CreateLineReader, LineReader } from './record.ts';
 

@@ -8,7 +8,7 @@ import type { LogsConfig, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Batch } from '../model/batch.ts';
 import type { ServiceFailure } from '../service/failure.ts';
-import type { ServiceResult } from '../service/http.ts';
+import type { JsonAnswer, ServiceResult } from '../service/http.ts';
 import type { ListQuery, LogApi } from '../service/logs.ts';
 import type { LogSink } from './chunk.ts';
 import type { Downloads } from './downloads.ts';
@@ -159,6 +159,11 @@ export class PulledApi {
     signal: AbortSignal,
   ): Promise<ServiceResult<Answer>> {
     return ask(send, this.#askOptions(signal));
+  }
+
+  /** The first page of a list. */
+  firstPage(query: ListQuery, signal: AbortSignal): Promise<ServiceResult<JsonAnswer>> {
+    return this.ask(() => this.api.list(query, 0, { signal }), signal);
   }
 
   list(query: ListQuery, signal: AbortSignal): AsyncGenerator<readonly unknown[], ListEnd> {

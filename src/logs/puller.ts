@@ -21,7 +21,7 @@ import {
   PullEnded,
   type PullFailure,
 } from './pull.ts';
-import { type PullSchedule, refusalWaitMs } from './pull-schedule.ts';
+import { type PullSchedule, refusalWaitMs } from '../lib/cron.ts';
 import { findFirstDay } from './retention.ts';
 
 /** Within one pull, requests are tried again for so long at most. */
@@ -135,8 +135,7 @@ export class LogPuller {
     const { api } = this.#context;
     const nowMs = api.nowMs();
     const type = api.items.types[0] ?? null;
-    const query = { fromMs: nowMs - DAY_MS, toMs: nowMs, type };
-    const answer = await api.ask(() => api.api.list(query, 0, { signal }), signal);
+    const answer = await api.firstPage({ fromMs: nowMs - DAY_MS, toMs: nowMs, type }, signal);
     goOnUnlessStopped(signal);
     if (!answer.ok) throw new PullEnded({ kind: 'unreachable', failure: answer.failure });
     api.noteTime(timeOf(answer));

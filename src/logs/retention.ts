@@ -38,7 +38,7 @@ export async function jumpToOldest(
 /** The first day of all that is listed, where a first start asks for everything; null when nobody can tell. */
 export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise<number | null> {
   const span = { fromMs: 0, toMs: api.nowMs() };
-  const answer = await api.ask(() => api.api.list({ ...span, type: null }, 0, { signal }), signal);
+  const answer = await api.firstPage({ ...span, type: null }, signal);
   if (!answer.ok)
     return answer.failure.reason === 'bad_request' ? findOldestDay(api, 0, signal) : null;
   const items = itemsOf(api.api, answer.json) ?? [];
@@ -69,7 +69,7 @@ async function findOldestDay(
 
 async function probe(api: PulledApi, span: Span, signal: AbortSignal): Promise<Probe> {
   const query = { ...span, type: api.items.types[0] ?? null };
-  const answer = await api.ask(() => api.api.list(query, 0, { signal }), signal);
+  const answer = await api.firstPage(query, signal);
   if (answer.ok) return 'accepted';
   return answer.failure.reason === 'bad_request' ? 'refused' : 'unknown';
 }

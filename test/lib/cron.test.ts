@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { cronProblem, nextCronRun } from '../../src/lib/cron.ts';
+import { describe, expect, test } from 'vitest';
+import { cronProblem, nextCronRun, PullSchedule, refusalWaitMs } from '../../src/lib/cron.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
 
@@ -25,4 +25,39 @@ test('anything else is rejected', () => {
 test('times are in UTC', () => {
   expect(nextCronRun('0 3 * * *', NOW)).toBe(Date.UTC(2026, 2, 5, 3));
   expect(nextCronRun('0 0 30 2 *', NOW)).toBeNull();
+});
+
+describe('a schedule', () => {
+  test('by an interval spreads the targets by a tenth of it, and is late at once where it is over', () => {
+    const schedules = Array.from(
+      { length: 50 },
+      (_, i) => new PullSchedule({ intervalMs: 300_000 }, `${i}`),
+    );
+    const waits = schedules.map(schedule => schedule.nextMs(NOW, NOW));
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(285_000);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(315_000);
+    expect(new Set(waits).size).toBe(50);
+    for (const schedule of schedules) {
+      expect(schedule.firstMs(NOW)).toBeLessThanOrEqual(1000);
+      expect(schedule.nextMs(NOW, NOW + 400_000)).toBe(0);
+    }
+  });
+
+  test('by an expression waits for its next time, of seconds too, and keeps its place over restarts', () => {
+    for (const [cron, waitMs] of [
+      ['30 9 * * *', 1_800_000],
+      ['10 0 9 * * *', 10_000],
+    ] as const) {
+      const waits = [1, 2].map(() => new PullSchedule({ cron }, 'a').nextMs(NOW, NOW));
+      expect(waits[0]).toBe(waits[1]);
+      expect(waits[0]).toBeGreaterThanOrEqual(waitMs);
+      expect(waits[0]).toBeLessThanOrEqual(waitMs + 30_000);
+      expect(new PullSchedule({ cron }, 'a').firstMs(NOW)).toBe(waits[0]);
+    }
+  });
+
+  test('leaves a service alone that refuses, for longer each time, up to five minutes', () => {
+    const waits = [1, 2, 3, 4, 5, 50].map(refusalWaitMs);
+    expect(waits).toEqual([30_000, 60_000, 120_000, 240_000, 300_000, 300_000]);
+  });
 });
