@@ -1,6 +1,6 @@
-// Downloads one archive and reads what is new in it, entry by entry, into chunks that are committed with the
-// progress that they make. Whatever ends it, what was committed stays: the next try goes on from there. An archive
-// that is found broken too often is given up: kept as a file, counted, and reported as a gap.
+// Downloads one archive and reads its new part, entry by entry, into chunks that are committed with the progress that
+// they make. The next try goes on from the last commit. An archive that is broken in too many tries is given up: kept
+// as a file, counted, and reported as a gap.
 
 import { causeText } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
@@ -40,8 +40,8 @@ const LINES_PER_LOOK = 32;
 const READ: ArchiveEnd = { kind: 'read' };
 
 /**
- * Reads an archive to its end. `isFinal`: nothing is held back at the end of an entry. Gives why it could not be
- * reached; null where it was, also where it is broken.
+ * Reads an archive to its end. `isFinal`: nothing is held back at the end of an entry. Returns the failure if it could
+ * not be reached; null otherwise, also for a broken archive.
  */
 export async function readArchive(
   pull: Pull,
@@ -69,7 +69,7 @@ export async function readArchive(
   return null;
 }
 
-/** Gives what was held back in records that are still open, without a download. */
+/** Sends the records that are still open, without a download. */
 export async function flushArchive(pull: Pull, archive: KnownArchive): Promise<void> {
   const { partition, id, state } = archive;
   const writer = new ArchiveWriter(pull, { partition, id, name: id, dayMs: state.dayMs });
@@ -117,7 +117,7 @@ class ArchiveReading {
     }
   }
 
-  /** Each try has a file of its own: one that was cut off leaves its bytes behind. */
+  /** Each try has a file of its own, since an interrupted one has written a part. */
   async #download(): Promise<SpoolFile | ArchiveEnd> {
     const { api, config, downloads, meter, signal } = this.#pull;
     const maxBytes = config.limits.archiveBytes;
@@ -144,7 +144,7 @@ class ArchiveReading {
     }
   }
 
-  /** A file that cannot be created or read: a matter of this machine. Anything else is not ours to hide. */
+  /** A file that cannot be created or read is a failure of this machine. Other errors are thrown on. */
   #endOfDisk(error: unknown): ArchiveEnd {
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     const { directory } = this.#pull.downloads;
@@ -180,7 +180,7 @@ class ArchiveReading {
     if (await this.#readEntryFrom(entry, done)) return;
     const { partition, id } = this.#descriptor;
     this.#pull.meter.rewritten(partition, id);
-    // What was held back may be missing from the new one.
+    // The open record may be missing from the new content.
     if (done !== null) {
       const reader = this.#pull.readerOf(partition.type);
       reader.restore(done.reader);
@@ -206,7 +206,7 @@ class ArchiveReading {
       }
     } catch (error) {
       const isUpToLimit = error instanceof ArchiveError && error.endsArchive;
-      // What is below a limit is good; what a damaged entry gave since the last commit is read again.
+      // The part below a limit is good. Of a damaged entry, all since the last commit is read again.
       if (isUpToLimit && !reader.isBehind) {
         reader.cut();
         this.#writer.add(reader.records, entry.name);
@@ -233,7 +233,7 @@ class ArchiveReading {
     }
   }
 
-  /** Another try later, or, after the last, it is given up. `spool` holds it where it was downloaded. */
+  /** Plans another try; after the last one, gives the archive up. `spool` holds it if it was downloaded. */
   async #noteBroken(
     { reason, cause }: ArchiveEnd & { readonly kind: 'broken' },
     spool: SpoolFile | null,
@@ -246,7 +246,7 @@ class ArchiveReading {
     const { kept: keeper } = downloads;
     const isKept = isLast && keeper !== null && spool !== null;
     const kept: Keeping | null = isKept ? await keeper.keep(spool, partition, id) : null;
-    // The last records that were read of it will never be completed.
+    // Its open records will never be completed.
     if (isGivenUp) await flushArchive(this.#pull, { partition, id, state: before });
     const held = ledger.archive(partition, id, dayMs);
     ledger.setArchive(partition, id, afterFault(held, reason, api.nowMs()));
@@ -335,7 +335,7 @@ function broken(reason: SetAsideReason, cause: string): ArchiveEnd & { readonly 
   return { kind: 'broken', reason, cause };
 }
 
-/** Tells what is wrong with this archive alone from what is wrong with the way to the service. */
+/** Distinguishes a fault of this archive from a failure to reach the service. */
 function endOfFailure(failure: ServiceFailure): ArchiveEnd {
   const { reason, message: cause } = failure;
   if (reason === 'too_large') return broken('archive_limit', cause);

@@ -1,5 +1,5 @@
-// What is remembered of one archive between pulls, and what follows from it: whether to download it, when its open
-// records go out, when it is given up, when it is closed. Pure; times are by the service's clock.
+// The state of one archive between pulls, and its transitions: when it is downloaded, when its open records go out,
+// when it is given up, when it is closed. Pure; times are by the service's clock.
 //
 //   new ─▶ read ─▶ unchanged once ─▶ unchanged twice ─▶ flushed ─▶ closed (when its day is over)
 //           ▲            │ its listed size changed         │
@@ -9,13 +9,13 @@ import type { ArchiveFault } from './archive.ts';
 import type { EntryProgress } from './entry-reader.ts';
 import { DAY_MS } from './cursor.ts';
 
-/** Beside what is wrong with its bytes: the service lists it and does not give it. */
+/** A fault in its bytes, or `refused`: the service lists the archive and refuses the download. */
 export type SetAsideReason = ArchiveFault | 'refused';
 
 /** Plain data that is stored as it is. */
 export interface ArchiveState {
   readonly dayMs: number;
-  /** As the last list had it; null where it says nothing. */
+  /** In the last list; null where the list has no sizes. */
   readonly listedSize: number | null;
   /** True once it has been read to its end; `readSize` is what was listed then, `readBytes` what it held unpacked. */
   readonly isRead: boolean;

@@ -1,5 +1,5 @@
-// Opens a spooled archive, whatever it is (ZIP, gzip, plain text, as its first bytes say), and gives its
-// entries one after the other. Names are labels, never paths. Nothing is believed: sizes are counted, checksums
+// Opens a spooled archive (ZIP, gzip or plain text, by its first bytes), and yields its entries one after the
+// other. Names are labels, never paths. Nothing is believed: sizes are counted, checksums
 // compared, entries numbered; encrypted and nested ones are refused. Holds a few pieces at a time. Throws an
 // ArchiveError.
 

@@ -1,7 +1,6 @@
-// The way into the queue. A chunk gathers the records of one partition into one request, at most 500 of them or
-// about 1 MiB: what is committed at once, together with the cursor. The sink stores both in one step. While the
-// logs' share of the queue is full it waits: the service keeps what is not pulled, and nothing is advanced.
-// Guarantees that `stored` means both are in the queue, and anything else neither.
+// The way into the queue. A chunk gathers the records of one partition into one request: at most 500, or about 1 MiB.
+// The sink stores chunks and cursor in one step. While the logs' share of the queue is full it waits: the service
+// keeps the logs, and no cursor moves. Guarantees that after `stored` both are in the queue, and else neither.
 
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -30,7 +29,7 @@ export interface LogResource {
   readonly info: ReadonlyMap<string, string>;
 }
 
-/** The attribute that stands for each mark. */
+/** The attribute for each mark. */
 const MARK_ATTRIBUTES: readonly (readonly [mark: number, key: string])[] = [
   [MARK.badUtf8, `${OWN_PREFIX}log.bad_utf8`],
   [MARK.lineCut, `${OWN_PREFIX}log.cut`],

@@ -20,7 +20,7 @@ export interface Span {
 /** How far one kind of log has been pulled. */
 export interface Cursor {
   readonly lowMs: number;
-  /** Nothing before is ever asked for: the first start, or the end of what was passed over last. */
+  /** No list ever goes further back: the first start, or the end of the last gap. */
   readonly floorMs: number;
   /** Records: the length of the next window, between window.min and window.max. */
   readonly sizeMs: number;
@@ -30,7 +30,7 @@ export interface Cursor {
   readonly listedMs: number | null;
 }
 
-/** Where the cursor moves, and what is passed over on the way. */
+/** Where the cursor moves, and what it skips on the way. */
 export interface Step {
   readonly cursor: Cursor;
   readonly gap: Span | null;
@@ -38,7 +38,7 @@ export interface Step {
 
 export const DAY_MS = 86_400_000;
 
-/** A window of the least length that fails this often is passed over. */
+/** A window of the least length that fails this often is skipped. */
 export const WINDOW_TRIES_MAX = 5;
 
 /** Where a first start begins; `beginning` is the epoch. */
@@ -52,7 +52,7 @@ export function startCursor(lowMs: number, rules: WindowRules): Cursor {
   return { lowMs, floorMs: lowMs, sizeMs: rules.maxMs, failureCount: 0, listedMs: null };
 }
 
-/** What to ask for next, or null while nothing new can be complete. */
+/** The next window to ask for, or null while nothing new can be complete. */
 export function nextWindow(cursor: Cursor, nowMs: number, rules: WindowRules): Span | null {
   const toMs = Math.min(nowMs - rules.settleDelayMs, cursor.lowMs + cursor.sizeMs);
   if (toMs <= cursor.lowMs) return null;
@@ -70,8 +70,8 @@ export function afterWindow(cursor: Cursor, window: Span, rules: WindowRules): C
 }
 
 /**
- * After a window that could not be finished: half of it next time. One of the least length that has failed often
- * enough is passed over, which leaves a gap.
+ * After a window that could not be finished: half of it next time. A window of the least length that has failed
+ * WINDOW_TRIES_MAX times is skipped, which leaves a gap.
  */
 export function afterFailure(cursor: Cursor, window: Span, rules: WindowRules): Step {
   const lengthMs = window.toMs - cursor.lowMs;
@@ -81,7 +81,7 @@ export function afterFailure(cursor: Cursor, window: Span, rules: WindowRules): 
   }
   const failureCount = cursor.failureCount + 1;
   if (failureCount < WINDOW_TRIES_MAX) return { cursor: { ...cursor, failureCount }, gap: null };
-  // The floor, too: or the overlap would ask for what was passed over.
+  // The floor moves too, or the overlap would ask for the skipped window again.
   return {
     cursor: { ...cursor, lowMs: window.toMs, floorMs: window.toMs, failureCount: 0 },
     gap: { fromMs: cursor.lowMs, toMs: window.toMs },
@@ -125,7 +125,7 @@ export function isDayOver(dayMs: number, nowMs: number, rules: WindowRules): boo
 
 /**
  * Looks for the oldest moment that the service answers for, by halves: between a moment it refuses and one it
- * accepts, to within `precisionMs`. What it gives is accepted.
+ * accepts, to within `precisionMs`. The result is a moment that it accepts.
  */
 export async function findFloor(
   refusedMs: number,

@@ -1,7 +1,7 @@
-// What downloads of archives may take of this machine, over all APIs: bytes in an hour, files at once, and the disk
-// for archives that were given up. Those are kept for people to look into: whole files in a folder of their own,
-// readable by the owner alone, under names made of the archive's. Guarantees that the folder stays within its limit:
-// the oldest files go first. Nothing in it is ever read again.
+// The limits of downloads, over all APIs: bytes in an hour, archives at once, and disk space for given-up archives.
+// Those are kept as whole files in a folder of their own, readable by the owner alone, under names made of the
+// archive's, so that people can look into them. Guarantees that the folder stays within its limit: the oldest files
+// go first. The program never reads them again.
 
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
@@ -145,7 +145,7 @@ async function copy(spool: SpoolFile, path: string): Promise<void> {
   }
 }
 
-/** Of the archive's id only what is harmless in a name; the digest tells alike ones apart. */
+/** The harmless characters of the archive's id; the digest distinguishes similar ids. */
 function fileName(partition: Partition, id: string): string {
   const identity = `${partitionKey(partition)} ${id}`;
   const digest = createHash('sha256').update(identity).digest('hex').slice(0, HASH_LENGTH);

@@ -1,7 +1,7 @@
 // Reads one file of an archive from where it was left: passes over the bytes that are done if they are still the
 // same, cuts the rest into lines, takes the wrappers off and has the type's reader make records of them. At any
-// moment `progress` says how far the records that were given so far reach: stored together with them, it makes
-// the next read go on behind them, and nothing between is lost.
+// moment `progress` says how far the returned records reach. It is stored together with them, so that the next read
+// goes on after them and loses nothing.
 //
 //   0 ──────── done ───────▶ progress.bytes ─ lines ─▶ position ─ held back ─▶ end
 //      hash as before, or it         records, some of            no line end yet, or
@@ -19,7 +19,7 @@ export interface EntryProgress {
   readonly lines: number;
   /** SHA-256 of the first `bytes`, in hex. */
   readonly hash: string;
-  /** True when more bytes stood behind `bytes`, which were no whole line. */
+  /** True when more bytes followed, which were no whole line. */
   readonly hasTail: boolean;
   /** LineReader.save(). */
   readonly reader: string;
@@ -40,7 +40,7 @@ const JSON_LINE_EXTRA_BYTES = 4096;
 const NOTHING = Buffer.alloc(0);
 
 export class EntryReader {
-  /** The records that the last `next` or `end` gave. */
+  /** The records of the last `next` or `end`. */
   records: ParsedRecord[] = [];
   readonly #done: EntryProgress | null;
   readonly #reader: LineReader;
@@ -87,7 +87,10 @@ export class EntryReader {
     return this.seenBytes < (this.#done?.bytes ?? 0);
   }
 
-  /** Takes the next bytes, which may be used again once `next` has given false. False when the entry does not begin as it did: then it must be read anew. */
+  /**
+   * Takes the next bytes, whose memory may be reused once `next` has returned false. False when the entry does not
+   * begin as it did before: then it must be read from its beginning.
+   */
   feed(piece: Buffer): boolean {
     this.#passPiece();
     this.#piece = piece;
@@ -121,8 +124,8 @@ export class EntryReader {
   }
 
   /**
-   * Told that there are no more bytes. False when there are fewer than were read before. With `isFinal`, what
-   * was held back is given, and the open record with it.
+   * Ends the entry. False when it has fewer bytes than were read before. With `isFinal`, what
+   * was held back is returned, and the open record with it.
    */
   end(isFinal: boolean): boolean {
     this.records = [];
@@ -131,7 +134,7 @@ export class EntryReader {
     return true;
   }
 
-  /** Told that what follows is over a limit: gives what was held back. A line may lack its end, and is marked. */
+  /** The rest is over a limit: returns what was held back. A line without its end is marked. */
   cut(): void {
     this.records = [];
     this.#giveHeld(MARK.lineCut);
@@ -139,7 +142,7 @@ export class EntryReader {
 
   #giveHeld(endMarks: number): void {
     const records: ParsedRecord[] = [];
-    // Of an object in JSON a part says nothing.
+    // A part of a JSON object cannot be read.
     if (endMarks === 0 || !this.#isJson) this.#splitter.feedEnd(endMarks);
     while (this.next()) records.push(...this.records);
     this.records = records;
@@ -148,7 +151,7 @@ export class EntryReader {
     this.#markSafe(this.#splitter.position);
   }
 
-  /** How far the records that were given reach, those of the last `next` included. */
+  /** How far the returned records reach, those of the last `next` included. */
   progress(): EntryProgress {
     if (!this.#unwrapper.isPending) this.#markSafe(this.#splitter.position);
     const { bytes, lines } = this.#safe;
@@ -217,7 +220,7 @@ export class LineSplitter {
     this.position = offset;
   }
 
-  /** True when bytes stand behind the last line end. */
+  /** True when bytes follow the last line end. */
   get hasTail(): boolean {
     return this.#heldBytes > 0;
   }
@@ -231,7 +234,7 @@ export class LineSplitter {
     if (end < piece.length) this.#hold(piece.subarray(end));
   }
 
-  /** Takes the bytes behind the last line end for a line, with these marks. */
+  /** Takes the bytes after the last line end as a line, with these marks. */
   feedEnd(marks = 0): void {
     if (!this.hasTail) return;
     this.feed(Buffer.of(NEWLINE));

@@ -1,5 +1,5 @@
-// A stretch of time whose logs could not be had and were passed over. Each one is counted and sent as a log record
-// of its own, in the same commit that passes it over, so that the back end shows where something is missing.
+// A gap is a time range whose logs could not be pulled and were skipped. Each gap is counted, and sent as a log record
+// in the same commit that skips it, so that the back end shows where logs are missing.
 
 import type { ServiceConfig } from '../config/config.ts';
 import type { LogRecord } from '../pipeline/encode/logs.ts';
@@ -21,7 +21,7 @@ export type GapReason =
 
 export interface Gap {
   readonly partition: Partition;
-  /** From 0 where nobody knows from when on. */
+  /** From 0 where the beginning is unknown. */
   readonly span: Span;
   readonly reason: GapReason;
   /** The archive it concerns; '' where it is not about one. */
@@ -49,7 +49,7 @@ const TEXTS: Readonly<Record<GapReason, string>> = {
 
 const SEVERITY_WARN = 13;
 
-/** What is sent for a gap; its time is the end of it. */
+/** The log record of a gap; its time is the end of the gap. */
 export function gapRecord(gap: Gap): LogRecord {
   const { partition, span, reason, archive } = gap;
   const { from, to } = gapTimes(gap);
@@ -71,7 +71,7 @@ export function gapRecord(gap: Gap): LogRecord {
   };
 }
 
-/** Its ends as people read them; `from` is null where nobody knows it. */
+/** Its ends in RFC 3339; `from` is null where the beginning is unknown. */
 export function gapTimes({ span }: Gap): { readonly from: string | null; readonly to: string } {
   const from = span.fromMs === 0 ? null : new Date(span.fromMs).toISOString();
   return { from, to: new Date(span.toMs).toISOString() };
@@ -89,7 +89,7 @@ export function serviceGap(
   return { partition: { service, source: '', server: '', type }, span, reason, archive: '' };
 }
 
-/** The same gap gives the same id. */
+/** The same id for the same gap. */
 export function gapUid({ partition, span, reason, archive }: Gap): string {
   const { service, source, type } = partition;
   return textUid([

@@ -1,5 +1,5 @@
-// Reads one item of a list: whose logs it is about, and the archive that it describes. The service ignores what it
-// does not know in a query, so everything is checked again: type, service, time. In: parsed JSON of any shape.
+// Reads one item of a list: its partition, and the archive that it describes. The service ignores unknown parameters
+// of a query, so type, service and time are checked again. In: parsed JSON of any shape.
 
 import type { ServiceConfig } from '../config/config.ts';
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
@@ -11,7 +11,7 @@ import { WrapperTime } from './formats/time.ts';
 export interface Partition {
   /** The configured service. */
   readonly service: ServiceConfig;
-  /** The service's own id of what wrote the log; '' where it gives none. */
+  /** The service's own id of the writer of the log; '' where it has none. */
   readonly source: string;
   /** The name of the server for people. */
   readonly server: string;
@@ -29,7 +29,7 @@ export interface Descriptor {
   /** For people. */
   readonly name: string;
   readonly partition: Partition;
-  /** In whatever unit the service counts: only whether it changes matters. null where it says nothing. */
+  /** In the service's unit: only a change of it matters. null where the list has no sizes. */
   readonly size: number | null;
   readonly dayMs: number;
 }
@@ -47,11 +47,11 @@ export interface ItemContext {
   readonly types: readonly string[];
 }
 
-/** No id, name or type of the service is longer; what is gets cut. */
+/** Ids, names and types are shorter; longer ones are cut. */
 const TEXT_LENGTH_MAX = 512;
 const DAY_IN_NAME = /(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)/;
 
-/** An archive, or why it is none of ours. `days` are those that were asked for. */
+/** An archive, or the reason to ignore it. `days` are the requested ones. */
 export function readDescriptor(
   item: unknown,
   context: ItemContext,
@@ -69,7 +69,7 @@ export function readDescriptor(
   return { id, name, partition, size: sizeAt(pointers.size, item), dayMs };
 }
 
-/** Whose it is, or why it is none of ours. */
+/** The partition of an item, or the reason to ignore it. */
 export function readPartition(item: unknown, context: ItemContext): Partition | 'type' | 'service' {
   const { pointers, types } = context;
   const type = textAt(pointers.type, item);
@@ -83,7 +83,7 @@ export function readPartition(item: unknown, context: ItemContext): Partition | 
   return { service, source: source === '' ? server : source, server, type: knownType };
 }
 
-/** A text, also where the service gives a number; '' where there is none. */
+/** A text, or a number as text; '' where there is none. */
 export function textAt(pointer: JsonPointer, item: unknown): string {
   const value = follow(pointer, item);
   if (typeof value === 'number') return String(value);

@@ -1,8 +1,8 @@
-// What is known of the logs of some services: how far each has been pulled (a track), and either the archives that
-// are not closed, by partition, or the ids of the records that will be asked for again, by track. It is read from
-// the queue's state once and kept in memory. Every change is stored in the commit that it belongs to, so that memory
-// is never older than the store, and newer only until that commit has been made. When a commit fails, the ledger is
-// thrown away and read again. Ids are stored in segments, one per commit, so that a commit writes what is new.
+// What a puller knows of its logs: how far each service has been pulled (a track), and either the open archives, by
+// partition, or the ids of records that will be listed again, by track. It is read from the queue's state once and
+// kept in memory. Every change is stored in the commit that it belongs to, so that the memory is newer than the store
+// only during a commit. After a failed commit the ledger is dropped and read again. Ids are stored in segments, one
+// per commit, so that a commit writes only new ones.
 //
 //   kind `logs`, key `service/<id>`                        archives: the cursor, and which partitions there are
 //                key `archives/<partition>`                the archives of one partition
@@ -20,7 +20,7 @@ import { type Partition, partitionKey } from './item.ts';
 const STATE_KIND = 'logs';
 /** Raised when an older program could not read what is stored. */
 const STATE_VERSION = 1;
-/** With more partitions than this the service has made ids of something else: the rest is left alone. */
+/** So many partitions cannot be real sources: further ones are ignored and counted. */
 const PARTITIONS_MAX = 10_000;
 const UID_BYTES = 16;
 const ENTRY_BYTES = UID_BYTES + 8;
@@ -180,7 +180,7 @@ export class Ledger {
     this.#noteTrack(track);
   }
 
-  /** What has to be stored; [] when nothing has changed. Followed by `stored`, or the ledger is thrown away. */
+  /** The changes to store; [] when there are none. `stored` follows, or the ledger is dropped. */
   changes(): StateChange[] {
     return [...this.#changed].map(([key, blob]) => ({ kind: STATE_KIND, key, blob: blob() }));
   }

@@ -1,6 +1,6 @@
-// A pull of archives: lists every day that is not closed, has what has grown downloaded, lets go what is held back too
-// long, and closes days of which nothing is expected any more. What the service has no longer is passed over as a
-// gap. Every step is committed with what it gave; a pull that ends in the middle goes on in the next one.
+// A pull of archives: lists every day that is not closed, downloads archives that have grown, sends records that have
+// been open for too long, and closes days that are complete. Archives that the service has deleted are skipped as
+// gaps. Each step is committed with its records, so that the next pull goes on where this one ends.
 
 import type { ServiceConfig } from '../config/config.ts';
 import { flushArchive, readArchive } from './archive-reading.ts';
@@ -35,7 +35,7 @@ interface Listing {
   readonly fromDayMs: number;
   /** The moment up to which was listed. */
   readonly toMs: number;
-  /** The archives that are ours, by identity. */
+  /** The archives of configured services and types, by identity. */
   readonly found: ReadonlyMap<string, Descriptor>;
   /** Days that could not be listed, though the service answers. */
   readonly failedDays: ReadonlySet<number>;
@@ -75,7 +75,7 @@ export class ArchiveLister implements Lister {
     return end.kind === 'done' && failure !== null ? endOfList(failure) : end;
   }
 
-  /** Takes over into the ledger what the list says; gives what of it is wanted. */
+  /** Takes the listing over into the ledger; returns the archives that may have to be read. */
   #note({ ledger, meter }: Pull, listing: Listing): Map<string, Descriptor> {
     const { fromDayMs, endMs, failedDays } = listing;
     const listed = new Map<string, Descriptor>();
@@ -104,7 +104,7 @@ export class ArchiveLister implements Lister {
     return listed;
   }
 
-  /** Does for each archive what is to be done: the oldest days first, of a day what has waited longest. */
+  /** Works through all archives: the oldest days first, and within a day those that have waited longest. */
   async #work(pull: Pull, listed: ReadonlyMap<string, Descriptor>): Promise<PullEnd> {
     const { api, config, downloads, ledger, meter, signal } = pull;
     const actionOf = (state: ArchiveState): ArchiveAction =>
@@ -187,14 +187,14 @@ export class ArchiveLister implements Lister {
       if (isFailed) gaps.push(dayGap(service, dayMs));
       for (const { partition, id } of ofDay) ledger.setArchive(partition, id, null);
       ledger.move(track, { ...track.cursor, lowMs: dayMs + DAY_MS });
-      // An archive that is forgotten must not be listed again: both in one commit.
+      // A forgotten archive must not be listed again: both changes go in one commit.
       if (gaps.length > 0) await commit(pull, { gaps });
     }
     const listedMs = Math.min(toMs, endMs);
     if (listedMs > (track.cursor.listedMs ?? 0)) ledger.move(track, { ...track.cursor, listedMs });
   }
 
-  /** Drops what is remembered beside the ledger of archives and days that are closed. */
+  /** Forgets closed archives and days in the memory beside the ledger. */
   #forget({ ledger }: Pull): void {
     const known = new Set(ledger.archives().map(({ partition, id }) => identityOf(partition, id)));
     for (const identity of this.#readAtMs.keys())
@@ -279,8 +279,8 @@ async function listOnce(
 }
 
 /**
- * Finds out that a service was away for longer than its logs are kept, where days that are gone are listed as
- * empty: none of the days since the last list has an archive, up to the oldest that is listed.
+ * Notices that no pull came for longer than the service keeps its logs, if it lists deleted days as empty: no day from
+ * the last list up to the first listed archive has one.
  */
 async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Listing) {
   if (failure !== null || failedDays.size > 0) return;
@@ -292,7 +292,7 @@ async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Li
       .filter(({ partition }) => partition.service.id === service.id)
       .map(({ dayMs }) => dayMs);
     const firstDayMs = Math.min(...days);
-    // What was never listed is not known to have been there.
+    // Before the first list there may have been no logs.
     if (listedMs === null || toMs - listedMs <= DAY_MS) continue;
     if (days.length === 0 || firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
     const span = { fromMs: listedMs, toMs: firstDayMs };

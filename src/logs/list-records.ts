@@ -84,7 +84,7 @@ class TypePull {
         continue;
       }
       api.noteTime(end.serverNowMs);
-      // What the service's clock had not reached when the list was made may still come.
+      // Records of a time that the service's clock had not reached may still come.
       const toMs = Math.min(window.toMs, api.nowMs() - config.window.settleDelayMs);
       if (toMs <= cursor.lowMs) return DONE;
       await this.#advance({ fromMs: window.fromMs, toMs });
@@ -153,7 +153,7 @@ class TypePull {
       meter.records(partition, 'before_start', 1);
       return false;
     }
-    // What lies further back was done, and its ids are forgotten: another service is being caught up with.
+    // Older records were sent, and their ids are forgotten: the window begins earlier for a slower service.
     if (record.timeMs < lowMs - config.window.overlapMs || track.sent.has(uid)) {
       meter.records(partition, 'known', 1);
       return false;
@@ -237,8 +237,8 @@ interface ItemReaderOptions {
 }
 
 /**
- * Reads the items of a list of records: each is one record (of one line or several), with its own time. The number
- * among equals tells those apart that have neither an id nor a difference: one reader per pass over a window.
+ * Reads the items of a list of records: each is one record (of one line or several), with its own time. Equal records
+ * without an id are numbered, so that each has an id of its own: one reader per pass over a window.
  */
 class ItemReader {
   readonly #options: ItemReaderOptions;
@@ -250,7 +250,7 @@ class ItemReader {
     this.#options = options;
   }
 
-  /** The records of an item, or why it is none of ours. */
+  /** The records of an item, or the reason to ignore it. */
   read(item: unknown): readonly Found[] | Extract<ReturnType<typeof readPartition>, string> {
     const { context } = this.#options;
     const { pointers } = context;

@@ -1,9 +1,8 @@
-// Asks the service for lists. `ask` asks until there is an answer: again after no answer, 408, 429 and 5xx, with
-// exponential waits and full jitter, or as long as Retry-After says, within the time that the caller has. What is
-// wrong with the request or the key is not asked again. `listPages` reads a whole list page by page over a frozen
-// window. A list may change meanwhile: items that come twice are the caller's to recognise, and a list whose count
-// has changed is to be read once more. It ends at the last page, at a page that repeats the one before, or at the
-// limit of pages.
+// Asks the service for lists. `ask` repeats a request after no answer, 408, 429 and 5xx, with exponential waits and
+// full jitter, or after the time in Retry-After, as long as the caller has time. It does not repeat a request that the
+// service refuses. `listPages` reads a whole list page by page over a frozen window. A list may change meanwhile: the
+// caller recognises items that come twice, and reads a list again whose count has changed. A list ends at the last
+// page, at a page that repeats the one before, or at the limit of pages.
 
 import { hash } from 'node:crypto';
 import { backoffMs } from '../lib/backoff.ts';
@@ -89,7 +88,7 @@ export type ListEnd =
 
 const PAGES_MAX = 1000;
 
-/** Gives the items page by page; its return value says how it ended. */
+/** Yields the items page by page, and returns how the list ended. */
 export async function* listPages(
   api: LogApi,
   query: ListQuery,
@@ -132,7 +131,7 @@ function pageDigest(items: readonly unknown[]): string | null {
 }
 
 /**
- * A service may give fewer items than asked for at once, or all of them whatever was asked for; and `count` may
+ * A service may send fewer items than the limit, or all items in spite of it; and `count` may
  * be of the whole list or of the page. In doubt there is a next page, which is empty at worst.
  */
 function isLastPage(
@@ -159,7 +158,7 @@ function countOf(api: LogApi, json: unknown): number | null {
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 
-/** The service's clock as an answer tells it, to the second; null where it does not. */
+/** The service's clock in an answer, to the second; null where the answer has no date. */
 export function timeOf(answer: JsonAnswer): number | null {
   const dateMs = Date.parse(headerText(answer.headers, 'date'));
   return Number.isNaN(dateMs) ? null : dateMs;
@@ -169,13 +168,13 @@ function failed(reason: 'page_limit' | 'same_page' | 'no_list', message: string)
   return { ok: false, failure: { kind: 'list', reason, message } };
 }
 
-/** True when less at once may help: too many pages, an answer that is too large or takes too long. */
+/** True when a shorter window may help: too many pages, an answer that is too large or takes too long. */
 export function isOfWindow(failure: ListFailure): boolean {
   if (failure.kind === 'list') return true;
   return failure.failure.reason === 'too_large' || failure.failure.reason === 'timeout';
 }
 
-/** True when the service refuses what is asked for, as it does below what it keeps. */
+/** True when the service refuses the request, as it does for times before its retention. */
 export function isRefused(failure: ListFailure): boolean {
   return failure.kind === 'service' && failure.failure.reason === 'bad_request';
 }

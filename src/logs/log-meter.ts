@@ -95,7 +95,7 @@ export class LogMeter {
     return this.#givenUp;
   }
 
-  /** A pull of this API has so many archives to read; whoever reads them counts on in what this gives. */
+  /** A pull of this API has `dueCount` archives to read. The caller counts the read ones in the result. */
   begin(name: string, dueCount: number): PullProgress {
     const progress = { name, dueCount, doneCount: 0 };
     this.#progress.set(name, progress);
@@ -224,7 +224,7 @@ export class LogMeter {
     );
   }
 
-  /** The pull as a whole got nowhere: so did each of its partitions. */
+  /** The pull could not reach the service: so each of its partitions has failed. */
   unreachable(
     services: readonly { readonly id: string }[],
     failure: { readonly message: string },
@@ -237,7 +237,7 @@ export class LogMeter {
     }
   }
 
-  /** A pull got through again: what only that was wrong with is right. */
+  /** A pull reached the service again: clears the errors of partitions that only had this failure. */
   reached(
     services: readonly { readonly id: string }[],
     failure: { readonly message: string },
@@ -262,7 +262,7 @@ export class LogMeter {
   }
 }
 
-/** Registers them; twice gives the first. */
+/** Registers the counters. */
 function createLogCounters(counters: Counters) {
   return {
     lag: counters.gauge(

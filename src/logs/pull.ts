@@ -1,7 +1,6 @@
-// What the parts of a pull work with: the API that is asked, the way into the queue, what is known so far; and how a
-// pull ends. Everything that is stored goes through `commit`, with whatever has changed in the ledger since the last
-// time. A pull that cannot go on ends by a PullEnded, which puller.ts catches: after a commit that did not come
-// about the ledger no longer matches the store, and nothing may go on with it.
+// The context of a pull: the API, the way into the queue, the ledger; and how a pull ends. `commit` stores records and
+// gaps together with all changes of the ledger. A pull that cannot go on throws a PullEnded, which puller.ts catches:
+// after a failed commit the ledger no longer matches the store, and no other step of the pull may use it.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogsConfig, ServiceConfig } from '../config/config.ts';
@@ -19,7 +18,7 @@ import { ask, type ListEnd, type ListFailure, listPages } from './list.ts';
 import type { LogMeter } from './log-meter.ts';
 import type { LineReader } from './record.ts';
 
-/** What lives as long as the puller. */
+/** The parts that live as long as the puller. */
 export interface PullContext {
   readonly config: LogsConfig;
   readonly api: PulledApi;
@@ -38,7 +37,7 @@ export interface Pull extends PullContext {
 
 /** One of the two ways to list. */
 export interface Lister {
-  /** Brings everything that is new into the queue, and the ledger up to it. */
+  /** Brings all new records into the queue, and the ledger up to date. */
   pull(pull: Pull): Promise<PullEnd>;
 }
 
@@ -51,7 +50,7 @@ export type PullFailure = Pick<ServiceFailure, 'message' | 'hint' | 'retryAfterM
 export type PullEnd =
   | {
       readonly kind: 'done';
-      /** What waits for the budget of bytes. */
+      /** Archives that wait for the budget of bytes. */
       readonly postponedCount: number;
     }
   | { readonly kind: 'unreachable'; readonly failure: PullFailure }
@@ -78,12 +77,12 @@ export function endOfList(failure: ListFailure): PullEnd {
   return { kind: 'unreachable', failure: { reason, message, hint } };
 }
 
-/** Throws when the pull is to stop. */
+/** Throws a PullEnded when the pull has to stop. */
 export function goOnUnlessStopped(signal: AbortSignal): void {
   if (signal.aborted) throw new PullEnded({ kind: 'stopped' });
 }
 
-/** Stores batches, a record for each gap, and all that has changed in the ledger, in one step. */
+/** Stores batches, a record for each gap, and all changes of the ledger in one step. */
 export async function commit(
   pull: Pull,
   {
@@ -122,7 +121,7 @@ export class PulledApi {
   readonly api: LogApi;
   readonly services: readonly ServiceConfig[];
   readonly clock: Clock;
-  /** What an item of a list is read with. */
+  /** How to read an item of a list. */
   readonly items: ItemContext;
   /** Monotonic: no request of the pull that is running is tried again later. */
   giveUpAtMs = 0;
@@ -149,7 +148,7 @@ export class PulledApi {
     return this.clock.nowMs() + (this.#skewMs ?? 0);
   }
 
-  /** Takes over what an answer of just now says of the time; null where it says nothing. */
+  /** Takes over the service's time from an answer that has just come; null where it has none. */
   noteTime(serverNowMs: number | null): void {
     this.#skewMs = serverNowMs === null ? (this.#skewMs ?? 0) : serverNowMs - this.clock.nowMs();
   }
@@ -185,7 +184,7 @@ export class PulledApi {
 /** How long logs are worked on in one go. */
 const SLICE_MS = 5;
 
-/** Lets the event loop have its turn: work on logs runs in slices, so that no scrape waits for it. */
+/** Work on logs runs in slices and yields to the event loop between them, so that no scrape waits for it. */
 export class Slicer {
   readonly #clock: Clock;
   #startedAtMs: number;

@@ -1,6 +1,6 @@
 // Pulls the logs of one API on its schedule: one pull at a time, the next one when it is due, later when the service
-// refused the key or asked to wait. A pull learns the service's time, reads the ledger, and hands both to the way of
-// listing that the configuration names. Guarantees that whatever goes wrong in a pull, the next one comes.
+// refused the key or asked to wait. A pull learns the service's time, reads the ledger, and passes both to the lister
+// that the configuration names. Guarantees that the next pull comes, even after a failed one.
 
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
@@ -48,7 +48,7 @@ export class LogPuller {
   readonly #context: PullContext;
   readonly #clock: Clock;
   readonly #lister: Lister;
-  /** null until it has been read, and after a commit that did not come about. */
+  /** null before the first pull, and after a failed commit. */
   #ledger: Ledger | null = null;
   #refusedCount = 0;
   #nextAtMs: number | null = null;
@@ -85,7 +85,7 @@ export class LogPuller {
     }
   }
 
-  /** One whole pull, whatever the schedule says. */
+  /** One whole pull, at once. */
   async pull(signal: AbortSignal): Promise<PullEnd> {
     const { meter, api } = this.#context;
     this.#nextAtMs = null;
@@ -94,7 +94,7 @@ export class LogPuller {
     const untilDueMs = this.#options.schedule.nextMs(startedAtMs, startedAtMs);
     api.giveUpAtMs = startedMs + Math.min(Math.max(untilDueMs, RETRY_MS_MIN), RETRY_MS_MAX);
     const end = await this.#pull(signal).catch(endOf);
-    // What was changed for a commit that did not come about must not be stored by a later one.
+    // A later commit must not store the changes of a failed one.
     if (end.kind === 'stopped' || end.kind === 'failed') this.#ledger = null;
     failpoint('pull-stored');
     this.#note(end);
@@ -108,10 +108,10 @@ export class LogPuller {
     return await this.#lister.pull({ ...this.#context, ledger: this.#ledger, signal });
   }
 
-  /** Reads the ledger; where nothing is known, it begins where the configuration says. */
+  /** Reads the ledger. Tracks that are not in the store begin at logs.first_start. */
   async #open(signal: AbortSignal): Promise<Ledger> {
     const { api, config, meter } = this.#context;
-    // A first start begins by the service's time, not by ours.
+    // A first start counts back from the service's time, not from ours.
     if (!api.isTimeKnown) await this.#learnTime(signal);
     const ledger = await Ledger.load(this.#options.queue, {
       shape: config.shape,
@@ -130,7 +130,7 @@ export class LogPuller {
     return ledger;
   }
 
-  /** Any answer to a list tells the time. */
+  /** Every answer to a list has the service's time in its headers. */
   async #learnTime(signal: AbortSignal): Promise<void> {
     const { api } = this.#context;
     const nowMs = api.nowMs();
@@ -150,7 +150,7 @@ export class LogPuller {
     return { ...startCursor(firstMs, config.window), lowMs: dayOf(firstMs) };
   }
 
-  /** Where everything there is was asked for, the service says from which day on it has anything. */
+  /** With `first_start: beginning`, the service's list shows from which day on it has logs. */
   async #findBeginning(ledger: Ledger, signal: AbortSignal): Promise<void> {
     const unknown = ledger.tracks.filter(({ cursor }) => cursor.floorMs === 0);
     if (unknown.length === 0) return;
@@ -162,12 +162,12 @@ export class LogPuller {
       const failure = { reason: 'no_list', message, hint };
       throw new PullEnded({ kind: 'unreachable', failure });
     }
-    // From here on they have a floor, and the beginning is not looked for again.
+    // Now these tracks have a floor, so that the next start does not look for the beginning again.
     for (const track of unknown)
       ledger.move(track, { ...track.cursor, floorMs: 1, lowMs, listedMs: null });
   }
 
-  /** In a shard: reports from when on the logs are read of services that are new to it. */
+  /** In a shard: reports the time before the first start of services that are new to it, which it does not read. */
   async #noteFirstStart(ledger: Ledger, signal: AbortSignal): Promise<void> {
     const fresh = ledger.tracks.filter(({ isFresh }) => isFresh);
     const isWhole = this.#context.config.firstStart === 'beginning';

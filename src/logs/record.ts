@@ -38,19 +38,19 @@ export const OWN_PREFIX = 'prom2otlp.';
  */
 export interface RawLine {
   text: string;
-  /** Where the line begins in its entry, in bytes: what tells it from its equals. */
+  /** Where the line begins in its entry, in bytes: it distinguishes equal lines. */
   offset: number;
   /** The wrapper's time in whole milliseconds since the epoch; NaN where there is none. */
   timeMs: number;
   /** What the wrapper's time has beyond whole milliseconds, 0 to 999,999. */
   timeExtraNs: number;
-  /** `stdout` or `stderr` as the wrapper says; '' where it says nothing. */
+  /** `stdout` or `stderr`, from the wrapper; '' where it has none. */
   stream: string;
   /** Bits of MARK. */
   marks: number;
 }
 
-/** A record with what identifies it and says where it came from. */
+/** A record with its identity and its origin. */
 export interface ParsedRecord extends LogRecord {
   /** RawLine.offset of its first line. */
   readonly firstOffset: number;
@@ -77,14 +77,14 @@ export interface LineReaderOptions {
 
 /** Reads the lines of one entry in order. */
 export interface LineReader {
-  /** Takes a line; gives the records that are complete now, in the order of their first lines. */
+  /** Takes a line; returns the records that are complete now, in the order of their first lines. */
   push(line: RawLine): readonly ParsedRecord[];
   /**
    * Gives the open record although more of it may come (none: []). A line that belongs to it and comes later
    * becomes a record marked as continuation.
    */
   flush(): readonly ParsedRecord[];
-  /** True while lines were taken that no record given so far contains. */
+  /** True while the reader holds lines that no returned record contains. */
   readonly isOpen: boolean;
   /**
    * Everything a new reader needs to go on as this one would, the open record's lines included; it is stored
@@ -117,7 +117,7 @@ export function textUid(parts: readonly string[]): string {
 }
 
 /**
- * The first 128 bits of SHA-256, in hex. `position` tells equal lines apart: the offset in an entry, or the
+ * The first 128 bits of SHA-256, in hex. `position` distinguishes equal lines: the offset in an entry, or the
  * number among equals.
  */
 export function recordUid(place: string, position: number | string, record: ParsedRecord): string {

@@ -1,5 +1,5 @@
-// Where the service's logs begin. It need not say so: what lies below may be answered with an empty list or with
-// 400. A cursor from below is brought up to where logs begin, and the stretch is reported as a gap.
+// Finds out where the service's logs begin. The service need not say so: for older times it may answer with an empty
+// list or with 400. A cursor below that moves up to the oldest day, and the skipped time is reported as a gap.
 
 import { atFloor, DAY_MS, dayOf, findFloor, type Span } from './cursor.ts';
 import { serviceGap } from './gap.ts';
@@ -14,8 +14,8 @@ const OLDEST_MS = 10 * 365 * DAY_MS;
 type Probe = 'accepted' | 'refused' | 'unknown';
 
 /**
- * After the service refused a list from `fromMs` on: brings these tracks up to the oldest day that it answers for.
- * False when it is not about how old the logs are.
+ * After the service refused a list from `fromMs` on: moves these tracks up to the oldest day that it answers for.
+ * False when the age of the logs does not explain the refusal.
  */
 export async function jumpToOldest(
   pull: Pull,
@@ -35,7 +35,7 @@ export async function jumpToOldest(
   return true;
 }
 
-/** The first day of all that is listed, where a first start asks for everything; null when nobody can tell. */
+/** The first day that is listed, for a first start that asks for everything; null when it cannot be found. */
 export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise<number | null> {
   const span = { fromMs: 0, toMs: api.nowMs() };
   const answer = await api.firstPage({ ...span, type: null }, signal);
@@ -49,7 +49,7 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
   return Math.min(dayOf(span.toMs), ...days);
 }
 
-/** The oldest day that the service answers for, to within a day; null when it answers for none, or not at all. */
+/** The oldest day that the service accepts, to within a day; null when it accepts none, or does not answer. */
 async function findOldestDay(
   api: PulledApi,
   fromMs: number,
@@ -57,7 +57,7 @@ async function findOldestDay(
 ): Promise<number | null> {
   const nowMs = api.nowMs();
   const todayMs = dayOf(nowMs);
-  // If not even today is accepted, it is not about how old the logs are.
+  // If the service refuses today as well, the age of the logs is not the reason.
   if ((await probe(api, { fromMs: todayMs, toMs: nowMs }, signal)) !== 'accepted') return null;
   const refusedMs = dayOf(Math.max(fromMs, nowMs - OLDEST_MS));
   const floorMs = await findFloor(refusedMs, todayMs, DAY_MS, async dayMs => {

@@ -1,7 +1,6 @@
-// Takes the wrappers off a line: the JSON object that stands for a physical line in archives of format json, and
-// the prefix of a container runtime, whose parts (`P`) are joined until the last (`F`). In: lines of an entry as
-// they stand there. Out: the lines as the server wrote them, with the wrapper's time and stream. What is no
-// wrapper stays as it is.
+// Takes the wrappers off a line: the JSON object around each line in archives of format json, and the prefix of a
+// container runtime, whose parts (`P`) are joined until the last (`F`). In: lines of an entry. Out: the lines as the
+// server wrote them, with the wrapper's time and stream. A line without a wrapper stays unchanged.
 //
 //   {"log":"2026-03-04T09:05:33.1Z stderr F message\n","time":"2026-03-04T09:05:33.120394Z","stream":"stderr"}
 

@@ -3,10 +3,10 @@
 //   20260304 09:12:07,db-0,app,10.0.0.9,75,311,QUERY,shop,'select \'a,b\', 1',0
 //   stamp,server,user,host[:port],connection,query,operation,database,object,code[,tls]
 //
-// The first eight commas separate; the object is a statement in quotes, with backslashes before what is special
+// The first eight commas separate; the object is a statement in quotes, with backslashes before special characters
 // (newlines too, so that a record is one line), or a name, or empty, or the TLS version of a connection. In: the
 // line. Out: the record's fields, or null for a line that is not exactly of that form: where quotes are not
-// escaped, or the line is cut off, nobody can tell where the statement ends.
+// escaped, or the line is cut off, the end of the statement is unknown.
 
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import { redactCutSql, redactUnknown } from './redact.ts';
@@ -22,7 +22,7 @@ const ODD_HEAD = /^([^,]*),([^,]*),(.*?),([^,]*),(\d+),(\d+),([A-Z_]+),([^,]*),/
 const OPERATION_NAME = /^[A-Z_]+$/;
 const RETURN_CODE = /^-?\d{0,5}$/;
 const TLS_VERSION = /^(?:TLS|SSL)v?[\d.]+$/i;
-/** What a backslash stands before in the log, and what it means. */
+/** Characters after a backslash in the log, and their meaning. */
 const ESCAPES: Readonly<Record<string, string>> = {
   b: '\b',
   f: '\f',
@@ -39,12 +39,12 @@ const ESCAPED_AS: Readonly<Record<string, string>> = {
   '\t': String.raw`\t`,
 };
 
-/** What stands before the object, the object, and what stands behind it. */
+/** The fields before the object, the object, and the fields after it. */
 interface AuditLine {
   readonly head: readonly string[];
   /** Where the object begins. */
   readonly objectAt: number;
-  /** Behind its last character. */
+  /** The offset after its last character. */
   readonly objectEnd: number;
   readonly isQuoted: boolean;
   /** The return code, and the TLS version where there is one. */
@@ -79,7 +79,7 @@ export function readAuditLine(
   };
 }
 
-/** A line that does not parse, without what may come out of a statement: all behind the server's own fields. */
+/** A line that does not parse, without what may come out of a statement: all text after the server's own fields. */
 export function redactAuditLine(text: string): string {
   const head = Number.isNaN(readStamp(text, 0, 'YYYYMMDD')) ? null : cutHead(text);
   if (head === null) return redactUnknown(text);
@@ -138,7 +138,7 @@ function isNumber(text = ''): boolean {
   return true;
 }
 
-/** Whether it is what the server writes behind the object, and not text of a statement. */
+/** Whether it is what the server writes after the object, and not text of a statement. */
 function isTail(tail: readonly string[]): boolean {
   const returnCode = tail[0] ?? '';
   if (returnCode !== '0' && !RETURN_CODE.test(returnCode)) return false;
@@ -204,7 +204,7 @@ function attributesOf(line: AuditLine, object: string, query: string | null): Lo
   return attributes;
 }
 
-/** `host:port` of newer servers; an IPv6 address has a port only behind brackets. */
+/** `host:port` of newer servers; an IPv6 address has a port only after brackets. */
 function addressOf(host: string): { address: string; port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(host);
   if (match === null) return { address: host, port: 0 };

@@ -1,11 +1,11 @@
-// The engine's error log. In: a record's text. Out: time, severity, thread, and who was concerned where the
-// message says so. The headers that begin a record:
+// The engine's error log. In: a record's text. Out: time, severity, thread, and user, host and database if the message
+// names them. The headers that begin a record:
 //
 //   2026-03-04  9:05:33 41 [Warning] message      today's
 //   260304  9:07:01 [ERROR] message               older ones, and those of crashes
 //   260304  9:07:01 audit_plugin: message         a plugin's: date, but neither thread nor level
 //
-// A plugin was seen to forget the newline, so that the next header stands right behind its message's last word.
+// A plugin sometimes writes no newline, so that the next header follows its message's last word.
 
 import type { LogAttribute, LogRecord } from '../record.ts';
 import type { HeaderFormat } from './record-lines.ts';
@@ -19,16 +19,16 @@ const SEVERITIES: ReadonlyMap<string, number> = new Map([
   ['warning', 13],
   ['error', 17],
 ]);
-/** Of a line with a time and no level: somebody reports something. */
+/** The severity of a line with a time and no level. */
 const INFO = 9;
 const FATAL = 21;
 
 const STAMP_LENGTH = stampLength('YYYY-MM-DD');
 const SHORT_STAMP_LENGTH = stampLength('YYMMDD');
-/** Behind the stamp, which is 19 or 15 characters long. */
+/** After the stamp, which is 19 or 15 characters long. */
 const THREAD_AND_LEVEL = / (?:(\d+) )?\[(\w+)\](?: |$)/y;
 const COMPONENT = / {1,2}[\w.-]+: /y;
-/** A header right behind a word or a full stop; a blank before it means that the message tells a time. */
+/** A header right after a word or a full stop; after a blank it is a time within the message. */
 const GLUED_HEADER =
   /(?<=[A-Za-z_.;:!?)\]])(?:\d{6} [ \d]\d:\d\d:\d\d (?:server_audit: |\[(?:ERROR|Warning|Note)\] )|\d{4}-\d\d-\d\d [ \d]\d:\d\d:\d\d \d+ \[(?:ERROR|Warning|Note)\] )/g;
 const GLUED_AT_MIN = 16;
@@ -36,7 +36,7 @@ const CRASH = /^\S+ got (?:signal \d|exception 0x)/;
 const ABORTED =
   /^Aborted connection \d+ to db: '(.{0,300}?)' user: '(.{0,300}?)' host: '(.{0,300}?)'/;
 const DENIED = /^Access denied for user '(.{0,300}?)'@'(.{0,300}?)'/;
-/** What the engine writes where it does not know yet. */
+/** Words of the engine for values that it does not know yet. */
 const UNCONNECTED = 'unconnected';
 const UNAUTHENTICATED = 'unauthenticated';
 const CONNECTING = 'connecting host';

@@ -1,10 +1,10 @@
 // The lines of the record that is being read, and of what may turn out to be the next one. In: lines. Out: the
 // raw text of a record with what identifies it. Guarantees that a record's text stays within its limit, counted
-// in UTF-8: what is beyond is gone, and marked.
+// in UTF-8: text beyond it is cut off, and the record is marked.
 //
 // A reader stores them with the cursor as a text: the name of the format, the reader's state as JSON on one line,
-// then the text of the open record as it is, so that escaping cannot swell it. Reading that text never throws: what
-// another version wrote is as good as nothing.
+// then the text of the open record as it is, so that escaping cannot swell it. Reading that text never throws: the
+// state of another version is ignored.
 
 import { type LogRecord, MARK, type ParsedRecord, type RawLine } from '../record.ts';
 import type { LocalTime } from './time.ts';
@@ -71,7 +71,7 @@ interface Segment {
   rawStart: number;
   readonly firstOffset: number;
   lineCount: number;
-  /** null stands for NaN, which JSON has not. */
+  /** null means NaN, which JSON does not have. */
   readonly timeMs: number | null;
   readonly timeExtraNs: number;
   readonly stream: string;
@@ -92,7 +92,7 @@ const BYTES_PER_UNIT_MAX = 3;
 
 export class RecordLines {
   #raw = '';
-  /** The record itself, and behind it what may be the next one. */
+  /** The record itself, and after it the lines that may be the next one. */
   #segments: Segment[] = [];
   /** Of #raw in UTF-8; -1 as long as it is short enough not to be counted. */
   #rawBytes = 0;
@@ -131,7 +131,7 @@ export class RecordLines {
     return next === undefined ? this.#raw.length : next.rawStart - 1;
   }
 
-  /** Begins a segment with a line. Its text is taken whatever the limit says, up to the limit itself. */
+  /** Begins a segment with a line. Its text is taken even if the segments before it have reached the limit. */
   begin(line: RawLine, marks = 0): void {
     this.beginPart(line, { text: line.text, at: 0 }, marks);
   }
@@ -163,7 +163,7 @@ export class RecordLines {
     return this.#countedBytes() + 1 + Buffer.byteLength(text) > this.#bytesMax;
   }
 
-  /** Adds a line, or the first part of one, to the newest segment; what is over the limit is gone, and marked. */
+  /** Adds a line, or the first part of one, to the newest segment; text over the limit is cut off, and the segment is marked. */
   add(line: RawLine, text: string = line.text): void {
     const segment = this.#segments.at(-1);
     if (segment === undefined) return;
@@ -181,7 +181,7 @@ export class RecordLines {
     this.#rawBytes = -1;
   }
 
-  /** Adds a short line to the newest segment, whatever the limit says. */
+  /** Adds a short line to the newest segment, even over the limit. */
   addAlways(line: RawLine): void {
     const segment = this.#segments.at(-1);
     if (segment === undefined) return;
@@ -258,7 +258,7 @@ export function cutToBytes(text: string, bytesMax: number): string {
   return bytes.toString('utf8', 0, end);
 }
 
-/** What a reader holds beside its own state. */
+/** The parts of a reader beside its own state. */
 export interface ReaderParts {
   readonly lines: RecordLines;
   readonly localTime: LocalTime;
@@ -273,7 +273,7 @@ export function saveState(format: string, state: object | null, parts: ReaderPar
   return `${format} ${JSON.stringify([state, lines.saved(), ...order])}\n${lines.raw}`;
 }
 
-/** Puts the record's lines and the order of times back; gives the state, or null where there is none. */
+/** Restores the record's lines and the order of times; returns the state, or null where there is none. */
 export function restoreState<State extends object>(
   format: string,
   saved: string,

@@ -1,25 +1,25 @@
 // Takes the literals out of SQL text: strings, numbers, hex and bit values, comments. In: a statement, whole or
-// cut off. Out: the same text with `?` for each literal, and what its end stands in. One pass, linear in time
-// and space; it never throws. The beginning must be known: from within a string, strings look like code and code
-// like strings. Text that can be read in two ways, because a setting of the session says whether a backslash
-// escapes, is replaced from there on unless its end proves one of them: too much is taken rather than too little.
+// cut off. Out: the same text with `?` for each literal, and the context of its end. One pass, linear in time
+// and space; it never throws. The context of the beginning must be known: from within a string, strings look like
+// code and code like strings. If a text has two readings, because a setting of the session decides whether a backslash
+// escapes, it is replaced from there on, unless its end proves one reading: too much is taken rather than too little.
 
-/** What a place in SQL text stands in: nothing special, a string, a quoted name, a comment. */
+/** The context of a place in SQL text: code, a string, a quoted name, a comment. */
 export type SqlContext = 'code' | "'" | '"' | '`' | '/*';
 
 export interface RedactedSql {
   readonly text: string;
-  /** What the end of the text stands in: `code` where it is whole. */
+  /** The context of the end of the text: `code` where it is whole. */
   readonly end: SqlContext;
-  /** What stands outside of all strings cannot be SQL: it was read with the wrong idea of where they are. */
+  /** The text outside of all strings cannot be SQL: the reading took the wrong places for strings. */
   readonly isMisread: boolean;
-  /** There may be another reading: a quote stands behind a backslash, or a word right behind a string. */
+  /** There may be another reading: a quote follows a backslash, or a word follows a string without a blank. */
   readonly isDoubtful: boolean;
-  /** A word stands right behind a string, as it does where strings and code were mixed up. */
+  /** A word follows a string without a blank, as it does if strings and code were mixed up. */
   readonly isTouched: boolean;
 }
 
-/** What a literal becomes. A list of nothing but literals behind IN becomes one. */
+/** Replaces a literal, and a list of literals alone after IN. */
 export const PLACEHOLDER = '?';
 
 /** The statement without its literals; names, keywords, parameters and layout stay as they are. */
@@ -27,17 +27,17 @@ export function redactSql(sql: string): string {
   return new SqlReader(sql).read('code', false).text;
 }
 
-/** As redactSql, for a statement of which the end may be missing: then it proves nothing. */
+/** As redactSql, for a statement whose end may be missing: then its end proves nothing. */
 export function redactCutSql(sql: string): string {
   return new SqlReader(sql).read('code', true).text;
 }
 
-/** As redactSql, for text that begins inside of something, and telling what its end stands in. */
+/** As redactSql, for text that begins in a context; it also returns the context of the end. */
 export function redactSqlFrom(start: SqlContext, sql: string, isCut = false): RedactedSql {
   return new SqlReader(sql).read(start, isCut);
 }
 
-/** Text of which nobody knows what its beginning stands in: all of it may be a literal. */
+/** Text whose beginning has an unknown context: all of it may be a literal. */
 export function redactUnknown(text: string): string {
   return text === '' ? '' : PLACEHOLDER;
 }
@@ -87,7 +87,7 @@ function setKind(characters: string, kind: number): void {
   for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
 }
 
-/** Where it stands in `IN (` … `)`, as long as that holds nothing but literals. */
+/** The place within `IN (` … `)`, as long as that contains only literals. */
 const NO_LIST = 0;
 const LIST_OPENED = 1;
 const AFTER_ITEM = 2;
@@ -107,9 +107,9 @@ class SqlReader {
   #outBeforeNested: string | null = null;
   /** Whether a backslash escapes: a setting of the session. */
   readonly #escapes: boolean;
-  /** A string held a quote behind a backslash: there the two readings part. */
+  /** A string contains a quote after a backslash: there the two readings differ. */
   #hasEscapedQuote = false;
-  /** Inside of a comment that the engine executes, the end of a comment may stand. */
+  /** In a comment that the engine executes, where the end of a comment is expected. */
   #isExecuted = false;
   #list = NO_LIST;
 
@@ -183,13 +183,13 @@ class SqlReader {
     return end;
   }
 
-  /** A number that stands at `at` and may have its sign at `start`, or a name that begins with a digit. */
+  /** A number at `at`, which may have its sign at `start`, or a name that begins with a digit. */
   #number(start: number, at: number): number {
     const end = numberEnd(this.#sql, at);
     return end > at ? this.#literal(start, end) : this.#word(at);
   }
 
-  /** A string whose quote stands at `at` and its prefix at `start`. */
+  /** A string with its quote at `at` and its prefix at `start`. */
   #string(start: number, at: number): number {
     const isSingle = this.#sql.charCodeAt(at) === SINGLE_QUOTE;
     return this.#stringText(start, at + 1, isSingle ? "'" : '"');
@@ -217,7 +217,7 @@ class SqlReader {
     }
   }
 
-  /** A word right behind a string is rare in SQL, and common where a quote within a string was taken for its end. */
+  /** A word right after a string is rare in SQL, and common if a quote within a string was taken for its end. */
   #touched(start: number): void {
     this.#isTouched = true;
     this.#isMisread ||= this.#hasEscapedQuote;
@@ -267,14 +267,14 @@ class SqlReader {
         if (next === SLASH) return this.#commentEnd(at);
         break;
       case BACKSLASH:
-        // Outside of strings it stands in \N alone, which is an old way to write NULL.
+        // Outside of strings it occurs only in \N, which is an old way to write NULL.
         if (next !== CAPITAL_N) this.#misread(at);
     }
     this.#list = NO_LIST;
     return at + 1;
   }
 
-  /** Nothing that SQL has stands at `at`. */
+  /** The text at `at` is no SQL. */
   #misread(at: number): void {
     this.#isMisread = true;
     this.#doubt(at);
@@ -315,7 +315,7 @@ class SqlReader {
     return this.#replace(start, end, close < 0 ? `/* ${PLACEHOLDER}` : `/* ${PLACEHOLDER} */`);
   }
 
-  /** An end too many: a comment before it ended only here, for a reader that lets comments stand in comments. */
+  /** One end too many: a reader with nested comments would end an earlier comment only here. */
   #commentEnd(at: number): number {
     if (!this.#isExecuted) {
       this.#misread(at);
@@ -341,7 +341,7 @@ class SqlReader {
   }
 }
 
-/** Whether an odd number of backslashes stands before `at`, counted back to `from`. */
+/** Whether an odd number of backslashes precedes `at`, counted back to `from`. */
 function isEscaped(sql: string, from: number, at: number): boolean {
   let before = at;
   while (before > from && sql.charCodeAt(before - 1) === BACKSLASH) before--;
@@ -350,7 +350,7 @@ function isEscaped(sql: string, from: number, at: number): boolean {
 
 // What the tokens are and where they end. Reading beyond the end of the text is allowed and answers no.
 
-/** The kind of a UTF-16 code unit; all beyond ASCII may stand in a name. */
+/** The kind of a UTF-16 code unit; all beyond ASCII may be in a name. */
 function kindOf(code: number): number {
   return code < 128 ? (KINDS[code] ?? OTHER) : WORD;
 }
@@ -369,14 +369,14 @@ function isHexDigit(code: number): boolean {
   return isDigit(code) || (lower >= 0x61 && lower <= 0x66);
 }
 
-/** Where the name or keyword that stands at `at` ends. */
+/** The end of the name or keyword at `at`. */
 function wordEnd(sql: string, at: number): number {
   let end = at + 1;
   while (isWordCode(sql.charCodeAt(end))) end++;
   return end;
 }
 
-/** Whether a digit, or a point and a digit, stands at `at`. */
+/** Whether a digit, or a point and a digit, is at `at`. */
 function startsNumber(sql: string, at: number): boolean {
   const code = sql.charCodeAt(at);
   return isDigit(code) || (code === DOT && isDigit(sql.charCodeAt(at + 1)));
@@ -403,7 +403,7 @@ function prefixedNumberEnd(sql: string, at: number): number {
   return end > at + 2 && !isWordCode(sql.charCodeAt(end)) ? end : at;
 }
 
-/** With a number that was cut off behind its `e`, which is no name. */
+/** Includes a number that was cut off after its `e`, which is no name. */
 function exponentEnd(sql: string, at: number): number {
   if ((sql.charCodeAt(at) | LOWER_CASE) !== LOWER_E) return at;
   const sign = sql.charCodeAt(at + 1);
@@ -419,7 +419,7 @@ function digitsEnd(sql: string, at: number): number {
   return end;
 }
 
-/** Whether the word belongs to the string behind it: x'…', b'…', n'…', _charset'…'. */
+/** Whether the word belongs to the string after it: x'…', b'…', n'…', _charset'…'. */
 function isStringPrefix(sql: string, start: number, end: number): boolean {
   const code = sql.charCodeAt(start);
   if (code === UNDERSCORE) return true;
@@ -427,7 +427,7 @@ function isStringPrefix(sql: string, start: number, end: number): boolean {
   return end === start + 1 && (lower === LOWER_X || lower === LOWER_B || lower === LOWER_N);
 }
 
-/** Whether a minus at `at` is a sign and not a subtraction, by what stands before it. */
+/** Whether a minus at `at` is a sign and not a subtraction, by the character before it. */
 function isSign(sql: string, at: number): boolean {
   const before = beforeBlanks(sql, at);
   return before < 0 || '(,=<>+-*/%!&|^~'.includes(sql.charAt(before));
@@ -478,7 +478,7 @@ interface Quoted {
   readonly closers: readonly string[];
 }
 
-/** Texts of errors that quote a value or a piece of a statement, without escaping what is in it. */
+/** Texts of errors that quote a value or a piece of a statement without escaping it. */
 const VALUES: readonly Quoted[] = [
   { opener: "Duplicate entry '", closers: ["' for key "] },
   { opener: " value: '", closers: ["' for column ", "' for function ", "' at row "] },
@@ -498,7 +498,7 @@ function placeOf(text: string, { opener, closers }: Quoted): { start: number; en
   return { start, end: close < start ? text.length : close };
 }
 
-/** Where a statement begins: behind the words that announce one, or with the words that one begins with. */
+/** A statement begins after the words that announce one, or with its own first words. */
 const ANNOUNCED = [
   String.raw`\bQuery \(\w+\): `,
   String.raw`\b(?:Statement|SQL|query): (?!')`,
@@ -522,7 +522,7 @@ const BEGUN = [
 ];
 const STATEMENT = new RegExp(`(${ANNOUNCED.join('|')})|\\b(?:${BEGUN.join('|')})`, 'gi');
 
-/** What follows a statement in a dump, at the beginning of a line. */
+/** The next part of a dump after a statement, at the beginning of a line. */
 const AFTER_STATEMENT =
   /^(?:\*\*\* |RECORD LOCKS |TABLE LOCK |Record lock|---|Connection ID |Status: |Optimizer switch: |Writing a core)/gm;
 
@@ -542,7 +542,7 @@ function redactStatements(text: string): string {
   return copiedLength === 0 ? text : redacted + text.slice(copiedLength);
 }
 
-/** Before the next part of the dump; what looks like that may stand in the statement's strings. */
+/** The end is before the next part of the dump; a string of the statement may look like one. */
 function statementEnd(text: string, start: number): number {
   let at = start;
   let context: SqlContext = 'code';

@@ -1,11 +1,11 @@
 // The lines before the statement of a slow-query record, and the banner that a server writes when it starts. In:
-// line by line. Out: what may begin here, what the lines say, as attributes, and when the last of them has come.
+// line by line. Out: whether a header or banner may begin here, the attributes, and whether the header is complete.
 //
 //   # Time: 260304  9:12:07                             only where the second changed; local
-//   # User@Host: app[app] @ web-1 [10.0.0.9]            a name may hold newlines, which stand here as they are
+//   # User@Host: app[app] @ web-1 [10.0.0.9]            a name may contain newlines
 //   # Thread_id: 75  Schema: shop  QC_hit: No           pairs, two blanks apart; a value may be empty
 //   # explain: …                                        and more of that kind, by the server's verbosity
-//   # Warning 1292 Incorrect datetime value: 'x'        which quotes what was in the statement
+//   # Warning 1292 Incorrect datetime value: 'x'        which quotes a value of the statement
 //   use shop;                                           only where the database changed
 //   SET timestamp=1772615525;                           the clock that needs no zone; the last line
 //
@@ -29,11 +29,11 @@ const PLAIN_CLOCK = `${SET}${CLOCK}`;
 const PREFIX = `${OWN_PREFIX}slow_query.`;
 const NAMESPACE = 'db.namespace';
 const CLIENT_HOST = `${PREFIX}client_host`;
-/** Behind the name of the user. */
+/** The text after the name of the user. */
 const USER_END = /\[[^]*\] @ .*\[.*\]/;
 const WARNING = /^# (?:Note|Warning|Error) \d+ /;
 const CLOCK_VALUE = /^(\d{1,12})(?:\.(\d{1,9}))?;?\s*$/;
-/** Names of users and hosts are short: what is longer is no header. */
+/** Names of users and hosts are short: a longer text is no header. */
 const HEADER_LENGTH_MAX = 2048;
 const BANNER_END = ' started with:';
 const BANNER_VERSION = ', Version: ';
@@ -56,7 +56,7 @@ const LOWER_U = 0x75;
 /** The last line seen of what may be a header or a banner. */
 export type Candidate = 'none' | 'time' | 'user' | 'version' | 'port';
 
-/** Whether it may be the first line of a header. Behind a time the server writes no semicolon. */
+/** Whether it may be the first line of a header. After a time the server writes no semicolon. */
 export function startsHeader(text: string): boolean {
   if (text.charCodeAt(0) !== HASH || text.length > HEADER_LENGTH_MAX) return false;
   return isUserLine(text) || (text.startsWith(TIME_KEY) && !endsStatement(text));
@@ -76,7 +76,7 @@ export function endsStatement(text: string): boolean {
 export function findBanner(text: string): number {
   if (text.charCodeAt(text.length - 1) !== COLON || !text.endsWith(BANNER_END)) return -1;
   const versionAt = text.indexOf(BANNER_VERSION);
-  // Behind other text the program's name cannot be told from it: the banner then begins with the version.
+  // After other text the program's name cannot be distinguished from it: then the banner begins with the version.
   return versionAt > 0 && BANNER_NAME.test(text.slice(0, versionAt)) ? 0 : versionAt;
 }
 
@@ -85,7 +85,7 @@ export function isBannerRest(text: string): boolean {
   return text.startsWith(BANNER_PORT) || BANNER_COLUMNS.test(text);
 }
 
-/** What a candidate is with this line: `none` when it is complete, null when the line does not belong to it. */
+/** The candidate after this line: `none` when it is complete, null when the line does not belong to it. */
 export function nextOfCandidate(candidate: Candidate, text: string): Candidate | null {
   if (text.length > HEADER_LENGTH_MAX) return null;
   if (candidate === 'time') return isUserLine(text) ? 'user' : null;
@@ -94,19 +94,19 @@ export function nextOfCandidate(candidate: Candidate, text: string): Candidate |
   return isSecondLine(text) ? 'none' : null;
 }
 
-/** Whether a line goes on with the name of the user that a header, of which `before` has come, ends in. */
+/** Whether a line continues the name of the user at the end of `before`, the lines of a header so far. */
 export function isRestOfName(before: string, text: string): boolean {
   const isShort = before.length + text.length <= HEADER_LENGTH_MAX;
   return isShort && !startsHeader(text) && !USER_END.test(before.slice(before.indexOf(USER_KEY)));
 }
 
-/** What follows the line of the user in every header. */
+/** The line after the user's in every header. */
 function isSecondLine(text: string): boolean {
   return text.startsWith(THREAD_KEY) || text.startsWith(QUERY_KEY);
 }
 
 export class SlowQueryHeader {
-  /** When the statement began, as SET says; NaN as long as it has not. */
+  /** When the statement began, from `SET timestamp`; NaN before that line. */
   clockMs: number = Number.NaN;
   /** What the clock has beyond whole milliseconds. */
   clockExtraNs = 0;
@@ -114,7 +114,7 @@ export class SlowQueryHeader {
   localMs: number = Number.NaN;
   readonly attributes: LogAttribute[] = [];
   hasUser = false;
-  /** The line behind the user's has come, too: what was read is a header, and not just a line that looks like it. */
+  /** The line after the user's has come too: this is a header, and not just a line that looks like one. */
   isProven = false;
   /** The clock has come: the statement is next. */
   isComplete = false;
@@ -169,7 +169,7 @@ export class SlowQueryHeader {
     this.#openUser = isWhole || text.length > HEADER_LENGTH_MAX ? '' : text;
   }
 
-  /** The database, where the pairs have not said it. */
+  /** The database, if the pairs did not contain it. */
   #takeUse(line: string): void {
     if (this.attributes.some(([key]) => key === NAMESPACE)) return;
     const name = line.slice(USE.length).trim().replace(/;$/, '');
@@ -195,7 +195,7 @@ export class SlowQueryHeader {
   }
 }
 
-/** Has a header take the lines that a record's text begins with. */
+/** Passes the first lines of a record's text to a header. */
 export function takeLines(header: SlowQueryHeader, raw: string): void {
   let at = 0;
   while (at < raw.length && !header.isComplete) {
@@ -240,13 +240,13 @@ const PLAIN_LINE =
   /^(?:# (?:Time|User@Host): .*|# Thread_id: \d+(?:  Schema: .*)?|#(?: {1,2}\w+: ?(?:[\d.]+|Yes|No)?)*|SET timestamp=[\d.]+;|)$/;
 const NAMES: ReadonlySet<string> = new Set([NAMESPACE, 'user.name', 'client.address', CLIENT_HOST]);
 
-/** What may be a header and may be text of a statement: only names, numbers and flags of it are left. */
+/** A text that may be a header or part of a statement, with only its names, numbers and flags. */
 export function plainHeader(text: string): string {
   const lines = text.split('\n').map(line => (PLAIN_LINE.test(line) ? line : PLACEHOLDER));
   return lines.join('\n');
 }
 
-/** The same of what was read of it. */
+/** The same for its attributes. */
 export function plainAttributes(attributes: readonly LogAttribute[]): LogAttribute[] {
   return attributes.filter(([key, value]) => typeof value !== 'string' || NAMES.has(key));
 }
@@ -298,7 +298,7 @@ export class PairReader {
   /** The key that was read last: a guess at what comes next, and nothing more. */
   #last: Key | null = null;
 
-  /** Adds what a line of the header says; false when it holds no pairs. */
+  /** Adds the pairs of a line; false when it has none. */
   add(attributes: LogAttribute[], line: string): boolean {
     let at = PAIRS_AT;
     while (at < line.length && attributes.length < ATTRIBUTES_MAX) {

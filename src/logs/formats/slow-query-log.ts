@@ -1,14 +1,14 @@
 // The slow query log. In: lines. Out: one record for each statement, and one for each banner that a server
-// writes when it starts. Where a statement ends is not marked: it may hold any line, those of a header too. So:
+// writes when it starts. The end of a statement is not marked, and it may contain any line, even those of a header. So:
 //
-//   1. A header begins behind a line that ends with a semicolon, as the server writes one behind each statement,
-//      and has its lines in their order: `# Time:` (or not), `# User@Host:`, then `# Thread_id:` or `# Query_time:`.
-//      Fewer lines are text.
-//   2. A whole header always begins a record, whatever string or comment of the statement before it is open: a
-//      text that looks like a record becomes one, and no record can be hidden in a text. Which strings are open
-//      only says whether the record is in doubt (slow-query-record.ts).
-//   3. A banner has three lines of its own and stands anywhere, even right behind the statement that the server
-//      died in.
+//   1. A header begins after a line that ends with a semicolon, since the server writes one after each statement. Its
+//      lines have an order: optionally `# Time:`, then `# User@Host:`, then `# Thread_id:` or `# Query_time:`. Fewer
+//      lines are text.
+//   2. A whole header always begins a record, even if a string or comment of the statement before it is open: a text
+//      that looks like a record becomes one, and no record can be hidden in a text. An open string only makes the
+//      record doubtful (slow-query-record.ts).
+//   3. A banner has three lines of its own and may begin anywhere, even right after the statement during which the
+//      server died.
 
 import {
   type LineReader,
@@ -40,7 +40,7 @@ import {
   takeLines,
 } from './slow-query-header.ts';
 import {
-  type Behind,
+  type Aftermath,
   type Doubt,
   readBanner,
   readOrphan,
@@ -52,7 +52,7 @@ const FORMAT = 'slow-query-log/1';
 const NO_RECORDS: readonly ParsedRecord[] = [];
 const CUT = MARK.recordCut | MARK.lineCut;
 
-/** What the open record is: `rest` belongs to a record that was flushed, `orphan` to none. */
+/** Kinds of the open record: `rest` belongs to a record that was flushed, `orphan` to none. */
 type Kind = 'query' | 'banner' | 'rest' | 'orphan';
 
 interface State {
@@ -68,7 +68,7 @@ interface State {
   /** Where the rest of a line is missing; null while none is. */
   wholeTo: number | null;
   doubt: Doubt | null;
-  /** For a rest, or before one: the same of the record that was flushed. */
+  /** For a rest, or before one: the state of the flushed record. */
   flushed: Flushed | null;
 }
 
@@ -77,11 +77,11 @@ interface Flushed {
   /** Its last line may have been the last of the record. */
   readonly mayEnd: boolean;
   readonly hasHeader: boolean;
-  /** What the end of its text stands in; null where nobody knows. */
+  /** The context of the end of its text; null where it is unknown. */
   readonly context: SqlContext | null;
-  /** null stands for NaN. */
+  /** null means NaN. */
   readonly timeMs: number | null;
-  /** For the rest of it, and for another record behind it. */
+  /** For the rest of it, and for the record after it. */
   readonly restDoubt: Doubt | null;
   readonly nextDoubt: Doubt | null;
 }
@@ -96,7 +96,7 @@ const NEW: Readonly<State> = {
   doubt: null,
   flushed: null,
 };
-const NOT_IN_DOUBT: Behind = { context: null, doubt: null };
+const NOT_IN_DOUBT: Aftermath = { context: null, doubt: null };
 
 export class SlowQueryReader implements LineReader {
   readonly #options: SlowQueryOptions;
@@ -105,8 +105,8 @@ export class SlowQueryReader implements LineReader {
   readonly #pairs = new PairReader();
   #header = new SlowQueryHeader(this.#pairs);
   #candidateHeader = new SlowQueryHeader(this.#pairs);
-  /** The place behind the record that was completed last. */
-  #behind: Behind = NOT_IN_DOUBT;
+  /** After the record that was completed last. */
+  #aftermath: Aftermath = NOT_IN_DOUBT;
 
   constructor(options: SlowQueryOptions, recordBytesMax: number) {
     this.#options = options;
@@ -124,7 +124,7 @@ export class SlowQueryReader implements LineReader {
       return NO_RECORDS;
     }
     if (state.candidate !== 'none') return this.#follow(line);
-    if (state.kind === 'banner') return this.#behindBanner(line);
+    if (state.kind === 'banner') return this.#afterBanner(line);
     const bannerAt = findBanner(line.text);
     if (bannerAt >= 0) return this.#beginBanner(line, bannerAt);
     return state.isStatement ? this.#inStatement(line) : this.#inHeader(line);
@@ -139,7 +139,7 @@ export class SlowQueryReader implements LineReader {
     const { kind, isStatement, doubt, endsStatement: isEnd } = this.#state;
     const { isProven } = this.#header;
     const last = this.#complete(true);
-    const { context, doubt: nextDoubt } = this.#behind;
+    const { context, doubt: nextDoubt } = this.#aftermath;
     const flushed: Flushed = {
       isStatement,
       mayEnd: isEnd || !isStatement || kind === 'orphan',
@@ -172,7 +172,7 @@ export class SlowQueryReader implements LineReader {
     takeLines(this.#candidateHeader, this.#lines.textOf(1));
   }
 
-  /** What may have been another record is text of the open one. */
+  /** The lines that might have been another record are text of the open one. */
   #giveUpCandidate(): void {
     while (this.#lines.segmentCount > 1) this.#lines.merge();
     this.#state.candidate = 'none';
@@ -217,7 +217,7 @@ export class SlowQueryReader implements LineReader {
     this.#header.isProven = flushed?.hasHeader !== false;
   }
 
-  #behindBanner(line: RawLine): readonly ParsedRecord[] {
+  #afterBanner(line: RawLine): readonly ParsedRecord[] {
     if (isBannerRest(line.text)) {
       this.#lines.add(line);
       return NO_RECORDS;
@@ -227,7 +227,7 @@ export class SlowQueryReader implements LineReader {
     return [banner];
   }
 
-  /** Before the clock no SQL stands that a header could be faked in. */
+  /** Before the clock there is no SQL in which a header could be faked. */
   #inHeader(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
     const { doubt, endsStatement: isEnd } = this.#state;
@@ -243,7 +243,7 @@ export class SlowQueryReader implements LineReader {
     return NO_RECORDS;
   }
 
-  /** Takes a line that stands at `at` of the text; the statement begins behind the clock, or without one. */
+  /** Takes the line at offset `at` of the text. The statement begins after the clock, or with a line of no header. */
   #takeHeaderLine(line: RawLine, at: number): void {
     const state = this.#state;
     const isHeaderLine = this.#header.take(line.text);
@@ -272,14 +272,14 @@ export class SlowQueryReader implements LineReader {
     return NO_RECORDS;
   }
 
-  /** Behind a line whose end is missing a record may begin as well as not. */
+  /** After a line whose end is missing, a record may begin or not. */
   #noteEnd({ text, marks }: RawLine): void {
     const isCut = (marks & MARK.lineCut) !== 0;
     this.#state.endsStatement = isCut || endsStatement(text);
     if (isCut) this.#state.wholeTo ??= this.#lines.raw.length;
   }
 
-  /** What follows no header is not cut at the limit, but makes several records: it may be a whole log. */
+  /** A text without header is not cut at the limit, but makes several records: it may be a whole log. */
   #goOn(line: RawLine): readonly ParsedRecord[] {
     const isOrphan = this.#state.kind === 'orphan';
     const records = this.flush();
@@ -291,7 +291,7 @@ export class SlowQueryReader implements LineReader {
   #beginBanner(line: RawLine, at: number): readonly ParsedRecord[] {
     const state = this.#state;
     if (!state.isStatement) {
-      // Nothing like it stands in a header: if it is no banner, it is the statement.
+      // No line of a header looks like it: if it is no banner, it belongs to the statement.
       state.isStatement = true;
       state.statementAt = this.#lines.raw.length + 1;
     }
@@ -328,7 +328,7 @@ export class SlowQueryReader implements LineReader {
     const isBanner = candidate === 'version' || candidate === 'port';
     const record = this.#complete(isCut || isBanner);
     this.#header = this.#candidateHeader;
-    this.#state = isBanner ? { ...NEW, kind: 'banner' } : { ...NEW, doubt: this.#behind.doubt };
+    this.#state = isBanner ? { ...NEW, kind: 'banner' } : { ...NEW, doubt: this.#aftermath.doubt };
     return [record];
   }
 
@@ -342,7 +342,7 @@ export class SlowQueryReader implements LineReader {
 
   #fields({ raw, marks }: CompleteLines, isCut: boolean): LogRecord {
     const { kind, isStatement, flushed, doubt, wholeTo } = this.#state;
-    this.#behind = NOT_IN_DOUBT;
+    this.#aftermath = NOT_IN_DOUBT;
     if (kind === 'banner') return readBanner(raw);
     if (kind === 'orphan') return readOrphan(raw, this.#options);
     const text = {
@@ -354,8 +354,8 @@ export class SlowQueryReader implements LineReader {
       isCut: isCut || (marks & CUT) !== 0,
       doubt,
     } as const;
-    const { fields, behind } = readSlowQuery(text, this.#options);
-    this.#behind = (marks & CUT) === 0 ? behind : NOT_IN_DOUBT;
+    const { fields, aftermath } = readSlowQuery(text, this.#options);
+    this.#aftermath = (marks & CUT) === 0 ? aftermath : NOT_IN_DOUBT;
     if (kind === 'query' || flushed === null) return fields;
     const timeMs = Number.isNaN(fields.timeMs) ? (flushed.timeMs ?? Number.NaN) : fields.timeMs;
     return { ...fields, timeMs, eventName: null };

@@ -1,10 +1,10 @@
-// One record of the slow query log, read out of its text. In: the text of a statement with its header, of a
-// banner, or of what belongs to neither. Out: what is sent of it, and what its end stands in. Literals are taken out
-// of the statement, of what the header quotes of it, and of text of which nobody knows what it is.
+// Reads the text of one record of the slow query log: a statement with its header, a banner, or other lines. In: the
+// text. Out: the record, and the context of its end, such as an open string. Literals are taken out of the statement,
+// of quotations from it in the header, and of text that cannot be classified.
 //
-// A statement can hold the lines of a header, byte for byte, and a quote can be open that the session's settings
-// close: no reader can tell the next record from a string then. It is read as a record, so that nobody can hide one,
-// and in doubt: it is marked, and of its text only what stands in a header's form leaves.
+// A statement can contain the lines of a header, byte for byte, and whether a quote is still open can depend on the
+// session's settings. Then no reader can distinguish the next record from a string. It is read as a record, so that
+// no statement can hide one, and marked as doubtful; only the parts of its text in the form of a header leave.
 
 import { type LogRecord, OWN_PREFIX } from '../record.ts';
 import { textRecord } from './record-lines.ts';
@@ -25,17 +25,17 @@ import type { LocalTime } from './time.ts';
 
 const SEVERITY = 13;
 const INFO = 9;
-/** What the engine writes in the place of a statement for a command that is none. */
+/** The engine writes this instead of a statement for other commands. */
 const COMMAND = /^# administrator command: [\w ]+;?$/;
 const OPENERS = /['"`]|\/\*/;
-/** So many records in a row may be the text of one statement: nobody holds a quote open for ever. */
+/** So many records in a row may be the text of one statement; then the doubt ends. */
 const DOUBTS_MAX = 16;
 
 const SLOW_QUERY_EVENT: string = `${OWN_PREFIX}slow_query`;
 
 /** That a record may be text of a statement before it. */
 export interface Doubt {
-  /** What its beginning stands in then. */
+  /** The context of its beginning then. */
   readonly context: SqlContext;
   /** How many records in a row are in doubt, with this one. */
   readonly count: number;
@@ -44,11 +44,11 @@ export interface Doubt {
 /** A statement with its header, or the rest of one. */
 export interface SlowQueryText {
   readonly raw: string;
-  /** What was read of the header. */
+  /** The header as far as it was read. */
   readonly header: SlowQueryHeader;
   /** Where the statement begins in `raw`; its length where there is none. */
   readonly statementAt: number;
-  /** What the statement's beginning stands in; null where nobody knows. */
+  /** The context of the statement's beginning; null where it is unknown. */
   readonly context: SqlContext | null;
   /** Up to where in `raw` nothing is missing. */
   readonly wholeTo: number;
@@ -57,11 +57,11 @@ export interface SlowQueryText {
   readonly doubt: Doubt | null;
 }
 
-/** What the place behind a record stands in. */
-export interface Behind {
-  /** For the rest of its statement; null where nobody knows. */
+/** The context right after a record. */
+export interface Aftermath {
+  /** For the rest of its statement; null where it is unknown. */
   readonly context: SqlContext | null;
-  /** For another record. */
+  /** For the next record. */
   readonly doubt: Doubt | null;
 }
 
@@ -73,7 +73,7 @@ export interface SlowQueryOptions {
 export function readSlowQuery(
   text: SlowQueryText,
   options: SlowQueryOptions,
-): { readonly fields: LogRecord; readonly behind: Behind } {
+): { readonly fields: LogRecord; readonly aftermath: Aftermath } {
   const { raw, header, statementAt, doubt } = text;
   const { isRedacting, localTime } = options;
   const isKnown = doubt === null && header.isProven && text.context !== null;
@@ -86,7 +86,7 @@ export function readSlowQuery(
   const attributes = isNamesOnly ? plainAttributes(header.attributes) : header.attributes;
   if (sent !== '')
     attributes.push(['db.query.text', sent.endsWith(';') ? sent.slice(0, -1) : sent]);
-  // The time of the header is read even where the clock is better: it says in which order the records were written.
+  // The time of the header is read even if the clock is better, since it shows the order of the records.
   const headerMs = localTime.toEpochMs(header.localMs);
   const fields = {
     timeMs: Number.isNaN(header.clockMs) ? headerMs : header.clockMs,
@@ -97,7 +97,7 @@ export function readSlowQuery(
     eventName: SLOW_QUERY_EVENT,
     attributes,
   };
-  return { fields, behind: behindOf(text, reading, isKnown) };
+  return { fields, aftermath: aftermathOf(text, reading, isKnown) };
 }
 
 /** It may be text of a statement. */
@@ -127,7 +127,11 @@ function redactStatement(text: SlowQueryText, reading: RedactedSql | null): stri
   return wholeTo < raw.length ? `${reading.text}\n${PLACEHOLDER}` : reading.text;
 }
 
-function behindOf(text: SlowQueryText, reading: RedactedSql | null, isKnown: boolean): Behind {
+function aftermathOf(
+  text: SlowQueryText,
+  reading: RedactedSql | null,
+  isKnown: boolean,
+): Aftermath {
   const { raw, doubt, wholeTo, context } = text;
   const { end, isMisread, isDoubtful } = reading ?? NOTHING_OPEN;
   const isWhole = wholeTo === raw.length;
@@ -151,7 +155,7 @@ export function readBanner(raw: string): LogRecord {
   return { ...textRecord(raw), severityNumber: INFO };
 }
 
-/** Lines of which nobody knows what they belong to. */
+/** Lines that belong to no known record. */
 export function readOrphan(raw: string, { isRedacting }: SlowQueryOptions): LogRecord {
   return textRecord(isRedacting ? redactUnknown(raw) : raw);
 }

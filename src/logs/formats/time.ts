@@ -74,11 +74,11 @@ export interface LocalTime {
    * before. NaN stays NaN.
    */
   toEpochMs(localMs: number): number;
-  /** The instant that was given last; NaN where there is none, or where no time comes twice. */
+  /** The last result; NaN where there is none, or in a zone in which no time comes twice. */
   lastMs: number;
 }
 
-/** Lines of one moment may stand in the wrong order: so much earlier is not yet an hour later. */
+/** Lines of one moment may be in the wrong order: a time that is this much earlier is not yet an hour later. */
 const DISORDER_MS = 1000;
 
 /** For a zone that Intl knows; throws a RangeError for any other. */
