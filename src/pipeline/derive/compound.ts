@@ -41,7 +41,7 @@ const NO_PARTS = { count: NO_ROW, sum: NO_ROW, created: NO_ROW, isRespelled: fal
 function boundOf(key: SeriesKey, label: string): number {
   const text = Buffer.from(labelValue(key, label));
   const number = new Float64Array(1);
-  return readValue(text, 0, text.length, number) ? (number[0] ?? Number.NaN) : Number.NaN;
+  return readValue(text, 0, text.length, number) ? number[0]! : Number.NaN;
 }
 
 function insertBound(compound: Compound, row: number, bound: number): void {
@@ -50,7 +50,7 @@ function insertBound(compound: Compound, row: number, bound: number): void {
   // What is no number stands last, where it is in nobody's way.
   const isBehind = (other: number): boolean =>
     other > bound || (Number.isNaN(other) && !Number.isNaN(bound));
-  while (at > 0 && isBehind(bounds[at - 1] ?? 0)) at--;
+  while (at > 0 && isBehind(bounds[at - 1]!)) at--;
   if (bounds[at - 1] === bound) compound.isRespelled = true;
   compound.rows.splice(at, 0, row);
   compound.bounds.splice(at, 0, bound);
@@ -70,7 +70,7 @@ export function unfile(
   const head = table.head[row] ?? row;
   const compound = table.compounds.get(head);
   table.head[row] = row;
-  table.flags[row] = (table.flags[row] ?? 0) & ~ROW_FLAG.observed;
+  table.flags[row] = table.flags[row]! & ~ROW_FLAG.observed;
   if (compound === undefined) return NO_ROW;
   const at = compound.rows.indexOf(row);
   if (at >= 0) {
@@ -111,10 +111,9 @@ function rehome(
 /** Lets one row go on with the series of another: its times, start and flags. The other begins anew. */
 export function moveSeries(table: SeriesTable, from: number, to: number): void {
   const { startMs, processMs, lastTimeMs, movedAtMs, flags } = table;
-  for (const column of [startMs, processMs, lastTimeMs, movedAtMs])
-    column[to] = column[from] ?? Number.NaN;
+  for (const column of [startMs, processMs, lastTimeMs, movedAtMs]) column[to] = column[from]!;
   // Whether it was a part of the newest observation is each row's own.
-  flags[to] = ((flags[from] ?? 0) & ~ROW_FLAG.observed) | ((flags[to] ?? 0) & ROW_FLAG.observed);
+  flags[to] = (flags[from]! & ~ROW_FLAG.observed) | (flags[to]! & ROW_FLAG.observed);
   beginAnew(table, from);
 }
 
@@ -123,7 +122,7 @@ export function beginAnew(table: SeriesTable, row: number): void {
   const { startMs, processMs, lastTimeMs, movedAtMs, flags } = table;
   table.savedStarts = null;
   for (const column of [startMs, processMs, lastTimeMs, movedAtMs]) column[row] = Number.NaN;
-  flags[row] = (flags[row] ?? 0) & ROW_FLAG.observed;
+  flags[row] = flags[row]! & ROW_FLAG.observed;
 }
 
 /** True when a row is part of this page. */
@@ -153,11 +152,11 @@ export function settleSpellings(table: SeriesTable, compound: Compound): void {
   if (heirs.size === 0) return;
   table.savedStarts = null;
   for (const [row, heir] of heirs) {
-    table.lastValue[heir] = table.lastValue[row] ?? Number.NaN;
+    table.lastValue[heir] = table.lastValue[row]!;
     table.lastValue[row] = Number.NaN;
     const { observed } = ROW_FLAG;
-    table.flags[heir] = (table.flags[heir] ?? 0) | ((table.flags[row] ?? 0) & observed);
-    table.flags[row] = (table.flags[row] ?? 0) & ~observed;
+    table.flags[heir] = table.flags[heir]! | (table.flags[row]! & observed);
+    table.flags[row] = table.flags[row]! & ~observed;
   }
 }
 
@@ -176,11 +175,10 @@ export function judgeCompound(
   compound: Compound,
   facts: { readonly parts: readonly number[]; readonly honorTimestamps: boolean },
 ): number {
-  const metric = table.metrics[table.metric[head] ?? 0];
-  const isHistogram = metric?.kind === 'histogram';
+  const isHistogram = table.metrics[table.metric[head]!]!.kind === 'histogram';
   const invalid = isHistogram ? FATE.histogramInvalid : FATE.summaryInvalid;
   const { count } = compound;
-  if (!isOnPage(table, count) || !isCount(table.value[count] ?? Number.NaN)) return invalid;
+  if (!isOnPage(table, count) || !isCount(table.value[count]!)) return invalid;
   if (facts.honorTimestamps && !agreeInTime(table, facts.parts)) return invalid;
   const hasGoodBounds = isHistogram ? hasRisingBuckets : hasGoodQuantiles;
   return hasGoodBounds(table, compound) ? FATE.point : invalid;
@@ -192,7 +190,7 @@ function isCount(value: number): boolean {
 }
 
 function agreeInTime(table: SeriesTable, parts: readonly number[]): boolean {
-  const timeMs = table.timeMs[parts[0] ?? 0] ?? Number.NaN;
+  const timeMs = table.timeMs[parts[0]!]!;
   for (const row of parts) if (!Object.is(table.timeMs[row], timeMs)) return false;
   return true;
 }
@@ -202,16 +200,16 @@ function hasRisingBuckets(table: SeriesTable, compound: Compound): boolean {
   let lastCount = 0;
   let lastBound = Number.NaN;
   for (let i = 0; i < compound.rows.length; i++) {
-    const row = compound.rows[i];
+    const row = compound.rows[i]!;
     if (!isOnPage(table, row)) continue;
-    const bound = compound.bounds[i] ?? Number.NaN;
-    const count = table.value[row ?? 0] ?? Number.NaN;
+    const bound = compound.bounds[i]!;
+    const count = table.value[row]!;
     if (Number.isNaN(bound) || bound === lastBound || bound === -Infinity) return false;
     if (!isCount(count) || count < lastCount) return false;
     lastCount = count;
     lastBound = bound;
   }
-  return (table.value[compound.count] ?? 0) >= lastCount;
+  return table.value[compound.count]! >= lastCount;
 }
 
 /** No quantile is missing, or no number, or stands twice. Values may be anything, NaN too. */
@@ -219,7 +217,7 @@ function hasGoodQuantiles(table: SeriesTable, compound: Compound): boolean {
   let last = Number.NaN;
   for (const [i, row] of compound.rows.entries()) {
     if (!isOnPage(table, row)) continue;
-    const quantile = compound.bounds[i] ?? Number.NaN;
+    const quantile = compound.bounds[i]!;
     if (Number.isNaN(quantile) || quantile === last) return false;
     last = quantile;
   }

@@ -23,5 +23,5 @@ export function createdMsOf(table: SeriesTable, created: number | undefined): nu
   if (created === undefined || table.seen[created] !== table.page) return Number.NaN;
   // On a page of the other format the same name may be a metric of its own.
   if (table.role[created] !== ROLE.created) return Number.NaN;
-  return Math.round((table.value[created] ?? Number.NaN) * 1000);
+  return Math.round(table.value[created]! * 1000);
 }

@@ -17,9 +17,9 @@ export function makeDelta(
   component: Component | undefined,
   { isFirst, stream }: { readonly isFirst: boolean; readonly stream: number },
 ): number {
-  const value = table.value[row] ?? Number.NaN;
+  const value = table.value[row]!;
   if (isFirst) return value >= 0 ? judgeFirst(table, row, component) : FATE.baseline;
-  const before = stream === STREAM.began ? 0 : (table.lastValue[row] ?? Number.NaN);
+  const before = stream === STREAM.began ? 0 : table.lastValue[row]!;
   moveDelta(table, row);
   if (stream === STREAM.unknown || !(value >= 0 && before >= 0)) return FATE.baseline;
   table.value[row] = value - before;
@@ -49,13 +49,13 @@ export function judgeHistogramDelta(
 /** A delta begins where the one before ended. */
 function moveDelta(table: SeriesTable, row: number): void {
   table.savedStarts = null;
-  table.startMs[row] = table.lastTimeMs[row] ?? Number.NaN;
+  table.startMs[row] = table.lastTimeMs[row]!;
 }
 
 /** The first point goes out only if it began to count after we began to look; else it is the baseline. */
 function judgeFirst(table: SeriesTable, row: number, component: Component | undefined): number {
-  const startMs = table.startMs[row] ?? Number.NaN;
-  const timeMs = table.timeMs[row] ?? Number.NaN;
+  const startMs = table.startMs[row]!;
+  const timeMs = table.timeMs[row]!;
   const firstTimeMs = component?.firstTimeMs ?? Infinity;
   // Later points tell by a start that this one was seen. An unknown start equals its time.
   if (Number.isNaN(startMs)) {

@@ -167,12 +167,12 @@ function outcomeOf(
     isUp,
     durationMs: scrape.durationMs,
     samples,
-    samplesKept: samples - (tally.fates[FATE.excluded] ?? 0),
+    samplesKept: samples - tally.fates[FATE.excluded]!,
     seriesAdded: tally.added,
     bodyBytes: scrape.bodyBytes,
   };
   // What is filtered, or read into the Resource, does not tell whether the source moves.
-  const hasTimes = facts.samplesKept > (tally.fates[FATE.consumed] ?? 0);
+  const hasTimes = facts.samplesKept > tally.fates[FATE.consumed]!;
   const own = setScrapeSeries(table, index, facts, { time, options });
   return {
     id,

@@ -13,8 +13,8 @@ const NO_LIMITS = { labels: Infinity, nameBytes: Infinity, valueBytes: Infinity 
 
 /** The key of a row, taken apart. */
 export function keyOfRow(table: SeriesTable, row: number): SeriesKey {
-  const offset = table.keyOffset[row] ?? 0;
-  return parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
+  const offset = table.keyOffset[row]!;
+  return parseSeriesKey(table.keys, offset, offset + table.keyLength[row]!);
 }
 
 /** The row of the series with this name and these labels in any order, or -1. */

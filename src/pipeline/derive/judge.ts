@@ -63,8 +63,7 @@ function judgeAnyRow(judging: Judging, row: number): void {
   const { fate, movedAtMs } = table;
   if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return;
   fate[row] = FATE.none;
-  const metric = table.metrics[table.metric[row] ?? 0];
-  if (metric === undefined) return;
+  const metric = table.metrics[table.metric[row]!]!;
   if (table.seen[row] !== table.page) return missRow(judging, row, metric);
   const around = lookAround(judging, row);
   const outcome = judgeRow(judging, row, metric, around);
@@ -86,7 +85,7 @@ function isCompound(metric: Metric): boolean {
 /** What surrounds a row that is on the page; found out once per block and page. */
 export function lookAround(judging: Judging, row: number): Surroundings {
   const { table, tallies, time, options } = judging;
-  const index = table.block[row] ?? NO_ROW;
+  const index = table.block[row]!;
   const known = judging.surroundings[index];
   if (known !== undefined) return known;
   const block = table.blocks[index];
@@ -99,7 +98,7 @@ export function lookAround(judging: Judging, row: number): Surroundings {
   if (!slot.isSent) barrier = slot.isElsewhere ? FATE.otherShard : FATE.unconfigured;
   else if ((tally?.reason ?? '') !== '') barrier = FATE.serviceFailed;
   else if (component !== undefined && !(component.firstTimeMs <= time.futureMs)) {
-    const stampMs = table.timeMs[row] ?? Number.NaN;
+    const stampMs = table.timeMs[row]!;
     const isImplicit = !options.honorTimestamps || Number.isNaN(stampMs);
     component.firstTimeMs = isImplicit ? time.nowMs : stampMs;
   }
@@ -152,8 +151,8 @@ function missRow(judging: Judging, row: number, metric: Metric): void {
   const head = table.head[row] ?? row;
   const compound = isCompound(metric) ? table.compounds.get(head) : undefined;
   const owner = compound === undefined || isOnPage(table, compound.count) ? row : head;
-  const movedAtMs = table.movedAtMs[owner] ?? Number.NaN;
-  const flags = table.flags[owner] ?? 0;
+  const movedAtMs = table.movedAtMs[owner]!;
+  const flags = table.flags[owner]!;
   const isOpen = (flags & (ROW_FLAG.sent | ROW_FLAG.staleSent)) === ROW_FLAG.sent;
   if (Number.isNaN(movedAtMs)) table.movedAtMs[row] = time.monotonicMs;
   else if (!isOpen && time.monotonicMs - movedAtMs >= judging.keepMs) judging.gone.push(row);
@@ -173,7 +172,7 @@ export function* judgeCompounds(judging: Judging, slice: number): Generator<void
 
 function judgePoint(judging: Judging, head: number, compound: Compound, parts: number[]): void {
   const { table, options } = judging;
-  const metric = table.metrics[table.metric[head] ?? 0];
+  const metric = table.metrics[table.metric[head]!];
   const block = blockOfRow(table, head);
   if (metric === undefined || block === undefined) return;
   const tally = judging.tallies[block.service];
@@ -256,7 +255,7 @@ function judgeQuietRows(judging: Judging, from: number, to: number): number {
   const { surroundings } = judging;
   const blockOf = judging.table.block;
   for (let row = from; row < to; ) {
-    const block = blockOf[row] ?? NO_ROW;
+    const block = blockOf[row]!;
     const around = surroundings[block];
     if (around === undefined || around.barrier !== FATE.none) return row;
     const end = judgeRun(judging, row, to, { block, around });
@@ -271,7 +270,7 @@ function judgeQuietRows(judging: Judging, from: number, to: number): number {
 function countPoints({ page }: SeriesTable, { block, tally }: Surroundings, count: number): void {
   block.movedPage = page;
   if (tally === undefined) return;
-  tally.fates[FATE.point] = (tally.fates[FATE.point] ?? 0) + count;
+  tally.fates[FATE.point] = tally.fates[FATE.point]! + count;
   tally.points += count;
 }
 
@@ -296,17 +295,17 @@ function judgeRun(
   const hasCreated = createdRows.size > 0;
   for (let row = from; row < to; row++) {
     if (blockOf[row] !== block || seen[row] !== page || role[row] !== ROLE.scalar) return row;
-    const kind = kinds[metric[row] ?? 0] ?? NEVER;
+    const kind = kinds[metric[row]!] ?? NEVER;
     if (kind === NEVER || (hasTwins && twins.has(row))) return row;
-    const stampMs = timeMs[row] ?? Number.NaN;
+    const stampMs = timeMs[row]!;
     const isExplicit = honorTimestamps && stampMs === stampMs;
     const sentMs = isExplicit ? stampMs : nowMs;
     // Without a sample before, or after one from a clock that was wrong, these are false.
-    if (!(sentMs > (lastTimeMs[row] ?? Number.NaN) && sentMs <= futureMs && sentMs > 0)) return row;
-    const now = value[row] ?? Number.NaN;
+    if (!(sentMs > lastTimeMs[row]! && sentMs <= futureMs && sentMs > 0)) return row;
+    const now = value[row]!;
     if (kind >= COUNTER) {
-      const knownMs = processMs[row] ?? Number.NaN;
-      if (!(now >= (lastValue[row] ?? Number.NaN)) || knownMs !== knownMs) return row;
+      const knownMs = processMs[row]!;
+      if (!(now >= lastValue[row]!) || knownMs !== knownMs) return row;
       if (kind >= DATED) {
         if (kind !== around.kind) askProcess(around, kind, uptimeNames);
         if (knownMs !== around.processMs && around.processMs !== NO_PROCESS) return row;
@@ -317,7 +316,7 @@ function judgeRun(
     lastTimeMs[row] = sentMs;
     movedAtMs[row] = monotonicMs;
     fate[row] = FATE.point;
-    const kept = (flags[row] ?? 0) & CLEARED;
+    const kept = flags[row]! & CLEARED;
     if (isExplicit) flags[row] = kept | ROW_FLAG.sent | ROW_FLAG.explicitTime;
     else {
       flags[row] = kept | ROW_FLAG.sent;

@@ -42,8 +42,8 @@ export function observeScalar(
   place: Place,
 ): number {
   const { table } = observing;
-  const value = table.value[row] ?? Number.NaN;
-  const last = table.lastValue[row] ?? Number.NaN;
+  const value = table.value[row]!;
+  const last = table.lastValue[row]!;
   let fate = judgeRowTime(observing, row, isSameValue(value, last));
   if (fate !== FATE.point) return fate;
   if (metric.kind === 'sum') fate = observeSum(observing, row, metric, place);
@@ -56,8 +56,8 @@ export function observeScalar(
 function observeSum(observing: Observing, row: number, metric: Metric, place: Place): number {
   const { table, options } = observing;
   const isFirst = isFirstOf(table, row);
-  const value = table.value[row] ?? Number.NaN;
-  const hasFallen = value < (table.lastValue[row] ?? Number.NaN);
+  const value = table.value[row]!;
+  const hasFallen = value < table.lastValue[row]!;
   const stream = judgeStream(observing, row, {
     fall: hasFallen ? FALL.value : FALL.none,
     createdMs:
@@ -78,7 +78,7 @@ export function observeCompound(
 ): number {
   const { table, options } = observing;
   const { metric, place, parts } = context;
-  table.timeMs[head] = table.timeMs[compound.count] ?? Number.NaN;
+  table.timeMs[head] = table.timeMs[compound.count]!;
   if (Number.isNaN(table.lastTimeMs[head])) takeLastTime(table, head, parts);
   let fate = judgeRowTime(observing, head, isSameDistribution(table, parts));
   if (fate !== FATE.point) return fate;
@@ -128,42 +128,40 @@ function noteParts(
   { parts, isGrowth }: { readonly parts: readonly number[]; readonly isGrowth: boolean },
 ): void {
   const { flags } = table;
-  for (const row of compound.rows) flags[row] = (flags[row] ?? 0) & ~ROW_FLAG.observed;
-  if (compound.sum !== NO_ROW)
-    flags[compound.sum] = (flags[compound.sum] ?? 0) & ~ROW_FLAG.observed;
+  for (const row of compound.rows) flags[row] = flags[row]! & ~ROW_FLAG.observed;
+  if (compound.sum !== NO_ROW) flags[compound.sum] = flags[compound.sum]! & ~ROW_FLAG.observed;
   for (const row of parts) {
-    const value = table.value[row] ?? Number.NaN;
-    const last = table.lastValue[row] ?? Number.NaN;
+    const value = table.value[row]!;
+    const last = table.lastValue[row]!;
     if (isGrowth) table.value[row] = value - last;
     // A part that has a value now, or has none any more, is another one to save.
     if (Number.isNaN(value) !== Number.isNaN(last)) table.savedStarts = null;
     table.lastValue[row] = value;
-    table.lastTimeMs[row] = table.lastTimeMs[head] ?? Number.NaN;
-    flags[row] = (flags[row] ?? 0) | ROW_FLAG.observed;
+    table.lastTimeMs[row] = table.lastTimeMs[head]!;
+    flags[row] = flags[row]! | ROW_FLAG.observed;
   }
 }
 
 function isSameDistribution(table: SeriesTable, parts: readonly number[]): boolean {
-  for (const row of parts)
-    if (!isSameValue(table.value[row] ?? 0, table.lastValue[row] ?? Number.NaN)) return false;
+  for (const row of parts) if (!isSameValue(table.value[row]!, table.lastValue[row]!)) return false;
   return true;
 }
 
 /** Nothing is known of the stream that this sample belongs to. */
 function isFirstOf(table: SeriesTable, row: number): boolean {
-  return Number.isNaN(table.processMs[row] ?? Number.NaN);
+  return Number.isNaN(table.processMs[row]!);
 }
 
 /** Fills in the time of the row's sample and judges it. */
 function judgeRowTime(observing: Observing, row: number, isSame: boolean): number {
   const { table, options, time } = observing;
-  const stampMs = table.timeMs[row] ?? Number.NaN;
+  const stampMs = table.timeMs[row]!;
   const isExplicit = options.honorTimestamps && !Number.isNaN(stampMs);
   const timeMs = isExplicit ? stampMs : time.nowMs;
   if (!isExplicit) table.timeMs[row] = timeMs;
-  const flags = table.flags[row] ?? 0;
+  const flags = table.flags[row]!;
   table.flags[row] = isExplicit ? flags | ROW_FLAG.explicitTime : flags & ~ROW_FLAG.explicitTime;
-  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  const lastMs = table.lastTimeMs[row]!;
   if (lastMs > time.futureMs) {
     beginAnew(table, row);
     return judgeTime(timeMs, Number.NaN, false, time.futureMs);
@@ -183,17 +181,17 @@ function beginAnew(table: SeriesTable, row: number): void {
   table.processMs[row] = Number.NaN;
   table.lastTimeMs[row] = Number.NaN;
   table.lastValue[row] = Number.NaN;
-  table.flags[row] = (table.flags[row] ?? 0) & ROW_FLAG.explicitTime;
+  table.flags[row] = table.flags[row]! & ROW_FLAG.explicitTime;
 }
 
 /** Notes an observation that may be followed by newer ones only, whether it made a point or a baseline. */
 function accept(observing: Observing, row: number, fate: number, place: Place): void {
   const { table, time } = observing;
   // From its first observation on it is worth saving.
-  if (Number.isNaN(table.lastTimeMs[row] ?? Number.NaN)) table.savedStarts = null;
-  table.lastTimeMs[row] = table.timeMs[row] ?? Number.NaN;
+  if (Number.isNaN(table.lastTimeMs[row]!)) table.savedStarts = null;
+  table.lastTimeMs[row] = table.timeMs[row]!;
   table.movedAtMs[row] = time.monotonicMs;
-  const before = table.flags[row] ?? 0;
+  const before = table.flags[row]!;
   const flags = before & ~(ROW_FLAG.staleSent | ROW_FLAG.restored);
   // A baseline opens no series that has been ended.
   const hasEnded = (before & ROW_FLAG.staleSent) !== 0;

@@ -44,15 +44,14 @@ export class Placing {
   /** A row that is not plain has been placed. */
   noteName(row: number): void {
     const { metrics, metric } = this.#table;
-    this.#namesAtRisk.add(metrics[metric[row] ?? 0]?.sentName ?? '');
+    this.#namesAtRisk.add(metrics[metric[row]!]?.sentName ?? '');
   }
 
   /** Places a row that is new; false when it takes resolve.ts. */
   place(row: number): boolean {
     const table = this.#table;
-    const metric = table.metrics[table.metric[row] ?? 0];
-    if (metric === undefined || table.block[row] !== NO_ROW || table.role[row] !== ROLE.scalar)
-      return false;
+    const metric = table.metrics[table.metric[row]!]!;
+    if (table.block[row] !== NO_ROW || table.role[row] !== ROLE.scalar) return false;
     if (!isPlain(metric) || this.#namesAtRisk.has(metric.sentName)) return false;
     if (!this.#readLabels(row)) return false;
     this.#findOwner();
@@ -73,13 +72,13 @@ export class Placing {
     const { keys, keyOffset, keyLength } = this.#table;
     const { dropLabels } = this.#options;
     const labels = this.#labels;
-    const start = keyOffset[row] ?? 0;
-    if (!labels.read(keys, start, start + (keyLength[row] ?? 0))) return false;
+    const start = keyOffset[row]!;
+    if (!labels.read(keys, start, start + keyLength[row]!)) return false;
     if (isText(keys, start, labels.nameEnd, TARGET_INFO)) return false;
     this.#namespaceAt = this.#serviceNameAt = this.#serverNameAt = -1;
     for (let index = 0; index < labels.count; index++) {
-      const from = labels.labelStart[index] ?? 0;
-      const to = labels.labelEnd[index] ?? 0;
+      const from = labels.labelStart[index]!;
+      const to = labels.labelEnd[index]!;
       if (labels.valueStart[index] === labels.valueEnd[index]) continue;
       if (isText(keys, from, to, NAMESPACE)) {
         this.#namespaceAt = index;
@@ -113,13 +112,13 @@ export class Placing {
   #isValue(index: number, text: Uint8Array): boolean {
     if (index < 0) return text.length === 0;
     const { valueStart, valueEnd } = this.#labels;
-    return isText(this.#table.keys, valueStart[index] ?? 0, valueEnd[index] ?? 0, text);
+    return isText(this.#table.keys, valueStart[index]!, valueEnd[index]!, text);
   }
 
   #valueOf(index: number): Uint8Array {
     if (index < 0) return NO_TEXT;
     const { valueStart, valueEnd } = this.#labels;
-    return this.#table.keys.subarray(valueStart[index] ?? 0, valueEnd[index] ?? 0);
+    return this.#table.keys.subarray(valueStart[index], valueEnd[index]);
   }
 
   #blockOf({ family }: Metric): number {

@@ -32,7 +32,7 @@ export function doubtfulLabel(
   end: number,
   dropLabels: ReadonlySet<string>,
 ): string | null {
-  const isPlain = dropLabels.size === 0 && SPECIAL[bytes[start] ?? 0] === 0;
+  const isPlain = dropLabels.size === 0 && SPECIAL[bytes[start]!] === 0;
   return isPlain ? null : bytes.toString('latin1', start, end);
 }
 

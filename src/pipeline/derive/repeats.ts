@@ -24,8 +24,8 @@ export function judgeRepeats(judging: Judging): void {
 function judgeRepeat(judging: Judging, sample: RepeatedSample, around: Surroundings): number {
   const { table } = judging;
   const { row } = sample;
-  const metric = table.metrics[table.metric[row] ?? 0];
-  if (metric === undefined || around.barrier !== FATE.none) return around.barrier;
+  const metric = table.metrics[table.metric[row]!]!;
+  if (around.barrier !== FATE.none) return around.barrier;
   if (!metric.isIncluded) return FATE.excluded;
   const isNumber = metric.kind !== 'histogram' && metric.kind !== 'summary';
   if (!isNumber || table.role[row] !== ROLE.scalar) return FATE.duplicate;
@@ -62,14 +62,14 @@ function takePlace(
 function addPoint(judging: Judging, sample: RepeatedSample, metric: Metric): number {
   const { table, options, time } = judging;
   const { row, value } = sample;
-  const last = table.lastValue[row] ?? Number.NaN;
+  const last = table.lastValue[row]!;
   const isRising = metric.kind !== 'sum' || value >= last;
   if (!options.honorTimestamps || Number.isNaN(sample.timeMs)) sample.timeMs = time.nowMs;
-  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  const lastMs = table.lastTimeMs[row]!;
   const fate = judgeTime(sample.timeMs, lastMs, isSameValue(value, last), time.futureMs);
   if (fate !== FATE.point) return fate;
   if (!isRising || (options.isDelta && metric.kind === 'sum')) return FATE.duplicate;
-  if (metric.kind === 'sum') sample.startMs = table.startMs[row] ?? Number.NaN;
+  if (metric.kind === 'sum') sample.startMs = table.startMs[row]!;
   table.lastTimeMs[row] = sample.timeMs;
   table.lastValue[row] = value;
   return fate;

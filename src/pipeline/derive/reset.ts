@@ -69,19 +69,18 @@ export interface Judge {
 export function judgeStream(judge: Judge, row: number, facts: StreamFacts): number {
   const { table, mayDerive } = judge;
   const { createdMs, fall } = facts;
-  const timeMs = table.timeMs[row] ?? Number.NaN;
+  const timeMs = table.timeMs[row]!;
   const isTold = createdMs > 0 && createdMs <= timeMs;
-  if (Number.isNaN(table.processMs[row] ?? Number.NaN))
-    return beginFirst(judge, row, facts, isTold);
+  if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, facts, isTold);
   if (!mayDerive) {
-    const startMs = table.startMs[row] ?? Number.NaN;
+    const startMs = table.startMs[row]!;
     if (isTold && facts.isCumulative && !(createdMs <= startMs))
       setStart(table, row, Number.isNaN(startMs) ? createdMs : notBefore(table, row, createdMs));
     return AFTER_FALL[fall] ?? STREAM.unknown;
   }
   const evidence = isTold ? undefined : evidenceOf(facts);
   const processMs = isTold ? createdMs : processOf(evidence);
-  const known = table.processMs[row] ?? Number.NaN;
+  const known = table.processMs[row]!;
   // Evidence that was gathered anew, as after a reload, dates the same process a little differently.
   const isAnother =
     processMs !== NO_PROCESS && !isSameBegin(processMs, known) && timeMs >= processMs;
@@ -97,7 +96,7 @@ function beginFirst(
   isTold: boolean,
 ): number {
   const { component, createdMs } = facts;
-  const timeMs = table.timeMs[row] ?? Number.NaN;
+  const timeMs = table.timeMs[row]!;
   const evidence = evidenceOf(facts);
   const mayDate = mayDerive && !isTold && evidence?.isSplit !== true;
   const processMs = mayDate ? processOf(evidence) : NO_PROCESS;
@@ -111,7 +110,7 @@ function beginFirst(
   const isTorn = processMs <= (component?.tornMs ?? Number.NaN);
   const beginMs = isTold ? createdMs : isDated && !isTorn ? processMs : timeMs;
   // Another stream was sent until then: while the series was of another kind, or by another row to a process before ours.
-  const isOver = beginMs < (table.lastTimeMs[row] ?? Number.NaN);
+  const isOver = beginMs < table.lastTimeMs[row]!;
   setStart(table, row, isOver ? timeMs : beginMs);
   return STREAM.goesOn;
 }
@@ -159,7 +158,7 @@ function judgeFall(
   evidence: UptimeEvidence | undefined,
 ): number {
   if (facts.fall === FALL.none) return STREAM.goesOn;
-  const timeMs = table.timeMs[row] ?? Number.NaN;
+  const timeMs = table.timeMs[row]!;
   // It may turn out to be a restart that the uptime tells a poll later.
   if (evidence !== undefined && !(timeMs <= evidence.fellMs)) evidence.fellMs = timeMs;
   if (facts.fall === FALL.bucket) return lose(table, row, facts);
@@ -171,23 +170,23 @@ const AFTER_FALL: readonly number[] = [STREAM.goesOn, STREAM.began, STREAM.unkno
 /** A new stream that began then, or with the previous point; its start is never that of the one before it. */
 function begin(table: SeriesTable, row: number, facts: StreamFacts, atMs: number): number {
   if (!facts.isCumulative) return STREAM.began;
-  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  const lastMs = table.lastTimeMs[row]!;
   const latestMs = notBefore(table, row, atMs);
   // A process that is not a second old.
-  const startMs = latestMs < (table.timeMs[row] ?? Number.NaN) ? latestMs : lastMs;
+  const startMs = latestMs < table.timeMs[row]! ? latestMs : lastMs;
   setStart(table, row, startMs === table.startMs[row] ? startMs + 1 : startMs);
   return STREAM.began;
 }
 
 /** A new stream of which the beginning is not known: it starts with its own first point. */
 function lose(table: SeriesTable, row: number, facts: StreamFacts): number {
-  if (facts.isCumulative) setStart(table, row, table.timeMs[row] ?? Number.NaN);
+  if (facts.isCumulative) setStart(table, row, table.timeMs[row]!);
   return STREAM.unknown;
 }
 
 /** Streams of one series do not overlap. */
 function notBefore(table: SeriesTable, row: number, atMs: number): number {
-  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  const lastMs = table.lastTimeMs[row]!;
   return lastMs > atMs ? lastMs : atMs;
 }
 
@@ -206,9 +205,9 @@ function previousSampleMs(
   row: number,
   around: { readonly evidence: UptimeEvidence | undefined; readonly options: DeriveOptions },
 ): number {
-  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  const lastMs = table.lastTimeMs[row]!;
   if (!isMarkedByPage(table, row, around.options)) {
-    const isMarked = ((table.flags[row] ?? 0) & ROW_FLAG.staleSent) !== 0;
+    const isMarked = (table.flags[row]! & ROW_FLAG.staleSent) !== 0;
     return isMarked && around.options.staleMarkers ? lastMs - 1 : lastMs;
   }
   const leftMs = around.evidence?.leftMs ?? Number.NaN;
@@ -221,7 +220,7 @@ function isMarkedByPage(
   row: number,
   { staleMarkers }: Pick<DeriveOptions, 'staleMarkers'>,
 ): boolean {
-  const flags = (table.flags[row] ?? 0) & (ROW_FLAG.staleSent | ROW_FLAG.explicitTime);
+  const flags = table.flags[row]! & (ROW_FLAG.staleSent | ROW_FLAG.explicitTime);
   return staleMarkers && flags === ROW_FLAG.staleSent;
 }
 
@@ -239,7 +238,7 @@ export function fallOfCompound(
 ): number {
   for (const row of parts) {
     if (row === compound.sum || (kind !== 'histogram' && row !== compound.count)) continue;
-    if ((table.value[row] ?? 0) < (table.lastValue[row] ?? Number.NaN)) return FALL.value;
+    if (table.value[row]! < table.lastValue[row]!) return FALL.value;
   }
   return kind === 'histogram' && hasBucketFallen(table, compound) ? FALL.bucket : FALL.none;
 }
@@ -253,7 +252,7 @@ function hasBucketFallen(table: SeriesTable, compound: Compound): boolean {
     if (row === undefined || (i < rows.length && !Number.isFinite(bounds[i]))) continue;
     const isIn = table.seen[row] === table.page && isObserved(table, row);
     if (!isIn) continue;
-    const [value, last] = [table.value[row] ?? 0, table.lastValue[row] ?? 0];
+    const [value, last] = [table.value[row]!, table.lastValue[row]!];
     if (value - below < last - belowLast) return true;
     [below, belowLast] = [value, last];
   }
@@ -262,14 +261,14 @@ function hasBucketFallen(table: SeriesTable, compound: Compound): boolean {
 
 /** True when the row was a part of the newest accepted observation of its point. */
 export function isObserved(table: SeriesTable, row: number): boolean {
-  return ((table.flags[row] ?? 0) & ROW_FLAG.observed) !== 0;
+  return (table.flags[row]! & ROW_FLAG.observed) !== 0;
 }
 
 /** After a reset: what is remembered of parts that are not on this page is older than it, and would look like another. */
 export function forgetAbsentParts(table: SeriesTable, compound: Compound): void {
   for (const row of [...compound.rows, compound.sum]) {
     if (row === NO_ROW || table.seen[row] === table.page) continue;
-    if (Number.isNaN(table.lastValue[row] ?? Number.NaN)) continue;
+    if (Number.isNaN(table.lastValue[row]!)) continue;
     table.savedStarts = null;
     table.lastValue[row] = Number.NaN;
   }
@@ -340,10 +339,10 @@ export function weighUptimes(
     for (const evidence of component.uptimes.values()) {
       const row = rowOnPage(table, evidence);
       if (row === NO_ROW) continue;
-      const stampMs = table.timeMs[row] ?? Number.NaN;
+      const stampMs = table.timeMs[row]!;
       const isImplicit = !options.honorTimestamps || Number.isNaN(stampMs);
       const timeMs = isImplicit ? time.nowMs : stampMs;
-      const value = table.value[row] ?? Number.NaN;
+      const value = table.value[row]!;
       const sample = { value, timeMs, atMs: time.monotonicMs };
       if (weigh(evidence, sample, time.futureMs)) turns.push({ component, evidence, sample });
     }
@@ -454,12 +453,12 @@ function noteFalls(
 ): void {
   const { seen, page, value, lastValue, lastTimeMs, metrics, metric, blocks, block } = table;
   for (let row = 0; row < table.count; row++) {
-    if (seen[row] !== page || !((value[row] ?? 0) < (lastValue[row] ?? Number.NaN))) continue;
-    const name = metrics[metric[row] ?? 0]?.uptimeName ?? null;
-    const component = table.components[blocks[block[row] ?? NO_ROW]?.component ?? -1];
+    if (seen[row] !== page || !(value[row]! < lastValue[row]!)) continue;
+    const name = metrics[metric[row]!]?.uptimeName ?? null;
+    const component = table.components[blocks[block[row]!]?.component ?? -1];
     const evidence = name === null ? undefined : component?.uptimes.get(name);
     if (evidence === undefined) continue;
-    const lastMs = lastTimeMs[row] ?? Number.NaN;
+    const lastMs = lastTimeMs[row]!;
     // On the page of a marker the uptime must have been missing, too: then their last samples came together.
     const isEnded = isMarkedByPage(table, row, options);
     const sampledMs = isEnded ? Math.min(evidence.provenMs, lastMs) : lastMs;

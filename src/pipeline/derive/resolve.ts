@@ -57,14 +57,13 @@ function beginAnew(table: SeriesTable, metrics: readonly number[]): void {
   const isTurned = new Uint8Array(table.metrics.length);
   for (const metric of metrics) isTurned[metric] = 1;
   for (let row = 0; row < table.count; row++)
-    if (isTurned[table.metric[row] ?? 0] === 1 && !table.filedBefore.has(row))
+    if (isTurned[table.metric[row]!] === 1 && !table.filedBefore.has(row))
       table.startMs[row] = table.processMs[row] = Number.NaN;
 }
 
 function resolveRow(table: SeriesTable, row: number, options: DeriveOptions): void {
   const key = keyOfRow(table, row);
-  const metric = table.metrics[table.metric[row] ?? 0];
-  if (metric === undefined) return;
+  const metric = table.metrics[table.metric[row]!]!;
   const isSame = isSameSeries(table, row, metric);
   if (isSame) table.createdRows.delete(row);
   else if (table.block[row] !== NO_ROW) leavePlace(table, row);

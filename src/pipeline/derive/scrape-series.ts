@@ -49,12 +49,12 @@ export function setScrapeSeries(
     facts.bodyBytes,
   ];
   for (const [i, row] of rowsOf(table, service, slot, context.options).entries())
-    setPoint(table, row, values[i] ?? 0, context.time);
+    setPoint(table, row, values[i]!, context.time);
   return values.length;
 }
 
 function setPoint(table: SeriesTable, row: number, value: number, time: PageTime): void {
-  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  const lastMs = table.lastTimeMs[row]!;
   // A time from a clock that was wrong is forgotten; two scrapes within a millisecond follow each other.
   const timeMs = lastMs >= time.nowMs && lastMs <= time.futureMs ? lastMs + 1 : time.nowMs;
   table.value[row] = value;
@@ -62,7 +62,7 @@ function setPoint(table: SeriesTable, row: number, value: number, time: PageTime
   table.lastTimeMs[row] = timeMs;
   table.seen[row] = table.page;
   table.fate[row] = FATE.point;
-  const block = table.blocks[table.block[row] ?? 0];
+  const block = table.blocks[table.block[row]!];
   if (block !== undefined) block.movedPage = table.page;
 }
 

@@ -12,11 +12,11 @@ import type { Observing } from './observe.ts';
  */
 export function endIfStale(observing: Observing, head: number, isGone: boolean): boolean {
   const { table, options, time } = observing;
-  const flags = table.flags[head] ?? 0;
+  const flags = table.flags[head]!;
   const isOpen = (flags & (ROW_FLAG.sent | ROW_FLAG.staleSent)) === ROW_FLAG.sent;
   if (!isOpen) return false;
   const isExplicit = (flags & ROW_FLAG.explicitTime) !== 0;
-  const hasAged = time.monotonicMs - (table.movedAtMs[head] ?? 0) >= options.staleAfterMs;
+  const hasAged = time.monotonicMs - table.movedAtMs[head]! >= options.staleAfterMs;
   if (!hasAged && (isExplicit || !isGone)) return false;
   table.flags[head] = flags | ROW_FLAG.staleSent;
   // From here on it is kept for a while, in case that it comes back.
@@ -31,16 +31,16 @@ export function endIfStale(observing: Observing, head: number, isGone: boolean):
  * would be one of the new kind, and end what has just begun under the same name.
  */
 function isOfItsKind(table: SeriesTable, head: number): boolean {
-  const kind = table.metrics[table.metric[head] ?? 0]?.kind;
+  const kind = table.metrics[table.metric[head]!]?.kind;
   const isDistribution = kind === 'histogram' || kind === 'summary';
   return isDistribution === table.compounds.has(head);
 }
 
 /** Makes the head's point of this page a marker. */
 function mark({ table, options, time }: Observing, head: number, isExplicit: boolean): void {
-  const lastMs = table.lastTimeMs[head] ?? 0;
+  const lastMs = table.lastTimeMs[head]!;
   const timeMs = isExplicit ? lastMs + 1 : Math.max(time.nowMs, lastMs + 1);
-  const kind = table.metrics[table.metric[head] ?? 0]?.kind;
+  const kind = table.metrics[table.metric[head]!]?.kind;
   if (options.isDelta && (kind === 'sum' || kind === 'histogram')) {
     table.savedStarts = null;
     table.startMs[head] = lastMs;

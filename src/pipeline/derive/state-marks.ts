@@ -41,7 +41,9 @@ export class Marks {
   take(
     { lastTimeMs, flags, lastValue, metric }: SeriesTable,
     rows: Uint32Array,
-    ...[from, to, isCounting]: [number, number, Uint8Array]
+    from: number,
+    to: number,
+    isCounting: Uint8Array,
   ): void {
     const value = this.#value;
     let values = this.#values;
@@ -49,11 +51,11 @@ export class Marks {
     let runFlags = -1;
     let first = from;
     for (let i = from; i < to; i++) {
-      const row = rows[i] ?? 0;
-      const rowMs = lastTimeMs[row] ?? Number.NaN;
-      const hasValue = isCounting[metric[row] ?? 0] === 1;
-      const rowFlags = (flags[row] ?? 0) | (hasValue ? HAS_VALUE : 0);
-      if (hasValue) value[values++] = lastValue[row] ?? Number.NaN;
+      const row = rows[i]!;
+      const rowMs = lastTimeMs[row]!;
+      const hasValue = isCounting[metric[row]!] === 1;
+      const rowFlags = flags[row]! | (hasValue ? HAS_VALUE : 0);
+      if (hasValue) value[values++] = lastValue[row]!;
       if (rowFlags === runFlags && (rowMs === runMs || (rowMs !== rowMs && runMs !== runMs)))
         continue;
       if (i > first) this.#addRun(runMs, runFlags, i - first);
@@ -108,7 +110,10 @@ export function countingMetrics(metrics: readonly Metric[]): Uint8Array {
 /** Reads the marks of `count` rows; null when they are those of other rows. */
 export function readMarks(
   count: number,
-  ...[timesOfRuns, flagsOfRuns, rowsOfRuns, keptValues]: readonly [Buffer, Buffer, Buffer, Buffer]
+  timesOfRuns: Buffer,
+  flagsOfRuns: Buffer,
+  rowsOfRuns: Buffer,
+  keptValues: Buffer,
 ): ReadMarks | null {
   const [times, rows, values] = [
     doublesOf(timesOfRuns),
@@ -122,8 +127,8 @@ export function readMarks(
   const lastValue = new Float64Array(count).fill(Number.NaN);
   let [at, used] = [0, 0];
   for (const [run, length] of rows.entries()) {
-    const runFlags = flagsOfRuns[run] ?? 0;
-    lastTimeMs.fill(times[run] ?? Number.NaN, at, at + length);
+    const runFlags = flagsOfRuns[run]!;
+    lastTimeMs.fill(times[run]!, at, at + length);
     flags.fill(runFlags & ~HAS_VALUE, at, at + length);
     if ((runFlags & HAS_VALUE) !== 0) {
       lastValue.set(values.subarray(used, used + length), at);

@@ -108,12 +108,9 @@ function unseenOf({ restored }: SeriesTable): Unseen {
 }
 
 function addUnseen(marks: Marks, { restored, places }: Unseen): void {
-  for (const place of places)
-    marks.add(
-      restored?.lastTimeMs[place] ?? Number.NaN,
-      restored?.flags[place] ?? 0,
-      restored?.lastValue[place] ?? Number.NaN,
-    );
+  if (restored === null) return;
+  const { lastTimeMs, flags, lastValue } = restored;
+  for (const place of places) marks.add(lastTimeMs[place]!, flags[place]!, lastValue[place]!);
 }
 
 /** What the uptimes say, in the order of their names in `starts`. */
@@ -145,10 +142,7 @@ export function stateEntries(
 /** The bridge's own series need no memory; all others do once they were observed. */
 function isWorthSaving(table: SeriesTable, row: number): boolean {
   if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return false;
-  return (
-    !Number.isNaN(table.lastTimeMs[row] ?? Number.NaN) ||
-    !Number.isNaN(table.lastValue[row] ?? Number.NaN)
-  );
+  return !Number.isNaN(table.lastTimeMs[row]!) || !Number.isNaN(table.lastValue[row]!);
 }
 
 function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer> {
@@ -162,17 +156,19 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
     if (i % SLICE_ROWS === 0) yield;
     ids[i] = idOf(table, row);
     // Any part of a point may be the first one that comes back.
-    const head = table.head[row] ?? row;
-    startMs[i] = table.startMs[head] ?? Number.NaN;
-    processMs[i] = table.processMs[head] ?? Number.NaN;
+    const head = table.head[row]!;
+    startMs[i] = table.startMs[head]!;
+    processMs[i] = table.processMs[head]!;
     identity[i] = table.owners.get(head)?.check ?? 0;
   }
-  for (const [i, place] of unseen.places.entries()) {
-    ids[rows.length + i] = unseen.ids[i] ?? Number.NaN;
-    startMs[rows.length + i] = unseen.restored?.startMs[place] ?? Number.NaN;
-    processMs[rows.length + i] = unseen.restored?.processMs[place] ?? Number.NaN;
-    identity[rows.length + i] = unseen.restored?.identity[place] ?? 0;
-  }
+  const { restored } = unseen;
+  if (restored !== null)
+    for (const [i, place] of unseen.places.entries()) {
+      ids[rows.length + i] = unseen.ids[i]!;
+      startMs[rows.length + i] = restored.startMs[place]!;
+      processMs[rows.length + i] = restored.processMs[place]!;
+      identity[rows.length + i] = restored.identity[place]!;
+    }
   const uptimes = uptimesOf(table);
   table.savedStarts = { rows, uptimes };
   const names = [
@@ -191,13 +187,13 @@ function rowsToSave(table: SeriesTable): Uint32Array {
 }
 
 function idOf(table: SeriesTable, row: number): number {
-  let check = table.keyCheck[row] ?? 0;
+  let check = table.keyCheck[row]!;
   if (check === 0) {
-    const offset = table.keyOffset[row] ?? 0;
-    check = crc32(table.keys.subarray(offset, offset + (table.keyLength[row] ?? 0)));
+    const offset = table.keyOffset[row]!;
+    check = crc32(table.keys.subarray(offset, offset + table.keyLength[row]!));
     table.keyCheck[row] = check;
   }
-  return (table.hash[row] ?? 0) * CRC_BITS + (check % CRC_BITS);
+  return table.hash[row]! * CRC_BITS + (check % CRC_BITS);
 }
 
 function uptimesOf(table: SeriesTable): SavedStarts['uptimes'] {
@@ -255,7 +251,7 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
 function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap<number, number> {
   const until = new Map<number, number>();
   for (const [i, check] of identity.entries()) {
-    const lastMs = lastTimeMs[i] ?? Number.NaN;
+    const lastMs = lastTimeMs[i]!;
     if (check !== 0 && lastMs > (until.get(check) ?? 0)) until.set(check, lastMs);
   }
   return until;
@@ -272,7 +268,7 @@ const readUptime: NumbersReader = {
   length: EVIDENCE_NUMBERS,
   read: numbers => {
     const [firstTimeMs = Number.NaN, tornMs = Number.NaN] = numbers.subarray(SAVED_NUMBERS.length);
-    const own = SAVED_NUMBERS.map((name, at) => [name, numbers[at] ?? Number.NaN] as const);
+    const own = SAVED_NUMBERS.map((name, at) => [name, numbers[at]!] as const);
     return { ...NO_EVIDENCE, ...Object.fromEntries(own), firstTimeMs, tornMs };
   },
 };
@@ -293,7 +289,7 @@ function fromFirstForm({ processMs, startMs, flags, lastValue }: RestoredState):
   for (let i = 0; i < processMs.length; i++) {
     processMs[i] = Number.isNaN(startMs[i]) ? Number.NaN : NO_PROCESS;
     const isPart = !Number.isNaN(lastValue[i]);
-    flags[i] = ((flags[i] ?? 0) & ~ROW_FLAG.observed) | (isPart ? ROW_FLAG.observed : 0);
+    flags[i] = (flags[i]! & ~ROW_FLAG.observed) | (isPart ? ROW_FLAG.observed : 0);
   }
 }
 
@@ -341,11 +337,11 @@ function restoreRow(
   if (index === undefined || table.role[row] === ROLE.synthetic) return;
   restored.indexById.delete(id);
   table.savedStarts = null;
-  table.startMs[row] = restored.startMs[index] ?? Number.NaN;
-  table.processMs[row] = restored.processMs[index] ?? Number.NaN;
-  table.lastTimeMs[row] = restored.lastTimeMs[index] ?? Number.NaN;
-  table.lastValue[row] = restored.lastValue[index] ?? Number.NaN;
-  table.flags[row] = (restored.flags[index] ?? 0) | ROW_FLAG.restored;
+  table.startMs[row] = restored.startMs[index]!;
+  table.processMs[row] = restored.processMs[index]!;
+  table.lastTimeMs[row] = restored.lastTimeMs[index]!;
+  table.lastValue[row] = restored.lastValue[index]!;
+  table.flags[row] = restored.flags[index]! | ROW_FLAG.restored;
   table.movedAtMs[row] = monotonicMs;
   if (restored.isFirstForm) dateFirstForm(table, row);
 }
@@ -357,30 +353,27 @@ function restoreRow(
 function settleParts(table: SeriesTable, head: number, compound: Compound): void {
   const { lastTimeMs, flags } = table;
   const parts = [...compound.rows, compound.count, compound.sum].filter(row => row !== NO_ROW);
-  const hasEnded = ((flags[head] ?? 0) & ROW_FLAG.staleSent) !== 0;
+  const hasEnded = (flags[head]! & ROW_FLAG.staleSent) !== 0;
   // The time of a head that has ended is that of its marker.
   const timed = parts.filter(row => row !== head || !hasEnded);
   const [first] = timed;
   if (first === undefined) return;
-  const newest = timed.reduce(
-    (a, b) => ((lastTimeMs[b] ?? 0) > (lastTimeMs[a] ?? 0) ? b : a),
-    first,
-  );
+  const newest = timed.reduce((a, b) => (lastTimeMs[b]! > lastTimeMs[a]! ? b : a), first);
   for (const row of timed) {
-    if (!((lastTimeMs[row] ?? Number.NaN) < (lastTimeMs[newest] ?? Number.NaN))) continue;
+    if (!(lastTimeMs[row]! < lastTimeMs[newest]!)) continue;
     table.lastValue[row] = Number.NaN;
-    flags[row] = (flags[row] ?? 0) & ~ROW_FLAG.observed;
+    flags[row] = flags[row]! & ~ROW_FLAG.observed;
     if (row !== head) continue;
-    lastTimeMs[head] = lastTimeMs[newest] ?? Number.NaN;
-    table.startMs[head] = table.startMs[newest] ?? Number.NaN;
-    table.processMs[head] = table.processMs[newest] ?? Number.NaN;
+    lastTimeMs[head] = lastTimeMs[newest]!;
+    table.startMs[head] = table.startMs[newest]!;
+    table.processMs[head] = table.processMs[newest]!;
   }
 }
 
 /** What a row knows of an identity that another row has sent since is over: all that holds is until when it was sent. */
 function settleOwner(table: SeriesTable, { sentUntil }: RestoredState, row: number): void {
   const untilMs = sentUntil.get(table.owners.get(row)?.check ?? 0);
-  if (untilMs === undefined || (table.lastTimeMs[row] ?? Number.NaN) >= untilMs) return;
+  if (untilMs === undefined || table.lastTimeMs[row]! >= untilMs) return;
   beginAnew(table, row);
   table.lastTimeMs[row] = untilMs;
   table.lastValue[row] = Number.NaN;
@@ -388,10 +381,10 @@ function settleOwner(table: SeriesTable, { sentUntil }: RestoredState, row: numb
 
 /** The first form told the process by the start: one that is not older than the process belongs to it. */
 function dateFirstForm(table: SeriesTable, row: number): void {
-  const { uptimeName } = table.metrics[table.metric[row] ?? 0] ?? { uptimeName: null };
-  const component = table.components[table.blocks[table.block[row] ?? 0]?.component ?? -1];
+  const { uptimeName } = table.metrics[table.metric[row]!] ?? { uptimeName: null };
+  const component = table.components[table.blocks[table.block[row]!]?.component ?? -1];
   const { processMs } = component?.uptimes.get(uptimeName ?? '') ?? NO_EVIDENCE;
-  const startMs = table.startMs[row] ?? Number.NaN;
+  const startMs = table.startMs[row]!;
   if (startMs >= processMs - FIRST_FORM_JITTER_MS) table.processMs[row] = processMs;
 }
 
@@ -417,7 +410,7 @@ function giveUp(table: SeriesTable, restored: RestoredState): void {
   const { lastTimeMs, lastValue, indexById } = restored;
   let newestMs = Number.NaN;
   for (const index of indexById.values()) {
-    const lastMs = lastTimeMs[index] ?? Number.NaN;
+    const lastMs = lastTimeMs[index]!;
     if (!Number.isNaN(lastValue[index]) && !(lastMs <= newestMs)) newestMs = lastMs;
   }
   table.restored = null;

@@ -43,7 +43,7 @@ export function tallyPage(table: SeriesTable, report: PageReport, options: Deriv
   if (report.badLines === 0 && report.samples <= options.serviceSamplesMax) return tallies;
   const samples = countSamples(table);
   for (const [index, tally] of tallies.entries()) {
-    const good = samples[index] ?? 0;
+    const good = samples[index]!;
     const { badLines } = tally;
     if (good > options.serviceSamplesMax) tally.reason = 'service_samples';
     else if (badLines > 0 && badLines > options.badShare * (good + badLines))
@@ -58,15 +58,15 @@ function countSamples(table: SeriesTable): Uint32Array {
   const byBlock = new Uint32Array(table.blocks.length);
   for (let row = 0; row < table.count; row++)
     if (seen[row] === page && role[row] !== ROLE.synthetic) {
-      const index = block[row] ?? 0;
-      byBlock[index] = (byBlock[index] ?? 0) + 1;
+      const index = block[row]!;
+      byBlock[index] = byBlock[index]! + 1;
     }
   const counts = new Uint32Array(table.services.length);
   for (const [index, { service }] of table.blocks.entries())
-    counts[service] = (counts[service] ?? 0) + (byBlock[index] ?? 0);
+    counts[service] = counts[service]! + byBlock[index]!;
   for (const { row } of table.repeats) {
     const service = serviceOfRow(table, row);
-    counts[service] = (counts[service] ?? 0) + 1;
+    counts[service] = counts[service]! + 1;
   }
   return counts;
 }
@@ -90,12 +90,12 @@ export function serviceOfRow(table: SeriesTable, row: number): number {
 
 /** The block that a row belongs to. */
 export function blockOfRow(table: SeriesTable, row: number): Block | undefined {
-  return table.blocks[table.block[row] ?? 0];
+  return table.blocks[table.block[row]!];
 }
 
 /** Counts one sample. */
 export function countFate(tally: Tally | undefined, fate: number): void {
-  if (tally !== undefined) tally.fates[fate] = (tally.fates[fate] ?? 0) + 1;
+  if (tally !== undefined) tally.fates[fate] = tally.fates[fate]! + 1;
 }
 
 /** Good samples of the service on this page; each has met one fate by the end. */
@@ -105,7 +105,7 @@ export function samplesOf(tally: Tally): number {
 
 /** Samples that made points, as parts of histograms and summaries too. */
 function usedOf(tally: Tally): number {
-  return (tally.fates[FATE.point] ?? 0) + (tally.fates[FATE.part] ?? 0);
+  return tally.fates[FATE.point]! + tally.fates[FATE.part]!;
 }
 
 /**

@@ -5,7 +5,7 @@
 
 import { crc32 } from 'node:zlib';
 import type { Metric } from '../../model/metric.ts';
-import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import { ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Identity } from '../../model/memory.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { beginAnew, isOnPage, moveSeries } from './compound.ts';
@@ -75,9 +75,9 @@ function plainRow(
 
 /** True for a series of this service that has its place already, and is a point by itself. */
 function isPlaced(table: SeriesTable, row: number, service: number): boolean {
-  const kind = table.metrics[table.metric[row] ?? 0]?.kind;
+  const kind = table.metrics[table.metric[row]!]?.kind;
   const isNumber = table.role[row] === ROLE.scalar && kind !== 'histogram' && kind !== 'summary';
-  return isNumber && table.blocks[table.block[row] ?? NO_ROW]?.service === service;
+  return isNumber && table.blocks[table.block[row]!]?.service === service;
 }
 
 /** Lets twins whose owner has left the page go on in its place; call it before a page is judged. */
@@ -101,9 +101,9 @@ export function settleTwins(table: SeriesTable): void {
 
 /** Whether a twin was sent later than its owner; an owner may have been given only the time until which the twin was. */
 function knowsMore({ lastTimeMs, processMs }: SeriesTable, twin: number, owner: number): boolean {
-  const [twinMs, ownerMs] = [lastTimeMs[twin] ?? Number.NaN, lastTimeMs[owner] ?? Number.NaN];
+  const [twinMs, ownerMs] = [lastTimeMs[twin]!, lastTimeMs[owner]!];
   if (Number.isNaN(twinMs) || ownerMs > twinMs) return false;
-  return ownerMs !== twinMs || Number.isNaN(processMs[owner] ?? Number.NaN);
+  return ownerMs !== twinMs || Number.isNaN(processMs[owner]!);
 }
 
 function isPointOnPage(table: SeriesTable, head: number): boolean {
@@ -167,7 +167,7 @@ function takeOver(table: SeriesTable, identity: Identity, twin: number): void {
 function copyValues(table: SeriesTable, owner: number, twin: number): void {
   const { lastValue, compounds } = table;
   const copy = (from: number | undefined, to: number | undefined): void => {
-    if (from !== undefined && to !== undefined) lastValue[to] = lastValue[from] ?? Number.NaN;
+    if (from !== undefined && to !== undefined) lastValue[to] = lastValue[from]!;
   };
   const [old, next] = [compounds.get(owner), compounds.get(twin)];
   if (old === undefined || next === undefined) return copy(owner, twin);
