@@ -3,8 +3,8 @@
 //   service ──▶ collect ──page──▶ decode ──▶ derive ──▶ encode ──batch──▶ queue ──▶ send ──▶ back end
 //                                   └──────── SeriesTable ────────┘
 //
-// A tick takes the targets that are due, scrapes them side by side, and translates each page as it comes. What is
-// ready is committed to the queue together: points, state and account in one step. A target that is slow, or
+// A tick takes the targets that are due, scrapes them side by side, and translates each page as it comes. Pages
+// that are ready are committed to the queue together: points, state and account in one step. A target that is slow, or
 // fails, delays nobody: its tick's other pages are committed without it. Sending goes on by itself (send/).
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -50,7 +50,7 @@ export interface Translation {
   readonly encode: EncodeOptions;
 }
 
-/** One page on its way through: what was read, what it meant, what is to be sent. */
+/** One page on its way through: as read, as derived, as sent. */
 export interface Translated {
   /** null when there was no page. */
   readonly page: PageReport | null;
@@ -59,7 +59,7 @@ export interface Translated {
   readonly derived: DeriveReport;
   /** Its bytes are the writer's memory or the table's: valid until the next page. */
   readonly batch: Batch;
-  /** What the next process must know once this batch is queued; null where nothing is kept. */
+  /** The state for the next process, once this batch is queued; null where nothing is kept. */
   readonly state: StateBlobs | null;
 }
 
@@ -125,7 +125,7 @@ export interface PipelineTarget {
   readonly id: string;
   readonly scraper: Scraper;
   readonly translation: Translation;
-  /** Told after every scrape; the status page reads what it keeps. */
+  /** Called after every scrape, for the status page. */
   onTranslated(scrape: ScrapeResult, translated: Translated): void;
 }
 
@@ -150,7 +150,7 @@ export class Pipeline {
     this.#options = options;
   }
 
-  /** Runs ticks until `stop`; what is being scraped then is still brought into the queue. */
+  /** Runs ticks until `stop`; scrapes under way then still reach the queue. */
   async run(stop: AbortSignal): Promise<void> {
     const { schedule, clock } = this.#options;
     const ticks = new Set<Promise<void>>();

@@ -26,7 +26,7 @@ export interface LogSource {
   archives(nowMs: number, days: number): readonly LogArchive[];
   /** The lines of the archive at that moment, in its order. */
   lines(archive: LogArchive, nowMs: number): Iterable<LogLine>;
-  /** Told before each list is made, so that it may change between two pages. */
+  /** Called before each list is made, so that it may change between two pages. */
   onList?(): void;
 }
 

@@ -27,7 +27,7 @@ import {
 import type { SimulatedServer, SimulatedService } from './topology.ts';
 import { zip, type ZipEntry } from './zip.ts';
 
-/** What is wrong with an archive that is served. */
+/** Defects of an archive. */
 const ARCHIVE_FAULTS = [
   'cut',
   'checksum',
@@ -129,7 +129,7 @@ function queryOf(json: unknown): URLSearchParams {
   return query;
 }
 
-/** What is asked for: from, to, and whether an archive is of the wanted types and servers. */
+/** The filter of a request: from, to, and whether an archive is of the wanted types and servers. */
 interface Wanted {
   readonly from: number;
   readonly to: number;

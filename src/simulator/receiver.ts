@@ -129,7 +129,7 @@ export class Receiver {
     return this.#latest;
   }
 
-  /** What is not named is as in a good receiver. */
+  /** Members that are left out are as in a good receiver. */
   behave(behaviour: Partial<ReceiverBehaviour>): void {
     this.#behaviour = { ...GOOD, ...behaviour };
   }
@@ -144,7 +144,7 @@ export class Receiver {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request, BODY_BYTES_MAX);
-    // What is read only after its sender has gone counts as never received.
+    // A request that was read only after its sender has gone counts as never received.
     if (body.kind === 'broken' || (await hasLeft(request))) return void response.destroy();
     this.requests.add(request, this.#options.clock.nowMs());
     this.totals.requests++;

@@ -29,7 +29,7 @@ export interface DeliveryStatus {
   /** Why the last commit was not simply stored; null when it was. */
   readonly queueTrouble: string | null;
   readonly senders: readonly SenderReport[];
-  /** What the back end refused for good last, newest first; at most SET_ASIDE_SHOWN_MAX. */
+  /** The last requests that the back end refused for good, newest first; at most SET_ASIDE_SHOWN_MAX. */
   readonly setAside: readonly SetAsideReport[];
 }
 

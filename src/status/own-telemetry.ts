@@ -43,7 +43,7 @@ export interface OwnTelemetryOptions {
 }
 
 export interface OwnTelemetry {
-  /** Observes and hands over now, whatever the interval; it never rejects. */
+  /** Observes and hands over now, without waiting for the interval; it never rejects. */
   flush(): Promise<void>;
   /** Hands over what has been counted to the end, then stops; it never rejects. */
   close(): Promise<void>;

@@ -9,7 +9,7 @@ export interface Reported {
   readonly reportedAt: string;
 }
 
-/** What a colour means; `none` has no meaning. */
+/** The meaning of a colour; `none` has no meaning. */
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'none';
 
 /** Rows that a table shows; /status.json has them all. */
@@ -61,7 +61,7 @@ export interface TableColumn {
   readonly isNumber?: boolean;
 }
 
-/** A table of the first TABLE_ROWS_MAX items; what is left out is said below it. */
+/** A table of the first TABLE_ROWS_MAX items; a line below it counts the others. */
 export function table<Item>(
   columns: readonly TableColumn[],
   items: readonly Item[],

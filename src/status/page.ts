@@ -97,13 +97,13 @@ function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }
 
-// The upper part: does data flow, what is wrong and what to do, and the numbers of the way from the service to the back end.
+// The upper part: the verdict, the problems with advice, and the numbers from the service to the back end.
 
 /** The state of the whole in a few words. */
 export interface Verdict {
   readonly tone: Tone;
   readonly title: string;
-  /** What the title rests on. */
+  /** The numbers that justify the title. */
   readonly evidence: string;
 }
 

@@ -167,7 +167,7 @@ function backupProblems(backups: ServiceBackupsReport): readonly StatusProblem[]
   return found;
 }
 
-/** Logs and backups on the page; null for what is not pulled. */
+/** Logs and backups on the page; null for either where it is not pulled. */
 export function pullSections(report: PullStatus & Reported): readonly (Html | null)[] {
   const { logs, backups } = report;
   return [

@@ -31,7 +31,7 @@ export interface ScrapeStatus {
   readonly unconfigured: readonly UnconfiguredReport[];
 }
 
-/** What is polled as one: an address with a key, for one or more services. */
+/** An address that is polled with one key, for one or more services. */
 export interface TargetReport {
   readonly name: string;
   /** Without user, password and query. */
@@ -86,7 +86,7 @@ export interface ServiceReport {
   readonly stalePoints: number;
   /** True when its timestamps have stood still for `metrics.stale_after`. */
   readonly isSourceStale: boolean;
-  /** Uptimes of the last page that stand still though their times move. */
+  /** Uptimes of the last page that do not grow though their times move. */
   readonly stuckUptimes: number;
   /** Series per family. */
   readonly families: Readonly<Partial<Record<Family, number>>>;

@@ -24,7 +24,7 @@ export interface StatusReport extends ScrapeStatus, DeliveryStatus, PullStatus {
   readonly startedAt: string;
   /** `starting` until /readyz says ready, `stopping` from the first signal to stop on. */
   readonly state: 'starting' | 'ready' | 'stopping';
-  /** While starting: what is still missing, in words. */
+  /** While starting: the missing steps, in words. */
   readonly waitingFor: readonly string[];
   readonly account: AccountReport;
   /** The last attempt to load a changed configuration; null before the first. */

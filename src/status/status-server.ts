@@ -99,7 +99,7 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
 const TEXT = 'text/plain; charset=utf-8';
 const NO_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
-/** What is served: the daemon that runs now, which a reload replaces. */
+/** The daemon that runs now; a reload replaces it. */
 export interface Running {
   readonly daemon: Daemon;
   readonly lastReload: Reload | null;
@@ -239,7 +239,7 @@ async function respond(
 ): Promise<void> {
   // A client that goes away while it is answered is no failure of ours.
   response.on('error', () => undefined);
-  // A mistake in what is shown must not end what is measured.
+  // A mistake in the status must not end the daemon.
   const found = await answer(request, context).catch(failure);
   const { status, type, body, headers = {} } = found;
   context.meter.requests.add(1, String(status));
@@ -319,7 +319,7 @@ const CHALLENGES: readonly string[] = [
 
 interface AccessRules {
   readonly token: Secret | null;
-  /** What the server listens on. */
+  /** The server listens on it. */
   readonly host: string;
 }
 
@@ -342,7 +342,7 @@ function tokenOf(authorization: string): string | null {
   return colon < 0 ? null : pair.slice(colon + 1);
 }
 
-/** Takes as long for a nearly right token as for a wrong one, whatever their lengths. */
+/** Takes the same time for a nearly right token as for a wrong one of any length. */
 function isEqual(given: string, wanted: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));
@@ -358,7 +358,7 @@ function hostNameOf(hostHeader: string): string {
 
 export const CLOSE_MS = 1000;
 
-/** Listens, or throws OperatorError that says what is in the way. */
+/** Listens, or throws an OperatorError with the cause. */
 async function listen(server: Server, host: string, port: number): Promise<void> {
   try {
     await new Promise<void>((resolve, reject) => {

@@ -14,7 +14,7 @@ import { SKEW_MS_MAX } from '../pipeline/derive/page-time.ts';
 import type { Translated } from '../pipeline.ts';
 import type { Advice } from './problem.ts';
 
-/** Uptimes stand still while their timestamps, or our scrapes, go on. */
+/** Uptimes do not grow while their timestamps, or our scrapes, go on. */
 export const UPTIME_STUCK: Advice = {
   message: 'an uptime series stands still: restarts and failovers cannot be told by it',
   hint: 'A counter that falls is still a reset. Look at what exports the uptime series.',
@@ -50,7 +50,7 @@ export class TargetLog {
   readonly target: Target;
   /** The target's memory, to be looked at only. */
   readonly table: SeriesTable = new SeriesTable();
-  /** What the last good page had against the catalog. */
+  /** Where the last good page differed from the catalog. */
   drift: DriftReport['families'] = new Map();
   scrapeCount = 0;
   failureCount = 0;

@@ -32,7 +32,7 @@ function search(table: SeriesTable, bytes: Buffer, place: KeyPlace, isOnPage: bo
     if (isStoredKey(table, row, bytes, place)) return row;
     if (!isRespelled(table, row, bytes, place)) continue;
     if (isOnPage) {
-      // What is saved of it goes by the text of its key.
+      // The saved state goes by the text of the key.
       table.savedStarts = null;
       storeKey(table, row, bytes, place);
     }

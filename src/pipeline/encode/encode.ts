@@ -46,7 +46,7 @@ const DATA_FIELDS = { gauge: 5, sum: 7, updown: 7, histogram: 9, summary: 11 } a
  * Writes the points of this page. Yields between slices. The bytes of the batch are the writer's or the table's memory,
  * valid until the next page.
  *
- *   page            how it is written                 what is kept for the next page
+ *   page            how it is written                 kept for the next page
  *   the first       in full (encode)                  once its order is settled: a template of the payload
  *   the same again  into the last payload (patch.ts)  the template
  *

@@ -33,7 +33,7 @@ export function putFixed64(view: DataView, offset: number, value: number): void 
 
 /**
  * Writes a time in milliseconds as fixed64 nanoseconds, exactly: the product does not fit into a double.
- * Fractions are rounded to whole nanoseconds. What is no time (NaN, negative, beyond 2554) becomes 0, OTLP's unknown.
+ * Fractions are rounded to whole nanoseconds. Other numbers (NaN, negative, beyond 2554) become 0, OTLP's unknown.
  */
 export function putTimeMs(view: DataView, offset: number, timeMs: number): void {
   if (!(timeMs >= 0 && timeMs < TIME_MS_END)) return putFixed64(view, offset, 0);

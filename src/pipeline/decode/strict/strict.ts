@@ -10,7 +10,7 @@ import { TextPage } from './text-page.ts';
 const NEWLINE = 0x0a;
 
 /**
- * What is wrong with a page by the specification of its format, in page order: empty when the page is right. At most
+ * Violations of the format's specification, in page order: empty when the page is right. At most
  * PROBLEMS_MAX; reading ends when that many have been found.
  */
 export function strictProblems(bytes: Buffer, format: ExpositionFormat): Problem[] {
