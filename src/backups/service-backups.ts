@@ -206,7 +206,7 @@ export class BackupMeter {
   }
 
   backupsFailed(service: string, error: ServiceError): void {
-    this.#warn(service, error, 'cannot read the list of backups: their age goes by the last one');
+    this.#warn(service, error, 'cannot read the list of backups: their age follows the last list');
   }
 
   events(service: string, events: readonly BackupEvent[]): void {
@@ -219,8 +219,8 @@ export class BackupMeter {
   notQueued(what: 'events' | 'metrics', cause: string): void {
     const told =
       what === 'events'
-        ? 'cannot queue the changes of backup schedules: they are told with the next reading'
-        : 'cannot queue the metrics of backups: the next ones say the same';
+        ? 'cannot queue the changes of backup schedules: the next reading reports them'
+        : 'cannot queue the metrics of backups: the next ones replace them';
     this.#throttle.run(`queue ${what}`, swallowed => this.#logger.warn({ cause, swallowed }, told));
   }
 

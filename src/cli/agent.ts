@@ -232,7 +232,7 @@ function createAsk(agent: AgentApi, settings: ChatSettings, context: VerbContext
 
 function failureText(error: ServiceError): string {
   if (error.kind === 'aborted') return 'given up: there is no answer';
-  const hint = 'give it longer with --timeout; the agent may still be at work';
+  const hint = 'allow more time with --timeout; the agent may still be working';
   return errorLine(error.kind === 'timeout' ? { ...error, hint } : error);
 }
 

@@ -7,7 +7,7 @@ import { readArgs, refuseWords, usageError, type Verb } from './verb.ts';
 const VERB = 'check';
 
 export const verb: Verb = {
-  summary: 'validates a configuration; --probe asks both ends',
+  summary: 'validates a configuration; --probe also asks the service and the back end',
   help: `
 Usage: prom2otlp check --config FILE [--probe]
 

@@ -17,7 +17,7 @@ const DELIVER_MS = 60_000;
 const REFUSED: readonly PointState[] = ['rejected', 'set_aside', 'evicted'];
 
 export const verb: Verb = {
-  summary: 'one cycle, delivered, then the end',
+  summary: 'runs one cycle, delivers it and exits',
   help: `
 Usage: prom2otlp once --config FILE
 

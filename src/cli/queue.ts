@@ -38,7 +38,7 @@ const ACTIONS: Readonly<Record<string, (context: VerbContext) => Promise<number>
 };
 
 export const verb: Verb = {
-  summary: 'what waits in the durable queue: queue inspect | export | drain',
+  summary: 'the durable queue: queue inspect | export | drain',
   help: `
 Usage: prom2otlp queue inspect --config FILE [--json]
        prom2otlp queue export --config FILE [--signal metrics|logs] [--output FILE]

@@ -60,7 +60,7 @@ async function runDaemon(context: VerbContext): Promise<number> {
   const [version, services] = [programVersion(), config.services.length];
   logger.info({ version, targets: targets.length, services, status: status.url }, 'started');
   await Promise.all([running, collectStartGarbage(clock, stop)]);
-  logger.info({}, 'stopping: collecting has ended, what is queued is being delivered');
+  logger.info({}, 'stopping: collecting has ended, the queue is being delivered');
   const { daemon } = supervisor;
   await daemon.stop(stopNow);
   await status.close();

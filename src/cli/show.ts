@@ -46,7 +46,7 @@ const STAGES: Readonly<Record<string, (context: VerbContext) => Promise<number>>
 };
 
 export const verb: Verb = {
-  summary: 'what a stage makes of a file: show decode | derive | encode',
+  summary: 'the result of a stage for a file: show decode | derive | encode',
   help: `
 Usage: prom2otlp show decode --format text|openmetrics [options] FILE...
        prom2otlp show derive [--jsonl] FILE...

@@ -10,7 +10,7 @@ const VERB = 'simulate';
 export const SIMULATED_KEY = 'simulated-key';
 
 export const verb: Verb = {
-  summary: 'the service stood in for, to develop against',
+  summary: 'the simulated service, for development',
   help: `
 Usage: prom2otlp simulate --port N [--refresh 60s] [--key KEY]
 

@@ -129,7 +129,7 @@ export class Supervisor {
       mistakes = error.mistakes.slice(0, MISTAKES_KEPT_MAX).map(formatMistake);
       this.logger.error(
         { mistakes },
-        'the changed configuration is not used, the former one stays',
+        'the changed configuration is not used, the previous one stays in use',
       );
     }
     reloads.add(1, mistakes.length === 0 ? 'taken' : 'refused');
@@ -145,7 +145,7 @@ export class Supervisor {
       keys.map(key => ({
         code: 'E_CONFIG_RESTART',
         message: `cannot change ${key} while running`,
-        hint: `restart the program, or put the former value back; nothing of the new configuration is used until then`,
+        hint: `restart the program, or restore the former value; until then the daemon uses nothing of the new configuration`,
       })),
     );
   }

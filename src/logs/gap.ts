@@ -29,20 +29,20 @@ export interface Gap {
 }
 
 const TEXTS: Readonly<Record<GapReason, string>> = {
-  not_archive: 'the service gave something else than an archive',
+  not_archive: 'the service returned something other than an archive',
   cut: 'the archive ends in the middle',
   damaged: 'the archive is damaged',
   checksum: 'the checksum of the archive is wrong',
   encrypted: 'the archive is encrypted',
   nested: 'the archive holds another archive',
-  method: 'the archive is packed by a method that is not known',
-  refused: 'the service lists the archive and does not give it',
+  method: 'the archive has an unknown compression method',
+  refused: 'the service lists the archive but does not deliver it',
   archive_limit: 'the archive is larger than logs.limits.archive',
   entries_limit: 'the archive has more entries than logs.limits.entries',
   unpacked_limit: 'the archive unpacks to more than logs.limits.unpacked',
   ratio_limit: 'the archive unpacks to more than logs.limits.ratio times its size',
-  retention: 'the service does not keep logs for so long',
-  vanished: 'the archive was listed and then listed no more',
+  retention: 'the service no longer keeps these logs',
+  vanished: 'the archive was listed, and later no longer',
   window: 'the window could not be read to its end',
   first_start: 'this shard is new to the service, and begins where logs.first_start says',
 };

@@ -176,7 +176,7 @@ export class LogMeter {
     this.#throttle.run(`broken ${archive}`, swallowed =>
       this.#logger.warn(
         { service: partition.service.id, type: partition.type, archive, cause, swallowed },
-        'cannot read a log archive: it is tried again later',
+        'cannot read a log archive: it is retried later',
       ),
     );
   }
@@ -191,7 +191,7 @@ export class LogMeter {
     this.#givenUp = [shown, ...this.#givenUp].slice(0, GIVEN_UP_SHOWN_MAX);
     this.#logger.error(
       { service: service.id, type, archive, reason, cause, file, notKept },
-      'a log archive is given up: what it holds may be missing',
+      'a log archive is given up: its records may be missing',
     );
   }
 

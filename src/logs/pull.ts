@@ -73,7 +73,7 @@ export class PullEnded extends Error {
 export function endOfList(failure: ListFailure): PullEnd {
   if (failure.kind === 'service') return { kind: 'unreachable', failure: failure.failure };
   const { reason, message } = failure;
-  const hint = 'check logs.endpoints against what `check --probe` shows';
+  const hint = 'compare logs.endpoints with the output of `check --probe`';
   return { kind: 'unreachable', failure: { reason, message, hint } };
 }
 

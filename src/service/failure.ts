@@ -89,15 +89,15 @@ export const REASON_TEXTS: Readonly<Record<FailureReason, ReasonText>> = {
   },
   timeout: {
     cause: 'no complete answer within the timeout',
-    hint: 'raise api.timeout if the service needs longer by nature',
+    hint: 'raise api.timeout if the service normally needs longer',
   },
   reset: {
     cause: 'the connection was closed before an answer came',
-    hint: 'look at the service, or at what stands between, if this lasts',
+    hint: 'check the service and the network path if this lasts',
   },
   cut: {
     cause: 'the answer ended before it was complete',
-    hint: 'look at the service, or at what stands between, if this lasts',
+    hint: 'check the service and the network path if this lasts',
   },
   protocol: {
     cause: 'the answer is not HTTP/1.1',
@@ -105,7 +105,7 @@ export const REASON_TEXTS: Readonly<Record<FailureReason, ReasonText>> = {
   },
   encoding: {
     cause: 'the answer could not be unpacked',
-    hint: 'look at what stands between this machine and the service',
+    hint: 'check the network path between this machine and the service',
   },
   too_large: {
     cause: 'the answer is larger than the limit',
@@ -113,7 +113,7 @@ export const REASON_TEXTS: Readonly<Record<FailureReason, ReasonText>> = {
   },
   bomb: {
     cause: 'the compressed answer unpacks to far more than such text does',
-    hint: 'look at what the service sends at this address',
+    hint: 'check the answer of the service at this address',
   },
   redirect: {
     cause: 'the answer is a redirect that the key must not follow',
@@ -132,8 +132,8 @@ export const REASON_TEXTS: Readonly<Record<FailureReason, ReasonText>> = {
     hint: 'check api.base_url and the path',
   },
   conflict: {
-    cause: 'the service says that its present state is against it',
-    hint: 'look at what is there already, or wait until what runs has ended',
+    cause: 'the request conflicts with the present state of the service',
+    hint: 'check the present state, or wait until the running operation has ended',
   },
   rate_limited: {
     cause: 'too many requests',
@@ -141,10 +141,10 @@ export const REASON_TEXTS: Readonly<Record<FailureReason, ReasonText>> = {
   },
   server_error: {
     cause: 'the service failed',
-    hint: 'look at the state of the service if this lasts',
+    hint: 'check the state of the service if this lasts',
   },
   http_status: {
-    cause: 'the service gave an unexpected status',
+    cause: 'the service returned an unexpected status',
     hint: 'check api.base_url and the path',
   },
   not_json: {
@@ -153,7 +153,7 @@ export const REASON_TEXTS: Readonly<Record<FailureReason, ReasonText>> = {
   },
   not_stored: {
     cause: 'the answer could not be stored',
-    hint: 'check the disk of queue.directory, or of the temporary directory where there is none',
+    hint: 'check the disk of queue.directory, or of the temporary directory without one',
   },
   aborted: {
     cause: 'the request was given up',

@@ -30,7 +30,7 @@ export const bucketAddress: z.ZodType<string> = textField(text => {
   if (!/^(?:s3|gs):\/\//.test(text))
     return `expected s3://NAME or gs://NAME, got ${shown(text)}${/^(?:s3|gs)$/i.test(scheme) ? ': the scheme is in lower case' : ''}`;
   if (rest.length > 0)
-    return `expected the bucket alone, as ${scheme}://${name}, without a path behind it`;
+    return `expected the bucket alone, as ${scheme}://${name}, without a path after it`;
   return BUCKET_NAME.test(name) ? null : `${shown(name)} is no name of a bucket`;
 });
 

@@ -143,7 +143,8 @@ function createDelegate(
   let isBusy = false;
   const deliver = async (metrics: ResourceMetrics): Promise<void> => {
     // The reader gives up on a slow sink and comes again; requests must not pile up.
-    if (isBusy) throw new Error('cannot hand over own telemetry: the last is still on its way');
+    if (isBusy)
+      throw new Error('cannot queue own telemetry: the previous request is still in progress');
     isBusy = true;
     try {
       hooks.beforeExport();
@@ -220,7 +221,7 @@ export function startTelemetry(options: TelemetryOptions): OwnTelemetry {
       throttle.run('telemetry', swallowedCount =>
         logger.warn(
           { cause: error.message, swallowedCount },
-          'cannot queue the own telemetry: these numbers are sent with the next',
+          'cannot queue own telemetry: the next request has these numbers',
         ),
       ),
   });

@@ -119,7 +119,7 @@ export function verdictOf(document: StatusDocument): Verdict {
   const evidence = evidenceOf(document);
   if (errors > 0) return { tone: 'bad', title: plural(errors, 'problem'), evidence };
   if (document.state === 'stopping')
-    return { tone: 'warn', title: 'Stopping: what is queued is being delivered', evidence };
+    return { tone: 'warn', title: 'Stopping: the queue is being delivered', evidence };
   if (document.state === 'starting') {
     const missing = document.waitingFor.join(', ');
     const title = missing === '' ? 'Starting' : `Starting: waiting for ${missing}`;

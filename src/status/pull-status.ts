@@ -138,14 +138,14 @@ export function pullProblems({ logs, backups }: PullStatus): readonly StatusProb
   const found = failed.map(({ service, type, lastError }) =>
     problem('error', `${type} of ${service}`, {
       message: lastError ?? 'cannot be pulled',
-      hint: 'The service keeps the logs; pulling is tried again.',
+      hint: 'The service keeps the logs; the daemon retries.',
     }),
   );
   for (const { service, type, archive, reason, file } of logs?.givenUp ?? [])
     found.push(
       problem('warning', `${type} of ${service}`, {
         message: `the archive ${archive} was given up: ${reason}`,
-        hint: `What it holds may be missing; a record of a gap says so in the back end.${file === null ? '' : ` It is kept as ${file}.`}`,
+        hint: `Its records may be missing; a gap record in the back end reports it.${file === null ? '' : ` It is kept as ${file}.`}`,
       }),
     );
   return [...found, ...(backups?.services ?? []).flatMap(backupProblems)];
@@ -161,7 +161,7 @@ function backupProblems(backups: ServiceBackupsReport): readonly StatusProblem[]
     found.push(
       problem('warning', subject, {
         message: 'no full backup is scheduled',
-        hint: 'prom2otlp backups schedules create makes a schedule.',
+        hint: 'prom2otlp backups schedules create creates a schedule.',
       }),
     );
   return found;

@@ -193,11 +193,11 @@ function unconfiguredOf({ table, last }: TargetLog): readonly UnconfiguredReport
 /** Why a service is down on a page that is good. */
 export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
   absent: {
-    message: 'the page is good but does not have this service',
+    message: 'the page is good but does not contain this service',
     hint: 'Check its id under services, and that the key may see it.',
   },
   bad_lines: {
-    message: 'more of its lines cannot be read than metrics.bad_share allows',
+    message: 'it has more bad lines than metrics.bad_share allows',
     hint: 'Save the page and run prom2otlp show decode on it.',
   },
   service_samples: {
@@ -209,11 +209,11 @@ export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
 /** Why samples of the last page made no point, where that is no plain consequence of the configuration. */
 export const DROP_ADVICE: Readonly<Record<string, Advice>> = {
   time_backwards: {
-    message: 'older than what was sent before for the same series',
+    message: 'older than a sent sample of the same series',
     hint: 'A back end would refuse them. Two sources that share one id would do this.',
   },
   time_conflict: {
-    message: 'with another value at a time that was sent before',
+    message: 'with another value for a time that was already sent',
     hint: 'A back end would refuse them. Two sources that share one id would do this.',
   },
   time_future: {
@@ -230,18 +230,18 @@ export const DROP_ADVICE: Readonly<Record<string, Advice>> = {
   },
   gauge_histogram: {
     message: 'of gauge histograms, which OTLP has no type for',
-    hint: 'Nothing needs to be done; metrics.exclude makes it quiet.',
+    hint: 'No action is needed; metrics.exclude hides it.',
   },
   duplicate: {
-    message: 'that stand on the page twice',
-    hint: 'Check metrics.drop_labels: it may remove what tells the series apart.',
+    message: 'that occur twice on the page',
+    hint: 'Check metrics.drop_labels: it may remove labels that identify the series.',
   },
 };
 
 /** Its explicit timestamps have not moved for `metrics.stale_after`. */
 const SOURCE_STALE: Advice = {
-  message: 'its timestamps stand still: the service shows the same values again and again',
-  hint: 'Its series are marked as ended until it moves again. Look at the state of the service.',
+  message: 'its timestamps do not move: the service repeats the same values',
+  hint: 'Its series are marked as ended until it moves again. Check the state of the service.',
 };
 
 /** Problems of targets and services, with notes worth knowing. */

@@ -126,7 +126,8 @@ function reloadProblems({ reload }: StatusReport): readonly StatusProblem[] {
   const [first, ...rest] = reload?.mistakes ?? [];
   if (first === undefined) return [];
   const more = rest.length === 0 ? '' : `; and ${counted(rest.length, 'more mistake')}`;
-  const message = `the changed configuration is not used, the former one stays: ${first}${more}`;
-  const hint = 'Mend it: it is read again when it changes. prom2otlp check tells all of it.';
+  const message = `the changed configuration is not used, the previous one stays in use: ${first}${more}`;
+  const hint =
+    'Fix it: the daemon reads it again when it changes. prom2otlp check lists all mistakes.';
   return [problem('error', 'configuration', { message, hint })];
 }

@@ -16,8 +16,8 @@ import type { Advice } from './problem.ts';
 
 /** Uptimes do not grow while their timestamps, or our scrapes, go on. */
 export const UPTIME_STUCK: Advice = {
-  message: 'an uptime series stands still: restarts and failovers cannot be told by it',
-  hint: 'A counter that falls is still a reset. Look at what exports the uptime series.',
+  message: 'an uptime series does not move: it cannot show restarts and failovers',
+  hint: 'A counter that falls is still a reset. Check the exporter of the uptime series.',
 };
 
 /** Our clock and the service's are far apart. */

@@ -71,7 +71,7 @@ describe.skipIf(skip !== null)('a conversation in a terminal', () => {
     );
     await answered(
       terminal,
-      'no complete answer within the timeout (4000 ms); give it longer with --timeout',
+      'no complete answer within the timeout (4000 ms); allow more time with --timeout',
     );
 
     const before = asked();

@@ -152,7 +152,7 @@ test('a file with a mistake changes nothing, and is reported until it is fixed',
   });
   expect(told.reload?.mistakes[0]).toMatch(/config\.yaml:1:\d+: .*intervall.*interval/);
   expect(told.problems[0]).toMatchObject({ severity: 'error' });
-  expect(told.problems[0]?.message).toContain('the former one stays');
+  expect(told.problems[0]?.message).toContain('the previous one stays in use');
   const before = receiver.totals.requests;
   await until('it goes on', () => receiver.totals.requests > before);
   replace('config.yaml', configText(1, { status: { listen: '127.0.0.1:1' } }));

@@ -173,6 +173,6 @@ test('a sink that never ends neither blocks closing nor gets a second request', 
   await telemetry.close();
   expect(calls).toBe(1);
   expect(new Set(failures)).toStrictEqual(
-    new Set(['cannot hand over own telemetry: the last is still on its way']),
+    new Set(['cannot queue own telemetry: the previous request is still in progress']),
   );
 });

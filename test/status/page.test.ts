@@ -40,7 +40,7 @@ describe('the verdict', () => {
       'busy',
       'Starting: waiting for the first cycle',
     );
-    check({ state: 'stopping' }, 'warn', 'Stopping: what is queued is being delivered');
+    check({ state: 'stopping' }, 'warn', 'Stopping: the queue is being delivered');
     // Notes are no cause for alarm.
     check({ notes: ['a note'] }, 'good', 'Data flows');
     const stale = sampleService('a', 'orders', { isSourceStale: true });

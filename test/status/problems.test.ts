@@ -123,9 +123,9 @@ describe('services', () => {
       sampleService('b', 'payments', { droppedByReason: { time_conflict: 2, excluded: 100 } }),
     ];
     expect(told({ services }).map(line => line.split(' | ')[0])).toEqual([
-      'warning orders: its timestamps stand still: the service shows the same values again and again',
-      'warning orders: an uptime series stands still: restarts and failovers cannot be told by it',
-      'warning payments: 2 samples of the last page dropped: with another value at a time that was sent before',
+      'warning orders: its timestamps do not move: the service repeats the same values',
+      'warning orders: an uptime series does not move: it cannot show restarts and failovers',
+      'warning payments: 2 samples of the last page dropped: with another value for a time that was already sent',
     ]);
   });
 
@@ -178,7 +178,7 @@ describe('back end and queue', () => {
   test('an unused changed configuration is an error until it is fixed', () => {
     const mistakes = ['c.yaml:1:2: a: unknown key', 'b'];
     expect(told({ reload: { at: secondsAgo(9), mistakes } })).toEqual([
-      'error configuration: the changed configuration is not used, the former one stays: c.yaml:1:2: a: unknown key; and 1 more mistake | Mend it: it is read again when it changes. prom2otlp check tells all of it.',
+      'error configuration: the changed configuration is not used, the previous one stays in use: c.yaml:1:2: a: unknown key; and 1 more mistake | Fix it: the daemon reads it again when it changes. prom2otlp check lists all mistakes.',
     ]);
     expect(told({ reload: { at: secondsAgo(9), mistakes: [] } })).toEqual([]);
   });

@@ -202,7 +202,7 @@ export class QueueMeter {
   replaced({ corruptFile, damage, report }: Replacement): void {
     this.#logger.error(
       { corruptFile, damage, ...report },
-      'the file of the queue was damaged: what could be read was taken over, the rest is kept beside it',
+      'the file of the queue was damaged: the readable rows were recovered, the damaged file is kept next to it',
     );
   }
 

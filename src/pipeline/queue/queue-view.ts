@@ -112,7 +112,7 @@ export class QueueView {
 }
 
 function unreadable(directory: string, cause: unknown): OperatorError {
-  const hint = 'look as the user who runs the daemon; a damaged file is mended when that starts';
+  const hint = 'run it as the user of the daemon; the daemon repairs a damaged file when it starts';
   return mistake(directory, causeText(cause), hint, cause);
 }
 

@@ -48,7 +48,7 @@ const NOTES_MAX = 5;
 const REFRESHES_MAX = 3;
 
 /** The text of `trouble()` on a full disk. */
-const DISK_FULL = 'its disk is full: what is new is stored for what is old';
+const DISK_FULL = 'its disk is full: new metrics replace the oldest';
 
 type Times = Pick<QueueStats, 'oldestAtMs' | 'newestAtMs'>;
 const NO_TIMES: Times = { oldestAtMs: null, newestAtMs: null };

@@ -175,7 +175,7 @@ export class AutoCompression {
   #learn(encoding: 'gzip' | 'zstd', untilMs: number | null, reason: string): void {
     const { clock, logger, signal, endpoint, onLearned } = this.#options;
     this.#status = { encoding, sinceMs: clock.nowMs(), untilMs, reason };
-    logger.info({ signal, endpoint, encoding, reason }, 'requests are compressed in another way');
+    logger.info({ signal, endpoint, encoding, reason }, 'the compression of requests has changed');
     onLearned(this.#status);
   }
 }

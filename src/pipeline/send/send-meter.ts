@@ -121,7 +121,7 @@ export class SendMeter {
 
   #warnPartial(rejected: number, message: string): void {
     this.#log('partial', (fields, logger) =>
-      logger.warn({ ...fields, rejected, reason: message }, 'the back end accepted in part'),
+      logger.warn({ ...fields, rejected, reason: message }, 'the back end rejected some points'),
     );
   }
 
