@@ -1,4 +1,4 @@
-// The account goes on over all runs of a queue; a verb that ends by itself tells what it added.
+// The account covers all runs of a queue; a verb that ends by itself reports what it added.
 
 import type { AccountView } from '../pipeline/queue/queue.ts';
 

@@ -14,13 +14,12 @@ import {
 import { errorLine, type ServiceError } from '../service/failure.ts';
 import { rowsOf } from './logs.ts';
 import { withProgress } from './progress.ts';
-import { refuseProblems } from './request-problems.ts';
-import { ACCESS_HELP, withService } from './service-access.ts';
+import { ACCESS_HELP, ACCESS_OPTIONS, withService, refuseProblems } from './service-access.ts';
 import { renderTable } from './table.ts';
 import {
   type Action,
   readArgs,
-  refuseWords,
+  readOptions,
   runAction,
   usageError,
   type Verb,
@@ -45,8 +44,8 @@ Usage: prom2otlp agent session create --agent-id UUID [options]
 session create       opens a session, in which questions keep their context
   --metadata KEY=VALUE        kept with it, such as user_id=u1; may be repeated
 chat                 asks the agent: PROMPT, or what is typed until exit or Ctrl-D. Ctrl-C gives a question up
-  --session-id ID             asks within this session. Without it, PROMPT stands alone; a conversation has a
-                              session of its own, which is ended with it
+  --session-id ID             asks within this session. Without it, PROMPT has no session; a conversation
+                              opens its own session and ends it
   --filter TABLE='WHERE …'    a condition that the service applies to every query on the table; may be repeated
   --filter-key table_filter   the other spelling of the filters' key; table_filters when absent
   --timeout 60s               how long to wait for an answer
@@ -64,12 +63,9 @@ Examples:
 
 // What the actions of `agent` have in common on the command line: options and pairs.
 
-/** Those of ACCESS_OPTIONS, and what every action takes. */
+/** What every action takes. */
 const AGENT_OPTIONS = {
-  config: { type: 'string' },
-  'base-url': { type: 'string' },
-  'key-file': { type: 'string' },
-  'service-id': { type: 'string' },
+  ...ACCESS_OPTIONS,
   'agent-id': { type: 'string' },
   json: { type: 'boolean' },
 } as const;
@@ -80,7 +76,7 @@ function requiredAgent(verb: string, id: string | undefined): string {
   return id;
 }
 
-/** `KEY=VALUE` texts as an object; undefined where there are none. Everything behind the first `=` is the value. */
+/** `KEY=VALUE` texts as an object; undefined where there are none. Everything after the first `=` is the value. */
 function readPairs(
   verb: string,
   option: string,
@@ -119,11 +115,10 @@ const SESSION_CREATE = 'agent session create';
 function agentSession(context: VerbContext): Promise<number> {
   const [word, ...args] = context.args;
   if (word !== 'create') throw usageError('agent', 'expected agent session create');
-  const { values, words } = readArgs(SESSION_CREATE, args, {
+  const values = readOptions(SESSION_CREATE, args, {
     ...AGENT_OPTIONS,
     metadata: { type: 'string', multiple: true },
   });
-  refuseWords(SESSION_CREATE, words);
   const agent_id = requiredAgent(SESSION_CREATE, values['agent-id']);
   const metadata = readPairs(SESSION_CREATE, 'metadata', values.metadata);
   const request = { agent_id, ...(metadata === undefined ? {} : { metadata }) };
@@ -299,8 +294,8 @@ async function converse(
   return isTerminal || failedCount === 0 ? 0 : 1;
 }
 
-// An answer of the agent for people: what it said, the SQL it made, the rows it got. All of it is somebody else's text:
-// nothing in it reaches the terminal that the terminal would obey.
+// An answer of the agent for people: its words, its SQL, the rows. All of it is foreign text: control characters never
+// reach the terminal.
 
 interface AnswerOptions {
   readonly isJson: boolean;
@@ -331,7 +326,7 @@ function printAnswer(
   return failure === null;
 }
 
-/** Rows whose members stand in the order of the columns, those that no column names behind them. */
+/** Rows with their members in the order of the columns; members without a column come last. */
 function inOrder(
   data: ChatAnswer['data'],
   columns: readonly string[],

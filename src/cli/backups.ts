@@ -15,19 +15,19 @@ import type { Result, ServiceError } from '../service/failure.ts';
 import { type KnownBackups, nextFullRunMs } from '../backups/known-backups.ts';
 import { credentialsFromFile, requireEncoded, secretFile } from './external-storage.ts';
 import { withProgress } from './progress.ts';
-import { refuseProblems, tellError } from './request-problems.ts';
 import {
   ACCESS_HELP,
   ACCESS_OPTIONS,
   type OpenService,
   withService,
   withServices,
+  refuseProblems,
+  tellError,
 } from './service-access.ts';
 import { renderTable } from './table.ts';
 import {
   type Action,
-  readArgs,
-  refuseWords,
+  readOptions,
   runAction,
   usageError,
   type Verb,
@@ -96,8 +96,7 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 
 function schedulesList(context: VerbContext): Promise<number> {
   const options = { ...ACCESS_OPTIONS, json: { type: 'boolean' } } as const;
-  const { values, words } = readArgs(LIST, context.args, options);
-  refuseWords(LIST, words);
+  const values = readOptions(LIST, context.args, options);
   const { 'service-id': serviceId, config } = values;
   return withServices(LIST, values, context, async services => {
     let code = 0;
@@ -148,7 +147,7 @@ async function listAll(
 }
 
 function schedulesCreate(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(CREATE, context.args, {
+  const values = readOptions(CREATE, context.args, {
     ...ACCESS_OPTIONS,
     type: { type: 'string' },
     schedule: { type: 'string' },
@@ -156,7 +155,6 @@ function schedulesCreate(context: VerbContext): Promise<number> {
     'credentials-file': { type: 'string' },
     json: { type: 'boolean' },
   });
-  refuseWords(CREATE, words);
   const { 'service-id': service_id, type: backup_type, schedule, bucket } = values;
   const file = values['credentials-file'];
   if (service_id === undefined) throw usageError(CREATE, 'expected --service-id ID');
@@ -218,13 +216,12 @@ const ENCODE = 'backups credentials encode';
 const STDOUT = '-';
 
 function credentialsEncode({ args, out, err }: VerbContext): Promise<number> {
-  const { values, words } = readArgs(ENCODE, args, {
+  const values = readOptions(ENCODE, args, {
     storage: { type: 'string' },
     file: { type: 'string' },
     output: { type: 'string' },
     json: { type: 'boolean' },
   });
-  refuseWords(ENCODE, words);
   const { storage, file } = values;
   if (storage !== 's3' && storage !== 'gs') throw usageError(ENCODE, 'expected --storage s3 or gs');
   if (file === undefined || file === '') throw usageError(ENCODE, 'expected --file FILE');

@@ -2,7 +2,7 @@
 
 import { loadConfig } from '../config/load.ts';
 import { planTargets } from '../pipeline/collect/targets.ts';
-import { readArgs, refuseWords, usageError, type Verb } from './verb.ts';
+import { configOf, readOptions, type Verb } from './verb.ts';
 
 const VERB = 'check';
 
@@ -22,23 +22,20 @@ Exit: 0 right, 2 a mistake in the configuration, 1 when the probe fails.
 Example:
   prom2otlp check --config /etc/prom2otlp.yaml --probe`,
   run: async context => {
-    const { values, words } = readArgs(VERB, context.args, {
+    const values = readOptions(VERB, context.args, {
       config: { type: 'string' },
       probe: { type: 'boolean' },
     });
-    refuseWords(VERB, words);
-    if (values.config === undefined || values.config === '')
-      throw usageError(VERB, 'expected --config FILE');
-    const config = loadConfig({ file: values.config, environment: context.environment });
+    const file = configOf(VERB, values);
+    const config = loadConfig({ file, environment: context.environment });
     const targets = planTargets(config);
     const { services: own, elsewhere, shard } = config;
     const share = elsewhere.length === 0 ? '' : ` of ${own.length + elsewhere.length}`;
     const services = `${own.length}${share} ${own.length === 1 ? 'service' : 'services'}`;
+    const polled = `polled every ${config.metrics.intervalMs / 1000} s`;
+    const polls = targets.length === 1 ? '' : ` in ${targets.length} polls`;
     const place = shard.count === 1 ? '' : `, shard ${shard.index} of ${shard.count}`;
-    const polls = `${targets.length} ${targets.length === 1 ? 'poll' : 'polls'}`;
-    context.out.line(
-      `${values.config}: right; ${services} in ${polls} every ${config.metrics.intervalMs / 1000} s${place}`,
-    );
+    context.out.line(`${file}: valid: ${services}, ${polled}${polls}${place}`);
     if (values.probe !== true) return 0;
     const { probe } = await import('./probe.ts');
     return (await probe(config, context)) ? 0 : 1;

@@ -11,7 +11,7 @@ import { startSimulator, type Simulator } from '../simulator/simulator.ts';
 import { serveStatus } from '../status/status-server.ts';
 import { SIMULATED_KEY } from './simulate.ts';
 import { renderTable } from './table.ts';
-import { readArgs, refuseWords, usageError, type TextSink, type Verb } from './verb.ts';
+import { readOptions, usageError, type TextSink, type Verb } from './verb.ts';
 
 const VERB = 'demo';
 const REPORT_MS = 2_000;
@@ -28,11 +28,10 @@ pulls the logs of their last hour and what is written then, and decodes what arr
   --port 9464   of the status page; 0 for any free port`,
   isStoppable: true,
   run: async context => {
-    const { values, words } = readArgs(VERB, context.args, {
+    const values = readOptions(VERB, context.args, {
       for: { type: 'string' },
       port: { type: 'string', default: '9464' },
     });
-    refuseWords(VERB, words);
     const forMs = values.for === undefined ? Infinity : parseDuration(values.for);
     if (forMs === undefined) throw usageError(VERB, 'expected --for as 10s');
     const port = Number(values.port);

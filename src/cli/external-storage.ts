@@ -1,5 +1,5 @@
 // What the verbs for backups read from files because no secret may be an argument: credentials of a bucket, and the
-// key of an encrypted backup. A mistake names the file and never repeats what is in it.
+// key of an encrypted backup. A mistake names the file and never repeats its content.
 
 import { readTextFile } from '../config/text-file.ts';
 import { OperatorError } from '../errors.ts';

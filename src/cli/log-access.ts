@@ -1,4 +1,4 @@
-// What the actions of `logs` have in common: the options, the log endpoints of the API that is meant, and times.
+// What the actions of `logs` have in common: the log endpoints of the API that is meant, and times.
 
 import { parseDuration } from '../config/units.ts';
 import { textAt } from '../logs/item.ts';
@@ -8,19 +8,6 @@ import type { Config } from '../config/config.ts';
 import type { ServiceFailure } from '../service/failure.ts';
 import { type AccessValues, withServices } from './service-access.ts';
 import { usageError, type VerbContext } from './verb.ts';
-
-/** Those of ACCESS_OPTIONS, and what narrows a list. */
-export const LOG_OPTIONS = {
-  config: { type: 'string' },
-  'base-url': { type: 'string' },
-  'key-file': { type: 'string' },
-  'service-id': { type: 'string' },
-  type: { type: 'string' },
-  server: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  json: { type: 'boolean' },
-} as const;
 
 export interface LogValues extends AccessValues {
   readonly type?: string | undefined;
@@ -92,7 +79,7 @@ export function readSpan(
   };
   const toMs = read('to', to, nowMs);
   const fromMs = read('from', from, toMs - DAY_MS);
-  if (fromMs >= toMs) throw usageError(verb, '--from lies behind --to');
+  if (fromMs >= toMs) throw usageError(verb, '--from is later than --to');
   return { fromMs, toMs };
 }
 

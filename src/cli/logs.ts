@@ -17,18 +17,17 @@ import {
   firstList,
   listArchives,
   type ListedArchive,
-  LOG_OPTIONS,
   type LogValues,
   type OpenLogApi,
   readSpan,
   withLogApis,
 } from './log-access.ts';
-import { ACCESS_HELP } from './service-access.ts';
+import { ACCESS_HELP, ACCESS_OPTIONS } from './service-access.ts';
 import { renderTable } from './table.ts';
 import {
   type Action,
   readArgs,
-  refuseWords,
+  readOptions,
   runAction,
   usageError,
   type Verb,
@@ -77,12 +76,21 @@ Examples:
   run: context => runAction('logs', ACTIONS, context),
 };
 
+/** The access to the API, and what narrows a list. */
+const LOG_OPTIONS = {
+  ...ACCESS_OPTIONS,
+  type: { type: 'string' },
+  server: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  json: { type: 'boolean' },
+} as const;
+
 // `logs list`, `logs types`, `logs servers`: what the log endpoints have, as tables or JSON.
 
 function logsList(context: VerbContext): Promise<number> {
   const verb = 'logs list';
-  const { values, words } = readArgs(verb, context.args, LOG_OPTIONS);
-  refuseWords(verb, words);
+  const values = readOptions(verb, context.args, LOG_OPTIONS);
   const span = readSpan(verb, values, context.clock.nowMs());
   return withLogApis(verb, values, context, async apis => {
     let code = 0;
@@ -131,8 +139,7 @@ type AskApi = (
 
 /** Prints a list of whatever members its items have. */
 function listAnswers(verb: string, context: VerbContext, askApi: AskApi): Promise<number> {
-  const { values, words } = readArgs(verb, context.args, LOG_OPTIONS);
-  refuseWords(verb, words);
+  const values = readOptions(verb, context.args, LOG_OPTIONS);
   return withLogApis(verb, values, context, async apis => {
     let code = 0;
     const items: unknown[] = [];
@@ -238,12 +245,11 @@ const LINES_MAX = 10_000;
 const FOLLOW_MS = 60_000;
 
 function logsTail(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(TAIL, context.args, {
+  const values = readOptions(TAIL, context.args, {
     ...LOG_OPTIONS,
     lines: { type: 'string', default: '20' },
     follow: { type: 'boolean' },
   });
-  refuseWords(TAIL, words);
   const lineCount = Number(values.lines);
   if (!(Number.isInteger(lineCount) && lineCount >= 0 && lineCount <= LINES_MAX))
     throw usageError(TAIL, `expected --lines as a number from 0 to ${LINES_MAX}`);
@@ -367,14 +373,13 @@ const RETENTION = 'logs retention';
 const DAYS_MAX = 3650;
 
 function logsRetention(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(RETENTION, context.args, {
+  const values = readOptions(RETENTION, context.args, {
     ...LOG_OPTIONS,
     bucket: { type: 'string' },
     provider: { type: 'string' },
     'set-days': { type: 'string' },
     confirm: { type: 'string' },
   });
-  refuseWords(RETENTION, words);
   const { bucket, provider, 'set-days': setDays, confirm } = values;
   const query = {
     ...(bucket === undefined ? {} : { bucket_name: bucket }),

@@ -7,9 +7,8 @@ import { createLogger } from '../lib/log.ts';
 import type { PointState } from '../pipeline/queue/account.ts';
 import { countFromNow } from './account-since.ts';
 import { backupsTable } from './backups.ts';
-import { configFile } from './run.ts';
 import { renderTable } from './table.ts';
-import type { Verb, VerbContext } from './verb.ts';
+import { configOf, readOptions, type Verb, type VerbContext } from './verb.ts';
 
 const VERB = 'once';
 /** How long delivery may take before the rest is left in the queue. */
@@ -30,11 +29,9 @@ Example:
   prom2otlp once --config /etc/prom2otlp.yaml && echo delivered`,
   notNow: 1,
   run: async context => {
-    const config = loadConfig({
-      file: configFile(VERB, context),
-      environment: context.environment,
-    });
-    const { clock } = context;
+    const { args, environment, clock } = context;
+    const file = configOf(VERB, readOptions(VERB, args, { config: { type: 'string' } }));
+    const config = loadConfig({ file, environment });
     const logger = createLogger({ ...config.log, clock });
     const daemon = await Daemon.open({ config, clock, logger });
     const { account } = daemon.queue;

@@ -1,5 +1,5 @@
 // Where verbs print to: data lines to stdout, messages to stderr. A reader that goes away (`… | head`) ends the
-// output quietly; any other failure to write is said once on stderr. `drain` waits until the readers have it all.
+// output quietly; stderr reports any other failure to write once. `drain` waits until the readers have it all.
 
 import type { Writable } from 'node:stream';
 import type { TextSink } from './verb.ts';
@@ -21,7 +21,7 @@ export function openOutput(stdout: OutputStream, stderr: OutputStream): Output {
   const err = new StreamSink(stderr, () => undefined);
   const out = new StreamSink(stdout, cause => err.line(`cannot write to stdout: ${cause}`));
   const drain = async (): Promise<boolean> => {
-    // In this order, since stdout's last failure is told on stderr.
+    // In this order, since stderr reports stdout's last failure.
     const isOutWritten = await out.drain();
     return (await err.drain()) && isOutWritten;
   };
@@ -69,7 +69,7 @@ class StreamSink implements TextSink {
     return !this.#isBroken;
   }
 
-  /** Told of every write; the first failure ends the output. */
+  /** Called after every write; the first failure ends the output. */
   #fail(error: NodeJS.ErrnoException | null | undefined): void {
     if (error === null || error === undefined || this.#isGone) return;
     this.#isGone = true;

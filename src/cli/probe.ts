@@ -140,8 +140,8 @@ function driftLines({ table }: Translation, config: Config): readonly string[] {
       [contradicted.count, 'declared otherwise than the catalog knows'],
       [mangled.count, 'under a damaged name'],
     ] as const;
-    const told = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-    return told.length === 0 ? [] : [`${family}: ${told.join(', ')}`];
+    const counts = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+    return counts.length === 0 ? [] : [`${family}: ${counts.join(', ')}`];
   });
 }
 
@@ -164,8 +164,8 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
     const result = await transport.send(request, new AbortController().signal);
     await transport.close();
     const isAccepted = result.kind === 'accepted';
-    const told = isAccepted ? 'accepts' : `does not accept (${result.kind}): ${result.reason}`;
-    context.out.line(`back end ${signal} ${new URL(endpoint).origin}: ${told}`);
+    const outcome = isAccepted ? 'accepts' : `does not accept (${result.kind}): ${result.reason}`;
+    context.out.line(`back end ${signal} ${new URL(endpoint).origin}: ${outcome}`);
     const compression = compressionLine(signal, endpoint, settings, config);
     if (compression !== null) context.out.line(`  ${compression}`);
     isGood &&= isAccepted;

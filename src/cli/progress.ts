@@ -1,5 +1,5 @@
-// Tells a person at a terminal that something takes its time: one line beside the data, renewed every second and
-// wiped away at the end. Nothing is shown where nobody looks.
+// Shows at a terminal that something takes time: one line on the screen, renewed every second and wiped at the end.
+// Without a terminal nothing is shown.
 
 import type { VerbContext } from './verb.ts';
 

@@ -23,15 +23,17 @@ import { type AccountReport, accountReport } from '../status/account-report.ts';
 import { countFromNow } from './account-since.ts';
 import { renderTable } from './table.ts';
 import {
-  readArgs,
-  refuseWords,
+  type Action,
+  configOf,
+  readOptions,
   type TextSink,
   usageError,
   type Verb,
   type VerbContext,
+  runAction,
 } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, (context: VerbContext) => Promise<number>>> = {
+const ACTIONS: Readonly<Record<string, Action>> = {
   inspect: queueInspect,
   export: queueExport,
   drain: queueDrain,
@@ -66,12 +68,7 @@ Examples:
   prom2otlp queue drain --config /etc/prom2otlp.yaml --endpoint http://localhost:4318`,
   isStoppable: true,
   notNow: 1,
-  run: context => {
-    const [word = '', ...args] = context.args;
-    const action = Object.hasOwn(ACTIONS, word) ? ACTIONS[word] : undefined;
-    if (action === undefined) throw usageError('queue', 'expected inspect, export or drain');
-    return action({ ...context, args });
-  },
+  run: context => runAction('queue', ACTIONS, context),
 };
 
 // What the verbs for the queue have in common: the configuration, and in it a directory.
@@ -79,10 +76,10 @@ Examples:
 /** The configuration that `--config` named, and its queue's directory. A queue in memory is a mistake. */
 function loadQueueConfig(
   verb: string,
-  file: string | undefined,
+  values: { readonly config?: string | undefined },
   context: VerbContext,
 ): { readonly config: Config; readonly directory: string } {
-  if (file === undefined) throw usageError(verb, 'expected --config FILE');
+  const file = configOf(verb, values);
   const config = loadConfig({ file, environment: context.environment });
   const { directory } = config.queue;
   if (directory !== null) return { config, directory };
@@ -118,12 +115,11 @@ interface Inspection {
 }
 
 function queueInspect(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(INSPECT, context.args, {
+  const values = readOptions(INSPECT, context.args, {
     config: { type: 'string' },
     json: { type: 'boolean' },
   });
-  refuseWords(INSPECT, words);
-  const { config, directory } = loadQueueConfig(INSPECT, values.config, context);
+  const { config, directory } = loadQueueConfig(INSPECT, values, context);
   const view = QueueView.open(directory);
   try {
     const inspection = inspect(view, config);
@@ -223,7 +219,7 @@ interface SetAsideGroup {
   points: number;
 }
 
-/** A split leaves many pieces behind, all refused in the same words. */
+/** A split leaves many pieces, all refused in the same words. */
 function groupSetAside(newestFirst: readonly SetAside[]): readonly SetAsideGroup[] {
   const groups = new Map<string, SetAsideGroup>();
   for (const entry of newestFirst) {
@@ -292,14 +288,13 @@ const EXPORT = 'queue export';
 type Write = (line: string) => Promise<boolean>;
 
 async function queueExport(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(EXPORT, context.args, {
+  const values = readOptions(EXPORT, context.args, {
     config: { type: 'string' },
     signal: { type: 'string' },
     output: { type: 'string' },
   });
-  refuseWords(EXPORT, words);
   const signals = readSignals(values.signal);
-  const { directory } = loadQueueConfig(EXPORT, values.config, context);
+  const { directory } = loadQueueConfig(EXPORT, values, context);
   const view = QueueView.open(directory);
   const file = values.output === undefined ? null : await createFile(values.output);
   const write: Write =
@@ -367,15 +362,14 @@ const DRAIN = 'queue drain';
 const PROGRESS_MS = 2000;
 
 async function queueDrain(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(DRAIN, context.args, {
+  const values = readOptions(DRAIN, context.args, {
     config: { type: 'string' },
     endpoint: { type: 'string' },
     for: { type: 'string' },
   });
-  refuseWords(DRAIN, words);
   const forMs = values.for === undefined ? Infinity : parseDuration(values.for);
   if (forMs === undefined) throw usageError(DRAIN, 'expected --for as 10m');
-  const { config, directory } = loadQueueConfig(DRAIN, values.config, context);
+  const { config, directory } = loadQueueConfig(DRAIN, values, context);
   // Opening the queue would create one.
   QueueView.open(directory).close();
   const otlp =

@@ -11,12 +11,19 @@ import {
 } from '../service/restores.ts';
 import { credentialsFromFile, keyFromFile } from './external-storage.ts';
 import { tellMeanwhile, withProgress } from './progress.ts';
-import { refuseProblems, tellError } from './request-problems.ts';
-import { ACCESS_HELP, ACCESS_OPTIONS, withService, withServices } from './service-access.ts';
+import {
+  ACCESS_HELP,
+  ACCESS_OPTIONS,
+  withService,
+  withServices,
+  refuseProblems,
+  tellError,
+} from './service-access.ts';
 import { renderTable } from './table.ts';
 import {
   type Action,
   readArgs,
+  readOptions,
   refuseWords,
   runAction,
   usageError,
@@ -94,8 +101,7 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 };
 
 function restoresCreate(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(CREATE, context.args, CREATE_OPTIONS);
-  refuseWords(CREATE, words);
+  const values = readOptions(CREATE, context.args, CREATE_OPTIONS);
   const request = requestOf(values);
   return withService(CREATE, values, context, async ({ client }) => {
     await confirm(request.service_id, values['yes-erase'], context);
@@ -189,8 +195,7 @@ const SHOW = 'restores show';
 const LIST_OPTIONS = { ...ACCESS_OPTIONS, json: { type: 'boolean' } } as const;
 
 function restoresList(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(LIST, context.args, LIST_OPTIONS);
-  refuseWords(LIST, words);
+  const values = readOptions(LIST, context.args, LIST_OPTIONS);
   return withServices(LIST, values, context, async services => {
     let code = 0;
     const found: Restore[] = [];

@@ -1,11 +1,11 @@
-// `run`: the daemon. Starts the bridge and its status page, reloads it, and stops both when told to.
+// `run`: the daemon. Starts the bridge and its status page, reloads it, and stops both on a signal.
 
 import { OperatorError } from '../errors.ts';
 import { collectStartGarbage } from '../lib/footprint.ts';
 import { programVersion } from '../lib/version.ts';
 import { serveStatus } from '../status/status-server.ts';
 import { Supervisor } from '../daemon/reload.ts';
-import { readArgs, refuseWords, usageError, type Verb, type VerbContext } from './verb.ts';
+import { configOf, readOptions, type Verb, type VerbContext } from './verb.ts';
 
 const VERB = 'run';
 
@@ -14,7 +14,7 @@ export const verb: Verb = {
   help: `
 Usage: prom2otlp run --config FILE
 
-Scrapes, types, queues and sends until it is told to stop. The first SIGTERM or SIGINT stops collecting and
+Scrapes, types, queues and sends until a signal stops it. The first SIGTERM or SIGINT stops collecting and
 delivers what it can; what is left stays in the queue. The second stops now.
 
 SIGHUP, and a change of the configuration or of a file that it names (a key, a certificate), load it again: what has
@@ -46,7 +46,7 @@ Example:
 
 async function runDaemon(context: VerbContext): Promise<number> {
   const { clock, environment, stop, stopNow } = context;
-  const file = configFile(VERB, context);
+  const file = configOf(VERB, readOptions(VERB, context.args, { config: { type: 'string' } }));
   const supervisor = await Supervisor.open({ file, environment, clock, stop });
   const status = await supervisor
     .waitFor(() => serveStatus(supervisor, clock))
@@ -66,13 +66,4 @@ async function runDaemon(context: VerbContext): Promise<number> {
   await status.close();
   logger.info({ left: daemon.leftPoints() }, 'stopped');
   return stopNow.aborted ? 1 : 0;
-}
-
-/** The file that `--config` names; missing is a mistake. Other options are, too. */
-export function configFile(name: string, context: VerbContext): string {
-  const { values, words } = readArgs(name, context.args, { config: { type: 'string' } });
-  if (values.config === undefined || values.config === '')
-    throw usageError(name, 'expected --config FILE');
-  refuseWords(name, words);
-  return values.config;
 }

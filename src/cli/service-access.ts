@@ -9,6 +9,7 @@ import { programVersion } from '../lib/version.ts';
 import { planTargets, type Target } from '../pipeline/collect/targets.ts';
 import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
+import { errorLine, type RequestProblem, type ServiceError } from '../service/failure.ts';
 import type { ServiceHttp } from '../service/http.ts';
 import { usageError, type VerbContext } from './verb.ts';
 
@@ -158,4 +159,33 @@ function inOptions({ mistakes }: OperatorError, values: AccessValues): OperatorE
       key: options[key] ?? key,
     })),
   );
+}
+
+// Wrong requests are reported in the words of the command line, every mistake at once, before anything is sent; failed
+// calls in a line.
+
+/** Throws when a request would be refused. `options` names the option that gave a field, or what the field is in. */
+export function refuseProblems(
+  verb: string,
+  problems: readonly RequestProblem[] | null,
+  options: Readonly<Record<string, string>>,
+): void {
+  if (problems === null) return;
+  throw new OperatorError(
+    problems.map(({ path, message }) => ({
+      code: 'E_CLI_USAGE',
+      message: `cannot run ${verb}: ${optionOf(path, options)}: ${message}`,
+      hint: `see prom2otlp ${verb} --help`,
+    })),
+  );
+}
+
+/** Prints a failure; returns the exit code of the verb. */
+export function tellError({ err }: Pick<VerbContext, 'err'>, error: ServiceError): 1 {
+  err.line(errorLine(error));
+  return 1;
+}
+
+function optionOf(path: string, options: Readonly<Record<string, string>>): string {
+  return options[path] ?? options[path.replace(/\..*/, '')] ?? path;
 }

@@ -12,7 +12,7 @@ import { keyOfRow } from '../pipeline/derive/find-series.ts';
 import { withProgress } from './progress.ts';
 import { ACCESS_HELP, ACCESS_OPTIONS, type OpenService, withServices } from './service-access.ts';
 import { renderTable } from './table.ts';
-import { readArgs, refuseWords, type Verb, type VerbContext } from './verb.ts';
+import { readOptions, type Verb, type VerbContext } from './verb.ts';
 
 const VERB = 'services';
 
@@ -46,8 +46,7 @@ Examples:
   prom2otlp services --config /etc/prom2otlp.yaml --json`,
   run: context => {
     const options = { ...ACCESS_OPTIONS, json: { type: 'boolean' } } as const;
-    const { values, words } = readArgs(VERB, context.args, options);
-    refuseWords(VERB, words);
+    const values = readOptions(VERB, context.args, options);
     const wanted = values['service-id'];
     return withServices(VERB, values, context, async services => {
       let code = 0;

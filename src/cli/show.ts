@@ -37,9 +37,16 @@ import {
 } from './prom2json.ts';
 import { parseWithReference } from './reference-parser.ts';
 import { renderTable } from './table.ts';
-import { readArgs, usageError, type Verb, type VerbContext } from './verb.ts';
+import {
+  type Action,
+  readArgs,
+  usageError,
+  type Verb,
+  type VerbContext,
+  runAction,
+} from './verb.ts';
 
-const STAGES: Readonly<Record<string, (context: VerbContext) => Promise<number>>> = {
+const ACTIONS: Readonly<Record<string, Action>> = {
   decode: showDecode,
   derive: showDerive,
   encode: showEncode,
@@ -76,12 +83,7 @@ Examples:
   curl -sH "X-API-Key: $KEY" "$URL/observability/v2/metrics" | prom2otlp show derive -
   prom2otlp show decode --format text --strict page.prom
   prom2otlp show encode --at 2026-01-01T00:00:00Z --interval 60s page1.prom page2.prom`,
-  run: context => {
-    const [stage = '', ...args] = context.args;
-    const show = Object.hasOwn(STAGES, stage) ? STAGES[stage] : undefined;
-    if (show === undefined) throw usageError('show', 'expected decode, derive or encode');
-    return show({ ...context, args });
-  },
+  run: context => runAction('show', ACTIONS, context),
 };
 
 // `show decode`: what the parser sees of exposition files, as a table, as JSON lines, or in prom2json's form.

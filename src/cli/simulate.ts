@@ -1,9 +1,9 @@
-// `simulate`: the service stood in for, alone, for others to develop against.
+// `simulate`: the simulated service alone, to develop against.
 
 import { untilAborted } from '../lib/until-aborted.ts';
 import { startSimulator } from '../simulator/simulator.ts';
 import { causeText, OperatorError } from '../errors.ts';
-import { readArgs, refuseWords, usageError, type Verb } from './verb.ts';
+import { readOptions, usageError, type Verb } from './verb.ts';
 
 const VERB = 'simulate';
 /** Not a secret: it opens the simulator alone. */
@@ -30,12 +30,11 @@ Example:
   isStoppable: true,
   run: async context => {
     const { parseDuration } = await import('../config/units.ts');
-    const { values, words } = readArgs(VERB, context.args, {
+    const values = readOptions(VERB, context.args, {
       port: { type: 'string' },
       refresh: { type: 'string', default: '60s' },
       key: { type: 'string', default: SIMULATED_KEY },
     });
-    refuseWords(VERB, words);
     const port = Number(values.port);
     if (values.port === undefined || !Number.isInteger(port) || port < 0 || port > 65_535)
       throw usageError(VERB, 'expected --port with a number from 0 to 65535');

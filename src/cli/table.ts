@@ -25,7 +25,7 @@ const CUT_WIDTH_MIN = 8;
 
 /** A number, with or without a unit: `1,234`, `-0.5`, `98%`, `1.5 KiB`, `2 min 5 s`. */
 const NUMBER = /^[-+]?\d[\d,.]*(?:%| [A-Za-z]{1,3}(?: \d+ [a-z]{1,3})?)?$/;
-/** What stands in a column of numbers for none. */
+/** In a column of numbers: no number. */
 const NO_NUMBER: ReadonlySet<string> = new Set(['', '-']);
 
 const WIDE =

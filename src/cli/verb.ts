@@ -69,7 +69,27 @@ export function readArgs<const T extends Options>(
   }
 }
 
-/** One of the actions that a verb consists of, with the arguments behind its word. */
+/** The values of `options` where nothing else is expected: a word beside them is a mistake. */
+export function readOptions<const T extends Options>(
+  verb: string,
+  args: readonly string[],
+  options: T,
+): ReturnType<typeof readArgs<T>>['values'] {
+  const { values, words } = readArgs(verb, args, options);
+  refuseWords(verb, words);
+  return values;
+}
+
+/** The file of `--config`, which the verb needs. */
+export function configOf(
+  verb: string,
+  { config }: { readonly config?: string | undefined },
+): string {
+  if (config === undefined || config === '') throw usageError(verb, 'expected --config FILE');
+  return config;
+}
+
+/** One of the actions that a verb consists of, with the arguments after its word. */
 export type Action = (context: VerbContext) => Promise<number>;
 
 /** Runs the action that the first word names. */
@@ -85,7 +105,7 @@ export function runAction(
   return action({ ...context, args });
 }
 
-/** For verbs that take options alone: a word beside them is a mistake. */
+/** Throws when there is a word that nothing takes. */
 export function refuseWords(verb: string, words: readonly string[]): void {
   if (words.length > 0) throw usageError(verb, `unexpected ${JSON.stringify(words[0])}`);
 }

@@ -1,7 +1,7 @@
 // `version`: which program, on which Node, from which commit.
 
 import { programCommit, programVersion } from '../lib/version.ts';
-import { readArgs, refuseWords, type Verb } from './verb.ts';
+import { readOptions, type Verb } from './verb.ts';
 
 const VERB = 'version';
 
@@ -12,7 +12,7 @@ Usage: prom2otlp version
 
 Prints the program's version, the Node.js it runs on and the commit it was made from.`,
   run: context => {
-    refuseWords(VERB, readArgs(VERB, context.args, {}).words);
+    readOptions(VERB, context.args, {});
     const commit = programCommit();
     const node = `node ${process.version}`;
     const origin = commit === '' ? 'commit unknown' : `commit ${commit.slice(0, 12)}`;

@@ -192,7 +192,7 @@ describe('access to the service', () => {
     const check = async (why: string, ...args: string[]): Promise<void> =>
       expect((await call('list', ...args)).err).toContain(why);
     await check('expected --from', '--from', 'yesterday');
-    await check('--from lies behind --to', '--from', '1h', '--to', '2h');
+    await check('--from is later than --to', '--from', '1h', '--to', '2h');
     expect((await call('list', '--from', '2026-01-01T00:00:00Z', '--to', '1h')).code).toBe(0);
   });
 });

@@ -312,8 +312,8 @@ describe('a mistake is reported', () => {
   };
 
   test('on the command line', async () => {
-    await check([], /expected inspect, export or drain/);
-    await check(['inspct'], /expected inspect, export or drain/);
+    await check([], /expected one of inspect, export, drain/);
+    await check(['inspct'], /expected one of inspect, export, drain/);
     await check(['inspect'], /expected --config FILE/);
     await check(['inspect', '--config', file, 'more'], /unexpected "more"/);
     await check(['export', '--config', file, '--signal', 'traces'], /--signal metrics or logs/);

@@ -141,7 +141,7 @@ describe('once', () => {
 describe('check', () => {
   test('accepts a valid configuration', async () => {
     const { code, stdout } = await run(['check', '--config', config()]);
-    expect(stdout).toContain('right; 4 services in 1 poll');
+    expect(stdout).toContain('valid: 4 services, polled every');
     expect(code).toBe(0);
   });
 

@@ -75,7 +75,7 @@ test('every service without configuration is sent by one shard, too', async () =
 
 test('each shard reports its index', async () => {
   const said = (await runShards('check', config({}))).map(({ stdout }) => stdout);
-  const shares = said.map(line => /right; (\d) of 4 services?.*, shard (\d) of 3$/m.exec(line));
+  const shares = said.map(line => /valid: (\d) of 4 services?.*, shard (\d) of 3$/m.exec(line));
   expect(shares.map(match => match?.[2])).toEqual(SHARDS);
   const sum = shares.reduce((total, match) => total + Number(match?.[1]), 0);
   expect(sum).toBe(simulator.world.services.length);

@@ -20,7 +20,7 @@ describe('a mistake on the command line', () => {
     ['simulate --port 0 extra', 'unexpected "extra"'],
     ['simulate --port 0 --refresh 0s', 'expected --refresh as 60s'],
     ['version extra', 'unexpected "extra"'],
-    ['show', 'expected decode, derive or encode'],
+    ['show', 'expected one of decode, derive, encode'],
     ['show decode', 'expected at least one FILE'],
     ['show decode no-such-file', 'cannot read "no-such-file": there is no such file'],
     ['show derive /', 'cannot read "/": it is a directory'],
