@@ -86,7 +86,7 @@ function demoConfig(simulator: Simulator, receiver: Receiver, port: number): str
 function progressLine(daemon: Daemon, receiver: Receiver): string {
   const total = daemon.queue.account.total();
   const scrapes = daemon.targets.reduce((sum, target) => sum + target.scrapeCount, 0);
-  const samples = daemon.targets.reduce((sum, { last }) => sum + (last?.samples ?? 0), 0);
+  const samples = daemon.targets.reduce((sum, { last }) => sum + (last?.facts.samples ?? 0), 0);
   const made = total.get('point/made') ?? 0;
   const accepted = total.get('point/accepted') ?? 0;
   const { logRecords, points } = receiver.totals;

@@ -47,7 +47,8 @@ export function pipelineTarget(log: TargetLog, context: TargetContext): Pipeline
     translation: translationOf(target, config, log.table),
     onTranslated: (result, translated) => {
       log.note(result, translated);
-      const { samples = 0, durationMs = 0, reason = '' } = log.last ?? {};
+      const { facts, durationMs = 0, reason = '' } = log.last ?? {};
+      const samples = facts?.samples ?? 0;
       const queued = parts.queue.stats('metrics').points;
       const isFailed = reason !== '';
       context.timeline.note(clock.monotonicMs(), { samples, durationMs, isFailed, queued });

@@ -24,6 +24,7 @@ export interface PartitionStatus {
   /** By the service's clock; everything before is in the queue or delivered. null before the first read. */
   doneUntilMs: number | null;
   recordCount: number;
+  /** Stretches that could not be had and were passed over. */
   gapCount: number;
   lastError: string | null;
 }

@@ -5,22 +5,22 @@ import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatAge, formatBytes, formatCount } from '../lib/format.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
-import type { Encoding } from '../pipeline/queue/queue.ts';
+import type { Encoding, QueueStats, SetAside } from '../pipeline/queue/queue.ts';
 import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
+import type { SenderStatus } from '../pipeline/send/sender-health.ts';
 import { html, type Html } from './html.ts';
 import {
   age,
   badge,
   countCell,
-  instant,
   meterBar,
-  orNull,
   type Reported,
   section,
   table,
   type Tone,
 } from './page-parts.ts';
 import { counted, problem, type StatusProblem } from './problem.ts';
+import { instantOrNull, type Shown, shown } from './times.ts';
 
 /** The fields of the status report that this file fills in. */
 export interface DeliveryStatus {
@@ -33,30 +33,14 @@ export interface DeliveryStatus {
   readonly setAside: readonly SetAsideReport[];
 }
 
-export interface QueueReport {
+export interface QueueReport extends Shown<QueueStats> {
   readonly signal: Signal;
-  /** Queued requests. */
-  readonly rows: number;
-  /** Compressed, against the limit. */
-  readonly bytes: number;
-  readonly maxBytes: number;
-  /** Points or log records. */
-  readonly points: number;
-  readonly oldestAt: string | null;
-  readonly newestAt: string | null;
 }
 
-export interface SenderReport {
+export interface SenderReport extends Shown<SenderStatus> {
   readonly signal: Signal;
   /** Without user, password and query. */
   readonly endpoint: string;
-  /** `retrying`: no answer, again soon; `holding`: the back end takes nothing from us as we are set up. */
-  readonly state: 'idle' | 'sending' | 'retrying' | 'holding';
-  /** The last answer that was no acceptance; it stays after the back end has recovered. */
-  readonly lastError: string | null;
-  readonly lastErrorAt: string | null;
-  readonly lastAcceptedAt: string | null;
-  readonly nextAttemptAt: string | null;
   readonly compression: CompressionReport;
 }
 
@@ -68,14 +52,7 @@ export interface CompressionReport {
   readonly reason: string;
 }
 
-export interface SetAsideReport {
-  readonly signal: Signal;
-  readonly service: string;
-  readonly points: number;
-  /** The back end's own words. */
-  readonly reason: string;
-  readonly at: string;
-}
+type SetAsideReport = Shown<Omit<SetAside, 'sample'>>;
 
 const SET_ASIDE_SHOWN_MAX = 20;
 /** From this share of its limit on, a queue fills up. */
@@ -93,30 +70,21 @@ export async function deliveryStatus(daemon: Daemon): Promise<DeliveryStatus> {
 
 function queueReports(daemon: Daemon): readonly QueueReport[] {
   return SIGNALS.flatMap(signal => {
-    const { oldestAtMs, newestAtMs, ...stats } = daemon.queue.stats(signal);
+    const stats = daemon.queue.stats(signal);
     if (!isUsed(daemon.config, signal) && stats.rows === 0) return [];
-    const oldestAt = oldestAtMs === null ? null : instant(oldestAtMs);
-    const newestAt = newestAtMs === null ? null : instant(newestAtMs);
-    return [{ signal, ...stats, oldestAt, newestAt }];
+    return [{ signal, ...shown(stats) }];
   });
 }
 
 function senderReports(daemon: Daemon): readonly SenderReport[] {
   return daemon.senders
     .filter(({ signal }) => isUsed(daemon.config, signal))
-    .map(({ signal, endpoint, sender, compression }) => {
-      const status = sender.status();
-      return {
-        signal,
-        endpoint,
-        state: status.state,
-        lastError: status.lastError,
-        lastErrorAt: orNull(status.lastErrorAtMs),
-        lastAcceptedAt: orNull(status.lastAcceptedAtMs),
-        nextAttemptAt: orNull(status.nextAttemptAtMs),
-        compression: compressionReport(daemon.config.otlp[signal], compression?.status() ?? null),
-      };
-    });
+    .map(({ signal, endpoint, sender, compression }) => ({
+      signal,
+      endpoint,
+      ...shown(sender.status()),
+      compression: compressionReport(daemon.config.otlp[signal], compression?.status() ?? null),
+    }));
 }
 
 function compressionReport(
@@ -124,7 +92,11 @@ function compressionReport(
   status: CompressionStatus | null,
 ): CompressionReport {
   if (status !== null)
-    return { encoding: status.encoding, since: orNull(status.sinceMs), reason: status.reason };
+    return {
+      encoding: status.encoding,
+      since: instantOrNull(status.sinceMs),
+      reason: status.reason,
+    };
   if (compression !== 'auto')
     return { encoding: compression, since: null, reason: 'otlp.compression says so' };
   return { encoding: 'gzip', since: null, reason: `${protocol} knows no zstd` };
@@ -135,13 +107,9 @@ async function setAsideReports(daemon: Daemon): Promise<readonly SetAsideReport[
   return kept
     .toSorted((a, b) => b.atMs - a.atMs)
     .slice(0, SET_ASIDE_SHOWN_MAX)
-    .map(({ signal, service, points, reason, atMs }) => ({
-      signal,
-      service,
-      points,
-      reason,
-      at: instant(atMs),
-    }));
+    .map(({ signal, service, points, reason, atMs }) =>
+      shown({ signal, service, points, reason, atMs }),
+    );
 }
 
 function isUsed(config: Config, signal: Signal): boolean {

@@ -26,14 +26,6 @@ export function age(report: Reported, at: string | null): Html {
   return html`<time datetime="${at}" title="${at}">${text}</time>`;
 }
 
-export function instant(timeMs: number): string {
-  return new Date(Number.isFinite(timeMs) ? timeMs : 0).toISOString();
-}
-
-export function orNull(timeMs: number | null): string | null {
-  return timeMs === null ? null : instant(timeMs);
-}
-
 /** A number in a cell, faint when it is 0, with a few words below it. */
 export function countCell(count: number, words: string | null = null): Html {
   const text = formatCount(count);

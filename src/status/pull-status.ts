@@ -6,19 +6,12 @@ import { nextFullRunMs } from '../backups/known-backups.ts';
 import type { ServiceBackups } from '../backups/service-backups.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
+import type { GivenUpStatus, PartitionStatus, PullProgress } from '../logs/log-meter.ts';
 import type { Logs } from '../logs/logs.ts';
 import { html, type Html } from './html.ts';
-import {
-  age,
-  badge,
-  countCell,
-  meterBar,
-  orNull,
-  type Reported,
-  section,
-  table,
-} from './page-parts.ts';
+import { age, badge, countCell, meterBar, type Reported, section, table } from './page-parts.ts';
 import { problem, sentence, type StatusProblem } from './problem.ts';
+import { instantOrNull, type Shown, shown } from './times.ts';
 
 /** The fields of the status report that this file fills in. */
 export interface PullStatus {
@@ -30,33 +23,11 @@ export interface PullStatus {
 
 /** The log puller, per service, source and type of log. */
 export interface LogsReport {
-  readonly partitions: readonly {
-    readonly service: string;
-    readonly source: string;
-    readonly type: string;
-    readonly state: 'waiting' | 'pulling' | 'failed';
-    /** Everything before is in the queue or delivered. */
-    readonly doneUntil: string | null;
-    readonly recordCount: number;
-    /** Stretches that could not be had and were passed over. */
-    readonly gapCount: number;
-    readonly lastError: string | null;
-  }[];
-  /** While a pull is running: how many of the archives that it has to read it has read. */
-  readonly catchUp: readonly {
-    readonly name: string;
-    readonly dueCount: number;
-    readonly doneCount: number;
-  }[];
-  /** The latest archives that were given up, latest first, and where their files are kept. */
-  readonly givenUp: readonly {
-    readonly at: string;
-    readonly service: string;
-    readonly type: string;
-    readonly archive: string;
-    readonly reason: string;
-    readonly file: string | null;
-  }[];
+  readonly partitions: readonly Shown<PartitionStatus>[];
+  /** Empty while no pull is running. */
+  readonly catchUp: readonly Shown<PullProgress>[];
+  /** The latest archives that were given up, latest first. */
+  readonly givenUp: readonly Shown<GivenUpStatus>[];
   readonly nextPullAt: string | null;
 }
 
@@ -93,26 +64,17 @@ export function pullStatus({ logs, backups }: Daemon, nowMs: number): PullStatus
 function logsReport(logs: Logs): LogsReport {
   const { partitions, progress, givenUp, nextPullAtMs } = logs;
   return {
-    partitions: partitions.map(status => ({
-      service: status.service,
-      source: status.source,
-      type: status.type,
-      state: status.state,
-      doneUntil: orNull(status.doneUntilMs),
-      recordCount: status.recordCount,
-      gapCount: status.gapCount,
-      lastError: status.lastError,
-    })),
-    catchUp: progress.filter(({ dueCount }) => dueCount > 0).map(one => ({ ...one })),
-    givenUp: givenUp.map(({ atMs, ...one }) => ({ ...one, at: new Date(atMs).toISOString() })),
-    nextPullAt: orNull(nextPullAtMs),
+    partitions: partitions.map(shown),
+    catchUp: progress.filter(({ dueCount }) => dueCount > 0).map(shown),
+    givenUp: givenUp.map(shown),
+    nextPullAt: instantOrNull(nextPullAtMs),
   };
 }
 
 function backupsReport(backups: Backups, nowMs: number): BackupsReport {
   return {
     services: backups.services.map(service => backupsOfService(service, nowMs)),
-    nextReadAt: orNull(backups.nextReadAtMs),
+    nextReadAt: instantOrNull(backups.nextReadAtMs),
   };
 }
 
@@ -125,9 +87,9 @@ function backupsOfService(backups: ServiceBackups, nowMs: number): ServiceBackup
     isUp,
     isFullScheduled: known === null ? null : nextMs !== null,
     scheduleCount: known?.schedules.length ?? null,
-    nextFullRunAt: orNull(nextMs),
-    lastFullFinishedAt: orNull(known?.finishedAtMs['full'] ?? null),
-    readAt: orNull(known?.readAtMs ?? null),
+    nextFullRunAt: instantOrNull(nextMs),
+    lastFullFinishedAt: instantOrNull(known?.finishedAtMs['full'] ?? null),
+    readAt: instantOrNull(known?.readAtMs ?? null),
     lastError: error?.message ?? null,
     hint: error?.hint ?? '',
   };

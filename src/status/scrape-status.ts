@@ -5,14 +5,15 @@ import type { FamilyDrift } from '../catalog/drift.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import type { Family } from '../model/metric.ts';
+import type { Problem } from '../model/page.ts';
 import { FATE, FATE_NAMES, type SeriesTable } from '../model/series-table.ts';
+import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
 import { type Accounted, isDrop } from './account-report.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
   age,
   badge,
   countCell,
-  instant,
   numberList,
   type Reported,
   section,
@@ -20,7 +21,15 @@ import {
   type Tone,
 } from './page-parts.ts';
 import { type Advice, counted, problem, sentence, type StatusProblem } from './problem.ts';
-import { CLOCK_SKEWED, isSkewed, type TargetLog, UPTIME_STUCK } from './target-log.ts';
+import { instant } from './times.ts';
+import {
+  CLOCK_SKEWED,
+  isSkewed,
+  NO_PAGE,
+  type PageFacts,
+  type TargetLog,
+  UPTIME_STUCK,
+} from './target-log.ts';
 
 /** The fields of the status report that this file fills in. */
 export interface ScrapeStatus {
@@ -32,7 +41,7 @@ export interface ScrapeStatus {
 }
 
 /** An address that is polled with one key, for one or more services. */
-export interface TargetReport {
+export interface TargetReport extends PageFacts {
   readonly name: string;
   /** Without user, password and query. */
   readonly url: string;
@@ -46,48 +55,20 @@ export interface TargetReport {
   readonly lastReason: string;
   /** `cannot <verb> <address>: <cause>`; '' after a good scrape. */
   readonly lastMessage: string;
-  /** What to do about it; '' after a good scrape. */
-  readonly hint: string;
   readonly nextScrapeAt: string | null;
-  /** Of the last page: its size unpacked, its sample lines, and those of them that cannot be read. */
-  readonly bodyBytes: number;
-  readonly samples: number;
-  readonly badLines: number;
-  readonly firstProblem: {
-    readonly line: number;
-    readonly column: number;
-    readonly reason: string;
-  } | null;
-  /** Series that the bridge holds for the target now. */
+  readonly firstProblem: Problem | null;
+  /** Series that the table holds for the target now. */
   readonly series: number;
-  /** How the last page was read: as a whole, or only where it differs from the one before. */
-  readonly path: 'full' | 'repeating' | null;
-  /** By how much our clock is ahead of the service's, by its last answer; null where that does not say. */
-  readonly clockSkewMs: number | null;
   /** Where the last good page differs from the catalog, per family on it. */
   readonly drift: Readonly<Partial<Record<Family, FamilyDrift>>>;
 }
 
 /** One configured service as its target's last scrape left it. */
-export interface ServiceReport {
-  /** The database service id. */
-  readonly id: string;
+export interface ServiceReport extends Omit<ServiceOutcome, 'configIndex' | 'isUp'> {
   /** `service.name`. */
   readonly name: string;
   /** null before the first scrape. */
   readonly isUp: boolean | null;
-  /** '' when up; else the target's reason, `absent`, `bad_lines` or `service_samples`. */
-  readonly reason: string;
-  /** Samples and unreadable lines of the last page. */
-  readonly samples: number;
-  readonly badLines: number;
-  /** Points made of the last page: of samples, stale markers and the bridge's own series. */
-  readonly points: number;
-  readonly stalePoints: number;
-  /** True when its timestamps have stood still for `metrics.stale_after`. */
-  readonly isSourceStale: boolean;
-  /** Uptimes of the last page that do not grow though their times move. */
-  readonly stuckUptimes: number;
   /** Series per family. */
   readonly families: Readonly<Partial<Record<Family, number>>>;
   /** Samples of the last page that made no point, by reason. */
@@ -125,36 +106,38 @@ function targetReport(daemon: Daemon, log: TargetLog, index: number): TargetRepo
     lastDurationMs: last?.durationMs ?? null,
     lastReason: reason,
     lastMessage: reason === '' ? '' : (last?.message ?? ''),
-    hint: last?.hint ?? '',
     nextScrapeAt: instant(daemon.nextScrapeAtMs(index)),
-    bodyBytes: last?.bodyBytes ?? 0,
-    samples: last?.samples ?? 0,
-    badLines: last?.badLines ?? 0,
     firstProblem: problem ?? null,
     series: table.count - table.free.length,
-    path: last?.path ?? null,
-    clockSkewMs: last?.clockSkewMs ?? null,
+    ...(last?.facts ?? NO_PAGE),
     drift: Object.fromEntries(log.drift),
   };
 }
 
+/** Before the first scrape. */
+const NO_OUTCOME: Omit<ServiceOutcome, 'id' | 'isUp'> & { readonly isUp: null } = {
+  configIndex: -1,
+  isUp: null,
+  reason: '',
+  samples: 0,
+  badLines: 0,
+  points: 0,
+  stalePoints: 0,
+  isSourceStale: false,
+  stuckUptimes: 0,
+};
+
 function serviceReport(targets: readonly TargetLog[], id: string, name: string): ServiceReport {
   const log = targets.find(({ target }) => target.configured.has(id));
-  const outcome = log?.last?.services.find(service => service.id === id);
+  const found = log?.last?.services.find(service => service.id === id);
+  const { configIndex: _, ...outcome } = found ?? NO_OUTCOME;
   const dropped = (log?.last?.reads ?? [])
     .filter(({ service, fate }) => service === id && isDrop(fate))
     .map(({ fate, count }) => [fate, count]);
   return {
     id,
     name,
-    isUp: outcome?.isUp ?? null,
-    reason: outcome?.reason ?? '',
-    samples: outcome?.samples ?? 0,
-    badLines: outcome?.badLines ?? 0,
-    points: outcome?.points ?? 0,
-    stalePoints: outcome?.stalePoints ?? 0,
-    isSourceStale: outcome?.isSourceStale ?? false,
-    stuckUptimes: outcome?.stuckUptimes ?? 0,
+    ...outcome,
     families: log === undefined ? {} : familiesOf(log.table, id),
     droppedByReason: Object.fromEntries(dropped) as Record<string, number>,
   };

@@ -11,11 +11,11 @@ import { programVersion } from '../lib/version.ts';
 import type { Reload } from '../daemon/reload.ts';
 import { accountProblems, type AccountReport, accountReport } from './account-report.ts';
 import { deliveryProblems, type DeliveryStatus, deliveryStatus } from './delivery-status.ts';
-import { instant } from './page-parts.ts';
 import { counted, problem, type Severity, type StatusProblem } from './problem.ts';
 import { pullProblems, type PullStatus, pullStatus } from './pull-status.ts';
 import { scrapeProblems, type ScrapeStatus, scrapeStatus } from './scrape-status.ts';
 import type { TimelineReport } from './timeline.ts';
+import { instant } from './times.ts';
 
 export interface StatusReport extends ScrapeStatus, DeliveryStatus, PullStatus {
   readonly version: string;

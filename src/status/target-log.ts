@@ -26,6 +26,31 @@ export const CLOCK_SKEWED: Advice = {
   hint: 'Set the clock of this machine: samples without a timestamp, and the series up and scrape_*, get its time.',
 };
 
+/** Facts of the last scrape that the status shows as they are. */
+export interface PageFacts {
+  /** What to do about a failure; '' after a good scrape. */
+  readonly hint: string;
+  /** The size of the page, unpacked. */
+  readonly bodyBytes: number;
+  /** Sample lines of the page, and those of them that cannot be read. */
+  readonly samples: number;
+  readonly badLines: number;
+  /** Whether decode read the page as a whole, or only where it differs from the one before. */
+  readonly path: 'full' | 'repeating' | null;
+  /** By how much our clock is ahead of the service's, by its answer; null where the answer has no time. */
+  readonly clockSkewMs: number | null;
+}
+
+/** Before the first scrape. */
+export const NO_PAGE: PageFacts = {
+  hint: '',
+  bodyBytes: 0,
+  samples: 0,
+  badLines: 0,
+  path: null,
+  clockSkewMs: null,
+};
+
 /** The last scrape of a target. Times are wall clock, in milliseconds. */
 export interface LastScrape {
   readonly atMs: number;
@@ -33,17 +58,11 @@ export interface LastScrape {
   /** '' after a good one; else one of the closed set of reasons. */
   readonly reason: string;
   readonly message: string;
-  readonly hint: string;
-  readonly bodyBytes: number;
-  readonly samples: number;
-  readonly badLines: number;
+  readonly facts: PageFacts;
   readonly problems: readonly Problem[];
   readonly services: readonly ServiceOutcome[];
   /** Samples by service and fate, as for the account. */
   readonly reads: Translated['derived']['reads'];
-  readonly path: Translated['path'];
-  /** By how much our clock is ahead of the service's; null where that does not say. */
-  readonly clockSkewMs: number | null;
 }
 
 export class TargetLog {
@@ -75,15 +94,17 @@ export class TargetLog {
       durationMs: scrape.kind === 'page' ? scrape.page.durationMs : scrape.durationMs,
       reason: reasonOf(scrape, translated),
       message: scrape.kind === 'page' ? (page?.problems[0]?.reason ?? '') : scrape.message,
-      hint: scrape.kind === 'page' ? '' : scrape.hint,
-      bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
-      samples: page?.samples ?? 0,
-      badLines: page?.badLines ?? 0,
+      facts: {
+        hint: scrape.kind === 'page' ? '' : scrape.hint,
+        bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
+        samples: page?.samples ?? 0,
+        badLines: page?.badLines ?? 0,
+        path: translated.path,
+        clockSkewMs: Number.isNaN(derived.clockSkewMs) ? null : derived.clockSkewMs,
+      },
       problems: page?.problems.slice(0, 5) ?? [],
       services: derived.services,
       reads: derived.reads,
-      path: translated.path,
-      clockSkewMs: Number.isNaN(derived.clockSkewMs) ? null : derived.clockSkewMs,
     };
     if (derived.drift !== null) this.drift = derived.drift.families;
     this.#report(last);
@@ -95,22 +116,22 @@ export class TargetLog {
   #report(last: LastScrape): void {
     const target = this.target.name;
     const before = this.last;
+    const { hint, badLines, clockSkewMs } = last.facts;
     if (last.reason !== '') {
-      const { reason, message, hint } = last;
+      const { reason, message } = last;
       this.#throttle.run(`scrape ${target} ${reason}`, swallowed =>
         this.#logger.warn({ target, reason, message, hint, swallowed }, 'cannot scrape the target'),
       );
     } else if (before !== null && before.reason !== '')
       this.#logger.info({ target, after: before.reason }, 'the target answers again');
     const [problem] = last.problems;
-    if (last.badLines > 0 && problem !== undefined)
+    if (badLines > 0 && problem !== undefined)
       this.#throttle.run(`lines ${target}`, swallowed =>
         this.#logger.warn(
-          { target, badLines: last.badLines, ...problem, swallowed },
+          { target, badLines, ...problem, swallowed },
           'dropped lines of the page that cannot be read; the first is named',
         ),
       );
-    const { clockSkewMs } = last;
     if (isSkewed(clockSkewMs))
       this.#throttle.run(`clock ${target}`, swallowed =>
         this.#logger.warn(

@@ -89,9 +89,13 @@ export interface SetAside {
   readonly atMs: number;
 }
 
+/** One signal's rows in the queue. */
 export interface QueueStats {
+  /** Queued requests. */
   readonly rows: number;
+  /** Compressed, against the limit. */
   readonly bytes: number;
+  /** Points or log records. */
   readonly points: number;
   readonly maxBytes: number;
   readonly oldestAtMs: number | null;

@@ -1,0 +1,38 @@
+// Times in the status report. The parts of the daemon keep times as milliseconds since the epoch, or null (`oldestAtMs`);
+// the report shows them in RFC 3339 and UTC, without the unit in their names (`oldestAt`). So a part declares its fields
+// once, and the report shows all of them.
+
+type ShownKey<Key> = Key extends 'atMs'
+  ? 'at'
+  : Key extends `${infer Name}AtMs`
+    ? `${Name}At`
+    : Key extends `${infer Name}UntilMs`
+      ? `${Name}Until`
+      : Key;
+
+/** The status of a part as the report shows it. */
+export type Shown<Status> = {
+  readonly [Key in keyof Status as ShownKey<Key>]: ShownKey<Key> extends Key
+    ? Status[Key]
+    : string | Extract<Status[Key], null>;
+};
+
+const TIME_KEY = /^(at|\w+(?:At|Until))Ms$/;
+
+/** A copy of a part's status as the report shows it. */
+export function shown<Status extends object>(status: Status): Shown<Status> {
+  const fields = Object.entries(status as Record<string, unknown>).map(([key, value]) => {
+    const name = TIME_KEY.exec(key)?.[1];
+    return name === undefined ? [key, value] : [name, instantOrNull(value as number | null)];
+  });
+  return Object.fromEntries(fields) as Shown<Status>;
+}
+
+/** RFC 3339 in UTC. */
+export function instant(timeMs: number): string {
+  return new Date(Number.isFinite(timeMs) ? timeMs : 0).toISOString();
+}
+
+export function instantOrNull(timeMs: number | null): string | null {
+  return timeMs === null ? null : instant(timeMs);
+}
