@@ -8,14 +8,13 @@ import { mayRepeat } from '../../model/memory.ts';
 import type { Metric } from '../../model/metric.ts';
 import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
-import { patch } from './patch.ts';
+import { makeTemplate, patch } from './patch.ts';
 import {
   type PointContext,
   writeHistogramPoint,
   writeNumberPoint,
   writeSummaryPoint,
 } from './points.ts';
-import { makeTemplate } from './template.ts';
 import { WIRE, type WireWriter } from './wire.ts';
 
 export interface EncodeOptions {
