@@ -40,7 +40,7 @@ export interface Block<out T> extends Kind<T> {
   readonly keys: { readonly [Name in keyof T]-?: Key<T[Name]> };
 }
 
-/** One key. */
+/** One key. about() gives it its description. */
 export class Key<out T> {
   readonly name: string;
   readonly kind: Kind<T>;
@@ -51,8 +51,7 @@ export class Key<out T> {
   readonly example: unknown;
   /** Sentences about it; '' where the name says all. */
   readonly text: string;
-
-  /** A running process cannot change it. */
+  /** A running process cannot change it: a change takes a restart. */
   readonly isFixed: boolean;
 
   constructor(fields: KeyFields<T>) {
