@@ -52,4 +52,4 @@ export {
   type RequestProblem,
   type Result,
   type ServiceError,
-} from './service/failure.ts';
+} from './service/service-error.ts';

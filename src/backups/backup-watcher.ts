@@ -8,7 +8,7 @@ import { PullSchedule, refusalWaitMs } from '../lib/cron.ts';
 import type { Batch, BatchPart } from '../model/batch.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
-import type { ServiceError } from '../service/failure.ts';
+import type { ServiceError } from '../service/service-error.ts';
 import type { BackupMeter, ServiceBackups } from './service-backups.ts';
 
 interface BackupWatcherOptions {

@@ -5,7 +5,7 @@ import { printableLine } from '../lib/printable.ts';
 import type { Backup } from '../service/backups.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { Schedule } from '../service/schedules.ts';
-import { type ServiceError, unreadableAnswer } from '../service/failure.ts';
+import { type ServiceError, unreadableAnswer } from '../service/service-error.ts';
 import { addTypes, type KnownBackups, type KnownSchedule, typeAmong } from './known-backups.ts';
 
 export type BackupsRead =

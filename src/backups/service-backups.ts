@@ -19,7 +19,7 @@ import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { JITLESS } from '../service/answers.ts';
 import type { ServiceClient } from '../service/client.ts';
-import type { ServiceError } from '../service/failure.ts';
+import type { ServiceError } from '../service/service-error.ts';
 import { type BackupEvent, backupEvents } from './backup-events.ts';
 import {
   type KnownBackups,

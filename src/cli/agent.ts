@@ -11,7 +11,7 @@ import {
   type ChatRequest,
   sessionProblems,
 } from '../service/agent.ts';
-import { errorLine, type ServiceError } from '../service/failure.ts';
+import { errorLine, type ServiceError } from '../service/service-error.ts';
 import { rowsOf } from './logs.ts';
 import { withProgress } from './progress.ts';
 import { ACCESS_HELP, ACCESS_OPTIONS, withService, refuseProblems } from './service-access.ts';

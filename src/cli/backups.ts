@@ -11,7 +11,7 @@ import {
   type ScheduleRequest,
   scheduleWarnings,
 } from '../service/schedules.ts';
-import type { Result, ServiceError } from '../service/failure.ts';
+import type { Result, ServiceError } from '../service/service-error.ts';
 import { type KnownBackups, nextFullRunMs } from '../backups/known-backups.ts';
 import { credentialsFromFile, requireEncoded, secretFile } from './external-storage.ts';
 import { withProgress } from './progress.ts';

@@ -5,7 +5,7 @@ import { textAt } from '../logs/item.ts';
 import { itemsOf, listPages } from '../logs/list.ts';
 import { LogApi } from '../service/logs.ts';
 import type { Config } from '../config/config.ts';
-import type { ServiceFailure } from '../service/failure.ts';
+import type { ServiceError } from '../service/service-error.ts';
 import { type AccessValues, withServices } from './service-access.ts';
 import { usageError, type VerbContext } from './verb.ts';
 
@@ -89,7 +89,7 @@ export async function listArchives(
   values: LogValues,
   span: { readonly fromMs: number; readonly toMs: number },
   { clock, stop }: Pick<VerbContext, 'clock' | 'stop'>,
-): Promise<readonly ListedArchive[] | ServiceFailure> {
+): Promise<readonly ListedArchive[] | ServiceError> {
   const { type, server } = values;
   // The service knows data source ids; by the name of a server only we can choose.
   const isSource = server?.includes('/') === true;
@@ -104,7 +104,8 @@ export async function listArchives(
       if (value.ok) return [...found.values()];
       if (value.failure.kind === 'service') return value.failure.failure;
       const { message } = value.failure;
-      return { reason: 'not_json', message, hint: 'check logs.endpoints in the configuration' };
+      const hint = 'check logs.endpoints in the configuration';
+      return { kind: 'unreadable', reason: 'unreadable', message, hint, isOutcomeUnknown: false };
     }
     for (const item of page.value) {
       const archive = readArchive(api, item);
@@ -144,6 +145,6 @@ export function firstList(api: LogApi, json: unknown): readonly unknown[] | null
   return Object.values(json).find(Array.isArray) ?? null;
 }
 
-export function failureLine({ message, hint }: ServiceFailure): string {
+export function failureLine({ message, hint }: ServiceError): string {
   return `${message}; ${hint}`;
 }

@@ -148,7 +148,7 @@ function listAnswers(verb: string, context: VerbContext, askApi: AskApi): Promis
       const list = answer.ok ? firstList(api.api, answer.json) : null;
       if (list === null) {
         context.err.line(
-          answer.ok ? `cannot run ${verb}: the answer holds no list` : failureLine(answer.failure),
+          answer.ok ? `cannot run ${verb}: the answer holds no list` : failureLine(answer.error),
         );
         code = 1;
       } else items.push(...list);
@@ -205,7 +205,7 @@ function logsDownload(context: VerbContext): Promise<number> {
         format,
       });
       if (!answer.ok) {
-        context.err.line(failureLine(answer.failure));
+        context.err.line(failureLine(answer.error));
         return 1;
       }
       await copyTo(output, spool).catch(refuseFile(output));
@@ -307,7 +307,7 @@ class Tail {
       const settings = { signal: this.#context.stop, maxBytes: limits.archiveBytes };
       const answer = await this.#api.api.archive(archive.id, spool, settings);
       if (!answer.ok) {
-        this.#context.err.line(failureLine(answer.failure));
+        this.#context.err.line(failureLine(answer.error));
         return false;
       }
       for await (const entry of archiveEntries(spool, limits))
@@ -408,7 +408,7 @@ function logsRetention(context: VerbContext): Promise<number> {
         ? await first.api.retention(query, settings)
         : await first.api.setRetention({ ...query, retention_policy_days: days }, settings);
     if (!answer.ok) {
-      context.err.line(failureLine(answer.failure));
+      context.err.line(failureLine(answer.error));
       return 1;
     }
     const items = Array.isArray(answer.json) ? (answer.json as unknown[]) : [answer.json ?? {}];

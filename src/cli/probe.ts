@@ -316,7 +316,7 @@ function answerText(
   answer: ServiceResult<JsonAnswer>,
   members: readonly string[],
 ): string {
-  if (!answer.ok) return `not shown: ${answer.failure.message}`;
+  if (!answer.ok) return `not shown: ${answer.error.message}`;
   const list = firstList(api, answer.json);
   if (list === null) return 'not shown: the answer holds no list';
   const names = list.map(item => {

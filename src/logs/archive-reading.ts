@@ -5,7 +5,7 @@
 import { causeText } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
-import type { ServiceFailure } from '../service/failure.ts';
+import type { ServiceError } from '../service/service-error.ts';
 import { type ArchiveEntry, archiveEntries, ArchiveError } from './archive.ts';
 import {
   type ArchiveState,
@@ -138,7 +138,7 @@ class ArchiveReading {
       failpoint('spool-done');
       if (answer.ok && whole !== null) return whole;
       await whole?.close();
-      return answer.ok ? READ : endOfFailure(answer.failure);
+      return answer.ok ? READ : endOfFailure(answer.error);
     } catch (error) {
       return this.#endOfDisk(error);
     }
@@ -336,7 +336,7 @@ function broken(reason: SetAsideReason, cause: string): ArchiveEnd & { readonly 
 }
 
 /** Distinguishes a fault of this archive from a failure to reach the service. */
-function endOfFailure(failure: ServiceFailure): ArchiveEnd {
+function endOfFailure(failure: ServiceError): ArchiveEnd {
   const { reason, message: cause } = failure;
   if (reason === 'too_large') return broken('archive_limit', cause);
   if (reason === 'encoding' || reason === 'bomb') return broken('damaged', cause);

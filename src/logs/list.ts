@@ -9,7 +9,7 @@ import { backoffMs } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { follow } from '../lib/json-pointer.ts';
 import { headerText } from '../service/exchange.ts';
-import type { FailureReason, ServiceFailure } from '../service/failure.ts';
+import type { FailureReason, ServiceError } from '../service/service-error.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http.ts';
 import type { ListQuery, LogApi } from '../service/logs.ts';
 
@@ -21,7 +21,7 @@ export interface AskOptions {
   /** Monotonic: no try begins later. */
   readonly giveUpAtMs: number;
   /** Called with each failure, also with those that were followed by another try. */
-  readonly onFailure: (failure: ServiceFailure) => void;
+  readonly onFailure: (failure: ServiceError) => void;
 }
 
 const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
@@ -51,7 +51,7 @@ export async function ask<Answer>(
   for (let failureCount = 1; ; failureCount++) {
     const result = await send();
     if (result.ok) return result;
-    const { failure } = result;
+    const { error: failure } = result;
     if (failure.reason !== 'aborted') onFailure(failure);
     if (!isRetried(failure) || signal.aborted) return result;
     const askedMs = Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
@@ -62,13 +62,13 @@ export async function ask<Answer>(
   }
 }
 
-function isRetried({ reason, status }: ServiceFailure): boolean {
+function isRetried({ reason, status }: ServiceError): boolean {
   return RETRIED.has(reason) || status === STATUS_REQUEST_TIMEOUT;
 }
 
 /** Why a list could not be read to its end. */
 export type ListFailure =
-  | { readonly kind: 'service'; readonly failure: ServiceFailure }
+  | { readonly kind: 'service'; readonly failure: ServiceError }
   | {
       readonly kind: 'list';
       readonly reason: 'page_limit' | 'same_page' | 'no_list';
@@ -103,7 +103,7 @@ export async function* listPages(
   for (let page = 0; page < PAGES_MAX; page++) {
     const settings = { signal: options.signal };
     const answer = await ask(() => api.list(query, page, settings), options);
-    if (!answer.ok) return { ok: false, failure: { kind: 'service', failure: answer.failure } };
+    if (!answer.ok) return { ok: false, failure: { kind: 'service', failure: answer.error } };
     if (page === 0) serverNowMs = timeOf(answer);
     const items = itemsOf(api, answer.json);
     if (items === null) return failed('no_list', 'cannot list logs: the answer holds no list');

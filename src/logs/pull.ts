@@ -6,8 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogsConfig, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Batch } from '../model/batch.ts';
-import type { ServiceFailure } from '../service/failure.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http.ts';
+import type { ServiceError } from '../service/service-error.ts';
 import type { ListQuery, LogApi } from '../service/logs.ts';
 import type { LogSink } from './chunk.ts';
 import type { Downloads } from './downloads.ts';
@@ -42,7 +42,7 @@ export interface Lister {
 }
 
 /** A failure of the service, or an answer of it that cannot be used. */
-export type PullFailure = Pick<ServiceFailure, 'message' | 'hint' | 'retryAfterMs'> & {
+export type PullFailure = Pick<ServiceError, 'message' | 'hint' | 'retryAfterMs'> & {
   readonly reason: string;
 };
 

@@ -137,7 +137,7 @@ export class LogPuller {
     const type = api.items.types[0] ?? null;
     const answer = await api.firstPage({ fromMs: nowMs - DAY_MS, toMs: nowMs, type }, signal);
     goOnUnlessStopped(signal);
-    if (!answer.ok) throw new PullEnded({ kind: 'unreachable', failure: answer.failure });
+    if (!answer.ok) throw new PullEnded({ kind: 'unreachable', failure: answer.error });
     api.noteTime(timeOf(answer));
   }
 

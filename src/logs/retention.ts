@@ -40,7 +40,7 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
   const span = { fromMs: 0, toMs: api.nowMs() };
   const answer = await api.firstPage({ ...span, type: null }, signal);
   if (!answer.ok)
-    return answer.failure.reason === 'bad_request' ? findOldestDay(api, 0, signal) : null;
+    return answer.error.reason === 'bad_request' ? findOldestDay(api, 0, signal) : null;
   const items = itemsOf(api.api, answer.json) ?? [];
   const days = items.flatMap(item => {
     const found = readDescriptor(item, api.items, span);
@@ -71,5 +71,5 @@ async function probe(api: PulledApi, span: Span, signal: AbortSignal): Promise<P
   const query = { ...span, type: api.items.types[0] ?? null };
   const answer = await api.firstPage(query, signal);
   if (answer.ok) return 'accepted';
-  return answer.failure.reason === 'bad_request' ? 'refused' : 'unknown';
+  return answer.error.reason === 'bad_request' ? 'refused' : 'unknown';
 }

@@ -7,12 +7,11 @@ import { createOne, lenient, type ReadOptions } from './answers.ts';
 import { problemsOf, someText, textField } from './fields.ts';
 import type { ServiceHttp } from './http.ts';
 import {
-  errorOf,
   refusedRequest,
   type RequestProblem,
   type Result,
   unreadableAnswer,
-} from './failure.ts';
+} from './service-error.ts';
 
 export interface SessionRequest {
   /** UUID of the agent. */
@@ -155,7 +154,7 @@ export class AgentApi {
   async endSession(id: string, { signal }: ReadOptions = {}): Promise<Result<object>> {
     const path = `${this.#path}/session/${encodeURIComponent(id)}`;
     const answer = await this.#http.requestJson('DELETE', path, { signal });
-    return answer.ok ? { ok: true } : errorOf(answer.failure, false);
+    return answer.ok ? { ok: true } : answer;
   }
 
   /** Asks one question. */
@@ -170,7 +169,7 @@ export class AgentApi {
       signal,
       timeoutMs,
     });
-    if (!answer.ok) return errorOf(answer.failure, false);
+    if (!answer.ok) return answer;
     const read = readChat(answer.json);
     if (read !== null) return { ok: true, answer: read };
     return unreadableAnswer('ask the agent', 'holds no response', answer.status);

@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import type { ServiceHttp } from './http.ts';
-import { errorOf, type Result, unreadableAnswer } from './failure.ts';
+import { type Result, unreadableAnswer } from './service-error.ts';
 
 /** More pages than this are not asked for, and the list says that it is not complete. */
 const PAGES_MAX = 100;
@@ -52,7 +52,7 @@ async function readList<Item>(
   for (let page = 1; ; page++) {
     const paged = page === 1 ? query : { ...query, page };
     const answer = await http.requestJson('GET', path, { query: paged, signal });
-    if (!answer.ok) return errorOf(answer.failure, true);
+    if (!answer.ok) return answer;
     const found = itemsIn(answer.json, name);
     if (found === null) return unreadableAnswer(`read the ${name}`, 'holds no list', answer.status);
     // A service that ignores the page gives the same one again.
@@ -107,8 +107,8 @@ export async function createOne<Item>(
 ): Promise<Result<{ readonly created: Item | null }>> {
   const answer = await http.requestJson('POST', path, { body, signal });
   if (answer.ok) return { ok: true, created: readOne(answer.json, name, item) };
-  if (answer.failure.reason === 'not_json') return { ok: true, created: null };
-  return errorOf(answer.failure, false);
+  if (answer.error.reason === 'not_json') return { ok: true, created: null };
+  return answer;
 }
 
 /** Reads one thing, which may be wrapped; null for an answer without one, as an empty body. */

@@ -4,7 +4,7 @@
 import * as z from 'zod';
 import { anyId, anyNumber, anyText, type ReadOptions, readOwned } from './answers.ts';
 import type { ServiceHttp } from './http.ts';
-import type { Result } from './failure.ts';
+import type { Result } from './service-error.ts';
 
 /** A backup as the service tells it. Any field may be missing; fields beyond these are kept. */
 export interface Backup {

@@ -18,7 +18,7 @@ import type { Dispatcher } from 'undici';
 import { causeText } from '../errors.ts';
 import type { BodyBuffer } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
-import { type Fault, faultOfError, type Phase } from './failure.ts';
+import { type Fault, faultOfError, type Phase } from './service-error.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 

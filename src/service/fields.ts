@@ -4,7 +4,7 @@
 import * as z from 'zod';
 import { systemClock } from '../lib/clock.ts';
 import { cronProblem } from '../lib/cron.ts';
-import type { RequestProblem } from './failure.ts';
+import type { RequestProblem } from './service-error.ts';
 
 const SHOWN_LENGTH_MAX = 60;
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;

@@ -20,7 +20,14 @@ import {
 } from './call.ts';
 import { type Connection, createConnection } from './connection.ts';
 import { type AnswerHeaders, exchange, headerText, type Method, type Outcome } from './exchange.ts';
-import { type Fault, REASON_TEXTS, reasonOfStatus, type ServiceFailure } from './failure.ts';
+import {
+  type ErrorFacts,
+  type ErrorResult,
+  type Fault,
+  reasonOfStatus,
+  requestError,
+  type Result,
+} from './service-error.ts';
 import { createRedactor, type Redact } from './redact.ts';
 
 export interface ServiceHttpOptions {
@@ -59,10 +66,7 @@ interface Timing {
   readonly durationMs: number;
 }
 
-type Failed = { readonly ok: false; readonly failure: ServiceFailure };
-
-export type ServiceResult<Answer> = Timing & (({ readonly ok: true } & Answer) | Failed);
-type Verdict = ({ readonly ok: true } & ServiceAnswer) | Failed;
+export type ServiceResult<Answer> = Timing & Result<Answer>;
 
 export interface ServiceHttp {
   /** Reads a path below base_url. It never rejects. */
@@ -172,9 +176,9 @@ class Door implements ServiceHttp {
   /** One attempt; a second one when the key that was refused is not the one that its source holds now. */
   async #send(call: Call): Promise<ServiceResult<ServiceAnswer>> {
     let result = await this.#attempt(call);
-    const isKeyChanged = !result.ok && result.failure.isKeyChanged === true;
+    const isKeyChanged = !result.ok && result.error.isKeyChanged === true;
     if (isKeyChanged && call.method === 'GET') result = await this.#attempt(call);
-    this.#requests.add(1, call.priority, result.ok ? 'ok' : result.failure.reason);
+    this.#requests.add(1, call.priority, result.ok ? 'ok' : result.error.reason);
     return result;
   }
 
@@ -241,7 +245,7 @@ class Door implements ServiceHttp {
     return isReset && isKept && call.method === 'GET' ? run() : outcome;
   }
 
-  #judge(call: Call, sent: Credentials, outcome: Outcome): Verdict {
+  #judge(call: Call, sent: Credentials, outcome: Outcome): Result<ServiceAnswer> {
     const isAnswer = outcome.kind === 'answer';
     if (isAnswer && outcome.status >= 200 && outcome.status < 300) {
       const { status, headers, body, wireBytes } = outcome;
@@ -259,16 +263,19 @@ class Door implements ServiceHttp {
     return this.#fail(call, fault, { ...facts, isKeyChanged: this.isKeyNew() });
   }
 
-  #refuse(call: Call, retryAfterMs: number): Verdict {
+  #refuse(call: Call, retryAfterMs: number): Result<ServiceAnswer> {
     if (call.signal?.aborted === true) return this.#fail(call, { reason: 'aborted' }, {});
     const detail = `held back for another ${Math.ceil(retryAfterMs / 1000)} s`;
     return this.#fail(call, { reason: 'rate_limited', detail }, { retryAfterMs });
   }
 
-  #fail(call: Call, fault: Fault, facts: FailureFacts): Failed {
-    const { method, path } = call;
-    const request = { method, origin: this.#connection.origin, path, redact: this.#redact };
-    return { ok: false, failure: describeFailure(request, fault, facts) };
+  /** Shows the origin as it is configured; every other word passes the redactor. */
+  #fail(call: Call, { reason, detail }: Fault, facts: AnswerFacts): ErrorResult {
+    const redact = this.#redact;
+    const path = redact(call.path.replace(/\?.*/s, '')).slice(0, SHOWN_PATH_LENGTH_MAX);
+    const fault = { reason, detail: detail === undefined ? undefined : redact(detail) };
+    const request = { method: call.method, address: `${this.#connection.origin}${path}` };
+    return { ok: false, error: requestError(fault, request, facts) };
   }
 
   #remainingMs(call: Call): number {
@@ -377,11 +384,10 @@ function refuse(detail: string): Redirect {
   return { kind: 'fault', fault: { reason: 'redirect', detail } };
 }
 
-// Puts a failed request into words: from a fault, or from an answer that is no success, to the ServiceFailure
-// that callers see. The origin is shown as it is configured; every other word passes the redactor.
+// What an answer that is no success says.
 
 /** What is known of a failure beside its reason and texts. */
-type FailureFacts = Omit<ServiceFailure, 'reason' | 'message' | 'hint'>;
+type AnswerFacts = Pick<ErrorFacts, 'status' | 'retryAfterMs' | 'traceId' | 'isKeyChanged'>;
 
 interface BadAnswer {
   readonly status: number;
@@ -400,7 +406,7 @@ function readBadAnswer(
   isPlain: boolean,
   redact: Redact,
   nowMs: number,
-): { readonly fault: Fault; readonly facts: FailureFacts } {
+): { readonly fault: Fault; readonly facts: AnswerFacts } {
   const { status, headers, body } = answer;
   const said = readErrorBody(body, redact);
   const retryAfterMs = parseRetryAfter(headerText(headers, 'retry-after'), nowMs);
@@ -417,38 +423,6 @@ function readBadAnswer(
       ...(said.traceId === undefined ? {} : { traceId: said.traceId }),
     },
   };
-}
-
-interface FailedRequest {
-  readonly method: string;
-  readonly origin: string;
-  /** What follows a question mark is not shown. */
-  readonly path: string;
-  readonly redact: Redact;
-}
-
-function describeFailure(
-  request: FailedRequest,
-  fault: Fault,
-  facts: FailureFacts,
-): ServiceFailure {
-  const { method, origin, path, redact } = request;
-  const { cause, hint } = REASON_TEXTS[fault.reason];
-  const shownPath = redact(path.replace(/\?.*/s, '')).slice(0, SHOWN_PATH_LENGTH_MAX);
-  const detail = fault.detail === undefined ? '' : ` (${redact(fault.detail)})`;
-  return {
-    reason: fault.reason,
-    message: `cannot ${method.toLowerCase()} ${origin}${shownPath}: ${cause}${detail}`,
-    hint: `${hint}${keyNewsOf(facts.isKeyChanged)}`,
-    ...facts,
-  };
-}
-
-function keyNewsOf(isKeyChanged: boolean | undefined): string {
-  if (isKeyChanged === undefined) return '';
-  return isKeyChanged
-    ? '; its source holds another key now, which is used from here on'
-    : '; its source was read again and holds the same key';
 }
 
 // The little that is shown of an error answer's body: the service's own message and its trace id, cut to a

@@ -7,7 +7,7 @@ import { type JsonPointer, parsePointer } from '../lib/json-pointer.ts';
 import type { ReadOptions } from './answers.ts';
 import type { Priority } from './call.ts';
 import type { BodySink } from './exchange.ts';
-import { errorOf, type Result, unreadableAnswer } from './failure.ts';
+import { type Result, unreadableAnswer } from './service-error.ts';
 import type { JsonAnswer, ServiceAnswer, ServiceHttp, ServiceResult } from './http.ts';
 
 export interface LogQuery extends ReadOptions {
@@ -75,7 +75,7 @@ export class LogsApi {
       maxBodyBytes: maxBytes,
       signal,
     });
-    if (!answer.ok) return errorOf(answer.failure, true);
+    if (!answer.ok) return answer;
     return { ok: true, bytes: answer.body, contentType: answer.contentType };
   }
 
@@ -104,14 +104,14 @@ export class LogsApi {
     query: Readonly<Record<string, string>> = {},
     options: ReadOptions = {},
   ): Promise<Result<{ readonly retention: LogItem }>> {
-    return objectOf(await this.#api.retention(query, options), true);
+    return objectOf(await this.#api.retention(query, options));
   }
 
   async setRetention(
     request: RetentionRequest,
     options: ReadOptions = {},
   ): Promise<Result<{ readonly retention: LogItem }>> {
-    return objectOf(await this.#api.setRetention(request, options), false);
+    return objectOf(await this.#api.setRetention(request, options));
   }
 }
 
@@ -119,18 +119,15 @@ function itemsOf(
   answer: ServiceResult<JsonAnswer>,
   name: string,
 ): Result<{ readonly items: readonly LogItem[] }> {
-  if (!answer.ok) return errorOf(answer.failure, true);
+  if (!answer.ok) return answer;
   const list = Array.isArray(answer.json) ? answer.json : memberOf(answer.json, name);
   if (!Array.isArray(list))
     return unreadableAnswer(`read the ${name}`, 'holds no list', answer.status);
   return { ok: true, items: list.filter(isObject) };
 }
 
-function objectOf(
-  answer: ServiceResult<JsonAnswer>,
-  isReading: boolean,
-): Result<{ readonly retention: LogItem }> {
-  if (!answer.ok) return errorOf(answer.failure, isReading);
+function objectOf(answer: ServiceResult<JsonAnswer>): Result<{ readonly retention: LogItem }> {
+  if (!answer.ok) return answer;
   return { ok: true, retention: isObject(answer.json) ? answer.json : {} };
 }
 

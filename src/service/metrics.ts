@@ -3,7 +3,7 @@
 
 import type { ReadOptions } from './answers.ts';
 import type { ServiceHttp } from './http.ts';
-import { errorOf, type Result } from './failure.ts';
+import type { Result } from './service-error.ts';
 
 export interface MetricsQuery extends ReadOptions {
   /** The *name* of one database service, not its id. The specification shows no parameter; this one has been seen. */
@@ -38,7 +38,7 @@ export class MetricsApi {
       maxBodyBytes: maxBytes ?? PAGE_BYTES_MAX,
       signal,
     });
-    if (!answer.ok) return errorOf(answer.failure, true);
+    if (!answer.ok) return answer;
     return { ok: true, text: answer.body.toString('utf8'), contentType: answer.contentType };
   }
 }

@@ -5,13 +5,12 @@ import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { anyId, anyText, createOne, readOne, type ReadOptions, readOwned } from './answers.ts';
 import {
-  errorOf,
   type ErrorResult,
   refusedRequest,
   type RequestProblem,
   type Result,
   unreadableAnswer,
-} from './failure.ts';
+} from './service-error.ts';
 import {
   bucketAddress,
   encodedCredentials,
@@ -118,7 +117,7 @@ export class RestoresApi {
   ): Promise<Result<{ readonly restore: Restore }>> {
     const path = `${this.#places.path}/${encodeURIComponent(String(id))}`;
     const answer = await this.#http.requestJson('GET', path, { signal });
-    if (!answer.ok) return errorOf(answer.failure, true);
+    if (!answer.ok) return answer;
     const found = readOne(answer.json, 'restore', restore);
     if (found !== null) return { ok: true, restore: found };
     return unreadableAnswer('read the restore', 'is no JSON object', answer.status);

@@ -11,7 +11,7 @@ import {
   someText,
 } from './fields.ts';
 import type { ServiceHttp } from './http.ts';
-import { refusedRequest, type RequestProblem, type Result } from './failure.ts';
+import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';
 
 /** A schedule as the service tells it. Any field may be missing; fields beyond these are kept. */
 export interface Schedule {

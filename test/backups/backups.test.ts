@@ -9,7 +9,7 @@ import type { LogRecordJson } from '../../src/pipeline/encode/otlp-shape.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import { BackupsApi } from '../../src/service/backups.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
-import type { ServiceError } from '../../src/service/failure.ts';
+import type { ServiceError } from '../../src/service/service-error.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { Backups } from '../../src/backups/backups.ts';
 import { queueOptions } from '../pipeline/queue/queue-behaviour.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ask, listPages, type ListEnd } from '../../src/logs/list.ts';
-import type { FailureReason } from '../../src/service/failure.ts';
+import type { FailureReason } from '../../src/service/service-error.ts';
 import type { ServiceResult } from '../../src/service/http.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { askOptions, json, openLogApi, type OpenedApi } from '../support/log-api.ts';
@@ -174,7 +174,8 @@ const TIMING = { startedAtMs: 0, durationMs: 0 };
 const GOOD: ServiceResult<Answer> = { ok: true, value: 'yes', ...TIMING };
 
 function bad(reason: FailureReason, more: object = {}): ServiceResult<Answer> {
-  return { ok: false, failure: { reason, message: '', hint: '', ...more }, ...TIMING };
+  const facts = { reason, message: '', hint: '', isOutcomeUnknown: false, ...more };
+  return { ok: false, error: { kind: 'network', ...facts }, ...TIMING };
 }
 
 /** The moments (monotonic) at which it was asked, and what came of it. */
@@ -205,7 +206,7 @@ async function askFor(
   }
   await clock.advance(forMs);
   const result = await asking;
-  return { askedMs, result: result.ok ? 'ok' : result.failure.reason, failures };
+  return { askedMs, result: result.ok ? 'ok' : result.error.reason, failures };
 }
 
 test('a good answer needs one request', async () => {

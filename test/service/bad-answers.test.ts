@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import type { ApiConfig } from '../../src/config/config.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import type { FailureReason, ServiceFailure } from '../../src/service/failure.ts';
+import type { FailureReason, ServiceError } from '../../src/service/service-error.ts';
 import { createServiceHttp } from '../../src/service/http.ts';
 import {
   findClosedPort,
@@ -25,7 +25,7 @@ const LIMIT_BYTES = 1_000_000;
 async function failureOf(
   baseUrl: string,
   settings: Partial<ApiConfig> = {},
-): Promise<ServiceFailure> {
+): Promise<ServiceError> {
   const api = testApi(baseUrl, {
     key: testSecret(KEY),
     headers: { 'x-tenant': testSecret(HEADER_VALUE) },
@@ -37,15 +37,15 @@ async function failureOf(
     const options = { accept: 'text/plain', maxBodyBytes: LIMIT_BYTES } as const;
     const result = await client.get('/metrics', options);
     if (result.ok) throw new Error(`unexpected success: ${result.body.toString().slice(0, 80)}`);
-    checkSilence(result.failure);
-    return result.failure;
+    checkSilence(result.error);
+    return result.error;
   } finally {
     await client.close();
   }
 }
 
 /** No form of a secret may be in anything that a caller gets to see. */
-function checkSilence(failure: ServiceFailure): void {
+function checkSilence(failure: ServiceError): void {
   const shown = JSON.stringify(failure).toLowerCase();
   for (const secret of [KEY, HEADER_VALUE, encodeURIComponent(KEY), 'canary'])
     expect(shown).not.toContain(secret.toLowerCase());
@@ -55,7 +55,7 @@ async function checkHttp(
   want: FailureReason,
   answer: (response: ServerResponse) => void,
   settings: Partial<ApiConfig> = {},
-): Promise<ServiceFailure> {
+): Promise<ServiceError> {
   await using server = await startHttpServer((_request, response) => answer(response));
   const failure = await failureOf(server.origin, settings);
   expect(failure.reason, failure.message).toBe(want);
@@ -66,7 +66,7 @@ async function checkTcp(
   want: FailureReason,
   answer: (socket: Socket) => void,
   settings: Partial<ApiConfig> = {},
-): Promise<ServiceFailure> {
+): Promise<ServiceError> {
   await using server = await startTcpServer(
     socket => void socket.once('data', () => answer(socket)),
   );

@@ -45,7 +45,7 @@ async function explode(maxBodyBytes: number): Promise<{
   const result = await running;
   await client.close();
   return {
-    reason: result.ok ? 'ok' : result.failure.reason,
+    reason: result.ok ? 'ok' : result.error.reason,
     grownBytes: peakBytes - beforeBytes,
     keptBytes: into.capacityBytes,
   };

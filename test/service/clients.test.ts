@@ -52,7 +52,7 @@ test('clients of one key at one origin share a rate limit, another key does not'
   const options = { accept: '*/*', priority: 'metrics' } as const;
   await clients.get(north).get('/', options);
   const held = await clients.get(south).get('/', options);
-  expect(held.ok || held.failure.reason).toBe('rate_limited');
+  expect(held.ok || held.error.reason).toBe('rate_limited');
   const free = await clients.get({ ...south, key: testSecret('other') }).get('/', options);
   expect(free.ok).toBe(true);
   expect(server.requests.length).toBe(2);

@@ -68,7 +68,7 @@ async function download(
 }
 
 const reasonOf = (result: ServiceResult<ServiceAnswer>): string =>
-  result.ok ? 'ok' : result.failure.reason;
+  result.ok ? 'ok' : result.error.reason;
 
 describe('a body that goes into a sink', () => {
   test('arrives whole, at the pace of the sink, and requests no compression', async () => {
@@ -127,7 +127,7 @@ describe('a body that goes into a sink', () => {
     sink.failure = new Error('ENOSPC: no space left on device');
     const { result } = await download((_, response) => void response.end('body'), sink);
     expect(reasonOf(result)).toBe('not_stored');
-    expect(result.ok || result.failure.message).toContain('no space left');
+    expect(result.ok || result.error.message).toContain('no space left');
   });
 });
 
@@ -138,7 +138,7 @@ test('of a failed answer does not reach the sink', async () => {
     response.setHeader('retry-after', '7');
     response.end('{"message":"later"}');
   }, sink);
-  expect(result).toMatchObject({ failure: { reason: 'server_error', retryAfterMs: 7000 } });
-  expect(result.ok || result.failure.message).toContain('later');
+  expect(result).toMatchObject({ error: { reason: 'server_error', retryAfterMs: 7000 } });
+  expect(result.ok || result.error.message).toContain('later');
   expect(sink.chunks).toEqual([]);
 });

@@ -38,7 +38,7 @@ test('a page is read with the key, below the path of base_url', async () => {
   await using opened = open(`${server.origin}/prefix`, { headers });
   const beforeMs = Date.now();
   const result = await opened.client.get('/observability/v2/metrics', METRICS);
-  if (!result.ok) throw new Error(result.failure.message);
+  if (!result.ok) throw new Error(result.error.message);
   expect(result.body.toString()).toBe('engine_up 1\n');
   expect(result.status).toBe(200);
   expect(result.headers['content-type']).toBe('text/plain; version=0.0.4');
@@ -77,7 +77,7 @@ test('bodies in any encoding are unpacked into the given memory', async () => {
   const into = new BodyBuffer();
   for (const [encoding, bytes] of Object.entries(packed)) {
     const result = await opened.client.get(`/${encoding}`, { ...METRICS, into });
-    if (!result.ok) throw new Error(result.failure.message);
+    if (!result.ok) throw new Error(result.error.message);
     expect(result.body.toString()).toBe(page);
     expect(result.wireBytes).toBe(bytes.length);
     expect(result.body.buffer).toBe(into.bytes.buffer);
@@ -126,13 +126,15 @@ test('a refused key that has not changed is tried once only', async () => {
   await using opened = open(server.origin);
   const result = await opened.client.get('/metrics', METRICS);
   if (result.ok) throw new Error('unexpected success');
-  expect(result.failure).toEqual({
+  expect(result.error).toEqual({
+    kind: 'key',
     reason: 'auth',
     message: `cannot get ${server.origin}/metrics: the service refused the key (401: invalid key)`,
     hint: 'the key may be wrong or may lack access: check api.key; its source was read again and holds the same key',
     status: 401,
     traceId: 'abc-1',
     isKeyChanged: false,
+    isOutcomeUnknown: false,
   });
   expect(server.requests.length).toBe(1);
 });
@@ -142,7 +144,7 @@ test('a key that is invalid in a header is not sent, and its source is read agai
   let source = 'two\nlines';
   await using opened = open(server.origin, { key: testSecret(() => source) });
   const refused = await opened.client.get('/', METRICS);
-  expect(refused.ok || refused.failure.reason).toBe('auth');
+  expect(refused.ok || refused.error.reason).toBe('auth');
   expect(server.requests.length).toBe(0);
   source = 'one-line';
   expect((await opened.client.get('/', METRICS)).ok).toBe(true);
@@ -168,7 +170,7 @@ test('a GET on a kept-alive connection that the server has just closed is sent o
   expect(requestCount).toBe(3);
   // An operation may have had its effect: it is not sent twice.
   const result = await opened.client.requestJson('POST', '/', { body: {} });
-  expect(result.ok || result.failure.reason).toBe('reset');
+  expect(result.ok || result.error.reason).toBe('reset');
   expect(requestCount).toBe(4);
 });
 
@@ -181,11 +183,11 @@ test('Retry-After delays requests of the same or lower priority, and lets metric
   const logs = { accept: 'application/json', priority: 'logs' } as const;
   const limited = await opened.client.get('/logs', logs);
   if (limited.ok) throw new Error('unexpected success');
-  expect(limited.failure).toMatchObject({ reason: 'rate_limited', retryAfterMs: 120_000 });
+  expect(limited.error).toMatchObject({ reason: 'rate_limited', retryAfterMs: 120_000 });
   const held = await opened.client.get('/logs', logs);
   if (held.ok) throw new Error('unexpected success');
-  expect(held.failure.reason).toBe('rate_limited');
-  expect(held.failure.retryAfterMs).toBeGreaterThan(119_000);
+  expect(held.error.reason).toBe('rate_limited');
+  expect(held.error.retryAfterMs).toBeGreaterThan(119_000);
   expect((await opened.client.get('/metrics', METRICS)).ok).toBe(true);
   expect(server.requests.map(({ path }) => path)).toEqual(['/logs', '/metrics']);
 });
@@ -197,7 +199,7 @@ test('a Retry-After of a month counts as an hour', async () => {
   });
   await using opened = open(server.origin);
   const result = await opened.client.get('/', METRICS);
-  expect(result.ok || result.failure).toMatchObject({
+  expect(result.ok || result.error).toMatchObject({
     reason: 'server_error',
     retryAfterMs: 3_600_000,
   });
@@ -251,7 +253,7 @@ test('an operation without an answer body returns no value, one that is not JSON
   const deleted = await opened.client.requestJson('DELETE', '/x');
   expect(deleted).toMatchObject({ ok: true, status: 204, json: undefined });
   const page = await opened.client.requestJson('GET', '/x');
-  expect(page.ok || page.failure.reason).toBe('not_json');
+  expect(page.ok || page.error.reason).toBe('not_json');
 });
 
 test('a 400 means the key if nothing else can be wrong, else the request', async () => {
@@ -261,13 +263,13 @@ test('a 400 means the key if nothing else can be wrong, else the request', async
   });
   await using opened = open(server.origin);
   const plain = await opened.client.get('/', METRICS);
-  expect(plain.ok || plain.failure.reason).toBe('auth');
+  expect(plain.ok || plain.error.reason).toBe('auth');
   const posted = await opened.client.requestJson('POST', '/', { body: {} });
   if (posted.ok) throw new Error('unexpected success');
-  expect(posted.failure.reason).toBe('bad_request');
-  expect(posted.failure.message).toMatch(/\(400: body\.name: field required\)$/);
+  expect(posted.error.reason).toBe('bad_request');
+  expect(posted.error.message).toMatch(/\(400: body\.name: field required\)$/);
   const asked = await opened.client.requestJson('GET', '/', { query: { page: 1 } });
-  expect(asked.ok || asked.failure.reason).toBe('bad_request');
+  expect(asked.ok || asked.error.reason).toBe('bad_request');
 });
 
 test('a request can be aborted at any time, and after closing nothing is sent', async () => {
@@ -278,11 +280,11 @@ test('a request can be aborted at any time, and after closing nothing is sent', 
   await expect.poll(() => server.requests.length).toBe(1);
   stop.abort();
   const given = await running;
-  expect(given.ok || given.failure.reason).toBe('aborted');
+  expect(given.ok || given.error.reason).toBe('aborted');
   const late = await client.get('/', { ...METRICS, signal: stop.signal });
-  expect(late.ok || late.failure.reason).toBe('aborted');
+  expect(late.ok || late.error.reason).toBe('aborted');
   await client.close();
   const closed = await client.get('/', METRICS);
-  expect(closed.ok || closed.failure.reason).toBe('aborted');
+  expect(closed.ok || closed.error.reason).toBe('aborted');
   expect(server.requests.length).toBe(1);
 });

@@ -28,11 +28,11 @@ test('a redirect to another host is reported, and nothing is sent there', async 
     });
     const result = await get(server.origin);
     if (result.ok) throw new Error('unexpected success');
-    expect(result.failure.reason).toBe('redirect');
-    expect(result.failure.message).toMatch(
+    expect(result.error.reason).toBe('redirect');
+    expect(result.error.message).toMatch(
       new RegExp(`the key must not follow \\(${status} to ${other.origin}\\)$`),
     );
-    expect(JSON.stringify(result.failure)).not.toContain('test-key');
+    expect(JSON.stringify(result.error)).not.toContain('test-key');
     expect(server.requests.length).toBe(1);
   }
   expect(other.requests).toEqual([]);
@@ -56,8 +56,8 @@ test('a loop ends after the second answer', async () => {
     response.writeHead(302, { location: '/metrics' }).end();
   });
   const result = await get(server.origin);
-  expect(result.ok || result.failure.reason).toBe('redirect');
-  expect(result.ok || result.failure.message).toMatch(/\(more than one\)$/);
+  expect(result.ok || result.error.reason).toBe('redirect');
+  expect(result.ok || result.error.message).toMatch(/\(more than one\)$/);
   expect(server.requests.length).toBe(2);
 });
 

@@ -75,6 +75,7 @@ describe('list', () => {
       ok: false,
       error: {
         kind: 'unreadable',
+        reason: 'unreadable',
         message: 'cannot read the schedules: the answer holds no list',
         hint: 'check that api.base_url and the path are those of the service',
         status: 200,

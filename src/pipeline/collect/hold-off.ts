@@ -2,7 +2,7 @@
 // not hammered into the service, and as long as the service asks for by Retry-After. Any other failure is
 // tried again when it is due, since metrics that are not read are lost.
 
-import type { ServiceFailure } from '../../service/failure.ts';
+import type { ServiceError } from '../../service/service-error.ts';
 
 const HOLD_MS_MAX = 300_000;
 
@@ -10,14 +10,14 @@ export class HoldOff {
   readonly #intervalMs: number;
   #refusedCount = 0;
   #untilMs = -Infinity;
-  #last: ServiceFailure | null = null;
+  #last: ServiceError | null = null;
 
   constructor(intervalMs: number) {
     this.#intervalMs = intervalMs;
   }
 
   /** The failure that the target is held for at this time (monotonic), or null when it may be scraped. */
-  heldFor(monotonicMs: number): ServiceFailure | null {
+  heldFor(monotonicMs: number): ServiceError | null {
     return monotonicMs < this.#untilMs ? this.#last : null;
   }
 
@@ -34,7 +34,7 @@ export class HoldOff {
   }
 
   /** A scrape failed. Both times are monotonic. */
-  note(failure: ServiceFailure, startedMs: number, endedMs: number): void {
+  note(failure: ServiceError, startedMs: number, endedMs: number): void {
     this.#refusedCount = failure.reason === 'auth' ? this.#refusedCount + 1 : 0;
     this.#last = failure;
     const askedMs = endedMs + (failure.retryAfterMs ?? 0);

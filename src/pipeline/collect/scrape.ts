@@ -7,19 +7,17 @@ import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counter, Counters } from '../../lib/counters.ts';
 import type { Page, ScrapeTime } from '../../model/page.ts';
-import type { FailureReason, ServiceFailure } from '../../service/failure.ts';
+import type { ErrorFacts } from '../../service/service-error.ts';
 import { headerText } from '../../service/exchange.ts';
 import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http.ts';
 import { HoldOff } from './hold-off.ts';
 import { recognize } from './recognize.ts';
 import type { Target } from './targets.ts';
 
-export type ScrapeReason = FailureReason | 'not_metrics' | 'empty';
-
-export interface ScrapeFailure extends Omit<ServiceFailure, 'reason'>, ScrapeTime {
+/** Why a scrape brought no page; in the words of the service's client. */
+export interface ScrapeFailure extends ErrorFacts, ScrapeTime {
   readonly kind: 'failure';
-  readonly reason: ScrapeReason;
-  /** True when the service was not asked because of an earlier failure, which is the one told here. */
+  /** True when the service was not asked because of an earlier failure, which is the one reported here. */
   readonly isHeld: boolean;
 }
 
@@ -121,7 +119,7 @@ export class Scraper {
       this.#meter.wireBytes.add(result.wireBytes);
       return this.#read(result, startMs);
     }
-    const { failure, startedAtMs, durationMs } = result;
+    const { error: failure, startedAtMs, durationMs } = result;
     this.#holdOff.note(failure, startMs, clock.monotonicMs());
     const hint =
       failure.reason === 'too_large'
@@ -156,6 +154,7 @@ export class Scraper {
         ? 'check that the key may see the services that are configured'
         : 'check api.base_url and metrics.path',
       status,
+      isOutcomeUnknown: false,
       ...time,
       isHeld: false,
     };

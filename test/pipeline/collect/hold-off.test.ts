@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
 import { HoldOff } from '../../../src/pipeline/collect/hold-off.ts';
-import type { FailureReason, ServiceFailure } from '../../../src/service/failure.ts';
+import type { FailureReason, ServiceError } from '../../../src/service/service-error.ts';
 
-function failure(reason: FailureReason, retryAfterMs?: number): ServiceFailure {
+function failure(reason: FailureReason, retryAfterMs?: number): ServiceError {
   const asked = retryAfterMs === undefined ? {} : { retryAfterMs };
-  return { reason, message: reason, hint: '', ...asked };
+  const facts = { reason, message: reason, hint: '', isOutcomeUnknown: false, ...asked };
+  return { kind: reason === 'auth' ? 'key' : 'network', ...facts };
 }
 
 /** Due every interval; which of the first rounds ask the service, when each attempt fails like this. */
-function attempts(intervalMs: number, rounds: number, fail: ServiceFailure): number[] {
+function attempts(intervalMs: number, rounds: number, fail: ServiceError): number[] {
   const holdOff = new HoldOff(intervalMs);
   const asked: number[] = [];
   for (let round = 0; round < rounds; round++) {

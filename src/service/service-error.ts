@@ -1,11 +1,12 @@
-// Everything that can go wrong with one request to the service, as a closed set of reasons: counters, the
-// status page and the back-off go by the reason alone, and nobody downstream reads a message. The texts that
-// go with a reason stand in one table here; undici's and Node's error codes are mapped to reasons below it.
+// What goes wrong between this program and the service, as one union that everybody uses: the scraper, the log puller,
+// the watcher of backups, the typed client, its users. `kind` says what to do about it, `reason` what happened: counters and
+// the status page go by the reason. In: a status, or an error of undici or Node. Out: a ServiceError whose texts hold no
+// key, no header's value and no whole body.
 
 import { causeText } from '../errors.ts';
 
 /** Why a request brought no usable answer. */
-export type FailureReason =
+export type RequestReason =
   | 'dns'
   | 'refused'
   | 'connect_timeout'
@@ -31,213 +32,12 @@ export type FailureReason =
   | 'not_stored'
   | 'aborted';
 
-/** What a caller gets to see of a failure. No text in it holds a key, a header's value or a whole body. */
-export interface ServiceFailure {
+/** The same, and what is wrong with an answer that is a success by its status. */
+export type FailureReason = RequestReason | 'empty' | 'not_metrics' | 'unreadable';
+
+export interface ErrorFacts {
+  /** Finer than `kind`. */
   readonly reason: FailureReason;
-  /** `cannot <verb> <address>: <cause>`. */
-  readonly message: string;
-  /** What to do about it. */
-  readonly hint: string;
-  /** The status of the answer, where there was one. */
-  readonly status?: number;
-  /** How long the service asked to wait; not capped. */
-  readonly retryAfterMs?: number;
-  /** The service's own id of the failed request, for its support. */
-  readonly traceId?: string;
-  /** True when the key's source, read again after an `auth` failure, had another key: try it at once. */
-  readonly isKeyChanged?: boolean;
-}
-
-/** A failure before it is put into words: the reason, and what is known beyond the reason's own text. */
-export interface Fault {
-  readonly reason: FailureReason;
-  readonly detail?: string | undefined;
-}
-
-/** How far a request had got when its connection failed. */
-export type Phase = 'connect' | 'head' | 'body';
-
-interface ReasonText {
-  readonly cause: string;
-  readonly hint: string;
-}
-
-export const REASON_TEXTS: Readonly<Record<FailureReason, ReasonText>> = {
-  dns: {
-    cause: 'the host name could not be resolved',
-    hint: 'check the host in api.base_url and the name servers of this machine',
-  },
-  refused: {
-    cause: 'the connection was refused',
-    hint: 'check host and port in api.base_url, and that the service runs',
-  },
-  connect_timeout: {
-    cause: 'no connection within the timeout',
-    hint: 'check that firewalls let this machine reach the service',
-  },
-  network: {
-    cause: 'the network failed',
-    hint: 'check the route from this machine to the service',
-  },
-  tls: {
-    cause: 'the TLS handshake failed',
-    hint: 'check that api.base_url names the host of the certificate, and that api.ca holds its authority',
-  },
-  proxy: {
-    cause: 'the proxy did not connect',
-    hint: 'check api.proxy, and that the proxy may reach the service',
-  },
-  timeout: {
-    cause: 'no complete answer within the timeout',
-    hint: 'raise api.timeout if the service normally needs longer',
-  },
-  reset: {
-    cause: 'the connection was closed before an answer came',
-    hint: 'check the service and the network path if this lasts',
-  },
-  cut: {
-    cause: 'the answer ended before it was complete',
-    hint: 'check the service and the network path if this lasts',
-  },
-  protocol: {
-    cause: 'the answer is not HTTP/1.1',
-    hint: 'check scheme and port in api.base_url',
-  },
-  encoding: {
-    cause: 'the answer could not be unpacked',
-    hint: 'check the network path between this machine and the service',
-  },
-  too_large: {
-    cause: 'the answer is larger than the limit',
-    hint: 'raise the limit if answers of this size are expected',
-  },
-  bomb: {
-    cause: 'the compressed answer unpacks to far more than such text does',
-    hint: 'check the answer of the service at this address',
-  },
-  redirect: {
-    cause: 'the answer is a redirect that the key must not follow',
-    hint: 'set api.base_url to the address that the service has now',
-  },
-  auth: {
-    cause: 'the service refused the key',
-    hint: 'the key may be wrong or may lack access: check api.key',
-  },
-  bad_request: {
-    cause: 'the service refused the request',
-    hint: 'check the parameters; the key may also be wrong: check api.key',
-  },
-  not_found: {
-    cause: 'there is nothing at this address',
-    hint: 'check api.base_url and the path',
-  },
-  conflict: {
-    cause: 'the request conflicts with the present state of the service',
-    hint: 'check the present state, or wait until the running operation has ended',
-  },
-  rate_limited: {
-    cause: 'too many requests',
-    hint: 'ask less often, or find out who else uses this key',
-  },
-  server_error: {
-    cause: 'the service failed',
-    hint: 'check the state of the service if this lasts',
-  },
-  http_status: {
-    cause: 'the service returned an unexpected status',
-    hint: 'check api.base_url and the path',
-  },
-  not_json: {
-    cause: 'the answer is not JSON',
-    hint: 'check that api.base_url is the address of the API, not of a web page',
-  },
-  not_stored: {
-    cause: 'the answer could not be stored',
-    hint: 'check the disk of queue.directory, or of the temporary directory without one',
-  },
-  aborted: {
-    cause: 'the request was given up',
-    hint: 'nothing: the program is stopping or no longer needs the answer',
-  },
-};
-
-/** The reason for a status that is not a success. `isPlain`: the request had no parameters that could be wrong. */
-export function reasonOfStatus(status: number, isPlain: boolean): FailureReason {
-  // A missing or wrong key has been seen to answer 400: without parameters there is nothing else to refuse.
-  if (status === 400) return isPlain ? 'auth' : 'bad_request';
-  if (status === 401 || status === 403) return 'auth';
-  if (status === 404) return 'not_found';
-  if (status === 407) return 'proxy';
-  if (status === 409) return 'conflict';
-  if (status === 422) return 'bad_request';
-  if (status === 429) return 'rate_limited';
-  return status >= 500 ? 'server_error' : 'http_status';
-}
-
-const REASON_OF_CODE: Readonly<Record<string, FailureReason>> = {
-  ENOTFOUND: 'dns',
-  ENODATA: 'dns',
-  ECONNREFUSED: 'refused',
-  EHOSTUNREACH: 'network',
-  ENETUNREACH: 'network',
-  EHOSTDOWN: 'network',
-  ENETDOWN: 'network',
-  EADDRNOTAVAIL: 'network',
-  EACCES: 'network',
-  EPERM: 'network',
-  EMFILE: 'network',
-  ENFILE: 'network',
-  EPROTO: 'tls',
-  HOSTNAME_MISMATCH: 'tls',
-  INVALID_CA: 'tls',
-  INVALID_PURPOSE: 'tls',
-  PATH_LENGTH_EXCEEDED: 'tls',
-  UND_ERR_CONNECT_TIMEOUT: 'connect_timeout',
-  UND_ERR_HEADERS_TIMEOUT: 'timeout',
-  UND_ERR_BODY_TIMEOUT: 'timeout',
-  UND_ERR_HEADERS_OVERFLOW: 'protocol',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'cut',
-  UND_ERR_PRX_CONN: 'proxy',
-  UND_ERR_PRX_TLS: 'proxy',
-  // The dispatcher's own abort is never used here: this is a proxy that answered CONNECT with another status.
-  UND_ERR_ABORTED: 'proxy',
-  UND_ERR_CLOSED: 'aborted',
-  UND_ERR_DESTROYED: 'aborted',
-};
-
-/** Codes of the verification of certificates, as OpenSSL and Node name them. */
-const TLS_CODE = /^ERR_(?:TLS|SSL)_|CERT|^UNABLE_TO_|^CRL_|SIGNATURE/;
-const BROKEN_CODE = /^(?:UND_ERR_SOCKET|ECONNRESET|ECONNABORTED|EPIPE)$/;
-
-/** Maps what undici, Node's sockets or zlib report to a reason. */
-export function faultOfError(error: Error, phase: Phase, isProxied: boolean): Fault {
-  const reason = reasonOfError(error, phase);
-  return { reason: isProxied ? proxiedReason(reason, phase) : reason, detail: causeText(error) };
-}
-
-/** What cannot be reached then is the proxy; one that wants a password is an error without a code of its own. */
-function proxiedReason(reason: FailureReason, phase: Phase): FailureReason {
-  const isProxys = reason === 'refused' || reason === 'dns' || reason === 'network';
-  return isProxys && phase !== 'body' ? 'proxy' : reason;
-}
-
-function reasonOfError(error: Error, phase: Phase): FailureReason {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const known = REASON_OF_CODE[code];
-  if (known !== undefined) return known;
-  if (code.startsWith('EAI_')) return 'dns';
-  // undici's parser gives no code; the end of the connection within a chunk is one of its errors.
-  const isParserError = error.name === 'HTTPParserError';
-  if (isParserError && !error.message.includes('EOF')) return 'protocol';
-  if (isParserError || BROKEN_CODE.test(code)) return phase === 'body' ? 'cut' : 'reset';
-  if (code === 'ETIMEDOUT') return phase === 'connect' ? 'connect_timeout' : 'timeout';
-  return TLS_CODE.test(code) ? 'tls' : 'network';
-}
-
-// What a call of the typed client gives when it does not give an answer: one union, told apart by `kind`. The door's
-// reasons, which are finer, are mapped to kinds here. No text in it holds a key, a header's value or a whole body.
-
-interface ErrorFacts {
   /** `cannot <verb> <object>: <cause>`. */
   readonly message: string;
   /** What to do about it. */
@@ -246,8 +46,10 @@ interface ErrorFacts {
   readonly status?: number;
   /** The service's own id of the failed request, for its support. */
   readonly traceId?: string;
-  /** How long the service asked to wait. */
+  /** How long the service asked to wait; an hour at most. */
   readonly retryAfterMs?: number;
+  /** True when the key's source, read again after a refusal, had another key: try it at once. */
+  readonly isKeyChanged?: boolean;
   /**
    * True when the request went out and it is not known whether the service has carried it out: look before you send
    * it again. Always false for requests that only read.
@@ -290,63 +92,6 @@ export interface ErrorResult {
 /** What every call of the typed client resolves to; it never rejects. */
 export type Result<Answer> = ({ readonly ok: true } & Answer) | ErrorResult;
 
-const KIND_OF_REASON: Readonly<Record<FailureReason, ServiceError['kind']>> = {
-  dns: 'network',
-  refused: 'network',
-  connect_timeout: 'timeout',
-  network: 'network',
-  tls: 'network',
-  proxy: 'network',
-  timeout: 'timeout',
-  reset: 'network',
-  cut: 'network',
-  protocol: 'unreadable',
-  encoding: 'unreadable',
-  too_large: 'unreadable',
-  bomb: 'unreadable',
-  redirect: 'unreadable',
-  auth: 'key',
-  bad_request: 'bad_request',
-  not_found: 'not_found',
-  conflict: 'conflict',
-  rate_limited: 'rate',
-  server_error: 'server',
-  http_status: 'unreadable',
-  not_json: 'unreadable',
-  not_stored: 'unreadable',
-  aborted: 'aborted',
-};
-
-/** After these the service may have done what it was asked for, although its answer is none. */
-const UNKNOWN_OUTCOMES: ReadonlySet<FailureReason> = new Set([
-  'network',
-  'timeout',
-  'reset',
-  'cut',
-  'protocol',
-  'encoding',
-  'too_large',
-  'bomb',
-  'server_error',
-  'aborted',
-]);
-
-/** `isReading`: the request changes nothing. */
-export function errorOf(failure: ServiceFailure, isReading: boolean): ErrorResult {
-  const { reason, message, hint, status, traceId, retryAfterMs } = failure;
-  const kind = KIND_OF_REASON[reason];
-  const facts = {
-    message,
-    hint,
-    ...(status === undefined ? {} : { status }),
-    ...(traceId === undefined ? {} : { traceId }),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    isOutcomeUnknown: !isReading && UNKNOWN_OUTCOMES.has(reason),
-  };
-  const error = kind === 'bad_request' ? { kind, problems: [], ...facts } : { kind, ...facts };
-  return { ok: false, error };
-}
-
 /** For a request that is refused before it is sent. `what` is such as `create the schedule`. */
 export function refusedRequest(what: string, problems: readonly RequestProblem[]): ErrorResult {
   const told = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
@@ -354,6 +99,7 @@ export function refusedRequest(what: string, problems: readonly RequestProblem[]
     ok: false,
     error: {
       kind: 'bad_request',
+      reason: 'bad_request',
       message: `cannot ${what}: ${told.join('; ')}`,
       hint: 'nothing was sent: correct the request',
       problems,
@@ -364,15 +110,268 @@ export function refusedRequest(what: string, problems: readonly RequestProblem[]
 
 /** For an answer that is a success by its status, and of which nothing can be made. */
 export function unreadableAnswer(what: string, cause: string, status: number): ErrorResult {
-  const message = `cannot ${what}: the answer ${cause}`;
-  const hint = 'check that api.base_url and the path are those of the service';
-  return {
-    ok: false,
-    error: { kind: 'unreadable', message, hint, status, isOutcomeUnknown: false },
-  };
+  const error = {
+    kind: 'unreadable',
+    reason: 'unreadable',
+    message: `cannot ${what}: the answer ${cause}`,
+    hint: 'check that api.base_url and the path are those of the service',
+    status,
+    isOutcomeUnknown: false,
+  } as const;
+  return { ok: false, error };
 }
 
 /** The line that a user sees. */
 export function errorLine({ message, hint, traceId }: ServiceError): string {
   return `${message}; ${hint}${traceId === undefined ? '' : ` (trace id ${traceId})`}`;
+}
+
+// From a failed request to its error.
+
+/** How far a request had got when its connection failed. */
+export type Phase = 'connect' | 'head' | 'body';
+
+/** What is known of a failed request before it is put into words: the reason, and what goes beyond the reason's text. */
+export interface Fault {
+  readonly reason: RequestReason;
+  readonly detail?: string | undefined;
+}
+
+interface Reason {
+  readonly kind: ServiceError['kind'];
+  /** The service may have done what it was asked for, although its answer is none. */
+  readonly mayBeDone?: true;
+  readonly cause: string;
+  readonly hint: string;
+}
+
+const REASONS: Readonly<Record<RequestReason, Reason>> = {
+  dns: {
+    kind: 'network',
+    cause: 'the host name could not be resolved',
+    hint: 'check the host in api.base_url and the name servers of this machine',
+  },
+  refused: {
+    kind: 'network',
+    cause: 'the connection was refused',
+    hint: 'check host and port in api.base_url, and that the service runs',
+  },
+  connect_timeout: {
+    kind: 'timeout',
+    cause: 'no connection within the timeout',
+    hint: 'check that firewalls let this machine reach the service',
+  },
+  network: {
+    kind: 'network',
+    mayBeDone: true,
+    cause: 'the network failed',
+    hint: 'check the route from this machine to the service',
+  },
+  tls: {
+    kind: 'network',
+    cause: 'the TLS handshake failed',
+    hint: 'check that api.base_url names the host of the certificate, and that api.ca holds its authority',
+  },
+  proxy: {
+    kind: 'network',
+    cause: 'the proxy did not connect',
+    hint: 'check api.proxy, and that the proxy may reach the service',
+  },
+  timeout: {
+    kind: 'timeout',
+    mayBeDone: true,
+    cause: 'no complete answer within the timeout',
+    hint: 'raise api.timeout if the service normally needs longer',
+  },
+  reset: {
+    kind: 'network',
+    mayBeDone: true,
+    cause: 'the connection was closed before an answer came',
+    hint: 'check the service and the network path if this lasts',
+  },
+  cut: {
+    kind: 'network',
+    mayBeDone: true,
+    cause: 'the answer ended before it was complete',
+    hint: 'check the service and the network path if this lasts',
+  },
+  protocol: {
+    kind: 'unreadable',
+    mayBeDone: true,
+    cause: 'the answer is not HTTP/1.1',
+    hint: 'check scheme and port in api.base_url',
+  },
+  encoding: {
+    kind: 'unreadable',
+    mayBeDone: true,
+    cause: 'the answer could not be unpacked',
+    hint: 'check the network path between this machine and the service',
+  },
+  too_large: {
+    kind: 'unreadable',
+    mayBeDone: true,
+    cause: 'the answer is larger than the limit',
+    hint: 'raise the limit if answers of this size are expected',
+  },
+  bomb: {
+    kind: 'unreadable',
+    mayBeDone: true,
+    cause: 'the compressed answer unpacks to far more than such text does',
+    hint: 'check the answer of the service at this address',
+  },
+  redirect: {
+    kind: 'unreadable',
+    cause: 'the answer is a redirect that the key must not follow',
+    hint: 'set api.base_url to the address that the service has now',
+  },
+  auth: {
+    kind: 'key',
+    cause: 'the service refused the key',
+    hint: 'the key may be wrong or may lack access: check api.key',
+  },
+  bad_request: {
+    kind: 'bad_request',
+    cause: 'the service refused the request',
+    hint: 'check the parameters; the key may also be wrong: check api.key',
+  },
+  not_found: {
+    kind: 'not_found',
+    cause: 'there is nothing at this address',
+    hint: 'check api.base_url and the path',
+  },
+  conflict: {
+    kind: 'conflict',
+    cause: 'the request conflicts with the present state of the service',
+    hint: 'check the present state, or wait until the running operation has ended',
+  },
+  rate_limited: {
+    kind: 'rate',
+    cause: 'too many requests',
+    hint: 'ask less often, or find out who else uses this key',
+  },
+  server_error: {
+    kind: 'server',
+    mayBeDone: true,
+    cause: 'the service failed',
+    hint: 'check the state of the service if this lasts',
+  },
+  http_status: {
+    kind: 'unreadable',
+    cause: 'the service returned an unexpected status',
+    hint: 'check api.base_url and the path',
+  },
+  not_json: {
+    kind: 'unreadable',
+    cause: 'the answer is not JSON',
+    hint: 'check that api.base_url is the address of the API, not of a web page',
+  },
+  not_stored: {
+    kind: 'unreadable',
+    cause: 'the answer could not be stored',
+    hint: 'check the disk of queue.directory, or of the temporary directory without one',
+  },
+  aborted: {
+    kind: 'aborted',
+    mayBeDone: true,
+    cause: 'the request was given up',
+    hint: 'nothing: the program is stopping or no longer needs the answer',
+  },
+};
+
+/** The error of a request, or of a refusal to send it. */
+export function requestError(
+  { reason, detail }: Fault,
+  request: { readonly method: string; readonly address: string },
+  facts: Omit<ErrorFacts, 'reason' | 'message' | 'hint' | 'isOutcomeUnknown'>,
+): ServiceError {
+  const { kind, mayBeDone = false, cause, hint } = REASONS[reason];
+  const { method, address } = request;
+  const error = {
+    reason,
+    message: `cannot ${method.toLowerCase()} ${address}: ${cause}${detail === undefined ? '' : ` (${detail})`}`,
+    hint: `${hint}${keyNewsOf(facts.isKeyChanged)}`,
+    ...facts,
+    isOutcomeUnknown: mayBeDone && method !== 'GET',
+  };
+  return kind === 'bad_request' ? { kind, problems: [], ...error } : { kind, ...error };
+}
+
+function keyNewsOf(isKeyChanged: boolean | undefined): string {
+  if (isKeyChanged === undefined) return '';
+  return isKeyChanged
+    ? '; its source holds another key now, which is used from here on'
+    : '; its source was read again and holds the same key';
+}
+
+/** The reason for a status that is not a success. `isPlain`: the request had no parameters that could be wrong. */
+export function reasonOfStatus(status: number, isPlain: boolean): RequestReason {
+  // A missing or wrong key has been seen to answer 400: without parameters there is nothing else to refuse.
+  if (status === 400) return isPlain ? 'auth' : 'bad_request';
+  if (status === 401 || status === 403) return 'auth';
+  if (status === 404) return 'not_found';
+  if (status === 407) return 'proxy';
+  if (status === 409) return 'conflict';
+  if (status === 422) return 'bad_request';
+  if (status === 429) return 'rate_limited';
+  return status >= 500 ? 'server_error' : 'http_status';
+}
+
+const REASON_OF_CODE: Readonly<Record<string, RequestReason>> = {
+  ENOTFOUND: 'dns',
+  ENODATA: 'dns',
+  ECONNREFUSED: 'refused',
+  EHOSTUNREACH: 'network',
+  ENETUNREACH: 'network',
+  EHOSTDOWN: 'network',
+  ENETDOWN: 'network',
+  EADDRNOTAVAIL: 'network',
+  EACCES: 'network',
+  EPERM: 'network',
+  EMFILE: 'network',
+  ENFILE: 'network',
+  EPROTO: 'tls',
+  HOSTNAME_MISMATCH: 'tls',
+  INVALID_CA: 'tls',
+  INVALID_PURPOSE: 'tls',
+  PATH_LENGTH_EXCEEDED: 'tls',
+  UND_ERR_CONNECT_TIMEOUT: 'connect_timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_OVERFLOW: 'protocol',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'cut',
+  UND_ERR_PRX_CONN: 'proxy',
+  UND_ERR_PRX_TLS: 'proxy',
+  // The dispatcher's own abort is never used here: this is a proxy that answered CONNECT with another status.
+  UND_ERR_ABORTED: 'proxy',
+  UND_ERR_CLOSED: 'aborted',
+  UND_ERR_DESTROYED: 'aborted',
+};
+
+/** Codes of the verification of certificates, as OpenSSL and Node name them. */
+const TLS_CODE = /^ERR_(?:TLS|SSL)_|CERT|^UNABLE_TO_|^CRL_|SIGNATURE/;
+const BROKEN_CODE = /^(?:UND_ERR_SOCKET|ECONNRESET|ECONNABORTED|EPIPE)$/;
+
+/** Maps what undici, Node's sockets or zlib report to a reason. */
+export function faultOfError(error: Error, phase: Phase, isProxied: boolean): Fault {
+  const reason = reasonOfError(error, phase);
+  return { reason: isProxied ? proxiedReason(reason, phase) : reason, detail: causeText(error) };
+}
+
+/** What cannot be reached then is the proxy; one that wants a password is an error without a code of its own. */
+function proxiedReason(reason: RequestReason, phase: Phase): RequestReason {
+  const isProxys = reason === 'refused' || reason === 'dns' || reason === 'network';
+  return isProxys && phase !== 'body' ? 'proxy' : reason;
+}
+
+function reasonOfError(error: Error, phase: Phase): RequestReason {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const known = REASON_OF_CODE[code];
+  if (known !== undefined) return known;
+  if (code.startsWith('EAI_')) return 'dns';
+  // undici's parser gives no code; the end of the connection within a chunk is one of its errors.
+  const isParserError = error.name === 'HTTPParserError';
+  if (isParserError && !error.message.includes('EOF')) return 'protocol';
+  if (isParserError || BROKEN_CODE.test(code)) return phase === 'body' ? 'cut' : 'reset';
+  if (code === 'ETIMEDOUT') return phase === 'connect' ? 'connect_timeout' : 'timeout';
+  return TLS_CODE.test(code) ? 'tls' : 'network';
 }
