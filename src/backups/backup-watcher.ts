@@ -3,8 +3,9 @@
 // one service, the next comes.
 
 import type { Clock } from '../lib/clock.ts';
+import { AFTER_REFUSAL, HoldOff } from '../lib/hold-off.ts';
 import { Permits } from '../lib/permits.ts';
-import { PullSchedule, refusalWaitMs } from '../lib/cron.ts';
+import { PullSchedule } from '../lib/cron.ts';
 import type { Batch, BatchPart } from '../model/batch.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
@@ -24,7 +25,6 @@ interface BackupWatcherOptions {
 
 /** How many services are asked about at once. */
 const READS_AT_ONCE = 4;
-const RETRY_AFTER_MS_MAX = 3_600_000;
 
 /** What concerns the key, and so every service behind it. */
 const SHARED_ERRORS: ReadonlySet<ServiceError['kind']> = new Set(['key', 'rate', 'aborted']);
@@ -37,7 +37,7 @@ export class BackupWatcher {
   readonly #schedule: PullSchedule;
   readonly #writer = new WireWriter();
   #nextReadAtMs: number | null = null;
-  #refusedCount = 0;
+  readonly #holdOff = new HoldOff(AFTER_REFUSAL);
   #isRestored = false;
 
   constructor(options: BackupWatcherOptions) {
@@ -114,12 +114,13 @@ export class BackupWatcher {
   }
 
   #holdMs(errors: readonly ServiceError[]): number {
+    const { clock } = this.#options;
     const refused = errors.filter(({ kind }) => REFUSALS.has(kind));
     const areAllRefused = refused.length > 0 && refused.length === this.services.length;
-    this.#refusedCount = areAllRefused ? this.#refusedCount + 1 : 0;
-    const refusedMs = this.#refusedCount === 0 ? 0 : refusalWaitMs(this.#refusedCount);
-    const askedMs = Math.max(0, ...errors.map(({ retryAfterMs }) => retryAfterMs ?? 0));
-    return Math.max(refusedMs, Math.min(askedMs, RETRY_AFTER_MS_MAX));
+    const retryAfterMs = Math.max(0, ...errors.map(error => error.retryAfterMs ?? 0));
+    const endedMs = clock.monotonicMs();
+    this.#holdOff.note({ retryAfterMs }, areAllRefused, endedMs, endedMs);
+    return this.#holdOff.remainingMs(endedMs);
   }
 
   async #wait(ms: number, stop: AbortSignal): Promise<void> {

@@ -36,9 +36,6 @@ const SPREAD_MS_MAX = 30_000;
 /** The first time need not wait for its interval. */
 const FIRST_SPREAD_MS_MAX = 1000;
 
-const AFTER_REFUSAL_MS_MIN = 30_000;
-const AFTER_REFUSAL_MS_MAX = 300_000;
-
 /** When one of many is due next: each at a moment of its own, so that they do not all ask a service at once. */
 export class PullSchedule {
   readonly #intervalMs: number;
@@ -71,9 +68,4 @@ export class PullSchedule {
     const dueMs = startedMs + intervalMs + (this.#place - 0.5) * spreadMs;
     return Math.max(0, dueMs - nowMs);
   }
-}
-
-/** How long to leave a service alone that refused the key for the n-th time in a row (from 1). */
-export function refusalWaitMs(refusedCount: number): number {
-  return Math.min(AFTER_REFUSAL_MS_MAX, AFTER_REFUSAL_MS_MIN * 2 ** (refusedCount - 1));
 }

@@ -5,7 +5,7 @@
 // page, at a page that repeats the one before, or at the limit of pages.
 
 import { hash } from 'node:crypto';
-import { backoffMs } from '../lib/backoff.ts';
+import { backoffMs } from '../lib/hold-off.ts';
 import type { Clock } from '../lib/clock.ts';
 import { follow } from '../lib/json-pointer.ts';
 import { headerText } from '../service/exchange.ts';

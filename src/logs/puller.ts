@@ -4,6 +4,7 @@
 
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
+import { AFTER_REFUSAL, HoldOff } from '../lib/hold-off.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { isCurrent } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
@@ -21,7 +22,7 @@ import {
   PullEnded,
   type PullFailure,
 } from './pull.ts';
-import { type PullSchedule, refusalWaitMs } from '../lib/cron.ts';
+import type { PullSchedule } from '../lib/cron.ts';
 import { findFirstDay } from './retention.ts';
 
 /** Within one pull, requests are tried again for so long at most. */
@@ -50,7 +51,10 @@ export class LogPuller {
   readonly #lister: Lister;
   /** null before the first pull, and after a failed commit. */
   #ledger: Ledger | null = null;
-  #refusedCount = 0;
+  readonly #holdOff = new HoldOff<PullFailure>({
+    ...AFTER_REFUSAL,
+    retryAfterMsMax: RETRY_AFTER_MS_MAX,
+  });
   #nextAtMs: number | null = null;
   #lastFailure: PullFailure | null = null;
 
@@ -79,9 +83,10 @@ export class LogPuller {
     await this.#wait(schedule.firstMs(this.#clock.nowMs()), stop);
     while (!stop.aborted) {
       const startedMs = this.#clock.nowMs();
-      const end = await this.pull(stop);
+      await this.pull(stop);
       const dueMs = schedule.nextMs(startedMs, this.#clock.nowMs());
-      await this.#wait(Math.max(dueMs, this.#holdMs(end)), stop);
+      const heldMs = this.#holdOff.remainingMs(this.#clock.monotonicMs());
+      await this.#wait(Math.max(dueMs, heldMs), stop);
     }
   }
 
@@ -188,15 +193,10 @@ export class LogPuller {
     if (end.kind === 'done' && this.#lastFailure !== null)
       meter.reached(api.services, this.#lastFailure);
     this.#lastFailure = end.kind === 'unreachable' ? end.failure : null;
-    const isRefused = end.kind === 'unreachable' && REFUSALS.has(end.failure.reason);
-    this.#refusedCount = isRefused ? this.#refusedCount + 1 : 0;
-    if (end.kind === 'unreachable') meter.unreachable(api.services, end.failure);
-  }
-
-  #holdMs(end: PullEnd): number {
-    if (end.kind !== 'unreachable') return 0;
-    const refusedMs = this.#refusedCount === 0 ? 0 : refusalWaitMs(this.#refusedCount);
-    return Math.max(refusedMs, Math.min(end.failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX));
+    if (end.kind !== 'unreachable') return this.#holdOff.clear();
+    const endedMs = this.#clock.monotonicMs();
+    this.#holdOff.note(end.failure, REFUSALS.has(end.failure.reason), endedMs, endedMs);
+    meter.unreachable(api.services, end.failure);
   }
 
   async #wait(ms: number, stop: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { cronProblem, nextCronRun, PullSchedule, refusalWaitMs } from '../../src/lib/cron.ts';
+import { cronProblem, nextCronRun, PullSchedule } from '../../src/lib/cron.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
 
@@ -54,10 +54,5 @@ describe('a schedule', () => {
       expect(waits[0]).toBeLessThanOrEqual(waitMs + 30_000);
       expect(new PullSchedule({ cron }, 'a').firstMs(NOW)).toBe(waits[0]);
     }
-  });
-
-  test('leaves a service alone that refuses, for longer each time, up to five minutes', () => {
-    const waits = [1, 2, 3, 4, 5, 50].map(refusalWaitMs);
-    expect(waits).toEqual([30_000, 60_000, 120_000, 240_000, 300_000, 300_000]);
   });
 });

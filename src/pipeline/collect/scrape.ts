@@ -6,11 +6,11 @@ import { bug } from '../../errors.ts';
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counter, Counters } from '../../lib/counters.ts';
+import { HoldOff } from '../../lib/hold-off.ts';
 import type { Page, ScrapeTime } from '../../model/page.ts';
-import type { ErrorFacts } from '../../service/service-error.ts';
+import type { ErrorFacts, ServiceError } from '../../service/service-error.ts';
 import { headerText } from '../../service/exchange.ts';
 import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http.ts';
-import { HoldOff } from './hold-off.ts';
 import { recognize } from './recognize.ts';
 import type { Target } from './targets.ts';
 
@@ -46,13 +46,16 @@ export interface ScraperOptions {
 const ACCEPT =
   'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 
+/** A refused key is tried again at least this often. */
+const HOLD_MS_MAX = 300_000;
+
 /** Without an answer the service's clock says nothing. */
 const NO_ANSWER = { serverAtMs: Number.NaN } as const;
 
 export class Scraper {
   readonly target: Target;
   readonly #options: ScraperOptions;
-  readonly #holdOff: HoldOff;
+  readonly #holdOff: HoldOff<ServiceError>;
   readonly #meter: Meter;
   #buffer: BodyBuffer | null = null;
   #isRunning = false;
@@ -61,7 +64,13 @@ export class Scraper {
   constructor(options: ScraperOptions) {
     this.#options = options;
     this.target = options.target;
-    this.#holdOff = new HoldOff(options.target.intervalMs);
+    const { intervalMs } = options.target;
+    // Any failure but a refused key is tried again when it is due: metrics that are not read are lost.
+    this.#holdOff = new HoldOff({
+      firstMs: intervalMs,
+      maxMs: Math.max(HOLD_MS_MAX, intervalMs),
+      dueEveryMs: intervalMs,
+    });
     this.#meter = createMeter(options.counters);
   }
 
@@ -120,7 +129,7 @@ export class Scraper {
       return this.#read(result, startMs);
     }
     const { error: failure, startedAtMs, durationMs } = result;
-    this.#holdOff.note(failure, startMs, clock.monotonicMs());
+    this.#holdOff.note(failure, failure.reason === 'auth', startMs, clock.monotonicMs());
     const hint =
       failure.reason === 'too_large'
         ? 'raise metrics.limits.body if pages of this size are expected'

@@ -23,7 +23,7 @@
 //
 // Nothing here is kept: a process that ends, ends with all that was not settled in the queue.
 
-import { backoffMs, type Backoff } from '../../lib/backoff.ts';
+import { backoffMs, type Backoff } from '../../lib/hold-off.ts';
 import { Bell } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { failpoint } from '../../lib/failpoint.ts';

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { AFTER_REFUSAL, backoffMs, HoldOff } from '../../src/lib/hold-off.ts';
+
+interface Failure {
+  readonly reason: string;
+  readonly retryAfterMs?: number;
+}
+
+function failure(reason: string, retryAfterMs?: number): Failure {
+  return retryAfterMs === undefined ? { reason } : { reason, retryAfterMs };
+}
+
+/** As the scraper has it. */
+function ofScrapes(intervalMs: number): HoldOff<Failure> {
+  const maxMs = Math.max(300_000, intervalMs);
+  return new HoldOff({ firstMs: intervalMs, maxMs, dueEveryMs: intervalMs });
+}
+
+/** Due every interval; which of the first rounds ask the service, when each attempt fails like this. */
+function attempts(intervalMs: number, rounds: number, fail: Failure): number[] {
+  const holdOff = ofScrapes(intervalMs);
+  const asked: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const nowMs = round * intervalMs + (round % 3);
+    if (holdOff.heldFor(nowMs) !== null) continue;
+    asked.push(round);
+    holdOff.note(fail, fail.reason === 'auth', nowMs, nowMs + 20);
+  }
+  return asked;
+}
+
+test('a refused key is tried ever less often, down to every five minutes', () => {
+  expect(attempts(60_000, 24, failure('auth'))).toEqual([0, 1, 3, 7, 12, 17, 22]);
+  expect(attempts(100_000, 12, failure('auth'))).toEqual([0, 1, 3, 6, 9]);
+});
+
+test('an interval longer than five minutes is not held off any longer', () => {
+  expect(attempts(600_000, 5, failure('auth'))).toEqual([0, 1, 2, 3, 4]);
+});
+
+test('other failures are tried again at each due time', () => {
+  for (const reason of ['timeout', 'dns', 'server_error', 'not_found'] as const)
+    expect(attempts(60_000, 4, failure(reason))).toEqual([0, 1, 2, 3]);
+});
+
+test('what the service asks for is honoured, whatever the reason', () => {
+  expect(attempts(60_000, 8, failure('rate_limited', 150_000))).toEqual([0, 3, 6]);
+  expect(attempts(60_000, 8, failure('server_error', 150_000))).toEqual([0, 3, 6]);
+  expect(attempts(60_000, 8, failure('auth', 400_000))).toEqual([0, 7]);
+});
+
+test('a success ends it', () => {
+  const holdOff = ofScrapes(60_000);
+  for (let attempt = 0; attempt < 4; attempt++) holdOff.note(failure('auth'), true, 0, 0);
+  expect(holdOff.heldFor(1)?.reason).toBe('auth');
+  expect(holdOff.remainingMs(0)).toBe(270_000);
+  holdOff.clear();
+  expect(holdOff.heldFor(1)).toBe(null);
+  expect(holdOff.remainingMs(0)).toBe(0);
+  holdOff.note(failure('auth'), true, 0, 0);
+  expect(holdOff.heldFor(1)).toBe(null);
+});
+
+test('another failure in between begins the count anew', () => {
+  const holdOff = ofScrapes(60_000);
+  for (let attempt = 0; attempt < 4; attempt++) holdOff.note(failure('auth'), true, 0, 0);
+  holdOff.note(failure('timeout'), false, 0, 0);
+  expect(holdOff.heldFor(1)).toBe(null);
+});
+
+describe('without due times', () => {
+  const holdOff = new HoldOff<Failure>({ ...AFTER_REFUSAL, retryAfterMsMax: 900_000 });
+
+  test('leaves a service alone that refuses, for longer each time, up to five minutes', () => {
+    const waits = [1, 2, 3, 4, 5, 6].map(() => {
+      holdOff.note(failure('auth'), true, 500, 1000);
+      return holdOff.remainingMs(500);
+    });
+    expect(waits).toEqual([30_000, 60_000, 120_000, 240_000, 300_000, 300_000]);
+  });
+
+  test('Retry-After is obeyed up to a limit', () => {
+    holdOff.note(failure('rate_limited', 5_000_000), false, 500, 1000);
+    expect(holdOff.remainingMs(1000)).toBe(900_000);
+  });
+});
+
+test('the bound of the wait doubles with every failure up to the maximum; jitter takes any part of it', () => {
+  const check = (failureCount: number, random: number, want: number): void =>
+    expect(backoffMs({ firstMs: 1000, maxMs: 60_000 }, failureCount, () => random)).toBe(want);
+  check(1, 1, 1000);
+  check(2, 1, 2000);
+  check(6, 1, 32_000);
+  check(7, 1, 60_000);
+  check(5000, 1, 60_000);
+  check(1, 0, 0);
+  check(3, 0.25, 1000);
+});
