@@ -10,9 +10,9 @@ export {
   type ChatRequest,
   type Session,
   type SessionRequest,
-} from './service/agent.ts';
-export type { ReadOptions } from './service/answers.ts';
-export type { Backup, BackupQuery, BackupsApi } from './service/backups.ts';
+} from './service/agent-api.ts';
+export type { ReadOptions } from './service/operations.ts';
+export type { Backup, BackupQuery, BackupsApi } from './service/backups-api.ts';
 export { ServiceClient, type ServiceClientOptions, type ServicePaths } from './service/client.ts';
 export { encodeCredentials, type Encoded, type Storage } from './service/credentials-file.ts';
 export type {
@@ -21,9 +21,9 @@ export type {
   LogQuery,
   LogsApi,
   RetentionRequest,
-} from './service/logs.ts';
-export type { MetricsApi, MetricsPage, MetricsQuery } from './service/metrics.ts';
-export type { SecretSource, ServiceAddress } from './service/open-http.ts';
+} from './service/logs-api.ts';
+export type { MetricsApi, MetricsPage, MetricsQuery } from './service/client.ts';
+export type { SecretSource, ServiceAddress } from './service/client.ts';
 export {
   RESTORE_METHODS,
   restoreOnce,
@@ -35,7 +35,7 @@ export {
   type RestoreQuery,
   type RestoreRequest,
   type RestoresApi,
-} from './service/restores.ts';
+} from './service/restores-api.ts';
 export {
   scheduleProblems,
   scheduleWarnings,
@@ -43,7 +43,7 @@ export {
   type ScheduleQuery,
   type ScheduleRequest,
   type SchedulesApi,
-} from './service/schedules.ts';
+} from './service/backups-api.ts';
 export {
   errorLine,
   type BadRequestError,

@@ -2,9 +2,9 @@
 // answers are read tolerantly; one of which a part is missing counts as none, or schedules would seem to vanish.
 
 import { printableLine } from '../lib/printable.ts';
-import type { Backup } from '../service/backups.ts';
+import type { Backup } from '../service/backups-api.ts';
 import type { ServiceClient } from '../service/client.ts';
-import type { Schedule } from '../service/schedules.ts';
+import type { Schedule } from '../service/backups-api.ts';
 import { type ServiceError, unreadableAnswer } from '../service/service-error.ts';
 import { addTypes, type KnownBackups, type KnownSchedule, typeAmong } from './known-backups.ts';
 

@@ -10,7 +10,7 @@ import {
   chatProblems,
   type ChatRequest,
   sessionProblems,
-} from '../service/agent.ts';
+} from '../service/agent-api.ts';
 import { errorLine, type ServiceError } from '../service/service-error.ts';
 import { rowsOf } from './logs.ts';
 import { withProgress } from './progress.ts';

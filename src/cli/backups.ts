@@ -10,7 +10,7 @@ import {
   scheduleProblems,
   type ScheduleRequest,
   scheduleWarnings,
-} from '../service/schedules.ts';
+} from '../service/backups-api.ts';
 import type { Result, ServiceError } from '../service/service-error.ts';
 import { type KnownBackups, nextFullRunMs } from '../backups/known-backups.ts';
 import { credentialsFromFile, requireEncoded, secretFile } from './external-storage.ts';

@@ -3,7 +3,7 @@
 import { parseDuration } from '../config/units.ts';
 import { textAt } from '../logs/item.ts';
 import { itemsOf, listPages } from '../logs/list.ts';
-import { LogApi } from '../service/logs.ts';
+import { LogApi } from '../service/logs-api.ts';
 import type { Config } from '../config/config.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { type AccessValues, withServices } from './service-access.ts';

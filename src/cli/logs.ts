@@ -11,7 +11,7 @@ import { archiveEntries, ArchiveError, PIECE_BYTES } from '../logs/archive.ts';
 import { type EntryProgress, EntryReader } from '../logs/entry-reader.ts';
 import { createLineReader } from '../logs/formats/reader.ts';
 import type { ParsedRecord } from '../logs/record.ts';
-import type { JsonAnswer, ServiceResult } from '../service/http.ts';
+import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
 import {
   failureLine,
   firstList,

@@ -25,8 +25,8 @@ import { openTransport, rememberedCompression } from '../pipeline/send/open-send
 import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
 import { headerText } from '../service/exchange.ts';
-import type { JsonAnswer, ServiceResult } from '../service/http.ts';
-import { LogApi } from '../service/logs.ts';
+import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
+import { LogApi } from '../service/logs-api.ts';
 import { readBackups } from '../backups/read-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
 import { failureLine, firstList } from './log-access.ts';

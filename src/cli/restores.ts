@@ -8,7 +8,7 @@ import {
   restoreOnce,
   restoreProblems,
   type RestoreRequest,
-} from '../service/restores.ts';
+} from '../service/restores-api.ts';
 import { credentialsFromFile, keyFromFile } from './external-storage.ts';
 import { tellMeanwhile, withProgress } from './progress.ts';
 import {

@@ -9,8 +9,8 @@ import { programVersion } from '../lib/version.ts';
 import { planTargets, type Target } from '../pipeline/collect/targets.ts';
 import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
-import { errorLine, type RequestProblem, type ServiceError } from '../service/failure.ts';
-import type { ServiceHttp } from '../service/http.ts';
+import type { ServiceHttp } from '../service/http-client.ts';
+import { errorLine, type RequestProblem, type ServiceError } from '../service/service-error.ts';
 import { usageError, type VerbContext } from './verb.ts';
 
 /** To be spread into the options of a verb. */

@@ -3,7 +3,7 @@
 
 import type { ServiceConfig } from '../config/config.ts';
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
-import type { LogPointers } from '../service/logs.ts';
+import type { LogPointers } from '../service/logs-api.ts';
 import { dayOf, type Span } from './cursor.ts';
 import { WrapperTime } from './formats/time.ts';
 

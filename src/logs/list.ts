@@ -10,8 +10,8 @@ import type { Clock } from '../lib/clock.ts';
 import { follow } from '../lib/json-pointer.ts';
 import { headerText } from '../service/exchange.ts';
 import type { FailureReason, ServiceError } from '../service/service-error.ts';
-import type { JsonAnswer, ServiceResult } from '../service/http.ts';
-import type { ListQuery, LogApi } from '../service/logs.ts';
+import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
+import type { ListQuery, LogApi } from '../service/logs-api.ts';
 
 export interface AskOptions {
   readonly clock: Clock;

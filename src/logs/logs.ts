@@ -8,7 +8,7 @@ import type { Logger } from '../lib/log.ts';
 import { planTargets } from '../pipeline/collect/targets.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClients } from '../service/clients.ts';
-import { LogApi } from '../service/logs.ts';
+import { LogApi } from '../service/logs-api.ts';
 import { type LogResource, LogSink } from './chunk.ts';
 import { Downloads } from './downloads.ts';
 import {

@@ -1,16 +1,19 @@
 // The typed client of the service: one object with an area for each part of the specification. Programs open it with
-// an address and a key; the parts of this program hand in the door that they share.
+// an address and a key; the parts of this program hand in the HTTP client that they share.
 
+import type { Secret } from '../config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
+import { ConfigSecret } from '../config/secrets.ts';
 import { bug } from '../errors.ts';
-import { AgentApi } from './agent.ts';
-import { BackupsApi } from './backups.ts';
-import type { ServiceHttp } from './http.ts';
-import { LogsApi } from './logs.ts';
-import { MetricsApi } from './metrics.ts';
-import { openHttp, type ServiceAddress } from './open-http.ts';
-import { type RestorePlaces, RestoresApi } from './restores.ts';
-import { SchedulesApi } from './schedules.ts';
+import { systemClock } from '../lib/clock.ts';
+import { Counters } from '../lib/counters.ts';
+import { AgentApi } from './agent-api.ts';
+import { BackupsApi, SchedulesApi } from './backups-api.ts';
+import { ServiceHttp } from './http-client.ts';
+import { LogsApi } from './logs-api.ts';
+import type { ReadOptions } from './operations.ts';
+import { type RestorePlaces, RestoresApi } from './restores-api.ts';
+import type { Result } from './service-error.ts';
 
 /** What the specification does not fix for all deployments. Paths are below the base URL. */
 export interface ServicePaths {
@@ -64,5 +67,94 @@ export class ServiceClient {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+}
+
+// The way to the service for programs that have no configuration of ours: with the same judgement and limits as everywhere.
+
+/** A text, or where it is read: again, too, after the service has refused it. */
+export type SecretSource = string | (() => string);
+
+export interface ServiceAddress {
+  /** Its origin is the only place that the key goes to. */
+  readonly baseUrl: string;
+  readonly key: SecretSource;
+  /** Further request headers, which are kept secret, too. */
+  readonly headers?: Readonly<Record<string, SecretSource>>;
+  /** Of one request, in milliseconds; 10,000 when absent. A chat has its own. */
+  readonly timeoutMs?: number;
+  /** PEM text of certificates to trust in place of the system's. */
+  readonly ca?: string;
+  /** An HTTP proxy, with user and password where it wants them. */
+  readonly proxy?: SecretSource;
+  /** True lets the key travel over plain http beyond this machine. */
+  readonly isInsecureAllowed?: boolean;
+}
+
+const TIMEOUT_MS = 10_000;
+
+/** Throws an OperatorError, which holds no secret, when the key would not be safe with these settings. */
+function openHttp(address: ServiceAddress): ServiceHttp {
+  const { baseUrl, key, headers = {}, timeoutMs = TIMEOUT_MS, ca, proxy } = address;
+  const secrets = Object.entries(headers).map(([name, value]) => [name, secretOf(value)] as const);
+  return new ServiceHttp({
+    api: {
+      baseUrl,
+      key: secretOf(key),
+      headers: Object.fromEntries(secrets),
+      timeoutMs,
+      ca: ca ?? null,
+      proxy: proxy === undefined ? null : secretOf(proxy),
+      isInsecureAllowed: address.isInsecureAllowed === true,
+    },
+    clock: systemClock,
+    counters: new Counters(),
+  });
+}
+
+function secretOf(source: SecretSource): Secret {
+  return typeof source === 'string'
+    ? new ConfigSecret(source)
+    : new ConfigSecret(source(), () => source());
+}
+
+// The metrics page (service-spec 2.7): Prometheus text with the series of every database service that the key can see,
+// or of one. Unread, as the service wrote it.
+
+export interface MetricsQuery extends ReadOptions {
+  /** The *name* of one database service, not its id. The specification shows no parameter; this one has been seen. */
+  readonly service?: string | undefined;
+  /** Of the unpacked page, in bytes; 512 MiB when absent. */
+  readonly maxBytes?: number | undefined;
+}
+
+export interface MetricsPage {
+  readonly text: string;
+  /** The Content-Type header: it tells text 0.0.4 and OpenMetrics apart. */
+  readonly contentType: string;
+}
+
+const ACCEPT =
+  'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
+const PAGE_BYTES_MAX = 512 * 1024 * 1024;
+
+export class MetricsApi {
+  readonly #http: ServiceHttp;
+  readonly #path: string;
+
+  constructor(http: ServiceHttp, path: string) {
+    this.#http = http;
+    this.#path = path;
+  }
+
+  async read({ service, signal, maxBytes }: MetricsQuery = {}): Promise<Result<MetricsPage>> {
+    const answer = await this.#http.get(this.#path, {
+      accept: ACCEPT,
+      query: service === undefined ? {} : { service },
+      maxBodyBytes: maxBytes ?? PAGE_BYTES_MAX,
+      signal,
+    });
+    if (!answer.ok) return answer;
+    return { ok: true, text: answer.body.toString('utf8'), contentType: answer.contentType };
   }
 }

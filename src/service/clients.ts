@@ -6,12 +6,7 @@ import type { ApiConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
-import {
-  createServiceBucket,
-  createServiceHttp,
-  type ServiceHttp,
-  type ServiceHttpOptions,
-} from './http.ts';
+import { createServiceBucket, ServiceHttp, type ServiceHttpOptions } from './http-client.ts';
 
 export interface ServiceClientsOptions {
   readonly clock: Clock;
@@ -55,7 +50,7 @@ export class ServiceClients {
     const known = this.#clients.get(identity);
     if (known !== undefined) return known;
     const options: ServiceHttpOptions = { ...this.#options, api, bucket: this.#bucket(api) };
-    const client = createServiceHttp(options);
+    const client = new ServiceHttp(options);
     this.#clients.set(identity, client);
     return client;
   }

@@ -49,7 +49,7 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 const CONNECTIONS_MAX = 8;
 
 // Longer than the usual interval of a minute, so that a poll finds its connection open. The other side may
-// close it earlier, at worst while a request is on its way: http.ts sends such a GET once more.
+// close it earlier, at worst while a request is on its way: http-client.ts sends such a GET once more.
 const KEEP_ALIVE_MS = 120_000;
 
 /** Checks the settings and opens nothing yet. Throws an OperatorError that holds no secret. */

@@ -162,7 +162,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isSettled) return;
     this.#wireBytes += chunk.length;
-    // The chunk is valid during this call only (socket-reads.ts); the inflater looks at it later.
+    // The chunk is valid during this call only (connection.ts); the inflater looks at it later.
     const isTaken = this.#inflater?.write(Buffer.from(chunk)) ?? this.#keep(chunk);
     if (!isTaken) controller.pause();
   }

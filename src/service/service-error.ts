@@ -4,6 +4,8 @@
 // key, no header's value and no whole body.
 
 import { causeText } from '../errors.ts';
+import { parseRetryAfter } from '../lib/retry-after.ts';
+import type { Redact } from './redact.ts';
 
 /** Why a request brought no usable answer. */
 export type RequestReason =
@@ -304,7 +306,7 @@ function keyNewsOf(isKeyChanged: boolean | undefined): string {
 }
 
 /** The reason for a status that is not a success. `isPlain`: the request had no parameters that could be wrong. */
-export function reasonOfStatus(status: number, isPlain: boolean): RequestReason {
+function reasonOfStatus(status: number, isPlain: boolean): RequestReason {
   // A missing or wrong key has been seen to answer 400: without parameters there is nothing else to refuse.
   if (status === 400) return isPlain ? 'auth' : 'bad_request';
   if (status === 401 || status === 403) return 'auth';
@@ -374,4 +376,115 @@ function reasonOfError(error: Error, phase: Phase): RequestReason {
   if (isParserError || BROKEN_CODE.test(code)) return phase === 'body' ? 'cut' : 'reset';
   if (code === 'ETIMEDOUT') return phase === 'connect' ? 'connect_timeout' : 'timeout';
   return TLS_CODE.test(code) ? 'tls' : 'network';
+}
+
+// What an answer that is no success says.
+
+/** What is known of a failure beside its reason and texts. */
+export type AnswerFacts = Pick<ErrorFacts, 'status' | 'retryAfterMs' | 'traceId' | 'isKeyChanged'>;
+
+interface BadAnswer {
+  readonly status: number;
+  /** The Retry-After header, '' without one. */
+  readonly retryAfter: string;
+  readonly body: Buffer;
+}
+
+/** A longer Retry-After is taken for a mistake: nobody wants to find metrics missing since last week. */
+const RETRY_AFTER_MS_MAX = 3_600_000;
+
+/** What an answer with another status than 2xx says. `isPlain`: there were no parameters to be wrong. */
+export function readBadAnswer(
+  answer: BadAnswer,
+  isPlain: boolean,
+  redact: Redact,
+  nowMs: number,
+): { readonly fault: Fault; readonly facts: AnswerFacts } {
+  const { status, body } = answer;
+  const said = readErrorBody(body, redact);
+  const retryAfterMs = parseRetryAfter(answer.retryAfter, nowMs);
+  return {
+    fault: {
+      reason: reasonOfStatus(status, isPlain),
+      detail: said.message === undefined ? String(status) : `${status}: ${said.message}`,
+    },
+    facts: {
+      status,
+      ...(retryAfterMs === null
+        ? {}
+        : { retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MS_MAX) }),
+      ...(said.traceId === undefined ? {} : { traceId: said.traceId }),
+    },
+  };
+}
+
+// The little that is shown of an error answer's body: the service's own message and its trace id, cut to a
+// line. Bodies come in a few shapes, seen or specified; whatever has none of them shows nothing, so that no
+// page of HTML ends up in a log.
+
+export interface ErrorBody {
+  readonly message?: string;
+  readonly traceId?: string;
+}
+
+const MESSAGE_LENGTH_MAX = 200;
+
+/**
+ * Reads `{errors: [{error, message}], trace_id}`, `{detail: [{loc, msg}]}` (and their plain forms `{message}`,
+ * `{error}`, `{detail}`), else nothing. It never throws.
+ */
+export function readErrorBody(body: Buffer, redact: Redact): ErrorBody {
+  const root = asObject(parseJson(body)?.json);
+  if (root === undefined) return {};
+  const text = (value: unknown): string | undefined => shownText(value, redact);
+  const first = asObject(asArray(root['errors'])[0]);
+  const message =
+    text(first?.['message']) ??
+    text(first?.['error']) ??
+    text(detailOf(root['detail'])) ??
+    text(root['message']) ??
+    text(root['error']);
+  const traceId = text(root['trace_id']) ?? text(root['traceId']);
+  return {
+    ...(message === undefined ? {} : { message }),
+    ...(traceId === undefined || !/^[\w.-]{1,64}$/.test(traceId) ? {} : { traceId }),
+  };
+}
+
+function detailOf(detail: unknown): unknown {
+  const first = asObject(asArray(detail)[0]);
+  if (first === undefined) return detail;
+  const place = asArray(first['loc']).map(String).join('.');
+  const message = first['msg'];
+  return typeof message !== 'string' || place === '' ? message : `${place}: ${message}`;
+}
+
+/** One printable line, redacted, then cut where it gets long; undefined for what is no text or only blanks. */
+function shownText(value: unknown, redact: Redact): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const line = redact(value)
+    .replace(/[\s\p{C}]+/gu, ' ')
+    .trim();
+  if (line === '') return undefined;
+  if (line.length <= MESSAGE_LENGTH_MAX) return line;
+  return `${line.slice(0, MESSAGE_LENGTH_MAX).toWellFormed()}…`;
+}
+
+function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : undefined;
+}
+
+function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Null when it is no JSON; an empty body is no value. */
+export function parseJson(body: Buffer): { readonly json: unknown } | null {
+  if (body.length === 0) return { json: undefined };
+  try {
+    return { json: JSON.parse(body.toString('utf8')) as unknown };
+  } catch {
+    return null;
+  }
 }

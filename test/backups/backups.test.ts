@@ -7,7 +7,7 @@ import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { LogRecordJson } from '../../src/pipeline/encode/otlp-shape.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
-import { BackupsApi } from '../../src/service/backups.ts';
+import { BackupsApi } from '../../src/service/backups-api.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import type { ServiceError } from '../../src/service/service-error.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';

@@ -3,7 +3,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Schedule } from '../../src/service/schedules.ts';
+import type { Schedule } from '../../src/service/backups-api.ts';
 import { openServiceShell, SERVICE, type ServiceShell } from '../support/service-shell.ts';
 import { verb as backups } from '../../src/cli/backups.ts';
 import { callVerb } from '../support/verb-context.ts';

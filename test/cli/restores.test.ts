@@ -3,7 +3,7 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Terminal } from '../../src/cli/verb.ts';
-import type { Restore } from '../../src/service/restores.ts';
+import type { Restore } from '../../src/service/restores-api.ts';
 import { openServiceShell, SERVICE, type ServiceShell } from '../support/service-shell.ts';
 
 let shell: ServiceShell;

@@ -15,7 +15,7 @@ import { strictProblems } from '../../src/pipeline/decode/strict/strict.ts';
 import { MESSAGE_LENGTH_MAX } from '../../src/pipeline/send/answer.ts';
 import { classifyAnswer } from '../../src/pipeline/send/classify.ts';
 import { classifyGrpcAnswer } from '../../src/pipeline/send/grpc-status.ts';
-import { readErrorBody } from '../../src/service/http.ts';
+import { readErrorBody } from '../../src/service/service-error.ts';
 import { decodePage } from '../support/decode-page.ts';
 import { readLog } from '../support/log-reading.ts';
 import { writeZip } from '../support/zip-writer.ts';

@@ -6,7 +6,7 @@ import {
   readDescriptor,
   type Refusal,
 } from '../../src/logs/item.ts';
-import type { LogPointers } from '../../src/service/logs.ts';
+import type { LogPointers } from '../../src/service/logs-api.ts';
 import { DAY_MS } from '../../src/logs/cursor.ts';
 import { ENDPOINTS, testService } from '../support/log-api.ts';
 

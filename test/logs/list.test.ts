@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ask, listPages, type ListEnd } from '../../src/logs/list.ts';
 import type { FailureReason } from '../../src/service/service-error.ts';
-import type { ServiceResult } from '../../src/service/http.ts';
+import type { ServiceResult } from '../../src/service/http-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { askOptions, json, openLogApi, type OpenedApi } from '../support/log-api.ts';
 

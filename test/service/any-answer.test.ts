@@ -2,9 +2,9 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { AgentApi } from '../../src/service/agent.ts';
+import { AgentApi } from '../../src/service/agent-api.ts';
 import { ServiceClient } from '../../src/service/client.ts';
-import type { ServiceHttp } from '../../src/service/http.ts';
+import type { ServiceHttp } from '../../src/service/http-client.ts';
 import { backupGauges } from '../../src/backups/service-backups.ts';
 import { readBackups } from '../../src/backups/read-backups.ts';
 
@@ -23,7 +23,7 @@ function answering(json: unknown): ServiceHttp {
     download: never,
     isKeyNew: never,
     close: never,
-  } as ServiceHttp;
+  } as unknown as ServiceHttp;
 }
 
 /** JSON in which the members that are looked for turn up, with values of any kind. */

@@ -9,7 +9,7 @@ import type { ApiConfig } from '../../src/config/config.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { FailureReason, ServiceError } from '../../src/service/service-error.ts';
-import { createServiceHttp } from '../../src/service/http.ts';
+import { ServiceHttp } from '../../src/service/http-client.ts';
 import {
   findClosedPort,
   startHttpServer,
@@ -32,7 +32,7 @@ async function failureOf(
     timeoutMs: 5000,
     ...settings,
   });
-  const client = createServiceHttp({ api, clock: systemClock, counters: new Counters() });
+  const client = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
   try {
     const options = { accept: 'text/plain', maxBodyBytes: LIMIT_BYTES } as const;
     const result = await client.get('/metrics', options);

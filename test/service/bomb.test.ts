@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import { createServiceHttp } from '../../src/service/http.ts';
+import { ServiceHttp } from '../../src/service/http-client.ts';
 import { startHttpServer, type HttpTestServer } from '../support/http-server.ts';
 import { testApi } from '../support/test-api.ts';
 
@@ -31,7 +31,7 @@ async function explode(maxBodyBytes: number): Promise<{
 }> {
   await using server = await startBombServer();
   const api = testApi(server.origin, { timeoutMs: 20_000 });
-  const client = createServiceHttp({ api, clock: systemClock, counters: new Counters() });
+  const client = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
   const into = new BodyBuffer();
   const beforeBytes = process.memoryUsage.rss();
   let peakBytes = beforeBytes;

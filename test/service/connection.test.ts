@@ -5,7 +5,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import { createServiceHttp } from '../../src/service/http.ts';
+import { ServiceHttp } from '../../src/service/http-client.ts';
 import { startHttpServer, startTcpServer, TEST_TLS } from '../support/http-server.ts';
 import { testApi, testSecret } from '../support/test-api.ts';
 
@@ -13,7 +13,7 @@ import { testApi, testSecret } from '../support/test-api.ts';
 function verdictOf(baseUrl: string, settings: Partial<ApiConfig>): string {
   const api = testApi(baseUrl, settings);
   try {
-    void createServiceHttp({ api, clock: systemClock, counters: new Counters() }).close();
+    void new ServiceHttp({ api, clock: systemClock, counters: new Counters() }).close();
     return 'accepted';
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
@@ -107,7 +107,7 @@ test('through a proxy only the service sees the key', async () => {
     ca: TEST_TLS.ca,
     proxy: testSecret(`http://me:pw@127.0.0.1:${proxyServer.port}`),
   });
-  const client = createServiceHttp({ api, clock: systemClock, counters: new Counters() });
+  const client = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
   const result = await client.get('/metrics', { accept: 'text/plain' });
   await client.close();
   expect(result.ok, JSON.stringify(result)).toBe(true);

@@ -5,11 +5,10 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { BodySink } from '../../src/service/exchange.ts';
 import {
-  createServiceHttp,
+  ServiceHttp,
   type ServiceAnswer,
-  type ServiceHttp,
   type ServiceResult,
-} from '../../src/service/http.ts';
+} from '../../src/service/http-client.ts';
 import { startHttpServer, type Handler } from '../support/http-server.ts';
 import { testApi } from '../support/test-api.ts';
 
@@ -49,7 +48,7 @@ async function download(
   options: { maxBodyBytes?: number; idleTimeoutMs?: number; timeoutMs?: number } = {},
 ): Promise<{ result: ServiceResult<ServiceAnswer>; encoding: string | undefined }> {
   await using server = await startHttpServer(handler);
-  client = createServiceHttp({
+  client = new ServiceHttp({
     api: testApi(server.origin),
     clock: systemClock,
     counters: new Counters(),

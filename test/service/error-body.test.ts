@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readErrorBody, type ErrorBody } from '../../src/service/http.ts';
+import { readErrorBody, type ErrorBody } from '../../src/service/service-error.ts';
 
 function check(body: string, want: ErrorBody): void {
   const redact = (text: string): string => text.replaceAll('hunter2', '[secret]');

@@ -2,17 +2,17 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import {
-  createServiceHttp,
+  ServiceHttp,
   redirectOf,
   type ServiceAnswer,
   type ServiceResult,
-} from '../../src/service/http.ts';
+} from '../../src/service/http-client.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { testApi } from '../support/test-api.ts';
 
 async function get(baseUrl: string): Promise<ServiceResult<ServiceAnswer>> {
   const options = { api: testApi(baseUrl), clock: systemClock, counters: new Counters() };
-  const client = createServiceHttp(options);
+  const client = new ServiceHttp(options);
   try {
     return await client.get('/metrics', { accept: 'text/plain' });
   } finally {

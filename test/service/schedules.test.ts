@@ -3,7 +3,7 @@ import {
   type ScheduleRequest,
   scheduleProblems,
   scheduleWarnings,
-} from '../../src/service/schedules.ts';
+} from '../../src/service/backups-api.ts';
 import { scriptedService } from '../support/service-client.ts';
 
 const REQUEST: ScheduleRequest = {

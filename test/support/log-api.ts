@@ -6,8 +6,8 @@ import { DEFAULT_ENDPOINTS } from '../../src/config/endpoints.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { AskOptions } from '../../src/logs/list.ts';
-import { createServiceHttp } from '../../src/service/http.ts';
-import { LogApi } from '../../src/service/logs.ts';
+import { ServiceHttp } from '../../src/service/http-client.ts';
+import { LogApi } from '../../src/service/logs-api.ts';
 import { type RecordedRequest, startHttpServer } from './http-server.ts';
 import { testApi } from './test-api.ts';
 
@@ -28,7 +28,7 @@ export async function openLogApi(
     const answer = answers[Math.min(number++, answers.length - 1)];
     answer?.(response, request);
   });
-  const client = createServiceHttp({
+  const client = new ServiceHttp({
     api: testApi(server.origin),
     clock: systemClock,
     counters: new Counters(),

@@ -3,7 +3,7 @@
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { ServiceClient } from '../../src/service/client.ts';
-import { createServiceHttp, type ServiceHttp } from '../../src/service/http.ts';
+import { ServiceHttp } from '../../src/service/http-client.ts';
 import { type HttpTestServer, type RecordedRequest, startHttpServer } from './http-server.ts';
 import { testApi } from './test-api.ts';
 
@@ -47,7 +47,7 @@ export async function scriptedService(
     response.setHeader('content-type', 'application/json');
     response.end(body === undefined ? '' : JSON.stringify(body));
   });
-  const http = createServiceHttp({
+  const http = new ServiceHttp({
     api: testApi(server.origin),
     clock: systemClock,
     counters: new Counters(),

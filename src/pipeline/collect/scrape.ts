@@ -10,7 +10,7 @@ import { HoldOff } from '../../lib/hold-off.ts';
 import type { Page, ScrapeTime } from '../../model/page.ts';
 import type { ErrorFacts, ServiceError } from '../../service/service-error.ts';
 import { headerText } from '../../service/exchange.ts';
-import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http.ts';
+import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http-client.ts';
 import { recognize } from './recognize.ts';
 import type { Target } from './targets.ts';
 

@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import { anyId, anyText, createOne, readOne, type ReadOptions, readOwned } from './answers.ts';
+import { anyId, anyText, createOne, readOne, type ReadOptions, readOwned } from './operations.ts';
 import {
   type ErrorResult,
   refusedRequest,
@@ -18,8 +18,8 @@ import {
   problemsOf,
   secretText,
   serviceId,
-} from './fields.ts';
-import type { ServiceHttp } from './http.ts';
+} from './operations.ts';
+import type { ServiceHttp } from './http-client.ts';
 
 /** The tool that made the backup: a physical one or a logical one. */
 export const RESTORE_METHODS = ['enginebackup', 'enginedump'] as const;

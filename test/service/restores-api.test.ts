@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { ServiceClient } from '../../src/service/client.ts';
-import { restoreOnce, restoreProblems, type RestoreRequest } from '../../src/service/restores.ts';
+import {
+  restoreOnce,
+  restoreProblems,
+  type RestoreRequest,
+} from '../../src/service/restores-api.ts';
 import {
   type ScriptedAnswer,
   scriptedService,

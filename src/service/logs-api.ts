@@ -4,11 +4,11 @@
 import type { LogEndpointsConfig } from '../config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
 import { type JsonPointer, parsePointer } from '../lib/json-pointer.ts';
-import type { ReadOptions } from './answers.ts';
-import type { Priority } from './call.ts';
+import type { ReadOptions } from './operations.ts';
+import type { Priority } from './http-client.ts';
 import type { BodySink } from './exchange.ts';
 import { type Result, unreadableAnswer } from './service-error.ts';
-import type { JsonAnswer, ServiceAnswer, ServiceHttp, ServiceResult } from './http.ts';
+import type { JsonAnswer, ServiceAnswer, ServiceHttp, ServiceResult } from './http-client.ts';
 
 export interface LogQuery extends ReadOptions {
   readonly from: Date;

@@ -3,9 +3,9 @@
 // moves the conversation on.
 
 import * as z from 'zod';
-import { createOne, lenient, type ReadOptions } from './answers.ts';
-import { problemsOf, someText, textField } from './fields.ts';
-import type { ServiceHttp } from './http.ts';
+import { createOne, lenient, type ReadOptions } from './operations.ts';
+import { problemsOf, someText, textField } from './operations.ts';
+import type { ServiceHttp } from './http-client.ts';
 import {
   refusedRequest,
   type RequestProblem,

@@ -4,7 +4,7 @@ import type { ApiConfig } from '../../src/config/config.ts';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import { createServiceHttp, type ServiceHttp } from '../../src/service/http.ts';
+import { ServiceHttp } from '../../src/service/http-client.ts';
 import { startHttpServer, startTcpServer, TEST_TLS } from '../support/http-server.ts';
 import { testApi, testSecret } from '../support/test-api.ts';
 
@@ -18,7 +18,7 @@ interface Opened extends AsyncDisposable {
 function open(baseUrl: string, settings: Partial<ApiConfig> = {}): Opened {
   const counters = new Counters();
   const api = testApi(baseUrl, settings);
-  const client = createServiceHttp({ api, clock: systemClock, counters });
+  const client = new ServiceHttp({ api, clock: systemClock, counters });
   return { client, counters, [Symbol.asyncDispose]: () => client.close() };
 }
 

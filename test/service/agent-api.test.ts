@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChatRequest, SessionRequest } from '../../src/service/agent.ts';
+import type { ChatRequest, SessionRequest } from '../../src/service/agent-api.ts';
 import { type ScriptedService, scriptedService } from '../support/service-client.ts';
 
 const AGENT = 'c0ffee00-0000-4000-8000-000000000000';

@@ -1,9 +1,13 @@
-// Reads what the service answers, tolerantly: a list comes bare or wrapped, whole or in pages, a single thing bare or
-// wrapped; fields of an unexpected kind count as absent, fields that nobody knows are kept.
+// What the operations of the API have in common. Requests are checked strictly: what the specification forbids is refused
+// before anything is sent, by messages that say what was expected and repeat no value that may be a secret. Answers are
+// read tolerantly: a list comes bare or wrapped, whole or in pages, a single thing bare or wrapped; fields of an unexpected
+// kind count as absent, fields that nobody knows are kept.
 
 import * as z from 'zod';
-import type { ServiceHttp } from './http.ts';
-import { type Result, unreadableAnswer } from './service-error.ts';
+import { systemClock } from '../lib/clock.ts';
+import { cronProblem } from '../lib/cron.ts';
+import type { ServiceHttp } from './http-client.ts';
+import { type RequestProblem, type Result, unreadableAnswer } from './service-error.ts';
 
 /** More pages than this are not asked for, and the list says that it is not complete. */
 const PAGES_MAX = 100;
@@ -134,4 +138,77 @@ function pagesIn(json: unknown): number {
 
 function membersOf(json: unknown): Readonly<Record<string, unknown>> {
   return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {};
+}
+
+// The fields that requests have in common, each with its rule.
+
+const SHOWN_LENGTH_MAX = 60;
+const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
+
+/** What the name of a bucket may be in either storage. */
+const BUCKET_NAME = /^[a-z\d](?:[a-z\d._-]{1,220})[a-z\d]$/;
+
+/** The id of a database service. */
+export const serviceId: z.ZodType<string> = textField(text =>
+  /^[^\s\p{C}/?#]{1,200}$/u.test(text) ? null : 'expected the id of a database service',
+);
+
+/** A cron expression of five fields, or the word `once`. */
+export const scheduleExpression: z.ZodType<string> = textField(text => {
+  const problem = text === 'once' ? null : cronProblem(text, systemClock.nowMs());
+  if (problem === null) return null;
+  return `expected a cron expression of five fields such as "0 3 * * *", or once, got ${shown(text)}: ${problem}`;
+});
+
+/** The address of a bucket, without a path in it. */
+export const bucketAddress: z.ZodType<string> = textField(text => {
+  const [scheme = '', name = '', ...rest] = text.split(/:\/\/|\//);
+  if (!/^(?:s3|gs):\/\//.test(text))
+    return `expected s3://NAME or gs://NAME, got ${shown(text)}${/^(?:s3|gs)$/i.test(scheme) ? ': the scheme is in lower case' : ''}`;
+  if (rest.length > 0)
+    return `expected the bucket alone, as ${scheme}://${name}, without a path after it`;
+  return BUCKET_NAME.test(name) ? null : `${shown(name)} is no name of a bucket`;
+});
+
+/** The path of an object in a bucket. */
+export const objectPath: z.ZodType<string> = textField(text => {
+  if (text === '') return 'expected the path of the backup in the bucket, got an empty text';
+  if (/^\w+:\/\//.test(text)) return 'expected the path in the bucket, without scheme and bucket';
+  if (/\p{C}/u.test(text)) return 'expected a path without control characters';
+  return text.length <= 1024 ? null : 'expected a path of at most 1024 characters';
+});
+
+/** Credentials as they are sent. */
+export const encodedCredentials: z.ZodType<string> = textField(text =>
+  text !== '' && BASE64.test(text) ? null : 'expected credentials in standard base64',
+);
+
+/** A text that must not be shown. */
+export const secretText: z.ZodType<string> = textField(text =>
+  text !== '' && !/\p{Cc}/u.test(text) ? null : 'expected one line of text',
+);
+
+/** A text with something in it. */
+export const someText: z.ZodType<string> = textField(text =>
+  text.trim() === '' ? 'expected a text, got an empty one' : null,
+);
+
+/** `check` gives what is wrong, or null. */
+export function textField(check: (text: string) => string | null): z.ZodType<string> {
+  return z.string({ error: 'expected a text' }).check(context => {
+    const problem = check(context.value);
+    if (problem !== null)
+      context.issues.push({ code: 'custom', message: problem, input: context.value });
+  });
+}
+
+/** What is wrong with a request, or null. */
+export function problemsOf(schema: z.ZodType, request: unknown): readonly RequestProblem[] | null {
+  const read = schema.safeParse(request);
+  if (read.success) return null;
+  return read.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }));
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, 60)}…` : text);
 }

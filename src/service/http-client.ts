@@ -1,34 +1,34 @@
 // The only door to the service: every request of every part goes through here, so that what must hold for
 // all of them stands in one place. The key goes to the origin of base_url and nowhere else, appears in no
 // text that comes out, and is read again from its source when the service refuses it; bodies and times are
-// bounded; a token bucket keeps the program from hammering, metrics first; and a failure is a value with one
-// of a closed set of reasons. One client serves one API (one base_url, key and set of headers).
+// bounded; a token bucket keeps the program from hammering, metrics first; and a failure is a ServiceError. One client serves one API (one base_url, key and set of headers).
 
 import type { ApiConfig } from '../config/config.ts';
+import { bug } from '../errors.ts';
+import { BodyBuffer } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counter, Counters } from '../lib/counters.ts';
 import { validateHeaderValue } from '../lib/node-http.ts';
-import { parseRetryAfter } from '../lib/retry-after.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
-import {
-  type Call,
-  type DownloadOptions,
-  type GetOptions,
-  type JsonOptions,
-  prepareCall,
-  PRIORITY,
-} from './call.ts';
 import { type Connection, createConnection } from './connection.ts';
-import { type AnswerHeaders, exchange, headerText, type Method, type Outcome } from './exchange.ts';
 import {
-  type ErrorFacts,
+  type AnswerHeaders,
+  type BodySink,
+  exchange,
+  headerText,
+  type Method,
+  type Outcome,
+} from './exchange.ts';
+import { createRedactor, type Redact } from './redact.ts';
+import {
+  type AnswerFacts,
   type ErrorResult,
   type Fault,
-  reasonOfStatus,
+  parseJson,
+  readBadAnswer,
   requestError,
   type Result,
 } from './service-error.ts';
-import { createRedactor, type Redact } from './redact.ts';
 
 export interface ServiceHttpOptions {
   readonly api: ApiConfig;
@@ -68,21 +68,57 @@ interface Timing {
 
 export type ServiceResult<Answer> = Timing & Result<Answer>;
 
-export interface ServiceHttp {
-  /** Reads a path below base_url. It never rejects. */
-  get(path: string, options: GetOptions): Promise<ServiceResult<ServiceAnswer>>;
-  /** Calls an operation of the API. A request that may have had an effect is never sent twice. */
-  requestJson(
-    method: Method,
-    path: string,
-    options?: JsonOptions,
-  ): Promise<ServiceResult<JsonAnswer>>;
-  /** As `get`, but the body goes into a sink: its length is bounded by `maxBodyBytes` alone. */
-  download(path: string, options: DownloadOptions): Promise<ServiceResult<ServiceAnswer>>;
-  /** Reads the key's source again: true when it holds another key than the one that was last refused. */
-  isKeyNew(): boolean;
-  /** Ends all connections; what is running fails as `aborted`. */
-  close(): Promise<void>;
+/** Who is served first when requests of one key have to wait for each other. */
+const PRIORITY = { metrics: 0, command: 1, logs: 2 } as const;
+export type Priority = keyof typeof PRIORITY;
+
+interface RequestOptions {
+  readonly query?: Readonly<Record<string, string | number>>;
+  /** Of the whole request, waiting for the token bucket included; `api.timeout` when absent. */
+  readonly timeoutMs?: number;
+  /** Of the unpacked body, 16 MiB when absent; one that is larger fails as `too_large`. */
+  readonly maxBodyBytes?: number;
+  readonly signal?: AbortSignal | undefined;
+  /** `command` when absent. */
+  readonly priority?: Priority;
+}
+
+export interface GetOptions extends RequestOptions {
+  readonly accept: string;
+  /** The memory to read the body into; what it held is overwritten. */
+  readonly into?: BodyBuffer;
+}
+
+export interface DownloadOptions extends RequestOptions {
+  readonly accept: string;
+  /** Takes the body of a success; what an attempt that failed has written stays in it. */
+  readonly sink: BodySink;
+  /** Fails as `timeout` when no byte comes for this long. */
+  readonly idleTimeoutMs: number;
+}
+
+export interface JsonOptions extends RequestOptions {
+  /** Sent as JSON. */
+  readonly body?: unknown;
+}
+
+interface Call {
+  readonly method: Method;
+  /** Below the origin, with the query. */
+  readonly path: string;
+  readonly accept: string;
+  readonly body: string | null;
+  /** True when it has neither body nor query that the service could find wrong. */
+  readonly isPlain: boolean;
+  readonly timeoutMs: number;
+  /** Monotonic: `timeoutMs` after the call began. */
+  readonly deadlineMs: number;
+  readonly maxBodyBytes: number;
+  readonly priority: Priority;
+  readonly signal: AbortSignal | undefined;
+  readonly into: BodyBuffer;
+  readonly sink: BodySink | null;
+  readonly idleTimeoutMs: number | null;
 }
 
 // Far above what the schedule and the log puller ask for: it ends runaway loops, and shares out what is left
@@ -92,17 +128,15 @@ const BURST = 100;
 
 const LOGS_HELD_MS_MAX = 900_000;
 
+/** Of a path in a message. */
+const SHOWN_PATH_LENGTH_MAX = 200;
+
 /** The bucket that clients of one origin and key share. */
 export function createServiceBucket(clock: Clock): TokenBucket {
   return new TokenBucket({ clock, ratePerSecond: RATE_PER_SECOND, burst: BURST });
 }
 
-/** Opens no connection yet. Throws an OperatorError when the key would not be safe with these settings. */
-export function createServiceHttp(options: ServiceHttpOptions): ServiceHttp {
-  return new Door(options);
-}
-
-class Door implements ServiceHttp {
+export class ServiceHttp {
   readonly #api: ApiConfig;
   readonly #clock: Clock;
   readonly #bucket: TokenBucket;
@@ -112,6 +146,7 @@ class Door implements ServiceHttp {
   readonly #requests: Counter;
   #refused: Credentials | null = null;
 
+  /** Opens no connection yet. Throws an OperatorError when the key would not be safe with these settings. */
   constructor(options: ServiceHttpOptions) {
     const { api, clock, counters } = options;
     this.#api = api;
@@ -130,14 +165,17 @@ class Door implements ServiceHttp {
     );
   }
 
+  /** Reads a path below base_url. It never rejects. */
   get(path: string, options: GetOptions): Promise<ServiceResult<ServiceAnswer>> {
     return this.#send(this.#prepare('GET', path, options));
   }
 
+  /** As `get`, but the body goes into a sink: its length is bounded by `maxBodyBytes` alone. */
   download(path: string, options: DownloadOptions): Promise<ServiceResult<ServiceAnswer>> {
     return this.#send(this.#prepare('GET', path, options));
   }
 
+  /** Calls an operation of the API. A request that may have had an effect is never sent twice. */
   async requestJson(
     method: Method,
     path: string,
@@ -153,10 +191,12 @@ class Door implements ServiceHttp {
     return { ...this.#fail(call, { reason: 'not_json' }, { status }), startedAtMs, durationMs };
   }
 
+  /** Reads the key's source again: true when it holds another key than the one that was last refused. */
   isKeyNew(): boolean {
     return this.#refused !== null && refreshCredentials(this.#api, this.#refused);
   }
 
+  /** Ends all connections; what is running fails as `aborted`. */
   async close(): Promise<void> {
     await this.#connection.dispatcher.destroy();
   }
@@ -253,7 +293,12 @@ class Door implements ServiceHttp {
       return { ok: true, status, headers, contentType, body, wireBytes };
     }
     const { fault, facts } = isAnswer
-      ? readBadAnswer(outcome, call.isPlain, this.#redact, this.#clock.nowMs())
+      ? readBadAnswer(
+          { ...outcome, retryAfter: headerText(outcome.headers, 'retry-after') },
+          call.isPlain,
+          this.#redact,
+          this.#clock.nowMs(),
+        )
       : { fault: outcome.fault, facts: {} };
     if (facts.retryAfterMs !== undefined)
       this.#bucket.hold(PRIORITY[call.priority], heldMs(call, facts.retryAfterMs));
@@ -292,14 +337,46 @@ function faulty(reason: Fault['reason'], detail: string): Outcome {
   return { kind: 'fault', fault: { reason, detail } };
 }
 
-/** Null when it is no JSON; an empty body is no value. */
-function parseJson(body: Buffer): { readonly json: unknown } | null {
-  if (body.length === 0) return { json: undefined };
-  try {
-    return { json: JSON.parse(body.toString('utf8')) as unknown };
-  } catch {
-    return null;
-  }
+// One request in the making: what is made of a caller's words before anything is sent.
+
+const BODY_BYTES_MAX = 16 * 1024 * 1024;
+
+interface CallBase {
+  /** base_url, without a trailing slash. */
+  readonly url: string;
+  readonly timeoutMs: number;
+  /** Monotonic. */
+  readonly nowMs: number;
+}
+
+/** `path` begins with a slash, so that whatever follows stays behind the origin. */
+function prepareCall(
+  method: Method,
+  path: string,
+  options: GetOptions & JsonOptions & Partial<DownloadOptions>,
+  base: CallBase,
+): Call {
+  const { timeoutMs = base.timeoutMs } = options;
+  if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
+  // Parsed, so that a letter which HTTP cannot carry is percent-encoded instead of refused.
+  const url = new URL(`${base.url}${path}`);
+  for (const [name, value] of Object.entries(options.query ?? {}))
+    url.searchParams.set(name, String(value));
+  return {
+    method,
+    path: `${url.pathname}${url.search}`,
+    accept: options.accept,
+    body: options.body === undefined ? null : JSON.stringify(options.body),
+    isPlain: options.body === undefined && Object.keys(options.query ?? {}).length === 0,
+    timeoutMs,
+    deadlineMs: base.nowMs + timeoutMs,
+    maxBodyBytes: options.maxBodyBytes ?? BODY_BYTES_MAX,
+    priority: options.priority ?? 'command',
+    signal: options.signal,
+    into: options.into ?? new BodyBuffer(),
+    sink: options.sink ?? null,
+    idleTimeoutMs: options.idleTimeoutMs ?? null,
+  };
 }
 
 // The key and the configured headers as they go out, revealed for one request at a time, since their sources
@@ -382,106 +459,4 @@ function placeOf(target: URL): string {
 
 function refuse(detail: string): Redirect {
   return { kind: 'fault', fault: { reason: 'redirect', detail } };
-}
-
-// What an answer that is no success says.
-
-/** What is known of a failure beside its reason and texts. */
-type AnswerFacts = Pick<ErrorFacts, 'status' | 'retryAfterMs' | 'traceId' | 'isKeyChanged'>;
-
-interface BadAnswer {
-  readonly status: number;
-  readonly headers: AnswerHeaders;
-  readonly body: Buffer;
-}
-
-/** A longer Retry-After is taken for a mistake: nobody wants to find metrics missing since last week. */
-const RETRY_AFTER_MS_MAX = 3_600_000;
-
-const SHOWN_PATH_LENGTH_MAX = 200;
-
-/** What an answer with another status than 2xx says. `isPlain`: there were no parameters to be wrong. */
-function readBadAnswer(
-  answer: BadAnswer,
-  isPlain: boolean,
-  redact: Redact,
-  nowMs: number,
-): { readonly fault: Fault; readonly facts: AnswerFacts } {
-  const { status, headers, body } = answer;
-  const said = readErrorBody(body, redact);
-  const retryAfterMs = parseRetryAfter(headerText(headers, 'retry-after'), nowMs);
-  return {
-    fault: {
-      reason: reasonOfStatus(status, isPlain),
-      detail: said.message === undefined ? String(status) : `${status}: ${said.message}`,
-    },
-    facts: {
-      status,
-      ...(retryAfterMs === null
-        ? {}
-        : { retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MS_MAX) }),
-      ...(said.traceId === undefined ? {} : { traceId: said.traceId }),
-    },
-  };
-}
-
-// The little that is shown of an error answer's body: the service's own message and its trace id, cut to a
-// line. Bodies come in a few shapes, seen or specified; whatever has none of them shows nothing, so that no
-// page of HTML ends up in a log.
-
-export interface ErrorBody {
-  readonly message?: string;
-  readonly traceId?: string;
-}
-
-const MESSAGE_LENGTH_MAX = 200;
-
-/**
- * Reads `{errors: [{error, message}], trace_id}`, `{detail: [{loc, msg}]}` (and their plain forms `{message}`,
- * `{error}`, `{detail}`), else nothing. It never throws.
- */
-export function readErrorBody(body: Buffer, redact: Redact): ErrorBody {
-  const root = asObject(parseJson(body)?.json);
-  if (root === undefined) return {};
-  const text = (value: unknown): string | undefined => shownText(value, redact);
-  const first = asObject(asArray(root['errors'])[0]);
-  const message =
-    text(first?.['message']) ??
-    text(first?.['error']) ??
-    text(detailOf(root['detail'])) ??
-    text(root['message']) ??
-    text(root['error']);
-  const traceId = text(root['trace_id']) ?? text(root['traceId']);
-  return {
-    ...(message === undefined ? {} : { message }),
-    ...(traceId === undefined || !/^[\w.-]{1,64}$/.test(traceId) ? {} : { traceId }),
-  };
-}
-
-function detailOf(detail: unknown): unknown {
-  const first = asObject(asArray(detail)[0]);
-  if (first === undefined) return detail;
-  const place = asArray(first['loc']).map(String).join('.');
-  const message = first['msg'];
-  return typeof message !== 'string' || place === '' ? message : `${place}: ${message}`;
-}
-
-/** One printable line, redacted, then cut where it gets long; undefined for what is no text or only blanks. */
-function shownText(value: unknown, redact: Redact): string | undefined {
-  if (typeof value !== 'string') return undefined;
-  const line = redact(value)
-    .replace(/[\s\p{C}]+/gu, ' ')
-    .trim();
-  if (line === '') return undefined;
-  if (line.length <= MESSAGE_LENGTH_MAX) return line;
-  return `${line.slice(0, MESSAGE_LENGTH_MAX).toWellFormed()}…`;
-}
-
-function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Record<string, unknown>) : undefined;
-}
-
-function asArray(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
