@@ -4,7 +4,7 @@ import type { Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { Logger } from '../lib/log.ts';
-import { planTargets } from '../pipeline/collect/targets.ts';
+import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import type { GaugeOwner } from '../pipeline/encode/gauges.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ServiceClient } from '../service/client.ts';

@@ -1,7 +1,7 @@
 // `check`: is the configuration right? With --probe: do both ends answer, and what is on the page?
 
 import { loadConfig } from '../config/load.ts';
-import { planTargets } from '../pipeline/collect/targets.ts';
+import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import { configOf, readOptions, type Verb } from './verb.ts';
 
 const VERB = 'check';

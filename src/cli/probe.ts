@@ -18,7 +18,7 @@ import type { Signal } from '../model/batch.ts';
 import { FATE } from '../model/series-table.ts';
 import { translate, type Translation } from '../pipeline.ts';
 import { Scraper } from '../pipeline/collect/scrape.ts';
-import { planTargets, type Target } from '../pipeline/collect/targets.ts';
+import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
 import { openTransport, rememberedCompression } from '../pipeline/send/open-senders.ts';

@@ -10,7 +10,7 @@ import { Counters } from '../lib/counters.ts';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { silentLogger } from '../lib/log.ts';
 import { printableJson } from '../lib/printable.ts';
-import { untilAborted } from '../lib/until-aborted.ts';
+import { untilAborted } from '../lib/bell.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { decompress } from '../pipeline/queue/compression.ts';

@@ -6,7 +6,7 @@ import { loadConfig, parseConfig } from '../config/load.ts';
 import { OperatorError } from '../errors.ts';
 import { Counters } from '../lib/counters.ts';
 import { programVersion } from '../lib/version.ts';
-import { planTargets, type Target } from '../pipeline/collect/targets.ts';
+import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
 import type { ServiceHttp } from '../service/http-client.ts';

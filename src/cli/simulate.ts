@@ -1,6 +1,6 @@
 // `simulate`: the simulated service alone, to develop against.
 
-import { untilAborted } from '../lib/until-aborted.ts';
+import { untilAborted } from '../lib/bell.ts';
 import { startSimulator } from '../simulator/simulator.ts';
 import { causeText, OperatorError } from '../errors.ts';
 import { readOptions, usageError, type Verb } from './verb.ts';

@@ -11,7 +11,7 @@ import type { Counters } from '../lib/counters.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import { Scraper } from '../pipeline/collect/scrape.ts';
-import type { Target } from '../pipeline/collect/targets.ts';
+import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { deriveOptions } from '../pipeline/derive/options.ts';
 import { readState, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity } from '../pipeline/encode/identity.ts';

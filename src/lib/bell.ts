@@ -39,3 +39,11 @@ export class Bell {
     });
   }
 }
+
+/** Resolves when the signal is aborted; at once when it already is. It does not keep the process alive. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

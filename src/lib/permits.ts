@@ -1,5 +1,6 @@
-// Lets a bounded number of jobs run at once; the others wait in the order they came.
+// Who may run: at most so many jobs at once, or one after the other.
 
+/** Lets a bounded number of jobs run at once; the others wait in the order they came. */
 export class Permits {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -19,5 +20,17 @@ export class Permits {
       if (next === undefined) this.#free++;
       else next();
     }
+  }
+}
+
+/** Runs asynchronous jobs one after the other in the order they were given. */
+export class Serial {
+  #tail: Promise<unknown> = Promise.resolve();
+
+  /** Starts the job when all before it have ended, however they ended. */
+  run<T>(job: () => T | Promise<T>): Promise<T> {
+    const result = this.#tail.then(job);
+    this.#tail = result.catch(() => undefined);
+    return result;
   }
 }

@@ -5,7 +5,7 @@ import type { Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { Logger } from '../lib/log.ts';
-import { planTargets } from '../pipeline/collect/targets.ts';
+import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import { LogApi } from '../service/logs-api.ts';

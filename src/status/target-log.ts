@@ -7,7 +7,7 @@ import type { Throttle } from '../lib/throttle.ts';
 import type { Problem } from '../model/page.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
-import type { Target } from '../pipeline/collect/targets.ts';
+import type { Target } from '../pipeline/collect/plan-targets.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
 import type { DriftReport } from '../pipeline/derive/drift-report.ts';
 import { SKEW_MS_MAX } from '../pipeline/derive/page-time.ts';

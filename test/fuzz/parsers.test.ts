@@ -14,7 +14,7 @@ import type { ExpositionFormat } from '../../src/model/page.ts';
 import { strictProblems } from '../../src/pipeline/decode/strict/strict.ts';
 import { MESSAGE_LENGTH_MAX } from '../../src/pipeline/send/answer.ts';
 import { classifyAnswer } from '../../src/pipeline/send/classify.ts';
-import { classifyGrpcAnswer } from '../../src/pipeline/send/grpc-status.ts';
+import { classifyGrpcAnswer } from '../../src/pipeline/send/otlp-grpc.ts';
 import { readErrorBody } from '../../src/service/service-error.ts';
 import { decodePage } from '../support/decode-page.ts';
 import { readLog } from '../support/log-reading.ts';

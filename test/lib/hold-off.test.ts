@@ -29,21 +29,21 @@ function attempts(intervalMs: number, rounds: number, fail: Failure): number[] {
   return asked;
 }
 
-test('a refused key is tried ever less often, down to every five minutes', () => {
+test('a refused key is tried less and less often, down to every five minutes', () => {
   expect(attempts(60_000, 24, failure('auth'))).toEqual([0, 1, 3, 7, 12, 17, 22]);
   expect(attempts(100_000, 12, failure('auth'))).toEqual([0, 1, 3, 6, 9]);
 });
 
-test('an interval longer than five minutes is not held off any longer', () => {
+test('an interval longer than five minutes is not extended', () => {
   expect(attempts(600_000, 5, failure('auth'))).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('other failures are tried again at each due time', () => {
+test('other failures are retried at each due time', () => {
   for (const reason of ['timeout', 'dns', 'server_error', 'not_found'] as const)
     expect(attempts(60_000, 4, failure(reason))).toEqual([0, 1, 2, 3]);
 });
 
-test('what the service asks for is honoured, whatever the reason', () => {
+test('Retry-After is honoured for any reason', () => {
   expect(attempts(60_000, 8, failure('rate_limited', 150_000))).toEqual([0, 3, 6]);
   expect(attempts(60_000, 8, failure('server_error', 150_000))).toEqual([0, 3, 6]);
   expect(attempts(60_000, 8, failure('auth', 400_000))).toEqual([0, 7]);
@@ -61,7 +61,7 @@ test('a success ends it', () => {
   expect(holdOff.heldFor(1)).toBe(null);
 });
 
-test('another failure in between begins the count anew', () => {
+test('another failure in between resets the count', () => {
   const holdOff = ofScrapes(60_000);
   for (let attempt = 0; attempt < 4; attempt++) holdOff.note(failure('auth'), true, 0, 0);
   holdOff.note(failure('timeout'), false, 0, 0);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Serial } from '../../src/lib/serial.ts';
+import { Serial } from '../../src/lib/permits.ts';
 
 test('jobs run one after the other in their order, whatever each takes', async () => {
   const serial = new Serial();

@@ -9,7 +9,7 @@ import { defaultConfig } from '../../src/cli/page-files.ts';
 import type { Config, MetricsConfig } from '../../src/config/config.ts';
 import type { ExpositionFormat } from '../../src/model/page.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
-import type { OtherShards } from '../../src/pipeline/collect/targets.ts';
+import type { OtherShards } from '../../src/pipeline/collect/plan-targets.ts';
 import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
 import { deriveOptions } from '../../src/pipeline/derive/options.ts';
 import type { ResourceIdentity } from '../../src/pipeline/encode/identity.ts';

@@ -7,12 +7,11 @@ import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counter, Counters } from '../../lib/counters.ts';
 import { HoldOff } from '../../lib/hold-off.ts';
-import type { Page, ScrapeTime } from '../../model/page.ts';
+import type { ExpositionFormat, Page, ScrapeTime } from '../../model/page.ts';
 import type { ErrorFacts, ServiceError } from '../../service/service-error.ts';
 import { headerText } from '../../service/exchange.ts';
 import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http-client.ts';
-import { recognize } from './recognize.ts';
-import type { Target } from './targets.ts';
+import type { Target } from './plan-targets.ts';
 
 /** Why a scrape brought no page; in the words of the service's client. */
 export interface ScrapeFailure extends ErrorFacts, ScrapeTime {
@@ -202,4 +201,53 @@ function createMeter(counters: Counters): Meter {
       'Bytes of pages as received over the wire.',
     ),
   };
+}
+
+// What an answer is: by its Content-Type and its first bytes, never more. A page is read all the same when only its type is
+// odd; what can be no page at all (a login form, an error in JSON) has a reason of its own, which says more than ten
+// thousand bad lines would.
+
+export type Recognized =
+  | {
+      readonly kind: 'page';
+      readonly format: ExpositionFormat;
+      /** What is odd about its Content-Type, to be said once, or null. */
+      readonly notice: string | null;
+    }
+  | { readonly kind: 'empty' }
+  | {
+      readonly kind: 'not_metrics';
+      /** `a web page`, `JSON`, `binary data`. */
+      readonly what: string;
+    };
+
+/** No more of a body is looked at, however it begins. */
+const LOOKED_AT_BYTES = 1024;
+/** With the three bytes of a byte order mark. */
+const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf]);
+
+/** Tells the two text formats and what is neither apart. The words never repeat what the answer says. */
+export function recognize(body: Buffer, contentType: string): Recognized {
+  const head = body.subarray(0, LOOKED_AT_BYTES);
+  const start = head.findIndex(byte => !BLANKS.has(byte));
+  if (start === -1 && head.length === body.length) return { kind: 'empty' };
+  const type = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const what = strangerOf(head, start, type);
+  if (what !== null) return { kind: 'not_metrics', what };
+  const format = type === 'application/openmetrics-text' ? 'openmetrics' : 'text';
+  return { kind: 'page', format, notice: noticeOf(type) };
+}
+
+function strangerOf(head: Buffer, start: number, type: string): string | null {
+  const first = String.fromCharCode(head[start] ?? 0x20);
+  if (first === '<') return 'a web page';
+  // A quoted metric name begins with the same brace as JSON does: there the type decides.
+  if (first === '[' || (first === '{' && type.endsWith('json'))) return 'JSON';
+  return head.includes(0) || type === 'application/vnd.google.protobuf' ? 'binary data' : null;
+}
+
+function noticeOf(type: string): string | null {
+  if (type === 'application/openmetrics-text' || type === 'text/plain') return null;
+  const problem = type === '' ? 'has no Content-Type' : 'has a Content-Type of neither text format';
+  return `the page ${problem}; it is read as Prometheus text 0.0.4`;
 }

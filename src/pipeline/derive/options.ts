@@ -2,7 +2,7 @@
 
 import type { CatalogLookup } from '../../catalog/lookup.ts';
 import type { Config, MetricsConfig } from '../../config/config.ts';
-import type { OtherShards } from '../collect/targets.ts';
+import type { OtherShards } from '../collect/plan-targets.ts';
 
 export interface DeriveOptions
   extends Pick<

@@ -5,7 +5,7 @@
 
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
-import { Serial } from '../../lib/serial.ts';
+import { Serial } from '../../lib/permits.ts';
 import { type Signal, SIGNALS } from '../../model/batch.ts';
 import { Account, Change } from './account.ts';
 import { openAgeClock, writeClockOffset, type AgeClock } from './age-clock.ts';

@@ -11,11 +11,15 @@ import { compress, decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX, isExportResponse } from './answer.ts';
 import type { AutoCompression, Exchange } from './auto-compression.ts';
 import { classifyAnswer, type HttpAnswer } from './classify.ts';
-import { noAnswer } from './no-answer.ts';
-import { createRedactor } from './redact.ts';
-import { createTlsContext } from './tls-context.ts';
 import type { Encoding } from '../queue/queue.ts';
-import type { SendRequest, SendResult, Transport } from './transport.ts';
+import {
+  createRedactor,
+  createTlsContext,
+  noAnswer,
+  type SendRequest,
+  type SendResult,
+  type Transport,
+} from './transport.ts';
 
 export interface OtlpHttpOptions {
   /** The full URL of the signal. */

@@ -1,8 +1,16 @@
-// The seam between the sender and the protocols: one attempt to hand a request to the back end, and what came
-// of it in four kinds. Whoever makes a SendResult has classified for good; nobody downstream reads a message.
+// The seam between the sender and the protocols: one attempt to hand a request to the back end, and what came of it in four
+// kinds. A SendResult is final: nobody who gets one reads its message. Below, what both protocols share: the words for a
+// request without an answer, the redaction of the back end's words, the certificates.
 
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
+import { causeText, OperatorError } from '../../errors.ts';
+import { findBadCertificate } from '../../lib/pem.ts';
 import type { Signal } from '../../model/batch.ts';
+import { apiIdentity } from '../../service/clients.ts';
+import { createRedactor as createServiceRedactor, type Redact } from '../../service/redact.ts';
 import type { Encoding } from '../queue/queue.ts';
+import { oneLine } from './answer.ts';
 
 /** One OTLP request in protobuf, compressed as the queue holds it. */
 export interface SendRequest {
@@ -42,4 +50,89 @@ export interface Transport {
   /** One attempt, within the transport's own deadline. It never throws; an abort gives `retry`. */
   send(request: SendRequest, abort: AbortSignal): Promise<SendResult>;
   close(): Promise<void>;
+}
+
+// Why a request had no answer, and what to do about it. Causes come as texts of the network, of TLS and of the client
+// libraries; the same table serves both protocols, since gRPC passes on nothing but a text.
+
+const HINTS: readonly (readonly [cause: RegExp, hint: string])[] = [
+  [/^none within/, 'raise otlp.timeout if the back end needs longer by nature'],
+  [/ENOTFOUND|EAI_|Name resolution failed/, 'check the host in otlp.endpoint and the name servers'],
+  [/ECONNREFUSED/, 'check host and port in otlp.endpoint, and that the back end runs'],
+  [/has expired/, 'the back end needs a new certificate'],
+  [/not yet valid/, "check the clocks of both machines, and the back end's certificate"],
+  [/altnames/, "otlp.endpoint must name a host of the back end's certificate"],
+  [
+    /unable to (?:verify|get)|self-signed|issuer/,
+    'otlp.tls.ca must hold the authority of the back end',
+  ],
+  [/ alert /, 'the back end ended the handshake: check otlp.tls.cert and otlp.tls.key'],
+  [/wrong version number|packet length too long/, 'no TLS is spoken there: check otlp.endpoint'],
+  [/Protocol error|Expected HTTP/, 'another protocol is spoken there: check otlp.protocol'],
+  // That a certificate of ours is wanted is told by TLS 1.3 after the handshake, and not passed on by the client.
+  [
+    /other side closed|ECONNRESET|disconnected/,
+    'its log may say why; over https it may want a certificate (otlp.tls.cert)',
+  ],
+];
+
+/** OpenSSL names a thread, numbers, libraries and lines of its source around what went wrong. */
+const OPENSSL_ERROR = /\S*:error:\w+:[^:]*:[^:]*:([^:]*):\S+:\d+:.*/;
+
+/** Nothing was decided about the request. `cause` holds no secret any more. */
+export function noAnswer(cause: string): SendResult {
+  const words = oneLine(cause.replace(OPENSSL_ERROR, '$1'));
+  const hint = HINTS.find(([pattern]) => pattern.test(words))?.[1];
+  const reason = `no answer: ${words}${hint === undefined ? '' : `; ${hint}`}`;
+  return { kind: 'retry', reason, retryAfterMs: null, isThrottled: false };
+}
+
+// The last gate before the back end's words leave the sender for a log, the page or the queue: it may echo the key that it
+// refuses or, when one gateway serves both ends, the key of the service.
+
+/** Shorter words of a header's value are names of tenants and the like, and would tear holes into every text. */
+const SECRET_LENGTH_MIN = 8;
+
+/**
+ * Replaces the value of every configured header, each long word of it, and what is secret at the service, by
+ * `[secret]`.
+ */
+export function createRedactor(
+  headers: OtlpSignalConfig['headers'],
+  apis: readonly ApiConfig[],
+): Redact {
+  const distinct = new Map(apis.map(api => [apiIdentity(api), api]));
+  const redactors = [...distinct.values()].map(createServiceRedactor);
+  return text => {
+    if (text === '') return text;
+    const values = Object.values(headers).map(secret => secret.reveal());
+    // `Bearer TOKEN` is echoed as TOKEN.
+    const words = values.flatMap(value => [value, ...value.split(/[\s=:,;]+/)]);
+    const secrets = words.filter(word => word.length >= SECRET_LENGTH_MIN);
+    secrets.sort((a, b) => b.length - a.length);
+    const ours = secrets.reduce((safe, secret) => safe.replaceAll(secret, '[secret]'), text);
+    return redactors.reduce((safe, redact) => redact(safe), ours);
+  };
+}
+
+// The certificates of the configuration. What cannot be used is found at the start, not with the first request.
+
+/** Throws an OperatorError when a certificate or the key cannot be read, or the two do not belong together. */
+export function createTlsContext({ ca, cert, key }: OtlpSignalConfig['tls']): SecureContext {
+  const badAuthority = ca === null ? null : findBadCertificate(ca);
+  if (badAuthority !== null) refuse('ca', badAuthority, 'check the PEM file');
+  try {
+    return createSecureContext({
+      ...(ca === null ? {} : { ca }),
+      ...(cert === null ? {} : { cert }),
+      ...(key === null ? {} : { key: key.reveal() }),
+    });
+  } catch (error) {
+    return refuse('cert', causeText(error), 'check that key is the private key of cert');
+  }
+}
+
+function refuse(key: 'ca' | 'cert', cause: string, hint: string): never {
+  const message = `cannot use otlp.tls.${key}: ${cause}`;
+  throw new OperatorError([{ code: 'E_CONFIG_VALUE', key: `otlp.tls.${key}`, message, hint }]);
 }

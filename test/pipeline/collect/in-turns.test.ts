@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { inTurns } from '../../../src/pipeline/collect/in-turns.ts';
+import { inTurns } from '../../../src/pipeline/collect/schedule.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const TARGETS = Array.from({ length: 200 }, (_, index) => index);

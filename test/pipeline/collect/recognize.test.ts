@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { recognize } from '../../../src/pipeline/collect/recognize.ts';
+import { recognize } from '../../../src/pipeline/collect/scrape.ts';
 
 function check(body: string | Buffer, contentType: string, want: string): void {
   const recognized = recognize(Buffer.from(body), contentType);

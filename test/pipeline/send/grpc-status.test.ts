@@ -4,7 +4,7 @@ import {
   classifyGrpcAnswer,
   readRetryDelay,
   type GrpcAnswer,
-} from '../../../src/pipeline/send/grpc-status.ts';
+} from '../../../src/pipeline/send/otlp-grpc.ts';
 import { retryInfo } from '../../support/status-details.ts';
 
 const redact = (text: string): string => text.replaceAll('hush', '[secret]');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { noAnswer } from '../../../src/pipeline/send/no-answer.ts';
+import { noAnswer } from '../../../src/pipeline/send/transport.ts';
 
 test('each cause that an operator can fix has a remedy', () => {
   const check = (cause: string, want: string): void => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Counters, type Counter } from '../../../src/lib/counters.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
-import { noAnswer } from '../../../src/pipeline/send/no-answer.ts';
+import { noAnswer } from '../../../src/pipeline/send/transport.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import { SendMeter } from '../../../src/pipeline/send/send-meter.ts';
 import { FLUSH_PAUSE_MS, ROUND_MS, Sender } from '../../../src/pipeline/send/sender.ts';

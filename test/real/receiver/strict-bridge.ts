@@ -4,7 +4,7 @@
 import { stringify } from 'yaml';
 import type { MetricsConfig } from '../../../src/config/config.ts';
 import { parseConfig } from '../../../src/config/load.ts';
-import { recognize } from '../../../src/pipeline/collect/recognize.ts';
+import { recognize } from '../../../src/pipeline/collect/scrape.ts';
 import { strictProblems } from '../../../src/pipeline/decode/strict/strict.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { type Seen, T0, Target } from '../../support/target.ts';

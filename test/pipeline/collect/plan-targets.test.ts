@@ -6,7 +6,7 @@ import type {
   ServiceConfig,
 } from '../../../src/config/config.ts';
 import { dealShards } from '../../../src/lib/shard.ts';
-import { planTargets, type Target } from '../../../src/pipeline/collect/targets.ts';
+import { planTargets, type Target } from '../../../src/pipeline/collect/plan-targets.ts';
 import { testApi, testSecret } from '../../support/test-api.ts';
 
 const METRICS = { path: '/observability/v2/metrics', intervalMs: 60_000 } as MetricsConfig;
