@@ -99,8 +99,8 @@ async function overview(): Promise<string> {
     '',
     ...lines,
     '',
-    'Try:   prom2otlp demo                       everything in one process, nothing else needed',
-    '       prom2otlp check --config F --probe   is the configuration right, do both ends answer?',
+    'Try:   prom2otlp demo                       everything in one process, needs nothing else',
+    '       prom2otlp check --config F --probe   checks the configuration, the service and the back end',
     '       prom2otlp VERB --help                options and examples of a verb',
   ].join('\n');
 }

@@ -42,17 +42,17 @@ Usage: prom2otlp agent session create --agent-id UUID [options]
   --json             JSON instead of text and tables
 
 session create       opens a session, in which questions keep their context
-  --metadata KEY=VALUE        kept with it, such as user_id=u1; may be repeated
-chat                 asks the agent: PROMPT, or what is typed until exit or Ctrl-D. Ctrl-C gives a question up
+  --metadata KEY=VALUE        stored with the session, such as user_id=u1; may be repeated
+chat                 asks the agent PROMPT, or the lines typed until exit or Ctrl-D. Ctrl-C abandons a question
   --session-id ID             asks within this session. Without it, PROMPT has no session; a conversation
                               opens its own session and ends it
   --filter TABLE='WHERE …'    a condition that the service applies to every query on the table; may be repeated
   --filter-key table_filter   the other spelling of the filters' key; table_filters when absent
   --timeout 60s               how long to wait for an answer
 
-A question is never sent twice by itself. Answers come with the SQL that the agent made and the rows it gave.
+The program never repeats a question. Answers have the agent's SQL and its rows.
 
-Exit: 0 done, 1 when there is no answer, 2 for a mistake on the command line.
+Exit: 0 if done, 1 if there is no answer, 2 for a mistake on the command line.
 
 Examples:
   prom2otlp agent chat --config /etc/prom2otlp.yaml --agent-id 6f1c…-4b2a 'Which ten tables grow fastest?'

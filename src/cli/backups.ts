@@ -52,20 +52,20 @@ Usage: prom2otlp backups schedules list [--service-id ID] [options]
 
 schedules list       the schedules of one service, or of all that the key can see
 schedules create     plans backups
-  --type full        what is backed up; the service names no other type
+  --type full        the type of backup; the service names no other
   --schedule CRON    five fields (minute, hour, day, month, weekday) in UTC, or the word once
-  --bucket ADDRESS   keeps them in a bucket of yours: s3://NAME or gs://NAME
-  --credentials-file FILE   what opens that bucket, plain or encoded; see below
+  --bucket ADDRESS   stores them in your bucket: s3://NAME or gs://NAME
+  --credentials-file FILE   the credentials of that bucket, plain or encoded; see below
 
-credentials encode   checks the credentials of a bucket member by member and encodes them; asks nobody
+credentials encode   checks the credentials of a bucket member by member and encodes them; sends nothing
   --storage s3       FILE has a section [default] with aws_access_key_id, aws_secret_access_key and region,
                      a line for each
   --storage gs       FILE is the JSON key of a service account
   --output FILE      a new file, by default FILE.base64; - is stdout
 
-Credentials are never taken as an argument and never shown. A request that was sent is not sent again by itself.
+Credentials are never an argument and never shown. The program never repeats a request.
 
-Exit: 0 done, 1 when the service did not do it, 2 for a mistake: then nothing was sent.
+Exit: 0 if done, 1 if the service failed, 2 for a mistake: then nothing was sent.
 
 Examples:
   prom2otlp backups schedules list --config /etc/prom2otlp.yaml

@@ -17,7 +17,7 @@ service once and sends an empty request to the back end, and prints what it foun
   --config FILE   the configuration
   --probe         asks the service and the back end once
 
-Exit: 0 right, 2 a mistake in the configuration, 1 when the probe fails.
+Exit: 0 if valid, 2 for a mistake in the configuration, 1 if the probe fails.
 
 Example:
   prom2otlp check --config /etc/prom2otlp.yaml --probe`,

@@ -22,10 +22,11 @@ export const verb: Verb = {
 Usage: prom2otlp demo [--for 10s] [--port 9464]
 
 Simulates four database services with all 160 series of the specification, scrapes them every two seconds,
-pulls the logs of their last hour and what is written then, and decodes what arrives at a receiver. Prints where the status page is. Ends with Ctrl-C.
+pulls the logs of their last hour and all new ones, and decodes everything at a receiver. Prints the address of the
+status page. Ends with Ctrl-C.
 
-  --for 10s     ends by itself
-  --port 9464   of the status page; 0 for any free port`,
+  --for 10s     ends after this time
+  --port 9464   the port of the status page; 0 for any free port`,
   isStoppable: true,
   run: async context => {
     const values = readOptions(VERB, context.args, {

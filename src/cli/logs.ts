@@ -54,19 +54,19 @@ Usage: prom2otlp logs list|types|servers|download|tail|retention [options]
   --from, --to TIME  RFC 3339, or back from now such as 2h; the last day when absent
   --json             JSON instead of a table
 
-list                 the archives of that time
-types, servers       what there is to ask for
+list                 the archives of this time range
+types, servers       the available types and servers
 download ID…         these archives as one file
   --format raw|json  lines as the server wrote them (default), or each in a JSON object
   --output FILE      a new file
-tail                 the last lines of the archives of that time
-  --lines 20         how many of each
-  --follow           and what is written after them
+tail                 the last lines of the archives of this time range
+  --lines 20         number of lines of each
+  --follow           also prints new lines
 retention            how long the service keeps logs
   --bucket, --provider NAME    which logs
-  --set-days N --confirm NAME  changes it; older logs are deleted for good. NAME is that of the bucket again
+  --set-days N --confirm NAME  changes it; older logs are deleted for good. NAME repeats the name of the bucket
 
-Exit: 0 done, 1 when the service did not give it, 2 for a mistake on the command line.
+Exit: 0 if done, 1 if the service failed, 2 for a mistake on the command line.
 
 Examples:
   prom2otlp logs list --config /etc/prom2otlp.yaml --type error-log --from 2h

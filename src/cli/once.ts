@@ -20,10 +20,10 @@ export const verb: Verb = {
   help: `
 Usage: prom2otlp once --config FILE
 
-Scrapes every service once, pulls its logs and looks at its backups where that is enabled, sends what that gave
-(and what was still queued), and says what became of it. A queue that a running daemon holds is left alone.
+Scrapes every service once, pulls its logs and reads its backups if enabled, sends the result and the queued data, and
+prints the outcome. It does not touch a queue that a running daemon holds.
 
-Exit: 0 when everything was accepted, 1 otherwise, 2 for a mistake in the configuration.
+Exit: 0 if everything was accepted, 1 otherwise, 2 for a mistake in the configuration.
 
 Example:
   prom2otlp once --config /etc/prom2otlp.yaml && echo delivered`,

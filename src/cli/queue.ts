@@ -46,21 +46,21 @@ Usage: prom2otlp queue inspect --config FILE [--json]
        prom2otlp queue export --config FILE [--signal metrics|logs] [--output FILE]
        prom2otlp queue drain --config FILE [--endpoint URL] [--for DURATION]
 
-Looks into the queue in queue.directory. inspect and export may be used while the daemon runs.
+Works on the queue in queue.directory. inspect and export work while the daemon runs.
 
-inspect   sizes and ages by signal and service, what the back end refused for good and in which words, the account
+inspect   sizes and ages by signal and service, refused points with the back end's words, the account
   --json                  the same as one JSON object, with a sample of each refused request
 
-export    what waits as OTLP/JSON, one request a line, oldest first; nothing is removed
+export    the queued requests as OTLP/JSON, one per line, oldest first; removes nothing
   --signal metrics|logs   one signal alone
   --output FILE           into a new file instead of stdout
 
-drain     delivers what waits and removes what is accepted; refuses while a daemon holds the queue
+drain     delivers the queue and removes accepted data; refuses while a daemon holds the queue
   --endpoint URL          to this receiver instead of the configured one, in the configured protocol. Headers
                           of the configuration go to the configured origins only
-  --for DURATION          gives up after so long, such as 10m; the rest stays in the queue
+  --for DURATION          stops after this time, such as 10m; the rest stays in the queue
 
-Exit: 0 when done; 1 when something is damaged, was refused or is left, or the queue is held; 2 for a mistake.
+Exit: 0 if done; 1 if something is damaged, refused or left, or the queue is held; 2 for a mistake.
 
 Examples:
   prom2otlp queue inspect --config /etc/prom2otlp.yaml

@@ -48,22 +48,22 @@ Usage: prom2otlp restores create --service-id ID --key PATH --bucket gs://NAME -
   ${ACCESS_HELP}
   --json             JSON instead of a table
 
-create               puts a backup in the place of all that the service holds: ITS DATA IS ERASED
+create               replaces all data of the service with a backup: ITS DATA IS ERASED
   --key PATH         the backup's path in the bucket
   --bucket ADDRESS   gs://NAME or s3://NAME
-  --method TOOL      what made it: enginebackup (physical) or enginedump (logical)
-  --credentials-file FILE      what opens the bucket, plain or encoded (see backups --help)
+  --method TOOL      the tool that made it: enginebackup (physical) or enginedump (logical)
+  --credentials-file FILE      the credentials of the bucket, plain or encoded (see backups --help)
   --encryption-key-file FILE   the key of an encrypted backup, in one line
-  --yes-erase ID     the service's id once more. Without it, a terminal asks for the id to be typed;
-                     anything else refuses
+  --yes-erase ID     the service's id once more. Without it, a terminal asks for the id; a script must
+                     pass it
 list                 the restores that the key can see
-show RESTORE         one of them, and how far it is
+show RESTORE         one restore and its progress
 
-Where an answer is lost, create looks at the list of restores before it tries again, once; where it cannot know,
-it says so. Credentials and keys are never taken as an argument and never shown.
+If an answer gets lost, create checks the list of restores before it tries again, once. If it cannot know the outcome,
+it says so. Credentials and keys are never an argument and never shown.
 The paths and the name of the member are in the configuration: backups.endpoints.
 
-Exit: 0 begun or shown, 1 when the service did not do it or nobody knows, 2 for a mistake: then nothing was sent.
+Exit: 0 if begun or shown, 1 if the service failed or the outcome is unknown, 2 for a mistake: then nothing was sent.
 
 Examples:
   prom2otlp restores create --config /etc/prom2otlp.yaml --service-id dbpgf12345678 --key nightly/2026-03-04.gz \\

@@ -15,18 +15,18 @@ export const verb: Verb = {
 Usage: prom2otlp run --config FILE
 
 Scrapes, types, queues and sends until a signal stops it. The first SIGTERM or SIGINT stops collecting and
-delivers what it can; what is left stays in the queue. The second stops now.
+delivers what it can; the rest stays in the queue. The second stops at once.
 
-SIGHUP, and a change of the configuration or of a file that it names (a key, a certificate), load it again: what has
-not changed goes on undisturbed. A configuration with a mistake is not used; the log and the status page say why.
+After a SIGHUP, or a change of the configuration or of a file in it (a key, a certificate), the daemon loads it again.
+Unchanged parts continue undisturbed. A configuration with a mistake is not used; the log and the status page say why.
 
   --config FILE   the configuration (config/prom2otlp.example.yaml shows every key)
 
-Another process that holds the queue or the port of the status page is waited for, 30 seconds in all. A full disk is no
-reason not to start, as long as the queue has its space in reserve.
+If another process holds the queue or the port of the status page, the start waits for 30 seconds in all. The daemon
+starts on a full disk as long as the queue has its reserved space.
 
-Exit: 0 after a clean stop, 1 when something is broken, 2 for a mistake in the configuration; 75 for what may pass (the
-queue is held, the port taken, the disk full to the end): the same start may work later.
+Exit: 0 after a clean stop, 1 for a bug, 2 for a mistake in the configuration; 75 if the same start may work later
+(the queue is held, the port is taken, the disk is full without reserved space).
 
 Example:
   prom2otlp check --config /etc/prom2otlp.yaml && prom2otlp run --config /etc/prom2otlp.yaml`,

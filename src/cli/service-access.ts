@@ -26,7 +26,7 @@ export const ACCESS_HELP: string = `
   --config FILE      the API and its key as configured, or:
   --base-url URL     the API's address, with the key from
   --key-file FILE    a file; without it from PROM2OTLP_API_KEY
-  --service-id ID    the database service that is meant`.trim();
+  --service-id ID    the database service`.trim();
 
 const KEY_VARIABLE = 'PROM2OTLP_API_KEY';
 

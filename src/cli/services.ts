@@ -33,13 +33,13 @@ export const verb: Verb = {
   help: `
 Usage: prom2otlp services (--config FILE | --base-url URL [--key-file FILE]) [--service-id ID] [--json]
 
-Reads the metrics page once and shows what its labels say: each database service with its id, name, servers,
-topology, and the families of its series.
+Reads the metrics page once and shows each database service from its labels: id, name, servers, topology, and the
+families of its series.
 
   ${ACCESS_HELP}
   --json             JSON: [{id, name, topology, servers: [{name, type}], families, series}]
 
-Exit: 0 shown, 1 when a page could not be read or --service-id is not on it, 2 for a mistake.
+Exit: 0 if shown, 1 if a page cannot be read or --service-id is not on it, 2 for a mistake.
 
 Examples:
   PROM2OTLP_API_KEY=… prom2otlp services --base-url https://api.example.com

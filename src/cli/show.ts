@@ -59,16 +59,16 @@ Usage: prom2otlp show decode --format text|openmetrics [options] FILE...
        prom2otlp show derive [--jsonl] FILE...
        prom2otlp show encode [options] FILE...
 
-Shows what a stage of the data path makes of exposition text. FILE may be - for standard input.
+Shows the result of one stage of the data path for exposition text. FILE may be - for standard input.
 
-decode   what the parser sees; exit 1 when a file has problems
+decode   the parsed page; exits with 1 if a file has problems
   --format text|openmetrics   the format of the files (default text)
-  --strict                    what the format's specification forbids is a problem
+  --strict                    reports everything that the format's specification forbids
   --jsonl                     one JSON object per file
   --output prom2json          families in the form of the prom2json tool
   --parser reference          reads with parse-prometheus-text-format, for comparison
 
-derive   what each series is: family, type and where it came from, unit, start; exit 1 on problems
+derive   family, type and its source, unit and start of each series; exits with 1 on problems
   --jsonl                     one JSON object per series
 
 encode   the OTLP/JSON that would be sent; several files are successive pages of one target
@@ -77,7 +77,7 @@ encode   the OTLP/JSON that would be sent; several files are successive pages of
   --interval 15s              from one page to the next (default 15s)
   --service-id ID             the database service id; default each \`namespace\` found, or local
 
-Exit: 0, 1 when a file has problems, 2 for a mistake on the command line or a file that cannot be read.
+Exit: 0, 1 if a file has problems, 2 for a mistake on the command line or an unreadable file.
 
 Examples:
   curl -sH "X-API-Key: $KEY" "$URL/observability/v2/metrics" | prom2otlp show derive -

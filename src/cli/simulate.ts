@@ -17,11 +17,11 @@ Usage: prom2otlp simulate --port N [--refresh 60s] [--key KEY]
 Serves every endpoint of the service on 127.0.0.1:N: metrics of four database services (single behind a
 proxy, multimaster, distributed, single), logs, backups, the agent. The key is "${SIMULATED_KEY}".
 
-  --port N        where to listen (required; 0 for any free port)
+  --port N        the port (required; 0 for any free port)
   --refresh 60s   how often the simulated store takes new samples
-  --key KEY       the key that opens it
+  --key KEY       the key that it requires
 
-Faults are set while it runs:
+Set faults while it runs:
   curl -d '{"faults":{"status":500}}' http://127.0.0.1:N/_control
 
 Example:

@@ -10,7 +10,7 @@ export const verb: Verb = {
   help: `
 Usage: prom2otlp version
 
-Prints the program's version, the Node.js it runs on and the commit it was made from.`,
+Prints the versions of the program and of Node.js, and the commit of the build.`,
   run: context => {
     readOptions(VERB, context.args, {});
     const commit = programCommit();
