@@ -12,7 +12,12 @@ import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
-import { compileForWork, makeRoomForReads } from './lib/footprint.ts';
+import {
+  collectPageGarbage,
+  collectRefusedPage,
+  compileForWork,
+  makeRoomForReads,
+} from './lib/footprint.ts';
 import type { Logger } from './lib/log.ts';
 import { Serial } from './lib/permits.ts';
 import type { Throttle } from './lib/throttle.ts';
@@ -24,7 +29,12 @@ import type { Schedule } from './pipeline/collect/schedule.ts';
 import type { Scraper, ScrapeResult } from './pipeline/collect/scrape.ts';
 import { Decoding } from './pipeline/decode/decode.ts';
 import { Replay } from './pipeline/decode/replay.ts';
-import { derive, type DeriveReport, type ScrapeOutcome } from './pipeline/derive/derive.ts';
+import {
+  derive,
+  type DeriveReport,
+  type ScrapeOutcome,
+  SHORT_OF_MEMORY,
+} from './pipeline/derive/derive.ts';
 import type { DeriveOptions } from './pipeline/derive/options.ts';
 import { saveState, stateEntries, type StateBlobs } from './pipeline/derive/state.ts';
 import { type EncodeOptions, encodePage } from './pipeline/encode/encode.ts';
@@ -39,6 +49,9 @@ const SLICE_LINES = 256;
 const TURN_MS = 10;
 /** Pages of a tick that are ready wait this long for the others before they are committed. */
 const GATHER_MS = 500;
+
+/** A page of this share of the memory that pages may take is large. */
+const LARGE_SHARE = 64;
 
 /** How one target's pages are translated; the table is its memory between pages. */
 export interface Translation {
@@ -78,9 +91,14 @@ export function* translate(
   let page: PageReport | null = null;
   let path: Translated['path'] = null;
   let reason = scrape.kind === 'page' ? '' : scrape.reason;
+  const isLarge =
+    scrape.kind === 'page' && scrape.page.bytes.length * LARGE_SHARE > limits.memoryBytes;
   if (scrape.kind === 'page') {
     const { layout } = table;
-    page = yield* decodePage(scrape.page, table, limits);
+    const memoryBytes = translation.derive.budget.bytesFor(table);
+    page = yield* decodePage(scrape.page, table, { ...limits, memoryBytes });
+    if (isLarge) collectPageGarbage();
+    yield;
     path = layout !== null && layout === table.layout ? 'repeating' : 'full';
     if (!page.isUsable) reason = page.limit === null ? 'not_metrics' : `limit_${page.limit}`;
   }
@@ -98,6 +116,8 @@ export function* translate(
   const derived = yield* derive(table, outcome, translation.derive);
   const batch = yield* encodePage(table, translation.encode, writer, startedAtMs);
   const state = translation.isKept ? yield* saveState(table) : null;
+  if (SHORT_OF_MEMORY.has(reason)) collectRefusedPage();
+  else if (isLarge) collectPageGarbage();
   return { page, path, derived, batch, state };
 }
 
@@ -180,7 +200,7 @@ export class Pipeline {
         compileForWork(scrape.page.bytes.length);
       }
       const translated = await this.#translate(target, scrape, gather);
-      meter.count(translated.page, translated.derived);
+      meter.count(target.id, translated.page, translated.derived);
       target.onTranslated(scrape, translated);
       target.scraper.release();
       schedule.finish(index);

@@ -41,6 +41,8 @@ await bundle.write({
   minify: true,
   entryFileNames: '[name].js',
   chunkFileNames: 'chunks/[name]-[hash].js',
+  // The bundler's own part of all chunks imports this: beside other code, chunks could wait for each other.
+  codeSplitting: { groups: [{ name: 'builtin-module', test: /^\0builtin:node:module$/ }] },
   banner,
 });
 await bundle.close();

@@ -1,6 +1,7 @@
 // `check`: is the configuration right? With --probe: do both ends answer, and what is on the page?
 
 import { loadConfig } from '../config/load.ts';
+import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import { configOf, readOptions, type Verb } from './verb.ts';
 
@@ -36,6 +37,8 @@ Example:
     const polls = targets.length === 1 ? '' : ` in ${targets.length} polls`;
     const place = shard.count === 1 ? '' : `, shard ${shard.index} of ${shard.count}`;
     context.out.line(`${file}: valid: ${services}, ${polled}${polls}${place}`);
+    for (const note of memoryNotes(config.memory)) context.out.line(`note: ${note}`);
+    for (const warning of memoryWarnings(config.memory)) context.err.line(`warning: ${warning}`);
     if (values.probe !== true) return 0;
     const { probe } = await import('./probe.ts');
     return (await probe(config, context)) ? 0 : 1;

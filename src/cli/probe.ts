@@ -45,7 +45,7 @@ export async function probe(config: Config, context: VerbContext): Promise<boole
   let isGood = true;
   for (const target of config.metrics.isEnabled ? planTargets(config) : []) {
     const client = clients.get(target.api);
-    const bodyBytesMax = config.metrics.limits.bodyBytes;
+    const bodyBytesMax = (): number => config.metrics.limits.bodyBytes;
     const buffers = new BodyBufferPool();
     const scraper = new Scraper({ target, client, bodyBytesMax, buffers, clock, counters });
     const result = await scraper.scrape();

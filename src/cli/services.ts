@@ -82,7 +82,7 @@ async function readServices(
   const result = await new Scraper({
     target,
     client: http,
-    bodyBytesMax: limits.bodyBytes,
+    bodyBytesMax: () => limits.bodyBytes,
     buffers: new BodyBufferPool(),
     clock,
     counters: new Counters(),

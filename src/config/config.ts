@@ -9,6 +9,7 @@ export interface Config {
   /** Those that other shards take. */
   readonly elsewhere: readonly ServiceConfig[];
   readonly unconfiguredServices: 'drop' | 'send';
+  readonly memory: MemoryConfig;
   readonly metrics: MetricsConfig;
   readonly logs: LogsConfig;
   readonly backups: BackupsConfig;
@@ -54,6 +55,20 @@ export type OtlpSignalConfig = Pick<
   OtlpKeys,
   'protocol' | 'compression' | 'headers' | 'timeoutMs' | 'tls'
 >;
+
+/** What the memory of the process has made of the limits that the YAML leaves out, or sets. */
+export interface MemoryConfig {
+  /** null where the system does not say. */
+  readonly memoryBytes: number | null;
+  /** Lowered to what fits. Infinity means no limit. */
+  readonly lowered: readonly {
+    readonly key: string;
+    readonly value: number;
+    readonly default: number;
+  }[];
+  /** Set by the YAML above what fits, and kept. */
+  readonly kept: readonly { readonly key: string; readonly value: number; readonly fits: number }[];
+}
 
 // Written by tools/config-schema.ts from here on.
 
@@ -105,9 +120,12 @@ export interface OverrideConfig {
 
 /** The keys of `metrics.limits`. */
 export interface PageLimits {
+  readonly memoryBytes: number;
   readonly bodyBytes: number;
   readonly samples: number;
   readonly serviceSamples: number;
+  readonly series: number;
+  readonly services: number;
   readonly labels: number;
   readonly nameBytes: number;
   readonly valueBytes: number;

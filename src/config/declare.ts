@@ -268,6 +268,16 @@ export function orNull<T>(kind: Kind<T>): Kind<T | null> {
   };
 }
 
+/** The same kind, or null for no limit, which is read as Infinity. */
+export function orUnlimited(kind: Kind<number>): Kind<number> {
+  const nullable = orNull(kind);
+  return {
+    ...nullable,
+    type: kind.type,
+    read: (value, path, report) => (value === null ? Infinity : kind.read(value, path, report)),
+  };
+}
+
 /** What a leaf reads. `text` is set for texts only, and for whatever a reference has given. */
 export interface LeafInput {
   readonly value: unknown;

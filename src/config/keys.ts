@@ -21,6 +21,7 @@ import {
   optional,
   optionalKey,
   orNull,
+  orUnlimited,
   requiredKey,
   section,
   type Block,
@@ -175,11 +176,17 @@ const override: Block<OverrideConfig> = namedBlock('OverrideConfig', {
 });
 
 const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
+  memoryBytes: key('memory', orUnlimited(size()), null).about(`
+    Memory for pages and series, by estimate. null: what the process has.`),
   bodyBytes: key('body', size(), '512MiB').about('One page, unpacked.'),
   samples: key('samples', integer({ min: 1, max: 1000 * MILLION }), 2_000_000).about(`
     Samples of one page.`),
   serviceSamples: key('service_samples', integer({ min: 1, max: 1000 * MILLION }), 50_000).about(`
     Samples of one service on a page; above this, only that service fails.`),
+  series: key('series', integer({ min: 1, max: 1000 * MILLION }), 3_000_000).about(`
+    Series to remember, of all services. A service that has its share gets no new series.`),
+  services: key('services', integer({ min: 1, max: MILLION }), 10_000).about(`
+    Services on a page that no entry names. Series of further ones are dropped.`),
   labels: key('labels', integer({ min: 1, max: 4096 }), 64).about('Labels of one sample.'),
   nameBytes: key('name', size({ max: MILLION }), '1KiB').about(`
     Length of the name of a metric or label.`),
@@ -232,8 +239,10 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     One bad line costs only that line. If more than this share of a service's lines is bad, the
     service's scrape fails. Above 0, at most 1.`),
   limits: section('limits', pageLimits).about(`
-    Limits of a page. A page over a limit fails as a whole, and the error names the limit. A
-    service over service_samples fails alone.`),
+    Limits of a page and of the series. A page over a limit fails as a whole, and the error names
+    the limit. A service over service_samples fails alone. If you leave out memory, body, samples,
+    series or services, prom2otlp lowers them to what the memory of the process allows; values
+    that you write here stay. \`prom2otlp check\` shows the limits.`),
 });
 
 export const logWindow: Block<LogsConfig['window']> = block({
@@ -418,7 +427,7 @@ const log: Block<Config['log']> = namedBlock('LogConfig', {
 
 /** The YAML once it has been read, before services are merged with `api` and signals with variables. */
 export interface ConfigKeys
-  extends Omit<Config, 'file' | 'services' | 'elsewhere' | 'otlp' | 'status'> {
+  extends Omit<Config, 'file' | 'services' | 'elsewhere' | 'memory' | 'otlp' | 'status'> {
   readonly api: ApiKeys;
   readonly services: readonly ServiceEntry[];
   readonly otlp: OtlpKeys;

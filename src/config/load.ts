@@ -24,6 +24,7 @@ import {
   type LayeredTree,
   type OtelVariables,
 } from './otel-variables.ts';
+import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
 import { isPlainMap, UNREADABLE, valueAt, type KeyPath } from './places.ts';
 import { orderMistakes, violationMistakes, type JudgedTree } from './problems.ts';
 import { otlpRuleViolations, ruleViolations } from './rules.ts';
@@ -38,13 +39,15 @@ export interface LoadOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Reads the file and those that it refers to; by default from the file system. */
   readonly readFile?: ReadTextFile;
+  /** What the system says of the memory; null: nothing. loadConfig() asks it by default. */
+  readonly memory?: MemoryReadings | null;
 }
 
 /** Reads and judges a configuration file. Throws one OperatorError with every mistake in it. */
 export function loadConfig(options: LoadOptions): Config {
   const { file, readFile = readTextFile } = options;
   const found = readFile(resolve(file));
-  if ('text' in found) return parseConfig(found.text, options);
+  if ('text' in found) return parseConfig(found.text, { memory: readMemory(), ...options });
   throw new OperatorError([
     {
       code: 'E_CONFIG_READ',
@@ -56,7 +59,7 @@ export function loadConfig(options: LoadOptions): Config {
 
 /** The same for a text that was read elsewhere. `options.file` need not exist. */
 export function parseConfig(text: string, options: LoadOptions): Config {
-  const { file, environment, readFile = readTextFile } = options;
+  const { file, environment, readFile = readTextFile, memory = null } = options;
   const sources = { directory: dirname(resolve(file)), environment, readFile };
   const tree = readTree(text, file, sources);
   const variables = readOtelVariables(sources);
@@ -64,7 +67,7 @@ export function parseConfig(text: string, options: LoadOptions): Config {
   if (!isPlainMap(root)) {
     throw new OperatorError([...tree.mistakes, ...rootMistakes(root, tree, file)]);
   }
-  return judge(root, { file, tree, variables });
+  return judge(root, { file, tree, variables, memory });
 }
 
 function readTree(text: string, file: string, sources: TextSources): YamlTree {
@@ -92,10 +95,12 @@ interface Judged {
   readonly file: string;
   readonly tree: YamlTree;
   readonly variables: OtelVariables;
+  readonly memory: MemoryReadings | null;
 }
 
 /** The block `otlp` is read twice, because variables may differ per signal; what repeats is shown once. */
-function judge(root: Readonly<Record<string, unknown>>, { file, tree, variables }: Judged): Config {
+function judge(root: Readonly<Record<string, unknown>>, judged: Judged): Config {
+  const { file, tree, variables, memory } = judged;
   const layered = (signal: Signal): LayeredTree & JudgedTree => ({
     ...layerVariables(root, signal, variables),
     file,
@@ -126,6 +131,7 @@ function judge(root: Readonly<Record<string, unknown>>, { file, tree, variables 
     logsRoot: logs.root,
     logsOtlp,
     attributes: variables.attributes,
+    memory,
   });
 }
 
@@ -139,6 +145,8 @@ interface ResolveInput {
   readonly logsOtlp: OtlpKeys;
   /** Attributes for every service, of OTEL_RESOURCE_ATTRIBUTES. */
   readonly attributes: Readonly<Record<string, string>>;
+  /** What the system says of the memory; null: limits are as they were read. */
+  readonly memory: MemoryReadings | null;
 }
 
 function resolveConfig(input: ResolveInput): Config {
@@ -150,12 +158,14 @@ function resolveConfig(input: ResolveInput): Config {
   const ids = services.map(({ id }) => id);
   const shards = dealShards(ids, count);
   const isOurs = ({ id }: ServiceConfig): boolean => shards.get(id) === index;
+  const { limits, memory } = limitsOfMemory(keys.metrics.limits, input.root, input.memory);
   return {
     file,
     services: services.filter(isOurs),
     elsewhere: services.filter(service => !isOurs(service)),
     unconfiguredServices: keys.unconfiguredServices,
-    metrics: keys.metrics,
+    memory,
+    metrics: { ...keys.metrics, limits },
     logs: keys.logs,
     backups: keys.backups,
     otlp: resolveOtlp(input),

@@ -5,6 +5,7 @@
 import type { Backups } from '../backups/backups.ts';
 import { isSame } from '../config/changes.ts';
 import type { Config, ServiceConfig } from '../config/config.ts';
+import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
@@ -18,7 +19,8 @@ import type { RestoredState } from '../model/memory.ts';
 import { Pipeline, type PipelineTarget } from '../pipeline.ts';
 import { Schedule } from '../pipeline/collect/schedule.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
-import { MARKS, readState, STARTS } from '../pipeline/derive/state.ts';
+import { SeriesBudget } from '../pipeline/derive/budget.ts';
+import { limitRestored, MARKS, readState, STARTS } from '../pipeline/derive/state.ts';
 import { openQueue } from '../pipeline/queue/open-queue.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
@@ -45,6 +47,9 @@ const FLUSH_MS = 10_000;
 /** How long the next daemon waits for the answer to a request under way, so that it is not sent again. */
 const HAND_OVER_MS = 2000;
 
+/** With less for pages and series, there is no room for garbage that V8 would like to collect later. */
+const SMALL_MEMORY_BYTES = 512 * 2 ** 20;
+
 export class Daemon {
   readonly config: Config;
   readonly counters: Counters;
@@ -62,6 +67,7 @@ export class Daemon {
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
   readonly #pipeline: Pipeline;
+  readonly #budget: SeriesBudget;
   readonly #pipelineTargets: readonly PipelineTarget[];
   readonly #stopping = new AbortController();
   readonly #live: { close(): void };
@@ -91,10 +97,14 @@ export class Daemon {
     this.targets = targetLogs(planned, options, throttle);
     this.logs = parts.openLogs?.({ options, parts, targets: this.targets }) ?? null;
     this.backups = parts.openBackups?.({ options, parts, targets: this.targets }) ?? null;
+    const budget = new SeriesBudget(config.metrics.limits);
+    this.#budget = budget;
     const targets = this.targets.map(log =>
-      pipelineTarget(log, { config, clock, parts, timeline }),
+      pipelineTarget(log, { config, clock, parts, budget, timeline }),
     );
     this.#pipelineTargets = targets;
+    tellMemory(options);
+    if (config.metrics.limits.memoryBytes < SMALL_MEMORY_BYTES) keepHeapSmall();
     this.#startTelemetry = () =>
       parts.startTelemetry?.({ config, clock, counters, logger, throttle, queue }) ?? null;
     this.#live = registerLiveCounters({
@@ -153,8 +163,10 @@ export class Daemon {
       if (log !== undefined && former?.targets.includes(log) === true) continue;
       const known =
         former === undefined ? undefined : former.#pipelineTargets.find(one => one.id === id);
-      translation.table.restored =
+      const restored =
         known === undefined ? await this.#stored(id) : await memoryOf(known.translation.table);
+      const left = this.#budget.limits.series - this.#budget.series;
+      translation.table.restored = restored === null ? null : limitRestored(restored, left);
     }
   }
 
@@ -291,6 +303,12 @@ function timelineOf({ config, former }: DaemonOptions): Timeline {
   return former?.config.metrics.intervalMs === intervalMs
     ? former.timeline
     : new Timeline(intervalMs);
+}
+
+/** Once per configuration. */
+function tellMemory({ config: { memory }, logger }: DaemonOptions): void {
+  for (const warning of memoryWarnings(memory)) logger.warn({}, warning);
+  for (const note of memoryNotes(memory)) logger.info({}, note);
 }
 
 /** The memory of each target: the former one's where nothing has changed. */

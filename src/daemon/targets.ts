@@ -12,6 +12,7 @@ import type { RestoredState } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import { Scraper } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
+import { SeriesBudget } from '../pipeline/derive/budget.ts';
 import { deriveOptions } from '../pipeline/derive/options.ts';
 import { readState, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
@@ -30,6 +31,8 @@ export interface TargetContext {
     readonly buffers: BodyBufferPool;
     readonly queue: Pick<Queue, 'stats'>;
   };
+  /** Of all targets. */
+  readonly budget: SeriesBudget;
   /** Notes every scrape. */
   readonly timeline: Timeline;
 }
@@ -40,11 +43,14 @@ export function pipelineTarget(log: TargetLog, context: TargetContext): Pipeline
   const { target } = log;
   const { counters, buffers } = parts;
   const client = parts.clients.get(target.api);
-  const bodyBytesMax = config.metrics.limits.bodyBytes;
+  const bodyBytesMax = (): number => {
+    const { limits } = config.metrics;
+    return Math.min(limits.bodyBytes, context.budget.bodyBytesFor(log.table));
+  };
   return {
     id: target.id,
     scraper: new Scraper({ target, client, bodyBytesMax, buffers, clock, counters }),
-    translation: translationOf(target, config, log.table),
+    translation: translationOf(target, config, log.table, context.budget),
     onTranslated: (result, translated) => {
       log.note(result, translated);
       const { facts, durationMs = 0, reason = '' } = log.last ?? {};
@@ -71,7 +77,9 @@ export function translationOf(
   target: Target,
   config: Config,
   table: SeriesTable = new SeriesTable(),
+  budget: SeriesBudget = new SeriesBudget(config.metrics.limits),
 ): Translation {
+  budget.add(table, target.configured.size + target.otherShards.serviceCount);
   const server = serverOf(target.api);
   const resourceOf = (index: number): ResourceIdentity => {
     const slot = table.services[index] ?? bug(`no service ${index}`);
@@ -88,6 +96,7 @@ export function translationOf(
       createCatalogLookup(config.metrics.prefixes),
       target.configured,
       target.otherShards,
+      budget,
     ),
     encode: {
       isDelta: config.otlp.temporality === 'delta',

@@ -4,7 +4,8 @@
 //   --liftoff-only                  12 MB: undici's WebAssembly is not compiled a second time
 //   --max-semi-space-size=1         5 MB: young garbage is collected in pieces of 1 MB
 //   --no-opt --no-maglev            10 MB: no optimizing compilers until there is work for them (compileForWork)
-//   --expose-gc                     3 to 4 MB: one collection after the start (collectStartGarbage)
+//   --expose-gc                     3 to 4 MB: one collection after the start (collectStartGarbage); and as much as a
+//                                   large page, where there is little memory (collectPageGarbage)
 //   MALLOC_ARENA_MAX=1,             250 MB of 895 with a million series: large blocks go back to the system
 //   MALLOC_MMAP_THRESHOLD_=262144
 //
@@ -96,5 +97,18 @@ export async function collectStartGarbage(clock: Clock, stop: AbortSignal): Prom
   await clock.sleep(SETTLED_MS, stop);
   if (stop.aborted || isWell) return;
   // "Last resort" also drops code that has not run again, which is most of what starting has compiled.
+  globalThis.gc?.({ type: 'major', flavor: 'last-resort', execution: 'sync' });
+}
+
+/**
+ * Gives back what work on a large page has left behind, at once: buffers outside of V8's heap, which it does not hurry to
+ * collect. Takes 20 to 100 ms; for pages that are large for the memory that there is.
+ */
+export function collectPageGarbage(): void {
+  globalThis.gc?.({ type: 'major', execution: 'sync' });
+}
+
+/** The same after a page that was refused for its size: the heap itself becomes small again. Takes up to 300 ms. */
+export function collectRefusedPage(): void {
   globalThis.gc?.({ type: 'major', flavor: 'last-resort', execution: 'sync' });
 }

@@ -109,10 +109,10 @@ export interface DriftMemory {
 
 /** Indexes of entries that nothing refers to any more, to be taken again. */
 export interface SpareIndexes {
-  readonly metrics: number[];
-  readonly services: number[];
-  readonly components: number[];
-  readonly blocks: number[];
+  metrics: number[];
+  services: number[];
+  components: number[];
+  blocks: number[];
 }
 
 /** What an uptime had said when the state was saved. */

@@ -61,6 +61,8 @@ export const FATE = {
   duplicate: 15,
   serviceFailed: 16,
   otherShard: 17,
+  seriesLimit: 18,
+  serviceLimit: 19,
 } as const;
 
 export const FATE_NAMES: readonly string[] = [
@@ -82,6 +84,8 @@ export const FATE_NAMES: readonly string[] = [
   'duplicate',
   'service_failed',
   'other_shard',
+  'series_limit',
+  'service_limit',
 ];
 
 /** Stands for a row, block or other index that is not there. */
@@ -255,6 +259,11 @@ export class SeriesTable {
     this.flags[row] = 0;
     this.isOrderStale = true;
     return row;
+  }
+
+  /** Makes room for so many rows in all, if they are many more than there are: the columns are copied once then. */
+  reserve(rows: number): void {
+    if (rows > 2 * this.value.length && rows > FEW_ROWS) this.#resize(rows);
   }
 
   /** Gives back what columns have grown too far, but for room for some rows more. */

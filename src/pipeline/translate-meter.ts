@@ -13,8 +13,8 @@ export class TranslateMeter {
   readonly #drift: Counter;
   readonly #nameLabels: Counter;
   readonly #skew: Counter;
-  /** Why each service is down; '' while it is up. */
-  readonly #reasons = new Map<string, string>();
+  /** By target: the services of its last page. */
+  readonly #services = new Map<string, DeriveReport['services']>();
 
   constructor(counters: Counters) {
     this.#pages = counters.counter('prom2otlp_decode_pages_total', 'Pages read.');
@@ -58,15 +58,17 @@ export class TranslateMeter {
     );
     // One line per service: the one of an old reason goes when the reason changes.
     up.follow(() =>
-      Array.from(this.#reasons, ([service, reason]) => ({
-        labelValues: [service, reason],
-        value: reason === '' ? 1 : 0,
-      })),
+      Array.from(this.#services.values()).flatMap(services =>
+        services.map(({ id, isUp, reason }) => ({
+          labelValues: [id, isUp ? '' : reason],
+          value: isUp ? 1 : 0,
+        })),
+      ),
     );
   }
 
-  /** Counts one page, or one scrape that gave none (`page` null). */
-  count(page: PageReport | null, derived: DeriveReport): void {
+  /** Counts one page of a target, or one scrape that gave none (`page` null). */
+  count(target: string, page: PageReport | null, derived: DeriveReport): void {
     if (page !== null) {
       this.#pages.add(1);
       this.#badLines.add(page.badLines);
@@ -80,7 +82,7 @@ export class TranslateMeter {
       this.#stale.add(service.stalePoints, service.id);
       if (!Number.isNaN(derived.clockSkewMs))
         this.#skew.set(derived.clockSkewMs / 1000, service.id);
-      this.#reasons.set(service.id, service.isUp ? '' : service.reason);
     }
+    this.#services.set(target, derived.services);
   }
 }

@@ -11,7 +11,7 @@ import { counted, problem, type StatusProblem } from './problem.ts';
 /** The account of every sample and point since the queue was created. */
 export interface AccountReport {
   readonly total: AccountNumbers;
-  /** By service id. */
+  /** By service id; services that are not shown are together under `(others)`. */
   readonly services: Readonly<Record<string, AccountNumbers>>;
 }
 
@@ -51,13 +51,21 @@ export function isDrop(fate: string): boolean {
   return !KEPT_FATES.has(fate);
 }
 
-/** The whole account, per service and in total. */
-export function accountReport(account: AccountView): AccountReport {
-  const services = [...account.entries()].map(([id, numbers]) => [id, accountNumbers(numbers)]);
-  return {
-    total: accountNumbers(account.total()),
-    services: Object.fromEntries(services) as Record<string, AccountNumbers>,
-  };
+/** So many services that no entry names are shown; the others are summed up as one. */
+export const ACCOUNT_SHOWN_MAX = 200;
+const OTHERS = '(others)';
+
+/** The account in total and per service: the services in `always` and ACCOUNT_SHOWN_MAX others. Without it: all services. */
+export function accountReport(account: AccountView, always?: ReadonlySet<string>): AccountReport {
+  const shown: [string, AccountNumbers][] = [];
+  const others = new Map<string, number>();
+  let left = always === undefined ? Infinity : ACCOUNT_SHOWN_MAX;
+  for (const [id, numbers] of account.entries()) {
+    if (always?.has(id) === true || left-- > 0) shown.push([id, accountNumbers(numbers)]);
+    else for (const [key, count] of numbers) others.set(key, (others.get(key) ?? 0) + count);
+  }
+  if (others.size > 0) shown.push([OTHERS, accountNumbers(others)]);
+  return { total: accountNumbers(account.total()), services: Object.fromEntries(shown) };
 }
 
 /** One list of numbers (of a service, or of all) in the two sums. */

@@ -27,17 +27,23 @@ import {
   isSkewed,
   NO_PAGE,
   type PageFacts,
+  refusedReport,
+  SERIES_REFUSED,
   type TargetLog,
   UPTIME_STUCK,
 } from './target-log.ts';
+
+const UNCONFIGURED_SHOWN_MAX = 50;
 
 /** The fields of the status report that this file fills in. */
 export interface ScrapeStatus {
   readonly targets: readonly TargetReport[];
   /** The configured services, in the order of the configuration. */
   readonly services: readonly ServiceReport[];
-  /** Services on the last pages that no entry names. */
+  /** Services on the last pages that no entry names, those with the most samples first; at most UNCONFIGURED_SHOWN_MAX. */
   readonly unconfigured: readonly UnconfiguredReport[];
+  /** All others of them, together. */
+  readonly unconfiguredRest: { readonly services: number; readonly samples: number };
 }
 
 /** An address that is polled with one key, for one or more services. */
@@ -59,6 +65,11 @@ export interface TargetReport extends PageFacts {
   readonly firstProblem: Problem | null;
   /** Series that the table holds for the target now. */
   readonly series: number;
+  /** New series of the last page that were dropped for want of room, in all and by family; null if there were none. */
+  readonly refused: {
+    readonly samples: number;
+    readonly families: Readonly<Record<string, number>>;
+  } | null;
   /** Where the last good page differs from the catalog, per family on it. */
   readonly drift: Readonly<Partial<Record<Family, FamilyDrift>>>;
 }
@@ -84,10 +95,16 @@ interface UnconfiguredReport {
 /** Targets and services as their last scrapes left them. */
 export function scrapeStatus(daemon: Daemon): ScrapeStatus {
   const { targets, config } = daemon;
+  const strangers = targets.flatMap(unconfiguredOf).sort((a, b) => b.samples - a.samples);
+  const rest = strangers.slice(UNCONFIGURED_SHOWN_MAX);
   return {
     targets: targets.map((log, index) => targetReport(daemon, log, index)),
     services: config.services.map(({ id, name }) => serviceReport(targets, id, name)),
-    unconfigured: targets.flatMap(unconfiguredOf),
+    unconfigured: strangers.slice(0, UNCONFIGURED_SHOWN_MAX),
+    unconfiguredRest: {
+      services: rest.length,
+      samples: rest.reduce((sum, { samples }) => sum + samples, 0),
+    },
   };
 }
 
@@ -109,6 +126,7 @@ function targetReport(daemon: Daemon, log: TargetLog, index: number): TargetRepo
     nextScrapeAt: instant(daemon.nextScrapeAtMs(index)),
     firstProblem: problem ?? null,
     series: table.count - table.free.length,
+    refused: last === null || last.refused === null ? null : refusedReport(last.refused),
     ...(last?.facts ?? NO_PAGE),
     drift: Object.fromEntries(log.drift),
   };
@@ -158,16 +176,20 @@ function familiesOf(table: SeriesTable, id: string): Partial<Record<Family, numb
 
 function unconfiguredOf({ table, last }: TargetLog): readonly UnconfiguredReport[] {
   const unconfigured = FATE_NAMES[FATE.unconfigured];
+  const samples = new Map<string, number>();
+  const unsent = new Map<string, number>();
+  for (const { service, fate, count } of last?.reads ?? []) {
+    samples.set(service, (samples.get(service) ?? 0) + count);
+    if (fate === unconfigured) unsent.set(service, count);
+  }
   return table.services
     .filter(({ id, configIndex, isElsewhere }, index) => {
       const isStranger = configIndex < 0 && !isElsewhere;
       return isStranger && table.serviceById.get(id) === index;
     })
     .map(({ id, isSent }) => {
-      const reads = (last?.reads ?? []).filter(
-        ({ service, fate }) => service === id && (isSent || fate === unconfigured),
-      );
-      return { id, samples: reads.reduce((sum, { count }) => sum + count, 0), isSent };
+      const counts = isSent ? samples : unsent;
+      return { id, samples: counts.get(id) ?? 0, isSent };
     });
 }
 
@@ -232,9 +254,7 @@ export function scrapeProblems(status: ScrapeStatus): readonly StatusProblem[] {
   return [
     ...status.targets.flatMap(targetProblems),
     ...serviceProblems(status),
-    ...status.unconfigured.flatMap(({ id, samples, isSent }) =>
-      isSent ? [] : [unconfiguredNote(id, samples)],
-    ),
+    ...unconfiguredNotes(status),
     ...status.targets.flatMap(driftNotes),
   ];
 }
@@ -245,6 +265,12 @@ function targetProblems(target: TargetReport): readonly StatusProblem[] {
   if (state === 'down' || state === 'auth') {
     const message = lastMessage === '' ? `cannot be scraped: ${lastReason}` : lastMessage;
     found.push(problem('error', name, { message, hint: sentence(target.hint) }));
+  }
+  if (target.refused !== null) {
+    const { samples, families } = target.refused;
+    const named = Object.entries(families).map(([name, count]) => `${name} ${formatCount(count)}`);
+    const message = `${SERIES_REFUSED.message}: ${counted(samples, 'sample')} of the last page, most of ${named.join(', ')}`;
+    found.push(problem('warning', name, { message, hint: SERIES_REFUSED.hint }));
   }
   if (isSkewed(clockSkewMs)) {
     const where = clockSkewMs > 0 ? 'ahead' : 'behind';
@@ -291,11 +317,25 @@ function dropWarnings({ name, droppedByReason }: ServiceReport): readonly Status
   });
 }
 
-function unconfiguredNote(id: string, samples: number): StatusProblem {
-  return problem('note', id, {
-    message: `${counted(samples, 'sample')} of a service that no entry names are not sent`,
-    hint: 'Add it to services, or set unconfigured_services: send.',
-  });
+/** One line sums up more of them. */
+const STRANGERS_LISTED_MAX = 10;
+
+function unconfiguredNotes(status: ScrapeStatus): readonly StatusProblem[] {
+  const unsent = status.unconfigured.filter(({ isSent }) => !isSent);
+  const { services, samples } = status.unconfiguredRest;
+  if (unsent.length + services <= STRANGERS_LISTED_MAX)
+    return unsent.map(({ id, samples }) =>
+      problem('note', id, {
+        message: `${counted(samples, 'sample')} of a service that no entry names are not sent`,
+        hint: 'Add it to services, or set unconfigured_services: send.',
+      }),
+    );
+  if (unsent.length === 0) return [];
+  const all = unsent.reduce((sum, one) => sum + one.samples, samples);
+  const message = `${counted(all, 'sample')} of ${counted(unsent.length + services, 'service')} that no entry names are not sent`;
+  const hint =
+    'They are listed under unconfigured. Add them to services, or set unconfigured_services: send.';
+  return [problem('note', 'services', { message, hint })];
 }
 
 function driftNotes({ name, drift }: TargetReport): readonly StatusProblem[] {

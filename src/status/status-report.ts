@@ -4,6 +4,7 @@
 // holds a secret: the chapters take user, password and query out of addresses and use redacted messages only. A problem
 // ends with the report that no longer shows it; what the account has counted stays a warning while the account lasts.
 
+import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import type { Clock } from '../lib/clock.ts';
 import { formatCount } from '../lib/format.ts';
@@ -31,7 +32,9 @@ export interface StatusReport extends ScrapeStatus, DeliveryStatus, PullStatus {
   readonly reload: ReloadReport | null;
   /** What happened lately, for time lines. */
   readonly timeline: TimelineReport;
-  /** Whatever else the operator should know, as sentences: keys that have no effect, a store that was repaired. */
+  /** Limits in the YAML that the memory does not suffice for, as sentences. */
+  readonly memoryWarnings: readonly string[];
+  /** Whatever else the operator should know, as sentences: limits that follow from the memory, a store that was repaired. */
   readonly notes: readonly string[];
 }
 
@@ -53,6 +56,7 @@ export async function reportOf(
   lastReload: Reload | null,
 ): Promise<StatusReport> {
   const waitingFor = waitingForOf(daemon);
+  const configured = new Set(daemon.config.services.map(({ id }) => id));
   return {
     version: programVersion(),
     reportedAt: instant(clock.nowMs()),
@@ -61,13 +65,14 @@ export async function reportOf(
     waitingFor,
     ...scrapeStatus(daemon),
     ...(await deliveryStatus(daemon)),
-    account: accountReport(daemon.queue.account),
+    account: accountReport(daemon.queue.account, configured),
     ...pullStatus(daemon, clock.nowMs()),
     reload: reloadReport(lastReload),
     timeline: {
       slotMs: daemon.timeline.slotMs,
       slots: daemon.timeline.slots(clock.monotonicMs()),
     },
+    memoryWarnings: memoryWarnings(daemon.config.memory),
     notes: notesOf(daemon),
   };
 }
@@ -85,15 +90,18 @@ function reloadReport(last: Reload | null): StatusReport['reload'] {
 }
 
 function notesOf(daemon: Daemon): readonly string[] {
-  const { queue } = daemon;
+  const { queue, config } = daemon;
   const damaged = queue
     .corruptFiles()
     .map(
       file =>
         `a damaged queue file was kept aside: ${file}; what could be read of it was delivered`,
     );
-  return [...damaged, ...queue.notes()];
+  return [...memoryNotes(config.memory), ...damaged, ...queue.notes()];
 }
+
+const MEMORY_HINT =
+  'A page or series up to this limit may end the process. Leave the key out, or give the process more memory.';
 
 /** One line counts the rest. */
 export const PROBLEMS_SHOWN_MAX = 100;
@@ -113,6 +121,9 @@ export function findProblems(report: StatusReport): readonly StatusProblem[] {
     ...deliveryProblems(report),
     ...accountProblems(report),
     ...pullProblems(report),
+    ...report.memoryWarnings.map(message =>
+      problem('warning', 'memory', { message, hint: MEMORY_HINT }),
+    ),
     ...report.notes.map(message => problem('note', 'prom2otlp', { message, hint: '' })),
   ];
   const sorted = SEVERITIES.flatMap(severity => all.filter(entry => entry.severity === severity));

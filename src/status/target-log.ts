@@ -20,6 +20,12 @@ export const UPTIME_STUCK: Advice = {
   hint: 'A counter that falls is still a reset. Check the exporter of the uptime series.',
 };
 
+/** New series for which metrics.limits had no room. */
+export const SERIES_REFUSED: Advice = {
+  message: 'new series are dropped: metrics.limits allows no more (series, services, memory)',
+  hint: 'Look for a label whose values change without end, and have the service leave it out; or raise the limit if there is memory for it.',
+};
+
 /** Our clock and the service's are far apart. */
 export const CLOCK_SKEWED: Advice = {
   message: 'the clock of this machine and the one of the service differ',
@@ -63,6 +69,8 @@ export interface LastScrape {
   readonly services: readonly ServiceOutcome[];
   /** Samples by service and fate, as for the account. */
   readonly reads: Translated['derived']['reads'];
+  /** New series for which there was no room; null if there was. */
+  readonly refused: Translated['derived']['refused'];
 }
 
 export class TargetLog {
@@ -95,7 +103,7 @@ export class TargetLog {
       reason: reasonOf(scrape, translated),
       message: scrape.kind === 'page' ? (page?.problems[0]?.reason ?? '') : scrape.message,
       facts: {
-        hint: scrape.kind === 'page' ? '' : scrape.hint,
+        hint: scrape.kind === 'page' ? hintOf(page?.limit ?? null) : scrape.hint,
         bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
         samples: page?.samples ?? 0,
         badLines: page?.badLines ?? 0,
@@ -105,6 +113,7 @@ export class TargetLog {
       problems: page?.problems.slice(0, 5) ?? [],
       services: derived.services,
       reads: derived.reads,
+      refused: derived.refused,
     };
     if (derived.drift !== null) this.drift = derived.drift.families;
     this.#report(last);
@@ -132,6 +141,15 @@ export class TargetLog {
           'dropped lines of the page that cannot be read; the first is named',
         ),
       );
+    if (last.refused !== null) {
+      const { samples, families } = refusedReport(last.refused);
+      this.#throttle.run(`series ${target}`, swallowed =>
+        this.#logger.warn(
+          { target, samples, families, hint: SERIES_REFUSED.hint, swallowed },
+          SERIES_REFUSED.message,
+        ),
+      );
+    }
     if (isSkewed(clockSkewMs))
       this.#throttle.run(`clock ${target}`, swallowed =>
         this.#logger.warn(
@@ -139,23 +157,61 @@ export class TargetLog {
           CLOCK_SKEWED.message,
         ),
       );
-    for (const service of last.services) this.#reportService(service, last.reason);
+    this.#reportServices(last);
   }
 
-  #reportService(service: ServiceOutcome, targetReason: string): void {
-    const { id, reason, stuckUptimes } = service;
-    if (stuckUptimes > 0)
-      this.#throttle.run(`uptime ${id}`, swallowed =>
-        this.#logger.warn(
-          { service: id, stuckUptimes, hint: UPTIME_STUCK.hint, swallowed },
-          UPTIME_STUCK.message,
-        ),
-      );
-    const before = this.last?.services.find(other => other.id === id);
-    if (reason === (before?.reason ?? '') || reason === targetReason) return;
-    if (reason === '') this.#logger.info({ service: id }, 'the service is back on the page');
-    else this.#logger.warn({ service: id, reason }, 'the service is down on a page that is good');
+  /** Configured services one by one; of the others, which may be any number, only how many. */
+  #reportServices(last: LastScrape): void {
+    for (const { id, stuckUptimes } of last.services)
+      if (stuckUptimes > 0)
+        this.#throttle.run(`uptime ${id}`, swallowed =>
+          this.#logger.warn(
+            { service: id, stuckUptimes, hint: UPTIME_STUCK.hint, swallowed },
+            UPTIME_STUCK.message,
+          ),
+        );
+    const before = new Map(this.last?.services.map(({ id, reason }) => [id, reason]));
+    const changed = last.services.filter(
+      ({ id, reason }) => reason !== (before.get(id) ?? '') && reason !== last.reason,
+    );
+    for (const { id, configIndex, reason } of changed) {
+      if (configIndex < 0) continue;
+      if (reason === '') this.#logger.info({ service: id }, 'the service is back on the page');
+      else this.#logger.warn({ service: id, reason }, 'the service is down on a page that is good');
+    }
+    const strangers = changed.filter(({ configIndex, reason }) => configIndex < 0 && reason !== '');
+    const [first] = strangers;
+    if (first === undefined) return;
+    const target = this.target.name;
+    this.#throttle.run(`strangers ${target}`, swallowed =>
+      this.#logger.warn(
+        { target, services: strangers.length, first: first.id, reason: first.reason, swallowed },
+        'services that no entry names are down on a page that is good; the first is named',
+      ),
+    );
   }
+}
+
+/** What was refused, by family: the largest first, so many of them. */
+export function refusedReport(refused: NonNullable<LastScrape['refused']>): {
+  readonly samples: number;
+  readonly families: Readonly<Record<string, number>>;
+} {
+  const families = [...refused.byFamily].sort(([, a], [, b]) => b - a);
+  const shown = families.filter(([name]) => name !== '').slice(0, FAMILIES_SHOWN_MAX);
+  return {
+    samples: families.reduce((sum, [, count]) => sum + count, 0),
+    families: Object.fromEntries(shown.map(([name, count]) => [name.slice(0, NAME_LENGTH), count])),
+  };
+}
+
+const FAMILIES_SHOWN_MAX = 10;
+const NAME_LENGTH = 100;
+
+function hintOf(limit: string | null): string {
+  if (limit === null) return '';
+  if (limit === 'memory') return 'give the process more memory if pages like this are expected';
+  return `raise metrics.limits.${limit} if pages of this size are expected`;
 }
 
 /** True when our clock and the service's differ by too much. */

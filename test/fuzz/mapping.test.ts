@@ -10,7 +10,10 @@ import {
   uint8Array,
 } from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { defaultConfig } from '../../src/cli/page-files.ts';
+import type { PageLimits } from '../../src/config/config.ts';
 import { FATE, ROLE, type SeriesTable } from '../../src/model/series-table.ts';
+import { seriesIn } from '../../src/pipeline/derive/budget.ts';
 import { keyOfRow } from '../../src/pipeline/derive/find-series.ts';
 import { attributesText, type OtlpPoint } from '../support/otlp-points.ts';
 import { type Seen, shownPoint, Target, type TargetOptions } from '../support/target.ts';
@@ -49,11 +52,15 @@ const options = record({
 });
 type Options = typeof options extends import('fast-check').Arbitrary<infer T> ? T : never;
 
-function targetOf(chosen: Options): Target {
+const { limits: LIMITS } = defaultConfig().metrics;
+
+function targetOf(chosen: Options, more: Partial<PageLimits> = {}): Target {
   const { mapping, honorTimestamps, staleMarkers, dropsPod } = chosen;
+  const dropLabels = dropsPod ? ['pod'] : [];
+  const limits = { ...LIMITS, ...more };
   const targetOptions: TargetOptions = {
     services: ['a', 'b'],
-    metrics: { mapping, honorTimestamps, staleMarkers, dropLabels: dropsPod ? ['pod'] : [] },
+    metrics: { mapping, honorTimestamps, staleMarkers, dropLabels, limits },
     temporality: chosen.temporality,
     unconfigured: chosen.unconfigured,
   };
@@ -180,6 +187,31 @@ describe('of any sequence of pages', () => {
     });
   });
 
+  // The target itself checks that times increase and that starts do not overlap.
+  test('what was forgotten for want of room claims nothing when it returns', () => {
+    check((world, given) => {
+      // A forgotten series that returns with the stamp of its last sample is sent with it again.
+      const chosen = { ...given, staleMarkers: false, honorTimestamps: false };
+      const pages = [...tell(withChurn(world), false)];
+      const grown = grownBy(targetOf({ ...chosen, temporality: 'cumulative' }), pages);
+      for (const temporality of ['cumulative', 'delta'] as const) {
+        const target = targetOf({ ...chosen, temporality }, FEW_SERIES);
+        const claimed = new Map<string, number>();
+        for (const told of pages) {
+          const { points } = scrape(target, told);
+          expect(seriesIn(target.translation.table)).toBeLessThanOrEqual(SERIES_AT_MOST);
+          for (const point of points)
+            if (point.temporality === 'delta')
+              claimed.set(seriesOf(point), (claimed.get(seriesOf(point)) ?? 0) + amountOf(point));
+        }
+        for (const [series, sum] of claimed) {
+          const { first, growth, isForgotten } = grown.get(series) ?? NEVER_SENT;
+          if (!isForgotten) expect(sum, series).toBeLessThanOrEqual(growth + first);
+        }
+      }
+    });
+  });
+
   test('the account holds every sample line, by service', () => {
     check((world, chosen) => {
       const target = targetOf(chosen);
@@ -223,6 +255,28 @@ describe('of any sequence of pages', () => {
     });
   });
 });
+
+/** Two configured services: five for each, or twice what a page may bring of one. */
+const FEW_SERIES = { series: 10, serviceSamples: 8 };
+/** Where both hold more than half. */
+const SERIES_AT_MOST = 20;
+
+/**
+ * Of each page only some lines are left, other ones on the next: series end, make room, and return, all within an hour. Only
+ * restarts let counters fall: a flush of a series that is forgotten does not show.
+ */
+function withChurn(world: readonly PageEvent[]): readonly PageEvent[] {
+  return world.map((event, page) => ({
+    ...event,
+    flushes: [],
+    gapSeconds: Math.min(event.gapSeconds, 60),
+    fates: event.fates.map((fate, i) => ({
+      ...fate,
+      growth: Math.abs(fate.growth),
+      isAbsent: fate.isAbsent || (i + page) % 3 !== 0,
+    })),
+  }));
+}
 
 const amountOf = (point: OtlpPoint): number =>
   point.type === 'histogram'

@@ -11,7 +11,7 @@ function linesAfter(pages: readonly string[], prefix: string): string[] {
   const target = new Target();
   for (const [i, page] of pages.entries()) {
     const { translated } = target.page(60 * i, page);
-    meter.count(translated.page, translated.derived);
+    meter.count('a target', translated.page, translated.derived);
   }
   return renderCounters(counters)
     .split('\n')
@@ -49,7 +49,7 @@ test('the clock difference is shown for each service, and stays while the servic
   const target = new Target();
   const skews: (string | undefined)[] = [];
   const count = ({ translated: { page, derived } }: ReturnType<Target['page']>): void => {
-    meter.count(page, derived);
+    meter.count('a target', page, derived);
     const lines = renderCounters(counters).split('\n');
     skews.push(lines.find(line => line.startsWith('prom2otlp_service_clock_skew_seconds{')));
   };

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FATE_NAMES } from '../../src/model/series-table.ts';
 import { Account, POINT_STATES } from '../../src/pipeline/queue/account.ts';
-import { accountReport } from '../../src/status/account-report.ts';
+import { ACCOUNT_SHOWN_MAX, accountReport } from '../../src/status/account-report.ts';
 
 test('the numbers of each service, and of all', () => {
   const account = new Account();
@@ -32,6 +32,18 @@ test('the numbers of each service, and of all', () => {
   expect(report.services['b']?.points).toMatchObject({ made: 5, queued: 5 });
   expect(report.total.points).toMatchObject({ made: 17, accepted: 6, queued: 7 });
   expect(report.total.samples.read).toBe(20);
+});
+
+test('of thousands of services that no entry names some are shown, and the others summed up', () => {
+  const account = new Account();
+  for (let i = 0; i < 3000; i++) account.add(`x${i}`, 'sample/used', 2);
+  account.add('db1', 'sample/used', 5);
+  const { services, total } = accountReport(account, new Set(['db1']));
+  expect(Object.keys(services)).toHaveLength(ACCOUNT_SHOWN_MAX + 2);
+  expect(services['db1']?.samples.used).toBe(5);
+  expect(services['(others)']?.samples.used).toBe(2 * (3000 - ACCOUNT_SHOWN_MAX));
+  expect(total.samples.used).toBe(6005);
+  expect(Object.keys(accountReport(account).services)).toHaveLength(3001);
 });
 
 test('both sums balance, for any counts', () => {

@@ -145,6 +145,33 @@ describe('services', () => {
       'note dbother: 1,588 samples of a service that no entry names are not sent | Add it to services, or set unconfigured_services: send.',
     ]);
   });
+
+  test('many that no entry names are one note', () => {
+    const unconfigured = Array.from({ length: 50 }, (_, i) => ({
+      id: `x${i}`,
+      samples: 2,
+      isSent: false,
+    }));
+    const unconfiguredRest = { services: 14_950, samples: 29_900 };
+    expect(told({ unconfigured, unconfiguredRest })).toEqual([
+      'note services: 30,000 samples of 15,000 services that no entry names are not sent | They are listed under unconfigured. Add them to services, or set unconfigured_services: send.',
+    ]);
+    const sent = unconfigured.map(one => ({ ...one, isSent: true }));
+    expect(told({ unconfigured: sent, unconfiguredRest })).toEqual([]);
+  });
+});
+
+test('series that were refused are a warning, by family and count', () => {
+  const refused = { samples: 1203, families: { engine_x: 1200, engine_y: 3 } };
+  expect(told({ targets: [sampleTarget({ refused })] })).toEqual([
+    'warning api.example.com (orders and 1 more): new series are dropped: metrics.limits allows no more (series, services, memory): 1,203 samples of the last page, most of engine_x 1,200, engine_y 3 | Look for a label whose values change without end, and have the service leave it out; or raise the limit if there is memory for it.',
+  ]);
+});
+
+test('limits for which the memory does not suffice are warnings', () => {
+  const [line, ...more] = told({ memoryWarnings: ['metrics.limits.body is 512 MiB'] });
+  expect(more).toEqual([]);
+  expect(line).toMatch(/^warning memory: metrics\.limits\.body is 512 MiB \| A page or series/);
 });
 
 describe('back end and queue', () => {

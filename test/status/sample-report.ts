@@ -25,6 +25,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     targets: [sampleTarget()],
     services: [sampleService('dbpgf1', 'orders'), sampleService('dbpgf2', 'payments')],
     unconfigured: [],
+    unconfiguredRest: { services: 0, samples: 0 },
     queue: [sampleQueue()],
     queueTrouble: null,
     senders: [sampleSender()],
@@ -34,6 +35,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     backups: null,
     reload: null,
     timeline: { slotMs: 60_000, slots: sampleSlots() },
+    memoryWarnings: [],
     notes: [],
     ...changes,
   };
@@ -87,6 +89,7 @@ export function sampleTarget(changes: Partial<TargetReport> = {}): TargetReport 
     badLines: 0,
     firstProblem: null,
     series: 1204,
+    refused: null,
     path: 'repeating',
     clockSkewMs: 400,
     drift: {},

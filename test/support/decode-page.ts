@@ -8,9 +8,12 @@ import { familiesOf } from '../../src/cli/show.ts';
 import { Decoding } from '../../src/pipeline/decode/decode.ts';
 
 export const LIMITS: PageLimits = {
+  memoryBytes: Infinity,
   bodyBytes: 512 * 2 ** 20,
   samples: 2_000_000,
   serviceSamples: 50_000,
+  series: 3_000_000,
+  services: 10_000,
   labels: 64,
   nameBytes: 1024,
   valueBytes: 8192,

@@ -31,11 +31,14 @@ export function start(
   return startUnder([], args, environment);
 }
 
-/** The same under another command, such as one that gives it a file system of its own. */
+/**
+ * The same under another command, such as one that gives it a file system of its own; `flags` are for Node.
+ */
 export function startUnder(
   wrapper: readonly string[],
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  flags: readonly string[] = [],
 ): Running {
   const entry = process.env['PROM2OTLP_ENTRY'];
   const env = {
@@ -43,7 +46,7 @@ export function startUnder(
     ...(entry === undefined ? {} : { PROM2OTLP_ENTRY: entry }),
     ...environment,
   };
-  const [command = '', ...rest] = [...wrapper, process.execPath, BIN, ...args];
+  const [command = '', ...rest] = [...wrapper, process.execPath, ...flags, BIN, ...args];
   const child = spawn(command, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';

@@ -10,6 +10,7 @@ import type { Config, MetricsConfig } from '../../src/config/config.ts';
 import type { ExpositionFormat } from '../../src/model/page.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
 import type { OtherShards } from '../../src/pipeline/collect/plan-targets.ts';
+import { SeriesBudget } from '../../src/pipeline/derive/budget.ts';
 import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
 import { deriveOptions } from '../../src/pipeline/derive/options.ts';
 import type { ResourceIdentity } from '../../src/pipeline/encode/identity.ts';
@@ -32,6 +33,8 @@ export interface TargetOptions {
   readonly otherShards?: OtherShards;
   /** A clock that was wrong is put right in this test; otherwise no time may go back. */
   readonly mayGoBack?: boolean;
+  /** Shared with other targets. */
+  readonly budget?: SeriesBudget;
 }
 
 /** The clocks of a scrape, where they are not all at the scrape's time; seconds after T0. */
@@ -71,11 +74,13 @@ export class Target {
     const table = new SeriesTable();
     const lookup = createCatalogLookup(config.metrics.prefixes);
     const configured = new Map(ids.map((id, index) => [id, index]));
+    const budget = options.budget ?? new SeriesBudget(config.metrics.limits);
+    budget.add(table, ids.length + (options.otherShards?.serviceCount ?? 0));
     this.translation = {
       table,
       isKept: false,
       limits: config.metrics.limits,
-      derive: deriveOptions(config, lookup, configured, options.otherShards),
+      derive: deriveOptions(config, lookup, configured, options.otherShards, budget),
       encode: {
         isDelta: config.otlp.temporality === 'delta',
         namespace: config.metrics.namespace,

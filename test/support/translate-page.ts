@@ -4,6 +4,7 @@ import { createCatalogLookup } from '../../src/catalog/lookup.ts';
 import type { ExpositionFormat } from '../../src/model/page.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
 import { Decoding } from '../../src/pipeline/decode/decode.ts';
+import { SeriesBudget } from '../../src/pipeline/derive/budget.ts';
 import { derive } from '../../src/pipeline/derive/derive.ts';
 import type { DeriveOptions } from '../../src/pipeline/derive/options.ts';
 import { encode, type EncodeOptions } from '../../src/pipeline/encode/encode.ts';
@@ -14,9 +15,12 @@ import { expectSane, WireSanity } from './wire-sanity.ts';
 const MINUTE_MS = 60_000;
 
 const LIMITS = {
+  memoryBytes: Infinity,
   bodyBytes: 2 ** 29,
   samples: 2_000_000,
   serviceSamples: 50_000,
+  series: 3_000_000,
+  services: 10_000,
   labels: 64,
   nameBytes: 1024,
   valueBytes: 8192,
@@ -43,6 +47,7 @@ const DERIVE: DeriveOptions = {
   }),
   isDelta: false,
   serviceSamplesMax: LIMITS.serviceSamples,
+  budget: new SeriesBudget(LIMITS),
   dropLabels: new Set(),
   configured: new Map([['local', 0]]),
   unconfigured: 'drop',

@@ -33,8 +33,8 @@ export type ScrapeResult =
 export interface ScraperOptions {
   readonly target: Target;
   readonly client: ServiceHttp;
-  /** `metrics.limits.body`: of the unpacked page. */
-  readonly bodyBytesMax: number;
+  /** Of the unpacked page: `metrics.limits.body`, or less, where other things take the memory. Asked at every poll. */
+  readonly bodyBytesMax: () => number;
   /** Shared by all targets. */
   readonly buffers: BodyBufferPool;
   readonly clock: Clock;
@@ -116,7 +116,7 @@ export class Scraper {
     const startMs = clock.monotonicMs();
     const result = await client.get(this.target.path, {
       accept: ACCEPT,
-      maxBodyBytes: bodyBytesMax,
+      maxBodyBytes: bodyBytesMax(),
       into: this.#buffer,
       priority: 'metrics',
       signal,

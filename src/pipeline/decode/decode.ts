@@ -5,6 +5,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
+import { COST, tableBytes } from '../../config/memory-limits.ts';
 import { type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
 import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { isText, KeyLabels } from './key-labels.ts';
@@ -22,6 +23,16 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const CLOSE = 0x7d;
 const NAMESPACE_LABEL = /namespace="((?:[^"\\]|\\.)*)"/;
+
+/** So much of a page is looked at to guess how many lines it has. */
+const GUESSED_BY_BYTES = 16 * 1024;
+
+function expectedLines(bytes: Buffer): number {
+  const end = Math.min(bytes.length, GUESSED_BY_BYTES);
+  let lines = 1;
+  for (let at = 0; at < end; at++) if (bytes[at] === NEWLINE) lines++;
+  return Math.ceil((lines * bytes.length) / Math.max(end, 1));
+}
 
 /** One page being decoded. Call step() until it returns true, then read `report`. */
 export class Decoding {
@@ -62,6 +73,10 @@ export class Decoding {
     table.page++;
     table.repeats.length = 0;
     table.exemplars.clear();
+    // The keys of a first page fit into what the page takes: they need not be copied while they become more.
+    if (table.keysUsed === 0)
+      table.setKeys(Buffer.allocUnsafeSlow(Math.max(page.bytes.length, 64)));
+    table.reserve(Math.min(expectedLines(page.bytes), limits.samples));
     this.#layout = new LayoutBuilder(page, table);
     this.#expected = new ExpectedRows(table);
   }
@@ -86,7 +101,21 @@ export class Decoding {
       this.report.lines++;
       this.#readLine(this.#lineStart, bytes[end - 1] === RETURN && end > 0 ? end - 1 : end);
     }
+    this.#checkMemory();
     return false;
+  }
+
+  /** Asked once per step, by sizes that are at hand. */
+  #checkMemory(): void {
+    const { memoryBytes } = this.#limits;
+    const comments = this.#metadata.families.size * COST.familyLines;
+    const bytes = this.#page.bytes.length * COST.body + comments + tableBytes(this.#table);
+    if (bytes <= memoryBytes) return;
+    const left = Math.max(Math.floor(memoryBytes), 0);
+    this.#endAt(
+      'memory',
+      `the page takes more memory than metrics.limits.memory leaves (${left} bytes)`,
+    );
   }
 
   #readLine(lineStart: number, end: number): void {
@@ -106,9 +135,7 @@ export class Decoding {
       return;
     }
     if (++this.report.samples > this.#limits.samples) {
-      this.report.isUsable = false;
-      this.report.limit = 'samples';
-      this.#problem(`more samples than limits.samples (${this.#limits.samples})`, start);
+      this.#endAt('samples', `more samples than metrics.limits.samples (${this.#limits.samples})`);
       return;
     }
     if (!this.#readSample(start, end)) this.#countBadLine(start, end);
@@ -244,6 +271,15 @@ export class Decoding {
     const counts = this.report.badByNamespace;
     if (counts.has(namespace) || counts.size < 1000)
       counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+  }
+
+  /** The page is over a limit as a whole, on this line. */
+  #endAt(limit: string, reason: string): void {
+    const { report } = this;
+    report.isUsable = false;
+    report.limit = limit;
+    report.problems.unshift({ line: report.lines, column: 1, reason });
+    report.problems.length = Math.min(report.problems.length, PROBLEMS_MAX);
   }
 
   #problem(reason: string, at: number): false {

@@ -5,16 +5,17 @@
 
 import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport, ScrapeTime } from '../../model/page.ts';
-import { FATE, type SeriesTable } from '../../model/series-table.ts';
+import { FATE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import { endedRows, isUnplaced, type Refused } from './admission.ts';
 import { type DriftReport, reportDrift } from './drift-report.ts';
-import { forgetRows, keepMsOf } from './forget.ts';
+import { forgetEarly, forgetRows, keepMsOf } from './forget.ts';
 import { judgeCompounds, judgeRows, type Judging, quietMetrics } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { clockSkewMs, readPageTime } from './page-time.ts';
 import { judgeRepeats } from './repeats.ts';
 import { serviceOf } from './places.ts';
 import { resolveRows } from './resolve.ts';
-import { restoreRows } from './state.ts';
+import { isWorthSaving, restoreRows } from './state.ts';
 import { setScrapeSeries } from './scrape-series.ts';
 import {
   countAdded,
@@ -59,6 +60,8 @@ export interface ServiceOutcome {
 
 export interface DeriveReport {
   readonly services: readonly ServiceOutcome[];
+  /** New series for which there was no room; null where there was. */
+  readonly refused: Refused | null;
   /** Samples by service and fate, for the account. */
   readonly reads: readonly SampleCount[];
   /** What the page says against the catalog, or null when that is what the one before said. */
@@ -79,15 +82,16 @@ export function* derive(
   if (report === null) turnPage(table);
   const time = readPageTime(table.clock, scrape);
   for (const id of options.configured.keys()) serviceOf(table, id, options);
-  // Rows of a page that could not be used wait for one that can.
   const addedRows = report === null ? [] : table.fresh.filter(row => !table.filedBefore.has(row));
-  if (report !== null) {
-    yield* resolveRows(table, options);
+  let refused: Refused | null = null;
+  if (report === null) forgetUnused(table, scrape.reason);
+  else {
+    refused = yield* resolveRows(table, options);
     yield* restoreRows(table, addedRows, { options, monotonicMs: time.monotonicMs });
   }
   yield;
   const tallies =
-    report === null ? newTallies(table, scrape.reason) : tallyPage(table, report, options);
+    report === null ? newTallies(table, scrape.reason) : tallyPage(table, report, options, refused);
   countAdded(table, tallies, addedRows);
   settleTwins(table);
   weighUptimes(table, time, options);
@@ -102,7 +106,7 @@ export function* derive(
   }
   yield* judgeCompounds(judging, SLICE_ROWS);
   judgeRepeats(judging);
-  const reads = readsOf(table, tallies, report);
+  const reads = readsOf(table, tallies, report, refused);
   for (const tally of tallies)
     if (tally.reason === '' && samplesOf(tally) === 0) tally.reason = 'absent';
   const gone = judging.gone.filter(row => isForgettable(table, tallies, row));
@@ -110,7 +114,7 @@ export function* derive(
   const services = outcomesOf(judging, scrape);
   const drift = report === null ? null : reportDrift(table, options);
   const nameLabels = countNameLabels(table);
-  return { services, reads, drift, nameLabels, clockSkewMs: clockSkewMs(scrape) };
+  return { services, refused, reads, drift, nameLabels, clockSkewMs: clockSkewMs(scrape) };
 }
 
 function countNameLabels(table: SeriesTable): number {
@@ -125,6 +129,31 @@ function turnPage(table: SeriesTable): void {
   table.repeats.length = 0;
   table.exemplars.clear();
 }
+
+/**
+ * New rows of a page that could not be used are given up; where memory is short, those whose end was told, too, and those
+ * of which nothing is known. (All rows are missing on such a page.)
+ */
+function forgetUnused(table: SeriesTable, reason: string): void {
+  const isOver = (row: number): boolean =>
+    ((table.flags[table.head[row] ?? row] ?? 0) & ROW_FLAG.staleSent) !== 0 ||
+    !isWorthSaving(table, row);
+  // A page with too many samples says nothing of what the table holds.
+  const isShort = SHORT_OF_MEMORY.has(reason) && reason !== 'limit_samples';
+  const gone = isShort ? endedRows(table).filter(isOver) : [];
+  const placed: number[] = [];
+  for (const row of table.fresh) (isUnplaced(table, row) ? gone : placed).push(row);
+  table.fresh.length = 0;
+  table.fresh.push(...placed);
+  forgetEarly(table, gone);
+}
+
+/** Why there is no page where memory is short. */
+export const SHORT_OF_MEMORY: ReadonlySet<string> = new Set([
+  'limit_memory',
+  'limit_samples',
+  'too_large',
+]);
 
 /** What a configured service had before it failed is what it will have when it is back. */
 function isForgettable(table: SeriesTable, tallies: readonly Tally[], row: number): boolean {

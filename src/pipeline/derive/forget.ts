@@ -2,7 +2,7 @@
 // not grow without end: rows first, whole points and single parts of them, then the metrics, blocks, components and
 // services that no row refers to. Their places in the table are taken again by what comes next.
 
-import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import { NO_ROW, ROLE, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
 import type { Component } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
@@ -21,13 +21,28 @@ export function keepMsOf(options: DeriveOptions): number {
   return Math.max(FORGET_AFTER_MS, 4 * options.intervalMs);
 }
 
+/**
+ * Forgets ended rows for want of room. They may come back on the next page, and nothing tells then whether they were flushed,
+ * or their process restarted, in between: their streams are over.
+ */
+export function forgetEarly(table: SeriesTable, gone: readonly number[]): void {
+  for (const row of gone) {
+    const component = componentOfRow(table, row);
+    if (table.head[row] === row && component !== undefined) tearStream(table, row, component);
+  }
+  forgetRows(table, gone);
+}
+
 /** Frees these rows, none of which is on the page. */
 export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
   if (gone.length === 0) return;
   const heads = new Set<number>();
-  const leaving = new Set(gone);
+  // Nothing knows of a row that never got a place.
+  const placed = gone.filter(row => table.block[row] !== NO_ROW);
+  const leaving = new Set(placed);
   const isLeaving = (row: number): boolean => leaving.has(row);
-  for (const row of gone) {
+  for (const row of gone) if (table.block[row] === NO_ROW) freeRow(table, row);
+  for (const row of placed) {
     const isHead = table.head[row] === row;
     if (isHead) noteForgotten(table, row);
     const next = unfile(table, row, isLeaving);
@@ -41,38 +56,66 @@ export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
   // What else holds rows, and what stands where the keys are about to move.
   table.layout = null;
   table.savedStarts = null;
-  rebuildIndex(table);
+  cutFreeEnd(table);
+  rebuildIndex(table, slotsFor(table.count));
   compactKeys(table);
   releasePlaces(table);
 }
 
+/** Gives back the memory of rows behind the last one that lives: what has grown for a moment must not stay large. */
+function cutFreeEnd(table: SeriesTable): void {
+  while (table.count > 0 && table.keyLength[table.count - 1] === 0) table.count--;
+  const kept = table.free.filter(row => row < table.count);
+  table.free.length = 0;
+  for (const row of kept) table.free.push(row);
+  if (table.value.length > SPARE_SHARE * table.count) table.trim();
+}
+
+/** Columns that are so many times longer than they need be are cut. */
+const SPARE_SHARE = 2;
+
+/** At most two of three slots are taken, and at most so many times more are there. */
+function slotsFor(rows: number): number {
+  return Math.max(2 ** Math.ceil(Math.log2(Math.max(rows, 1) * 1.5 + 1)), 128);
+}
+
 /** What was counted by then has been told: should the series come back, it is no growth (F8). */
 function noteForgotten(table: SeriesTable, row: number): void {
-  const component = table.components[table.blocks[table.block[row] ?? NO_ROW]?.component ?? -1];
-  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  const component = componentOfRow(table, row);
   if (component === undefined) return;
+  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
   if (lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
   // A stream that began with the process that counts now goes on where the series comes back; any other one is over.
   const { uptimeName } = table.metrics[table.metric[row] ?? 0] ?? { uptimeName: null };
   const nowMs = processOf(component.uptimes.get(uptimeName ?? ''));
   const isWhole = table.startMs[row] === nowMs && table.processMs[row] === nowMs;
+  if (!isWhole) tearStream(table, row, component);
+}
+
+/** A series of this component that is new, or comes back, is not dated to before the last sample of this one. */
+function tearStream(table: SeriesTable, row: number, component: Component): void {
+  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  const isDated = (table.metrics[table.metric[row] ?? 0]?.uptimeName ?? null) !== null;
   // NaN of a series that was never sent.
-  if (uptimeName === null || isWhole || Number.isNaN(lastMs)) return;
-  if (!(lastMs <= component.tornMs)) component.tornMs = lastMs;
+  if (isDated && !Number.isNaN(lastMs) && !(lastMs <= component.tornMs)) component.tornMs = lastMs;
+}
+
+function componentOfRow(table: SeriesTable, row: number): Component | undefined {
+  return table.components[table.blocks[table.block[row] ?? NO_ROW]?.component ?? -1];
 }
 
 /** A service that no entry names is gone with its last series: nobody waits for its `up`. */
 function freeOwnRows(table: SeriesTable): void {
-  const strangers = table.services.filter(slot => slot.configIndex < 0 && slot.ownRows.length > 0);
-  if (strangers.length === 0) return;
+  const hasOwn = (slot: ServiceSlot): boolean => slot.configIndex < 0 && slot.ownRows.length > 0;
+  if (!table.services.some(hasOwn)) return;
   const isAlive = new Uint8Array(table.services.length);
   for (let row = 0; row < table.count; row++) {
     const block = table.blocks[table.block[row] ?? NO_ROW];
     const isLiving = table.keyLength[row] !== 0 && table.role[row] !== ROLE.synthetic;
     if (isLiving && block !== undefined) isAlive[block.service] = 1;
   }
-  for (const slot of strangers) {
-    if (isAlive[table.services.indexOf(slot)] === 1) continue;
+  for (const [index, slot] of table.services.entries()) {
+    if (isAlive[index] === 1 || !hasOwn(slot)) continue;
     for (const row of slot.ownRows) freeRow(table, row);
     slot.ownRows = [];
   }
@@ -100,7 +143,8 @@ function releasePlaces(table: SeriesTable): void {
     hasBlock[table.block[row] ?? 0] = 1;
   }
   const hasComponent = new Uint8Array(components.length);
-  const hasService = new Uint8Array(services.length);
+  // A configured service keeps its slot: its `up` is sent whatever happens.
+  const hasService = Uint8Array.from(services, ({ configIndex }) => (configIndex < 0 ? 0 : 1));
   for (const [index, { component, service }] of blocks.entries()) {
     if (hasBlock[index] === 0) continue;
     if (component >= 0) hasComponent[component] = 1;
@@ -111,6 +155,18 @@ function releasePlaces(table: SeriesTable): void {
   release(table.blockByKey, hasBlock, spare.blocks);
   release(table.componentByKey, hasComponent, spare.components);
   release(table.serviceById, hasService, spare.services);
+  spare.metrics = cutSpareEnd(metrics, spare.metrics);
+  spare.blocks = cutSpareEnd(blocks, spare.blocks);
+  spare.components = cutSpareEnd(components, spare.components);
+  spare.services = cutSpareEnd(services, spare.services);
+}
+
+/** Drops spare entries at the end of a list; gives those that are left. */
+function cutSpareEnd(list: unknown[], spare: readonly number[]): number[] {
+  const isSpare = new Uint8Array(list.length);
+  for (const index of spare) isSpare[index] = 1;
+  while (list.length > 0 && isSpare[list.length - 1] === 1) list.pop();
+  return spare.filter(index => index < list.length);
 }
 
 /**

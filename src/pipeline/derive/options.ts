@@ -3,6 +3,7 @@
 import type { CatalogLookup } from '../../catalog/lookup.ts';
 import type { Config, MetricsConfig } from '../../config/config.ts';
 import type { OtherShards } from '../collect/plan-targets.ts';
+import { SeriesBudget } from './budget.ts';
 
 export interface DeriveOptions
   extends Pick<
@@ -23,6 +24,8 @@ export interface DeriveOptions
   /** True for `delta` alone: `lowmemory` means cumulative for what is scraped. */
   readonly isDelta: boolean;
   readonly serviceSamplesMax: number;
+  /** Shared by all targets. */
+  readonly budget: SeriesBudget;
   readonly dropLabels: ReadonlySet<string>;
   /** The services of this target: id to index into Config.services. */
   readonly configured: ReadonlyMap<string, number>;
@@ -37,12 +40,14 @@ export function deriveOptions(
   lookup: CatalogLookup,
   configured: ReadonlyMap<string, number>,
   otherShards?: OtherShards,
+  budget: SeriesBudget = new SeriesBudget(config.metrics.limits),
 ): DeriveOptions {
   return {
     ...config.metrics,
     lookup,
     isDelta: config.otlp.temporality === 'delta',
     serviceSamplesMax: config.metrics.limits.serviceSamples,
+    budget,
     dropLabels: new Set(config.metrics.dropLabels),
     configured,
     unconfigured: config.unconfiguredServices,

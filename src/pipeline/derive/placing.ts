@@ -5,9 +5,10 @@
 import type { Metric } from '../../model/metric.ts';
 import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { isText, KeyLabels } from '../decode/key-labels.ts';
+import type { Admission } from './admission.ts';
 import type { DeriveOptions } from './options.ts';
 import { doubtfulLabel, isPointLabel } from './point-labels.ts';
-import { blockOf, componentOf, scopeOfFamily, serviceOf, takeEvidence } from './places.ts';
+import { blockOf, componentOf, scopeOfFamily, takeEvidence } from './places.ts';
 
 const NAMESPACE = Buffer.from('namespace');
 const SERVICE_NAME = Buffer.from('service_name');
@@ -19,6 +20,7 @@ const NO_TEXT = new Uint8Array(0);
 export class Placing {
   readonly #table: SeriesTable;
   readonly #options: DeriveOptions;
+  readonly #admission: Admission;
   readonly #labels = new KeyLabels();
   /** Names of points that another series may be the twin of; see twins.ts. */
   readonly #namesAtRisk = new Set<string>();
@@ -35,9 +37,10 @@ export class Placing {
   #serviceNameAt = -1;
   #serverNameAt = -1;
 
-  constructor(table: SeriesTable, options: DeriveOptions) {
+  constructor(table: SeriesTable, options: DeriveOptions, admission: Admission) {
     this.#table = table;
     this.#options = options;
+    this.#admission = admission;
     for (const { owner } of table.identities.values()) this.noteName(owner);
   }
 
@@ -47,19 +50,24 @@ export class Placing {
     this.#namesAtRisk.add(metrics[metric[row]!]?.sentName ?? '');
   }
 
-  /** Places a row that is new; false when it takes resolve.ts. */
+  /** Places or refuses a row that is new; false when it takes resolve.ts. */
   place(row: number): boolean {
     const table = this.#table;
     const metric = table.metrics[table.metric[row]!]!;
     if (table.block[row] !== NO_ROW || table.role[row] !== ROLE.scalar) return false;
     if (!isPlain(metric) || this.#namesAtRisk.has(metric.sentName)) return false;
     if (!this.#readLabels(row)) return false;
-    this.#findOwner();
+    this.#findService();
     const slot = table.services[this.#service];
-    if (slot === undefined) return false;
+    if (slot === undefined) {
+      this.#admission.takes(row, -1);
+      return true;
+    }
     const isBare = this.#namespaceAt < 0;
     // Where names come with the label and without, series may differ in it alone.
     if (isBare ? slot.hasNamed : slot.hasBare) return false;
+    if (!this.#admission.takes(row, this.#service)) return true;
+    this.#findComponent();
     if (isBare) slot.hasBare = true;
     else slot.hasNamed = true;
     table.block[row] = this.#blockOf(metric);
@@ -92,21 +100,25 @@ export class Placing {
     return true;
   }
 
-  /** Service and component: mostly those of the row before. */
-  #findOwner(): void {
+  /** Service and component are mostly those of the row before. */
+  #findService(): void {
+    if (this.#service >= 0 && this.#isValue(this.#namespaceAt, this.#namespace)) return;
+    this.#namespace = this.#valueOf(this.#namespaceAt);
+    this.#service = this.#admission.serviceOf(textOf(this.#namespace));
+    this.#component = -1;
+  }
+
+  /** Call it after #findService(). */
+  #findComponent(): void {
     const isSame =
-      this.#service >= 0 &&
-      this.#isValue(this.#namespaceAt, this.#namespace) &&
+      this.#component >= 0 &&
       this.#isValue(this.#serviceNameAt, this.#serviceName) &&
       this.#isValue(this.#serverNameAt, this.#serverName);
     if (isSame) return;
-    const table = this.#table;
-    this.#namespace = this.#valueOf(this.#namespaceAt);
     this.#serviceName = this.#valueOf(this.#serviceNameAt);
     this.#serverName = this.#valueOf(this.#serverNameAt);
     const [serviceName, serverName] = [textOf(this.#serviceName), textOf(this.#serverName)];
-    this.#service = serviceOf(table, textOf(this.#namespace), this.#options);
-    this.#component = componentOf(table, this.#service, serviceName, serverName);
+    this.#component = componentOf(this.#table, this.#service, serviceName, serverName);
   }
 
   #isValue(index: number, text: Uint8Array): boolean {

@@ -5,12 +5,13 @@
 import type { Family, Metric } from '../../model/metric.ts';
 import { NO_ROW, ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
+import { Admission, type Refused } from './admission.ts';
 import { fileInCompound, unfile } from './compound.ts';
 import { linkCreated } from './created.ts';
 import { keyOfRow } from './find-series.ts';
 import { resolveMetric } from './metric-type.ts';
 import type { DeriveOptions } from './options.ts';
-import { blockOf, componentOf, scopeOfFamily, serviceOf, takeEvidence } from './places.ts';
+import { blockOf, componentOf, scopeOfFamily, takeEvidence } from './places.ts';
 import { NAME_LABEL, scopePart } from './point-labels.ts';
 import { Placing } from './placing.ts';
 import { forgetIdentities, moveIdentity, registerIdentity } from './twins.ts';
@@ -21,8 +22,14 @@ const TARGET_INFO = 'target_info';
 /** New rows that are resolved before the event loop may get its turn: each is some microseconds of work. */
 const SLICE_ROWS = 128;
 
-/** Resolves changed metrics and all fresh rows; the page's `fresh` list is empty afterwards. Yields between slices. */
-export function* resolveRows(table: SeriesTable, options: DeriveOptions): Generator<void, void> {
+/**
+ * Resolves changed metrics and all fresh rows; the page's `fresh` list is empty afterwards. Gives what was refused for
+ * want of room, null where nothing was. Yields between slices.
+ */
+export function* resolveRows(
+  table: SeriesTable,
+  options: DeriveOptions,
+): Generator<void, Refused | null> {
   const turned: number[] = [];
   for (const [index, metric] of table.metrics.entries()) {
     if (!metric.changed) continue;
@@ -32,13 +39,13 @@ export function* resolveRows(table: SeriesTable, options: DeriveOptions): Genera
     if (metric.kind !== kind) turned.push(index);
   }
   if (turned.length > 0) beginAnew(table, turned);
-  if (table.fresh.length === 0) return;
+  if (table.fresh.length === 0) return null;
   table.isOrderStale = true;
-  const placing = new Placing(table, options);
+  const admission = new Admission(table, options);
+  const placing = new Placing(table, options, admission);
   for (const [index, row] of table.fresh.entries()) {
     const isOurs = table.role[row] !== ROLE.synthetic && table.keyLength[row] !== 0;
-    if (isOurs && !placing.place(row)) {
-      resolveRow(table, row, options);
+    if (isOurs && !placing.place(row) && resolveRow(table, row, options, admission)) {
       placing.noteName(row);
       // It has arrived: what leaves a point from here on may leave it to this row.
       table.filedBefore.delete(row);
@@ -49,6 +56,7 @@ export function* resolveRows(table: SeriesTable, options: DeriveOptions): Genera
   if (table.fresh.length * 4 > table.count) table.trim();
   table.fresh.length = 0;
   table.filedBefore.clear();
+  return admission.finish();
 }
 
 /** A series of another kind is another series: what was its start says nothing of it. Of moved rows leavePlace() decides. */
@@ -61,20 +69,27 @@ function beginAnew(table: SeriesTable, metrics: readonly number[]): void {
       table.startMs[row] = table.processMs[row] = Number.NaN;
 }
 
-function resolveRow(table: SeriesTable, row: number, options: DeriveOptions): void {
+/** False for a row that was refused. */
+function resolveRow(
+  table: SeriesTable,
+  row: number,
+  options: DeriveOptions,
+  admission: Admission,
+): boolean {
   const key = keyOfRow(table, row);
   const metric = table.metrics[table.metric[row]!]!;
+  const service = admission.serviceOf(labelValue(key, 'namespace'));
+  if (table.block[row] === NO_ROW && !admission.takes(row, service)) return false;
   const isSame = isSameSeries(table, row, metric);
   if (isSame) table.createdRows.delete(row);
   else if (table.block[row] !== NO_ROW) leavePlace(table, row);
-  const service = serviceOf(table, labelValue(key, 'namespace'), options);
   const names = [labelValue(key, 'service_name'), labelValue(key, 'server_name')] as const;
   const component = componentOf(table, service, ...names);
   if (labelValue(key, NAME_LABEL) !== '') table.named.add(row);
   table.block[row] = blockOf(table, service, component, scopeOf(key, metric.family, options));
   if (key.name === TARGET_INFO) {
     table.role[row] = ROLE.metadata;
-    return;
+    return true;
   }
   noteNaming(table, service, key);
   linkCreated(table, row, metric, key);
@@ -85,6 +100,7 @@ function resolveRow(table: SeriesTable, row: number, options: DeriveOptions): vo
   if (isHead && !isSame)
     registerIdentity(table, row, { key, metric, service, dropLabels: options.dropLabels });
   if (metric.isUptime) takeEvidence(table, component, row, metric);
+  return true;
 }
 
 /** The two formats may file a number under two metrics that are one to the back end: its series goes on. */

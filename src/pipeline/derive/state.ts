@@ -140,7 +140,7 @@ export function stateEntries(
 }
 
 /** The bridge's own series need no memory; all others do once they were observed. */
-function isWorthSaving(table: SeriesTable, row: number): boolean {
+export function isWorthSaving(table: SeriesTable, row: number): boolean {
   if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return false;
   return !Number.isNaN(table.lastTimeMs[row]!) || !Number.isNaN(table.lastValue[row]!);
 }
@@ -154,7 +154,7 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
   const identity = new Uint32Array(count);
   for (const [i, row] of rows.entries()) {
     if (i % SLICE_ROWS === 0) yield;
-    ids[i] = idOf(table, row);
+    ids[i] = idOfRow(table, row);
     // Any part of a point may be the first one that comes back.
     const head = table.head[row]!;
     startMs[i] = table.startMs[head]!;
@@ -186,7 +186,8 @@ function rowsToSave(table: SeriesTable): Uint32Array {
   return rows.slice(0, count);
 }
 
-function idOf(table: SeriesTable, row: number): number {
+/** What a series is known by to another process: a number of 53 bits made of its key. */
+export function idOfRow(table: SeriesTable, row: number): number {
   let check = table.keyCheck[row]!;
   if (check === 0) {
     const offset = table.keyOffset[row]!;
@@ -255,6 +256,34 @@ function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap
     if (check !== 0 && lastMs > (until.get(check) ?? 0)) until.set(check, lastMs);
   }
   return until;
+}
+
+/**
+ * At most so many rows of a former state: ended ones go first, the oldest before the others. What they had counted was
+ * sent: if they come back, it is no growth (F8).
+ */
+export function limitRestored(restored: RestoredState, rowsMax: number): RestoredState {
+  const { indexById, lastTimeMs, flags } = restored;
+  const excess = indexById.size - Math.max(rowsMax, 0);
+  if (excess <= 0) return restored;
+  const isOpen = (place: number): number =>
+    ((flags[place] ?? 0) & ROW_FLAG.staleSent) === 0 ? 1 : 0;
+  const ids = [...indexById].sort(
+    ([, a], [, b]) => isOpen(a) - isOpen(b) || (lastTimeMs[a] || 0) - (lastTimeMs[b] || 0),
+  );
+  let forgottenMs = Number.NEGATIVE_INFINITY;
+  for (const [id, place] of ids.slice(0, excess)) {
+    indexById.delete(id);
+    const lastMs = lastTimeMs[place] ?? Number.NaN;
+    if (lastMs > forgottenMs) forgottenMs = lastMs;
+  }
+  const later = (timeMs: number): number => (timeMs > forgottenMs ? timeMs : forgottenMs);
+  const uptimes = restored.uptimes.map(uptime => ({
+    ...uptime,
+    firstTimeMs: later(uptime.firstTimeMs),
+    tornMs: later(uptime.tornMs),
+  }));
+  return { ...restored, uptimes };
 }
 
 type UptimeNumbers = Omit<SavedUptime, 'component' | 'name'>;
@@ -332,7 +361,8 @@ function restoreRow(
   row: number,
   monotonicMs: number,
 ): void {
-  const id = idOf(table, row);
+  if (table.keyLength[row] === 0) return;
+  const id = idOfRow(table, row);
   const index = restored.indexById.get(id);
   if (index === undefined || table.role[row] === ROLE.synthetic) return;
   restored.indexById.delete(id);

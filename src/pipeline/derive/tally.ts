@@ -4,6 +4,7 @@
 import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport } from '../../model/page.ts';
 import { type Block, FATE, FATE_NAMES, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import type { Refused } from './admission.ts';
 import { soleService, type DeriveOptions } from './options.ts';
 
 /** Counts of one service while its page is judged. */
@@ -34,8 +35,17 @@ export function newTallies(table: SeriesTable, reason: string): Tally[] {
 }
 
 /** Attributes the bad lines of a page, and finds the services that fail alone by them or by their size (A6, A7). */
-export function tallyPage(table: SeriesTable, report: PageReport, options: DeriveOptions): Tally[] {
+export function tallyPage(
+  table: SeriesTable,
+  report: PageReport,
+  options: DeriveOptions,
+  refused: Refused | null,
+): Tally[] {
   const tallies = newTallies(table, '');
+  for (const [id, count] of refused?.byService ?? []) {
+    const tally = tallies[table.serviceById.get(id) ?? -1];
+    if (tally !== undefined) tally.fates[FATE.seriesLimit] = count;
+  }
   for (const [namespace, count] of report.badByNamespace) {
     const tally = tallies[serviceOfNamespace(table, namespace, options)];
     if (tally !== undefined) tally.badLines += count;
@@ -43,7 +53,7 @@ export function tallyPage(table: SeriesTable, report: PageReport, options: Deriv
   if (report.badLines === 0 && report.samples <= options.serviceSamplesMax) return tallies;
   const samples = countSamples(table);
   for (const [index, tally] of tallies.entries()) {
-    const good = samples[index]!;
+    const good = samples[index]! + tally.fates[FATE.seriesLimit]!;
     const { badLines } = tally;
     if (good > options.serviceSamplesMax) tally.reason = 'service_samples';
     else if (badLines > 0 && badLines > options.badShare * (good + badLines))
@@ -78,6 +88,7 @@ export function countAdded(
   rows: readonly number[],
 ): void {
   for (const row of rows) {
+    if (table.keyLength[row] === 0) continue;
     const tally = tallies[serviceOfRow(table, row)];
     if (tally !== undefined) tally.added++;
   }
@@ -116,6 +127,7 @@ export function readsOf(
   table: SeriesTable,
   tallies: readonly Tally[],
   report: PageReport | null,
+  refused: Refused | null,
 ): SampleCount[] {
   const reads: SampleCount[] = [];
   let strayLines = report?.badLines ?? 0;
@@ -131,6 +143,15 @@ export function readsOf(
     strayLines -= tally.badLines;
   }
   if (strayLines > 0) reads.push({ service: '', fate: 'bad_line', count: strayLines });
+  const addStray = (fate: number, count: number): void => {
+    if (count > 0) reads.push({ service: '', fate: FATE_NAMES[fate] ?? '', count });
+  };
+  // A service that no entry names is gone with its last series.
+  let homeless = 0;
+  for (const [id, count] of refused?.byService ?? [])
+    if (!table.serviceById.has(id)) homeless += count;
+  addStray(FATE.seriesLimit, homeless);
+  addStray(FATE.serviceLimit, refused?.ofServices ?? 0);
   return reads;
 }
 

@@ -41,6 +41,9 @@ const TEMPORALITY_CUMULATIVE = 2;
 // Histogram                   1 data_points, 2 aggregation_temporality
 const DATA_FIELDS = { gauge: 5, sum: 7, updown: 7, histogram: 9, summary: 11 } as const;
 
+/** What a point takes beside the texts of its labels, about. */
+const POINT_BYTES = 48;
+
 /**
  * Writes the points of this page. Yields between slices. The bytes of the batch are the writer's or the table's memory,
  * valid until the next page.
@@ -79,8 +82,9 @@ export function* encode(
   options: EncodeOptions,
   madeAtMs: number,
 ): Generator<void, Batch> {
-  const run = new EncodeRun(table, writer, options);
   const order = yield* sendOrder(table);
+  writer.reset(table.keysUsed + order.length * POINT_BYTES);
+  const run = new EncodeRun(table, writer, options);
   for (let from = 0; from < order.length; from += SLICE_POINTS) {
     const to = Math.min(from + SLICE_POINTS, order.length);
     for (let i = from; i < to; i++) run.add(order[i]!);
@@ -113,7 +117,6 @@ class EncodeRun {
     this.#points = { table, dropLabels: options.dropLabels };
     const further = table.repeats.filter(({ fate }) => fate === FATE.point);
     this.#repeats = new Set(further.map(({ row }) => row));
-    writer.reset();
   }
 
   /** Writes the point of one head, if it has one on this page. */

@@ -14,6 +14,9 @@ const NAN_HIGH_WORD = 0x7ff8_0000;
 /** Up to here the UTF-8 form of any string is shorter than 128 bytes. */
 const SHORT_STRING_CHARS = 42;
 const CAPACITY_BYTES_MIN = 64;
+/** So much is kept though it is not needed; beyond that, so many times what is expected. */
+const KEPT_BYTES = 8 * 1024 * 1024;
+const WASTE = 4;
 
 /** Writes a double at `offset`. Every NaN gives the same bytes, so that payloads can be compared. */
 export function putDouble(view: DataView, offset: number, value: number): void {
@@ -63,9 +66,15 @@ export class WireWriter {
     this.view = new DataView(this.bytes.buffer);
   }
 
-  /** Forgets what was written, keeps the memory. */
-  reset(): void {
+  /**
+   * Forgets what was written, keeps the memory. Who knows about how much is to come says so: then much is not copied
+   * from one buffer to the next, and memory that was needed once is given back.
+   */
+  reset(expectedBytes = 0): void {
     this.length = 0;
+    const isSmall = this.bytes.length < expectedBytes;
+    const isWasteful = this.bytes.length > Math.max(KEPT_BYTES, WASTE * expectedBytes);
+    if (isSmall || (expectedBytes > 0 && isWasteful)) this.#allocate(expectedBytes);
   }
 
   /** What was written, without copying: valid until the next write or reset. */
@@ -183,10 +192,14 @@ export class WireWriter {
   #reserve(size: number): void {
     const needed = this.length + size;
     if (needed <= this.bytes.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
-    this.bytes.copy(grown, 0, 0, this.length);
-    this.bytes = grown;
-    this.view = new DataView(grown.buffer);
+    const former = this.bytes;
+    this.#allocate(Math.max(needed, former.length * 2));
+    former.copy(this.bytes, 0, 0, this.length);
+  }
+
+  #allocate(size: number): void {
+    this.bytes = Buffer.allocUnsafeSlow(Math.max(size, CAPACITY_BYTES_MIN));
+    this.view = new DataView(this.bytes.buffer);
   }
 }
 

@@ -129,7 +129,8 @@ function joined({ payload }: Batch, slices: readonly Slice[], rawBytes: number):
     end += piece.length;
     return isNext;
   });
-  if (!isRun) return Buffer.concat(bytes);
   const start = end - rawBytes - payload.byteOffset;
+  // Small buffers of other origin may share memory with the payload, too.
+  if (!isRun || start < 0 || start + rawBytes > payload.length) return Buffer.concat(bytes);
   return payload.subarray(start, start + rawBytes);
 }

@@ -37,12 +37,73 @@ export function halveRequest(signal: Signal, request: Buffer): readonly [Buffer,
   return orElse(null, () => halve(request, CHILD_FIELDS[signal], 0));
 }
 
-/** Requests of at most `maxBytes`, in order; a single larger point stays whole. */
+/** Requests of at most `maxBytes`, in order; a single larger point stays whole. Each request is copied once. */
 export function splitRequest(signal: Signal, request: Buffer, maxBytes: number): readonly Buffer[] {
   if (request.length <= maxBytes) return [request];
-  const halves = halveRequest(signal, request);
-  if (halves === null) return [request];
-  return halves.flatMap(half => splitRequest(signal, half, maxBytes));
+  return orElse([request], () =>
+    splitMessage(request, CHILD_FIELDS[signal], 0, maxBytes).map(parts => Buffer.concat(parts)),
+  );
+}
+
+/** A message as the runs of bytes that it is to be put together of: nothing is copied on the way up. */
+type Parts = readonly Buffer[];
+
+/** Fills one message after the other with children; a child that is too large by itself is split in turn. */
+function splitMessage(
+  message: Buffer,
+  levels: Levels,
+  level: number,
+  maxBytes: number,
+): readonly Parts[] {
+  const { children, rest } = takeApart(message, levels, level);
+  const isLeaf = levels[level + 1] === undefined;
+  const roomBytes = maxBytes - sumBytes(rest);
+  const messages: Parts[] = [];
+  let run: Child[] = [];
+  let runBytes = 0;
+  const flush = (): void => {
+    if (run.length > 0) messages.push([...rest, ...runsOf(message, run)]);
+    run = [];
+    runBytes = 0;
+  };
+  for (const child of children) {
+    const { start, bodyStart, end, field } = child;
+    const bytes = end - start;
+    if (runBytes + bytes > roomBytes) flush();
+    if (bytes <= roomBytes || isLeaf) {
+      run.push(child);
+      runBytes += bytes;
+      continue;
+    }
+    const body = message.subarray(bodyStart, end);
+    for (const parts of splitMessage(body, levels, level + 1, roomBytes - ENVELOPE_BYTES_MAX))
+      messages.push([...rest, ...wrapped(field, parts)]);
+  }
+  flush();
+  return messages;
+}
+
+/** A tag and a length. */
+const ENVELOPE_BYTES_MAX = 8;
+
+/** The bytes of children; those that stand back to back are one run. */
+function runsOf(message: Buffer, children: readonly Child[]): Parts {
+  const runs: Buffer[] = [];
+  let from = children[0]?.start ?? 0;
+  let to = from;
+  for (const { start, end } of children) {
+    if (start !== to) {
+      runs.push(message.subarray(from, to));
+      from = start;
+    }
+    to = end;
+  }
+  runs.push(message.subarray(from, to));
+  return runs;
+}
+
+function sumBytes(parts: Parts): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** The request with its first point only: a sample for people to look at. */
@@ -93,7 +154,7 @@ function halve(message: Buffer, levels: Levels, level: number): readonly [Buffer
   if (children.length === 1) {
     const halves = halve(message.subarray(only.bodyStart, only.end), levels, level + 1);
     if (halves === null) return null;
-    const wrap = (half: Buffer): Buffer => Buffer.concat([...rest, ...wrapped(only.field, half)]);
+    const wrap = (half: Buffer): Buffer => Buffer.concat([...rest, ...wrapped(only.field, [half])]);
     return [wrap(halves[0]), wrap(halves[1])];
   }
   const join = (some: readonly Child[]): Buffer =>
@@ -133,11 +194,11 @@ function isChild(tag: number, childFields: readonly number[]): boolean {
   return (tag & 7) === WIRE.bytes && childFields.includes(tag >>> 3);
 }
 
-function wrapped(field: number, body: Buffer): readonly Buffer[] {
-  const head = new WireWriter();
+function wrapped(field: number, body: Parts): Parts {
+  const head = new WireWriter(ENVELOPE_BYTES_MAX);
   head.tag(field, WIRE.bytes);
-  head.varint(body.length);
-  return [head.written(), body];
+  head.varint(sumBytes(body));
+  return [head.written(), ...body];
 }
 
 /** The place (1 … length-1) at which the sums of the weights before and after it differ least. */

@@ -46,7 +46,14 @@ function setUp(baseUrl: string, options: SettingOptions = {}): Setting {
     intervalMs: 60_000,
   };
   const client = clients.get(api);
-  const scraper = new Scraper({ target, client, bodyBytesMax, buffers, clock, counters });
+  const scraper = new Scraper({
+    target,
+    client,
+    bodyBytesMax: () => bodyBytesMax,
+    buffers,
+    clock,
+    counters,
+  });
   return { scraper, counters, buffers, [Symbol.asyncDispose]: () => clients.close() };
 }
 

@@ -298,7 +298,7 @@ describe('limits', () => {
     const { report } = decodePage('a 1\nb 2\nc 3\n', { limits: { samples: 2 } });
     expect(report).toMatchObject({ isUsable: false, limit: 'samples', samples: 3 });
     expect(report.problems).toStrictEqual([
-      { line: 3, column: 1, reason: 'more samples than limits.samples (2)' },
+      { line: 3, column: 1, reason: 'more samples than metrics.limits.samples (2)' },
     ]);
     expect(decodePage('a 1\nb 2\n', { limits: { samples: 2 } }).report.isUsable).toBe(true);
   });

@@ -1,0 +1,187 @@
+// What the memory of the process allows: limits that the YAML leaves out are lowered to it, never raised. In: what the
+// system says of the memory, and the limits as they were read. Out: the limits that hold, and which of them differ from
+// what the YAML or the defaults say. The costs that this rests on stand here, too, for whoever counts by them.
+
+import { totalmem } from 'node:os';
+import { formatBytes, formatCount } from '../lib/format.ts';
+import type { SeriesTable } from '../model/series-table.ts';
+import type { MemoryConfig, PageLimits } from './config.ts';
+import { valueAt } from './places.ts';
+
+/** What the system says, in bytes. Values that cannot be meant (0, a limit that is none) are told from true ones here. */
+export interface MemoryReadings {
+  readonly constrainedBytes: number;
+  readonly machineBytes: number;
+}
+
+const MIB = 2 ** 20;
+
+/**
+ * What things cost, in bytes of the process's memory. Measured with the bundle, the flags of the image, and Node 24.21 as
+ * the highest charge of a control group over that of an idle process (docs/performance.md has the table): pages of one
+ * kind of line each, read, sent and stored twice.
+ */
+export const COST: Readonly<Record<CostName, number>> = {
+  /** A byte of a page: the page, what is kept of its layout, and what growing buffers leave behind. */
+  body: 1.8,
+  /** A byte of the name and labels of a series: where it is remembered, and where it is sent. */
+  text: 3,
+  /** A series, without its text. */
+  row: 75,
+  /** A metric name; what a HELP, TYPE or UNIT line says of one. */
+  name: 800,
+  familyLines: 200,
+  /** A server of a service, and a scope of one: a part of the request with a Resource of its own. */
+  component: 900,
+  block: 1600,
+  /** A histogram or summary. */
+  compound: 1600,
+  /** A service, with the series that the bridge itself makes for it. */
+  service: 7000,
+  /** A second sample of a series on one page; an exemplar. */
+  repeat: 250,
+  exemplar: 800,
+  /** A series that a former process knew and no page has shown yet. */
+  restored: 150,
+};
+
+type CostName =
+  | 'body'
+  | 'text'
+  | 'row'
+  | 'name'
+  | 'familyLines'
+  | 'component'
+  | 'block'
+  | 'compound'
+  | 'service'
+  | 'repeat'
+  | 'exemplar'
+  | 'restored';
+
+/** An idle process, with room for what has no size that a page could set: V8, SQLite, requests under way. */
+const PROCESS_BYTES = 100 * MIB;
+/** Of the memory that there is, so much may be taken: garbage that is not collected yet needs room. */
+const SHARE = 0.9;
+/** Whatever the memory is, so much is allowed: a process in less will have to show whether it can live. */
+const ALLOWED_BYTES_MIN = 16 * MIB;
+/** No process of this program runs in less, no machine has more: such a reading is none. */
+const MEMORY_BYTES_MIN = 64 * MIB;
+const MEMORY_BYTES_MAX = 2 ** 47;
+/** Of the allowed memory, what a series takes with a text of 100 bytes that stands on the page in hand; and a sample. */
+const SERIES_BYTES = 600;
+const SAMPLE_BYTES = 320;
+/** Services that no entry names take a tenth at most. */
+const SERVICES_SHARE = 0.1;
+
+/** What the system says now. */
+export function readMemory(): MemoryReadings {
+  return { constrainedBytes: process.constrainedMemory(), machineBytes: totalmem() };
+}
+
+/** The memory that the process has, in bytes: the smaller of both readings; null where neither can be meant. */
+export function memoryBytesOf(readings: MemoryReadings): number | null {
+  const meant = [readings.constrainedBytes, readings.machineBytes].filter(
+    bytes => bytes >= MEMORY_BYTES_MIN && bytes <= MEMORY_BYTES_MAX,
+  );
+  return meant.length === 0 ? null : Math.min(...meant);
+}
+
+/** What pages and series may take of so much memory, in bytes. */
+function allowedBytes(memoryBytes: number): number {
+  return Math.max(Math.floor(memoryBytes * SHARE) - PROCESS_BYTES, ALLOWED_BYTES_MIN);
+}
+
+/** What the memory of a target takes, in bytes, by what it costs. */
+export function tableBytes(table: SeriesTable): number {
+  const { count, free, keysUsed, metricByKey, componentByKey, blockByKey, serviceById } = table;
+  return (
+    (count - free.length) * COST.row +
+    keysUsed * COST.text +
+    metricByKey.size * COST.name +
+    componentByKey.size * COST.component +
+    blockByKey.size * COST.block +
+    table.compounds.size * COST.compound +
+    serviceById.size * COST.service +
+    table.repeats.length * COST.repeat +
+    table.exemplars.size * COST.exemplar +
+    (table.restored?.indexById.size ?? 0) * COST.restored
+  );
+}
+
+/** The keys below metrics.limits that follow from the memory. */
+const KEYS = {
+  memory: 'memoryBytes',
+  body: 'bodyBytes',
+  samples: 'samples',
+  series: 'series',
+  services: 'services',
+} as const satisfies Readonly<Record<string, keyof PageLimits>>;
+
+/** The limits that hold. `root` is the YAML, which tells what was left out; `limits` has defaults in those places. */
+export function limitsOfMemory(
+  limits: PageLimits,
+  root: unknown,
+  readings: MemoryReadings | null,
+): { readonly limits: PageLimits; readonly memory: MemoryConfig } {
+  const isSet = (key: string): boolean =>
+    (valueAt(root, ['metrics', 'limits', key]) ?? null) !== null;
+  const memoryBytes = readings === null ? null : memoryBytesOf(readings);
+  const lowered: MemoryConfig['lowered'][number][] = [];
+  const kept: MemoryConfig['kept'][number][] = [];
+  const foundBytes = memoryBytes === null ? Infinity : allowedBytes(memoryBytes);
+  // Who sets it knows more of the memory than the system says.
+  const allowed = isSet('memory') ? limits.memoryBytes : foundBytes;
+  const fitting = {
+    memory: foundBytes,
+    body: Math.floor(allowed / COST.body),
+    samples: Math.floor(allowed / SAMPLE_BYTES),
+    series: Math.floor(allowed / SERIES_BYTES),
+    services: Math.floor((allowed * SERVICES_SHARE) / COST.service),
+  };
+  const held = { ...limits };
+  for (const [key, name] of Object.entries(KEYS) as [keyof typeof KEYS, keyof PageLimits][]) {
+    const path = `metrics.limits.${key}`;
+    const fits = fitting[key];
+    if (limits[name] <= fits) continue;
+    if (isSet(key)) kept.push({ key: path, value: limits[name], fits });
+    else {
+      lowered.push({ key: path, value: fits, default: limits[name] });
+      held[name] = fits;
+    }
+  }
+  return { limits: held, memory: { memoryBytes, lowered, kept } };
+}
+
+/**
+ * What the memory has made of the limits, in sentences without a full stop; [] where all but the memory itself are as they
+ * would be anyway.
+ */
+export function memoryNotes({ memoryBytes, lowered }: MemoryConfig): readonly string[] {
+  if (lowered.every(({ key }) => key === MEMORY_KEY)) return [];
+  const words = lowered.map(({ key, value, default: usual }) =>
+    Number.isFinite(usual)
+      ? `${key} is ${amountOf(key, value)} instead of ${amountOf(key, usual)}`
+      : `${key} is ${amountOf(key, value)}`,
+  );
+  const why = memoryBytes === null ? 'metrics.limits.memory is set' : foundIn(memoryBytes);
+  return [`${why}: ${words.join(', ')}`];
+}
+
+/** The limits that the YAML sets higher than the memory allows, a sentence each. */
+export function memoryWarnings({ memoryBytes, kept }: MemoryConfig): readonly string[] {
+  return kept.map(({ key, value, fits }) => {
+    const why = memoryBytes === null ? 'metrics.limits.memory is set' : foundIn(memoryBytes);
+    return `${key} is ${amountOf(key, value)}, as the configuration says, and ${amountOf(key, fits)} would fit: ${why}`;
+  });
+}
+
+const MEMORY_KEY = 'metrics.limits.memory';
+
+function foundIn(memoryBytes: number): string {
+  return `the process has ${formatBytes(memoryBytes)} of memory`;
+}
+
+function amountOf(key: string, amount: number): string {
+  return /\.(?:memory|body)$/.test(key) ? formatBytes(amount) : formatCount(amount);
+}

@@ -1,0 +1,309 @@
+// A container of 256 MiB, with the flags of the image and the unit, and one service that sends whatever fills a memory:
+// the process lives, it stays within its memory, and the other services are read at every poll.
+
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { gzipBomb } from '../../src/simulator/gzip-bomb.ts';
+import type { StatusDocument } from '../../src/status/status-report.ts';
+import { BIN, type Running, startUnder, tempDirectory, until } from '../support/program.ts';
+import { gzipOf, LINES } from './support/hostile-page.ts';
+import { MemoryGroup, residentBytes } from './support/memory-group.ts';
+
+const MEMORY_BYTES = 256 * 2 ** 20;
+const CHURN_POLLS = Number(process.env['CHURN_POLLS'] ?? 40);
+const CHURN_SERIES = 15_000;
+const WAIT_MS = 300_000;
+
+const noGroup = MemoryGroup.reasonToSkip();
+if (noGroup !== null) console.log(`faults: limits of memory are skipped: ${noGroup}`);
+// A machine that judges must be able to.
+const isSkipped = noGroup !== null && process.env['CI'] !== 'true';
+
+const root = join(BIN, '../..');
+const image = readFileSync(join(root, 'Dockerfile'), 'utf8');
+
+/** What stands between `node` and the program, in the image and in the unit. */
+function shippedFlags(): readonly string[] {
+  const unit = readFileSync(join(root, 'deploy/systemd/prom2otlp.service'), 'utf8');
+  const ofUnit = /^ExecStart=\S*node (.*?) \S*prom2otlp\.js /m.exec(unit)?.[1]?.split(' ') ?? [];
+  const words = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(image)?.[1] ?? '[]') as readonly string[];
+  const ofImage = words.filter(word => word.startsWith('--'));
+  expect(ofImage).toEqual(ofUnit);
+  expect(ofImage).toContain('--expose-gc');
+  return ofImage;
+}
+
+function shippedEnvironment(): Readonly<Record<string, string>> {
+  const words = /^ENV (.*)$/m.exec(image)?.[1]?.split(' ') ?? [];
+  const pairs = words.map(word => word.split('=') as [string, string]);
+  const environment = Object.fromEntries(pairs.filter(([name]) => name !== 'PATH'));
+  expect(environment).toHaveProperty('MALLOC_ARENA_MAX');
+  return environment;
+}
+
+beforeAll(() => {
+  // What is shipped is the bundle: the sources take memory for their own translation.
+  if (!isSkipped && process.env['PROM2OTLP_ENTRY'] === undefined)
+    execFileSync(process.execPath, ['tools/build.ts'], { cwd: root });
+});
+
+async function listen(handler: RequestListener): Promise<Server> {
+  const server = createServer(handler);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+function urlOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const GOOD = ['good1', 'good2'] as const;
+
+/** One process in its group, with a hostile service, two good ones, and a back end. */
+class Scene {
+  readonly group = MemoryGroup.create(MEMORY_BYTES);
+  readonly #files = tempDirectory();
+  readonly #source: Server;
+  readonly #sink: Server;
+  readonly #running: Running;
+  readonly served = { hostile: 0, good1: 0, good2: 0 };
+
+  private constructor(source: Server, sink: Server, config: Readonly<Record<string, unknown>>) {
+    this.#source = source;
+    this.#sink = sink;
+    const text = JSON.stringify({
+      api: { base_url: urlOf(source), key: 'a-key' },
+      services: ['hostile', ...GOOD].map(id => ({ id, api: { headers: { 'x-service': id } } })),
+      otlp: { endpoint: urlOf(sink) },
+      queue: { directory: join(this.#files.path, 'queue') },
+      status: { listen: '127.0.0.1:0' },
+      telemetry: { enabled: false },
+      ...config,
+    });
+    const file = this.#files.write('prom2otlp.yaml', text);
+    const entry = process.env['PROM2OTLP_ENTRY'] ?? 'dist/main.js';
+    const environment = { ...shippedEnvironment(), PROM2OTLP_ENTRY: entry };
+    const args = ['run', '--config', file];
+    this.#running = startUnder(this.group.wrapper, args, environment, shippedFlags());
+  }
+
+  static async start(
+    hostilePage: (poll: number) => Buffer | readonly Buffer[],
+    config: Readonly<Record<string, unknown>>,
+  ): Promise<Scene> {
+    const scenes: Scene[] = [];
+    const source = await listen((request, response) => {
+      const { served } = scenes[0] ?? never();
+      const id = String(request.headers['x-service']) as keyof typeof served;
+      const poll = served[id]++;
+      if (id !== 'hostile') {
+        response.end(`polls{namespace="${id}"} ${poll}\n`);
+        return;
+      }
+      const page = hostilePage(poll);
+      response.setHeader('content-encoding', 'gzip');
+      response.on('error', () => undefined);
+      if (Buffer.isBuffer(page)) response.end(page);
+      else void sendAll(page, response);
+    });
+    const sink = await listen((request, response) => {
+      request.resume().on('end', () => response.end());
+    });
+    const scene = new Scene(source, sink, config);
+    scenes.push(scene);
+    await scene.until('the program has started', () => scene.#url !== '');
+    return scene;
+  }
+
+  /** Of the status page; '' before it listens. */
+  get #url(): string {
+    return /"status":"(http[^"]+)"/.exec(this.#running.stderr())?.[1] ?? '';
+  }
+
+  async status(): Promise<StatusDocument> {
+    try {
+      const response = await fetch(`${this.#url}/status.json`);
+      return (await response.json()) as StatusDocument;
+    } catch (error) {
+      await Promise.race([
+        this.#running.finished,
+        new Promise(resolve => setTimeout(resolve, 1000)),
+      ]);
+      this.#expectAlive();
+      throw error;
+    }
+  }
+
+  /** The target of a service. */
+  async target(id: string): Promise<StatusDocument['targets'][number]> {
+    const { targets } = await this.status();
+    return targets.find(({ name }) => name.includes(`(${id})`)) ?? never();
+  }
+
+  async polled(count: number): Promise<void> {
+    await this.until(`${count} polls`, () => this.served.hostile >= count);
+  }
+
+  async until(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
+    await until(what, () => this.#expectAlive() && check(), WAIT_MS);
+  }
+
+  get logLines(): number {
+    return this.#running.stderr().split('\n').length;
+  }
+
+  get memory(): ReturnType<typeof residentBytes> {
+    return residentBytes(this.#running.child.pid ?? 0);
+  }
+
+  /** Alive, within its memory, and the others were read at every poll. */
+  async expectWell(polls: number): Promise<void> {
+    const { now, peak } = this.memory;
+    const mib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
+    console.log(
+      `faults: memory after ${polls} hostile polls: ${mib(now)} resident, at most ${mib(peak)}; the group at most ${mib(this.group.peakBytes)}`,
+    );
+    expect(peak).toBeLessThanOrEqual(MEMORY_BYTES);
+    expect(this.group.killCount).toBe(0);
+    for (const id of GOOD) {
+      const target = await this.target(id);
+      expect(target).toMatchObject({ state: 'up', failureCount: 0 });
+      expect(target.scrapeCount).toBeGreaterThanOrEqual(polls - 1);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#running.child.kill('SIGTERM');
+    const { code, stderr } = await this.#running.finished;
+    expect(code, stderr.slice(-2000)).toBe(0);
+  }
+
+  #expectAlive(): true {
+    const { exitCode, signalCode } = this.#running.child;
+    if (exitCode === null && signalCode === null) return true;
+    const how = String(exitCode ?? signalCode);
+    throw new Error(
+      `the program ended with ${how}, ${this.group.killCount} kills: ${this.#running.stderr().slice(-2000)}`,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#running.child.kill('SIGKILL');
+    await this.#running.finished;
+    this.#source.close();
+    this.#source.closeAllConnections();
+    this.#sink.close();
+    this.#sink.closeAllConnections();
+    this.group[Symbol.dispose]();
+    this.#files[Symbol.dispose]();
+  }
+}
+
+function never(): never {
+  throw new Error('this cannot be');
+}
+
+async function sendAll(
+  pieces: readonly Buffer[],
+  response: Parameters<RequestListener>[1],
+): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  for (const piece of pieces) {
+    if (gone.signal.aborted) return;
+    if (!response.write(piece))
+      await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+  }
+  response.end();
+}
+
+const TAKEN = /^$/;
+const REFUSED = /^(?:too_large|limit_memory|limit_samples)$/;
+/** Refused as a whole, or without the series for which there is no room. */
+const EITHER = /^(?:too_large|limit_memory|limit_samples|)$/;
+
+describe.skipIf(isSkipped)('256 MiB of memory', () => {
+  test(`${CHURN_POLLS} pages of ${CHURN_SERIES} new series each`, async () => {
+    const pages = await Promise.all(
+      Array.from({ length: CHURN_POLLS }, (_, poll) =>
+        gzipOf(i => LINES.series(poll * CHURN_SERIES + i), CHURN_SERIES),
+      ),
+    );
+    const last = pages.at(-1) ?? never();
+    await using scene = await Scene.start(poll => pages[poll] ?? last, {
+      metrics: { interval: '2s' },
+    });
+    await scene.polled(CHURN_POLLS);
+    await scene.expectWell(CHURN_POLLS);
+    const target = await scene.target('hostile');
+    expect(target).toMatchObject({ state: 'up', failureCount: 0, refused: null });
+    // Series that have ended gave way to the new ones.
+    expect(target.series).toBeLessThan(300_000);
+    await scene.stop();
+  });
+
+  test('pages that fit, pages that fill any memory, of each kind, and one as it should be', async () => {
+    const hostile = [
+      ['the largest within the limits', await gzipOf(LINES.longLabels, 25_000), TAKEN],
+      ['100 MB of labels in 3 MB of gzip', await gzipOf(LINES.longLabels, 100_000), /^too_large$/],
+      ['60 MB of labels', await gzipOf(LINES.longLabels, 60_000), REFUSED],
+      ['a bomb', [...gzipBomb(2 ** 30)], /^bomb$/],
+      ['servers', await gzipOf(LINES.servers, 100_000), EITHER],
+      ['scopes', await gzipOf(LINES.scopes, 200_000), EITHER],
+      ['names', await gzipOf(LINES.names, 300_000), EITHER],
+      ['services', await gzipOf(LINES.services, 100_000), EITHER],
+      ['histograms', await gzipOf(LINES.histograms, 200_000), EITHER],
+      ['comments', await gzipOf(LINES.comments, 60_000), EITHER],
+      ['200 MB of comments', await gzipOf(LINES.comments, 200_000), /^too_large$/],
+      ['families', await gzipOf(LINES.help, 2_000_000), REFUSED],
+      ['duplicates', await gzipOf(LINES.duplicates, 500_000), EITHER],
+      ['samples', await gzipOf(LINES.bare, 900_000), REFUSED],
+      ['a page as it should be', await gzipOf(LINES.series, 1000), TAKEN],
+    ] as const;
+    await using scene = await Scene.start(poll => hostile[poll]?.[1] ?? Buffer.alloc(0), {
+      metrics: { interval: '6s' },
+    });
+    for (const [index, [name, , expected]] of hostile.entries()) {
+      const polls = index + 1;
+      await scene.until(`${name} was read`, async () => {
+        const { scrapeCount } = await scene.target('hostile');
+        return scene.served.hostile >= polls && scrapeCount >= polls;
+      });
+      expect((await scene.target('hostile')).lastReason, name).toMatch(expected);
+    }
+    await scene.expectWell(hostile.length);
+    await scene.stop();
+  });
+
+  test('15,000 services that no entry names, others with every page, all to be sent', async () => {
+    const pages = await Promise.all(
+      Array.from({ length: 5 }, (_, poll) =>
+        gzipOf(i => LINES.services(poll * 15_000 + i), 15_000),
+      ),
+    );
+    await using scene = await Scene.start(poll => pages[poll] ?? Buffer.alloc(0), {
+      metrics: { interval: '4s' },
+      unconfigured_services: 'send',
+    });
+    await scene.polled(pages.length);
+    const status = await scene.status();
+    expect(JSON.stringify(status).length).toBeLessThan(200_000);
+    expect(status.unconfigured.length).toBeLessThanOrEqual(50);
+    expect(status.unconfiguredRest.services).toBeGreaterThan(100);
+    expect(status.problems.length).toBeLessThan(10);
+    expect(Object.keys(status.account.services).length).toBeLessThanOrEqual(210);
+    const { samples } = status.account.total;
+    const { read, used, metadata, repeated, dropped, droppedByReason } = samples;
+    expect(used + metadata + repeated + dropped).toBe(read);
+    expect(droppedByReason['service_limit']).toBeGreaterThan(10_000);
+    expect(scene.logLines).toBeLessThan(30);
+    await scene.expectWell(pages.length);
+    await scene.stop();
+  });
+});

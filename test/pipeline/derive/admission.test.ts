@@ -1,0 +1,427 @@
+// How many series are remembered, and which of the new ones are refused: metrics.limits.series, .services and .memory.
+
+import { describe, expect, test } from 'vitest';
+import { defaultConfig } from '../../../src/cli/page-files.ts';
+import type { PageLimits } from '../../../src/config/config.ts';
+import { SeriesBudget } from '../../../src/pipeline/derive/budget.ts';
+import { limitRestored, readState, saveState } from '../../../src/pipeline/derive/state.ts';
+import type { RestoredState } from '../../../src/model/memory.ts';
+import { at, type Seen, Target, type TargetOptions } from '../../support/target.ts';
+
+const { metrics } = defaultConfig();
+
+function limitsOf(limits: Partial<PageLimits>): { limits: PageLimits } {
+  return { limits: { ...metrics.limits, ...limits } };
+}
+
+function targetOf(limits: Partial<PageLimits>, options: TargetOptions = {}): Target {
+  return new Target({ ...options, metrics: { ...options.metrics, ...limitsOf(limits) } });
+}
+
+/** A gauge with one label for each of `from` … `to`-1, without timestamps. */
+function gauges(from: number, to: number, more = ''): string {
+  const indexes = Array.from({ length: Math.max(to - from, 0) }, (_, i) => from + i);
+  return indexes.map(i => `threads{user="u${i}"${more}} ${i}\n`).join('');
+}
+
+/** The values of the series that were sent, markers left out. */
+function sent(seen: Seen): number[] {
+  const values = seen.points.filter(({ flags }) => flags === 0);
+  return values.map(({ value }) => Number(value)).sort((a, b) => a - b);
+}
+
+function upTo(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+/** Of all sample lines none is without a fate. */
+function expectBalance(seen: Seen): void {
+  const sum = Object.values(seen.reads).reduce((total, count) => total + count, 0);
+  expect(sum).toBe(seen.translated.page?.samples);
+}
+
+describe('series', () => {
+  test('over the limit new ones are refused, under a reason of their own, by family and count', () => {
+    const target = targetOf({ series: 5, serviceSamples: 10 });
+    const seen = target.page(0, gauges(0, 8));
+    expect(sent(seen)).toEqual(upTo(0, 5));
+    expect(seen.reads).toEqual({ used: 5, series_limit: 3 });
+    expectBalance(seen);
+    expect(seen.translated.derived.refused?.byFamily).toEqual(new Map([['threads', 3]]));
+    expect(seen.translated.derived.refused?.byService).toEqual(new Map([['local', 3]]));
+  });
+
+  test('those that were admitted stay, the same ones stay refused, whatever their order on the page', () => {
+    const target = targetOf({ series: 5, serviceSamples: 10 });
+    target.page(0, gauges(0, 5));
+    const lines = gauges(0, 8).split('\n').filter(Boolean).reverse().join('\n');
+    for (const seconds of [60, 120, 180]) {
+      const seen = target.page(seconds, `${lines}\n`);
+      expect(sent(seen)).toEqual(upTo(0, 5));
+      expectBalance(seen);
+    }
+  });
+
+  test('ended ones make room, the oldest first, once their markers are sent', () => {
+    const target = targetOf({ series: 6, serviceSamples: 10 });
+    target.page(0, gauges(0, 2));
+    // 0 and 1 end here, 2 and 3 a minute later; 2 alone comes back.
+    expect(target.page(60, gauges(2, 4)).reads).toEqual({ used: 2 });
+    expect(target.page(120, gauges(4, 6)).reads).toEqual({ used: 2 });
+    expect(keysOf(target)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(target.page(180, gauges(2, 3) + gauges(6, 7)).reads).toEqual({ used: 2 });
+    expect(keysOf(target)).toEqual([1, 2, 3, 4, 5, 6]);
+    // 4 and 5 have ended on the page before this one: their markers are in the queue.
+    expect(target.page(240, gauges(7, 13)).reads).toEqual({ used: 4, series_limit: 2 });
+    expect(keysOf(target)).toEqual([2, 6, 7, 8, 9, 10]);
+  });
+
+  test('a series that came back while it was ended is not forgotten', () => {
+    const target = targetOf({ series: 4, serviceSamples: 10 });
+    target.page(0, gauges(0, 2));
+    target.page(60, gauges(2, 4));
+    const seen = target.page(120, gauges(0, 1) + gauges(4, 6));
+    expect(sent(seen)).toEqual([0, 4]);
+    expect(seen.reads).toEqual({ used: 2, series_limit: 1 });
+    expect(keysOf(target)).toEqual([0, 2, 3, 4]);
+  });
+
+  test('series of which no end can be told give way too: they are absent, and were never sent', () => {
+    const options = { services: ['a', 'b'] };
+    const target = targetOf({ series: 4, serviceSamples: 2 }, options);
+    target.page(0, gauges(0, 4, ',namespace="x"'));
+    expect(target.page(60, gauges(4, 8, ',namespace="x"')).reads).toEqual({ unconfigured: 4 });
+  });
+
+  test('churn without end stays within the limit', () => {
+    const target = targetOf({ series: 100, serviceSamples: 50 });
+    const { table } = target.translation;
+    for (let page = 0; page < 40; page++) {
+      const seen = target.page(page * 60, gauges(page * 30, page * 30 + 30));
+      expect(seen.reads).toEqual({ used: 30 });
+      expect(table.count - table.free.length).toBeLessThanOrEqual(106);
+    }
+    expect(table.count).toBeLessThan(150);
+  });
+
+  test('with timestamps, too, where the end of a series shows late only', () => {
+    const target = targetOf({ series: 100, serviceSamples: 50 });
+    const { table } = target.translation;
+    let refused = 0;
+    for (let page = 0; page < 60; page++) {
+      const seconds = page * 60;
+      const lines = upTo(page * 30, page * 30 + 30).map(i => `t{u="${i}"} ${i} ${at(seconds)}\n`);
+      const seen = target.page(seconds, lines.join(''));
+      expectBalance(seen);
+      refused += seen.reads['series_limit'] ?? 0;
+      expect(table.count - table.free.length).toBeLessThanOrEqual(106);
+    }
+    // Each stands for five minutes: 100 places are worth 20 new series a minute.
+    expect(refused).toBeGreaterThan(400);
+    expect(refused).toBeLessThanOrEqual(800);
+  });
+
+  test('a refused series may stand on the page twice, or with an exemplar', () => {
+    const target = targetOf({ series: 1, serviceSamples: 10 });
+    const text = 'a 1\n# TYPE b counter\nb_total 1 # {x="y"} 1\nb_total 2\nb_total 2 17\n# EOF\n';
+    const seen = target.page(0, text);
+    expect(seen.reads).toEqual({ used: 1, series_limit: 3 });
+    expectBalance(seen);
+  });
+
+  test('histograms: parts for which there was no room do not spoil the point of the others later', () => {
+    const target = targetOf({ series: 4, serviceSamples: 10 });
+    const histogram =
+      '# TYPE h histogram\nh_count 3\nh_bucket{le="1"} 1\nh_bucket{le="2"} 2\nh_bucket{le="+Inf"} 3\nh_sum 4\n';
+    for (const seconds of [0, 60]) {
+      const seen = target.page(seconds, histogram);
+      expect(seen.reads).toEqual({ used: 4, series_limit: 1 });
+      expect(seen.points).toHaveLength(1);
+    }
+  });
+
+  test('a page that cannot be used leaves nothing behind', () => {
+    const target = targetOf({ samples: 10 });
+    const { table } = target.translation;
+    for (let page = 0; page < 5; page++) {
+      const seen = target.page(page * 60, gauges(page * 20, page * 20 + 20));
+      expect(seen.translated.page?.limit).toBe('samples');
+    }
+    expect(table.count - table.free.length).toBe(6);
+    expect(table.fresh).toHaveLength(0);
+    expect(sent(target.page(600, gauges(0, 3)))).toEqual(upTo(0, 3));
+  });
+});
+
+/** Which of the gauges the table remembers. */
+function keysOf({ translation: { table } }: Target): number[] {
+  const rows = upTo(0, table.count).filter(row => table.keyLength[row] !== 0);
+  return rows
+    .map(row => {
+      const offset = table.keyOffset[row] ?? 0;
+      const key = table.keys.toString('latin1', offset, offset + (table.keyLength[row] ?? 0));
+      return Number(/user="u(\d+)"/.exec(key)?.[1] ?? Number.NaN);
+    })
+    .filter(index => !Number.isNaN(index))
+    .sort((a, b) => a - b);
+}
+
+describe('shares', () => {
+  const two = { services: ['a', 'b'] };
+  const of = (id: string, from: number, to: number): string =>
+    gauges(from, to, `,namespace="${id}"`);
+
+  test('a service that has its share loses new series alone', () => {
+    const target = targetOf({ series: 20, serviceSamples: 5 }, two);
+    // With timestamps of their own, what is missing has not ended yet.
+    const stamped = (seconds: number, from: number, to: number): string =>
+      of('a', from, to).replaceAll('\n', ` ${at(seconds)}\n`);
+    target.page(0, stamped(0, 0, 5) + of('b', 0, 5));
+    target.page(60, stamped(60, 5, 9) + of('b', 0, 5));
+    const seen = target.page(120, stamped(120, 9, 12) + of('b', 1, 6));
+    expect(seen.reads).toEqual({ used: 6, series_limit: 2 });
+    expect(seen.translated.derived.refused?.byService).toEqual(new Map([['a', 2]]));
+    expectBalance(seen);
+  });
+
+  test('the share is twice what a page may bring, where that is more; the part of the others is kept for them', () => {
+    const target = targetOf({ series: 20, serviceSamples: 9 }, two);
+    // 18 is more than the half of 20.
+    const seen = target.page(0, of('a', 0, 9) + of('b', 0, 1));
+    expect(seen.reads).toEqual({ used: 10 });
+    expect(target.page(60, of('a', 9, 18) + of('b', 0, 1)).reads).toEqual({ used: 10 });
+    // There are 19 now: one more place for whoever asks, but ten for b.
+    const third = target.page(120, of('a', 9, 18) + of('b', 0, 9));
+    expect(third.reads).toEqual({ used: 18 });
+  });
+
+  test('ended series of one service do not give way to another one', () => {
+    const target = targetOf({ series: 20, serviceSamples: 5 }, two);
+    target.page(0, of('b', 0, 5));
+    target.page(60, of('b', 5, 10));
+    // a may have ten; it asks for twelve.
+    target.page(120, of('a', 0, 12) + of('b', 5, 10));
+    const services = target.translation.table.blocks;
+    const { table } = target.translation;
+    const ofB = upTo(0, table.count).filter(row => {
+      const block = services[table.block[row] ?? 0];
+      return table.keyLength[row] !== 0 && table.services[block?.service ?? 0]?.id === 'b';
+    });
+    expect(ofB).toHaveLength(10 + 6);
+  });
+
+  test('the limit holds for all targets together', () => {
+    const limits = limitsOf({ series: 20, serviceSamples: 10 });
+    const budget = new SeriesBudget(limits.limits);
+    const [first, second] = ['a', 'b'].map(
+      id => new Target({ services: [id], metrics: limits, budget }),
+    );
+    expect(first?.page(0, gauges(0, 10)).reads).toEqual({ used: 10 });
+    expect(first?.page(60, gauges(0, 20)).reads).toEqual({ service_failed: 20 });
+    expect(second?.page(0, gauges(0, 10)).reads).toEqual({ used: 10 });
+    expect(budget.series).toBe(30);
+  });
+
+  test('services that no entry names share one part', () => {
+    const target = targetOf({ series: 30, serviceSamples: 10 }, { ...two, unconfigured: 'send' });
+    const strangers = upTo(0, 40)
+      .map(i => of(`x${i}`, 0, 1))
+      .join('');
+    const seen = target.page(0, strangers);
+    expect(seen.reads).toEqual({ used: 30, series_limit: 10 });
+    // What is configured has its part all the same.
+    expect(target.page(60, strangers + of('a', 0, 10)).reads).toEqual({
+      used: 40,
+      series_limit: 10,
+    });
+  });
+});
+
+describe('services', () => {
+  test('of those that no entry names only so many are known; configured ones are', () => {
+    const target = targetOf({ services: 3 }, { services: ['a', 'b'], unconfigured: 'send' });
+    const strangers = upTo(0, 5)
+      .map(i => gauges(0, 2, `,namespace="x${i}"`))
+      .join('');
+    for (const seconds of [0, 60, 120]) {
+      const seen = target.page(seconds, strangers + gauges(0, 1, ',namespace="b"'));
+      expect(seen.reads).toEqual({ used: 7, service_limit: 4 });
+      expectBalance(seen);
+      expect(target.translation.table.serviceById.size).toBe(5);
+      expect(seen.translated.derived.services).toHaveLength(5);
+    }
+  });
+
+  test('new names without end leave nothing behind', () => {
+    const target = targetOf(
+      { services: 3, serviceSamples: 5, series: 40 },
+      { services: ['a', 'b'] },
+    );
+    for (let page = 0; page < 30; page++) {
+      const lines = upTo(0, 5).map(i => gauges(0, 2, `,namespace="x${page}_${i}"`));
+      expectBalance(target.page(page * 600, lines.join('')));
+    }
+    const { table } = target.translation;
+    expect(table.services.length).toBeLessThanOrEqual(10);
+    expect(table.metrics.length).toBeLessThanOrEqual(10);
+  });
+});
+
+describe('memory', () => {
+  test('a page that takes more than is left is refused as a whole, with its reason, and leaves nothing', () => {
+    const target = targetOf({ memoryBytes: 1_000_000 });
+    const { table } = target.translation;
+    const label = 'x'.repeat(900);
+    const lines = upTo(0, 2000).map(i => `a{b="${label}${i}"} 1\n`);
+    for (const seconds of [0, 60]) {
+      const seen = target.page(seconds, Buffer.from(lines.join('')));
+      expect(seen.translated.page?.limit).toBe('memory');
+      expect(seen.translated.page?.problems.at(-1)?.reason).toContain('limits.memory');
+      expect(table.count - table.free.length).toBe(6);
+    }
+    expect(sent(target.page(120, gauges(0, 3)))).toEqual(upTo(0, 3));
+  });
+
+  test('series that bring more than a row are refused where what they bring has no room', () => {
+    const target = targetOf({ memoryBytes: 1_000_000 });
+    const lines = upTo(0, 1500).map(i => `a{server_name="s${i}"} ${i}\n`);
+    const seen = target.page(0, lines.join(''));
+    expect(seen.translated.page?.isUsable).toBe(true);
+    expect(seen.reads['used']).toBeLessThan(800);
+    expect(seen.reads['used']).toBeGreaterThan(300);
+    expectBalance(seen);
+  });
+
+  test('series of which nothing is known give way, too: a target does not stay full of them', () => {
+    const target = targetOf({ memoryBytes: 1_000_000, serviceSamples: 3000 });
+    const full = target.page(0, gauges(0, 4000));
+    expect(full.translated.derived.services[0]?.reason).toBe('service_samples');
+    expect(target.page(60, gauges(10_000, 13_000)).translated.page?.limit).toBe('memory');
+    expect(target.page(120, gauges(10_000, 13_000)).reads).toEqual({ used: 3000 });
+  });
+
+  test('what is known of series that are there stays, though a page is refused for its size', () => {
+    const target = targetOf({ memoryBytes: 1_000_000 }, { temporality: 'delta' });
+    target.page(0, '# TYPE queries counter\nqueries 100\n');
+    const label = 'x'.repeat(900);
+    const large = upTo(0, 2000).map(i => `a{b="${label}${i}"} 1\n`);
+    expect(target.page(60, large.join('')).translated.page?.limit).toBe('memory');
+    expect(target.page(120, '# TYPE queries counter\nqueries 130\n').shown).toEqual([
+      'delta queries{} 30 @120 from 0',
+    ]);
+  });
+
+  test('ended series give way where a page would have no room for them', () => {
+    const target = targetOf({ memoryBytes: 1_000_000 });
+    let failed = 0;
+    for (let page = 0; page < 20; page++) {
+      const seen = target.page(page * 60, gauges(page * 1000, page * 1000 + 1000));
+      if (seen.translated.page?.isUsable === false) failed++;
+    }
+    expect(failed).toBeLessThan(12);
+  });
+});
+
+describe('what comes back', () => {
+  const counter = (i: number, value: number): string =>
+    `# TYPE queries counter\nqueries{user="u${i}"} ${value}\n`;
+
+  test('in delta mode a series that was forgotten is a baseline', () => {
+    const target = targetOf({ series: 2, serviceSamples: 1 }, { temporality: 'delta' });
+    target.page(0, counter(0, 100));
+    expect(target.page(60, counter(0, 110)).shown).toEqual([
+      'delta queries{user=u0} 10 @60 from 0',
+    ]);
+    target.page(120, counter(1, 5));
+    target.page(180, counter(2, 5));
+    target.page(240, counter(3, 5));
+    const back = target.page(300, counter(0, 150));
+    expect(back.reads).toMatchObject({ baseline: 1 });
+    expect(target.page(360, counter(0, 151)).shown).toContain(
+      'delta queries{user=u0} 1 @360 from 300',
+    );
+  });
+
+  describe('in cumulative mode it starts with its own first point', () => {
+    const queries = (value: number): string =>
+      `engine_global_status_queries{server_name="s"} ${value}\n`;
+    const uptime = (value: number): string =>
+      `engine_global_status_uptime{server_name="s"} ${value}\n`;
+    const limits = { series: 2, serviceSamples: 1 };
+
+    test('though another series of its server has brought the uptime in between', () => {
+      const target = targetOf(limits);
+      target.page(0, queries(10));
+      target.page(60, gauges(0, 1));
+      // Here the only series of the server is forgotten.
+      target.page(120, gauges(1, 2));
+      target.page(180, uptime(1180));
+      expect(target.page(240, queries(20)).shown).toContain(
+        'sum engine_global_status_queries{server_name=s} 20 @240 from 240',
+      );
+    });
+
+    test('though its stream was that of the process: it may have restarted since', () => {
+      const target = targetOf({ series: 3, serviceSamples: 2 });
+      expect(target.page(0, uptime(1000) + queries(97)).shown).toContain(
+        'sum engine_global_status_queries{server_name=s} 97 @0 from -1000',
+      );
+      target.page(60, gauges(0, 1));
+      target.page(120, gauges(1, 3));
+      expect(target.page(180, queries(20)).shown).toContain(
+        'sum engine_global_status_queries{server_name=s} 20 @180 from 180',
+      );
+    });
+
+    test('though a series that was never sent was forgotten after it', () => {
+      const target = targetOf(limits);
+      const never = `engine_global_status_commands_total{server_name="s"} 5 ${at(7200)}\n`;
+      target.page(0, queries(10));
+      target.page(60, gauges(0, 1));
+      target.page(120, uptime(1120));
+      expect(target.page(180, never).reads).toEqual({ time_future: 1 });
+      target.page(240, gauges(1, 2));
+      target.page(300, gauges(2, 3));
+      expect(target.page(360, queries(20)).shown).toContain(
+        'sum engine_global_status_queries{server_name=s} 20 @360 from 360',
+      );
+    });
+  });
+
+  test('what a former process admitted is known again, though new ones are refused', () => {
+    const limits = { series: 5, serviceSamples: 10 };
+    const former = targetOf(limits);
+    former.page(0, gauges(0, 5));
+    const next = targetOf(limits);
+    next.translation.table.restored = stateOf(former);
+    const lines = gauges(0, 8).split('\n').filter(Boolean).reverse().join('\n');
+    const seen = next.page(60, `${lines}\n`);
+    expect(sent(seen)).toEqual(upTo(0, 5));
+    expect(seen.reads).toEqual({ used: 5, series_limit: 3 });
+  });
+
+  test('of a former state no more is taken over than there is room for: what has ended goes first', () => {
+    const former = targetOf({});
+    former.page(0, gauges(0, 3));
+    former.page(60, gauges(3, 6));
+    former.page(120, gauges(6, 9));
+    const state = stateOf(former);
+    expect(state.indexById.size).toBe(9);
+    const limited = limitRestored(state, 4);
+    expect(limited.indexById.size).toBe(4);
+    const next = targetOf({ series: 4, serviceSamples: 10 });
+    next.translation.table.restored = limited;
+    // A gauge whose time was sent before is not sent twice.
+    expect(next.page(120, gauges(6, 9)).reads).toEqual({ repeated: 3 });
+  });
+});
+
+function stateOf(target: Target): RestoredState {
+  const steps = saveState(target.translation.table);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  const { starts, marks } = step.value;
+  const state = starts === undefined ? null : readState(starts, marks);
+  if (state === null) throw new Error('no state');
+  return state;
+}
