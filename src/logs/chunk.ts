@@ -13,7 +13,7 @@ import type { Commit, Queue } from '../pipeline/queue/queue.ts';
 import { type Gap, gapRecord, gapUid } from './gap.ts';
 import type { Partition } from './item.ts';
 import type { LogMeter } from './log-meter.ts';
-import { MARK, OWN_PREFIX, type ParsedRecord } from './record.ts';
+import { MARKS, OWN_PREFIX, type ParsedRecord } from './record.ts';
 
 /** `stopped`: the pull was to stop while there was no room; `failed`: the store is broken or too small. */
 export type StoreResult = 'stored' | 'stopped' | 'failed';
@@ -28,16 +28,6 @@ export interface LogResource {
   readonly identity: ResourceIdentity;
   readonly info: ReadonlyMap<string, string>;
 }
-
-/** The attribute for each mark. */
-const MARK_ATTRIBUTES: readonly (readonly [mark: number, key: string])[] = [
-  [MARK.badUtf8, `${OWN_PREFIX}log.bad_utf8`],
-  [MARK.lineCut, `${OWN_PREFIX}log.cut`],
-  [MARK.recordCut, `${OWN_PREFIX}log.cut`],
-  [MARK.unparsed, `${OWN_PREFIX}log.unparsed`],
-  [MARK.continuation, `${OWN_PREFIX}log.continuation`],
-  [MARK.doubtful, `${OWN_PREFIX}log.doubtful`],
-];
 
 export class Chunk {
   readonly #request: LogsRequest;
@@ -174,6 +164,6 @@ export class LogSink {
 }
 
 function markAttributes(marks: number): readonly LogAttribute[] {
-  const keys = MARK_ATTRIBUTES.filter(([mark]) => (marks & mark) !== 0).map(([, key]) => key);
-  return [...new Set(keys)].map(key => [key, true] as const);
+  const set = MARKS.filter(([mark]) => (marks & mark) !== 0);
+  return [...new Set(set.map(([, , attribute]) => attribute))].map(key => [key, true] as const);
 }

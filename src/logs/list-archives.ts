@@ -288,13 +288,12 @@ async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Li
   for (const track of pull.ledger.tracks) {
     const { service, cursor } = track;
     const { listedMs } = cursor;
-    const days = [...found.values()]
-      .filter(({ partition }) => partition.service.id === service.id)
-      .map(({ dayMs }) => dayMs);
-    const firstDayMs = Math.min(...days);
     // Before the first list there may have been no logs.
     if (listedMs === null || toMs - listedMs <= DAY_MS) continue;
-    if (days.length === 0 || firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
+    let firstDayMs = Infinity;
+    for (const { partition, dayMs } of found.values())
+      if (partition.service.id === service.id) firstDayMs = Math.min(firstDayMs, dayMs);
+    if (firstDayMs === Infinity || firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
     const span = { fromMs: listedMs, toMs: firstDayMs };
     gaps.push(serviceGap(service, { type: '', span, reason: 'retention' }));
     pull.ledger.move(track, { ...cursor, listedMs: firstDayMs });

@@ -9,7 +9,7 @@ import type { SetAsideReason } from './archive-state.ts';
 import { type Gap, gapTimes } from './gap.ts';
 import { type Partition, partitionKey } from './item.ts';
 import type { Keeping } from './downloads.ts';
-import { MARK } from './record.ts';
+import { MARKS } from './record.ts';
 
 /** The outcome of an archive that was listed. */
 type ArchiveOutcome = 'read' | 'unchanged' | 'postponed' | 'failed' | 'broken' | 'set_aside';
@@ -55,15 +55,6 @@ interface GivenUpArchive {
 }
 
 const GIVEN_UP_SHOWN_MAX = 20;
-
-const MARK_NAMES: readonly (readonly [mark: number, name: string])[] = [
-  [MARK.badUtf8, 'bad_utf8'],
-  [MARK.lineCut, 'line_cut'],
-  [MARK.recordCut, 'record_cut'],
-  [MARK.unparsed, 'unparsed'],
-  [MARK.continuation, 'continuation'],
-  [MARK.doubtful, 'doubtful'],
-];
 
 export class LogMeter {
   readonly #logger: Logger;
@@ -151,7 +142,7 @@ export class LogMeter {
   }
 
   marks(partition: Partition, marks: number): void {
-    for (const [mark, name] of MARK_NAMES)
+    for (const [mark, name] of MARKS)
       if ((marks & mark) !== 0)
         this.#counters.marked.add(1, partition.service.id, partition.type, name);
   }

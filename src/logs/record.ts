@@ -11,8 +11,8 @@ import type { LogRecord } from '../pipeline/encode/logs.ts';
 export type { LogAttribute, LogRecord } from '../pipeline/encode/logs.ts';
 
 /**
- * What is unusual about a line or record, as bits; a record carries those of all its lines and its own. The
- * encoder makes an attribute `prom2otlp.log.<name>` of each, so that readers need not.
+ * Unusual properties of a line or record, as bits; a record carries those of all its lines and its own. The chunk
+ * makes attributes of them, so that readers need not.
  */
 export const MARK = {
   /** Bytes that are not UTF-8 were replaced by U+FFFD. Set on lines. */
@@ -31,6 +31,16 @@ export const MARK = {
 
 /** Prefix of attributes that no semantic convention names. */
 export const OWN_PREFIX = 'prom2otlp.';
+
+/** Each mark with its name in the counters, and the attribute that a record with it has. */
+export const MARKS: readonly (readonly [mark: number, name: string, attribute: string])[] = [
+  [MARK.badUtf8, 'bad_utf8', `${OWN_PREFIX}log.bad_utf8`],
+  [MARK.lineCut, 'line_cut', `${OWN_PREFIX}log.cut`],
+  [MARK.recordCut, 'record_cut', `${OWN_PREFIX}log.cut`],
+  [MARK.unparsed, 'unparsed', `${OWN_PREFIX}log.unparsed`],
+  [MARK.continuation, 'continuation', `${OWN_PREFIX}log.continuation`],
+  [MARK.doubtful, 'doubtful', `${OWN_PREFIX}log.doubtful`],
+];
 
 /**
  * One physical line without its line end (and without a trailing CR). The object is the caller's and is
