@@ -83,6 +83,18 @@ describe('archives', () => {
   });
 });
 
+test('partitions without end are not taken on', async () => {
+  await using site = await LogSite.open();
+  const ledger = await load(site.queue, 'archives', '');
+  const service = testService('dbpgf1');
+  const add = (source: string): boolean =>
+    ledger.addPartition({ service, source, server: '', type: 'error-log' });
+  for (let i = 0; i < 10_000; i++) expect(add(`${i}`)).toBe(true);
+  expect(add('one more')).toBe(false);
+  expect(add('17')).toBe(true);
+  expect(ledger.partitions).toHaveLength(10_000);
+});
+
 describe('records', () => {
   const segment = (number: number): string => `uids/["dbpgf1","error-log"]/${number}`;
   const blob = Buffer.concat(

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { startHttpServer } from '../support/http-server.ts';
 import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
 import { tempDirectory, until } from '../support/program.ts';
@@ -238,6 +238,39 @@ describe('a list', () => {
   });
 });
 
+describe('a day that cannot be listed', () => {
+  test('is skipped as a gap after five pulls, and what is known of it is forgotten', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.simulator.setFaults({ poisonMs: NOW - HOUR });
+    site.clock.forward(2 * DAY);
+    site.write(ERRORS, 'later', 'end');
+    await site.pulls(4);
+    expect(site.bodies).toContain('later');
+    expect(site.gaps).toEqual([]);
+    await site.pulls(2);
+    const spans = site.gaps.map(({ service, attributes }) => [
+      service,
+      attributes['prom2otlp.gap.reason'],
+      attributes['prom2otlp.gap.from']?.slice(0, 13),
+      attributes['prom2otlp.gap.to']?.slice(0, 13),
+    ]);
+    expect(spans.sort()).toEqual([
+      ['dbpgf1', 'window', '2026-03-04T00', '2026-03-05T00'],
+      ['dbpgf2', 'window', '2026-03-04T00', '2026-03-05T00'],
+    ]);
+  });
+});
+
+test('a pull that finds nothing new stores the cursors alone', async () => {
+  await using site = await openSite();
+  await site.pulls(5);
+  const commit = vi.spyOn(site.queue, 'commit');
+  await site.pull();
+  const keys = commit.mock.calls.flatMap(([{ state }]) => state.map(({ key }) => key));
+  expect(keys.sort()).toEqual(['service/dbpgf1', 'service/dbpgf2']);
+});
+
 describe('a clock that is wrong', () => {
   test('does not matter: the days are those of the service', async () => {
     for (const skewMs of [-26 * HOUR, 26 * HOUR]) {
@@ -322,7 +355,7 @@ describe('room in the queue', () => {
     expect(site.count('queue_full_state')).toBe(0);
   });
 
-  test('that does not come before the program stops: the next start continues', async () => {
+  test('that does not come before the pull stops: the next pull or start continues', async () => {
     await using site = await LogSite.open({ queueBytes: '60kB' });
     fill(site);
     for (let start = 0; start < 2; start++) {
@@ -331,7 +364,7 @@ describe('room in the queue', () => {
       await until('the queue is full', () => site.count('queue_full_state') === 1);
       stop.abort();
       expect((await pulling).kind).toBe('stopped');
-      await site.restart();
+      if (start === 0) await site.restart();
     }
     const draining = setInterval(() => void site.drain(), 20);
     await site.pulls(3);

@@ -1,0 +1,82 @@
+// The search for the oldest day that a service answers for, against a service that refuses older ones.
+
+import { describe, expect, test } from 'vitest';
+import { Counters } from '../../src/lib/counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { Ledger } from '../../src/logs/ledger.ts';
+import { LogMeter } from '../../src/logs/log-meter.ts';
+import { type Pull, PulledApi } from '../../src/logs/pull.ts';
+import { findFirstDay, jumpToOldest } from '../../src/logs/retention.ts';
+import { json, type OpenedApi, openLogApi, testService } from '../support/log-api.ts';
+import { DAY, HOUR, LogSite, MINUTE, NOW, ShiftedClock } from '../support/log-site.ts';
+
+const TODAY = NOW - 9 * HOUR;
+const START = { lowMs: NOW, floorMs: NOW, sizeMs: DAY, failureCount: 0, listedMs: null };
+
+/** A service that refuses what begins before `oldestMs`. */
+function openFrom(oldestMs: number): Promise<OpenedApi> {
+  return openLogApi([
+    (response, { path }) => {
+      const from = new URL(path, 'http://localhost').searchParams.get('fromDate') ?? '';
+      const isRefused = Date.parse(from) < oldestMs;
+      json(
+        isRefused ? { error: 'too old' } : { count: 0, logs: [] },
+        isRefused ? 400 : 200,
+      )(response);
+    },
+  ]);
+}
+
+function pulledApi({ api }: OpenedApi): PulledApi {
+  const clock = new ShiftedClock(NOW);
+  return new PulledApi({
+    name: 'test',
+    api,
+    services: [testService('db1')],
+    otherServiceCount: 0,
+    types: ['error-log'],
+    clock,
+    random: () => 0,
+    meter: new LogMeter({ counters: new Counters(), logger: silentLogger, clock }),
+  });
+}
+
+describe('a list that was refused', () => {
+  /** No track, and so nothing to store: only the answer matters. */
+  async function jump(oldestMs: number, fromMs: number): Promise<boolean> {
+    await using service = await openFrom(oldestMs);
+    await using site = await LogSite.open();
+    const options = { shape: 'archives', services: [], types: [''], start: START } as const;
+    const ledger = await Ledger.load(site.queue, options);
+    const { signal } = new AbortController();
+    return await jumpToOldest({ api: pulledApi(service), ledger, signal } as Pull, [], fromMs);
+  }
+
+  test('is explained by the age of the logs if the service answers for a later day', async () => {
+    expect(await jump(TODAY - 3 * DAY, TODAY - 9 * DAY)).toBe(true);
+    expect(await jump(TODAY, TODAY - DAY)).toBe(true);
+    expect(await jump(TODAY, TODAY - 15 * MINUTE)).toBe(true);
+  });
+
+  test('is not explained by it if the service answers for that day, or for none', async () => {
+    expect(await jump(TODAY - 9 * DAY, TODAY - 9 * DAY)).toBe(false);
+    expect(await jump(TODAY - 9 * DAY, TODAY)).toBe(false);
+    expect(await jump(NOW + DAY, TODAY - 9 * DAY)).toBe(false);
+  });
+});
+
+test('the first day is that of the oldest archive, or the oldest that the service answers for', async () => {
+  const { signal } = new AbortController();
+  await using refusing = await openFrom(TODAY - 3 * DAY);
+  expect(await findFirstDay(pulledApi(refusing), signal)).toBe(TODAY - 3 * DAY);
+  await using empty = await openFrom(0);
+  expect(await findFirstDay(pulledApi(empty), signal)).toBe(TODAY);
+  const logs = [5, 7, 6].map(days => ({
+    id: `a${days}`,
+    logType: 'error-log',
+    startTime: new Date(TODAY - days * DAY).toISOString(),
+    serverDataSourceId: 'db1/a',
+  }));
+  await using full = await openLogApi([json({ count: 3, logs })]);
+  expect(await findFirstDay(pulledApi(full), signal)).toBe(TODAY - 7 * DAY);
+});
