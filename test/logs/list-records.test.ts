@@ -129,6 +129,19 @@ describe('a window', () => {
   });
 });
 
+test('a list whose count changes is read once more, and its records arrive once', async () => {
+  for (const isCountUnsteady of [false, true]) {
+    await using site = await open({ types: ['error-log'] });
+    site.simulator.setFaults({ isCountUnsteady });
+    for (let i = 0; i < 5; i++)
+      site.book.write(ERRORS, { text: `line ${i}`, atMs: NOW - 20 * MINUTE + i });
+    await site.pull();
+    expect(site.bodies).toHaveLength(5);
+    const known = site.count('records_total', 'dbpgf1', 'error-log', 'known');
+    expect(known).toBe(isCountUnsteady ? 5 : 0);
+  }
+});
+
 test('an overlap below the retention is left out, and nothing is lost', async () => {
   await using site = await open({}, { startMs: NOW - 9 * HOUR + 5 * MINUTE });
   const midnight = NOW - 9 * HOUR;
