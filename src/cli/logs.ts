@@ -275,7 +275,7 @@ class Tail {
   readonly #sizes = new Map<string, string>();
   readonly #progress = new Map<string, EntryProgress>();
 
-  constructor(api: OpenLogApi, context: VerbContext, ...[values, lineCount]: [LogValues, number]) {
+  constructor(api: OpenLogApi, context: VerbContext, values: LogValues, lineCount: number) {
     this.#api = api;
     this.#context = context;
     this.#values = values;

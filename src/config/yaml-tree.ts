@@ -200,7 +200,8 @@ function report(
   builder: Builder,
   path: KeyPath,
   message: string,
-  ...[hint, code = 'E_CONFIG_SYNTAX']: [hint?: string | undefined, code?: OperatorErrorCode]
+  hint?: string,
+  code: OperatorErrorCode = 'E_CONFIG_SYNTAX',
 ): typeof UNREADABLE {
   builder.mistakes.push({
     code,
