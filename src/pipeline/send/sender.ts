@@ -31,9 +31,8 @@ import type { Signal } from '../../model/batch.ts';
 import type { Queue } from '../queue/queue.ts';
 import { Delivery, rawOf, requestOf, restOf, type Piece } from './delivery.ts';
 import { Round, type RoundPort } from './poison.ts';
-import { Presence } from './presence.ts';
+import { Presence, SenderHealth, type LaneState, type SenderStatus } from './presence.ts';
 import type { SendMeter } from './send-meter.ts';
-import { SenderHealth, type LaneState, type SenderStatus } from './sender-health.ts';
 import type { SendResult, Transport } from './transport.ts';
 
 export interface SenderOptions {
