@@ -1,16 +1,15 @@
-// One row on its way out: whole at first, then in ever smaller pieces, until those are found that the back end does
-// not want. Answers come in; the next piece, what is settled and what is left come out. It sends nothing and knows no
-// time, so a search can be followed in a test step by step.
+// One row while it is sent: whole at first, then in smaller and smaller pieces, until the ones that the back end
+// refuses are found. Answers come in; the next piece, the settlements and the rest of the row come out. It does no IO
+// and knows no time, so a test can follow a search step by step.
 //
-// A piece is cut for one of two reasons. Its content was refused for good (400): refuse() cuts it, or sets it aside where
-// it is a single point. Or nobody knows why it is refused (500): cut() cuts it on trial, and restore() takes that back
-// where it has led to nothing (poison.ts).
+// A piece is split for one of two reasons. The back end refused its content for good (400): refuse() splits it, or
+// sets a single point aside. Or the reason is unknown (500): cut() splits it on trial, and restore() undoes that if
+// the trial led to nothing (poison.ts).
 //
-// Metrics are cut by time first, and the older piece goes first: a back end that takes no older samples must not be
-// made to refuse good ones. Of one time the largest piece goes first: when the requests are used up, what is left
-// unsent is small. What is refused after PATIENCE others is looked into last, so that many bad points cost the good
-// ones nothing. At most REQUESTS_MAX answers are spent on a row whose content is refused; whatever is left then is set
-// aside unsent.
+// Metrics are split by time first, and the older piece is sent first: a back end that refuses older samples must still
+// accept the good ones. Among pieces of one time the largest is first, so that little is left unsent when the requests
+// are used up. A piece that is refused after PATIENCE others comes last, so that many bad points cost the good ones
+// nothing. A row whose content is refused gets at most REQUESTS_MAX requests; the rest of it is then set aside unsent.
 
 import type { Signal } from '../../model/batch.ts';
 import { compress, decompress } from '../queue/compression.ts';
@@ -26,40 +25,40 @@ import {
 } from '../queue/split.ts';
 import type { SendRequest } from './transport.ts';
 
-/** How many answers a row may cost once its content was refused; and how often it is cut on trial (J.3). */
+/** The most answers for a row whose content was refused, and the most cuts on trial (J.3). */
 export const REQUESTS_MAX = 64;
-/** After so many refusals in a row, what is refused next is put off: as many as it takes to find one point by its time. */
+/** After so many refusals in sequence the next refused piece is put off: so many find one point by its time. */
 const PATIENCE = 12;
-/** What is kept of a refused piece: all of it, or its first point, within this many bytes. */
+/** The most bytes that are kept of a refused piece: all of it, or its first point. */
 export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 
-/** Bytes of one service: a request by themselves. */
+/** Bytes of one service that form a request. */
 interface Slice {
   readonly service: string;
   readonly points: number;
   readonly bytes: Buffer;
-  /** How many points of the row stand before its own. */
+  /** The number of points of the row before the first of these. */
   readonly place: number;
 }
 
-/** A part of a row that is sent at once. */
+/** A part of a row that is sent as one request. */
 export interface Piece {
   readonly slices: readonly Slice[];
   readonly points: number;
-  /** Of its oldest and its newest point; 0 where times do not matter, as those of log records. */
+  /** The times of its oldest and newest point; 0 for log records, whose times do not matter. */
   readonly fromNs: number;
   readonly toNs: number;
-  /** It is looked into when nothing else is left. */
+  /** It is sent when nothing else is left. */
   readonly isPutOff: boolean;
   /** All of it was sent before, and no answer has decided about it. */
   isResend: boolean;
   /** It cannot be cut on trial: a single point, or the cuts of its row are used up. */
   isUncut: boolean;
-  /** Of what is under suspicion: the rounds that speak against it, see poison.ts; null for all else. */
+  /** The rounds that speak against a suspect, see poison.ts; null when it is no suspect. */
   suspicion: number | null;
 }
 
-/** The pieces of a row at one time, to go back to. */
+/** A saved state of a delivery, for restore(). */
 export interface Mark {
   readonly pieces: readonly Piece[];
   readonly cutCount: number;
@@ -70,7 +69,7 @@ type Tally = { -readonly [key in keyof Settlement]: Settlement[key] };
 
 export class Delivery {
   readonly row: QueueRow;
-  /** The whole row while that has not been refused; its slices have no bytes. */
+  /** The row before it is split; its slices have no bytes. */
   readonly #whole: Piece;
   #waiting: Piece[];
   #answerCount = 0;
@@ -80,7 +79,7 @@ export class Delivery {
   #tallies = new Map<string, Tally>();
   #aside: SetAside[] = [];
   #refusal = { reason: '', atMs: 0 };
-  /** Rounds in a row in which nothing of it was accepted, see poison.ts. */
+  /** Rounds in sequence in which nothing of the row was accepted, see poison.ts. */
   vainRounds = 0;
 
   constructor(row: QueueRow) {
@@ -90,7 +89,7 @@ export class Delivery {
     this.#waiting = [this.#whole];
   }
 
-  /** False while the row waits as it is stored. */
+  /** False while the row is sent as it is stored. */
   get isSplit(): boolean {
     return this.#waiting[0] !== this.#whole;
   }
@@ -99,22 +98,22 @@ export class Delivery {
     return this.#waiting.length === 0;
   }
 
-  /** What to send next; the same until it is accepted or refused. Its bytes are empty for the whole row. */
+  /** The next piece to send; the same one until it is accepted or refused. */
   next(): Piece | undefined {
     return this.#waiting[0];
   }
 
-  /** All that waits, in the order in which it is to be sent. */
+  /** All pieces without a decision, in the order of sending. */
   pieces(): readonly Piece[] {
     return this.#waiting;
   }
 
-  /** The row has left the queue: nothing of it waits any more. */
+  /** The row has left the queue: none of its pieces waits any more. */
   drop(): void {
     this.#waiting = [];
   }
 
-  /** The back end took a piece, of which it rejected some points. */
+  /** The back end accepted a piece, but rejected so many of its points. */
   accept(rejected: number, piece: Piece | undefined = this.next()): void {
     if (piece === undefined) return;
     this.#take(piece);
@@ -130,8 +129,8 @@ export class Delivery {
   }
 
   /**
-   * The back end refused the content of a piece for good, in these words. `raw` is the row's uncompressed payload,
-   * needed while the row is whole; null when it cannot be read.
+   * The back end refused the content of a piece for good, for this reason. `raw` is the row's uncompressed payload,
+   * which is needed while the row is whole; null when it cannot be read.
    */
   refuse(
     reason: string,
@@ -152,14 +151,14 @@ export class Delivery {
     this.#endAtLimit();
   }
 
-  /** Gives up a piece as it is: rounds have shown that nobody wants it. */
+  /** Sets a piece aside: rounds have shown that the back end refuses it. */
   giveUp(reason: string, atMs: number, raw: Buffer | null, piece: Piece): void {
     this.#take(piece);
     this.#refusal = { reason, atMs };
     this.#putAside({ ...piece, slices: this.#slicesOf(piece, raw) }, reason);
   }
 
-  /** Puts two halves in the place of a piece; false when it cannot be cut. `raw` as for refuse(). */
+  /** Replaces a piece by its halves; false when it cannot be split. `raw` as for refuse(). */
   cut(piece: Piece, raw: Buffer | null): boolean {
     const halves = this.#cutCount < REQUESTS_MAX ? this.#halve(piece, raw) : null;
     piece.isUncut = halves === null;
@@ -175,14 +174,14 @@ export class Delivery {
     return { pieces: [...this.#waiting], cutCount, decisionCount };
   }
 
-  /** Undoes what was cut since, unless something was decided since. */
+  /** Undoes all cuts since the mark, unless an answer has decided about a piece since. */
   restore({ pieces, cutCount, decisionCount }: Mark): void {
     if (decisionCount !== this.#decisionCount) return;
     this.#waiting = [...pieces];
     this.#cutCount = cutCount;
   }
 
-  /** What was decided since this was asked last: [] when nothing was. */
+  /** The decisions since the last call; empty when there were none. */
   takeOutcome(): {
     readonly settlements: readonly Settlement[];
     readonly aside: readonly SetAside[];
@@ -193,7 +192,7 @@ export class Delivery {
     return outcome;
   }
 
-  /** What is still to be sent of a row that was split, service by service in the order of the row. */
+  /** The unsent slices of a split row, by service and in the order of the row. */
   rest(): readonly Slice[] {
     const slices = this.#waiting.flatMap(piece => piece.slices).sort((a, b) => a.place - b.place);
     const services = new Map<string, Slice[]>();
@@ -250,7 +249,7 @@ export class Delivery {
   }
 }
 
-/** The request that a piece of a row makes: the row as it is stored, or the piece alone. */
+/** The request for a piece: the row as it is stored, or the piece compressed. */
 export async function requestOf({ row, isSplit }: Delivery, piece: Piece): Promise<SendRequest> {
   const { signal, encoding, body, rawBytes } = row;
   if (!isSplit) return { signal, encoding, body, rawBytes };
@@ -262,7 +261,7 @@ export function pieceBytes(piece: Piece): Buffer {
   return Buffer.concat(piece.slices.map(slice => slice.bytes));
 }
 
-/** The uncompressed payload of a row, needed to cut it while it is whole; null when it cannot be read. */
+/** The uncompressed payload of a whole row; null when the row is split or cannot be read. */
 export async function rawOf({ row, isSplit }: Delivery): Promise<Buffer | null> {
   if (isSplit) return null;
   try {
@@ -272,7 +271,7 @@ export async function rawOf({ row, isSplit }: Delivery): Promise<Buffer | null> 
   }
 }
 
-/** What is left of a row that was settled in part, as a row. */
+/** The rest of a row that was settled in part. */
 export async function restOf(delivery: Delivery): Promise<RowRest> {
   const { encoding } = delivery.row;
   const slices = delivery.rest();
@@ -325,7 +324,7 @@ function slicesOf(row: QueueRow, raw: Buffer): readonly Slice[] {
   });
 }
 
-/** Requests one after the other are one request. */
+/** Concatenated requests are one request. */
 function joinSlices(slices: readonly Slice[]): Slice {
   const { service = '', place = 0 } = slices[0] ?? {};
   return {
@@ -338,7 +337,7 @@ function joinSlices(slices: readonly Slice[]): Slice {
 
 type Halves = readonly [readonly Slice[], readonly Slice[]];
 
-/** By time, else between services, else inside the one; null for a single point. */
+/** Splits by time, else between services, else within the only service; null for a single point. */
 function halve(signal: Signal, slices: readonly Slice[]): Halves | null {
   const byTime = signal === 'metrics' ? halveByTime(slices) : null;
   if (byTime !== null) return byTime;
@@ -365,7 +364,7 @@ function halveByTime(slices: readonly Slice[]): Halves | null {
   ];
 }
 
-/** The row's own count is the one in the account: the halves share it out, whatever the bytes hold. */
+/** The account counts the points of the row's index: the halves share that number, whatever the bytes contain. */
 function shareSlice(
   signal: Signal,
   { service, points, place }: Slice,
@@ -379,8 +378,8 @@ function shareSlice(
 }
 
 /**
- * The back end tells how many points of a request it rejected, not which: the number is shared out between
- * the services in proportion to their points, so that at least the sum is true.
+ * The back end says how many points of a request it rejected, but not which. The services share the number in
+ * proportion to their points, so that at least the sum is right.
  */
 function shareOut(rejected: number, piece: Piece): readonly number[] {
   const count = Math.min(rejected, piece.points);

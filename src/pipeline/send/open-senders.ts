@@ -1,4 +1,4 @@
-// Opens the ways to the back end: one sender per signal that is in use, each with the transport that the
+// Opens one sender per signal that is in use, each with the transport that the
 // configuration names. Metrics and logs may go to different places in different protocols.
 
 import type { Config, OtlpSignalConfig } from '../../config/config.ts';
@@ -14,7 +14,7 @@ import { SendMeter } from './send-meter.ts';
 import { Sender } from './sender.ts';
 import type { Transport } from './transport.ts';
 
-/** What `auto` has learned is kept beside the rows under this kind, by signal. */
+/** The kind of the states that keep what `auto` has learned; the key is the signal. */
 const COMPRESSION_STATE = 'compression';
 
 export interface SendersOptions {
@@ -25,12 +25,12 @@ export interface SendersOptions {
   readonly logger: Logger;
 }
 
-/** A sender and what the status page calls its destination (without user and password). */
+/** A sender, and its endpoint for the status page (without user and password). */
 export interface OpenSender {
   readonly signal: Signal;
   readonly endpoint: string;
   readonly sender: Sender;
-  /** How `otlp.compression: auto` has decided; null with another setting. */
+  /** The decision of `otlp.compression: auto`; null with another setting. */
   readonly compression: AutoCompression | null;
 }
 
@@ -65,7 +65,7 @@ async function openSender(
   return { signal, endpoint: shown, sender, compression };
 }
 
-/** Null where the settings, or gRPC, leave nothing to choose. */
+/** Null when the settings or gRPC leave no choice. */
 async function openCompression(
   signal: Signal,
   shown: string,
@@ -90,7 +90,7 @@ async function openCompression(
   });
 }
 
-/** A commit that cannot be stored costs nothing but another trial in the next run. */
+/** If this commit cannot be stored, the next run only makes another trial. */
 async function remember(
   queue: Queue,
   signal: Signal,
@@ -103,14 +103,14 @@ async function remember(
 }
 
 export interface TransportOptions {
-  /** The whole of it: no secret that it holds may be shown. */
+  /** The whole configuration, because none of its secrets may be shown. */
   readonly config: Config;
   readonly concurrency: number;
   readonly clock: Clock;
   readonly compression?: AutoCompression | null;
 }
 
-/** One way to a back end, in the protocol that the signal's settings name. */
+/** Opens a transport in the protocol of the signal's settings. */
 export async function openTransport(
   endpoint: string,
   settings: OtlpSignalConfig,
@@ -125,7 +125,7 @@ export async function openTransport(
   return new OtlpHttp({ ...shared, concurrency, compression });
 }
 
-/** What earlier runs have learned of an endpoint, from a queue that may be in use; null where that is nothing. */
+/** What earlier runs have learned about an endpoint, from a queue that may be in use; null when nothing. */
 export function rememberedCompression(
   signal: Signal,
   endpoint: string,

@@ -1,6 +1,6 @@
-// Finds the poison in a row that the back end refuses without a word about why (500, for more than a minute), and costs
-// nothing where there is none. In: the rows of one lane, the oldest of which has just been refused. Out: pieces that are
-// settled or set aside; the rest waits for the next round, a minute later. One round, in order:
+// Finds the points that make the back end fail, called poison, in a row that it refuses for more than a minute without
+// a reason (500). A row without poison loses nothing. In: the rows of one lane, the oldest of which was just refused.
+// Out: pieces that are settled or set aside; the rest waits for the next round, a minute later. One round, in order:
 //
 //   1. open     each piece under suspicion is sent, twice in a row           accepted ─▶ settled, it was no poison
 //   2. search   the oldest row that holds other pieces is cut and sent,      accepted ─▶ settled
@@ -10,13 +10,14 @@
 //   4. close    at the first piece that 2 or 3 get accepted, each suspect    refused  ─▶ one round speaks against it;
 //               is sent once more                                                        after ROUNDS it is set aside
 //
-// So a piece is set aside only after ROUNDS rounds, in each of which it was refused twice before and once after other
-// content was accepted. A back end that answers 500 at random, or to every second request, costs nothing.
+// So a piece is set aside only after ROUNDS rounds, in each of which it was refused twice before and once after the
+// back end accepted other content. A back end that answers 500 at random, or to every second request, costs no points.
 //
-// Order. Pieces of one time may go before each other: none of them is older. A piece passes an older one, of its own row
-// or of one before, only when that cannot be cut and was refused directly before; never in a flush. Where nothing of a
-// row is accepted, the row stays whole and held, and nothing passes it: the back end may simply be broken. After
-// VAIN_ROUNDS such rounds a row is taken for one piece that cannot be cut, or it would be in the way for days.
+// Order. Pieces of one time may pass each other: none of them is older. Otherwise a piece passes an older one, of its
+// own row or of an earlier one, only when that cannot be split and was refused directly before; never in a flush. If
+// the back end accepts nothing of a row, the row stays whole and held, and nothing passes it: the back end may simply
+// be broken. After VAIN_ROUNDS such rounds the row counts as one piece that cannot be split, or it would block the
+// others for days.
 
 import type { Delivery, Piece } from './delivery.ts';
 import { REQUESTS_MAX } from './delivery.ts';
@@ -24,75 +25,78 @@ import type { SendResult } from './transport.ts';
 
 /** So many rounds must speak against a piece. */
 export const ROUNDS = 5;
-/** After so many rounds in which nothing of a row was accepted, a later one is let past it. */
+/** After so many rounds without an acceptance a later row may pass this one. */
 const VAIN_ROUNDS = 5;
-/** After so many requests a round searches no further row. */
+/** After so many requests a round searches no other row. */
 const ROUND_REQUESTS_MAX: number = 2 * REQUESTS_MAX;
-/** So many rows may hold suspects at a time; then no other passes them. */
+/** With so many rows of suspects in the lane no other row passes them. */
 const SUSPECT_ROWS_MAX = 64;
 
-/** What a round needs of the sender. */
+/** What a round needs from the sender. */
 export interface RoundPort {
   /** Sends a piece once; null when its row has left the queue. */
   send(delivery: Delivery, piece: Piece): Promise<SendResult | null>;
-  /** Settles what an answer decides; false when it decides nothing. */
+  /** Settles a piece if the answer decides about it; false when it does not. */
   decide(delivery: Delivery, piece: Piece, result: SendResult): Promise<boolean>;
-  /** Puts two halves in the place of a piece; false when it cannot be cut. */
+  /** Replaces a piece by its halves; false when it cannot be split. */
   cut(delivery: Delivery, piece: Piece): Promise<boolean>;
   giveUp(delivery: Delivery, piece: Piece, reason: string): Promise<void>;
-  /** Puts a later row behind those of the lane; null when there is none. */
+  /** Adds a later row to the end of the lane; null when there is none. */
   takeLater(): Promise<Delivery | null>;
-  /** False during a flush: nothing may pass. */
+  /** False during a flush: no row passes another. */
   mayPass(): boolean;
   isClosing(): boolean;
 }
 
-/** How sending a piece ended: `stopped` ends the round. */
+/** The result of sending a piece: `stopped` ends the round. */
 type Sent = 'decided' | 'refused' | 'stopped';
 
 export class Round {
   readonly #lane: readonly Delivery[];
   readonly #port: RoundPort;
-  /** What was sent last, if that was refused: to begin with it, it need not be sent once more. */
+  /** The last piece that was sent, if it was refused: it need not be sent again at once. */
   #refusedLast: Piece | null;
-  /** Those that were refused when the round was opened. */
+  /** The suspects that were refused in step 1. */
   #suspects: (readonly [Delivery, Piece])[] = [];
   #hasClosed = false;
   #requestCount = 0;
-  /** Whether the back end is known to take content: some was accepted in this round, or elsewhere since the last. */
+  /** True when the back end accepted content in this round, or in another lane since the last round. */
   #isProven = false;
   #lastReason = '';
-  /** Pieces of other content that were accepted in this round. */
+  /** The number of pieces that were accepted in this round. */
   acceptedCount = 0;
-  /** The answer that ended the round, if it says "later" or "not like this". */
+  /** The answer that ended the round early: a retry, or a refusal of our settings. */
   stop: SendResult | null = null;
 
-  /** `lane` grows by the row that passes. `refused` is the piece that was just refused, the oldest of all. */
+  /** `lane` grows when a later row passes. `refused`: the oldest piece, which was just refused. */
   constructor(lane: readonly Delivery[], refused: Piece, port: RoundPort) {
     this.#lane = lane;
     this.#refusedLast = refused;
     this.#port = port;
   }
 
-  /** `wereOthersAccepted`: other lanes, where there are some, had content accepted since the last round. */
+  /** `wereOthersAccepted`: the back end accepted content of other lanes since the last round. */
   async run(wereOthersAccepted: boolean): Promise<void> {
     this.#isProven = wereOthersAccepted;
     const last = await this.#goThrough();
     if (wereOthersAccepted && !(await this.#close())) return;
     if (last === null || this.acceptedCount === 0) return;
-    // Now it is known that the back end takes content: older rows that were searched in vain are worth another search.
+    // The back end accepts content: it is worth searching the older rows again.
     for (const delivery of this.#lane.slice(0, this.#lane.indexOf(last)))
       if (isOpen(delivery) && !(await this.#search(delivery))) return;
   }
 
-  /** Row after row, until something is accepted: the row of that; null when nothing may go on before. */
+  /**
+   * Searches row after row until the back end accepts something. Returns that row; null when the round must end
+   * before.
+   */
   async #goThrough(): Promise<Delivery | null> {
     for (const delivery of this.#lane) {
       if (!(await this.#open(delivery))) return null;
       if (isOpen(delivery)) {
         if (this.#requestCount >= ROUND_REQUESTS_MAX || !(await this.#search(delivery)))
           return null;
-        // A row behind others may have been refused for a moment only.
+        // A later row may have been refused for a moment only.
         const isRefused = isOpen(delivery) || delivery !== this.#lane[0];
         if (this.acceptedCount === 0 && isRefused && !(await this.#mayBePassed(delivery)))
           return null;
@@ -104,7 +108,7 @@ export class Round {
     return later !== null && (await this.#search(later)) ? later : null;
   }
 
-  /** Whether a row of which nothing was accepted is taken for one piece, and is refused once more. */
+  /** True when a row counts as one piece, and is refused once more. */
   async #mayBePassed(delivery: Delivery): Promise<boolean> {
     const [oldest] = delivery.pieces();
     if (delivery.vainRounds < VAIN_ROUNDS || oldest === undefined) return false;
@@ -124,14 +128,14 @@ export class Round {
     return this.acceptedCount === 0 || (await this.#close());
   }
 
-  /** Sends what is not under suspicion of a row, in pieces; false when the round has ended. */
+  /** Sends the pieces of a row that are no suspects; false when the round has ended. */
   async #search(delivery: Delivery): Promise<boolean> {
     const mark = delivery.mark();
     const refused = new Set<Piece>();
     const endCount = this.#requestCount + REQUESTS_MAX;
     let wasProven = this.#isProven;
     while (this.#requestCount < endCount && !this.#isOver) {
-      // Behind the suspects of an earlier row it would pass them.
+      // It would pass the suspects of an earlier row.
       if (delivery !== this.#lane[0] && !this.#port.mayPass()) break;
       const piece = delivery.pieces().find(some => some.suspicion === null && !refused.has(some));
       if (piece !== undefined && (await this.#mayFollow(delivery, piece, refused))) {
@@ -142,7 +146,7 @@ export class Round {
       if (!wasProven && this.#isProven) {
         wasProven = true;
         await this.#close();
-        // Now it is known that the back end takes content: what was not cut yet is worth it.
+        // The back end accepts content: it is worth splitting the other refused pieces.
         for (const some of refused) if (!some.isUncut) refused.delete(some);
       }
     }
@@ -150,7 +154,7 @@ export class Round {
     return !this.#isOver;
   }
 
-  /** All pieces were refused as they are: there may be poison in each. */
+  /** All pieces were refused: each may contain poison. */
   async #cutOldest(delivery: Delivery, refused: Set<Piece>): Promise<boolean> {
     for (const piece of delivery.pieces()) {
       if (!refused.has(piece) || piece.isUncut) continue;
@@ -159,21 +163,21 @@ export class Round {
     return false;
   }
 
-  /** Cuts a refused piece; at first, while nothing was accepted, only on the way down to the oldest point. */
+  /** Splits a refused piece. While nothing was accepted, only on the way down to the oldest point. */
   async #lookInto(delivery: Delivery, piece: Piece, refused: Set<Piece>): Promise<void> {
     const isWayDown = piece === delivery.pieces()[0];
     const mayCut = this.#isProven || isWayDown;
     if (!mayCut || !(await this.#port.cut(delivery, piece))) refused.add(piece);
   }
 
-  /** Whether a piece may be sent now: not before an older one that was not refused directly before. */
+  /** True when a piece may be sent now: all older ones were refused directly before. */
   async #mayFollow(delivery: Delivery, piece: Piece, refused: Set<Piece>): Promise<boolean> {
     const older = delivery
       .pieces()
       .filter(some => some.fromNs < piece.toNs && (refused.has(some) || some.suspicion !== null));
     if (older.length === 0) return true;
     if (!this.#port.mayPass() || older.some(({ isUncut }) => !isUncut)) return false;
-    // A row that was taken in this round has been refused for a moment only.
+    // A row that was taken in this round was refused for a moment only.
     const isNew = delivery !== this.#lane[0] && delivery.vainRounds === 0;
     if (isNew && older.some(({ suspicion }) => suspicion === null)) return false;
     for (const some of older) {
@@ -184,7 +188,7 @@ export class Round {
     return true;
   }
 
-  /** The suspects once more, now that other content was accepted after they were refused. */
+  /** Sends the suspects once more, after the back end accepted other content. */
   async #close(): Promise<boolean> {
     if (this.#hasClosed) return true;
     this.#hasClosed = true;
@@ -217,7 +221,7 @@ export class Round {
     delivery.restore(mark);
     if (this.#isOver) return;
     delivery.vainRounds++;
-    // Nothing was accepted before it yet: the first round does not count.
+    // No other content was accepted before: the first round does not count.
     if (delivery.pieces().every(({ isUncut }) => isUncut))
       for (const piece of delivery.pieces()) piece.suspicion ??= -1;
   }
@@ -241,7 +245,7 @@ export class Round {
   }
 }
 
-/** Whether a row holds pieces that are not under suspicion. */
+/** True when a row has pieces that are no suspects. */
 function isOpen(delivery: Delivery): boolean {
   return delivery.pieces().some(({ suspicion }) => suspicion === null);
 }

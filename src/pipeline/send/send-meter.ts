@@ -10,20 +10,20 @@ import type { SendResult } from './transport.ts';
 
 export interface SendMeterOptions {
   readonly signal: Signal;
-  /** How the back end is called in log lines: its URL without user, password and query. */
+  /** The back end in log lines: its URL without user, password and query. */
   readonly endpoint: string;
   readonly counters: Counters;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
-/** One attempt, as it is counted. */
+/** One attempt to send. */
 export interface Attempt {
   readonly result: SendResult;
   readonly points: number;
   readonly bodyBytes: number;
   readonly durationMs: number;
-  /** True when the same bytes went out before and no answer decided about them. */
+  /** True when the same points were sent before and no answer decided about them. */
   readonly isResend: boolean;
 }
 
@@ -106,7 +106,7 @@ export class SendMeter {
     );
   }
 
-  /** The back end accepts again after a time in which it did not. */
+  /** The back end accepts again after an outage. */
   recovered(downMs: number): void {
     const { signal, endpoint, logger } = this.#options;
     logger.info({ signal, endpoint, downMs }, 'the back end accepts again');

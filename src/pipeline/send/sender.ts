@@ -1,27 +1,27 @@
-// Takes the oldest rows of one signal out of the queue, sends them, and settles what came of them. Rows leave in order
-// at concurrency 1: a lane has one row at a time, and sends its oldest piece until that is decided. What happens next
-// depends on the answer and on the state that the lane is in:
+// Sends the rows of one signal from the queue, oldest first, and settles them by the back end's answers. At concurrency
+// 1 rows leave in order: a lane has one row at a time, and sends its oldest piece until an answer decides about it. The
+// next step depends on the answer and on the state of the lane:
 //
 //   answer \ state     sending, retrying, holding                      holding for a minute or more
 //   ────────────────   ─────────────────────────────────────────────   ─────────────────────────────────────────────
 //   accepted           settle; next piece or row                       the same
 //   split (400)        smaller pieces, each settled by itself          the same
-//   retry (503, none)  retrying: again after a back-off of up to a     the same; the minute begins anew
+//   retry (503, none)  retrying: again after a back-off of up to a     the same; the minute starts again
 //                      minute, or when an empty request is accepted
 //   retry, throttled   retrying: again after the back-off; no empty    the same
 //   or Retry-After     requests; never before what was asked for
-//   hold, settings     holding: again after 1 s, 2 s … a minute;       the same; the minute begins anew
+//   hold, settings     holding: again after 1 s, 2 s … a minute;       the same; the minute starts again
 //   (401, 404)         says nothing about content
 //   hold, may be       holding: again after 1 s, 2 s … a minute        a round of the search for poison, now and after
 //   content (500)                                                      every further minute (poison.ts)
 //
-// Each kind of failure backs off by its own count, until something is decided. A flush tries sooner, but not before what
-// the back end asked for, and lets nothing pass.
+// Each kind of failure has its own count for the back-off, until an answer decides about a piece. A flush tries sooner,
+// but not before the time that the back end asked for, and lets no row pass another.
 //
-// An empty request that is accepted although the row is refused again (a Collector that is short of memory) was no help:
-// the lane then waits out one back-off without.
+// When an empty request was accepted and the row is refused again (a Collector that is short of memory), the next
+// back-off goes without empty requests.
 //
-// Nothing here is kept: a process that ends, ends with all that was not settled in the queue.
+// The sender stores nothing: whatever is not settled when the process ends is still in the queue.
 
 import { backoffMs, type Backoff } from '../../lib/hold-off.ts';
 import { Bell } from '../../lib/bell.ts';
@@ -38,56 +38,56 @@ import type { SendResult, Transport } from './transport.ts';
 export interface SenderOptions {
   readonly signal: Signal;
   readonly queue: Queue;
-  /** Owned by the sender from then on. */
+  /** The sender closes it. */
   readonly transport: Transport;
   readonly meter: SendMeter;
   readonly concurrency: number;
   readonly clock: Clock;
-  /** Numbers from 0 up to 1, for the jitter. */
+  /** Returns numbers from 0 up to 1, for the jitter. */
   readonly random: () => number;
 }
 
-/** Of retries with full jitter; of holds the time itself. */
+/** Retries use it with full jitter, holds without. */
 const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
-/** A row that is refused for so long without a word about its content is searched for poison, once in this time. */
+/** A row that is refused for so long, perhaps for its content, is searched for poison; then again in each such time. */
 export const ROUND_MS = 60_000;
-/** A back end that asks for a longer pause is asked again after this. */
+/** The longest pause that a back end can ask for. */
 const RETRY_AFTER_MS_MAX: number = 15 * 60_000;
-/** During a flush an attempt follows after a tenth of its time at the latest, on average, but not sooner than this. */
+/** In a flush the pause between two attempts is a tenth of its time on average, but not shorter than this. */
 export const FLUSH_PAUSE_MS = 1000;
 const FLUSH_RETRIES = 10;
 
-/** Rows on their way, one after the other. */
+/** Sends one row after the other. */
 interface Lane {
-  /** Oldest first; more than one only while the older ones hold nothing but suspects. */
+  /** Oldest first; more than one only while the older ones contain only suspects. */
   deliveries: Delivery[];
   state: LaneState;
-  /** Wall clock; null while no pause is under way. */
+  /** Wall clock; null outside a pause. */
   nextAttemptAtMs: number | null;
   /** Ends the current pause. */
   wake: AbortController;
-  /** Failures of each kind since something was decided. */
+  /** Failures of each kind since the last decision. */
   retryCount: number;
   holdCount: number;
   /** Failures directly after an empty request was accepted. */
   vainCount: number;
-  /** The last pause was ended by an empty request that was accepted. */
+  /** An accepted empty request ended the last pause. */
   isTold: boolean;
-  /** Monotonic: since when all answers were refusals that content may have caused. */
+  /** Monotonic: since then all answers were refusals that content may have caused. */
   refusedSinceMs: number | null;
   /** Monotonic: when its last round began. */
   roundAtMs: number;
   /** Acceptances in this lane, and those in all others when its last round began. */
   acceptedCount: number;
   othersAccepted: number;
-  /** A flush need not wait for it: it is refused for our settings, or for a minute and more. */
+  /** A flush does not wait for this lane: the back end refuses our settings, or the row for a minute or more. */
   isHeldOff: boolean;
 }
 
 export class Sender {
   readonly #options: SenderOptions;
   readonly #lanes: readonly Lane[];
-  /** Rings at each commit and settlement, when there may be something to take or to find finished. */
+  /** Rings at each commit and settlement: there may be a row to take, or the queue may be empty. */
   readonly #bell = new Bell();
   readonly #closing = new AbortController();
   readonly #forget: () => void;
@@ -95,11 +95,11 @@ export class Sender {
   readonly #presence: Presence;
   #isEnding = false;
   #workers: Promise<void>[] = [];
-  /** Of the flushes that are under way: how long to wait between two attempts, on average. */
+  /** The average pause between two attempts of each flush in progress. */
   #flushPausesMs: readonly number[] = [];
-  /** By all lanes. */
+  /** Accepted requests of all lanes. */
   #acceptedCount = 0;
-  /** Monotonic: the back end has asked for nothing to be sent before. */
+  /** Monotonic: the back end asked to wait until then. */
   #notBeforeMs = -Infinity;
 
   constructor(options: SenderOptions) {
@@ -126,9 +126,9 @@ export class Sender {
   }
 
   /**
-   * Sends what there is, at once, without waiting out the pauses that are under way, and tries again several times
-   * while there is time, but not before the back end says. True when the queue holds nothing more of the signal; false
-   * when the time is up or the back end holds us off: the rest stays queued. Without a limit of time nothing is hurried.
+   * Sends all rows at once: it ends current pauses and tries several times within the time, but not before the time
+   * that the back end asked for. True when the queue has no more rows of the signal; false when the time is up or the
+   * back end refuses us: the rest stays queued. With an infinite time no pause gets shorter.
    */
   async flush(timeoutMs: number): Promise<boolean> {
     const pauseMs = Math.max(FLUSH_PAUSE_MS, timeoutMs / FLUSH_RETRIES);
@@ -142,8 +142,7 @@ export class Sender {
   }
 
   /**
-   * Takes nothing more, waits so long for the answer to what is under way, gives up the rest (it stays in the
-   * queue) and ends.
+   * Takes no more rows, waits so long for the answer to the current request, and ends. The rest stays in the queue.
    */
   async close(graceMs = 0): Promise<void> {
     this.#isEnding = true;
@@ -199,7 +198,7 @@ export class Sender {
     Object.assign(lane, newLane());
   }
 
-  /** The oldest row that no lane has becomes the last of this one. */
+  /** Takes the oldest row that no lane has; null when there is none. */
   async #take(lane: Lane): Promise<Delivery | null> {
     const { queue, signal } = this.#options;
     for (;;) {
@@ -207,7 +206,7 @@ export class Sender {
         new Set(this.#lanes.flatMap(({ deliveries }) => deliveries.map(({ row }) => row.id)));
       const [row] = await queue.oldest(signal, 1, taken());
       if (row === undefined) return null;
-      // Another lane may have been faster; then there is something else to take.
+      // Another lane may have been faster: look for the next row.
       if (taken().has(row.id)) continue;
       const delivery = new Delivery(row);
       lane.deliveries.push(delivery);
@@ -215,7 +214,7 @@ export class Sender {
     }
   }
 
-  /** Sends the oldest piece of a lane, and does what its answer asks for: see the table above. */
+  /** Sends the oldest piece of a lane, and acts on the answer: see the table above. */
   async #sendOldest(lane: Lane, delivery: Delivery): Promise<void> {
     const piece = delivery.next();
     const result = piece === undefined ? null : await this.#attempt(lane, delivery, piece);
@@ -245,7 +244,7 @@ export class Sender {
     if (lane.deliveries.length > 0) await this.#pauseAfter(lane, last, pauseMs);
   }
 
-  /** One round. The answer that ended it before its time, if one did. */
+  /** Runs one round. Returns the answer that ended it early, or null. */
   async #searchForPoison(lane: Lane, refused: Piece): Promise<SendResult | null> {
     const { clock } = this.#options;
     const port: RoundPort = {
@@ -266,13 +265,13 @@ export class Sender {
     const round = new Round(lane.deliveries, refused, port);
     await round.run(others > lane.othersAccepted);
     lane.othersAccepted = others;
-    // What was accepted in the round was other content: the minute has not ended.
+    // The round got other content accepted: the minute of this row goes on.
     lane.refusedSinceMs = round.stop === null ? refusedSinceMs : null;
     lane.isHeldOff = round.acceptedCount === 0;
     return round.stop;
   }
 
-  /** Sends a piece once; null, and the row is gone, when that has left the queue for its age or for want of room. */
+  /** Sends a piece once; null when its row was evicted meanwhile. */
   async #attempt(lane: Lane, delivery: Delivery, piece: Piece): Promise<SendResult | null> {
     const { queue, transport, clock, meter } = this.#options;
     if (!queue.pin(delivery.row.id)) {
@@ -315,7 +314,7 @@ export class Sender {
     this.#notBeforeMs = Math.max(this.#notBeforeMs, untilMs);
   }
 
-  /** Takes an answer for a piece, if it is one, and settles what it decides about. */
+  /** Settles a piece if the answer decides about it; false when it does not. */
   async #decide(
     lane: Lane,
     delivery: Delivery,
@@ -337,7 +336,7 @@ export class Sender {
     return true;
   }
 
-  /** At once, also of a row that is only partly done: what was accepted must not come again after a stop or a kill. */
+  /** At once, also for a part of a row: accepted points must not be sent again after a stop or a kill. */
   async #settle(delivery: Delivery): Promise<void> {
     const { settlements, aside } = delivery.takeOutcome();
     if (settlements.length === 0) return;
@@ -347,7 +346,7 @@ export class Sender {
     this.#bell.ring();
   }
 
-  /** What is done leaves the lane; what waits may leave the queue for its age. */
+  /** Finished rows leave the lane; the others may be evicted while they wait. */
   #release(lane: Lane): void {
     for (const { row } of lane.deliveries) this.#options.queue.unpin(row.id);
     lane.deliveries = lane.deliveries.filter(({ isDone }) => !isDone);
