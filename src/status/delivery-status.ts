@@ -7,7 +7,7 @@ import { formatAge, formatBytes, formatCount } from '../lib/format.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import type { Encoding, QueueStats, SetAside } from '../pipeline/queue/queue.ts';
 import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
-import type { SenderStatus } from '../pipeline/send/sender-health.ts';
+import type { SenderStatus } from '../pipeline/send/presence.ts';
 import { html, type Html } from './html.ts';
 import {
   age,
