@@ -56,11 +56,15 @@ const LOADED: ReadonlyMap<string, string> = new Map([
  */
 export const leanBuiltins: Plugin = {
   name: 'lean-builtins',
-  resolveId: (source, _importer, { kind }) =>
-    source.startsWith('node:') && kind === 'import-statement' ? `${BUILTIN}${source}` : null,
+  // The bundler's runtime is not changed: a module of its own here may get into a chunk that needs the runtime first.
+  resolveId: (source, importer, { kind }) =>
+    source.startsWith('node:') && kind === 'import-statement' && importer !== RUNTIME
+      ? `${BUILTIN}${source}`
+      : null,
   load: id => (id.startsWith(BUILTIN) ? exportsOf(id.slice(BUILTIN.length)) : null),
 };
 const BUILTIN = '\0builtin:';
+const RUNTIME = '\0rolldown/runtime.js';
 
 function exportsOf(name: string): string {
   const found: object | undefined = process.getBuiltinModule(name);
