@@ -322,7 +322,7 @@ export function createInflater(encoding: ContentEncoding, events: InflaterEvents
     // Only gzip goes on with a further member. Of the others Node unpacks the first frame and silently
     // leaves the rest, which would make a short page of a long one.
     const isLeftOver = !encoding.endsWith('gzip') && (stream?.bytesWritten ?? 0) < inputBytes;
-    if (isLeftOver) events.onError(new Error('more follows behind the end'), false);
+    if (isLeftOver) events.onError(new Error('data follows after the end'), false);
     else events.onEnd();
   };
   const open = (firstByte: number): Stream => {

@@ -393,7 +393,7 @@ function serviceState({ isUp, reason, isSourceStale }: ServiceReport): Html {
   if (isUp === null) return badge('busy', 'waiting');
   if (!isUp) return html`${badge('bad', 'down')}<small>${reason}</small>`;
   return isSourceStale
-    ? html`${badge('warn', 'up')}<small>stands still</small>`
+    ? html`${badge('warn', 'up')}<small>not moving</small>`
     : badge('good', 'up');
 }
 

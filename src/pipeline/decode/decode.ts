@@ -240,7 +240,7 @@ export class Decoding {
     const key = parseSeriesKey(bytes, keyStart, keyEnd);
     const twice = duplicateLabel(key);
     if (twice === null) return this.#metadata.placeOf(key.name);
-    this.#problem(`the label ${JSON.stringify(twice)} stands twice`, keyStart);
+    this.#problem(`the label ${JSON.stringify(twice)} occurs twice`, keyStart);
     return null;
   }
 

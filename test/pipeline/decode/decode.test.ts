@@ -66,7 +66,7 @@ describe('bad lines', () => {
     check('a 1\n  b{c=1} 1\n', 2, 7, 'expected a quoted label value');
     check('a{b="é"} x\n', 1, 11, 'the value is no number');
     check('a 1 1.5\n', 1, 5, 'the timestamp is no time');
-    check('a{b="1",b="2"} 1\n', 1, 1, 'the label "b" stands twice');
+    check('a{b="1",b="2"} 1\n', 1, 1, 'the label "b" occurs twice');
     check('a 1 # {} 1\n', 1, 5, 'unexpected text after the value');
     check('# TYPE a what\na 1\n', 1, 1, 'the type "what" is none of the format\'s');
   });
@@ -213,7 +213,7 @@ describe('rows', () => {
       decodePage(before, { table });
       const { report } = decodePage('a{b="1",b=""} 2\n', { table });
       expect(report.problems.map(({ reason }) => reason)).toStrictEqual([
-        'the label "b" stands twice',
+        'the label "b" occurs twice',
       ]);
     }
   });

@@ -112,7 +112,7 @@ export class OpenMetricsFamily {
     let reason: string | null = null;
     if (metric !== this.#metric) {
       this.#finishMetric();
-      if (this.#metrics.has(metric)) reason = 'the samples of a metric do not stand together';
+      if (this.#metrics.has(metric)) reason = 'the samples of a metric are not adjacent';
       this.#metrics.add(metric);
       this.#metric = metric;
     }
@@ -122,9 +122,7 @@ export class OpenMetricsFamily {
     const isTwice = time === null && this.#series.has(series);
     this.#series.add(series);
     return (
-      reason ??
-      timeReason ??
-      (isTwice ? 'the same series stands here twice, without timestamps' : null)
+      reason ?? timeReason ?? (isTwice ? 'the same series occurs twice, without timestamps' : null)
     );
   }
 

@@ -168,7 +168,7 @@ function readOpenMetricsSample(cursor: LineCursor): StrictSample | null {
 }
 
 function readNamed(cursor: LineCursor): BracedLabels | null {
-  if (cursor.isAt('"')) return cursor.fail('a quoted name stands inside the braces');
+  if (cursor.isAt('"')) return cursor.fail('a quoted name must be inside the braces');
   const name = readMetricName(cursor, 'any');
   if (name === null) return null;
   if (!cursor.isAt('{')) return { name, labels: [] };

@@ -210,7 +210,7 @@ export function readLabels(cursor: LineCursor, rules: LabelRules): BracedLabels 
     } else {
       const value = readLabelValue(cursor, rules);
       if (value === null) return null;
-      if (labels.has(word)) return cursor.fail(`the label ${shown(word)} stands twice`, offset);
+      if (labels.has(word)) return cursor.fail(`the label ${shown(word)} occurs twice`, offset);
       labels.set(word, { name: word, value, offset });
     }
     skipBlanks();

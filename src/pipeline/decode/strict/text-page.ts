@@ -204,7 +204,7 @@ function readTextSample(cursor: LineCursor): StrictSample | null {
 }
 
 function readNamed(cursor: LineCursor): BracedLabels | null {
-  if (cursor.isAt('"')) return cursor.fail('a quoted name stands inside the braces');
+  if (cursor.isAt('"')) return cursor.fail('a quoted name must be inside the braces');
   const name = readMetricName(cursor, 'known');
   if (name === null) return null;
   // Blanks are needed only where two tokens would merge, which a sign or a brace prevents.
