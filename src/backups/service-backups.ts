@@ -25,11 +25,11 @@ import {
   type KnownBackups,
   nextFullRunMs,
   outlookOf,
+  readBackups,
   SCHEDULE_STATES,
   type ScheduleOutlook,
   typeAmong,
 } from './known-backups.ts';
-import { readBackups } from './read-backups.ts';
 
 interface ServiceBackupsOptions {
   readonly service: ServiceConfig;

@@ -27,7 +27,7 @@ import { ServiceClients } from '../service/clients.ts';
 import { headerText } from '../service/exchange.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
 import { LogApi } from '../service/logs-api.ts';
-import { readBackups } from '../backups/read-backups.ts';
+import { readBackups } from '../backups/known-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
 import { failureLine, firstList } from './log-access.ts';
 import { renderTable } from './table.ts';

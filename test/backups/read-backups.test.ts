@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readBackups } from '../../src/backups/read-backups.ts';
-import type { KnownBackups } from '../../src/backups/known-backups.ts';
+import { type KnownBackups, readBackups } from '../../src/backups/known-backups.ts';
 import { type ScriptedAnswer, scriptedService } from '../support/service-client.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);

@@ -6,7 +6,7 @@ import { AgentApi } from '../../src/service/agent-api.ts';
 import { ServiceClient } from '../../src/service/client.ts';
 import type { ServiceHttp } from '../../src/service/http-client.ts';
 import { backupGauges } from '../../src/backups/service-backups.ts';
-import { readBackups } from '../../src/backups/read-backups.ts';
+import { readBackups } from '../../src/backups/known-backups.ts';
 
 const AGENT = 'c0ffee00-0000-4000-8000-000000000000';
 const RUNS = { numRuns: 500 };
