@@ -102,10 +102,7 @@ export async function listArchives(
     if (page.done === true) {
       const { value } = page;
       if (value.ok) return [...found.values()];
-      if (value.failure.kind === 'service') return value.failure.failure;
-      const { message } = value.failure;
-      const hint = 'check logs.endpoints in the configuration';
-      return { kind: 'unreadable', reason: 'unreadable', message, hint, isOutcomeUnknown: false };
+      return value.error;
     }
     for (const item of page.value) {
       const archive = readArchive(api, item);

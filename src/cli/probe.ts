@@ -13,7 +13,7 @@ import { formatDuration } from '../lib/format.ts';
 import { printableLine } from '../lib/printable.ts';
 import { programVersion } from '../lib/version.ts';
 import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
-import { listPages } from '../logs/list.ts';
+import { isOfList, listPages } from '../logs/list.ts';
 import type { Signal } from '../model/batch.ts';
 import { FATE } from '../model/series-table.ts';
 import { translate, type Translation } from '../pipeline.ts';
@@ -263,8 +263,8 @@ async function probeList(target: Target, { config, api, context }: Probing): Pro
       break;
     }
     if (page.value.ok) break;
-    const { failure } = page.value;
-    const cause = failure.kind === 'service' ? failureLine(failure.failure) : failure.message;
+    const { error } = page.value;
+    const cause = isOfList(error) ? error.message : failureLine(error);
     out.line(`logs     ${target.name}: ${cause}`);
     return false;
   }

@@ -5,7 +5,7 @@
 import { causeText } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
-import type { ServiceError } from '../service/service-error.ts';
+import { ownError, type ServiceError } from '../service/service-error.ts';
 import { type ArchiveEntry, archiveEntries, ArchiveError } from './archive.ts';
 import {
   type ArchiveState,
@@ -21,7 +21,7 @@ import type { Keeping } from './downloads.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { Descriptor } from './item.ts';
 import type { KnownArchive } from './ledger.ts';
-import { commit, type Pull, type PullFailure, Slicer } from './pull.ts';
+import { commit, type Pull, Slicer } from './pull.ts';
 import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
 
 /** How reading an archive ended. */
@@ -32,7 +32,7 @@ type ArchiveEnd =
       readonly reason: SetAsideReason;
       readonly cause: string;
     }
-  | { readonly kind: 'unreachable'; readonly failure: PullFailure };
+  | { readonly kind: 'unreachable'; readonly failure: ServiceError };
 
 /** Looking at the clock costs as much as a tenth of a line. */
 const LINES_PER_LOOK = 32;
@@ -47,7 +47,7 @@ export async function readArchive(
   pull: Pull,
   descriptor: Descriptor,
   isFinal: boolean,
-): Promise<PullFailure | null> {
+): Promise<ServiceError | null> {
   const { meter, downloads } = pull;
   const status = meter.status(descriptor.partition);
   status.state = 'pulling';
@@ -150,7 +150,7 @@ class ArchiveReading {
     const { directory } = this.#pull.downloads;
     const message = `cannot use a file in ${directory}: ${causeText(error)}`;
     const hint = 'check the disk of queue.directory, or of the temporary directory without one';
-    return { kind: 'unreachable', failure: { reason: 'not_stored', message, hint } };
+    return { kind: 'unreachable', failure: ownError('not_stored', message, hint) };
   }
 
   async #readEntries(spool: SpoolFile): Promise<ArchiveEnd> {

@@ -19,15 +19,9 @@ import { DAY_MS, dayOf, firstListedDay, isDayOver, type Span, WINDOW_TRIES_MAX }
 import { type Gap, serviceGap } from './gap.ts';
 import { type Descriptor, type Partition, partitionKey, readDescriptor } from './item.ts';
 import type { KnownArchive, Track } from './ledger.ts';
-import { isOfWindow, isRefused, type ListEnd, type ListFailure } from './list.ts';
-import {
-  commit,
-  endOfList,
-  goOnUnlessStopped,
-  type Lister,
-  type Pull,
-  type PullEnd,
-} from './pull.ts';
+import type { ServiceError } from '../service/service-error.ts';
+import { isOfWindow, isRefused, type ListEnd } from './list.ts';
+import { commit, goOnUnlessStopped, type Lister, type Pull, type PullEnd } from './pull.ts';
 import { jumpToOldest } from './retention.ts';
 
 /** What the service lists of a range of days. */
@@ -40,7 +34,7 @@ interface Listing {
   /** Days that could not be listed, though the service answers. */
   readonly failedDays: ReadonlySet<number>;
   /** Why it ended early; the days from `endMs` on were not listed then. */
-  readonly failure: ListFailure | null;
+  readonly failure: ServiceError | null;
   readonly endMs: number;
 }
 
@@ -66,13 +60,13 @@ export class ArchiveLister implements Lister {
     goOnUnlessStopped(signal);
     if (failure !== null && isRefused(failure) && listing.endMs === fromDayMs) {
       const hasJumped = await jumpToOldest(pull, ledger.tracks, fromDayMs);
-      return hasJumped ? await this.pull(pull) : endOfList(failure);
+      return hasJumped ? await this.pull(pull) : { kind: 'unreachable', failure };
     }
     const listed = this.#note(pull, listing);
     await noteLostDays(pull, listing);
     const end = await this.#work(pull, listed);
     await this.#finish(pull, listing);
-    return end.kind === 'done' && failure !== null ? endOfList(failure) : end;
+    return end.kind === 'done' && failure !== null ? { kind: 'unreachable', failure } : end;
   }
 
   /** Takes the listing over into the ledger; returns the archives that may have to be read. */
@@ -213,7 +207,7 @@ async function listDays(pull: Pull, fromDayMs: number, toMs: number): Promise<Li
   const longestDays = Math.max(1, Math.floor(pull.config.window.maxMs / DAY_MS));
   const found = new Map<string, Descriptor>();
   const failedDays = new Set<number>();
-  let failure: ListFailure | null = null;
+  let failure: ServiceError | null = null;
   let days = longestDays;
   let dayMs = fromDayMs;
   while (dayMs <= dayOf(toMs)) {
@@ -243,12 +237,12 @@ async function listWindow(
   pull: Pull,
   span: Span,
   found: Map<string, Descriptor>,
-): Promise<ListFailure | null> {
+): Promise<ServiceError | null> {
   const { types } = pull.config;
   for (const type of types.length === 0 ? [null] : types) {
     let end = await listOnce(pull, { ...span, type }, found);
     if (end.ok && !end.isStable) end = await listOnce(pull, { ...span, type }, found);
-    if (!end.ok) return end.failure;
+    if (!end.ok) return end.error;
   }
   return null;
 }

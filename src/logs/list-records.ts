@@ -8,11 +8,11 @@ import { afterFailure, afterWindow, type Cursor, nextWindow, type Span } from '.
 import { type Gap, serviceGap } from './gap.ts';
 import { type ItemContext, type Partition, partitionKey, readPartition, textAt } from './item.ts';
 import type { Track } from './ledger.ts';
-import { isOfWindow, isRefused, type ListFailure } from './list.ts';
+import type { ErrorResult, ServiceError } from '../service/service-error.ts';
+import { failed, isOfWindow, isRefused } from './list.ts';
 import {
   commit,
   DONE,
-  endOfList,
   goOnUnlessStopped,
   type Lister,
   type Pull,
@@ -32,7 +32,7 @@ const SHOWN_PARTITIONS_MAX = 1000;
 /** How the list of a window ended. */
 type WindowEnd =
   | { readonly ok: true; readonly isStable: boolean; readonly serverNowMs: number | null }
-  | { readonly ok: false; readonly failure: ListFailure };
+  | ErrorResult;
 
 /** A record with its id and whose it is. */
 interface Found {
@@ -79,7 +79,7 @@ class TypePull {
       let end = await this.#read(window);
       if (end.ok && !end.isStable) end = await this.#read(window);
       if (!end.ok) {
-        const next = await this.#afterFailure(window, end.failure);
+        const next = await this.#afterFailure(window, end.error);
         if (next !== null) return next;
         continue;
       }
@@ -140,7 +140,7 @@ class TypePull {
       total += page.value.length;
       if (total <= WINDOW_RECORDS_MAX) continue;
       const message = `cannot list logs: more than ${WINDOW_RECORDS_MAX} records in a window`;
-      return { ok: false, failure: { kind: 'list', reason: 'page_limit', message } };
+      return failed('page_limit', message);
     }
   }
 
@@ -207,15 +207,15 @@ class TypePull {
   }
 
   /** Halves the window, or passes it over, or jumps to where logs begin; null when it goes on at once. */
-  async #afterFailure(window: Span, failure: ListFailure): Promise<PullEnd | null> {
+  async #afterFailure(window: Span, failure: ServiceError): Promise<PullEnd | null> {
     const { config, ledger, signal } = this.#pull;
     goOnUnlessStopped(signal);
     const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
     if (isRefused(failure)) {
       const hasJumped = await jumpToOldest(this.#pull, tracks, window.fromMs);
-      return hasJumped ? null : endOfList(failure);
+      return hasJumped ? null : { kind: 'unreachable', failure };
     }
-    if (!isOfWindow(failure)) return endOfList(failure);
+    if (!isOfWindow(failure)) return { kind: 'unreachable', failure };
     const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
     const gaps: Gap[] = [];
     for (const track of tracks) {
@@ -226,7 +226,7 @@ class TypePull {
     }
     await commit(this.#pull, { gaps });
     // A window of the least length is tried again in the next pull, not at once.
-    return isLeast && gaps.length === 0 ? endOfList(failure) : null;
+    return isLeast && gaps.length === 0 ? { kind: 'unreachable', failure } : null;
   }
 }
 

@@ -9,7 +9,12 @@ import { backoffMs } from '../lib/hold-off.ts';
 import type { Clock } from '../lib/clock.ts';
 import { follow } from '../lib/json-pointer.ts';
 import { headerText } from '../service/exchange.ts';
-import type { FailureReason, ServiceError } from '../service/service-error.ts';
+import {
+  type ErrorResult,
+  type FailureReason,
+  type ServiceError,
+  ownError,
+} from '../service/service-error.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
 import type { ListQuery, LogApi } from '../service/logs-api.ts';
 
@@ -66,15 +71,6 @@ function isRetried({ reason, status }: ServiceError): boolean {
   return RETRIED.has(reason) || status === STATUS_REQUEST_TIMEOUT;
 }
 
-/** Why a list could not be read to its end. */
-export type ListFailure =
-  | { readonly kind: 'service'; readonly failure: ServiceError }
-  | {
-      readonly kind: 'list';
-      readonly reason: 'page_limit' | 'same_page' | 'no_list';
-      readonly message: string;
-    };
-
 export type ListEnd =
   | {
       readonly ok: true;
@@ -84,7 +80,7 @@ export type ListEnd =
       readonly serverNowMs: number | null;
       readonly itemCount: number;
     }
-  | { readonly ok: false; readonly failure: ListFailure };
+  | ErrorResult;
 
 const PAGES_MAX = 1000;
 
@@ -103,7 +99,7 @@ export async function* listPages(
   for (let page = 0; page < PAGES_MAX; page++) {
     const settings = { signal: options.signal };
     const answer = await ask(() => api.list(query, page, settings), options);
-    if (!answer.ok) return { ok: false, failure: { kind: 'service', failure: answer.error } };
+    if (!answer.ok) return answer;
     if (page === 0) serverNowMs = timeOf(answer);
     const items = itemsOf(api, answer.json);
     if (items === null) return failed('no_list', 'cannot list logs: the answer holds no list');
@@ -164,17 +160,27 @@ export function timeOf(answer: JsonAnswer): number | null {
   return Number.isNaN(dateMs) ? null : dateMs;
 }
 
-function failed(reason: 'page_limit' | 'same_page' | 'no_list', message: string): ListEnd {
-  return { ok: false, failure: { kind: 'list', reason, message } };
+/** The error of a list whose pages could be read. */
+export function failed(reason: ListReason, message: string): ErrorResult {
+  const hint = 'compare logs.endpoints with the output of `check --probe`';
+  return { ok: false, error: ownError(reason, message, hint) };
+}
+
+type ListReason = 'page_limit' | 'same_page' | 'no_list';
+/** What is wrong with a list whose pages could be read. */
+const LIST_REASONS: ReadonlySet<string> = new Set(['page_limit', 'same_page', 'no_list']);
+
+/** True when the pages could be read, and are no list together. */
+export function isOfList({ reason }: ServiceError): boolean {
+  return LIST_REASONS.has(reason);
 }
 
 /** True when a shorter window may help: too many pages, an answer that is too large or takes too long. */
-export function isOfWindow(failure: ListFailure): boolean {
-  if (failure.kind === 'list') return true;
-  return failure.failure.reason === 'too_large' || failure.failure.reason === 'timeout';
+export function isOfWindow(error: ServiceError): boolean {
+  return isOfList(error) || error.reason === 'too_large' || error.reason === 'timeout';
 }
 
 /** True when the service refuses the request, as it does for times before its retention. */
-export function isRefused(failure: ListFailure): boolean {
-  return failure.kind === 'service' && failure.failure.reason === 'bad_request';
+export function isRefused({ reason }: ServiceError): boolean {
+  return reason === 'bad_request';
 }

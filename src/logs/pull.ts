@@ -14,7 +14,7 @@ import type { Downloads } from './downloads.ts';
 import type { Gap } from './gap.ts';
 import type { ItemContext } from './item.ts';
 import type { Ledger } from './ledger.ts';
-import { ask, type ListEnd, type ListFailure, listPages } from './list.ts';
+import { ask, type ListEnd, listPages } from './list.ts';
 import type { LogMeter } from './log-meter.ts';
 import type { LineReader } from './record.ts';
 
@@ -41,11 +41,6 @@ export interface Lister {
   pull(pull: Pull): Promise<PullEnd>;
 }
 
-/** A failure of the service, or an answer of it that cannot be used. */
-export type PullFailure = Pick<ServiceError, 'message' | 'hint' | 'retryAfterMs'> & {
-  readonly reason: string;
-};
-
 /** How one pull ended. `stopped` and `failed` (the store) leave the rest to the next pull. */
 export type PullEnd =
   | {
@@ -53,7 +48,7 @@ export type PullEnd =
       /** Archives that wait for the budget of bytes. */
       readonly postponedCount: number;
     }
-  | { readonly kind: 'unreachable'; readonly failure: PullFailure }
+  | { readonly kind: 'unreachable'; readonly failure: ServiceError }
   | { readonly kind: 'stopped' | 'failed' };
 
 export const DONE: PullEnd = { kind: 'done', postponedCount: 0 };
@@ -67,14 +62,6 @@ export class PullEnded extends Error {
     this.name = 'PullEnded';
     this.end = end;
   }
-}
-
-/** The end of a pull whose list could not be read. */
-export function endOfList(failure: ListFailure): PullEnd {
-  if (failure.kind === 'service') return { kind: 'unreachable', failure: failure.failure };
-  const { reason, message } = failure;
-  const hint = 'compare logs.endpoints with the output of `check --probe`';
-  return { kind: 'unreachable', failure: { reason, message, hint } };
 }
 
 /** Throws a PullEnded when the pull has to stop. */

@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { AFTER_REFUSAL, HoldOff } from '../lib/hold-off.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
+import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isCurrent } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { serviceGap } from './gap.ts';
@@ -20,7 +21,6 @@ import {
   type PullContext,
   type PullEnd,
   PullEnded,
-  type PullFailure,
 } from './pull.ts';
 import type { PullSchedule } from '../lib/cron.ts';
 import { findFirstDay } from './retention.ts';
@@ -51,12 +51,12 @@ export class LogPuller {
   readonly #lister: Lister;
   /** null before the first pull, and after a failed commit. */
   #ledger: Ledger | null = null;
-  readonly #holdOff = new HoldOff<PullFailure>({
+  readonly #holdOff = new HoldOff<ServiceError>({
     ...AFTER_REFUSAL,
     retryAfterMsMax: RETRY_AFTER_MS_MAX,
   });
   #nextAtMs: number | null = null;
-  #lastFailure: PullFailure | null = null;
+  #lastFailure: ServiceError | null = null;
 
   constructor(options: LogPullerOptions) {
     const { context } = options;
@@ -73,7 +73,7 @@ export class LogPuller {
   }
 
   /** Why the last pull could not reach the service; null when it could. */
-  get lastFailure(): PullFailure | null {
+  get lastFailure(): ServiceError | null {
     return this.#lastFailure;
   }
 
@@ -164,7 +164,7 @@ export class LogPuller {
     if (lowMs === null) {
       const message = 'cannot find where the logs of the service begin';
       const hint = 'set logs.first_start to a date or a duration';
-      const failure = { reason: 'no_list', message, hint };
+      const failure = ownError('no_list', message, hint);
       throw new PullEnded({ kind: 'unreachable', failure });
     }
     // Now these tracks have a floor, so that the next start does not look for the beginning again.

@@ -35,7 +35,14 @@ export type RequestReason =
   | 'aborted';
 
 /** The same, and what is wrong with an answer that is a success by its status. */
-export type FailureReason = RequestReason | 'empty' | 'not_metrics' | 'unreadable';
+export type FailureReason =
+  | RequestReason
+  | 'empty'
+  | 'not_metrics'
+  | 'unreadable'
+  | 'no_list'
+  | 'same_page'
+  | 'page_limit';
 
 export interface ErrorFacts {
   /** Finer than `kind`. */
@@ -110,17 +117,16 @@ export function refusedRequest(what: string, problems: readonly RequestProblem[]
   };
 }
 
+/** For what is wrong beyond a single answer: with all pages of a list, or on this side. */
+export function ownError(reason: FailureReason, message: string, hint: string): CallError {
+  return { kind: 'unreadable', reason, message, hint, isOutcomeUnknown: false };
+}
+
 /** For an answer that is a success by its status, and of which nothing can be made. */
 export function unreadableAnswer(what: string, cause: string, status: number): ErrorResult {
-  const error = {
-    kind: 'unreadable',
-    reason: 'unreadable',
-    message: `cannot ${what}: the answer ${cause}`,
-    hint: 'check that api.base_url and the path are those of the service',
-    status,
-    isOutcomeUnknown: false,
-  } as const;
-  return { ok: false, error };
+  const hint = 'check that api.base_url and the path are those of the service';
+  const error = ownError('unreadable', `cannot ${what}: the answer ${cause}`, hint);
+  return { ok: false, error: { ...error, status } };
 }
 
 /** The line that a user sees. */

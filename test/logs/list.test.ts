@@ -145,24 +145,25 @@ describe('a list', () => {
 describe('a list that cannot be read', () => {
   const check = async (answers: Parameters<typeof openLogApi>[0], want: object): Promise<void> => {
     await using opened = await openLogApi(answers, { pageSize: 2 });
-    expect((await readAll(opened)).end).toMatchObject({ ok: false, failure: want });
+    expect((await readAll(opened)).end).toMatchObject({ ok: false, error: want });
   };
 
   test('is a failure of the service', async () => {
     await check([json({ message: 'no' }, 400)], {
-      kind: 'service',
-      failure: { reason: 'bad_request', status: 400 },
+      kind: 'bad_request',
+      reason: 'bad_request',
+      status: 400,
     });
     await check([json({ count: 9, logs: ids(0, 2) }), json({}, 403)], {
-      kind: 'service',
-      failure: { reason: 'auth' },
+      kind: 'key',
+      reason: 'auth',
     });
   });
 
   test('repeats a page, has too many, or contains no list', async () => {
-    await check([json({ count: 9, logs: ids(0, 2) })], { kind: 'list', reason: 'same_page' });
-    await check([json({ entries: [] })], { kind: 'list', reason: 'no_list' });
-    await check([json({ logs: 'none' })], { kind: 'list', reason: 'no_list' });
+    await check([json({ count: 9, logs: ids(0, 2) })], { kind: 'unreadable', reason: 'same_page' });
+    await check([json({ entries: [] })], { kind: 'unreadable', reason: 'no_list' });
+    await check([json({ logs: 'none' })], { kind: 'unreadable', reason: 'no_list' });
   });
 });
 
