@@ -100,7 +100,7 @@ interface BackupWatcherOptions {
 /** How many services are asked about at once. */
 const READS_AT_ONCE = 4;
 
-/** What concerns the key, and so every service behind it. */
+/** Errors of the key, and so of every service that it reaches. */
 const SHARED_ERRORS: ReadonlySet<ServiceError['kind']> = new Set(['key', 'rate', 'aborted']);
 /** A wrong key has been seen to answer 400, which says the same of a wrong service id. */
 const REFUSALS: ReadonlySet<ServiceError['kind']> = new Set(['key', 'bad_request']);

@@ -100,7 +100,7 @@ export type BackupsRead =
   | {
       readonly ok: true;
       readonly known: KnownBackups;
-      /** Why the backups could not be listed, although the schedules could; null where they could, or are not told of. */
+      /** Why the backups could not be listed, unlike the schedules; null where they could, or where there is no such list. */
       readonly backupsError: ServiceError | null;
     }
   | { readonly ok: false; readonly error: ServiceError };

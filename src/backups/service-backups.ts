@@ -1,5 +1,5 @@
-// The backups of one service under watch: what was read, what of it has been told as events, and the gauges that
-// follow. Guarantees that a change is told once: the events and the memory of them are committed together.
+// The backups of one service: what was read, which events were sent about it, and the gauges that follow. Guarantees
+// that a change is reported once: the events and the memory of them are committed together.
 
 import * as z from 'zod';
 import type { ServiceConfig } from '../config/config.ts';
@@ -234,7 +234,7 @@ export class BackupMeter {
 // Remembers which series of a service were sent with a value, so that one that has none any more is marked as ended,
 // once: a back end would show its last value for minutes otherwise.
 
-/** A series that was sent, with what is needed to end it. */
+/** A series that was sent, with the attributes that end it. */
 interface Sent {
   readonly gauge: Gauge;
   readonly attributes: GaugePoint['attributes'];

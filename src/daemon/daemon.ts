@@ -42,7 +42,7 @@ export interface DaemonOptions {
 
 /** How long one pull of logs may take that is waited for. */
 const PULL_MS = 900_000;
-/** How long a first stop waits for the back end before what is left stays in the queue. */
+/** How long a first stop waits for the back end before the rest stays in the queue. */
 const FLUSH_MS = 10_000;
 /** How long the next daemon waits for the answer to a request under way, so that it is not sent again. */
 const HAND_OVER_MS = 2000;

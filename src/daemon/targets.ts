@@ -129,7 +129,7 @@ export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]
  * when nothing is known. The table must not be used again.
  */
 export async function memoryOf(table: SeriesTable): Promise<RestoredState | null> {
-  // All of it is wanted, also what is stored already.
+  // All of it is needed, also the part that is stored already.
   table.savedStarts = null;
   const steps = saveState(table);
   let step = steps.next();

@@ -45,7 +45,7 @@ export class BodyBuffer {
     this.#rounds = 0;
   }
 
-  /** Makes room for `bytes` in all, so that what is known to come does not grow the memory in steps. */
+  /** Makes room for `bytes` in all, so that a body of known size does not grow the memory in steps. */
   reserve(bytes: number): void {
     if (bytes <= this.#storage.length) return;
     // Not from the shared pool, and not zeroed: pages that are never written cost nothing.
@@ -79,7 +79,7 @@ export class BodyBufferPool {
     return this.#idle.pop() ?? new BodyBuffer();
   }
 
-  /** Nobody may look at what is in it any more. */
+  /** Its content must not be used any more. */
   give(buffer: BodyBuffer): void {
     const bytes = this.idleBytes + buffer.capacityBytes;
     if (this.#idle.length === 0 || bytes <= this.#idleBytesMax) this.#idle.push(buffer);

@@ -1,4 +1,4 @@
-// The log of the program: fields and a message in, one line out, to stderr unless told otherwise; written
+// The log of the program: fields and a message in, one line out, to stderr by default; written
 // at once, so that nothing is lost when the process ends. JSON comes from pino, without a transport (those
 // start threads). No line carries a secret: fields with a secret's name are replaced at any of the first
 // three levels, and so are user and password within a URL, wherever in the line they stand.
@@ -8,7 +8,7 @@ import { systemClock, type Clock } from './clock.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** What a part of the program logs through. Messages are constant text; what varies stands in the fields. */
+/** What a part of the program logs through. Messages are constant text; what varies is in the fields. */
 export interface Logger {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;

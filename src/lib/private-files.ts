@@ -106,7 +106,7 @@ function identityOf(path: string): string | null {
     const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
     return found === undefined ? null : `${String(found.dev)} ${String(found.ino)}`;
   } catch (error) {
-    // A file stands where a directory was.
+    // There is a file where a directory was.
     return (error as NodeJS.ErrnoException).code === 'ENOTDIR' ? null : 'unknown';
   }
 }

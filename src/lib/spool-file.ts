@@ -1,5 +1,5 @@
 // A file for what is too large for memory: written in one go, read at will, gone when it is closed. It has no name
-// from the moment it is opened, so that nobody else can open it and nothing stays behind when the process is
+// from the moment it is opened, so that nobody else can open it and nothing is left when the process is
 // killed. Only its owner may read it.
 
 import { randomUUID } from 'node:crypto';

@@ -1,6 +1,6 @@
 // Time zones by name. UTC is known without Intl, whose data cost 8 MB and 20 ms when they are first used.
 
-/** True for the names of the zone that is never ahead or behind. */
+/** True for the names of UTC. */
 export function isUtc(name: string): boolean {
   const upper = name.toUpperCase();
   return upper === 'UTC' || upper === 'ETC/UTC';

@@ -17,7 +17,7 @@ export interface Component {
   readonly uptimes: Map<string, UptimeEvidence>;
 }
 
-/** Stands for the begin of a process that nothing tells. */
+/** In the place of the begin of a process that nothing shows. */
 export const NO_PROCESS = 0;
 
 /**
@@ -53,7 +53,7 @@ export const SAVED_NUMBERS = [
   'fellMs',
   /**
    * Above 0 where the uptime shows what was true a poll ago: so many restarts must show it in time until it is relied on. 0
-   * where it is in time, NaN where nothing has told.
+   * where it is in time, NaN where nothing shows it.
    */
   'lag',
   /** Above 0 while it has stood still, and until it has grown for two polls. */
@@ -64,7 +64,7 @@ export const SAVED_NUMBERS = [
 
 type SavedNumber = (typeof SAVED_NUMBERS)[number];
 
-/** A histogram or summary point: the rows that its head stands for. */
+/** A histogram or summary point: the rows of its head. */
 export interface Compound {
   /** Its key in compoundByKey. */
   readonly key: string;
@@ -95,7 +95,7 @@ export interface PageClock {
   /** The newest page's time, and the monotonic clock then. */
   nowMs: number;
   monotonicMs: number;
-  /** The service's clock at that moment, as far as its answers have told. */
+  /** The service's clock at that moment, as far as its answers say. */
   serverAtMs: number;
 }
 
@@ -180,7 +180,7 @@ export interface RepeatedSample {
 
 /**
  * How the last fully read page was laid out, for decode/replay.ts. Its *skeleton*, the page without values and
- * timestamps, stands at the beginning of SeriesTable.keys, where the keys of the rows on it are found, too:
+ * timestamps, is at the beginning of SeriesTable.keys, which also holds the keys of its rows:
  *
  *   keys   # TYPE up gauge\nup{a="b"} │\nup{a="c"} │ … │\n
  *          └──── segment of row 0 ───┘└─ of row 1 ─┘     └ tail
@@ -200,7 +200,7 @@ export interface PageLayout {
 
 /**
  * The payload of the last full encoding with the places of its numbers, for encode/patch.ts. All numbers of a point
- * stand behind each other at fixed width, from its times to its end; only what varies is written:
+ * follow each other at fixed width, from its times to its end; only what varies is written:
  *
  *   … attributes │ start │ time │ value │        sum of a counter
  *   … attributes │ time │ value │                gauge
@@ -216,7 +216,7 @@ export interface PayloadTemplate {
   readonly rows: Uint32Array;
   /** Where the times of each point begin. */
   readonly offsets: Uint32Array;
-  /** What stands there: one of FORM. */
+  /** The form of each point: one of FORM. */
   readonly forms: Uint8Array;
 }
 

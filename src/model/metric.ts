@@ -1,6 +1,6 @@
 // What all series of one name share: what the page says of it, and what it becomes in OTLP.
 
-/** The types of the two text formats; `unknown` stands for untyped and for no TYPE at all. */
+/** The types of the two text formats; `unknown` means untyped, and no TYPE at all. */
 export type DeclaredType =
   | 'counter'
   | 'gauge'

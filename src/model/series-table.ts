@@ -88,7 +88,7 @@ export const FATE_NAMES: readonly string[] = [
   'service_limit',
 ];
 
-/** Stands for a row, block or other index that is not there. */
+/** In the place of a row, block or other index that does not exist. */
 export const NO_ROW = 0xffffffff;
 
 /** One database service as one target's page shows it. */
@@ -280,7 +280,7 @@ export class SeriesTable {
 /** Tables of fewer rows double. */
 const FEW_ROWS = 4096;
 
-/** The columns: what stands at the place of a row. */
+/** The columns, which have one number for each row. */
 const COLUMN_NAMES = [
   'keyOffset',
   'keyLength',

@@ -33,7 +33,7 @@ export interface ChatRequest {
   readonly prompt: string;
   /** UUID of the agent. */
   readonly agent_id: string;
-  /** Of a session; without one the question stands alone. */
+  /** Of a session; without one the question has no context. */
   readonly session_id?: string | undefined;
   readonly config?: ChatConfig | undefined;
 }

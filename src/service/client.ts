@@ -60,7 +60,7 @@ export class ServiceClient {
     this.agent = new AgentApi(http, paths.agent);
   }
 
-  /** Ends the connections that it opened itself; what is running fails as `aborted`. */
+  /** Ends the connections that it opened itself; running calls fail as `aborted`. */
   async close(): Promise<void> {
     await this.#own?.close();
   }

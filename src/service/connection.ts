@@ -171,7 +171,7 @@ const READ_BYTES = 64 * 1024;
 /** Twice the longest head that undici accepts: a longer read is none that ends within a head. */
 const SHORT_BYTES = READ_BYTES / 2;
 
-/** Connects without TLS; what is received is valid until the handler of the dispatch returns. */
+/** Connects without TLS; received bytes are valid until the handler of the dispatch returns. */
 function createPlainConnector(timeoutMs: number): buildConnector.connector {
   return (options, callback) => {
     const reads = new SocketReads();

@@ -1,5 +1,5 @@
 // The credentials of external storage (service-spec 2.6): what a file must hold, member by member, and how it is
-// encoded. What is wrong is told by the names of members and the numbers of lines; no value is ever repeated.
+// encoded. Problems name members and line numbers; they never repeat a value.
 
 /** By the scheme of the bucket's address. */
 export type Storage = 's3' | 'gs';
@@ -35,7 +35,7 @@ export function storageOf(bucket: string): Storage {
   return bucket.startsWith('gs://') ? 'gs' : 's3';
 }
 
-/** Checks the text of a credentials file, and encodes it as it stands: standard base64. */
+/** Checks the text of a credentials file, and encodes it unchanged: standard base64. */
 export function encodeCredentials(storage: Storage, text: string): Encoded {
   const problems = credentialsProblems(storage, text);
   if (problems.length > 0) return { ok: false, problems };

@@ -52,12 +52,12 @@ interface ExchangeOptions {
   /** Without a byte for this long it is over, too; `timeoutMs` when null. */
   readonly idleTimeoutMs: number | null;
   readonly signal?: AbortSignal | undefined;
-  /** Of the unpacked body of a success; what is read of any other answer is bounded by ERROR_BODY_BYTES_MAX. */
+  /** Of the unpacked body of a success; any other answer is bounded by ERROR_BODY_BYTES_MAX. */
   readonly bodyBytesMax: number;
   readonly into: BodyBuffer;
   /** Takes the body of a success in place of `into`. */
   readonly sink: BodySink | null;
-  /** True when a proxy stands between: then it is the one that refuses a connection. */
+  /** True when there is a proxy: then the proxy refuses connections. */
   readonly isProxied: boolean;
 }
 
@@ -169,7 +169,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#isSettled) return;
-    // The connection is free again, and undici must not be told to abort it when the inflater fails.
+    // The connection is free again, and undici must not abort it when the inflater fails.
     this.#controller = null;
     if (this.#inflater === null) this.#finish();
     else this.#inflater.end();
@@ -234,7 +234,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #fail(fault: Fault): void {
-    // An answer that is no success says by its status what is wrong; its body only adds to that.
+    // The status of a failed answer gives the reason; its body only adds to that.
     if (this.#status !== 0 && !this.#isSuccess && fault.reason !== 'aborted') return this.#finish();
     this.#settle({ kind: 'fault', fault });
     // What grew up to the limit for nothing is not kept for the next round.
@@ -368,7 +368,7 @@ function createStream(encoding: ContentEncoding, firstByte: number): Stream {
         params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX },
       });
     case 'deflate': {
-      // The name stands for the zlib format, but some servers send the raw one. RFC 1950: the low four bits
+      // The name means the zlib format, but some servers send the raw one. RFC 1950: the low four bits
       // of the first byte are 8, as they are of no raw stream that compresses anything.
       const isZlib = (firstByte & 0x0f) === 8;
       return isZlib

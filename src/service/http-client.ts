@@ -196,7 +196,7 @@ export class ServiceHttp {
     return this.#refused !== null && refreshCredentials(this.#api, this.#refused);
   }
 
-  /** Ends all connections; what is running fails as `aborted`. */
+  /** Ends all connections; running requests fail as `aborted`. */
   async close(): Promise<void> {
     await this.#connection.dispatcher.destroy();
   }
@@ -337,7 +337,7 @@ function faulty(reason: Fault['reason'], detail: string): Outcome {
   return { kind: 'fault', fault: { reason, detail } };
 }
 
-// One request in the making: what is made of a caller's words before anything is sent.
+// From a caller's options to one request.
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -349,7 +349,7 @@ interface CallBase {
   readonly nowMs: number;
 }
 
-/** `path` begins with a slash, so that whatever follows stays behind the origin. */
+/** `path` begins with a slash, so that it cannot change the origin. */
 function prepareCall(
   method: Method,
   path: string,

@@ -49,7 +49,7 @@ export class LogsApi {
     this.#api = new LogApi({ client: http, endpoints, timeoutMs: 10_000, priority: 'command' });
   }
 
-  /** One page of at most 100 archives of a time; `count` says how many there are in all, where it is told. */
+  /** One page of at most 100 archives of a time; `count` is the number of all, null where it is not reported. */
   async list(
     query: LogQuery,
   ): Promise<Result<{ readonly items: readonly LogItem[]; readonly count: number | null }>> {

@@ -193,7 +193,7 @@ export const someText: z.ZodType<string> = textField(text =>
   text.trim() === '' ? 'expected a text, got an empty one' : null,
 );
 
-/** `check` gives what is wrong, or null. */
+/** `check` returns the problem, or null. */
 export function textField(check: (text: string) => string | null): z.ZodType<string> {
   return z.string({ error: 'expected a text' }).check(context => {
     const problem = check(context.value);

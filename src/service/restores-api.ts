@@ -156,7 +156,7 @@ export interface RestoreOnceOptions extends ReadOptions {
 }
 
 export interface Begun {
-  /** Null where the service told nothing of it. */
+  /** Null where the answer does not describe it. */
   readonly restore: Restore | null;
 }
 
@@ -191,7 +191,7 @@ export async function restoreOnce(
   }
 }
 
-/** What was there before, by which a new one is told; null when the list cannot be had. */
+/** The restores that exist already, to recognise a new one; null when they cannot be listed. */
 async function keysOf(
   api: RestoresApi,
   { service_id }: RestoreRequest,

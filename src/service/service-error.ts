@@ -34,7 +34,7 @@ export type RequestReason =
   | 'not_stored'
   | 'aborted';
 
-/** The same, and what is wrong with an answer that is a success by its status. */
+/** The same, and the faults of answers that are a success by their status. */
 export type FailureReason =
   | RequestReason
   | 'empty'
@@ -117,7 +117,7 @@ export function refusedRequest(what: string, problems: readonly RequestProblem[]
   };
 }
 
-/** For what is wrong beyond a single answer: with all pages of a list, or on this side. */
+/** For faults beyond a single answer: of all pages of a list, or of this machine. */
 export function ownError(reason: FailureReason, message: string, hint: string): CallError {
   return { kind: 'unreadable', reason, message, hint, isOutcomeUnknown: false };
 }
@@ -465,7 +465,7 @@ function detailOf(detail: unknown): unknown {
   return typeof message !== 'string' || place === '' ? message : `${place}: ${message}`;
 }
 
-/** One printable line, redacted, then cut where it gets long; undefined for what is no text or only blanks. */
+/** One printable line, redacted, then cut where it gets long; undefined for anything but text, and for blanks only. */
 function shownText(value: unknown, redact: Redact): string | undefined {
   if (typeof value !== 'string') return undefined;
   const line = redact(value)

@@ -1,4 +1,4 @@
-// From the configured services to what is polled: one target per address, key, headers and way to get there.
+// From the configured services to the polls: one target per address, key, headers and way to get there.
 // One answer of the service holds every database that its key can see, so the services of one target share
 // a single poll; derive tells them apart by their `namespace` label.
 
@@ -13,7 +13,7 @@ export interface Target {
    * into it, so it may be shown.
    */
   readonly id: string;
-  /** For people: the host and the services behind it. Holds no secret. */
+  /** For people: the host and its services. Holds no secret. */
   readonly name: string;
   /** In the order of the configuration; none where only unconfigured ones may be ours. */
   readonly services: readonly ServiceConfig[];
@@ -95,7 +95,7 @@ function groupServices({
 
 /**
  * The key must not be part of it (neither its text, nor a digest that would change when it is rotated). The
- * first service stands for the group: a service belongs to one target only, and its id is unique.
+ * first service represents the group: a service belongs to one target only, and its id is unique.
  */
 function targetId(first: ServiceConfig): string {
   const identity = JSON.stringify([first.api.baseUrl, first.id]);

@@ -7,7 +7,7 @@
 //   a target           ▲                                 ▲
 //
 // The places are laid on the wall clock once, at the start; from then on the monotonic clock alone counts:
-// nothing drifts, and setting the clock changes nothing. Everything here is told the time; nothing waits.
+// nothing drifts, and setting the clock changes nothing. Every call gets the time; nothing waits.
 
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
@@ -15,7 +15,7 @@ import type { Counter, Counters } from '../../lib/counters.ts';
 import type { Target } from './plan-targets.ts';
 
 export interface ScheduleOptions {
-  /** Read at the start only: from then on every call is told the time. */
+  /** Read at the start only: from then on every call gets the time. */
   readonly clock: Clock;
   readonly counters: Counters;
   /** When a target that was polled before is due (monotonic); undefined for one that was not. */
@@ -104,7 +104,7 @@ export class Schedule {
 
   /**
    * To the entry's own place, at least half an interval on: after the first round, which has none, a scrape
-   * right behind another would see the same values.
+   * right after another would see the same values.
    */
   #advance(entry: Entry, monotonicMs: number): void {
     const { intervalMs } = entry;

@@ -1,4 +1,4 @@
-// One target's polls: asks the service for the page, tells pages from what is none, and holds off where asking
+// One target's polls: asks the service for the page, recognises answers that are no page, and holds off where asking
 // again would do harm. Out comes a page or a failure with one of a closed set of reasons, never an exception;
 // a due time at which the target is held off gives a failure too, so that `up` is 0 and not silent.
 
@@ -226,7 +226,7 @@ const LOOKED_AT_BYTES = 1024;
 /** With the three bytes of a byte order mark. */
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf]);
 
-/** Tells the two text formats and what is neither apart. The words never repeat what the answer says. */
+/** Recognises the two text formats, and what else an answer may be. The words never repeat the answer. */
 export function recognize(body: Buffer, contentType: string): Recognized {
   const head = body.subarray(0, LOOKED_AT_BYTES);
   const start = head.findIndex(byte => !BLANKS.has(byte));

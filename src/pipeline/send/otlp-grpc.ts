@@ -138,7 +138,7 @@ export class OtlpGrpc implements Transport {
       'grpc.max_send_message_length': -1,
       'grpc.max_receive_message_length': ANSWER_BYTES_MAX,
       'grpc.keepalive_time_ms': KEEPALIVE_MS,
-      // Neither proxies of the environment, nor settings from the name service, nor retries behind our back.
+      // Neither proxies of the environment, nor settings from the name service, nor retries that nobody counts.
       'grpc.enable_http_proxy': 0,
       'grpc.service_config_disable_resolution': 1,
       'grpc.enable_retries': 0,

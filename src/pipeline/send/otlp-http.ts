@@ -63,7 +63,7 @@ export class OtlpHttp implements Transport {
     this.#redact = createRedactor(config.headers, options.apis ?? []);
     this.#pool = new Pool(url.origin, {
       connections: concurrency,
-      // One deadline stands over the whole exchange, see #exchange.
+      // One deadline covers the whole exchange, see #exchange.
       connectTimeout: 0,
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -69,7 +69,7 @@ const HINTS: readonly (readonly [cause: RegExp, hint: string])[] = [
   [/ alert /, 'the back end ended the handshake: check otlp.tls.cert and otlp.tls.key'],
   [/wrong version number|packet length too long/, 'no TLS is spoken there: check otlp.endpoint'],
   [/Protocol error|Expected HTTP/, 'another protocol is spoken there: check otlp.protocol'],
-  // That a certificate of ours is wanted is told by TLS 1.3 after the handshake, and not passed on by the client.
+  // With TLS 1.3 a server asks for our certificate after the handshake; the client does not pass that on.
   [
     /other side closed|ECONNRESET|disconnected/,
     'its log may say why; over https it may want a certificate (otlp.tls.cert)',
@@ -94,7 +94,7 @@ export function noAnswer(cause: string): SendResult {
 const SECRET_LENGTH_MIN = 8;
 
 /**
- * Replaces the value of every configured header, each long word of it, and what is secret at the service, by
+ * Replaces the value of every configured header, each long word of it, and the secrets of the service, by
  * `[secret]`.
  */
 export function createRedactor(
