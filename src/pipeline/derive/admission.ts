@@ -109,7 +109,7 @@ export class Admission {
     const { metrics, metric, repeats } = this.#table;
     this.#rows.push(row);
     addTo(this.#counts, service, 1);
-    const name = metrics[metric[row] ?? 0]?.familyName ?? '';
+    const name = metrics[metric[row]!]?.familyName ?? '';
     const hasOwn = this.#byFamily.has(name) || this.#byFamily.size < FAMILIES_MAX;
     const family = hasOwn ? name : '';
     addTo(this.#byFamily, family, 1);
@@ -176,7 +176,7 @@ function oldestEnded(table: SeriesTable, lacking: ReadonlyMap<number, number>): 
   if (lacking.size === 0) return [];
   const { movedAtMs } = table;
   const ended = endedRows(table).filter(row => lacking.has(serviceOfPlaced(table, row)));
-  ended.sort((a, b) => (movedAtMs[a] ?? 0) - (movedAtMs[b] ?? 0));
+  ended.sort((a, b) => movedAtMs[a]! - movedAtMs[b]!);
   const left = new Map(lacking);
   return ended.filter(row => {
     const service = serviceOfPlaced(table, row);
@@ -194,9 +194,9 @@ function addTo<Key>(counts: Map<Key, number>, key: Key, count: number): void {
 function isEnded(table: SeriesTable, row: number): boolean {
   const { keyLength, role, block, seen, page, flags } = table;
   if (keyLength[row] === 0 || role[row] === ROLE.synthetic || block[row] === NO_ROW) return false;
-  const head = table.head[row] ?? row;
+  const head = table.head[row]!;
   if (seen[row] === page || seen[head] === page) return false;
-  return ((flags[head] ?? 0) & (ROW_FLAG.sent | ROW_FLAG.staleSent)) !== ROW_FLAG.sent;
+  return (flags[head]! & (ROW_FLAG.sent | ROW_FLAG.staleSent)) !== ROW_FLAG.sent;
 }
 
 /** A row that decode has added and that has no place yet. */
@@ -217,5 +217,5 @@ function heldByService(table: SeriesTable): number[] {
 
 /** -1 for a row that has no place. */
 function serviceOfPlaced(table: SeriesTable, row: number): number {
-  return table.blocks[table.block[row] ?? NO_ROW]?.service ?? -1;
+  return table.blocks[table.block[row]!]?.service ?? -1;
 }

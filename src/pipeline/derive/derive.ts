@@ -136,8 +136,7 @@ function turnPage(table: SeriesTable): void {
  */
 function forgetUnused(table: SeriesTable, reason: string): void {
   const isOver = (row: number): boolean =>
-    ((table.flags[table.head[row] ?? row] ?? 0) & ROW_FLAG.staleSent) !== 0 ||
-    !isWorthSaving(table, row);
+    (table.flags[table.head[row]!]! & ROW_FLAG.staleSent) !== 0 || !isWorthSaving(table, row);
   // A page with too many samples says nothing of what the table holds.
   const isShort = SHORT_OF_MEMORY.has(reason) && reason !== 'limit_samples';
   const gone = isShort ? endedRows(table).filter(isOver) : [];

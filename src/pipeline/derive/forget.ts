@@ -83,10 +83,10 @@ function slotsFor(rows: number): number {
 function noteForgotten(table: SeriesTable, row: number): void {
   const component = componentOfRow(table, row);
   if (component === undefined) return;
-  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
+  const lastMs = table.lastTimeMs[row]!;
   if (lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
   // A stream that began with the process that counts now goes on where the series comes back; any other one is over.
-  const { uptimeName } = table.metrics[table.metric[row] ?? 0] ?? { uptimeName: null };
+  const { uptimeName } = table.metrics[table.metric[row]!] ?? { uptimeName: null };
   const nowMs = processOf(component.uptimes.get(uptimeName ?? ''));
   const isWhole = table.startMs[row] === nowMs && table.processMs[row] === nowMs;
   if (!isWhole) tearStream(table, row, component);
@@ -94,14 +94,14 @@ function noteForgotten(table: SeriesTable, row: number): void {
 
 /** A series of this component that is new, or comes back, is not dated to before the last sample of this one. */
 function tearStream(table: SeriesTable, row: number, component: Component): void {
-  const lastMs = table.lastTimeMs[row] ?? Number.NaN;
-  const isDated = (table.metrics[table.metric[row] ?? 0]?.uptimeName ?? null) !== null;
+  const lastMs = table.lastTimeMs[row]!;
+  const isDated = (table.metrics[table.metric[row]!]?.uptimeName ?? null) !== null;
   // NaN of a series that was never sent.
   if (isDated && !Number.isNaN(lastMs) && !(lastMs <= component.tornMs)) component.tornMs = lastMs;
 }
 
 function componentOfRow(table: SeriesTable, row: number): Component | undefined {
-  return table.components[table.blocks[table.block[row] ?? NO_ROW]?.component ?? -1];
+  return table.components[table.blocks[table.block[row]!]?.component ?? -1];
 }
 
 /** A service that no entry names is gone with its last series: nobody waits for its `up`. */
@@ -110,7 +110,7 @@ function freeOwnRows(table: SeriesTable): void {
   if (!table.services.some(hasOwn)) return;
   const isAlive = new Uint8Array(table.services.length);
   for (let row = 0; row < table.count; row++) {
-    const block = table.blocks[table.block[row] ?? NO_ROW];
+    const block = table.blocks[table.block[row]!];
     const isLiving = table.keyLength[row] !== 0 && table.role[row] !== ROLE.synthetic;
     if (isLiving && block !== undefined) isAlive[block.service] = 1;
   }
@@ -139,8 +139,8 @@ function releasePlaces(table: SeriesTable): void {
   const hasBlock = new Uint8Array(blocks.length);
   for (let row = 0; row < table.count; row++) {
     if (table.keyLength[row] === 0) continue;
-    hasMetric[table.metric[row] ?? 0] = 1;
-    hasBlock[table.block[row] ?? 0] = 1;
+    hasMetric[table.metric[row]!] = 1;
+    hasBlock[table.block[row]!] = 1;
   }
   const hasComponent = new Uint8Array(components.length);
   // A configured service keeps its slot: its `up` is sent whatever happens.

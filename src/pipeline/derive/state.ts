@@ -266,15 +266,14 @@ export function limitRestored(restored: RestoredState, rowsMax: number): Restore
   const { indexById, lastTimeMs, flags } = restored;
   const excess = indexById.size - Math.max(rowsMax, 0);
   if (excess <= 0) return restored;
-  const isOpen = (place: number): number =>
-    ((flags[place] ?? 0) & ROW_FLAG.staleSent) === 0 ? 1 : 0;
+  const isOpen = (place: number): number => ((flags[place]! & ROW_FLAG.staleSent) === 0 ? 1 : 0);
   const ids = [...indexById].sort(
     ([, a], [, b]) => isOpen(a) - isOpen(b) || (lastTimeMs[a] || 0) - (lastTimeMs[b] || 0),
   );
   let forgottenMs = Number.NEGATIVE_INFINITY;
   for (const [id, place] of ids.slice(0, excess)) {
     indexById.delete(id);
-    const lastMs = lastTimeMs[place] ?? Number.NaN;
+    const lastMs = lastTimeMs[place]!;
     if (lastMs > forgottenMs) forgottenMs = lastMs;
   }
   const later = (timeMs: number): number => (timeMs > forgottenMs ? timeMs : forgottenMs);
