@@ -139,6 +139,8 @@ export interface RestoredState {
   readonly identity: Uint32Array;
   /** Until when each of these identities was sent, whichever row it was that sent it. */
   readonly sentUntil: ReadonlyMap<number, number>;
+  /** SeriesTable.releasedMs of the former process, NaN for none. */
+  readonly releasedMs: number;
   /** Empty once the table has taken them over. */
   uptimes: readonly SavedUptime[];
   /** Whether it was saved in the first form; see derive/state.ts. */

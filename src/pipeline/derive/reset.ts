@@ -106,8 +106,11 @@ function beginFirst(
   if (isDated) table.processMs[row] = processMs;
   else if (isTold) table.processMs[row] = createdMs;
   if (!isTold && !mayDerive) return STREAM.goesOn;
-  // Of a series that was forgotten, another stream may have lasted until then.
-  const isTorn = processMs <= (component?.tornMs ?? Number.NaN);
+  // A stream of a series that was forgotten may have lasted until then. A late uptime dates its process too late: it may
+  // have begun at any time since the process before it was last seen.
+  const earliestMs = evidence !== undefined && evidence.lag > 0 ? evidence.leftMs : processMs;
+  const tornMs = component?.tornMs ?? Number.NaN;
+  const isTorn = processMs <= tornMs || earliestMs <= tornMs;
   const beginMs = isTold ? createdMs : isDated && !isTorn ? processMs : timeMs;
   // Another stream was sent until then: while the series was of another kind, or by another row to a process before ours.
   const isOver = beginMs < table.lastTimeMs[row]!;

@@ -176,7 +176,9 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
     ...uptimes.map(({ path, name }) => [path, name]),
   ];
   const text = Buffer.from(JSON.stringify(names));
-  return yield* packColumns([ids, startMs, processMs, text, Uint32Array.of(FORM), identity]);
+  const releasedMs = Float64Array.of(later(table.releasedMs, restored?.releasedMs ?? Number.NaN));
+  const form = Uint32Array.of(FORM);
+  return yield* packColumns([ids, startMs, processMs, text, form, identity, releasedMs]);
 }
 
 function rowsToSave(table: SeriesTable): Uint32Array {
@@ -218,7 +220,7 @@ function componentName(table: SeriesTable, key: string, index: number): string {
  */
 export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   try {
-    const [ids, startMs, processMs, names, form, identities] = unpackColumns(starts);
+    const [ids, startMs, processMs, names, form, identities, released] = unpackColumns(starts);
     const [times, flags, rows, values, evidence] = unpackColumns(marks);
     if (ids === undefined || startMs === undefined || processMs === undefined) return null;
     if (times === undefined || flags === undefined || rows === undefined) return null;
@@ -237,6 +239,7 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
       ...read,
       identity,
       sentUntil: sentUntil(identity, read.lastTimeMs),
+      releasedMs: released === undefined ? Number.NaN : doublesOf(released)[0]!,
       uptimes,
       isFirstForm: form === undefined,
       pageCount: 0,
@@ -270,19 +273,22 @@ export function limitRestored(restored: RestoredState, rowsMax: number): Restore
   const ids = [...indexById].sort(
     ([, a], [, b]) => isOpen(a) - isOpen(b) || (lastTimeMs[a] || 0) - (lastTimeMs[b] || 0),
   );
-  let forgottenMs = Number.NEGATIVE_INFINITY;
+  let forgottenMs = Number.NaN;
   for (const [id, place] of ids.slice(0, excess)) {
     indexById.delete(id);
-    const lastMs = lastTimeMs[place]!;
-    if (lastMs > forgottenMs) forgottenMs = lastMs;
+    forgottenMs = later(forgottenMs, lastTimeMs[place]!);
   }
-  const later = (timeMs: number): number => (timeMs > forgottenMs ? timeMs : forgottenMs);
   const uptimes = restored.uptimes.map(uptime => ({
     ...uptime,
-    firstTimeMs: later(uptime.firstTimeMs),
-    tornMs: later(uptime.tornMs),
+    firstTimeMs: later(uptime.firstTimeMs, forgottenMs),
+    tornMs: later(uptime.tornMs, forgottenMs),
   }));
-  return { ...restored, uptimes };
+  return { ...restored, uptimes, releasedMs: later(restored.releasedMs, forgottenMs) };
+}
+
+/** The later of two times, either of which may be NaN for none. */
+function later(aMs: number, bMs: number): number {
+  return bMs <= aMs || Number.isNaN(bMs) ? aMs : bMs;
 }
 
 type UptimeNumbers = Omit<SavedUptime, 'component' | 'name'>;
@@ -343,6 +349,7 @@ export function* restoreRows(
 ): Generator<void, void> {
   const { restored } = table;
   if (restored === null) return;
+  if (restored.pageCount === 0) restoreReleased(table, restored);
   restoreUptimes(table, restored, context.options);
   for (const [index, row] of rows.entries()) {
     if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
@@ -351,6 +358,12 @@ export function* restoreRows(
   for (const [head, compound] of table.compounds) settleParts(table, head, compound);
   for (const row of rows) settleOwner(table, restored, row);
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
+}
+
+/** What components were that nobody knows any more, those of this page may have been. restoreUptimes() knows better of some. */
+function restoreReleased(table: SeriesTable, { releasedMs }: RestoredState): void {
+  table.releasedMs = later(table.releasedMs, releasedMs);
+  for (const component of table.components) component.tornMs = later(component.tornMs, releasedMs);
 }
 
 /** The same for one row. */
@@ -444,8 +457,10 @@ function giveUp(table: SeriesTable, restored: RestoredState): void {
   }
   table.restored = null;
   if (Number.isNaN(newestMs)) return;
+  // A component that comes after this has no memory of its own.
+  table.releasedMs = later(table.releasedMs, newestMs);
   for (const component of table.components) {
     if (newestMs > component.firstTimeMs) component.firstTimeMs = newestMs;
-    if (!(newestMs <= component.tornMs)) component.tornMs = newestMs;
+    component.tornMs = later(component.tornMs, newestMs);
   }
 }

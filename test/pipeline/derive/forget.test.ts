@@ -1,5 +1,6 @@
 // What has been gone for long is given up: a target whose labels change without end stays of one size.
 import { describe, expect, test } from 'vitest';
+import { readState, saveState } from '../../../src/pipeline/derive/state.ts';
 import { at, outcomeOf, Target } from '../../support/target.ts';
 
 const HOUR = 3600;
@@ -184,4 +185,48 @@ describe('a counter that was forgotten starts no earlier than it ended', () => {
       `${back} @4380 from 4380`,
     );
   });
+
+  test('if this program restarted since', () => {
+    const target = new Target();
+    target.page(0, `${queries} 10\n`);
+    target.page(60, 'threads 1\n');
+    target.page(3720, 'threads 1\n');
+    const after = new Target();
+    const { starts, marks } = stateOf(target);
+    after.translation.table.restored = readState(starts, marks);
+    expect(after.page(3780, `${uptime(3780)}${queries} 20\n`).shown).toContain(
+      `${back} @3780 from 3780`,
+    );
+  });
+
+  test('if its uptime comes a poll late and was missing in between', () => {
+    const target = new Target();
+    const page = (seconds: number, shown: number, count: number): readonly string[] =>
+      target.page(
+        seconds,
+        `engine_global_status_uptime{server_name="s"} ${shown}\n${queries} ${count}\n`,
+      ).shown;
+    page(0, 1000, 500);
+    page(60, 1060, 510);
+    page(120, 1120, 5);
+    page(180, 30, 10);
+    page(240, 90, 20);
+    // A restart, and the new process is seen once before its uptime is.
+    target.page(300, `${queries} 1\n`);
+    target.page(360, 'threads 1\n');
+    target.page(4020, 'threads 1\n');
+    expect(page(4080, 59, 1)).toContain(
+      'sum engine_global_status_queries{server_name=s} 1 @4080 from 4080',
+    );
+  });
 });
+
+function stateOf(target: Target): { readonly starts: Buffer; readonly marks: Buffer } {
+  const saving = saveState(target.translation.table);
+  for (;;) {
+    const { done, value } = saving.next();
+    if (done !== true) continue;
+    const { starts = Buffer.alloc(0), marks } = value;
+    return { starts, marks };
+  }
+}
