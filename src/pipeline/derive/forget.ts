@@ -6,7 +6,7 @@ import { NO_ROW, ROLE, type SeriesTable, type ServiceSlot } from '../../model/se
 import type { Component } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
-import { processOf } from './reset.ts';
+import { isStreamOfProcess } from './reset.ts';
 import type { DeriveOptions } from './options.ts';
 import { forgetIdentities, moveIdentity } from './twins.ts';
 
@@ -87,8 +87,7 @@ function noteForgotten(table: SeriesTable, row: number): void {
   if (lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
   // A stream that began with the process that counts now goes on where the series comes back; any other one is over.
   const { uptimeName } = table.metrics[table.metric[row]!] ?? { uptimeName: null };
-  const nowMs = processOf(component.uptimes.get(uptimeName ?? ''));
-  const isWhole = table.startMs[row] === nowMs && table.processMs[row] === nowMs;
+  const isWhole = isStreamOfProcess(table, row, component.uptimes.get(uptimeName ?? ''));
   if (!isWhole) tearStream(table, row, component);
 }
 

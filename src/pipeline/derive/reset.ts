@@ -289,6 +289,20 @@ export function processOf(evidence: UptimeEvidence | undefined): number {
   return evidence.processMs;
 }
 
+/**
+ * True if the stream of a row began with the process that counts now. Restarts within the jitter of one another look like
+ * one process: the stream must have lasted for longer than that.
+ */
+export function isStreamOfProcess(
+  table: SeriesTable,
+  row: number,
+  evidence: UptimeEvidence | undefined,
+): boolean {
+  const processMs = processOf(evidence);
+  if (table.startMs[row] !== processMs || table.processMs[row] !== processMs) return false;
+  return table.lastTimeMs[row]! > (evidence?.beginMs ?? Number.NaN) + JITTER_MS;
+}
+
 function isSameBegin(a: number, b: number): boolean {
   return Math.abs(a - b) <= JITTER_MS;
 }
