@@ -171,7 +171,8 @@ export class LogHistory {
     if (kind !== 'done') return;
     this.isRewritten = true;
     book.rewrite(archive, () => []);
-    this.#write(place, ['rotated'], 0);
+    // Of another size each time: a list tells a rewritten archive by its size alone (docs/logs.md).
+    this.#write(place, [`rotated${'.'.repeat(this.#number)}`], 0);
   }
 
   /** The archive that was written to last. */
