@@ -1,9 +1,10 @@
 // The three kinds of error, never mixed:
-// - an operator's mistake is an OperatorError: all of them are collected, shown with place and hint, exit 2;
-//   a start that finds its queue held, its port taken or its disk full is one, too: see `isTransient`;
-// - an operating failure is a value (a discriminated union in a return type): counted, shown, the loop goes on;
-// - a broken invariant is thrown by `bug()`: the message begins with `BUG:`, exit 1.
-// Messages follow one form: `cannot <verb> <object>: <cause>; <what to do>`.
+// - An operator's mistake is an OperatorError: all of them are collected and shown with place and
+// hint; exit 2. A held queue, a taken port or a full disk at start is one, too: see `isTransient`.
+// - An operating failure is a value (a discriminated union in a return type): counted and shown;
+// the loop goes on.
+// - A broken invariant is thrown by `bug()`: the message begins with `BUG:`; exit 1.
+// Messages have one form: `cannot <verb> <object>: <cause>; <what to do>`.
 
 /** Every code that an operator's mistake can carry. `E_<PART>_<WHAT>`. */
 export type OperatorErrorCode =
@@ -21,7 +22,7 @@ export type OperatorErrorCode =
   | 'E_STATUS_LISTEN'
   | 'E_SERVICE_ACCESS';
 
-/** One mistake of the operator: what is wrong, where it stands, and what to do about it. */
+/** One mistake of the operator: what is wrong, where, and what to do about it. */
 export interface Mistake {
   readonly code: OperatorErrorCode;
   /** `cannot <verb> <object>: <cause>`. */
@@ -31,13 +32,16 @@ export interface Mistake {
   readonly file?: string;
   readonly line?: number;
   readonly column?: number;
-  /** The path of the configuration key, as `otlp.tls.ca` or `services[0].id`. */
+  /** The path of the configuration key, such as `otlp.tls.ca` or `services[0].id`. */
   readonly key?: string;
-  /** The same start may work later, with nothing changed in the configuration. */
+  /** The same start may succeed later without a configuration change. */
   readonly isTransient?: boolean;
 }
 
-/** Thrown on a bad start only; main prints every mistake without a stack trace and exits as `isTransient` says. */
+/**
+ * Thrown on a bad start only; main prints every mistake without a stack trace and exits as
+ * `isTransient` says.
+ */
 export class OperatorError extends Error {
   readonly mistakes: readonly Mistake[];
 
@@ -47,7 +51,7 @@ export class OperatorError extends Error {
     this.mistakes = mistakes;
   }
 
-  /** True when waiting may help: no mistake among them is one that somebody must mend. */
+  /** True when waiting may help: every mistake is transient. */
   get isTransient(): boolean {
     return this.mistakes.every(mistake => mistake.isTransient === true);
   }
@@ -67,7 +71,7 @@ export function bug(what: string): never {
   throw new Error(`BUG: ${what}`);
 }
 
-/** The text of anything caught, with the cause's text where that says more. */
+/** The text of anything caught, with the cause's text where that adds information. */
 export function causeText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = (error as NodeJS.ErrnoException).code;

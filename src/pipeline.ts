@@ -3,9 +3,10 @@
 //   service ──▶ collect ──page──▶ decode ──▶ derive ──▶ encode ──batch──▶ queue ──▶ send ──▶ back end
 //                                   └──────── SeriesTable ────────┘
 //
-// A tick takes the targets that are due, scrapes them side by side, and translates each page as it comes. Pages
-// that are ready are committed to the queue together: points, state and account in one step. A target that is slow, or
-// fails, delays nobody: its tick's other pages are committed without it. Sending goes on by itself (send/).
+// A tick scrapes its due targets concurrently and translates each page as it arrives. Pages that
+// are ready are committed to the queue together: points, state and account in one transaction. A
+// slow or failed target delays nobody: the tick's other pages are committed without it. Sending
+// runs independently (send/).
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PageLimits } from './config/config.ts';
@@ -43,45 +44,45 @@ import { Gather } from './pipeline/queue/gather.ts';
 import type { Queue } from './pipeline/queue/queue.ts';
 import type { TranslateMeter } from './pipeline/translate-meter.ts';
 
-/** Lines that decode reads in one step: a few milliseconds where all series are new. */
+/** Lines that decode reads in one step: a few milliseconds when every series is new. */
 const SLICE_LINES = 256;
-/** Steps go on for so long before the event loop gets its turn. */
+/** Steps run this long before they yield to the event loop. */
 const TURN_MS = 10;
-/** Pages of a tick that are ready wait this long for the others before they are committed. */
+/** Ready pages of a tick wait this long for the others before they are committed. */
 const GATHER_MS = 500;
 
-/** A page of this share of the memory that pages may take is large. */
+/** A page larger than this fraction (1/N) of the memory limit for pages is large. */
 const LARGE_SHARE = 64;
 
-/** How one target's pages are translated; the table is its memory between pages. */
+/** How one target's pages are translated; the table is the target's memory between pages. */
 export interface Translation {
   readonly table: SeriesTable;
-  /** Whether what it knows is kept for the next process. */
+  /** Whether the table's state is saved for the next process. */
   readonly isKept: boolean;
   readonly limits: PageLimits;
   readonly derive: DeriveOptions;
   readonly encode: EncodeOptions;
 }
 
-/** One page on its way through: as read, as derived, as sent. */
+/** One page after translation: as read, as derived, as sent. */
 export interface Translated {
   /** null when there was no page. */
   readonly page: PageReport | null;
-  /** How the page was read: as a whole, or only where it differs from the one before. */
+  /** How the page was read: in full, or only where it differs from the previous one. */
   readonly path: 'full' | 'repeating' | null;
   readonly derived: DeriveReport;
-  /** Its bytes are the writer's memory or the table's: valid until the next page. */
+  /** The payload lives in the writer's memory or the table's: valid until the next page. */
   readonly batch: Batch;
-  /** The state for the next process, once this batch is queued; null where nothing is kept. */
+  /** The state for the next process, once this batch is queued; null where none is kept. */
   readonly state: StateBlobs | null;
 }
 
-/** A scrape as the translation sees it: the page, or why there is none. */
+/** What translation gets from a scrape: the page, or why there is none. */
 export type Scraped =
   | { readonly kind: 'page'; readonly page: Page }
   | (ScrapeTime & { readonly kind: 'failure'; readonly reason: string });
 
-/** decode, derive and encode one scrape, good or failed; yields between slices. */
+/** Decodes, derives and encodes one scrape, good or failed; yields between slices. */
 export function* translate(
   translation: Translation,
   scrape: Scraped,
@@ -121,7 +122,7 @@ export function* translate(
   return { page, path, derived, batch, state };
 }
 
-/** Reads a page: as a repetition of the last one where it is laid out like it, else in full. */
+/** Reads a page: replays the last layout where the page repeats it, else decodes in full. */
 function* decodePage(
   page: Page,
   table: SeriesTable,
@@ -141,7 +142,7 @@ function* decodePage(
 
 /** A target in the running pipeline. */
 export interface PipelineTarget {
-  /** Its state is kept under this. */
+  /** The key of its saved state. */
   readonly id: string;
   readonly scraper: Scraper;
   readonly translation: Translation;
@@ -163,14 +164,14 @@ export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #writer = new WireWriter();
   readonly #payloads = new BodyBufferPool();
-  /** One page is translated at a time: the work is the CPU's, and the writer is shared. */
+  /** Translates one page at a time: the work is CPU-bound and shares the writer. */
   readonly #translating = new Serial();
 
   constructor(options: PipelineOptions) {
     this.#options = options;
   }
 
-  /** Runs ticks until `stop`; scrapes under way then still reach the queue. */
+  /** Runs ticks until `stop`; scrapes already under way still reach the queue. */
   async run(stop: AbortSignal): Promise<void> {
     const { schedule, clock } = this.#options;
     const ticks = new Set<Promise<void>>();
@@ -185,7 +186,10 @@ export class Pipeline {
     await Promise.all(ticks);
   }
 
-  /** Scrapes the targets with these indexes once and commits what they give; a failing service is no error. */
+  /**
+   * Scrapes the targets with these indexes once and commits the results; a failing service is no
+   * error.
+   */
   async tick(indexes: readonly number[]): Promise<void> {
     const { queue, clock, meter, schedule, targets } = this.#options;
     const onFailed = (cause: string): void => this.#reportLoss(cause);
@@ -210,7 +214,7 @@ export class Pipeline {
     makeRoomForReads(readBytes);
   }
 
-  /** Translates in turn with other pages, and hands the payload over before the writer is used again. */
+  /** Translates one page at a time, and hands the payload over before the writer is reused. */
   async #translate(target: PipelineTarget, scrape: Scraped, gather: Gather): Promise<Translated> {
     return this.#translating.run(async () => {
       const { clock } = this.#options;

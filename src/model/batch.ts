@@ -1,5 +1,6 @@
-// What encode hands to the queue: the points of a tick as one OTLP request, in parts of one service each. A part of either
-// kind can be cut out, sent by itself, or put together with others.
+// What encode hands to the queue: one OTLP request with the points of a tick, in parts of one
+// service each. A part can be cut out, sent alone, or merged with others. Log batches have the same
+// form.
 
 /** The signals that prom2otlp sends. */
 export const SIGNALS = ['metrics', 'logs'] as const;
@@ -14,7 +15,7 @@ export interface BatchPart {
   readonly length: number;
 }
 
-/** One OTLP export request in protobuf, uncompressed, for one tick. Its parts follow each other without a gap. */
+/** One OTLP export request in protobuf, uncompressed. Its parts are contiguous. */
 export interface Batch {
   readonly signal: Signal;
   readonly payload: Buffer;
@@ -22,7 +23,9 @@ export interface Batch {
   readonly madeAtMs: number;
 }
 
-/** Samples of one service that met one fate (a name of FATE_NAMES, or `bad_line`), for the account. */
+/**
+ * Samples of one service with the same fate (a name of FATE_NAMES, or `bad_line`), for the account.
+ */
 export interface SampleCount {
   readonly service: string;
   readonly fate: string;

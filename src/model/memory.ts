@@ -1,70 +1,86 @@
-// What the SeriesTable keeps between pages beside its columns: the evidence for start times, the rows that are one
-// point together, the clocks, what was found and given up, and what is rare enough to be an object. Then what is kept
-// of the last page for the functions that handle a page which repeats it: decode/replay.ts compares the next page with
-// a layout, encode/patch.ts writes its numbers into a template. The first surprise drops both; the full functions make
-// them anew.
+// What the SeriesTable keeps between pages in addition to its columns: the evidence for start
+// times, the rows that form one point, the clocks, findings, and data too rare for a column. Then
+// the last page's layout and template, for the functions that handle a page which repeats it:
+// decode/replay.ts compares the next page with the layout, encode/patch.ts writes its numbers into
+// the template. The first surprise drops both; the full functions build new ones.
 
 import type { ExpositionFormat } from './page.ts';
 
-/** The part of a service whose processes start together: one server_name. Holds the evidence for start times. */
+/**
+ * The part of a service whose processes start together: one server_name. Holds the evidence for
+ * start times.
+ */
 export interface Component {
   readonly service: number;
-  /** Time of our first sample of it, or of the last one that was forgotten: what was counted before is no delta. */
+  /**
+   * Time of our first sample of it, or of the last one that was forgotten: earlier growth is no
+   * delta.
+   */
   firstTimeMs: number;
-  /** Until then another stream of a series that was forgotten may have lasted; NaN while none has. */
+  /** A forgotten series may have had another stream up to this time; NaN while there is none. */
   tornMs: number;
   /** By the name of the uptime series. */
   readonly uptimes: Map<string, UptimeEvidence>;
 }
 
-/** In the place of the begin of a process that nothing shows. */
+/** The start time of a process when it is unknown. */
 export const NO_PROCESS = 0;
 
 /**
- * What one uptime series has said of a component; see derive/reset.ts. Times in ms, NaN where there is none.
+ * What one uptime series has shown about a component; see derive/reset.ts. Times in ms, NaN where
+ * there is none.
  */
 export interface UptimeEvidence extends Record<SavedNumber, number> {
-  /** Its rows in the table: more than one after a change of labels. */
+  /** Its rows in the table: more than one after a label change. */
   rows: number[];
-  /** Two rows of it are on the page. */
+  /** Two of its rows are on the page. */
   isSplit: boolean;
   /** A counter that it dates fell on the page on which it showed another process. */
   hasFallenNow: boolean;
-  /** When the newest sample that was certain came, by the monotonic clock. */
+  /** When the newest certain sample arrived, by the monotonic clock. */
   provenAtMs: number;
 }
 
-/** What is kept of it for the next process of ours, in this order. */
+/** The numbers that are saved for the next process of ours, in this order. */
 export const SAVED_NUMBERS = [
   /** The newest sample, and its time. */
   'value',
   'timeMs',
-  /** Since when it has had this value. */
+  /** How long it has had this value. */
   'sinceMs',
-  /** The process: its begin as first measured. It moves with the process only, so that jitter does not show. */
+  /**
+   * The process's begin as first measured. It changes only with the process, so that jitter does
+   * not show.
+   */
   'processMs',
-  /** The same as last measured: it may drift. */
+  /** The process's begin as last measured: it may drift. */
   'beginMs',
-  /** When this process was first shown, and last shown for certain; and when the one before it was last shown. */
+  /**
+   * When this process was first shown, and last shown for certain; when the previous process was
+   * last shown.
+   */
   'shownMs',
   'provenMs',
   'leftMs',
   /** The newest fall of a counter that no restart explains. */
   'fellMs',
   /**
-   * Above 0 where the uptime shows what was true a poll ago: so many restarts must show it in time until it is relied on. 0
-   * where it is in time, NaN where nothing shows it.
+   * Above 0 where the uptime is one poll late: it must show this many restarts in time before it is
+   * relied on again. 0 where it is in time, NaN where that is not known yet.
    */
   'lag',
-  /** Above 0 while it has stood still, and until it has grown for two polls. */
+  /** Above 0 while the uptime is stuck, and until it has grown for two polls. */
   'doubt',
-  /** 1 where our own clock could not say whether the process is another one, or the clock of the stamps was set. */
+  /**
+   * 1 where our own clock could not decide whether the process changed or the clock of the
+   * timestamps was set.
+   */
   'unsure',
 ] as const;
 
 type SavedNumber = (typeof SAVED_NUMBERS)[number];
 
-/** A histogram or summary point: the rows of its head. */
+/** A histogram or summary point: the rows that its head represents. */
 export interface Compound {
   /** Its key in compoundByKey. */
   readonly key: string;
@@ -72,42 +88,46 @@ export interface Compound {
   rows: number[];
   /** The bound (le) or quantile of each row; +Infinity is kept here and left out when encoded. */
   bounds: number[];
-  /** Whether two rows have the same one, in another spelling. */
+  /** Whether two rows have the same bound in different spellings. */
   isRespelled: boolean;
-  /** The row of the count, of the sum, of the creation time; NO_ROW where there is none. */
+  /** The rows of the count, the sum and the creation time; NO_ROW where there is none. */
   count: number;
   sum: number;
   created: number;
 }
 
-/** Points that are one series to the back end: the head of the one that is sent, and those of the others. */
+/**
+ * Points that are one series to the back end: the head that is sent, and the heads that are not.
+ */
 export interface Identity {
   /** Its key in identities. */
   readonly key: string;
-  /** A check of the key, never 0: by it another process of ours knows the identity again. */
+  /** A checksum of the key, never 0: our next process recognizes the identity by it. */
   readonly check: number;
   owner: number;
   readonly twins: Set<number>;
 }
 
-/** By which clocks the pages of one target are dated; see derive/page-time.ts. NaN before the first page. */
+/**
+ * The clocks that date the pages of one target; see derive/page-time.ts. NaN before the first page.
+ */
 export interface PageClock {
-  /** The newest page's time, and the monotonic clock then. */
+  /** The newest page's time, and the monotonic clock at that moment. */
   nowMs: number;
   monotonicMs: number;
-  /** The service's clock at that moment, as far as its answers say. */
+  /** The service's clock at that moment, if its answers have shown it. */
   serverAtMs: number;
 }
 
 /** What the last comparison with the catalog found; see derive/drift-report.ts. */
 export interface DriftMemory {
-  /** Changes with every name that comes or goes. */
+  /** Changes whenever a name appears or disappears. */
   fingerprint: number;
   /** One text per finding. */
   found: ReadonlySet<string>;
 }
 
-/** Indexes of entries that nothing refers to any more, to be taken again. */
+/** Indexes of unreferenced entries, for reuse. */
 export interface SpareIndexes {
   metrics: number[];
   services: number[];
@@ -115,7 +135,7 @@ export interface SpareIndexes {
   blocks: number[];
 }
 
-/** What an uptime had said when the state was saved. */
+/** The evidence of an uptime as it was saved. */
 export interface SavedUptime extends Readonly<Record<SavedNumber, number>> {
   /** Service id, service_name and server_name of the component; see derive/state.ts. */
   readonly component: string;
@@ -127,7 +147,7 @@ export interface SavedUptime extends Readonly<Record<SavedNumber, number>> {
 
 /** State of a former process, waiting for its rows to appear on a page; see derive/state.ts. */
 export interface RestoredState {
-  /** Ids of rows to their places in the columns; a row that has come is taken out. */
+  /** Row ids to column indexes; a row that has appeared is removed. */
   readonly indexById: Map<number, number>;
   readonly startMs: Float64Array;
   readonly processMs: Float64Array;
@@ -135,26 +155,31 @@ export interface RestoredState {
   readonly flags: Uint8Array;
   /** NaN where the value of the last observation does not matter. */
   readonly lastValue: Float64Array;
-  /** A check of the identity that the row sent, 0 for rows that share theirs with no other; see derive/twins.ts. */
+  /**
+   * A checksum of the identity that the row sent, 0 for rows that share theirs with no other; see
+   * derive/twins.ts.
+   */
   readonly identity: Uint32Array;
-  /** Until when each of these identities was sent, whichever row it was that sent it. */
+  /** Until when each of these identities was sent, by whichever row. */
   readonly sentUntil: ReadonlyMap<number, number>;
   /** SeriesTable.releasedMs of the former process, NaN for none. */
   readonly releasedMs: number;
   /** Empty once the table has taken them over. */
   uptimes: readonly SavedUptime[];
-  /** Whether it was saved in the first form; see derive/state.ts. */
+  /** Whether the state was saved in the first form; see derive/state.ts. */
   readonly isFirstForm: boolean;
-  /** Good pages since the restart: what has not come by then is given up. */
+  /**
+   * Good pages since the restart: rows that have not appeared after enough of them are given up.
+   */
   pageCount: number;
 }
 
-/** What the `starts` that were saved last are made of: the order of rows and uptimes in them. */
+/** The order of rows and uptimes in the last saved `starts`. */
 export interface SavedStarts {
   readonly rows: Uint32Array;
   readonly uptimes: readonly {
     readonly component: Component;
-    /** What names the component, also to another process. */
+    /** Names the component, for other processes too. */
     readonly path: string;
     readonly name: string;
     readonly evidence: UptimeEvidence;
@@ -169,7 +194,7 @@ export interface Exemplar {
   readonly timeMs: number;
 }
 
-/** A further sample of a series that this page already had. Rare, so it may be an object. */
+/** A further sample of a series that this page already had. Rare, so an object is affordable. */
 export interface RepeatedSample {
   readonly row: number;
   value: number;
@@ -181,8 +206,9 @@ export interface RepeatedSample {
 }
 
 /**
- * How the last fully read page was laid out, for decode/replay.ts. Its *skeleton*, the page without values and
- * timestamps, is at the beginning of SeriesTable.keys, which also holds the keys of its rows:
+ * The layout of the last fully read page, for decode/replay.ts. Its *skeleton*, the page without
+ * values and timestamps, is at the beginning of SeriesTable.keys and holds the keys of the page's
+ * rows:
  *
  *   keys   # TYPE up gauge\nup{a="b"} │\nup{a="c"} │ … │\n
  *          └──── segment of row 0 ───┘└─ of row 1 ─┘     └ tail
@@ -190,7 +216,7 @@ export interface RepeatedSample {
 export interface PageLayout {
   readonly format: ExpositionFormat;
   readonly lines: number;
-  /** Number of the last page that was laid out like this. */
+  /** Number of the last page with this layout. */
   seenPage: number;
   /** The row of each sample line, in page order. */
   readonly rows: Uint32Array;
@@ -201,8 +227,9 @@ export interface PageLayout {
 }
 
 /**
- * The payload of the last full encoding with the places of its numbers, for encode/patch.ts. All numbers of a point
- * follow each other at fixed width, from its times to its end; only what varies is written:
+ * The payload of the last full encoding with the offsets of its numbers, for encode/patch.ts. All
+ * numbers of a point follow each other at fixed width, from its times to its end; a patch writes
+ * nothing else:
  *
  *   … attributes │ start │ time │ value │        sum of a counter
  *   … attributes │ time │ value │                gauge
@@ -235,11 +262,11 @@ export interface TemplateBlock {
   readonly pointCount: number;
 }
 
-/** After so many pages that each were new, only every RETRY_PAGES-th is prepared for. */
+/** After this many misses in a row, only every RETRY_PAGES-th page is prepared for. */
 const MISSES_MAX = 3;
 const RETRY_PAGES = 16;
 
-/** Whether preparing for the next page is worth it, after so many misses in a row. */
+/** Whether preparing for the next page pays off after this many misses in a row. */
 export function mayRepeat(misses: number, page: number): boolean {
   return misses < MISSES_MAX || page % RETRY_PAGES === 0;
 }

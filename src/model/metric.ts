@@ -1,6 +1,6 @@
-// What all series of one name share: what the page says of it, and what it becomes in OTLP.
+// What all series of one name share: the page's metadata, and the metric that they become in OTLP.
 
-/** The types of the two text formats; `unknown` means untyped, and no TYPE at all. */
+/** The types of the two text formats; `unknown` covers untyped and a missing TYPE. */
 export type DeclaredType =
   | 'counter'
   | 'gauge'
@@ -11,16 +11,18 @@ export type DeclaredType =
   | 'stateset'
   | 'gaugehistogram';
 
-/** The families of the service's series, each a scope of its own; `other` is whatever has no prefix of theirs. */
+/** The families of the service's series, each with its own scope; `other` has no known prefix. */
 export type Family = 'engine' | 'multimaster' | 'dist' | 'proxy' | 'process' | 'other';
 
 /** What a series becomes in OTLP. `sum` is cumulative; `updown` a Sum that is not monotonic. */
 export type PointKind = 'sum' | 'updown' | 'gauge' | 'histogram' | 'summary';
 
-/** Where a metric's type was taken from. */
+/** Where a metric's type came from. */
 export type TypeSource = 'declared' | 'catalog' | 'override' | 'none';
 
-/** Everything that all rows of one metric name share. decode owns the first half, derive the second. */
+/**
+ * Everything that all rows of one metric name share. decode owns the first half, derive the second.
+ */
 export interface Metric {
   /** The name in OTLP: the sample's name, or the family's for histograms and summaries. */
   name: string;
@@ -29,26 +31,30 @@ export interface Metric {
   declared: DeclaredType;
   /** True when a TYPE line named the family on the current page. */
   hasType: boolean;
-  /** Page number when a row of it was last seen, and the roles of the rows on that page: a bit (1 << role) for each. */
+  /**
+   * The last page that had a row of it, and the roles of its rows there: one bit (1 << role) each.
+   */
   seenPage: number;
   roles: number;
   help: string;
   unit: string;
-  /** Set by decode when anything above changed, cleared by derive once it has resolved the rest. */
+  /**
+   * Set by decode when anything above changed, cleared by derive after it has resolved the rest.
+   */
   changed: boolean;
 
-  /** The name in OTLP; a scraped `up` makes room for the bridge's own. */
+  /** The name in OTLP; a scraped `up` is renamed in favour of ours. */
   sentName: string;
   kind: PointKind;
   typeSource: TypeSource;
   family: Family;
-  /** What is sent, after catalog and overrides. */
+  /** After catalog and overrides. */
   sentUnit: string;
   sentDescription: string;
   /** Full name of the series that dates this counter's start, or null. */
   uptimeName: string | null;
-  /** True when it is such a series itself. */
+  /** True when the metric is such an uptime series itself. */
   isUptime: boolean;
-  /** False when include/exclude filter the name. */
+  /** False when an include/exclude filter drops the name. */
   isIncluded: boolean;
 }

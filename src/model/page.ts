@@ -1,13 +1,13 @@
-// What a target answered, and what decode reports of it beside the columns of the SeriesTable.
+// A target's answer, and what decode reports of it in addition to the columns of the SeriesTable.
 
-/** Which of the two text formats a page is in. */
+/** The two text formats. */
 export type ExpositionFormat = 'text' | 'openmetrics';
 
-/** When a scrape took place, by every clock that has something to say. */
+/** When a scrape took place, by every available clock. */
 export interface ScrapeTime {
-  /** Wall clock when the scrape started: the time of every sample that has none of its own. */
+  /** Wall clock when the scrape started: the time of every sample without its own timestamp. */
   readonly startedAtMs: number;
-  /** The same moment by the clock that nobody sets: what ages are counted by. */
+  /** The same moment by the monotonic clock: ages are measured by it. */
   readonly monotonicMs: number;
   readonly durationMs: number;
   /** The `Date` of the answer; NaN without one. */
@@ -18,7 +18,7 @@ export interface ScrapeTime {
 export interface Page extends ScrapeTime {
   readonly bytes: Buffer;
   readonly format: ExpositionFormat;
-  /** What went over the wire, before inflating. */
+  /** The size on the wire, before inflating. */
   readonly wireBytes: number;
 }
 
@@ -29,7 +29,7 @@ export interface Problem {
   readonly reason: string;
 }
 
-/** What decode reports of a page beside the columns. */
+/** What decode reports of a page in addition to the columns. */
 export interface PageReport {
   /** False when the page as a whole cannot be used; `problems[0]` says why. */
   isUsable: boolean;
@@ -37,11 +37,11 @@ export interface PageReport {
   /** Sample lines, good and bad. */
   samples: number;
   badLines: number;
-  /** Bad lines by the `namespace` they name; '' where they name none. */
+  /** Bad lines by their `namespace` label; '' for those without one. */
   badByNamespace: Map<string, number>;
   /** The first problems of the page, in order; at most PROBLEMS_MAX. */
   problems: Problem[];
-  /** Which limit ended the page, as a key of metrics.limits, or null. */
+  /** The limit that ended the page, as a key of metrics.limits, or null. */
   limit: string | null;
 }
 

@@ -1,9 +1,9 @@
-// What crosses the stages of the data path: a Page goes from collect to decode, the SeriesTable is handed
-// to decode, derive and encode, and encode gives Batches to the queue.
+// What crosses the stages of the data path: collect hands a Page to decode; decode, derive and encode
+// share the SeriesTable; encode hands Batches to the queue.
 //
 // The SeriesTable holds no object per sample. A *row* is one series of the exposition text (a name with
-// one set of labels); its numbers stand in typed arrays. A *point* of OTLP is one row (a scalar) or a
-// group of rows (histogram, summary) of which one is the head. The drawing, for one target:
+// one set of labels); its numbers are in typed arrays. A *point* of OTLP is one row (a scalar) or a
+// group of rows (histogram, summary) with one of them as the head. For one target:
 //
 //   page line          row columns                                    per name      per block
 //   name{labels} V T ─▶ key · value · timeMs · seen · line ─▶ metric ─▶ Metric
@@ -28,7 +28,7 @@ import type {
 } from './memory.ts';
 import type { Metric } from './metric.ts';
 
-/** What a row is within its metric's point. `created` and `metadata` rows make no point of their own. */
+/** A row's role in its metric's point. `created` and `metadata` rows make no point of their own. */
 export const ROLE = {
   scalar: 0,
   bucket: 1,
@@ -41,7 +41,10 @@ export const ROLE = {
   gaugePart: 8,
 } as const;
 
-/** What happens with a row on this page. Fates above `stale` are reasons why its sample makes no point. */
+/**
+ * What happens to a row on this page. Fates above `stale` are reasons why its sample makes no
+ * point.
+ */
 export const FATE = {
   none: 0,
   point: 1,
@@ -88,18 +91,18 @@ export const FATE_NAMES: readonly string[] = [
   'service_limit',
 ];
 
-/** In the place of a row, block or other index that does not exist. */
+/** Marks a row, block or other index as absent. */
 export const NO_ROW = 0xffffffff;
 
 /** One database service as one target's page shows it. */
 export interface ServiceSlot {
   /** The database service id: its `namespace` label, or the configured id where the page has none. */
   readonly id: string;
-  /** Index into Config.services, or -1 for a service that no entry names. */
+  /** Index into Config.services, or -1 for a service without an entry. */
   readonly configIndex: number;
-  /** False when the service is neither configured nor to be sent all the same. */
+  /** False when the service is neither configured nor sent regardless. */
   readonly isSent: boolean;
-  /** True when it belongs to another shard, which sends it. */
+  /** True when the service belongs to another shard, which sends it. */
   readonly isElsewhere: boolean;
   /** Labels of target_info, which go to the Resource, and the row that they were read from. */
   info: ReadonlyMap<string, string>;
@@ -108,14 +111,14 @@ export interface ServiceSlot {
   seenPage: number;
   /** When its timestamps last moved, by the monotonic clock; NaN before the first sample. */
   movedAtMs: number;
-  /** Whether series of it have come with its `namespace` label, and without. */
+  /** Whether its series have come with a `namespace` label, and without one. */
   hasNamed: boolean;
   hasBare: boolean;
-  /** Rows of the series that the bridge itself sends for it; empty before the first. */
+  /** Rows of the series that prom2otlp itself sends for it; empty before the first. */
   ownRows: readonly number[];
 }
 
-/** What a scope of OTLP is made of; the catalog's families give it, or `otel_scope_*` labels. */
+/** An OTLP scope, from the catalog's families or from `otel_scope_*` labels. */
 export interface ScopeIdentity {
   readonly name: string;
   readonly version: string;
@@ -128,26 +131,27 @@ export interface Block {
   readonly service: number;
   readonly component: number;
   readonly scope: ScopeIdentity;
-  /** Page number when a row of it last moved (new time or value). */
+  /** Page number when one of its rows last moved (new time or value). */
   movedPage: number;
 }
 
 /** All state of one target between pages. Owned by pipeline.ts; see the drawing above. */
 export class SeriesTable {
-  /** Rows in use are 0 … count-1; a freed row has keyLength 0 and waits in `free`. */
+  /** Rows in use are 0 … count-1; a freed row has keyLength 0 and is listed in `free`. */
   count = 0;
   readonly free: number[] = [];
   /** Number of the current page, from 1. */
   page = 0;
 
-  // Identity. The key is `name{labels}` as it stood on a page; `hash` does not depend on label order.
+  // Identity. The key is `name{labels}` as written on a page; `hash` does not depend on label
+  // order.
   keys: Buffer = Buffer.alloc(4096);
   keysView: DataView = new DataView(this.keys.buffer, this.keys.byteOffset, this.keys.length);
   keysUsed = 0;
   keyOffset: Uint32Array = new Uint32Array(64);
   keyLength: Uint32Array = new Uint32Array(64);
   hash: Uint32Array = new Uint32Array(64);
-  /** A checksum of the key's text, or 0 where it was not asked for yet; see derive/state.ts. */
+  /** A checksum of the key's text, or 0 where it is not computed yet; see derive/state.ts. */
   keyCheck: Uint32Array = new Uint32Array(64);
   metric: Uint32Array = new Uint32Array(64);
   role: Uint8Array = new Uint8Array(64);
@@ -163,12 +167,12 @@ export class SeriesTable {
 
   // Between pages. All times in milliseconds since the epoch, NaN where there is none yet.
   startMs: Float64Array = new Float64Array(64);
-  /** When the process began that the stream belongs to, NO_PROCESS where nothing tells. See derive/reset.ts. */
+  /** When the stream's process began, NO_PROCESS where that is unknown. See derive/reset.ts. */
   processMs: Float64Array = new Float64Array(64);
   /** The newest accepted observation: raw value and the time it was sent with. */
   lastValue: Float64Array = new Float64Array(64);
   lastTimeMs: Float64Array = new Float64Array(64);
-  /** When the series last moved, by the monotonic clock; it means nothing to another process. */
+  /** When the series last moved, by the monotonic clock; meaningless to another process. */
   movedAtMs: Float64Array = new Float64Array(64);
   /** Bits of ROW_FLAG. */
   flags: Uint8Array = new Uint8Array(64);
@@ -181,16 +185,19 @@ export class SeriesTable {
   readonly componentByKey: Map<string, number> = new Map();
   readonly blocks: Block[] = [];
   readonly blockByKey: Map<string, number> = new Map();
-  /** Histograms and summaries, by head row, and their heads by metric and labels. */
+  /** Histograms and summaries: by head row, and the heads by metric and labels. */
   readonly compoundByKey: Map<string, number> = new Map();
   readonly compounds: Map<number, Compound> = new Map();
-  /** Of OpenMetrics counters: the row of a counter to the row of its creation time. */
+  /** OpenMetrics counters: the counter's row to the row of its creation time. */
   readonly createdRows: Map<number, number> = new Map();
-  /** By what is left where labels are lost, by the head that is sent, and by those that are not; see derive/twins.ts. */
+  /**
+   * Identities after label removal: by key, by the head that is sent, and by the heads that are
+   * not; see derive/twins.ts.
+   */
   readonly identities: Map<string, Identity> = new Map();
   readonly owners: Map<number, Identity> = new Map();
   readonly twins: Map<number, Identity> = new Map();
-  /** Rows with the label `__name__`, which is dropped. */
+  /** Rows with a label `__name__`, which is dropped. */
   readonly named: Set<number> = new Set();
   readonly spare: SpareIndexes = { metrics: [], services: [], components: [], blocks: [] };
   readonly clock: PageClock = {
@@ -198,42 +205,50 @@ export class SeriesTable {
     monotonicMs: Number.NaN,
     serverAtMs: Number.NaN,
   };
-  /** Components that began before it may have been known, and forgotten with their last row; NaN while none was. */
+  /**
+   * The newest begin among components that were forgotten with their last row; NaN while none was.
+   */
   releasedMs: number = Number.NaN;
   readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
-  /** What a former process knew, and what was saved for the next one; see derive/state.ts. */
+  /**
+   * The state of a previous process, and the order of the state last saved; see derive/state.ts.
+   */
   restored: RestoredState | null = null;
   savedStarts: SavedStarts | null = null;
 
-  /** What the next page is compared with and patched into; null where the full functions must run. */
+  /**
+   * What the next page is compared with and patched into; null where the full functions must run.
+   */
   layout: PageLayout | null = null;
   template: PayloadTemplate | null = null;
-  /** How many pages in a row did not repeat the one before. */
+  /** How many pages in a row did not repeat the previous one. */
   layoutMisses = 0;
   templateMisses = 0;
 
   // Sparse, of this page only.
   readonly exemplars: Map<number, Exemplar> = new Map();
   readonly repeats: RepeatedSample[] = [];
-  /** Rows that decode has added or whose metric changed, for derive to resolve; emptied by derive. */
+  /**
+   * Rows that decode has added or whose metric changed, for derive to resolve; emptied by derive.
+   */
   readonly fresh: number[] = [];
-  /** Those of them that are known, to the metric under which they were filed before. */
+  /** The known rows among `fresh`, with the metric under which they were filed before. */
   readonly filedBefore: Map<number, number> = new Map();
 
-  /** Rows that are heads of points, sorted as they are sent: by service, block, metric. See encode/encode.ts. */
+  /** Heads of points in sending order: by service, block, metric. See encode/encode.ts. */
   order: Uint32Array = new Uint32Array(0);
   isOrderStale = true;
 
   /** Open addressing over `hash`: row + 1, or 0 where empty. */
   slots: Uint32Array = new Uint32Array(128);
 
-  /** Puts another arena in the place of the keys. */
+  /** Replaces the key arena. */
   setKeys(keys: Buffer): void {
     this.keys = keys;
     this.keysView = new DataView(keys.buffer, keys.byteOffset, keys.length);
   }
 
-  /** Takes a free row, growing every column when there is none; its columns are reset. */
+  /** Takes a free row, growing every column when there is none; resets its columns. */
   addRow(): number {
     const row = this.free.pop() ?? this.count++;
     const size = this.value.length;
@@ -261,12 +276,15 @@ export class SeriesTable {
     return row;
   }
 
-  /** Makes room for so many rows in all, if they are many more than there are: the columns are copied once then. */
+  /**
+   * Makes room for this many rows in all if they are far more than the columns hold: one copy
+   * instead of several.
+   */
   reserve(rows: number): void {
     if (rows > 2 * this.value.length && rows > FEW_ROWS) this.#resize(rows);
   }
 
-  /** Gives back what columns have grown too far, but for room for some rows more. */
+  /** Shrinks columns that have grown too far, leaving some spare rows. */
   trim(): void {
     const size = this.count + (this.count >> 4) + 64;
     if (this.value.length > size) this.#resize(size);
@@ -277,10 +295,10 @@ export class SeriesTable {
   }
 }
 
-/** Tables of fewer rows double. */
+/** Tables with fewer rows double. */
 const FEW_ROWS = 4096;
 
-/** The columns, which have one number for each row. */
+/** The columns: one entry per row. */
 const COLUMN_NAMES = [
   'keyOffset',
   'keyLength',
@@ -304,8 +322,9 @@ const COLUMN_NAMES = [
 ] as const;
 
 /**
- * Bits of SeriesTable.flags: its marker was sent; its newest sample had a timestamp; it has had a point; it was a part
- * of the newest observation of its histogram or summary; restored: nothing was observed yet by this process.
+ * Bits of SeriesTable.flags. staleSent: its marker was sent; explicitTime: its newest sample had a
+ * timestamp; sent: it has had a point; observed: it was a part of the newest observation of its
+ * histogram or summary; restored: this process has not observed it yet.
  */
 export const ROW_FLAG = {
   staleSent: 1,
