@@ -1,6 +1,6 @@
 // What makes the bundle small in memory, as plugins of the bundler: only what is used of undici, Node's own modules
 // without those that nobody asked for, and text that V8 keeps in one byte a character. What the program does stays the
-// same; docs/decisions/0039 has the measurements.
+// same; docs/decisions/0030-memory-and-pauses.md has the measurements.
 
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'rolldown';

@@ -73,7 +73,7 @@ function isSecret(value: unknown): value is { reveal(): string } {
 
 /**
  * Keys that differ and take a restart, in the order of the configuration; [] when a reload will do
- * (docs/decisions/0055-reload.md).
+ * (docs/decisions/0044-reload.md).
  */
 export function keysForRestart(running: Config, wanted: Config): readonly string[] {
   const differs = (path: KeyPath): boolean =>

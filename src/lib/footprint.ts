@@ -10,7 +10,7 @@
 //   MALLOC_MMAP_THRESHOLD_=262144
 //
 // What a sidecar saves, a fleet must not pay for: a process that reads much gets the compilers and a larger heap.
-// docs/decisions/0039-memory-and-pauses.md has the measurements.
+// docs/decisions/0030-memory-and-pauses.md has the measurements.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import type { Clock } from './clock.ts';

@@ -26,7 +26,7 @@ test('the demo prints the address of its status page, shows that data flows, and
   expect(code).toBe(0);
 });
 
-/** What an entry becomes, by docs/decisions/0002 and the table of types. */
+/** What an entry becomes, by docs/decisions/0002-guesses-make-no-counters.md and the table of types. */
 function expectedKind(entry: CatalogEntry): string {
   const isGuess = entry.confidence === 'guess' && entry.declared !== 'counter';
   if (entry.type === 'counter') return isGuess ? 'gauge' : 'sum';

@@ -94,7 +94,7 @@ describe.concurrent('a back end whose answers get lost', () => {
 
 describe.concurrent('a back end that refuses for good', () => {
   test('some points of each request: they are counted, and never sent again', async () => {
-    // A trial with zstd is the one request that is asked again after a partial success (decision 56).
+    // A trial with zstd is the one request that is asked again after a partial success (decision 45).
     const otlp = { compression: 'gzip' };
     await using stage = await Stage.create({ name: 'partial success', otlp });
     const { sink, bridge } = stage;

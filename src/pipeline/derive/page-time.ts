@@ -1,7 +1,7 @@
 // What time it is for a page (otlp-mapping F1): the time of samples that have none of their own, the limit beyond
 // which a timestamp is no time to believe, and the clock that ages are counted by. The machine's clock may be set
 // by days at any moment. Then the service's own clock, told by the Date of its answers, says which was right: the
-// clock as it was, or as it is now. See docs/decisions/0010.
+// clock as it was, or as it is now. See docs/decisions/0009-clocks.md.
 
 import type { ScrapeTime } from '../../model/page.ts';
 import type { PageClock } from '../../model/memory.ts';
@@ -9,7 +9,7 @@ import type { PageClock } from '../../model/memory.ts';
 /** A timestamp further ahead of the scrape than this is no time to believe. */
 const FUTURE_MS_MAX: number = 10 * 60_000;
 
-/** From here on our clock and the service's are told to differ: far more than an answer takes. See docs/decisions/0031. */
+/** From here on our clock and the service's are told to differ: far more than an answer takes. See docs/decisions/0026-a-clock-wrong-from-the-start.md. */
 export const SKEW_MS_MAX: number = 5 * 60_000;
 
 /** The times of one page, in ms since the epoch, but for `monotonicMs`. */

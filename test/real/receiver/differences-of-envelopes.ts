@@ -35,7 +35,7 @@ export const envelopeDifferences: readonly KnownDifference[] = [
     rule: 'I1',
     receiver: 'renames a scraped `job` or `instance` to `exported_job` or `exported_instance`',
     bridge: 'removes both; sends the first of the series that differ in nothing else',
-    why: 'they identify the source, as the Resource does ([decision 14](decisions/0014-twins.md))',
+    why: 'they identify the source, as the Resource does ([decision 13](decisions/0013-twins.md))',
     explains: (difference, { page }) => {
       const { field } = difference;
       const { metric, attributes } = pointOf(difference);

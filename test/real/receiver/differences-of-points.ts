@@ -42,7 +42,7 @@ export const pointDifferences: readonly KnownDifference[] = [
     rule: 'E',
     receiver: 'sends a quantile outside 0 to 1',
     bridge: 'drops that quantile alone, as `summary_invalid`',
-    why: 'OTLP does not allow it ([decision 65](decisions/0065-what-a-page-says-alone.md))',
+    why: 'OTLP does not allow it ([decision 54](decisions/0054-what-a-page-says-alone.md))',
     explains: ({ field, ours, theirs }) =>
       field === 'distribution' &&
       theirs.type === 'summary' &&
@@ -84,7 +84,7 @@ export const pointDifferences: readonly KnownDifference[] = [
     rule: 'G1',
     receiver: 'sends markers of histograms with bounds and zero counts, without a sum',
     bridge: 'adds a sum of zero, if the histogram had a sum',
-    why: 'back ends end the series that a marker contains ([decision 16](decisions/0016-histograms-and-summaries.md))',
+    why: 'back ends end the series that a marker contains ([decision 15](decisions/0015-histograms-and-summaries.md))',
     explains: ({ field, ours, theirs }) =>
       field === 'distribution' &&
       ours.type === 'histogram' &&
@@ -111,7 +111,7 @@ export const pointDifferences: readonly KnownDifference[] = [
     rule: 'F3',
     receiver: 'sends an unchanged sample again with every scrape',
     bridge: 'sends it once',
-    why: 'it is not a new observation ([decision 11](decisions/0011-repeats-never-go-out.md))',
+    why: 'it is not a new observation ([decision 10](decisions/0010-repeats-never-go-out.md))',
     explains: (difference, step) =>
       nanosecondsLater(difference, step) === 0 && isRepeat(difference, step),
   },
