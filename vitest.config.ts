@@ -1,11 +1,21 @@
 // The test projects: `unit` mirrors src and runs in seconds; `e2e` starts the program; `real` starts
 // real servers; `deploy` builds and starts what deploy/ holds; `fuzz` and `faults` are heavy suites to
 // which .ci/run gives a count and a deadline.
+import { accessSync, constants, mkdtempSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
   defineConfig,
   type TestProjectInlineConfiguration,
   type ViteUserConfig,
 } from 'vitest/config';
+
+// vitest writes a file into the user's home, and does not start without it.
+try {
+  accessSync(homedir(), constants.W_OK);
+} catch {
+  process.env['XDG_DATA_HOME'] = mkdtempSync(join(tmpdir(), 'vitest-'));
+}
 
 /**
  * What starts processes and waits for them depends on the machine. In .ci/run it gets a second try, which is told with
@@ -46,12 +56,13 @@ function project(
 const config: ViteUserConfig = defineConfig({
   test: {
     projects: [
-      project('unit', 'test/**/*.test.ts', 30),
+      project('unit', 'test/**/*.test.ts', 90),
       project('e2e', 'test/e2e/**/*.test.ts', 90, onBusyMachines),
       project('real', 'test/real/**/*.test.ts', 900, onBusyMachines),
       project('deploy', 'test/deploy/**/*.test.ts', 900, {
         ...onBusyMachines,
         fileParallelism: false,
+        globalSetup: ['test/deploy/support/clone.ts'],
       }),
       project('fuzz', 'test/fuzz/**/*.test.ts', 900),
       project('faults', 'test/faults/**/*.test.ts', 1800, {

@@ -1,24 +1,32 @@
 #!/usr/bin/env node
-// The door to the program, in syntax that old Node versions can read: it checks the version (exit 2),
-// then runs src/main.ts in a checkout and dist/main.js in a package. PROM2OTLP_ENTRY (a path from the
-// root of the checkout) forces one of them.
-var version = process.versions.node.split('.').map(Number);
-if (version[0] < 24 || (version[0] === 24 && version[1] < 12)) {
-  console.error(
-    'prom2otlp needs Node.js 24.12 or newer; this is ' +
-      process.version +
-      '. In a checkout, `npm ci` brings one along: use `npm start` or `npx prom2otlp`.',
-  );
+// The door to the program, in syntax that old Node versions can read. It runs src/main.ts in a checkout, and dist/main.js in
+// a package; PROM2OTLP_ENTRY (a path from the root) forces one of them. If this Node.js is too old, the program runs in the
+// one that was brought along. If there is none, or if a checkout has no packages, it says so and exits with 2.
+
+const { existsSync } = await import('node:fs');
+
+const root = new URL('../', import.meta.url);
+const source = new URL('src/main.ts', root);
+const forced = process.env.PROM2OTLP_ENTRY;
+const isCheckout = existsSync(source);
+const lacksPackages = isCheckout && !forced && !existsSync(new URL('node_modules', root));
+const [major, minor] = process.versions.node.split('.').map(Number);
+
+function fail(problem) {
+  console.error(`cannot start prom2otlp: ${problem}`);
   process.exit(2);
 }
-import('node:fs').then(function (fs) {
-  var root = new URL('../', import.meta.url);
-  var forced = process.env.PROM2OTLP_ENTRY;
-  var source = new URL('src/main.ts', root);
-  var entry = forced
-    ? new URL(forced, root)
-    : fs.existsSync(source)
-      ? source
-      : new URL('dist/main.js', root);
-  return import(entry.href);
-});
+
+if (lacksPackages) {
+  fail('node_modules is missing; run `npm ci` first');
+} else if (major > 24 || (major === 24 && minor >= 12)) {
+  const packaged = new URL('dist/main.js', root);
+  await import((forced ? new URL(forced, root) : isCheckout ? source : packaged).href);
+} else {
+  const { broughtNode, goOnIn } = await import('./brought-node.js');
+  const { fileURLToPath } = await import('node:url');
+  const node = broughtNode();
+  if (node === null)
+    fail(`it needs Node.js 24.12 or newer, and this is ${process.version}; install a newer one`);
+  else goOnIn(node, fileURLToPath(import.meta.url));
+}

@@ -1,12 +1,12 @@
-// The three kinds of error, never mixed:
-// - An operator's mistake is an OperatorError: all of them are collected and shown with place and
-// hint; exit 2. A held queue, a taken port or a full disk at start is one, too: see `isTransient`.
-// - An operating failure is a value (a discriminated union in a return type): counted and shown;
-// the loop goes on.
+// The three kinds of error, which are never mixed:
+// - An operator's mistake is an OperatorError: all of them are collected and shown with place and hint; exit 2. A held
+//   queue, a taken port or a full disk at the start is one, too: see `isTransient`.
+// - An operating failure is a value (a discriminated union in a return type): it is counted and shown, and the work
+//   continues.
 // - A broken invariant is thrown by `bug()`: the message begins with `BUG:`; exit 1.
 // Messages have one form: `cannot <verb> <object>: <cause>; <what to do>`.
 
-/** Every code that an operator's mistake can carry. `E_<PART>_<WHAT>`. */
+/** The codes of an operator's mistakes: `E_<PART>_<WHAT>`. */
 export type OperatorErrorCode =
   | 'E_CONFIG_READ'
   | 'E_CONFIG_SYNTAX'
@@ -22,7 +22,7 @@ export type OperatorErrorCode =
   | 'E_STATUS_LISTEN'
   | 'E_SERVICE_ACCESS';
 
-/** One mistake of the operator: what is wrong, where, and what to do about it. */
+/** One mistake of the operator: the problem, its place, and what to do about it. */
 export interface Mistake {
   readonly code: OperatorErrorCode;
   /** `cannot <verb> <object>: <cause>`. */
@@ -38,10 +38,7 @@ export interface Mistake {
   readonly isTransient?: boolean;
 }
 
-/**
- * Thrown on a bad start only; main prints every mistake without a stack trace and exits as
- * `isTransient` says.
- */
+/** Only thrown on a bad start; main prints every mistake without a stack trace. `isTransient` sets the exit code. */
 export class OperatorError extends Error {
   readonly mistakes: readonly Mistake[];
 
@@ -57,7 +54,7 @@ export class OperatorError extends Error {
   }
 }
 
-/** The one line a user sees: `file:line:column: key: message; hint`. */
+/** The mistake as one line for users: `file:line:column: key: message; hint`. */
 export function formatMistake(mistake: Mistake): string {
   const { file, line, column, key, message, hint } = mistake;
   const place = [file, line, column].filter(part => part !== undefined).join(':');
@@ -71,7 +68,7 @@ export function bug(what: string): never {
   throw new Error(`BUG: ${what}`);
 }
 
-/** The text of anything caught, with the cause's text where that adds information. */
+/** The text of any caught value, with the cause's text if that adds information. */
 export function causeText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = (error as NodeJS.ErrnoException).code;

@@ -1,4 +1,4 @@
-// What the package offers to other programs: the typed client of the service. docs/client.md describes it.
+// The package's exports: the typed client of the service. docs/client.md describes it.
 
 export { systemClock, type Clock } from './lib/clock.ts';
 export {
@@ -11,7 +11,7 @@ export {
   type Session,
   type SessionRequest,
 } from './service/agent-api.ts';
-export type { ReadOptions } from './service/operations.ts';
+export type { ReadOptions } from './service/http-client.ts';
 export type { Backup, BackupQuery, BackupsApi } from './service/backups-api.ts';
 export { ServiceClient, type ServiceClientOptions, type ServicePaths } from './service/client.ts';
 export { encodeCredentials, type Encoded, type Storage } from './service/credentials-file.ts';

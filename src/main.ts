@@ -4,67 +4,44 @@
 // PROM2OTLP_TERMINATION_MESSAGE names: Kubernetes shows it in `kubectl describe pod`.
 
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
-import { openOutput } from './cli/output.ts';
-import { usageError, type Verb } from './cli/verb.ts';
+import { openOutput, paint } from './cli/output.ts';
+import { runVerb } from './cli/verb.ts';
+import { readRequest } from './cli/verbs.ts';
 import { causeText, OperatorError, formatMistake } from './errors.ts';
 import { Bell } from './lib/bell.ts';
 import { systemClock } from './lib/clock.ts';
 import { compileWell } from './lib/footprint.ts';
 import { armFailpoint } from './lib/failpoint.ts';
 
-/** Loaded when called: what a verb does not use costs no memory. */
-const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
-  run: () => import('./cli/run.ts'),
-  check: () => import('./cli/check.ts'),
-  once: () => import('./cli/once.ts'),
-  show: () => import('./cli/show.ts'),
-  services: () => import('./cli/services.ts'),
-  logs: () => import('./cli/logs.ts'),
-  backups: () => import('./cli/backups.ts'),
-  restores: () => import('./cli/restores.ts'),
-  agent: () => import('./cli/agent.ts'),
-  queue: () => import('./cli/queue.ts'),
-  demo: () => import('./cli/demo.ts'),
-  simulate: () => import('./cli/simulate.ts'),
-  version: () => import('./cli/version.ts'),
-};
-
-const output = openOutput(process.stdout, process.stderr);
+const output = openOutput(process.stdout, process.stderr, process.env);
 
 /** The exit code of a mistake that may pass by itself; the verb says it once it is loaded. */
 let notNow = 2;
 
 async function main(argv: readonly string[]): Promise<number> {
   const place = process.env['PROM2OTLP_FAILPOINT'];
-  if (place !== undefined && !armFailpoint(place))
-    throw usageError('--help', `there is no failpoint ${JSON.stringify(place)}`);
-  const [word = '--help', ...rest] = argv;
-  const isHelp = ['--help', '-h', 'help'].includes(word);
-  const name = word === '--version' ? 'version' : isHelp ? (rest[0] ?? '') : word;
-  if (name === '') {
-    output.out.line(await overview());
-    return 0;
+  if (place !== undefined && !armFailpoint(place)) {
+    const message = `there is no failpoint ${JSON.stringify(place)}`;
+    throw new OperatorError([{ code: 'E_CLI_USAGE', key: 'PROM2OTLP_FAILPOINT', message }]);
   }
-  const load = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
-  if (load === undefined) throw unknownVerb(name);
   // From here on: while the verb is being loaded, the signal would end the process.
   const hangUp = new Bell();
   const onHangUp = (): void => hangUp.ring();
   process.on('SIGHUP', onHangUp);
-  const { verb } = await load();
+  const { columns, isColoured } = output.out;
+  const width = Math.min(columns, HELP_WIDTH_MAX);
+  const request = await readRequest(argv, { width, isColoured });
+  if (request.kind === 'text') {
+    output.out.line(request.text);
+    return 0;
+  }
+  const { verb, args } = request;
   notNow = verb.notNow ?? notNow;
   if (verb.isReloadable !== true) process.off('SIGHUP', onHangUp);
   // Only a daemon waits for work that is worth it.
-  if (name !== 'run') compileWell();
-  const end = rest.indexOf('--');
-  const options = end < 0 ? rest : rest.slice(0, end);
-  if (isHelp || options.includes('--help') || options.includes('-h')) {
-    output.out.line(verb.help.trim());
-    return 0;
-  }
+  if (verb.name !== 'run') compileWell();
   const [stop, stopNow] = verb.isStoppable === true ? signals() : NO_SIGNALS;
-  return verb.run({
-    args: rest,
+  return runVerb(verb, args, {
     environment: process.env,
     clock: systemClock,
     out: output.out,
@@ -82,28 +59,7 @@ async function main(argv: readonly string[]): Promise<number> {
   });
 }
 
-function unknownVerb(name: string): OperatorError {
-  const hint = `the verbs are ${Object.keys(VERBS).join(', ')}; see prom2otlp --help`;
-  const message = `there is no verb ${JSON.stringify(name)}`;
-  return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }]);
-}
-
-async function overview(): Promise<string> {
-  const lines: string[] = [];
-  for (const [name, load] of Object.entries(VERBS))
-    lines.push(`  ${name.padEnd(10)} ${(await load()).verb.summary}`);
-  return [
-    'prom2otlp brings the metrics and logs of a hosted database service into OpenTelemetry.',
-    '',
-    'Usage: prom2otlp VERB [options]',
-    '',
-    ...lines,
-    '',
-    'Try:   prom2otlp demo                       everything in one process, needs nothing else',
-    '       prom2otlp check --config F --probe   checks the configuration, the service and the back end',
-    '       prom2otlp VERB --help                options and examples of a verb',
-  ].join('\n');
-}
+const HELP_WIDTH_MAX = 100;
 
 /** What a verb sees that does not stop by itself: a signal simply ends the process. */
 const NO_SIGNALS: readonly [AbortSignal, AbortSignal] = [
@@ -132,7 +88,7 @@ async function end(code: number): Promise<void> {
 function fail(error: unknown): Promise<void> {
   if (error instanceof OperatorError) {
     const lines = error.mistakes.map(formatMistake);
-    for (const line of lines) output.err.line(line);
+    for (const line of lines) output.err.line(paint(output.err, 'red', line));
     leaveReason(lines);
     return end(error.isTransient ? notNow : 2);
   }

@@ -11,6 +11,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
+import { napUntil } from './lib/bell.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import {
@@ -19,9 +20,8 @@ import {
   compileForWork,
   makeRoomForReads,
 } from './lib/footprint.ts';
-import type { Logger } from './lib/log.ts';
 import { Serial } from './lib/permits.ts';
-import type { Throttle } from './lib/throttle.ts';
+import type { ThrottledLog } from './lib/throttled-log.ts';
 import type { Batch } from './model/batch.ts';
 import type { Page, PageReport, ScrapeTime } from './model/page.ts';
 import type { SeriesTable } from './model/series-table.ts';
@@ -70,6 +70,8 @@ export interface Translated {
   readonly page: PageReport | null;
   /** How the page was read: in full, or only where it differs from the previous one. */
   readonly path: 'full' | 'repeating' | null;
+  /** '' after a usable page; else why there is none. */
+  readonly reason: string;
   readonly derived: DeriveReport;
   /** The payload lives in the writer's memory or the table's: valid until the next page. */
   readonly batch: Batch;
@@ -119,7 +121,7 @@ export function* translate(
   const state = translation.isKept ? yield* saveState(table) : null;
   if (SHORT_OF_MEMORY.has(reason)) collectRefusedPage();
   else if (isLarge) collectPageGarbage();
-  return { page, path, derived, batch, state };
+  return { page, path, reason, derived, batch, state };
 }
 
 /** Reads a page: replays the last layout where the page repeats it, else decodes in full. */
@@ -155,8 +157,7 @@ export interface PipelineOptions {
   readonly schedule: Schedule;
   readonly queue: Queue;
   readonly clock: Clock;
-  readonly logger: Logger;
-  readonly throttle: Throttle;
+  readonly log: ThrottledLog;
   readonly meter: TranslateMeter;
 }
 
@@ -173,17 +174,30 @@ export class Pipeline {
 
   /** Runs ticks until `stop`; scrapes already under way still reach the queue. */
   async run(stop: AbortSignal): Promise<void> {
-    const { schedule, clock } = this.#options;
+    const { schedule, clock, targets } = this.#options;
     const ticks = new Set<Promise<void>>();
+    const hastening = targets.map((target, index) => this.#hasten(target, index, stop));
     while (!stop.aborted) {
+      const seen = schedule.hastened.rings;
       const due = schedule.takeDue(clock.monotonicMs());
       if (due.length > 0) {
         const tick = this.tick(due).finally(() => ticks.delete(tick));
         ticks.add(tick);
       }
-      await clock.sleep(schedule.nextDueMs() - clock.monotonicMs(), stop);
+      const ms = schedule.nextDueMs() - clock.monotonicMs();
+      await napUntil(schedule.hastened, seen, { clock, ms, stop });
     }
-    await Promise.all(ticks);
+    await Promise.all([...ticks, ...hastening]);
+  }
+
+  /** Scrapes a target before it is due when its report asks for that. */
+  async #hasten({ scraper }: PipelineTarget, index: number, stop: AbortSignal): Promise<void> {
+    const { schedule, clock } = this.#options;
+    const { looks } = scraper.report;
+    for (let seen = looks.rings; !stop.aborted; seen = looks.rings) {
+      await looks.wait(seen, stop);
+      if (!stop.aborted) schedule.hasten(index, clock.monotonicMs());
+    }
   }
 
   /**
@@ -191,8 +205,9 @@ export class Pipeline {
    * error.
    */
   async tick(indexes: readonly number[]): Promise<void> {
-    const { queue, clock, meter, schedule, targets } = this.#options;
-    const onFailed = (cause: string): void => this.#reportLoss(cause);
+    const { queue, clock, log, meter, schedule, targets } = this.#options;
+    const onFailed = (cause: string): void =>
+      log.error('commit', { cause }, 'cannot queue the points of a tick: they are lost');
     const buffers = this.#payloads;
     const gather = new Gather(queue, { clock, waitMs: GATHER_MS, buffers, onFailed });
     let readBytes = 0;
@@ -232,12 +247,5 @@ export class Pipeline {
       await gather.add({ batch, reads: derived.reads, state: stateEntries(target.id, state) });
       return step.value;
     });
-  }
-
-  #reportLoss(cause: string): void {
-    const { throttle, logger } = this.#options;
-    throttle.run('commit', swallowed =>
-      logger.error({ cause, swallowed }, 'cannot queue the points of a tick: they are lost'),
-    );
   }
 }

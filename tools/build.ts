@@ -1,57 +1,46 @@
-// Bundles src/main.ts with everything it uses into dist/: one directory that runs without node_modules. Verbs are
-// loaded on demand, so each is a chunk of its own. Run by `npm run build`; the output is not kept in git.
+// Builds dist/: the bundles of the program and the library, the types of the library in dist/types/, and the licences of
+// all packages that are in the bundles. Run by `npm run build`; the output is not kept in git.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, statSync, readdirSync } from 'node:fs';
-import { rolldown } from 'rolldown';
-import { asciiOnly, leanBuiltins, leanUndici } from './lean-bundle.ts';
+import { globSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundles, partsOf } from './bundle.ts';
 
-const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-
-function commit(): string {
-  try {
-    return execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
-  } catch {
-    return '';
-  }
-}
-
-// pino and others are CommonJS and require Node's own modules, and nothing else; in an ES module that needs a require.
-const banner = 'const require = process.getBuiltinModule;';
-
+process.chdir(fileURLToPath(new URL('../', import.meta.url)));
 rmSync('dist', { recursive: true, force: true });
-const bundle = await rolldown({
-  input: { main: 'src/main.ts' },
-  platform: 'node',
-  plugins: [leanUndici, leanBuiltins, asciiOnly],
-  // To read a property of a module of Node's has no effect: what is not used is left out.
-  treeshake: { propertyReadSideEffects: false },
-  transform: {
-    define: {
-      // By this undici knows that it is bundled, and leaves its second parser out.
-      esbuildDetection: 'true',
-      PROM2OTLP_VERSION: JSON.stringify(version),
-      PROM2OTLP_COMMIT: JSON.stringify(commit()),
-    },
-  },
+
+const parts = partsOf(await bundles({ write: true }));
+const licences = parts.map(({ name, version, license, licenceText }) =>
+  [`${name} ${version}`, `Licence: ${license}`, '', licenceText].join('\n').trim(),
+);
+const rule = `\n\n${'-'.repeat(80)}\n\n`;
+writeFileSync('dist/LICENSES.txt', `${licences.join(rule)}\n`);
+
+const tsc = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')));
+execFileSync(process.execPath, [tsc, '--project', 'tools/tsconfig.library.json'], {
+  stdio: 'inherit',
 });
-await bundle.write({
-  dir: 'dist',
-  format: 'esm',
-  minify: true,
-  entryFileNames: '[name].js',
-  chunkFileNames: 'chunks/[name]-[hash].js',
-  // The bundler's own part of all chunks imports this: beside other code, chunks could wait for each other.
-  codeSplitting: { groups: [{ name: 'builtin-module', test: /^\0builtin:node:module$/ }] },
-  banner,
-});
-await bundle.close();
+const reached = new Set<string>();
+declare('dist/types/index.d.ts');
+for (const file of globSync('dist/types/**/*.d.ts')) if (!reached.has(file)) rmSync(file);
+
+/** Keeps the declarations of a file and of all that it imports; they name each other as the sources do. */
+function declare(file: string): void {
+  if (reached.has(file)) return;
+  reached.add(file);
+  const text = readFileSync(file, 'utf8');
+  for (const [, from = ''] of text.matchAll(/\sfrom '([^']+)'/g)) {
+    if (!from.startsWith('.')) throw new Error(`cannot ship ${file}: its types need ${from}`);
+    declare(join(file, '..', from.replace(/\.ts$/, '.d.ts')));
+  }
+  writeFileSync(file, text.replaceAll(/(\sfrom '\.{1,2}\/[^']+)\.ts'/g, "$1.js'"));
+}
 
 const files = readdirSync('dist', { recursive: true, withFileTypes: true }).filter(file =>
   file.isFile(),
 );
-const bytes = files.reduce(
-  (sum, file) => sum + statSync(`${file.parentPath}/${file.name}`).size,
-  0,
+const bytes = files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0);
+console.log(
+  `dist: ${files.length} files, ${Math.round(bytes / 1024)} KiB, ${parts.length} packages`,
 );
-console.log(`dist: ${files.length} files, ${Math.round(bytes / 1024)} KiB`);

@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { schemaText } from '../src/cli/schema.ts';
 import {
   isBlock,
   membersOf,
@@ -22,7 +23,7 @@ export function generatedFiles(): Readonly<Record<string, string>> {
   return {
     [types]: formatted(withTypes(readFileSync(pathOf(types), 'utf8')), types),
     'config/prom2otlp.example.yaml': exampleText(),
-    'config/schema.json': `${JSON.stringify(jsonSchema(), null, 2)}\n`,
+    'config/schema.json': `${schemaText()}\n`,
     'docs/configuration.md': tableText(),
   };
 }
@@ -73,18 +74,6 @@ function visitBlocks(
 
 function keysOf(block: AnyBlock): readonly Key<unknown>[] {
   return Object.values(block.keys);
-}
-
-// The JSON Schema.
-
-function jsonSchema(): object {
-  return {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'Configuration of prom2otlp',
-    ...CONFIG.json(),
-    type: 'object',
-    required: ['api', 'services'],
-  };
 }
 
 // The example.
@@ -189,6 +178,12 @@ const TABLE_HEAD = `# The keys of the configuration
 \`tools/config-schema.ts\` generates this page from the declarations of the keys in \`src/config/keys.ts\`.
 [config/prom2otlp.example.yaml](../config/prom2otlp.example.yaml) shows the keys as a file.
 A key without a default is optional unless its text says that it is required.
+
+The file is YAML 1.2. Anchors and aliases work for whole values (\`&name\`, \`*name\`). Merge keys (\`<<:\`) are not supported: they are not part of
+YAML 1.2, and a mistake in merged keys has no place in the file. Tags (\`!name\`) and several documents are not supported either.
+
+To let an editor check the file while you write, run \`prom2otlp schema > schema.json\` and begin the file with the line
+\`# yaml-language-server: $schema=schema.json\`.
 `;
 
 function tableText(): string {

@@ -5,8 +5,31 @@ import { writeFileSync } from 'node:fs';
 import { prom2otlp } from './dashboards/prom2otlp.ts';
 import { dashboardJson, type DashboardSpec } from './dashboards/dashboard.ts';
 import { services } from './dashboards/services.ts';
+import { translateExpression } from './dashboards/translation.ts';
 
-export const dashboards: Readonly<Record<string, DashboardSpec>> = { prom2otlp, services };
+/** The dashboard of prom2otlp itself fits every translation: its names have their suffixes. */
+export const dashboards: Readonly<Record<string, DashboardSpec>> = {
+  prom2otlp,
+  'services-with-suffixes': translated(services),
+  services,
+};
+
+/** The same dashboard for a Prometheus with the default translation. */
+function translated(spec: DashboardSpec): DashboardSpec {
+  return {
+    ...spec,
+    uid: `${spec.uid}-suffixes`,
+    title: `${spec.title} (names with suffixes)`,
+    description: `${spec.description} For a Prometheus with its default otlp.translation_strategy.`,
+    rows: spec.rows.map(row => ({
+      ...row,
+      panels: row.panels.map(panel => ({
+        ...panel,
+        queries: panel.queries.map(query => ({ ...query, expr: translateExpression(query.expr) })),
+      })),
+    })),
+  };
+}
 
 export function dashboardText(spec: DashboardSpec): string {
   return `${JSON.stringify(dashboardJson(spec), null, 2)}\n`;

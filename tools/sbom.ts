@@ -1,30 +1,57 @@
-// `node tools/sbom.ts`: the list of components of the package (SBOM) as CycloneDX on stdout. What is listed is what the
-// lock file pins for someone who installs the package. (`npm sbom --omit dev` also omits a library of ours that a
-// tool of the development can use, too.)
+// `node tools/sbom.ts`: the list of components (SBOM) as CycloneDX on stdout: the packages of which the bundles contain a
+// part, with the versions and digests of the lock file.
 
-import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { bundles, manifest, partsOf } from './bundle.ts';
 
-const root = new URL('../', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'prom2otlp-sbom-'));
-try {
-  // Named as the package, since npm takes the name of the folder for the list.
-  const place = join(folder, 'prom2otlp');
-  mkdirSync(place);
-  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as object;
-  const shipped = { ...manifest, devDependencies: {}, scripts: {} };
-  writeFileSync(join(place, 'package.json'), JSON.stringify(shipped));
-  copyFileSync(join(root, 'package-lock.json'), join(place, 'package-lock.json'));
-  const npm = (...args: string[]): string =>
-    execFileSync('npm', args, {
-      cwd: place,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-  npm('install', '--package-lock-only', '--ignore-scripts', '--offline', '--silent');
-  process.stdout.write(npm('sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'));
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+const { packages } = JSON.parse(
+  readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'),
+) as { packages: Readonly<Record<string, { version: string; integrity: string } | undefined>> };
+
+const urlOf = (name: string, version: string): string =>
+  `pkg:npm/${name.replace('@', '%40')}@${version}`;
+
+const components = partsOf(await bundles({ write: false })).map(
+  ({ name, version, license, place }) => {
+    const locked = packages[place];
+    if (locked?.version !== version)
+      throw new Error(
+        `cannot list ${name} ${version}: the lock file has ${locked?.version ?? 'none'}`,
+      );
+    const [algorithm = '', digest = ''] = locked.integrity.split('-');
+    const purl = urlOf(name, version);
+    return {
+      type: 'library',
+      'bom-ref': purl,
+      name,
+      version,
+      purl,
+      licenses: [{ license: { id: license } }],
+      hashes: [
+        {
+          alg: algorithm.replace('sha', 'SHA-'),
+          content: Buffer.from(digest, 'base64').toString('hex'),
+        },
+      ],
+    };
+  },
+);
+const purl = urlOf(manifest.name, manifest.version);
+const bom = {
+  bomFormat: 'CycloneDX',
+  specVersion: '1.5',
+  version: 1,
+  metadata: {
+    component: {
+      type: 'application',
+      'bom-ref': purl,
+      name: manifest.name,
+      version: manifest.version,
+      purl,
+      licenses: [{ license: { id: manifest.license } }],
+    },
+  },
+  components,
+  dependencies: [{ ref: purl, dependsOn: components.map(component => component.purl) }],
+};
+console.log(JSON.stringify(bom, null, 2));

@@ -1,5 +1,5 @@
-// What is different between two answers about a service's backup schedules, as log records. In: what was known and what
-// is known now. Out: one record per schedule that appeared, changed or vanished.
+// Turns the differences between two answers about a service's backup schedules into log records. In: the earlier and the
+// current schedules. Out: one record per schedule that appeared, changed or vanished.
 
 import { textUid } from '../logs/record.ts';
 import type { LogAttribute, LogRecord } from '../pipeline/encode/logs.ts';
@@ -18,7 +18,7 @@ const SEVERITIES = {
   vanished: [13, 'WARN'],
 } as const;
 
-/** None at the first answer: nothing has changed yet. */
+/** No events for the first answer. */
 export function backupEvents(
   service: string,
   before: KnownBackups | null,
@@ -72,7 +72,7 @@ function eventOf(
   return { kind, record, uid: textUid(['backup-schedule', service, id, kind, String(atMs)]) };
 }
 
-/** In words, as `schedule 0 2 * * * is now 0 3 * * *`. */
+/** The changes as text, such as `schedule 0 2 * * * is now 0 3 * * *`. */
 function differences(before: KnownSchedule, now: KnownSchedule): readonly string[] {
   const changes: string[] = [];
   const compare = (name: string, old: string, current: string): void => {

@@ -1,12 +1,13 @@
-// Watches the backups of all services: one watcher per address and key, as for metrics. A watcher reads the schedules when
-// they are due, and sends their gauges more often than that, since most of them change with time alone. Guarantees that
-// whatever goes wrong with one reading or one service, the next comes.
+// Watches the backups of all services: one watcher per address and key, as for metrics. A watcher reads the schedules at
+// an interval, and sends their gauges more often, because most of them change with time. Guarantees that a failed reading
+// or service does not prevent the next one.
 
 import type { Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import { PullSchedule } from '../lib/cron.ts';
-import { AFTER_REFUSAL, HoldOff } from '../lib/hold-off.ts';
+import { napUntil } from '../lib/bell.ts';
+import { AFTER_REFUSAL } from '../lib/hold-off.ts';
 import type { Logger } from '../lib/log.ts';
 import { Permits } from '../lib/permits.ts';
 import type { Batch, BatchPart } from '../model/batch.ts';
@@ -16,6 +17,7 @@ import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ServiceClient } from '../service/client.ts';
 import type { ServiceClients } from '../service/clients.ts';
+import type { PullReport } from '../service/pull-report.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { BackupMeter, ServiceBackups } from './service-backups.ts';
 
@@ -26,7 +28,7 @@ export interface BackupsOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly logger: Logger;
-  /** A service as its metrics name it. */
+  /** The resource of a service, the same as for its metrics. */
   readonly resourceOf: (service: ServiceConfig) => Pick<GaugeOwner, 'identity' | 'info'>;
 }
 
@@ -39,9 +41,20 @@ export class Backups {
     const { intervalMs } = config.backups;
     const prefixOf = (id: string): string =>
       config.metrics.namespace === 'prefix' ? `${id}.` : '';
-    this.watchers = planTargets(config).map(({ id, services, api }) => {
-      const client = new ServiceClient({ http: clients.get(api), paths: config.backups.endpoints });
-      const shared = { client, queue, clock, meter };
+    this.watchers = planTargets(config).map(({ id, name, services, api }) => {
+      const http = clients.get(api);
+      const client = new ServiceClient({ http, paths: config.backups.endpoints });
+      const report = clients.report(api, {
+        kind: 'backups',
+        id,
+        target: name,
+        services,
+        client: http,
+        clock,
+        holdOff: AFTER_REFUSAL,
+        probe: signal => client.schedules.list({ service_id: services[0]?.id ?? '', signal }),
+      });
+      const shared = { client, queue, clock, meter, report };
       return new BackupWatcher({
         id,
         services: services.map(
@@ -65,7 +78,7 @@ export class Backups {
     await Promise.all(this.watchers.map(watcher => watcher.run(stop)));
   }
 
-  /** One reading of every service, and its gauges. */
+  /** Reads every service once, and sends its gauges. */
   async cycle(signal: AbortSignal): Promise<void> {
     await Promise.all(
       this.watchers.map(async watcher => {
@@ -87,22 +100,26 @@ export class Backups {
 }
 
 interface BackupWatcherOptions {
-  /** The target's, which gives it its place among others. */
+  /** The target's id, which determines its place in the schedule. */
   readonly id: string;
   readonly services: readonly ServiceBackups[];
   readonly queue: Queue;
   readonly clock: Clock;
   readonly meter: BackupMeter;
+  readonly report: PullReport;
   readonly readIntervalMs: number;
   readonly sendIntervalMs: number;
 }
 
-/** How many services are asked about at once. */
+/** The number of services that are read at once. */
 const READS_AT_ONCE = 4;
 
-/** Errors of the key, and so of every service that it reaches. */
-const SHARED_ERRORS: ReadonlySet<ServiceError['kind']> = new Set(['key', 'rate', 'aborted']);
-/** A wrong key has been seen to answer 400, which says the same of a wrong service id. */
+/** These errors concern all services of the key. */
+const SHARED_ERRORS: ReadonlySet<ServiceError['kind']> = new Set(['rate', 'aborted']);
+/** After this many refused services without a success the key itself is in doubt. */
+const REFUSED_SERVICES = 2;
+const UNAUTHORIZED = 401;
+/** Some deployments answer 400 to a wrong key; it may also mean a wrong service id. */
 const REFUSALS: ReadonlySet<ServiceError['kind']> = new Set(['key', 'bad_request']);
 
 class BackupWatcher {
@@ -110,8 +127,6 @@ class BackupWatcher {
   readonly #options: BackupWatcherOptions;
   readonly #schedule: PullSchedule;
   readonly #writer = new WireWriter();
-  #nextReadAtMs: number | null = null;
-  readonly #holdOff = new HoldOff(AFTER_REFUSAL);
   #isRestored = false;
 
   constructor(options: BackupWatcherOptions) {
@@ -122,45 +137,66 @@ class BackupWatcher {
 
   /** When the next reading begins (wall clock); null while one is running or none is planned. */
   get nextReadAtMs(): number | null {
-    return this.#nextReadAtMs;
+    return this.#options.report.nextAttemptAtMs;
   }
 
   /** Reads and sends on schedule until `stop`. */
   async run(stop: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    await this.#wait(this.#schedule.firstMs(clock.nowMs()), stop);
+    const { clock, report } = this.#options;
+    await this.#wait(this.#schedule.firstMs(clock.nowMs()), report.looks.rings, stop);
     if (stop.aborted) return;
-    let startedMs = clock.nowMs();
-    let holdMs = await this.read(stop);
-    const sending = this.#sendOn(stop);
+    let sending: Promise<void> | null = null;
     while (!stop.aborted) {
+      const startedMs = clock.nowMs();
+      const seen = report.looks.rings;
+      const held = report.held();
+      if (held === null) await this.read(stop);
+      else for (const service of this.services) service.fail(held);
+      sending ??= this.#sendOn(stop);
       const dueMs = this.#schedule.nextMs(startedMs, clock.nowMs());
-      await this.#wait(Math.max(dueMs, holdMs), stop);
-      if (stop.aborted) break;
-      startedMs = clock.nowMs();
-      holdMs = await this.read(stop);
+      await this.#wait(Math.max(dueMs, report.heldMs()), seen, stop);
     }
     await sending;
   }
 
-  /** Reads every service once; returns for how long the service is to be left alone. */
-  async read(signal: AbortSignal): Promise<number> {
+  /** Reads every service once. */
+  async read(signal: AbortSignal): Promise<void> {
     if (!this.#isRestored) await Promise.all(this.services.map(service => service.restore()));
     this.#isRestored = true;
-    this.#nextReadAtMs = null;
+    const { report } = this.#options;
+    report.nextAttemptAtMs = null;
+    for (const service of this.services) service.readAgain();
     const permits = new Permits(READS_AT_ONCE);
     const errors: ServiceError[] = [];
+    let readCount = 0;
     const readOne = async (service: ServiceBackups): Promise<void> => {
-      const shared = errors.find(({ kind }) => SHARED_ERRORS.has(kind));
+      const shared = errors.find(({ kind }) => SHARED_ERRORS.has(kind)) ?? this.#refusal(errors);
       if (shared !== undefined && shared.kind !== 'aborted') service.fail(shared);
       const error = shared ?? (await service.read(signal));
       if (error !== null) errors.push(error);
+      else if (readCount++ === 0) report.succeeded();
+      if (readCount === 0) this.#noteRefusals(errors);
     };
     await Promise.all(this.services.map(service => permits.run(() => readOne(service))));
-    return this.#holdMs(errors);
+    this.#note(errors, readCount);
   }
 
-  /** Sends the gauges of all services as they are now. */
+  /** Reports a refusal that concerns the key rather than one service. */
+  #noteRefusals(errors: readonly ServiceError[]): void {
+    const [first, ...more] = errors.filter(({ kind }) => kind === 'key');
+    const needed = Math.min(REFUSED_SERVICES, this.services.length);
+    if (first === undefined) return;
+    if (first.status === UNAUTHORIZED || more.length + 1 >= needed)
+      this.#options.report.failed(first);
+  }
+
+  /** The refusal that applies to all other services, while the key itself is refused. */
+  #refusal(errors: readonly ServiceError[]): ServiceError | undefined {
+    const isShared = this.#options.report.isKeyRefused;
+    return isShared ? errors.find(({ kind }) => kind === 'key') : undefined;
+  }
+
+  /** Sends the current gauges of all services. */
   async send(): Promise<void> {
     const { queue, clock, meter } = this.#options;
     const writer = this.#writer;
@@ -187,19 +223,21 @@ class BackupWatcher {
     }
   }
 
-  #holdMs(errors: readonly ServiceError[]): number {
-    const { clock } = this.#options;
+  #note(errors: readonly ServiceError[], readCount: number): void {
+    const { clock, report } = this.#options;
+    const [first] = errors;
+    if (first === undefined || readCount > 0) return report.succeeded();
+    report.failed(first);
     const refused = errors.filter(({ kind }) => REFUSALS.has(kind));
     const areAllRefused = refused.length > 0 && refused.length === this.services.length;
     const retryAfterMs = Math.max(0, ...errors.map(error => error.retryAfterMs ?? 0));
-    const endedMs = clock.monotonicMs();
-    this.#holdOff.note({ retryAfterMs }, areAllRefused, endedMs, endedMs);
-    return this.#holdOff.remainingMs(endedMs);
+    report.holdOff({ ...first, retryAfterMs }, areAllRefused, clock.monotonicMs());
   }
 
-  async #wait(ms: number, stop: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    this.#nextReadAtMs = clock.nowMs() + ms;
-    await clock.sleep(ms, stop);
+  /** Waits for `ms`, or until the report has rung after `seen`. */
+  async #wait(ms: number, seen: number, stop: AbortSignal): Promise<void> {
+    const { clock, report } = this.#options;
+    report.nextAttemptAtMs = clock.nowMs() + ms;
+    await napUntil(report.looks, seen, { clock, ms, stop });
   }
 }

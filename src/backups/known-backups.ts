@@ -1,5 +1,5 @@
-// What is known of one service's backups: the last good answer about them, what follows from it at a moment, and how it is
-// read. The answers are read tolerantly; an answer that lacks a part counts as none, or schedules would seem to vanish.
+// The known backups of one service: the last good answer, how it is read, and the state that follows from it at a given
+// time. Answers are read tolerantly, but an incomplete list counts as no answer, or schedules would seem to vanish.
 
 import { nextCronRun } from '../lib/cron.ts';
 import { printableLine } from '../lib/printable.ts';
@@ -9,21 +9,21 @@ import { type ServiceError, unreadableAnswer } from '../service/service-error.ts
 
 export interface KnownBackups {
   readonly schedules: readonly KnownSchedule[];
-  /** Every type that was ever seen: its series go on at 0. */
+  /** Every type ever seen: its series continue at 0. */
   readonly types: readonly string[];
-  /** By type, when the newest backup that succeeded ended. */
+  /** The end of the newest successful backup of each type. */
   readonly finishedAtMs: Readonly<Record<string, number>>;
   /** When the schedules were read (wall clock). */
   readonly readAtMs: number;
 }
 
-/** More types than this share the last one's place: they are the service's words, and each is a set of series. */
+/** The most types: they come from the service, and each has its own series. Further ones count as `other`. */
 const TYPES_MAX = 16;
 const OTHER_TYPE = 'other';
 /** The type that the specification names. */
 const FULL = 'full';
 
-/** When the next full backup begins; null when none will. */
+/** When the next full backup begins; null if none is scheduled. */
 export function nextFullRunMs({ schedules }: KnownBackups, nowMs: number): number | null {
   const runs = schedules
     .filter(({ type }) => type === FULL)
@@ -32,28 +32,28 @@ export function nextFullRunMs({ schedules }: KnownBackups, nowMs: number): numbe
   return runs.length === 0 ? null : Math.min(...runs);
 }
 
-/** The types that have series, `full` first, and new ones after known ones. */
+/** The types that have series: `full` first, then known types, then new ones. */
 export function addTypes(types: readonly string[], found: Iterable<string>): readonly string[] {
   const all = new Set([FULL, ...types]);
   for (const type of found) if (all.size < TYPES_MAX || all.has(type)) all.add(type);
   return [...all];
 }
 
-/** The type under which something counts: its own where that has series. */
+/** The type to count under: its own if that has series, else `other`. */
 export function typeAmong(types: readonly string[], type: string): string {
   return types.includes(type) ? type : OTHER_TYPE;
 }
 
-/** What is remembered of a schedule, in the service's own words. */
+/** The remembered fields of a schedule, in the service's words. */
 export interface KnownSchedule {
   readonly id: string;
-  /** `full`; the service's word otherwise, `unknown` where it says none. */
+  /** `full`, or another word of the service; `unknown` if it has none. */
   readonly type: string;
   /** A cron expression of five fields, or `once`. */
   readonly schedule: string;
   readonly status: string;
   readonly isSuspended: boolean;
-  /** When it runs, of one that runs once; null where the service does not say. */
+  /** When a schedule runs that runs once; null for others, or if unknown. */
   readonly scheduledAtMs: number | null;
 }
 
@@ -62,14 +62,14 @@ type ScheduleState = (typeof SCHEDULE_STATES)[number];
 
 export interface ScheduleOutlook {
   readonly state: ScheduleState;
-  /** null where it will not run, or nobody can tell when. */
+  /** Null if it will not run, or the time is unknown. */
   readonly nextRunMs: number | null;
 }
 
 const ONCE = 'once';
 const FAILURE = /fail|error/i;
 
-/** What will become of a schedule, seen from `nowMs` (wall clock). */
+/** The state and the next run of a schedule at `nowMs` (wall clock). */
 export function outlookOf(known: KnownSchedule, nowMs: number): ScheduleOutlook {
   if (known.isSuspended) return { state: 'suspended', nextRunMs: null };
   const nextRunMs = nextRun(known, nowMs);
@@ -78,7 +78,7 @@ export function outlookOf(known: KnownSchedule, nowMs: number): ScheduleOutlook 
   return { state: nextRunMs === null ? 'ended' : 'active', nextRunMs };
 }
 
-/** null when there is none, undefined when nobody can tell. */
+/** Null if there is none, undefined if it is unknown. */
 function nextRun(
   { schedule, scheduledAtMs }: KnownSchedule,
   nowMs: number,
@@ -94,13 +94,13 @@ function nextRun(
   }
 }
 
-// How it is read.
+// Reading.
 
 export type BackupsRead =
   | {
       readonly ok: true;
       readonly known: KnownBackups;
-      /** Why the backups could not be listed, unlike the schedules; null where they could, or where there is no such list. */
+      /** Why the backups could not be listed; null if they could, or if the service has no such list. */
       readonly backupsError: ServiceError | null;
     }
   | { readonly ok: false; readonly error: ServiceError };
@@ -114,10 +114,10 @@ export interface ReadBackupsOptions {
 }
 
 const UNKNOWN_TYPE = 'unknown';
-/** Beginnings of the words by which services say that a backup is good. */
+/** The beginnings of status words for a successful backup. */
 const SUCCESS = /^(?:succe|complet|finish|done|ok)/i;
 const STATUS_OK = 200;
-/** Of one service; a list that is longer is taken for a mistake. */
+/** The most schedules of one service; a longer list is taken for a mistake. */
 const SCHEDULES_MAX = 1000;
 const TYPE_LENGTH_MAX = 40;
 const TEXT_LENGTH_MAX = 200;
@@ -133,17 +133,17 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
     return unreadableAnswer(what, `has more than ${SCHEDULES_MAX} of them`, STATUS_OK);
   const schedules = listed.schedules.map(knownSchedule);
   const backups = await client.backups.list(query);
-  const isTold = backups.ok || backups.error.kind === 'not_found';
+  const isAnswered = backups.ok || backups.error.kind === 'not_found';
   const finished = backups.ok ? newestFinished(backups.backups) : {};
   const found = [...schedules.map(({ type }) => type), ...Object.keys(finished)];
   const types = addTypes(before?.types ?? [], found);
   const known = {
     schedules,
     types,
-    finishedAtMs: isTold ? amongTypes(finished, types) : (before?.finishedAtMs ?? {}),
+    finishedAtMs: isAnswered ? amongTypes(finished, types) : (before?.finishedAtMs ?? {}),
     readAtMs: nowMs(),
   };
-  return { ok: true, known, backupsError: backups.ok || isTold ? null : backups.error };
+  return { ok: true, known, backupsError: backups.ok || isAnswered ? null : backups.error };
 }
 
 function knownSchedule(schedule: Schedule): KnownSchedule {
@@ -157,12 +157,12 @@ function knownSchedule(schedule: Schedule): KnownSchedule {
     schedule: times,
     status: shortText(schedule.status ?? ''),
     isSuspended: suspended,
-    // Of a repeating one the service may move it on with every run, which is no change.
+    // For a repeating schedule the service may change it with every run, which is not a change of the schedule.
     scheduledAtMs: isOnce ? timeOf(at) : null,
   };
 }
 
-/** By type, the latest end of a backup that succeeded, or of which the service does not say how it went. */
+/** The latest end of a backup of each type that was successful or has no status. */
 function newestFinished(backups: readonly Backup[]): Record<string, number> {
   const newest: Record<string, number> = {};
   for (const { type = UNKNOWN_TYPE, status, end_time: end } of backups) {
@@ -186,12 +186,12 @@ function amongTypes(
   return newest;
 }
 
-/** An attribute of metrics: the service's word in lower case. */
+/** The value of a metric attribute: the service's word in lower case. */
 function typeWord(type: string): string {
   return shortText(type).toLowerCase().slice(0, TYPE_LENGTH_MAX) || UNKNOWN_TYPE;
 }
 
-/** The service's words go into events, the log and the store: in one line, of bounded length. */
+/** One line of bounded length, because the text goes into events, the log and the store. */
 function shortText(text: string): string {
   return printableLine(text).trim().slice(0, TEXT_LENGTH_MAX);
 }

@@ -1,12 +1,12 @@
-// The backups of one service: what was read, which events were sent about it, and the gauges that follow. Guarantees
-// that a change is reported once: the events and the memory of them are committed together.
+// The backups of one service: the last answer, the events sent about it, and the gauges that follow from it. Guarantees
+// that a change is reported once: the events and the reported answer are committed together.
 
 import * as z from 'zod';
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Counter, Counters } from '../lib/counters.ts';
+import type { Counters, CountersOf } from '../lib/counters.ts';
 import type { Logger } from '../lib/log.ts';
-import { Throttle } from '../lib/throttle.ts';
+import { ThrottledLog } from '../lib/throttled-log.ts';
 import type { Batch } from '../model/batch.ts';
 import {
   type Gauge,
@@ -39,13 +39,13 @@ interface ServiceBackupsOptions {
   readonly meter: BackupMeter;
   /** How often it is read. */
   readonly intervalMs: number;
-  /** The service as its metrics name it, now. */
+  /** The current resource of the service, the same as for its metrics. */
   readonly owner: () => Omit<GaugeOwner, 'scope'>;
 }
 
 const BACKUPS_SCOPE = 'prom2otlp/backups';
 
-/** An answer that is older than so many intervals is no longer gone by. */
+/** An answer older than this many intervals is no longer used. */
 const KNOWN_INTERVALS = 3;
 
 export class ServiceBackups {
@@ -54,8 +54,8 @@ export class ServiceBackups {
   readonly #series = new EndedSeries();
   readonly #writer = new WireWriter(1024);
   #known: KnownBackups | null = null;
-  /** What the events so far amount to: of `known` once they are committed. */
-  #told: KnownBackups | null = null;
+  /** The answer up to which changes were reported: `known`, once its events are committed. */
+  #reported: KnownBackups | null = null;
   #isUp: boolean | null = null;
   #error: ServiceError | null = null;
 
@@ -64,7 +64,7 @@ export class ServiceBackups {
     this.#options = options;
   }
 
-  /** The last answer; null where there is none that is young enough. */
+  /** The last answer; null if there is none, or it is too old. */
   get known(): KnownBackups | null {
     const { clock, intervalMs } = this.#options;
     const oldestMs = clock.nowMs() - KNOWN_INTERVALS * intervalMs;
@@ -76,18 +76,18 @@ export class ServiceBackups {
     return this.#isUp;
   }
 
-  /** Why not, or why the backups could not be listed; null when all is well. */
+  /** Why not, or why the backups could not be listed; null if both could be read. */
   get error(): ServiceError | null {
     return this.#error;
   }
 
-  /** Takes over what a former process knew. */
+  /** Restores the answer of an earlier process. */
   async restore(): Promise<void> {
     this.#known = readKnown(await this.#options.queue.readState(BACKUPS_KIND, this.service.id));
-    this.#told = this.#known;
+    this.#reported = this.#known;
   }
 
-  /** Asks the service once. The error where it could not be read, else null. */
+  /** Reads the service once. Returns the error if it could not be read, else null. */
   async read(signal: AbortSignal): Promise<ServiceError | null> {
     const { client, clock, meter } = this.#options;
     const { id } = this.service;
@@ -102,7 +102,7 @@ export class ServiceBackups {
       if (read.error.kind !== 'aborted') this.fail(read.error);
       return read.error;
     }
-    // Given up by us half way: whoever comes next reads it all.
+    // Aborted by us: the next reading repeats everything.
     if (read.backupsError?.kind === 'aborted') return read.backupsError;
     if (this.#isUp === false) meter.recovered(id);
     this.#isUp = true;
@@ -110,18 +110,23 @@ export class ServiceBackups {
     this.#known = read.known;
     meter.read();
     if (read.backupsError !== null) meter.backupsFailed(id, read.backupsError);
-    await this.#tell(read.known);
+    await this.#report(read.known);
     return null;
   }
 
-  /** It could not be read, for this reason. */
+  /** Forgets a refusal of the key when all are read again. */
+  readAgain(): void {
+    if (this.#error?.kind === 'key') this.#error = null;
+  }
+
+  /** Notes that it could not be read. */
   fail(error: ServiceError): void {
     this.#isUp = false;
     this.#error = error;
     this.#options.meter.failed(this.service.id, error);
   }
 
-  /** Appends the gauges of now; returns how many points that makes: none before the first answer. */
+  /** Appends the current gauges. Returns the number of points: 0 before the first answer or failure. */
   write(writer: WireWriter, nowMs: number): number {
     if (this.#isUp === null) return 0;
     const gauges: readonly Gauge[] = backupGauges(this.known, this.#isUp, nowMs);
@@ -129,22 +134,22 @@ export class ServiceBackups {
     return writeGauges(writer, owner, this.#series.complete(gauges), nowMs);
   }
 
-  /** Commits what has changed together with the memory of it; the next reading tells it again if that fails. */
-  async #tell(known: KnownBackups): Promise<void> {
+  /** Commits the changes together with the new answer; if that fails, the next reading reports them. */
+  async #report(known: KnownBackups): Promise<void> {
     const { queue, meter } = this.#options;
     const { id } = this.service;
-    const events = backupEvents(id, this.#told, known);
+    const events = backupEvents(id, this.#reported, known);
     const batches = events.length === 0 ? [] : [this.#batchOf(events, known.readAtMs)];
     const state = [{ kind: BACKUPS_KIND, key: id, blob: saveKnown(known) }];
     const outcome = await queue.commit({ batches, state, reads: [] });
     if (outcome.kind === 'full' || outcome.kind === 'failed') {
       meter.notQueued(
         'events',
-        outcome.kind === 'full' ? 'the share of logs is full' : outcome.message,
+        outcome.kind === 'full' ? 'the queue has no room for logs' : outcome.message,
       );
       return;
     }
-    this.#told = known;
+    this.#reported = known;
     meter.events(id, events);
   }
 
@@ -163,13 +168,24 @@ export class ServiceBackups {
   }
 }
 
-// The counters and log lines of watching backups. It counts what happened and decides nothing.
+// The counters and log lines of reading backup schedules.
+
+export const BACKUP_COUNTERS = {
+  reads: {
+    name: 'prom2otlp_backup_reads_total',
+    help: 'Attempts to read the backup schedules of a service by result: ok, or the kind of error.',
+    labels: ['result'],
+  },
+  events: {
+    name: 'prom2otlp_backup_events_total',
+    help: 'Changes of backup schedules that were queued, by kind.',
+    labels: ['service', 'kind'],
+  },
+} as const;
 
 export class BackupMeter {
-  readonly #logger: Logger;
-  readonly #throttle: Throttle;
-  readonly #reads: Counter;
-  readonly #events: Counter;
+  readonly #log: ThrottledLog;
+  readonly #counters: CountersOf<typeof BACKUP_COUNTERS>;
 
   constructor(options: {
     readonly counters: Counters;
@@ -177,32 +193,21 @@ export class BackupMeter {
     readonly clock: Clock;
   }) {
     const { counters, logger, clock } = options;
-    this.#logger = logger;
-    this.#throttle = new Throttle({ clock });
-    this.#reads = counters.counter(
-      'prom2otlp_backup_reads_total',
-      'Attempts to read the backup schedules of a service by result: ok, or the kind of error.',
-      ['result'],
-    );
-    this.#events = counters.counter(
-      'prom2otlp_backup_events_total',
-      'Changes of backup schedules that were queued, by kind.',
-      ['service', 'kind'],
-    );
+    this.#log = new ThrottledLog(logger, clock);
+    this.#counters = counters.of(BACKUP_COUNTERS);
   }
 
   read(): void {
-    this.#reads.add(1, 'ok');
+    this.#counters.reads.add(1, 'ok');
   }
 
-  /** `hasFailed` before says that it is nothing new. */
   failed(service: string, error: ServiceError): void {
-    this.#reads.add(1, error.kind);
+    this.#counters.reads.add(1, error.kind);
     this.#warn(service, error, 'cannot read the backup schedules');
   }
 
   recovered(service: string): void {
-    this.#logger.info({ service }, 'the backup schedules can be read again');
+    this.#log.plain.info({ service }, 'the backup schedules can be read again');
   }
 
   backupsFailed(service: string, error: ServiceError): void {
@@ -211,30 +216,29 @@ export class BackupMeter {
 
   events(service: string, events: readonly BackupEvent[]): void {
     for (const { kind, record } of events) {
-      this.#events.add(1, service, kind);
-      this.#logger.info({ service }, record.body);
+      this.#counters.events.add(1, service, kind);
+      this.#log.plain.info({ service }, record.body);
     }
   }
 
   notQueued(what: 'events' | 'metrics', cause: string): void {
-    const told =
+    const message =
       what === 'events'
         ? 'cannot queue the changes of backup schedules: the next reading reports them'
         : 'cannot queue the metrics of backups: the next ones replace them';
-    this.#throttle.run(`queue ${what}`, swallowed => this.#logger.warn({ cause, swallowed }, told));
+    this.#log.warn(`queue ${what}`, { cause }, message);
   }
 
-  #warn(service: string, { message, hint }: ServiceError, told: string): void {
-    this.#throttle.run(`${told} ${service}`, swallowed =>
-      this.#logger.warn({ service, cause: message, hint, swallowed }, told),
-    );
+  /** One line for all services of an API, because they fail with the same message if they share the cause. */
+  #warn(service: string, { message, hint }: ServiceError, what: string): void {
+    this.#log.warn(`${what} ${message}`, { service, cause: message, hint }, what);
   }
 }
 
-// Remembers which series of a service were sent with a value, so that one that has none any more is marked as ended,
-// once: a back end would show its last value for minutes otherwise.
+// Remembers the series of a service that were sent with a value, so that a series without one is marked as ended, once:
+// otherwise a back end would show its last value for minutes.
 
-/** A series that was sent, with the attributes that end it. */
+/** A series that was sent, with its attributes for the marker. */
 interface Sent {
   readonly gauge: Gauge;
   readonly attributes: GaugePoint['attributes'];
@@ -243,7 +247,7 @@ interface Sent {
 export class EndedSeries {
   #sent: ReadonlyMap<string, Sent> = new Map();
 
-  /** The gauges, and a marker for each series of the last call that is not among them. */
+  /** Adds a staleness marker for each series of the last call that is missing now. */
   complete(gauges: readonly Gauge[]): readonly Gauge[] {
     const before = this.#sent;
     const sent = new Map(gauges.flatMap(seriesOf));
@@ -264,14 +268,14 @@ function seriesOf(gauge: Gauge): (readonly [key: string, sent: Sent])[] {
   ]);
 }
 
-// What the backup schedules of a service amount to at a moment, as gauges. Worked out anew each time: of what was read
-// last, only the time goes on. docs/backups.md says what each of them means.
+// The gauges of a service's backup schedules at a given time, computed from the last answer. docs/backups.md describes
+// them.
 
 interface Outlook extends ScheduleOutlook {
   readonly type: string;
 }
 
-/** `known` is null where there is no answer, or only one that is too old to go by. */
+/** `known` is null if there is no answer, or it is too old. */
 export function backupGauges(
   known: KnownBackups | null,
   isUp: boolean,
@@ -321,7 +325,7 @@ function scheduleGauges(known: KnownBackups, nowMs: number): readonly Gauge[] {
   ];
 }
 
-/** Each type in each state, at 0 where there is none. */
+/** A point for each type in each state, 0 if there is none. */
 function countPoints(outlooks: readonly Outlook[], types: Iterable<string>): readonly GaugePoint[] {
   return [...types].flatMap(type =>
     SCHEDULE_STATES.map(state => ({
@@ -334,7 +338,7 @@ function countPoints(outlooks: readonly Outlook[], types: Iterable<string>): rea
   );
 }
 
-/** The soonest of each type. */
+/** The next run of each type. */
 function nextRuns(outlooks: readonly Outlook[]): ReadonlyMap<string, number> {
   const next = new Map<string, number>();
   for (const { type, nextRunMs } of outlooks)
@@ -358,7 +362,7 @@ function gauge(
   return { name, description, unit, points };
 }
 
-// The memory of the last good answer, kept beside the queue so that a restart neither reports a change twice nor misses one.
+// The stored form of the last good answer, in the queue's state, so that a restart neither repeats nor misses a change.
 
 /** The kind of blob in the queue's state; the key is the service's id. */
 const BACKUPS_KIND = 'backup-schedules';
@@ -383,7 +387,7 @@ export function saveKnown(known: KnownBackups): Buffer {
   return Buffer.from(JSON.stringify(known));
 }
 
-/** null for a blob that another version wrote: the next answer counts as the first. */
+/** Null for a blob of another version: then the next answer counts as the first. */
 export function readKnown(blob: Buffer | null): KnownBackups | null {
   if (blob === null) return null;
   try {

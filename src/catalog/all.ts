@@ -2,14 +2,17 @@
 
 import type { CatalogEntry } from './catalog.ts';
 import { dist, distRebalancer, distStatements } from './dist.ts';
-import { engineCluster } from './engine-cluster.ts';
-import { engineReplica } from './engine-replica.ts';
-import { engineSchema, engineVariables } from './engine-settings.ts';
-import { engineStatus } from './engine-status.ts';
-import { multimaster } from './multimaster.ts';
-import { exporterProcess } from './process.ts';
+import { engineReplica, engineSchema, engineStatus, engineVariables } from './engine.ts';
+import { engineCluster, multimaster } from './multimaster.ts';
 import { proxy, proxyBackends, proxyThreads } from './proxy.ts';
-import type { CatalogTable } from './table.ts';
+import { additive, type CatalogTable, table } from './table.ts';
+
+/** The exporter process itself: its memory is not the engine's or the proxy's. */
+const exporterProcess = table(
+  'process',
+  { family: 'process', prefix: 'process_', declared: 'gauge', confidence: 'likely' },
+  [additive('resident_memory_bytes', 'By', 'Physical memory of the exporter process.')],
+);
 
 export const CATALOG_TABLES: readonly CatalogTable[] = [
   engineStatus,

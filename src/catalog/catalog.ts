@@ -1,5 +1,5 @@
-// What the service's series mean: one entry per series of the specification, as data per family. The facts
-// are types, units, uptime series; the descriptions are ours. lookup.ts finds an entry by a series' full name.
+// The meaning of the service's series: one entry per series of the specification, as data per family. Types, units and
+// uptime series are facts; the descriptions are ours. lookup.ts finds an entry by a series' full name.
 
 import type { Family } from '../model/metric.ts';
 
@@ -14,12 +14,12 @@ export interface CatalogEntry {
   readonly isAdditive: boolean;
   /** UCUM; `1` is never sent. */
   readonly unit: string;
-  /** Own labels, beside the five common ones. */
+  /** Labels besides the five common ones. */
   readonly labels: readonly string[];
   readonly description: string;
   /** Name of the series that dates this counter's start, or null. */
   readonly uptimeSeries: string | null;
   readonly confidence: 'certain' | 'likely' | 'guess';
-  /** The type that the service's page has been seen to declare; `unknown` where nobody has seen it. */
+  /** The type that the service's page declares; `unknown` if it was never observed. */
   readonly declared: 'counter' | 'gauge' | 'untyped' | 'unknown';
 }

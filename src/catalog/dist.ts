@@ -1,6 +1,6 @@
-// The distributed engine. Nobody outside has seen what stands behind these series, so no type is certain;
-// and as nothing tells a node's own share from the cluster's number repeated by each node, none is summed.
-// A guess never makes a counter of what the page calls a gauge.
+// The distributed engine. The source of these series is not public, so no type is certain. None is summed, because a
+// node's share cannot be distinguished from a cluster-wide number that each node repeats. A series that the page declares
+// gauge never becomes a counter by a guess.
 
 import { type CatalogTable, counter, gauge, table, type TableDefaults, updown } from './table.ts';
 
@@ -21,17 +21,17 @@ export const dist: CatalogTable = table('dist', DIST, [
   updown('cluster_nodes_in_quorum', '{node}', 'Nodes that have a part in the quorum.'),
   updown('cluster_total_nodes', '{node}', 'Nodes of the cluster.'),
 
-  // Throughput: rates and means, already computed.
+  // Throughput: precomputed rates and means.
   gauge('qps', '{query}/s', 'Queries a second.'),
   gauge('tps', '{transaction}/s', 'Transactions a second.'),
   gauge('response_time_seconds', 's', 'Mean response time of a query.'),
 
-  // Processor. Whether full load reads 1 or 100 is not known.
+  // Processor. It is not known whether full load is 1 or 100.
   gauge('cpu_load', '1', 'Load of a node, its first core left out.'),
   gauge('activity_core0', '1', "Load of a node's first core, which has duties of its own."),
   gauge('activity_til', '1', "Load of a node's other cores."),
 
-  // Memory, disk and network. Whether the traffic is a running total is not known.
+  // Memory, disk and network. It is not known whether the traffic is a running total.
   updown('memory_total_bytes', 'By', 'Total memory of a node.', GUESS),
   updown('memory_bm_bytes', 'By', 'Memory of the page cache.'),
   updown('memory_working_bytes', 'By', 'Memory that running queries use.', GUESS),
@@ -49,7 +49,7 @@ export const dist: CatalogTable = table('dist', DIST, [
     confidence: 'guess',
   }),
 
-  // Sessions. Which transaction's age is meant, the oldest or all, is not known.
+  // Sessions. It is not known which transaction's age this is.
   updown('sessions', '{session}', 'Sessions, by state.', BY_STATE),
   gauge('sessions_time_in_state', 's', 'Time that sessions have been in their state.', BY_STATE),
   gauge('sessions_trx_age', 's', 'How long transactions have been open.', GUESS),
@@ -58,7 +58,7 @@ export const dist: CatalogTable = table('dist', DIST, [
   updown('rebalancer_underprotected_slices', '{slice}', 'Slices that lack a copy.'),
 ]);
 
-// Running tasks or a running total: kept gauges, since a false counter would show false resets.
+// Running tasks or a running total: gauges, because a false counter would show false resets.
 export const distRebalancer: CatalogTable = table(
   'dist rebalancer',
   { ...DIST, prefix: 'engine_dist_rebalancer_rebalancer_', confidence: 'guess' },
@@ -71,8 +71,8 @@ export const distRebalancer: CatalogTable = table(
   ],
 );
 
-// The service's relabelling is known to damage these names (see lookup.ts). `_seconds` over the same name
-// without it gives a mean duration.
+// The service's relabelling damages these names (see lookup.ts). `_seconds` divided by the same name without it is a mean
+// duration.
 export const distStatements: CatalogTable = table(
   'dist statements',
   { ...DIST, prefix: 'engine_dist_stats_' },

@@ -1,13 +1,12 @@
-// What a page's names and types say against the catalog: series that came, went, changed their declared type
-// or arrived under a damaged name. In: the names of one service's good page. Out: lists for a report; nothing
-// here changes how a sample is treated.
+// Compares the names and types of a page with the catalog: series that appeared, vanished, changed their declared type or
+// have a damaged name. In: the names on one service's good page. Out: lists for a report, which do not affect samples.
 
 import type { DeclaredType, Family } from '../model/metric.ts';
 import { CATALOG_TABLES } from './all.ts';
 import type { CatalogEntry } from './catalog.ts';
 import type { CatalogLookup } from './lookup.ts';
 
-/** Items of one kind: how many there are, and the first DRIFT_ITEMS_MAX of them in the page's order. */
+/** The number of items of one kind, and the first DRIFT_ITEMS_MAX of them in the page's order. */
 export interface DriftList<Item> {
   count: number;
   readonly items: Item[];
@@ -16,20 +15,19 @@ export interface DriftList<Item> {
 export interface FamilyDrift {
   /** Names of this family that the catalog does not know. */
   readonly appeared: DriftList<string>;
-  /** Catalog names that are missing although others of their table are there, in the catalog's spelling. */
+  /** Catalog names that are missing although others of their table are present, in the catalog's spelling. */
   readonly vanished: DriftList<string>;
-  /** Series whose declared type denies what the catalog knows; a known misdeclaration is none. */
+  /** Series whose declared type contradicts the catalog, except for known misdeclarations. */
   readonly contradicted: DriftList<{ readonly name: string; readonly declared: DeclaredType }>;
-  /** Names damaged on their way, with the catalog's name for each. */
+  /** Damaged names, with the catalog's name for each. */
   readonly mangled: DriftList<{ readonly name: string; readonly original: string }>;
 }
 
 export const DRIFT_ITEMS_MAX = 100;
 
 /**
- * Compares one service's page with the catalog. A family is in the answer only if at least one of its
- * series is on the page; within it, a table of the catalog counts as vanished only in parts, since a
- * server that is no replica has no replica status.
+ * Compares one service's page with the catalog. The result has only families with at least one series on the page. Names
+ * of a table are only missing if others of it are present, because, for example, only a replica has replica status.
  */
 export function driftOf(
   lookup: CatalogLookup,
@@ -76,8 +74,8 @@ function add<Item>(list: DriftList<Item>, item: Item): void {
   if (list.items.length < DRIFT_ITEMS_MAX) list.items.push(item);
 }
 
-// gauge, untyped and no type at all are what the service says of almost everything: they deny nothing,
-// unless the service has been seen to say counter of this very series.
+// The service declares almost everything gauge, untyped or not at all: that contradicts nothing, unless it is known to
+// declare this series counter.
 function isContradiction(entry: CatalogEntry, declared: DeclaredType): boolean {
   if (declared === 'unknown') return false;
   if (declared === 'gauge') return entry.declared === 'counter';

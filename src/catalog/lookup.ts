@@ -1,34 +1,34 @@
-// From a name on the page to its catalog entry. `metrics.prefixes` says which prefixes belong to which family;
-// the longest that matches wins, and what follows it is looked up behind the catalog's own prefix, so that
-// `engine: [engine_, mysql_]` gives `mysql_global_status_uptime` the entry of `engine_global_status_uptime`.
+// Finds the catalog entry of a name on the page. `metrics.prefixes` maps prefixes to families; the longest match wins and
+// is replaced by the catalog's own prefix, so that `engine: [engine_, mysql_]` gives `mysql_global_status_uptime` the
+// entry of `engine_global_status_uptime`.
 
 import type { Family } from '../model/metric.ts';
 import { CATALOG } from './all.ts';
 import type { CatalogEntry } from './catalog.ts';
 
-/** As `metrics.prefixes` of the configuration. A family without a prefix has no series. */
+/** The configured `metrics.prefixes`. A family without a prefix has no series. */
 export type FamilyPrefixes = Readonly<Record<PrefixedFamily, readonly string[]>>;
 
 type PrefixedFamily = Exclude<Family, 'process' | 'other'>;
 
 export interface CatalogMatch {
   readonly entry: CatalogEntry;
-  /** The series that dates this counter, spelled with the prefix of the name looked up; or null. */
+  /** The series that dates this counter, with the prefix of the given name; or null. */
   readonly uptimeName: string | null;
 }
 
 export interface CatalogLookup {
-  /** The entry for a full sample name, or null where the catalog says nothing about it. */
+  /** The entry for a full sample name, or null if the catalog has none. */
   find(name: string): CatalogMatch | null;
-  /** The family of any name: by prefix alone, whether the catalog knows it or not. */
+  /** The family of any name, by its prefix, whether the catalog knows it or not. */
   familyOf(name: string): Family;
   /** True for a name that the service's relabelling has damaged (see `originalOf`). */
   isMangled(name: string): boolean;
-  /** The catalog's name that a damaged name stands for, or null. For reports, never for types. */
+  /** The original name in the catalog of a damaged name, or null. For reports, never for types. */
   originalOf(name: string): string | null;
 }
 
-/** The prefixes that the catalog's own names have. */
+/** The prefixes of the catalog's own names. */
 const OWN_PREFIXES: Readonly<Record<Exclude<Family, 'other'>, string>> = {
   engine: 'engine_',
   multimaster: 'engine_multimaster_',
@@ -46,7 +46,7 @@ interface PrefixRule {
   readonly prefix: string;
 }
 
-/** Holds the prefixes sorted once; a look-up costs a few string comparisons and one Map access. */
+/** Sorts the prefixes once; a look-up costs a few string comparisons and one Map access. */
 export function createCatalogLookup(prefixes: FamilyPrefixes): CatalogLookup {
   const rules = prefixRules(prefixes);
   const ruleOf = (name: string): PrefixRule | undefined =>
@@ -89,9 +89,9 @@ const STATS_TAILS: readonly string[] = CATALOG.filter(entry =>
   entry.name.startsWith(STATS_HEAD),
 ).map(entry => entry.name.slice(STATS_HEAD.length));
 
-// The service renames by an expression without an anchor, which also hits the inner `ts_` of `stats_`:
-// `stats_Com_select` arrives as `sta` + something + `Com_select`. What is put in is not known, so it may be
-// anything before the unmistakable `Com_`, but only nothing or a family's prefix before a common word.
+// The service renames by an expression without an anchor, which also matches the inner `ts_` of `stats_`:
+// `stats_Com_select` becomes `sta` + something + `Com_select`. The inserted text is unknown: before the distinctive
+// `Com_` it may be anything, before a common word only nothing or a family's prefix.
 function unmangle(tail: string, rules: readonly PrefixRule[]): string | null {
   if (!tail.startsWith(MANGLED_HEAD)) return null;
   for (const end of STATS_TAILS) {

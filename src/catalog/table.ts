@@ -1,28 +1,28 @@
-// The notation of the catalog's tables: one call per series, with what a whole table has in common stated
-// once above it. `additive` and `updown` are both up-down counters; only the first may be summed over its
-// attributes, the server among them, and so becomes a non-monotonic Sum (otherwise it is sent as a Gauge).
+// The notation of the catalog's tables: one call per series, with the common facts of a table stated once. `additive` and
+// `updown` are both up-down counters; only the first may be summed over its attributes, including the server, and becomes
+// a non-monotonic Sum; the other becomes a Gauge.
 
 import type { CatalogEntry } from './catalog.ts';
 
-/** What the rows of one table share; a row may differ in what RowDetail lists. */
+/** The common facts of a table's rows; a row may override those in RowDetail. */
 export interface TableDefaults {
   readonly family: CatalogEntry['family'];
-  /** The beginning of every name in the table, up to where the rows' names go on. */
+  /** The prefix of every name in the table. */
   readonly prefix: string;
   readonly declared: CatalogEntry['declared'];
   readonly confidence: CatalogEntry['confidence'];
-  /** The series that dates the table's counters; required where the table has any. */
+  /** The series that dates the table's counters; required if it has any. */
   readonly uptimeSeries?: string;
   readonly labels?: readonly string[];
 }
 
-/** Series that appear on a page together: where none of them is present, none of them is missed. */
+/** Series that appear on a page together: if none is present, none is missing. */
 export interface CatalogTable {
   readonly title: string;
   readonly entries: readonly CatalogEntry[];
 }
 
-/** One series as the tables write it. */
+/** One series in a table. */
 export interface Row extends RowDetail {
   readonly suffix: string;
   readonly type: CatalogEntry['type'];
@@ -31,7 +31,7 @@ export interface Row extends RowDetail {
   readonly description: string;
 }
 
-/** Where a row differs from its table. */
+/** The facts in which a row may differ from its table. */
 export interface RowDetail {
   readonly labels?: readonly string[];
   readonly declared?: CatalogEntry['declared'];
@@ -63,7 +63,7 @@ function rowConstructor(type: CatalogEntry['type'], isAdditive: boolean): RowCon
   });
 }
 
-/** Fills the rows up with what their table has in common. */
+/** Completes the rows with the common facts of their table. */
 export function table(title: string, defaults: TableDefaults, rows: readonly Row[]): CatalogTable {
   return { title, entries: rows.map(row => entryOf(defaults, row)) };
 }

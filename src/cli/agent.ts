@@ -1,7 +1,6 @@
-// `agent`: sessions with the service's agent, and questions to it, from the shell.
+// `agent`: opens sessions with the service's agent and asks it questions.
 
 import { createInterface } from 'node:readline/promises';
-import { parseDuration } from '../config/units.ts';
 import { printableJson, printableLine, printableText } from '../lib/printable.ts';
 import {
   type AgentApi,
@@ -13,82 +12,102 @@ import {
 } from '../service/agent-api.ts';
 import { errorLine, type ServiceError } from '../service/service-error.ts';
 import { rowsOf } from './logs.ts';
-import { withProgress } from './progress.ts';
-import { ACCESS_HELP, ACCESS_OPTIONS, withService, refuseProblems } from './service-access.ts';
-import { renderTable } from './table.ts';
+import { withProgress } from './output.ts';
 import {
-  type Action,
-  readArgs,
-  readOptions,
-  runAction,
+  ACCESS_OPTIONS,
+  JSON_OPTION,
+  refuseProblems,
+  tellError,
+  withService,
+} from './service-access.ts';
+import { printTable, renderTable } from './table.ts';
+import {
+  action,
+  type Call,
+  choice,
+  duration,
+  repeated,
+  required,
+  text,
   usageError,
   type Verb,
   type VerbContext,
+  withDefault,
 } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, Action>> = {
-  session: agentSession,
-  chat: agentChat,
+const TIMEOUT_MS_MAX = 900_000;
+
+const AGENT_OPTIONS = {
+  ...ACCESS_OPTIONS,
+  'agent-id': required(text('UUID', 'the agent')),
+  json: JSON_OPTION,
+};
+const SESSION_OPTIONS = {
+  ...AGENT_OPTIONS,
+  metadata: repeated('NAME=VALUE', 'stored with the session, such as user_id=u1'),
+};
+const CHAT_OPTIONS = {
+  ...AGENT_OPTIONS,
+  'session-id': text(
+    'ID',
+    `asks within this session. Without it, PROMPT has no session; a conversation opens its own session and ends it`,
+  ),
+  filter: repeated(
+    'TABLE=WHERE',
+    `a condition that the service applies to every query on the table, as orders="WHERE region = 'north'"`,
+  ),
+  'filter-key': withDefault(
+    choice(['table_filters', 'table_filter'], `the spelling of the filters' key`),
+    'table_filters',
+  ),
+  timeout: duration('how long to wait for an answer, at most 15m (default: 60s)', TIMEOUT_MS_MAX),
 };
 
 export const verb: Verb = {
-  summary: "the service's agent: agent session create | chat",
-  help: `
-Usage: prom2otlp agent session create --agent-id UUID [options]
-       prom2otlp agent chat --agent-id UUID [options] [PROMPT]
-
-  ${ACCESS_HELP}
-  --agent-id UUID    the agent
-  --json             JSON instead of text and tables
-
-session create       opens a session, in which questions keep their context
-  --metadata KEY=VALUE        stored with the session, such as user_id=u1; may be repeated
-chat                 asks the agent PROMPT, or the lines typed until exit or Ctrl-D. Ctrl-C abandons a question
-  --session-id ID             asks within this session. Without it, PROMPT has no session; a conversation
-                              opens its own session and ends it
-  --filter TABLE='WHERE …'    a condition that the service applies to every query on the table; may be repeated
-  --filter-key table_filter   the other spelling of the filters' key; table_filters when absent
-  --timeout 60s               how long to wait for an answer
-
-The program never repeats a question. Answers have the agent's SQL and its rows.
-
-Exit: 0 if done, 1 if there is no answer, 2 for a mistake on the command line.
-
-Examples:
-  prom2otlp agent chat --config /etc/prom2otlp.yaml --agent-id 6f1c…-4b2a 'Which ten tables grow fastest?'
-  prom2otlp agent chat --config /etc/prom2otlp.yaml --agent-id 6f1c…-4b2a --filter orders="WHERE region = 'north'"
-  PROM2OTLP_API_KEY=… prom2otlp agent session create --base-url https://api.example.com --agent-id 6f1c…-4b2a`,
-  run: context => runAction('agent', ACTIONS, context),
+  name: 'agent',
+  summary: "the service's agent",
+  about: `The program never repeats a question. Answers have the agent's SQL and its rows.`,
+  actions: [
+    action({
+      name: 'session create',
+      summary: 'opens a session, in which questions keep their context',
+      options: SESSION_OPTIONS,
+      run: agentSession,
+    }),
+    action({
+      name: 'chat',
+      summary: 'asks the agent one question, or the lines typed until exit or Ctrl-D',
+      about: 'Ctrl-C abandons a question.',
+      words: {
+        value: 'PROMPT',
+        about: 'the question; without it, each line of standard input is one',
+        count: 'any',
+      },
+      options: CHAT_OPTIONS,
+      run: agentChat,
+    }),
+  ],
+  exits: { 0: 'done', 1: 'there is no answer', 2: 'a mistake on the command line' },
+  examples: [
+    `prom2otlp agent chat --config /etc/prom2otlp.yaml --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a 'Which ten tables grow fastest?'`,
+    `prom2otlp agent chat --config /etc/prom2otlp.yaml --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a --filter orders="WHERE region = 'north'"`,
+    'PROM2OTLP_API_KEY=… prom2otlp agent session create --base-url https://api.example.com --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a',
+  ],
 };
-
-// What the actions of `agent` have in common on the command line: options and pairs.
-
-/** What every action takes. */
-const AGENT_OPTIONS = {
-  ...ACCESS_OPTIONS,
-  'agent-id': { type: 'string' },
-  json: { type: 'boolean' },
-} as const;
-
-/** The agent's id, which every action needs; whether it is a UUID is checked with the request. */
-function requiredAgent(verb: string, id: string | undefined): string {
-  if (id === undefined) throw usageError(verb, 'expected --agent-id UUID');
-  return id;
-}
 
 /** `KEY=VALUE` texts as an object; undefined where there are none. Everything after the first `=` is the value. */
 function readPairs(
-  verb: string,
+  command: string,
   option: string,
-  texts: readonly string[] = [],
+  texts: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
   if (texts.length === 0) return undefined;
   const pairs = new Map<string, string>();
   for (const text of texts) {
     const [key, value] = splitAtFirst(text, '=');
     if (value === undefined || key.trim() === '' || value.trim() === '')
-      throw usageError(verb, `expected --${option} as NAME=VALUE, got ${JSON.stringify(text)}`);
-    if (pairs.has(key)) throw usageError(verb, `--${option} has ${JSON.stringify(key)} twice`);
+      throw usageError(command, `expected --${option} as NAME=VALUE, got ${JSON.stringify(text)}`);
+    if (pairs.has(key)) throw usageError(command, `--${option} has ${JSON.stringify(key)} twice`);
     pairs.set(key, value);
   }
   return Object.fromEntries(pairs);
@@ -110,44 +129,27 @@ function splitAtFirst(text: string, mark: string): readonly [string, string?] {
 
 // `agent session create`: opens a session and prints its id.
 
-const SESSION_CREATE = 'agent session create';
-
-function agentSession(context: VerbContext): Promise<number> {
-  const [word, ...args] = context.args;
-  if (word !== 'create') throw usageError('agent', 'expected agent session create');
-  const values = readOptions(SESSION_CREATE, args, {
-    ...AGENT_OPTIONS,
-    metadata: { type: 'string', multiple: true },
-  });
-  const agent_id = requiredAgent(SESSION_CREATE, values['agent-id']);
-  const metadata = readPairs(SESSION_CREATE, 'metadata', values.metadata);
-  const request = { agent_id, ...(metadata === undefined ? {} : { metadata }) };
-  refuseProblems(SESSION_CREATE, sessionProblems(request), OPTION_OF_FIELD);
-  return withService(SESSION_CREATE, values, context, async ({ client }) => {
+function agentSession(call: Call<typeof SESSION_OPTIONS>, context: VerbContext): Promise<number> {
+  const { command, values } = call;
+  const metadata = readPairs(command, 'metadata', values.metadata);
+  const request = { agent_id: values['agent-id'], ...(metadata === undefined ? {} : { metadata }) };
+  refuseProblems(command, sessionProblems(request), OPTION_OF_FIELD);
+  return withService(call, context, async ({ client }) => {
     const creating = client.agent.createSession(request, { signal: context.stop });
     const result = await withProgress(context, 'opening the session', creating);
-    if (!result.ok) {
-      context.err.line(errorLine(result.error));
-      return 1;
-    }
+    if (!result.ok) return tellError(context, result.error);
     const { session_id, agent_id: agent = '', created_at: created = '' } = result.session;
-    if (values.json === true) context.out.line(printableJson(result.session));
+    if (values.json) context.out.line(printableJson(result.session));
     else
-      context.out.line(
-        renderTable([
-          ['SESSION', 'AGENT', 'CREATED'],
-          [session_id, agent, created],
-        ]),
-      );
+      printTable(context.out, [
+        ['SESSION', 'AGENT', 'CREATED'],
+        [session_id, agent, created],
+      ]);
     return 0;
   });
 }
 
 // `agent chat`: one question, or a conversation in a session.
-
-const CHAT = 'agent chat';
-const TIMEOUT_MS_MAX = 900_000;
-const FILTER_KEYS = ['table_filters', 'table_filter'] as const;
 
 /** What all questions of one call have in common. */
 interface ChatSettings {
@@ -156,30 +158,23 @@ interface ChatSettings {
   readonly isJson: boolean;
 }
 
-function agentChat(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(CHAT, context.args, {
-    ...AGENT_OPTIONS,
-    'session-id': { type: 'string' },
-    filter: { type: 'string', multiple: true },
-    'filter-key': { type: 'string' },
-    timeout: { type: 'string' },
-  });
-  const filters = readPairs(CHAT, 'filter', values.filter);
-  const filterKey = readFilterKey(values['filter-key']);
-  const sessionId = values['session-id'];
+function agentChat(call: Call<typeof CHAT_OPTIONS>, context: VerbContext): Promise<number> {
+  const { command, values, words } = call;
+  const { 'session-id': sessionId, 'filter-key': filterKey } = values;
+  const filters = readPairs(command, 'filter', values.filter);
   const request = {
-    agent_id: requiredAgent(CHAT, values['agent-id']),
+    agent_id: values['agent-id'],
     ...(sessionId === undefined ? {} : { session_id: sessionId }),
     ...(filters === undefined ? {} : { config: { [filterKey]: filters } }),
   };
   const prompt = words.join(' ');
   const isConversation = words.length === 0;
-  // What is typed later is checked then.
+  // Questions of a conversation are checked when they are typed.
   const problems = chatProblems({ ...request, prompt: isConversation ? 'any' : prompt });
-  refuseProblems(CHAT, problems, OPTION_OF_FIELD);
-  const isJson = values.json === true;
-  const settings = { request, timeoutMs: readTimeout(values.timeout), isJson };
-  return withService(CHAT, values, context, async ({ client: { agent } }) =>
+  refuseProblems(command, problems, OPTION_OF_FIELD);
+  const { timeout: timeoutMs = CHAT_TIMEOUT_MS, json: isJson } = values;
+  const settings = { request, timeoutMs, isJson };
+  return withService(call, context, async ({ client: { agent } }) =>
     isConversation
       ? await talk(agent, settings, context)
       : (await createAsk(agent, settings, context)(prompt, context.stop))
@@ -200,10 +195,7 @@ async function talk(
   const { agent_id } = request;
   const creating = agent.createSession({ agent_id }, { signal: context.stop });
   const opened = await withProgress(context, 'opening a session', creating);
-  if (!opened.ok) {
-    context.err.line(errorLine(opened.error));
-    return 1;
-  }
+  if (!opened.ok) return tellError(context, opened.error);
   const { session_id } = opened.session;
   const own = { ...settings, request: { ...request, session_id } };
   const code = await converse(context, createAsk(agent, own, context));
@@ -212,7 +204,7 @@ async function talk(
   return code;
 }
 
-/** Asks one question and prints what came of it; true when it was answered. */
+/** Asks one question and prints the answer or the failure; true when it was answered. */
 function createAsk(agent: AgentApi, settings: ChatSettings, context: VerbContext): AskAgent {
   const { request, timeoutMs, isJson } = settings;
   return async (prompt, signal) => {
@@ -231,23 +223,9 @@ function failureText(error: ServiceError): string {
   return errorLine(error.kind === 'timeout' ? { ...error, hint } : error);
 }
 
-function readFilterKey(text: string = FILTER_KEYS[0]): (typeof FILTER_KEYS)[number] {
-  const key = FILTER_KEYS.find(one => one === text);
-  if (key !== undefined) return key;
-  throw usageError(CHAT, `expected --filter-key as ${FILTER_KEYS.join(' or ')}`);
-}
-
-function readTimeout(text: string | undefined): number {
-  if (text === undefined) return CHAT_TIMEOUT_MS;
-  const timeoutMs = parseDuration(text);
-  if (timeoutMs === undefined || timeoutMs === 0 || timeoutMs > TIMEOUT_MS_MAX)
-    throw usageError(CHAT, 'expected --timeout as 60s, at most 15m');
-  return timeoutMs;
-}
-
-// A conversation: reads questions line by line and has each one answered, until `exit`, Ctrl-D, or Ctrl-C at the prompt.
-// Ctrl-C while a question is running gives that question up; whatever a question comes to, the next one can be
-// asked. Input that is no terminal is read in the same way, without a prompt: one question per line.
+// A conversation reads one question per line and prints its answer, until `exit`, Ctrl-D, or Ctrl-C at the prompt. Ctrl-C
+// while a question runs abandons that question. A failed question does not end the conversation. Input from a pipe works
+// the same way, without a prompt.
 
 /** Asks one question and prints what came of it; true when it was answered. */
 type AskAgent = (prompt: string, signal: AbortSignal) => Promise<boolean>;
@@ -294,12 +272,12 @@ async function converse(
   return isTerminal || failedCount === 0 ? 0 : 1;
 }
 
-// An answer of the agent for people: its words, its SQL, the rows. All of it is foreign text: control characters never
-// reach the terminal.
+// Prints an answer: the agent's words, its SQL, its rows. All of it is foreign text: control characters never reach the
+// terminal.
 
 interface AnswerOptions {
   readonly isJson: boolean;
-  /** The session that was asked in; null where there was none. */
+  /** The session of the question; null without one. */
   readonly session: string | null;
 }
 

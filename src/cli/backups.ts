@@ -1,4 +1,4 @@
-// `backups`: the backup schedules of the service, and the credentials of buckets, from the shell.
+// `backups`: lists and creates backup schedules, and encodes the credentials of buckets.
 
 import { writeFileSync } from 'node:fs';
 import { causeText, OperatorError } from '../errors.ts';
@@ -13,77 +13,92 @@ import {
 } from '../service/backups-api.ts';
 import type { Result, ServiceError } from '../service/service-error.ts';
 import { type KnownBackups, nextFullRunMs } from '../backups/known-backups.ts';
-import { credentialsFromFile, requireEncoded, secretFile } from './external-storage.ts';
-import { withProgress } from './progress.ts';
+import { paint, withProgress } from './output.ts';
 import {
-  ACCESS_HELP,
   ACCESS_OPTIONS,
+  credentialsFromFile,
+  JSON_OPTION,
   type OpenService,
+  refuseProblems,
+  requireEncoded,
+  secretFile,
+  tellError,
   withService,
   withServices,
-  refuseProblems,
-  tellError,
 } from './service-access.ts';
-import { renderTable } from './table.ts';
+import { printTable, renderTable } from './table.ts';
 import {
-  type Action,
-  readOptions,
-  runAction,
+  action,
+  type Call,
+  choice,
+  file,
+  required,
+  text,
   usageError,
   type Verb,
   type VerbContext,
 } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, Action>> = {
-  'schedules list': schedulesList,
-  'schedules create': schedulesCreate,
-  'credentials encode': credentialsEncode,
+const LIST_OPTIONS = { ...ACCESS_OPTIONS, json: JSON_OPTION };
+const CREATE_OPTIONS = {
+  ...ACCESS_OPTIONS,
+  'service-id': required(text('ID', 'the database service')),
+  type: required(text('full', 'the type of backup; the service names no other')),
+  schedule: required(
+    text('CRON', 'five fields (minute, hour, day, month, weekday) in UTC, or the word once'),
+  ),
+  bucket: text('ADDRESS', 'stores the backups in your bucket: s3://NAME or gs://NAME'),
+  'credentials-file': file(
+    'the credentials of that bucket, plain or encoded (see backups credentials encode)',
+  ),
+  json: JSON_OPTION,
+};
+const ENCODE_OPTIONS = {
+  storage: required(choice(['s3', 'gs'], 'whose credentials they are')),
+  file: required(file('the credentials')),
+  output: file('a new file, by default FILE.base64; - is stdout', 'o'),
+  json: JSON_OPTION,
 };
 
 export const verb: Verb = {
-  summary: 'backups: backups schedules list | create, backups credentials encode',
-  help: `
-Usage: prom2otlp backups schedules list [--service-id ID] [options]
-       prom2otlp backups schedules create --service-id ID --type full --schedule '0 3 * * *' [options]
-       prom2otlp backups credentials encode --storage s3|gs --file FILE [--output FILE]
-
-  ${ACCESS_HELP}
-  --json             JSON instead of a table
-
-schedules list       the schedules of one service, or of all that the key can see
-schedules create     plans backups
-  --type full        the type of backup; the service names no other
-  --schedule CRON    five fields (minute, hour, day, month, weekday) in UTC, or the word once
-  --bucket ADDRESS   stores them in your bucket: s3://NAME or gs://NAME
-  --credentials-file FILE   the credentials of that bucket, plain or encoded; see below
-
-credentials encode   checks the credentials of a bucket member by member and encodes them; sends nothing
-  --storage s3       FILE has a section [default] with aws_access_key_id, aws_secret_access_key and region,
-                     a line for each
-  --storage gs       FILE is the JSON key of a service account
-  --output FILE      a new file, by default FILE.base64; - is stdout
-
-Credentials are never an argument and never shown. The program never repeats a request.
-
-Exit: 0 if done, 1 if the service failed, 2 for a mistake: then nothing was sent.
-
-Examples:
-  prom2otlp backups schedules list --config /etc/prom2otlp.yaml
-  prom2otlp backups schedules create --config /etc/prom2otlp.yaml --service-id dbpgf12345678 --type full \\
-    --schedule '0 3 * * *' --bucket s3://my-backups --credentials-file ~/.aws/credentials
-  PROM2OTLP_API_KEY=… prom2otlp backups schedules list --base-url https://api.example.com --json
-  prom2otlp backups credentials encode --storage gs --file account.json`,
+  name: 'backups',
+  summary: 'backup schedules, and credentials for them',
+  about: `Credentials are never an argument and never shown. The program never repeats a request.`,
+  actions: [
+    action({
+      name: 'schedules list',
+      summary: 'the schedules of one service, or of all that the key can see',
+      options: LIST_OPTIONS,
+      run: schedulesList,
+    }),
+    action({
+      name: 'schedules create',
+      summary: 'plans backups',
+      options: CREATE_OPTIONS,
+      run: schedulesCreate,
+    }),
+    action({
+      name: 'credentials encode',
+      summary:
+        'checks the credentials of a bucket member by member and encodes them; sends nothing',
+      about: `For s3, FILE has a section [default] with aws_access_key_id, aws_secret_access_key and region, a line for
+        each. For gs, FILE is the JSON key of a service account.`,
+      options: ENCODE_OPTIONS,
+      run: credentialsEncode,
+    }),
+  ],
+  exits: { 0: 'done', 1: 'the service failed', 2: 'a mistake: nothing was sent' },
+  examples: [
+    'prom2otlp backups schedules list --config /etc/prom2otlp.yaml',
+    `prom2otlp backups schedules create --config /etc/prom2otlp.yaml --service-id dbpgf12345678 --type full \\
+  --schedule '0 3 * * *' --bucket s3://my-backups --credentials-file ~/.aws/credentials`,
+    'PROM2OTLP_API_KEY=… prom2otlp backups schedules list --base-url https://api.example.com --json',
+    'prom2otlp backups credentials encode --storage gs --file account.json',
+  ],
   isStoppable: true,
-  run: context => {
-    const [first = '', second = '', ...args] = context.args;
-    return runAction('backups', ACTIONS, { ...context, args: [`${first} ${second}`, ...args] });
-  },
 };
 
-// `backups schedules list` and `backups schedules create`: what backups are planned, and new plans.
-
-const LIST = 'backups schedules list';
-const CREATE = 'backups schedules create';
+// `backups schedules list` and `backups schedules create`.
 
 /** The options that give the fields of a request. */
 const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
@@ -94,15 +109,13 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
   'external_storage.bucket.credentials': '--credentials-file',
 };
 
-function schedulesList(context: VerbContext): Promise<number> {
-  const options = { ...ACCESS_OPTIONS, json: { type: 'boolean' } } as const;
-  const values = readOptions(LIST, context.args, options);
-  const { 'service-id': serviceId, config } = values;
-  return withServices(LIST, values, context, async services => {
+function schedulesList(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Promise<number> {
+  const { 'service-id': serviceId, 'base-url': baseUrl, json } = call.values;
+  return withServices(call, context, async services => {
     let code = 0;
     const found: Schedule[] = [];
     for (const service of services) {
-      const ids = config === undefined ? [] : service.target.services.map(({ id }) => id);
+      const ids = baseUrl !== undefined ? [] : service.target.services.map(({ id }) => id);
       const listed = listAll(service, { serviceId, ids, signal: context.stop });
       const result = await withProgress(context, 'reading the schedules', listed);
       if (!result.ok) {
@@ -112,15 +125,14 @@ function schedulesList(context: VerbContext): Promise<number> {
       found.push(...result.schedules);
       if (!result.isComplete) context.err.line('there are more schedules than could be read');
     }
-    const isJson = values.json === true;
-    if (code === 0 || found.length > 0 || isJson) printSchedules(context, found, isJson);
+    if (code === 0 || found.length > 0 || json) printSchedules(context, found, json);
     return code;
   });
 }
 
 type Listed = Result<{ readonly schedules: readonly Schedule[]; readonly isComplete: boolean }>;
 
-/** Of one service or of all that the key can see; some deployments want to be asked for each by its id. */
+/** Of one service or of all that the key can see. Some deployments require the id of a service in each request. */
 async function listAll(
   { client }: OpenService,
   asked: {
@@ -146,31 +158,22 @@ async function listAll(
   return { ok: false, error: { ...all.error, hint } };
 }
 
-function schedulesCreate(context: VerbContext): Promise<number> {
-  const values = readOptions(CREATE, context.args, {
-    ...ACCESS_OPTIONS,
-    type: { type: 'string' },
-    schedule: { type: 'string' },
-    bucket: { type: 'string' },
-    'credentials-file': { type: 'string' },
-    json: { type: 'boolean' },
-  });
+function schedulesCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext): Promise<number> {
+  const { command, values } = call;
   const { 'service-id': service_id, type: backup_type, schedule, bucket } = values;
   const file = values['credentials-file'];
-  if (service_id === undefined) throw usageError(CREATE, 'expected --service-id ID');
-  if (backup_type === undefined) throw usageError(CREATE, 'expected --type full');
-  if (schedule === undefined) throw usageError(CREATE, "expected --schedule '0 3 * * *' or once");
   if ((bucket === undefined) !== (file === undefined))
-    throw usageError(CREATE, '--bucket and --credentials-file go together');
+    throw usageError(command, '--bucket and --credentials-file go together');
   const plan = { backup_type, schedule, service_id };
   const storage = (path: string, file: string): Pick<ScheduleRequest, 'external_storage'> => ({
-    external_storage: { bucket: { path, credentials: credentialsFromFile(CREATE, path, file) } },
+    external_storage: { bucket: { path, credentials: credentialsFromFile(command, path, file) } },
   });
   const request: ScheduleRequest =
     bucket === undefined || file === undefined ? plan : { ...plan, ...storage(bucket, file) };
-  refuseProblems(CREATE, scheduleProblems(request), OPTION_OF_FIELD);
-  return withService(CREATE, values, context, async ({ client }) => {
-    for (const warning of scheduleWarnings(request)) context.err.line(`warning: ${warning}`);
+  refuseProblems(command, scheduleProblems(request), OPTION_OF_FIELD);
+  return withService(call, context, async ({ client }) => {
+    for (const warning of scheduleWarnings(request))
+      context.err.line(paint(context.err, 'yellow', `warning: ${warning}`));
     const creation = client.schedules.create(request, { signal: context.stop });
     const result = await withProgress(context, 'creating the schedule', creation);
     if (!result.ok) {
@@ -180,8 +183,8 @@ function schedulesCreate(context: VerbContext): Promise<number> {
         );
       return tellError(context, result.error);
     }
-    if (result.schedule === null) context.err.line('created; the service tells nothing of it');
-    if (values.json === true) context.out.line(printableJson(result.schedule));
+    if (result.schedule === null) context.err.line('created; the service says nothing about it');
+    if (values.json) context.out.line(printableJson(result.schedule));
     else if (result.schedule !== null) printSchedules(context, [result.schedule], false);
     return 0;
   });
@@ -204,41 +207,33 @@ function printSchedules(
     one.suspended === true ? `${one.status ?? ''} (suspended)`.trim() : (one.status ?? ''),
     one.message ?? '',
   ]);
-  out.line(
-    schedules.length === 0 ? 'no schedules' : renderTable([head, ...rows], { width: out.columns }),
-  );
+  printTable(out, [head, ...rows], { empty: 'no schedules' });
 }
 
-// `backups credentials encode`: the credentials of external storage in the form in which they are sent. They are a
-// secret, encoded or not: they go into a new file that only this user may read, or to stdout where that is asked for.
+// `backups credentials encode`: encodes the credentials of external storage as the API expects them. They stay secret when
+// encoded, so they go into a new file that only this user may read, or to stdout on request.
 
-const ENCODE = 'backups credentials encode';
 const STDOUT = '-';
 
-function credentialsEncode({ args, out, err }: VerbContext): Promise<number> {
-  const values = readOptions(ENCODE, args, {
-    storage: { type: 'string' },
-    file: { type: 'string' },
-    output: { type: 'string' },
-    json: { type: 'boolean' },
-  });
+function credentialsEncode(
+  { command, values }: Call<typeof ENCODE_OPTIONS>,
+  { out, err }: VerbContext,
+): number {
   const { storage, file } = values;
-  if (storage !== 's3' && storage !== 'gs') throw usageError(ENCODE, 'expected --storage s3 or gs');
-  if (file === undefined || file === '') throw usageError(ENCODE, 'expected --file FILE');
   const { output = `${file}.base64` } = values;
-  const text = secretFile(ENCODE, file);
-  const encoded = requireEncoded(ENCODE, file, encodeCredentials(storage, text));
+  const text = secretFile(command, file);
+  const encoded = requireEncoded(command, file, encodeCredentials(storage, text));
   if (output === STDOUT) {
-    out.line(values.json === true ? JSON.stringify({ credentials: encoded }) : encoded);
-    return Promise.resolve(0);
+    out.line(values.json ? JSON.stringify({ credentials: encoded }) : encoded);
+    return 0;
   }
   writeNew(output, encoded);
-  if (values.json === true) out.line(JSON.stringify({ file: output }));
+  if (values.json) out.line(JSON.stringify({ file: output }));
   else err.line(`${output}: the credentials, encoded; keep it as secret as they are`);
-  return Promise.resolve(0);
+  return 0;
 }
 
-/** Never over another file, and for nobody else to read. */
+/** Creates a file that only this user may read; never overwrites one. */
 function writeNew(path: string, text: string): void {
   try {
     writeFileSync(path, `${text}\n`, { flag: 'wx', mode: 0o600 });
@@ -249,9 +244,9 @@ function writeNew(path: string, text: string): void {
   }
 }
 
-// The watch over backups as a table: what `once` and `check --probe` print of it.
+// The state of backups as a table, for `once` and `check --probe`.
 
-/** What is known of one service, and what went wrong. */
+/** The backups of one service, and the error if they could not be read. */
 export interface BackupsRow {
   readonly id: string;
   readonly known: KnownBackups | null;

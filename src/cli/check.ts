@@ -1,46 +1,80 @@
-// `check`: is the configuration right? With --probe: do both ends answer, and what is on the page?
+// `check`: validates the configuration and warns of likely mistakes. --probe asks the service and the back end; --print
+// shows the effective values.
 
-import { loadConfig } from '../config/load.ts';
+import { existsSync } from 'node:fs';
+import { effectiveValues } from '../config/examine.ts';
+import { judgeFile, warningMistakes } from '../config/load.ts';
+import { formatMistake } from '../errors.ts';
 import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
-import { configOf, readOptions, type Verb } from './verb.ts';
+import { paint } from './output.ts';
+import { printTable } from './table.ts';
+import {
+  action,
+  type Call,
+  CONFIG_OPTION,
+  configOf,
+  flag,
+  type Verb,
+  type VerbContext,
+} from './verb.ts';
 
-const VERB = 'check';
+const OPTIONS = {
+  config: CONFIG_OPTION,
+  probe: flag('also scrapes each service once and sends an empty request to the back end'),
+  print: flag('prints the effective value of every key and where it comes from, without secrets'),
+};
 
 export const verb: Verb = {
+  name: 'check',
   summary: 'validates a configuration; --probe also asks the service and the back end',
-  help: `
-Usage: prom2otlp check --config FILE [--probe]
-
-Reads the configuration and shows every mistake in it, each with its place. With --probe it also scrapes each
-service once and sends an empty request to the back end, and prints what it found. No data is sent.
-
-  --config FILE   the configuration
-  --probe         asks the service and the back end once
-
-Exit: 0 if valid, 2 for a mistake in the configuration, 1 if the probe fails.
-
-Example:
-  prom2otlp check --config /etc/prom2otlp.yaml --probe`,
-  run: async context => {
-    const values = readOptions(VERB, context.args, {
-      config: { type: 'string' },
-      probe: { type: 'boolean' },
-    });
-    const file = configOf(VERB, values);
-    const config = loadConfig({ file, environment: context.environment });
-    const targets = planTargets(config);
-    const { services: own, elsewhere, shard } = config;
-    const share = elsewhere.length === 0 ? '' : ` of ${own.length + elsewhere.length}`;
-    const services = `${own.length}${share} ${own.length === 1 ? 'service' : 'services'}`;
-    const polled = `polled every ${config.metrics.intervalMs / 1000} s`;
-    const polls = targets.length === 1 ? '' : ` in ${targets.length} polls`;
-    const place = shard.count === 1 ? '' : `, shard ${shard.index} of ${shard.count}`;
-    context.out.line(`${file}: valid: ${services}, ${polled}${polls}${place}`);
-    for (const note of memoryNotes(config.memory)) context.out.line(`note: ${note}`);
-    for (const warning of memoryWarnings(config.memory)) context.err.line(`warning: ${warning}`);
-    if (values.probe !== true) return 0;
-    const { probe } = await import('./probe.ts');
-    return (await probe(config, context)) ? 0 : 1;
+  about: `Reads the configuration and shows every mistake in it, each with its place. --probe prints what it
+    found at both ends; it sends no data. Warnings point at likely mistakes; they do not change the exit code.`,
+  actions: [action({ name: '', summary: '', options: OPTIONS, run: check })],
+  exits: {
+    0: 'the configuration is valid',
+    1: 'the probe failed',
+    2: 'there is a mistake in the configuration',
   },
+  examples: [
+    'prom2otlp check --config /etc/prom2otlp.yaml --probe',
+    'prom2otlp check --config /etc/prom2otlp.yaml --print',
+  ],
 };
+
+async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
+  const { environment, out, err } = context;
+  const file = configOf(call, environment);
+  const judgement = judgeFile({ file, environment });
+  const { config } = judgement;
+  const isContainer = CONTAINER_FILES.some(one => existsSync(one)) && !isInPod(environment);
+  for (const mistake of warningMistakes(judgement, isContainer))
+    err.line(paint(err, 'yellow', `warning: ${formatMistake(mistake)}`));
+  if (call.values.print) {
+    const rows = effectiveValues(judgement).map(({ key, value, from }) => [key, value, from]);
+    printTable(out, [['KEY', 'VALUE', 'FROM'], ...rows], { isWhole: true });
+    return 0;
+  }
+  const targets = planTargets(config);
+  const { services: own, elsewhere, shard } = config;
+  const share = elsewhere.length === 0 ? '' : ` of ${own.length + elsewhere.length}`;
+  const services = `${own.length}${share} ${own.length === 1 ? 'service' : 'services'}`;
+  const polled = `polled every ${config.metrics.intervalMs / 1000} s`;
+  const polls = targets.length === 1 ? '' : ` in ${targets.length} polls`;
+  const place = shard.count === 1 ? '' : `, shard ${shard.index} of ${shard.count}`;
+  out.line(`${file}: valid: ${services}, ${polled}${polls}${place}`);
+  for (const note of memoryNotes(config.memory)) out.line(`note: ${note}`);
+  for (const warning of memoryWarnings(config.memory))
+    err.line(paint(err, 'yellow', `warning: ${warning}`));
+  if (!call.values.probe) return 0;
+  const { probe } = await import('./probe.ts');
+  return (await probe(config, context)) ? 0 : 1;
+}
+
+/** Container engines leave one of these. */
+const CONTAINER_FILES = ['/.dockerenv', '/run/.containerenv'];
+
+/** The containers of a pod share localhost: a collector beside the daemon is there. */
+function isInPod(environment: VerbContext['environment']): boolean {
+  return environment['KUBERNETES_SERVICE_HOST'] !== undefined;
+}

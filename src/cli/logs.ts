@@ -11,98 +11,151 @@ import { archiveEntries, ArchiveError, PIECE_BYTES } from '../logs/archive.ts';
 import { type EntryProgress, EntryReader } from '../logs/entry-reader.ts';
 import { createLineReader } from '../logs/formats/reader.ts';
 import type { ParsedRecord } from '../logs/record.ts';
+import { textAt } from '../logs/item.ts';
+import { itemsOf, listPages } from '../logs/list.ts';
+import type { Config } from '../config/config.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
+import { LogApi } from '../service/logs-api.ts';
+import type { ServiceError } from '../service/service-error.ts';
+import { createMeter, withProgress } from './output.ts';
 import {
-  failureLine,
-  firstList,
-  listArchives,
-  type ListedArchive,
-  type LogValues,
-  type OpenLogApi,
-  readSpan,
-  withLogApis,
-} from './log-access.ts';
-import { ACCESS_HELP, ACCESS_OPTIONS } from './service-access.ts';
-import { renderTable } from './table.ts';
+  ACCESS_OPTIONS,
+  type AccessCall,
+  JSON_OPTION,
+  type OpenService,
+  tellError,
+  withService,
+  withServices,
+} from './service-access.ts';
+import { printTable } from './table.ts';
 import {
-  type Action,
-  readArgs,
-  readOptions,
-  runAction,
+  action,
+  type Call,
+  choice,
+  file,
+  flag,
+  integer,
+  moment,
+  required,
+  text,
   usageError,
   type Verb,
   type VerbContext,
+  withDefault,
 } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, Action>> = {
-  list: logsList,
-  types: logsTypes,
-  servers: logsServers,
-  download: logsDownload,
-  tail: logsTail,
-  retention: logsRetention,
+const LINES_MAX = 10_000;
+const DAYS_MAX = 3650;
+
+/** The access to the API, and what narrows a list. */
+const LIST_OPTIONS = {
+  ...ACCESS_OPTIONS,
+  type: text('TYPE', 'such as error-log'),
+  server: text('NAME', 'the name of a server, or its data source id'),
+  from: moment('RFC 3339, or back from now such as 2h (default: a day before --to)'),
+  to: moment('the same (default: now)'),
+  json: JSON_OPTION,
+};
+const DOWNLOAD_OPTIONS = {
+  ...ACCESS_OPTIONS,
+  format: withDefault(
+    choice(['raw', 'json'], 'lines as the server wrote them, or each in a JSON object'),
+    'raw',
+  ),
+  output: required(file('a new file; - is stdout', 'o')),
+};
+const TAIL_OPTIONS = {
+  ...LIST_OPTIONS,
+  lines: withDefault(integer({ min: 0, max: LINES_MAX }, 'number of lines of each'), '20'),
+  follow: flag('also prints new lines'),
+};
+const RETENTION_OPTIONS = {
+  ...ACCESS_OPTIONS,
+  bucket: text('NAME', 'which logs'),
+  provider: text('NAME', 'which logs'),
+  'set-days': integer(
+    { min: 1, max: DAYS_MAX },
+    'changes how long the service keeps them; older logs are deleted for good',
+  ),
+  confirm: text('NAME', 'with --set-days: the name of the bucket once more'),
+  json: JSON_OPTION,
 };
 
 export const verb: Verb = {
-  summary: 'the logs of the service: logs list | types | servers | download | tail | retention',
-  help: `
-Usage: prom2otlp logs list|types|servers|download|tail|retention [options]
-
-  ${ACCESS_HELP}
-  --type TYPE        such as error-log
-  --server NAME      the name of a server, or its data source id
-  --from, --to TIME  RFC 3339, or back from now such as 2h; the last day when absent
-  --json             JSON instead of a table
-
-list                 the archives of this time range
-types, servers       the available types and servers
-download ID…         these archives as one file
-  --format raw|json  lines as the server wrote them (default), or each in a JSON object
-  --output FILE      a new file
-tail                 the last lines of the archives of this time range
-  --lines 20         number of lines of each
-  --follow           also prints new lines
-retention            how long the service keeps logs
-  --bucket, --provider NAME    which logs
-  --set-days N --confirm NAME  changes it; older logs are deleted for good. NAME repeats the name of the bucket
-
-Exit: 0 if done, 1 if the service failed, 2 for a mistake on the command line.
-
-Examples:
-  prom2otlp logs list --config /etc/prom2otlp.yaml --type error-log --from 2h
-  prom2otlp logs tail --config /etc/prom2otlp.yaml --type error-log --follow
-  PROM2OTLP_API_KEY=… prom2otlp logs types --base-url https://api.example.com`,
+  name: 'logs',
+  summary: 'the logs of the service',
+  actions: [
+    action({
+      name: 'list',
+      summary: 'the archives of a time range',
+      options: LIST_OPTIONS,
+      run: logsList,
+    }),
+    action({
+      name: 'types',
+      summary: 'the available types',
+      options: LIST_OPTIONS,
+      run: (call, context) =>
+        listAnswers(call, context, ({ api }) => api.types({ signal: context.stop })),
+    }),
+    action({
+      name: 'servers',
+      summary: 'the available servers',
+      options: LIST_OPTIONS,
+      run: (call, context) => {
+        const span = { ...readSpan(call, context.clock.nowMs()), type: call.values.type ?? null };
+        return listAnswers(call, context, ({ api }) => api.servers(span, { signal: context.stop }));
+      },
+    }),
+    action({
+      name: 'download',
+      summary: 'archives as one file',
+      words: {
+        value: 'ID',
+        about: 'the id of an archive (see logs list)',
+        count: 'one or more',
+      },
+      options: DOWNLOAD_OPTIONS,
+      run: logsDownload,
+    }),
+    action({
+      name: 'tail',
+      summary: 'the last lines of the archives of a time range',
+      options: TAIL_OPTIONS,
+      run: logsTail,
+    }),
+    action({
+      name: 'retention',
+      summary: 'how long the service keeps logs',
+      options: RETENTION_OPTIONS,
+      run: logsRetention,
+    }),
+  ],
+  exits: { 0: 'done', 1: 'the service failed', 2: 'a mistake on the command line' },
+  examples: [
+    'prom2otlp logs list --config /etc/prom2otlp.yaml --type error-log --from 2h',
+    'prom2otlp logs tail --config /etc/prom2otlp.yaml --type error-log --follow',
+    'PROM2OTLP_API_KEY=… prom2otlp logs types --base-url https://api.example.com',
+  ],
   isStoppable: true,
-  run: context => runAction('logs', ACTIONS, context),
 };
 
-/** The access to the API, and what narrows a list. */
-const LOG_OPTIONS = {
-  ...ACCESS_OPTIONS,
-  type: { type: 'string' },
-  server: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  json: { type: 'boolean' },
-} as const;
+type ListCall = Call<typeof LIST_OPTIONS>;
+type TailCall = Call<typeof TAIL_OPTIONS>;
 
 // `logs list`, `logs types`, `logs servers`: what the log endpoints have, as tables or JSON.
 
-function logsList(context: VerbContext): Promise<number> {
-  const verb = 'logs list';
-  const values = readOptions(verb, context.args, LOG_OPTIONS);
-  const span = readSpan(verb, values, context.clock.nowMs());
-  return withLogApis(verb, values, context, async apis => {
+function logsList(call: ListCall, context: VerbContext): Promise<number> {
+  const span = readSpan(call, context.clock.nowMs());
+  return withLogApis(call, context, async apis => {
     let code = 0;
     const archives = [];
     for (const api of apis) {
-      const listed = await listArchives(api, values, span, context);
-      if ('reason' in listed) {
-        context.err.line(failureLine(listed));
-        code = 1;
-      } else archives.push(...listed);
+      const listed = await listArchives(api, call, span, context);
+      if ('reason' in listed) code = tellError(context, listed);
+      else archives.push(...listed);
     }
-    if (values.json === true) context.out.line(printableJson(archives));
+    if (call.values.json) context.out.line(printableJson(archives));
     else if (code === 0 && archives.length === 0) context.out.line('no archives');
     else {
       const head = ['ID', 'TYPE', 'SERVER', 'SERVICE', 'SIZE', 'START'];
@@ -114,48 +167,31 @@ function logsList(context: VerbContext): Promise<number> {
         one.size,
         one.start,
       ]);
-      context.out.line(renderTable([head, ...rows], { width: context.out.columns }));
+      printTable(context.out, [head, ...rows]);
     }
     return code;
   });
 }
 
-function logsTypes(context: VerbContext): Promise<number> {
-  return listAnswers('logs types', context, ({ api }, { stop }) => api.types({ signal: stop }));
-}
-
-function logsServers(context: VerbContext): Promise<number> {
-  return listAnswers('logs servers', context, ({ api }, { stop }, values) => {
-    const { fromMs, toMs } = readSpan('logs servers', values, context.clock.nowMs());
-    return api.servers({ fromMs, toMs, type: values.type ?? null }, { signal: stop });
-  });
-}
-
-type AskApi = (
-  api: OpenLogApi,
-  context: VerbContext,
-  values: LogValues,
-) => Promise<ServiceResult<JsonAnswer>>;
+type AskApi = (api: OpenLogApi) => Promise<ServiceResult<JsonAnswer>>;
 
 /** Prints a list of whatever members its items have. */
-function listAnswers(verb: string, context: VerbContext, askApi: AskApi): Promise<number> {
-  const values = readOptions(verb, context.args, LOG_OPTIONS);
-  return withLogApis(verb, values, context, async apis => {
+function listAnswers(call: ListCall, context: VerbContext, askApi: AskApi): Promise<number> {
+  return withLogApis(call, context, async apis => {
     let code = 0;
     const items: unknown[] = [];
     for (const api of apis) {
-      const answer = await askApi(api, context, values);
+      const answer = await askApi(api);
       const list = answer.ok ? firstList(api.api, answer.json) : null;
-      if (list === null) {
-        context.err.line(
-          answer.ok ? `cannot run ${verb}: the answer holds no list` : failureLine(answer.error),
-        );
+      if (!answer.ok) code = tellError(context, answer.error);
+      else if (list === null) {
+        context.err.line(`cannot run ${call.command}: the answer holds no list`);
         code = 1;
       } else items.push(...list);
     }
-    if (values.json === true) context.out.line(printableJson(items));
+    if (call.values.json) context.out.line(printableJson(items));
     else if (code === 0 && items.length === 0) context.out.line('nothing is listed');
-    else context.out.line(renderTable(rowsOf(items), { width: context.out.columns }));
+    else printTable(context.out, rowsOf(items));
     return code;
   });
 }
@@ -177,37 +213,26 @@ function cellOf(value: unknown): string {
 
 // `logs download`: archives as the service packs them, into a new file.
 
-const DOWNLOAD = 'logs download';
-
-function logsDownload(context: VerbContext): Promise<number> {
-  const { values, words: ids } = readArgs(DOWNLOAD, context.args, {
-    ...LOG_OPTIONS,
-    format: { type: 'string' },
-    output: { type: 'string' },
-  });
-  const { output, format = 'raw' } = values;
-  if (ids.length === 0) throw usageError(DOWNLOAD, 'expected the id of an archive (see logs list)');
-  if (output === undefined) throw usageError(DOWNLOAD, 'expected --output FILE');
-  if (format !== 'raw' && format !== 'json')
-    throw usageError(DOWNLOAD, 'expected --format raw or json');
-  return withLogApis(DOWNLOAD, values, context, async apis => {
-    const [first, ...others] = apis;
-    if (first === undefined || others.length > 0)
-      throw usageError(
-        DOWNLOAD,
-        'expected --service-id: there are several APIs in the configuration',
-      );
-    const spool = await SpoolFile.create(dirname(output)).catch(refuseFile(output));
+function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext): Promise<number> {
+  const { words: ids } = call;
+  const { output, format } = call.values;
+  return withService(call, context, async service => {
+    const { api, config } = logApiOf(service);
+    const isStdout = output === '-';
+    if (isStdout && context.out.isTerminal)
+      throw usageError(call.command, 'an archive is no text: pipe it, or name a file');
+    const directory = isStdout ? tmpdir() : dirname(output);
+    const spool = await SpoolFile.create(directory).catch(refuseFile(output));
     try {
-      const answer = await first.api.archive(ids.join(','), spool, {
+      const meter = createMeter(context.clock, formatBytes);
+      const asking = api.archive(ids.join(','), spool, {
         signal: context.stop,
-        maxBytes: first.config.logs.limits.archiveBytes,
+        maxBytes: config.logs.limits.archiveBytes,
         format,
       });
-      if (!answer.ok) {
-        context.err.line(failureLine(answer.error));
-        return 1;
-      }
+      const answer = await withProgress(context, () => meter(spool.bytes), asking);
+      if (!answer.ok) return tellError(context, answer.error);
+      if (isStdout) return (await copy(spool, piece => context.out.bytes(piece))) ? 0 : 1;
       await copyTo(output, spool).catch(refuseFile(output));
       context.err.line(`${output}: ${formatBytes(spool.bytes)}`);
       return 0;
@@ -217,12 +242,18 @@ function logsDownload(context: VerbContext): Promise<number> {
   });
 }
 
+/** Gives the archive piece by piece while they are taken; true when all were. */
+async function copy(spool: SpoolFile, take: (piece: Buffer) => Promise<boolean>): Promise<boolean> {
+  for (let offset = 0; offset < spool.bytes; offset += PIECE_BYTES)
+    if (!(await take(await spool.read(offset, PIECE_BYTES)))) return false;
+  return true;
+}
+
 /** Only a whole archive gets a name, and only one that nothing has. */
 async function copyTo(path: string, spool: SpoolFile): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   try {
-    for (let offset = 0; offset < spool.bytes; offset += PIECE_BYTES)
-      await file.writeFile(await spool.read(offset, PIECE_BYTES));
+    await copy(spool, piece => file.writeFile(piece).then(() => true));
   } finally {
     await file.close();
   }
@@ -239,26 +270,16 @@ function refuseFile(path: string): (error: unknown) => never {
 // `logs tail`: the last lines of the archives that match, and with --follow what comes after them. Lines are unwrapped,
 // and shown as the server wrote them.
 
-const TAIL = 'logs tail';
-const LINES_MAX = 10_000;
 /** Asking more often brings nothing new, and the service may mind. */
 const FOLLOW_MS = 60_000;
 
-function logsTail(context: VerbContext): Promise<number> {
-  const values = readOptions(TAIL, context.args, {
-    ...LOG_OPTIONS,
-    lines: { type: 'string', default: '20' },
-    follow: { type: 'boolean' },
-  });
-  const lineCount = Number(values.lines);
-  if (!(Number.isInteger(lineCount) && lineCount >= 0 && lineCount <= LINES_MAX))
-    throw usageError(TAIL, `expected --lines as a number from 0 to ${LINES_MAX}`);
-  return withLogApis(TAIL, values, context, async apis => {
-    const tails = apis.map(api => new Tail(api, context, values, lineCount));
+function logsTail(call: TailCall, context: VerbContext): Promise<number> {
+  return withLogApis(call, context, async apis => {
+    const tails = apis.map(api => new Tail(api, context, call));
     for (;;) {
       let code = 0;
       for (const tail of tails) if (!(await tail.show())) code = 1;
-      if (values.follow !== true || context.stop.aborted) return code;
+      if (!call.values.follow || context.stop.aborted) return code;
       if (!(await context.out.taken())) return 0;
       await context.clock.sleep(FOLLOW_MS, context.stop);
       if (context.stop.aborted) return code;
@@ -270,24 +291,22 @@ function logsTail(context: VerbContext): Promise<number> {
 class Tail {
   readonly #api: OpenLogApi;
   readonly #context: VerbContext;
-  readonly #values: LogValues;
-  readonly #lineCount: number;
+  readonly #call: TailCall;
   readonly #sizes = new Map<string, string>();
   readonly #progress = new Map<string, EntryProgress>();
 
-  constructor(api: OpenLogApi, context: VerbContext, values: LogValues, lineCount: number) {
+  constructor(api: OpenLogApi, context: VerbContext, call: TailCall) {
     this.#api = api;
     this.#context = context;
-    this.#values = values;
-    this.#lineCount = lineCount;
+    this.#call = call;
   }
 
-  /** Shows what is new; false when something could not be had. */
+  /** Shows new lines; false when something could not be read. */
   async show(): Promise<boolean> {
-    const span = readSpan(TAIL, this.#values, this.#context.clock.nowMs());
-    const listed = await listArchives(this.#api, this.#values, span, this.#context);
+    const span = readSpan(this.#call, this.#context.clock.nowMs());
+    const listed = await listArchives(this.#api, this.#call, span, this.#context);
     if ('reason' in listed) {
-      this.#context.err.line(failureLine(listed));
+      tellError(this.#context, listed);
       return false;
     }
     let isGood = true;
@@ -307,7 +326,7 @@ class Tail {
       const settings = { signal: this.#context.stop, maxBytes: limits.archiveBytes };
       const answer = await this.#api.api.archive(archive.id, spool, settings);
       if (!answer.ok) {
-        this.#context.err.line(failureLine(answer.error));
+        tellError(this.#context, answer.error);
         return false;
       }
       for await (const entry of archiveEntries(spool, limits))
@@ -354,7 +373,8 @@ class Tail {
     reader.end(false);
     this.#keep(kept, reader.records);
     this.#progress.set(key, reader.progress());
-    const shown = before === null ? kept.slice(-this.#lineCount || kept.length) : kept;
+    const { lines } = this.#call.values;
+    const shown = before === null ? kept.slice(-lines || kept.length) : kept;
     for (const { body } of shown)
       this.#context.out.line(`${archive.server} ${archive.type} ${body}`);
   }
@@ -366,54 +386,149 @@ class Tail {
   }
 }
 
-// `logs retention`: shows how long the service keeps logs; changes it only when asked to in so many words, since what
-// is older is deleted by the service at once and for good.
+// `logs retention`: shows how long the service keeps logs. A change needs a confirmation: the service
+// deletes older logs at once and for good.
 
-const RETENTION = 'logs retention';
-const DAYS_MAX = 3650;
-
-function logsRetention(context: VerbContext): Promise<number> {
-  const values = readOptions(RETENTION, context.args, {
-    ...LOG_OPTIONS,
-    bucket: { type: 'string' },
-    provider: { type: 'string' },
-    'set-days': { type: 'string' },
-    confirm: { type: 'string' },
-  });
-  const { bucket, provider, 'set-days': setDays, confirm } = values;
+function logsRetention(
+  call: Call<typeof RETENTION_OPTIONS>,
+  context: VerbContext,
+): Promise<number> {
+  const { command, values } = call;
+  const { bucket, provider, 'set-days': days, confirm } = values;
   const query = {
     ...(bucket === undefined ? {} : { bucket_name: bucket }),
     ...(provider === undefined ? {} : { provider }),
   };
-  const days = setDays === undefined ? null : Number(setDays);
-  if (days !== null && !(Number.isInteger(days) && days >= 1 && days <= DAYS_MAX))
-    throw usageError(RETENTION, `expected --set-days as a number from 1 to ${DAYS_MAX}`);
-  if (days !== null && (bucket === undefined || provider === undefined))
-    throw usageError(RETENTION, '--set-days needs --bucket and --provider');
-  if (days !== null && confirm !== bucket)
+  if (days !== undefined && (bucket === undefined || provider === undefined))
+    throw usageError(command, '--set-days needs --bucket and --provider');
+  if (days !== undefined && confirm !== bucket)
     throw usageError(
-      RETENTION,
+      command,
       `--set-days deletes older logs for good: confirm with --confirm ${bucket}`,
     );
-  return withLogApis(RETENTION, values, context, async apis => {
-    const [first, ...others] = apis;
-    if (first === undefined || others.length > 0)
-      throw usageError(
-        RETENTION,
-        'expected --service-id: there are several APIs in the configuration',
-      );
+  return withService(call, context, async service => {
+    const { api } = logApiOf(service);
     const settings = { signal: context.stop };
     const answer =
-      days === null
-        ? await first.api.retention(query, settings)
-        : await first.api.setRetention({ ...query, retention_policy_days: days }, settings);
-    if (!answer.ok) {
-      context.err.line(failureLine(answer.error));
-      return 1;
-    }
+      days === undefined
+        ? await api.retention(query, settings)
+        : await api.setRetention({ ...query, retention_policy_days: days }, settings);
+    if (!answer.ok) return tellError(context, answer.error);
     const items = Array.isArray(answer.json) ? (answer.json as unknown[]) : [answer.json ?? {}];
-    if (values.json === true) context.out.line(printableJson(answer.json ?? null));
-    else context.out.line(renderTable(rowsOf(items), { width: context.out.columns }));
+    if (values.json) context.out.line(printableJson(answer.json ?? null));
+    else printTable(context.out, rowsOf(items));
     return 0;
   });
+}
+
+// What the actions have in common: the log endpoints of the API that is meant, times, and archives as the service lists
+// them.
+
+/** The log endpoints of one API. */
+interface OpenLogApi {
+  readonly config: Config;
+  readonly api: LogApi;
+}
+
+/** One archive as a person sees it. */
+interface ListedArchive {
+  readonly id: string;
+  readonly type: string;
+  readonly server: string;
+  readonly service: string;
+  readonly source: string;
+  /** As the service has it. */
+  readonly size: string;
+  /** null where the service names no number of bytes. */
+  readonly sizeBytes: number | null;
+  readonly start: string;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Opens the APIs for the time of `use`. */
+function withLogApis<T>(
+  call: AccessCall,
+  context: VerbContext,
+  use: (apis: readonly OpenLogApi[]) => Promise<T>,
+): Promise<T> {
+  return withServices(call, context, services => use(services.map(logApiOf)));
+}
+
+function logApiOf({ config, target, http }: OpenService): OpenLogApi {
+  const { timeoutMs } = target.api;
+  const { endpoints } = config.logs;
+  return { config, api: new LogApi({ client: http, endpoints, timeoutMs, priority: 'command' }) };
+}
+
+/** The times of --from and --to; by default the day before now. */
+function readSpan(
+  { command, values: { from, to } }: ListCall,
+  nowMs: number,
+): { readonly fromMs: number; readonly toMs: number } {
+  const toMs = to?.(nowMs) ?? nowMs;
+  const fromMs = from?.(nowMs) ?? toMs - DAY_MS;
+  if (fromMs >= toMs) throw usageError(command, '--from is later than --to');
+  return { fromMs, toMs };
+}
+
+/** The archives of one API that match the options; the service's own filters are not relied on. */
+async function listArchives(
+  { api }: OpenLogApi,
+  { values }: ListCall,
+  span: { readonly fromMs: number; readonly toMs: number },
+  { clock, stop }: Pick<VerbContext, 'clock' | 'stop'>,
+): Promise<readonly ListedArchive[] | ServiceError> {
+  const { type, server } = values;
+  // The service knows data source ids; by the name of a server only we can choose.
+  const isSource = server?.includes('/') === true;
+  const query = { ...span, type: type ?? null, ...(isSource ? { server } : {}) };
+  const options = { clock, signal: stop, random: Math.random, onFailure: () => undefined };
+  const pages = listPages(api, query, { ...options, giveUpAtMs: clock.monotonicMs() });
+  const found = new Map<string, ListedArchive>();
+  for (;;) {
+    const page = await pages.next();
+    if (page.done === true) {
+      const { value } = page;
+      if (value.ok) return [...found.values()];
+      return value.error;
+    }
+    for (const item of page.value) {
+      const archive = readArchive(api, item);
+      if (isWanted(archive, values)) found.set(`${archive.source} ${archive.id}`, archive);
+    }
+  }
+}
+
+function readArchive({ pointers }: LogApi, item: unknown): ListedArchive {
+  const size = textAt(pointers.size, item);
+  return {
+    id: textAt(pointers.id, item),
+    type: textAt(pointers.type, item),
+    server: textAt(pointers.server, item),
+    service: textAt(pointers.service, item),
+    source: textAt(pointers.source, item),
+    size,
+    sizeBytes: /^\d+$/.test(size) ? Number(size) : null,
+    start: textAt(pointers.start, item),
+  };
+}
+
+function isWanted(archive: ListedArchive, values: ListCall['values']): boolean {
+  const { type, server, 'service-id': serviceId } = values;
+  if (type !== undefined && archive.type !== type) return false;
+  if (server !== undefined && archive.server !== server && archive.source !== server) return false;
+  return serviceId === undefined || archive.source === '' || isOf(archive.source, serviceId);
+}
+
+function isOf(source: string, serviceId: string): boolean {
+  return source === serviceId || source.startsWith(`${serviceId}/`);
+}
+
+/** The list in an answer of any shape: at its pointer, or the first list there is. */
+export function firstList(api: LogApi, json: unknown): readonly unknown[] | null {
+  const items = itemsOf(api, json);
+  if (items !== null) return items;
+  if (typeof json !== 'object' || json === null) return null;
+  return Object.values(json).find(Array.isArray) ?? null;
 }

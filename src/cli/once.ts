@@ -1,73 +1,90 @@
-// `once`: one cycle of everything that is enabled, through the queue, delivered. For cron, and to see that a
-// configuration works.
+// `once`: runs one cycle of everything that is enabled and delivers it through the queue. For cron, and to test a
+// configuration.
 
 import { loadConfig } from '../config/load.ts';
 import { Daemon } from '../daemon/daemon.ts';
+import { formatCount } from '../lib/format.ts';
 import { createLogger } from '../lib/log.ts';
 import type { PointState } from '../pipeline/queue/account.ts';
-import { countFromNow } from './account-since.ts';
 import { backupsTable } from './backups.ts';
-import { renderTable } from './table.ts';
-import { configOf, readOptions, type Verb, type VerbContext } from './verb.ts';
+import { withProgress } from './output.ts';
+import { countFromNow } from './queue.ts';
+import { labelsOf, printTable } from './table.ts';
+import { action, type Call, CONFIG_OPTION, configOf, type Verb, type VerbContext } from './verb.ts';
 
-const VERB = 'once';
-/** How long delivery may take before the rest is left in the queue. */
+/** How long delivery may take before the rest stays in the queue, even if the back end goes on accepting. */
 const DELIVER_MS = 60_000;
 const REFUSED: readonly PointState[] = ['rejected', 'set_aside', 'evicted'];
 
+const OPTIONS = { config: CONFIG_OPTION };
+
 export const verb: Verb = {
+  name: 'once',
   summary: 'runs one cycle, delivers it and exits',
-  help: `
-Usage: prom2otlp once --config FILE
-
-Scrapes every service once, pulls its logs and reads its backups if enabled, sends the result and the queued data, and
-prints the outcome. It does not touch a queue that a running daemon holds.
-
-Exit: 0 if everything was accepted, 1 otherwise, 2 for a mistake in the configuration.
-
-Example:
-  prom2otlp once --config /etc/prom2otlp.yaml && echo delivered`,
-  notNow: 1,
-  run: async context => {
-    const { args, environment, clock } = context;
-    const file = configOf(VERB, readOptions(VERB, args, { config: { type: 'string' } }));
-    const config = loadConfig({ file, environment });
-    const logger = createLogger({ ...config.log, clock });
-    const daemon = await Daemon.open({ config, clock, logger });
-    const { account } = daemon.queue;
-    const since = countFromNow(account);
-    const isDelivered = await daemon.cycle(DELIVER_MS);
-    const services = daemon.targets.flatMap(({ last }) => last?.services ?? []);
-    const head = ['SERVICE', 'UP', 'SAMPLES', 'POINTS', 'ACCEPTED', 'REJECTED', 'QUEUED', 'REASON'];
-    const rows = services.map(({ id, isUp, samples, reason }) => [
-      id,
-      isUp ? 'yes' : 'no',
-      String(samples),
-      String(since(id, 'point/made')),
-      String(since(id, 'point/accepted')),
-      String(since(id, 'point/rejected') + since(id, 'point/set_aside')),
-      String(account.queued(id)),
-      reason,
-    ]);
-    context.out.line(renderTable([head, ...rows]));
-    const isRefused = REFUSED.some(state => since(null, `point/${state}`) > 0);
-    for (const { signal, endpoint, sender } of daemon.senders) {
-      const { lastError } = sender.status();
-      if (lastError !== null) context.err.line(`${signal} to ${endpoint}: ${lastError}`);
-    }
-    const areLogsPulled = printLogs(daemon, context);
-    const areBackupsRead = printBackups(daemon, context);
-    await daemon.stop(AbortSignal.abort());
-    const isUp = services.every(service => service.isUp);
-    return isUp && areLogsPulled && areBackupsRead && isDelivered && !isRefused ? 0 : 1;
+  about: `Scrapes every service once, pulls its logs and reads its backups if enabled, sends the result and the queued
+    data, and prints the outcome. It does not touch a queue that a running daemon holds. It gives up when
+    the back end has accepted nothing for otlp.timeout; the rest stays in the queue.`,
+  actions: [action({ name: '', summary: '', options: OPTIONS, run: once })],
+  exits: {
+    0: 'everything was accepted',
+    1: 'something was not, or a daemon holds the queue',
+    2: 'there is a mistake in the configuration',
   },
+  examples: ['prom2otlp once --config /etc/prom2otlp.yaml && echo delivered'],
+  notNow: 1,
 };
 
+/** The current step. */
+function stepOf(daemon: Daemon): string {
+  const { targets } = daemon;
+  const scraped = targets.filter(({ status }) => status.scrapeCount > 0).length;
+  if (scraped < targets.length) return `scraping: ${scraped} of ${targets.length} pages`;
+  return `pulling and delivering: ${formatCount(daemon.leftPoints())} points are queued`;
+}
+
+async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
+  const { environment, clock } = context;
+  const file = configOf(call, environment);
+  const config = loadConfig({ file, environment });
+  const logger = createLogger({ ...config.log, clock });
+  const daemon = await Daemon.open({ config, clock, logger });
+  const { account } = daemon.queue;
+  const since = countFromNow(account);
+  const { metrics, logs } = config.otlp;
+  const cycle = daemon.cycle(DELIVER_MS, Math.max(metrics.timeoutMs, logs.timeoutMs));
+  const isDelivered = await withProgress(context, () => stepOf(daemon), cycle);
+  const services = daemon.targets.flatMap(target => target.services);
+  const head = ['SERVICE', 'UP', 'SAMPLES', 'POINTS', 'ACCEPTED', 'REJECTED', 'QUEUED', 'REASON'];
+  const labelOf = labelsOf(config);
+  const rows = services.map(({ id, isUp, samples, reason }) => [
+    labelOf(id),
+    isUp ? 'yes' : 'no',
+    String(samples),
+    String(since(id, 'point/made')),
+    String(since(id, 'point/accepted')),
+    String(since(id, 'point/rejected') + since(id, 'point/set_aside')),
+    String(account.queued(id)),
+    reason,
+  ]);
+  printTable(context.out, [head, ...rows], { isWhole: true });
+  const isRefused = REFUSED.some(state => since(null, `point/${state}`) > 0);
+  for (const { signal, endpoint, sender } of daemon.senders) {
+    const { lastError } = sender.status();
+    if (lastError !== null) context.err.line(`${signal} to ${endpoint}: ${lastError}`);
+  }
+  const areLogsPulled = printLogs(daemon, context);
+  const areBackupsRead = printBackups(daemon, context);
+  await daemon.stop(AbortSignal.abort());
+  const isUp = services.every(service => service.isUp);
+  return isUp && areLogsPulled && areBackupsRead && isDelivered && !isRefused ? 0 : 1;
+}
+
 /** True when the schedules of every service could be read, or none are watched. */
-function printBackups({ backups }: Daemon, { out, clock }: VerbContext): boolean {
+function printBackups({ backups, config }: Daemon, { out, clock }: VerbContext): boolean {
   if (backups === null) return true;
+  const labelOf = labelsOf(config);
   const rows = backups.services.map(({ service, known, error }) => ({
-    id: service.id,
+    id: labelOf(service.id),
     known,
     error,
   }));
@@ -77,11 +94,12 @@ function printBackups({ backups }: Daemon, { out, clock }: VerbContext): boolean
 }
 
 /** True when every API's logs were pulled to the end, or none are. */
-function printLogs({ logs, queue }: Daemon, { out, err }: VerbContext): boolean {
+function printLogs({ logs, queue, config }: Daemon, { out, err }: VerbContext): boolean {
   if (logs === null) return true;
   const head = ['SERVICE', 'SOURCE', 'LOG', 'RECORDS', 'GAPS', 'DONE UNTIL', 'REASON'];
+  const labelOf = labelsOf(config);
   const rows = logs.partitions.map(status => [
-    status.service,
+    labelOf(status.service),
     status.source,
     status.type,
     String(status.recordCount),
@@ -90,7 +108,7 @@ function printLogs({ logs, queue }: Daemon, { out, err }: VerbContext): boolean 
     status.lastError ?? '',
   ]);
   out.line('');
-  out.line(rows.length === 0 ? 'no logs are listed' : renderTable([head, ...rows]));
+  printTable(out, [head, ...rows], { empty: 'no logs are listed', isWhole: true });
   for (const { name, lastFailure } of logs.pullers) {
     if (lastFailure !== null)
       err.line(`logs of ${name}: ${lastFailure.message}; ${lastFailure.hint}`);

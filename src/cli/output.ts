@@ -2,7 +2,11 @@
 // output quietly; stderr reports any other failure to write once. `drain` waits until the readers have it all.
 
 import type { Writable } from 'node:stream';
-import type { TextSink } from './verb.ts';
+import { styleText } from 'node:util';
+import type { Clock } from '../lib/clock.ts';
+import { formatDuration } from '../lib/format.ts';
+import { printableLine } from '../lib/printable.ts';
+import type { TextSink, VerbContext } from './verb.ts';
 
 export interface Output {
   readonly out: TextSink;
@@ -16,10 +20,18 @@ export type OutputStream = Writable & { readonly isTTY?: boolean; readonly colum
 
 const COLUMNS = 80;
 
-/** Takes over both streams' errors. Nobody else may write to them. */
-export function openOutput(stdout: OutputStream, stderr: OutputStream): Output {
-  const err = new StreamSink(stderr, () => undefined);
-  const out = new StreamSink(stdout, cause => err.line(`cannot write to stdout: ${cause}`));
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Takes over both streams' errors. Nobody else may write to them. The environment decides about colour. */
+export function openOutput(
+  stdout: OutputStream,
+  stderr: OutputStream,
+  environment: Environment = {},
+): Output {
+  const err = new StreamSink(stderr, environment, () => undefined);
+  const out = new StreamSink(stdout, environment, cause =>
+    err.line(`cannot write to stdout: ${cause}`),
+  );
   const drain = async (): Promise<boolean> => {
     // In this order, since stderr reports stdout's last failure.
     const isOutWritten = await out.drain();
@@ -28,14 +40,28 @@ export function openOutput(stdout: OutputStream, stderr: OutputStream): Output {
   return { out, err, drain };
 }
 
+/** FORCE_COLOR decides, else NO_COLOR, else whether there is a terminal that can. See no-color.org and force-color.org. */
+function wantsColour({ isTTY }: OutputStream, environment: Environment): boolean {
+  const { FORCE_COLOR: force = '', NO_COLOR: no = '', TERM: term } = environment;
+  if (force !== '') return force !== '0' && force !== 'false';
+  return no === '' && isTTY === true && term !== 'dumb';
+}
+
+/** The text in a style where the sink wants colour. */
+export function paint(sink: TextSink, style: 'bold' | 'red' | 'yellow', text: string): string {
+  return sink.isColoured ? styleText(style, text, { validateStream: false }) : text;
+}
+
 class StreamSink implements TextSink {
   readonly #stream: OutputStream;
   readonly #onFailure: (cause: string) => void;
+  readonly isColoured: boolean;
   #isGone = false;
   #isBroken = false;
 
-  constructor(stream: OutputStream, onFailure: (cause: string) => void) {
+  constructor(stream: OutputStream, environment: Environment, onFailure: (cause: string) => void) {
     this.#stream = stream;
+    this.isColoured = wantsColour(stream, environment);
     this.#onFailure = onFailure;
     stream.on('error', error => this.#fail(error));
   }
@@ -53,10 +79,14 @@ class StreamSink implements TextSink {
     if (!this.#isGone) this.#stream.write(`${text}\n`, error => this.#fail(error));
   }
 
-  async taken(): Promise<boolean> {
+  taken(): Promise<boolean> {
+    return this.bytes(new Uint8Array());
+  }
+
+  async bytes(data: Uint8Array): Promise<boolean> {
     if (!this.#isGone)
       await new Promise<void>(resolve =>
-        this.#stream.write('', error => {
+        this.#stream.write(data, error => {
           this.#fail(error);
           resolve();
         }),
@@ -77,4 +107,71 @@ class StreamSink implements TextSink {
     this.#isBroken = true;
     this.#onFailure(error.message);
   }
+}
+
+// Progress: shows at a terminal that something takes time, in one line on the screen, renewed every second and wiped at
+// the end. Without a terminal nothing is shown.
+
+const SECOND_MS = 1000;
+const WIPE = '\r\u001B[K';
+
+/** Waits for `work`; `what` is such as `asking the agent`, or gives the current state of the work. */
+export async function withProgress<T>(
+  { clock, terminal }: Pick<VerbContext, 'clock' | 'terminal'>,
+  what: string | (() => string),
+  work: Promise<T>,
+): Promise<T> {
+  const { screen } = terminal;
+  if (screen.isTTY !== true) return work;
+  const done = new AbortController();
+  const startMs = clock.monotonicMs();
+  const show = async (): Promise<void> => {
+    let isShown = false;
+    for (;;) {
+      await clock.sleep(SECOND_MS, done.signal);
+      if (done.signal.aborted) break;
+      const seconds = Math.round((clock.monotonicMs() - startMs) / SECOND_MS);
+      const line = typeof what === 'string' ? `${what}: ${seconds} s` : what();
+      // A longer line would wrap, and could not be wiped.
+      screen.write(WIPE + printableLine(line).slice(0, (screen.columns ?? COLUMNS) - 1));
+      isShown = true;
+    }
+    if (isShown) screen.write(WIPE);
+  };
+  const showing = show();
+  try {
+    return await work;
+  } finally {
+    done.abort();
+    await showing;
+  }
+}
+
+/** A line for people while progress is shown. */
+export function tellMeanwhile(
+  { err, terminal }: Pick<VerbContext, 'err' | 'terminal'>,
+  line: string,
+): void {
+  if (terminal.screen.isTTY === true) terminal.screen.write(WIPE);
+  err.line(line);
+}
+
+/**
+ * Puts the amount that is done so far into words, with its rate since now, and the time that the rest takes at this rate
+ * where the total is known: `1,200 of 5,000 points (24 %), 300 points/s, 13 s left`.
+ */
+export function createMeter(
+  clock: Clock,
+  format: (amount: number) => string,
+  total: number | null = null,
+): (done: number) => string {
+  const startMs = clock.monotonicMs();
+  return done => {
+    const perMs = done / Math.max(clock.monotonicMs() - startMs, 1);
+    const rate = `${format(Math.round(perMs * SECOND_MS))}/s`;
+    if (total === null) return `${format(done)}, ${rate}`;
+    const percent = Math.floor((100 * done) / Math.max(total, 1));
+    const rest = perMs > 0 ? `, ${formatDuration((total - done) / perMs)} left` : '';
+    return `${format(done)} of ${format(total)} (${percent} %), ${rate}${rest}`;
+  };
 }

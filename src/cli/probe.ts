@@ -1,4 +1,4 @@
-// What `check --probe` does: one scrape of each target, translated but not sent, and one empty request to each
+// `check --probe`: scrapes each target once, translates the page without sending it, and sends one empty request to each
 // endpoint of the back end.
 
 import { existsSync } from 'node:fs';
@@ -27,10 +27,11 @@ import { ServiceClients } from '../service/clients.ts';
 import { headerText } from '../service/exchange.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
 import { LogApi } from '../service/logs-api.ts';
+import { errorLine } from '../service/service-error.ts';
 import { readBackups } from '../backups/known-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
-import { failureLine, firstList } from './log-access.ts';
-import { renderTable } from './table.ts';
+import { firstList } from './logs.ts';
+import { labelsOf, renderTable } from './table.ts';
 import type { VerbContext } from './verb.ts';
 
 /** True when every service is on a good page and every endpoint accepts. */
@@ -49,9 +50,10 @@ export async function probe(config: Config, context: VerbContext): Promise<boole
     const buffers = new BodyBufferPool();
     const scraper = new Scraper({ target, client, bodyBytesMax, buffers, clock, counters });
     const result = await scraper.scrape();
+    const url = `${target.api.baseUrl}${config.metrics.path}`;
     if (result.kind !== 'page') {
       context.out.line(
-        `service  ${target.name}: cannot scrape (${result.reason}): ${result.message}; ${result.hint}`,
+        `service  ${target.name}: cannot scrape ${url} (${result.reason}): ${result.message}; ${result.hint}`,
       );
       isGood = false;
       continue;
@@ -63,11 +65,11 @@ export async function probe(config: Config, context: VerbContext): Promise<boole
     const { page, derived } = step.value;
     const { bytes, durationMs } = result.page;
     context.out.line(
-      `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes.length} bytes in ${Math.round(durationMs)} ms`,
+      `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes.length} bytes in ${Math.round(durationMs)} ms from ${url}`,
     );
     for (const { line, column, reason } of page?.problems.slice(0, 5) ?? [])
       context.out.line(`  line ${line}, column ${column}: ${reason}`);
-    context.out.line(indent(serviceTable(translation, derived.services)));
+    context.out.line(indent(serviceTable(translation, derived.services, labelsOf(config))));
     for (const line of unconfiguredLines(translation)) context.out.line(`  ${line}`);
     for (const line of driftLines(translation, config)) context.out.line(`  ${line}`);
     if (derived.services.some(service => !service.isUp)) isGood = false;
@@ -87,6 +89,7 @@ function serviceTable(
     readonly reason: string;
     readonly samples: number;
   }[],
+  labelOf: (id: string) => string,
 ): string {
   const head = [
     'SERVICE',
@@ -112,7 +115,7 @@ function serviceTable(
     }
     const { sum, updown, gauge, other, dropped } = counts;
     const numbers = [samples, sum, updown, gauge, other, dropped].map(String);
-    return [id, isUp ? 'yes' : 'no', ...numbers, reason];
+    return [labelOf(id), isUp ? 'yes' : 'no', ...numbers, reason];
   });
   return renderTable([head, ...rows]);
 }
@@ -164,14 +167,20 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
     const result = await transport.send(request, new AbortController().signal);
     await transport.close();
     const isAccepted = result.kind === 'accepted';
-    const outcome = isAccepted ? 'accepts' : `does not accept (${result.kind}): ${result.reason}`;
-    context.out.line(`back end ${signal} ${new URL(endpoint).origin}: ${outcome}`);
+    const outcome = isAccepted ? 'accepts' : `${FAILURES[result.kind]}: ${result.reason}`;
+    context.out.line(`back end ${signal} ${endpoint}: ${outcome}`);
     const compression = compressionLine(signal, endpoint, settings, config);
     if (compression !== null) context.out.line(`  ${compression}`);
     isGood &&= isAccepted;
   }
   return isGood;
 }
+
+const FAILURES = {
+  retry: 'is not available now',
+  hold: 'refuses the request',
+  split: 'refuses the request',
+} as const;
 
 /** How `compression: auto` has decided so far, as the queue remembers it; null where another setting decides. */
 function compressionLine(
@@ -198,8 +207,8 @@ function indent(text: string): string {
   return text.replaceAll(/^/gm, '  ');
 }
 
-// The part of `check --probe` that concerns logs: types, servers and one list of each API, and how what they answered
-// was understood. Nothing is downloaded.
+// The probe of logs: asks each API for types, servers and one list, and shows how the answers were read. It downloads
+// nothing.
 
 const DAY_MS = 86_400_000;
 const SHOWN_MAX = 5;
@@ -264,7 +273,7 @@ async function probeList(target: Target, { config, api, context }: Probing): Pro
     }
     if (page.value.ok) break;
     const { error } = page.value;
-    const cause = isOfList(error) ? error.message : failureLine(error);
+    const cause = isOfList(error) ? error.message : errorLine(error);
     out.line(`logs     ${target.name}: ${cause}`);
     return false;
   }
@@ -310,7 +319,7 @@ function archiveTable(archives: readonly Descriptor[]): string {
   return renderTable([head, ...rows]) + more;
 }
 
-/** The names in a list, or why there is none. */
+/** The names in a list, or the reason why there is no list. */
 function answerText(
   api: LogApi,
   answer: ServiceResult<JsonAnswer>,
@@ -336,8 +345,7 @@ function printSkew(date: string, { clock, out }: VerbContext): void {
   out.line(`  its clock is ${formatDuration(Math.abs(skewMs))} ${how} ours; logs go by its clock`);
 }
 
-// The part of `check --probe` that concerns backups: what the schedules of each service amount to, read as the watch
-// reads them. Nothing is sent, and nothing is remembered.
+// The probe of backups: reads the schedules of each service as the daemon does. It sends and stores nothing.
 
 /** True when the schedules of every service could be read. */
 async function probeBackups(
@@ -346,6 +354,7 @@ async function probeBackups(
   { clock, out, stop }: VerbContext,
 ): Promise<boolean> {
   const rows: BackupsRow[] = [];
+  const labelOf = labelsOf(config);
   const paths = config.backups.endpoints;
   for (const { api, services } of planTargets(config)) {
     const client = new ServiceClient({ http: clients.get(api), paths });
@@ -359,8 +368,8 @@ async function probeBackups(
       });
       rows.push(
         read.ok
-          ? { id, known: read.known, error: read.backupsError }
-          : { id, known: null, error: read.error },
+          ? { id: labelOf(id), known: read.known, error: read.backupsError }
+          : { id: labelOf(id), known: null, error: read.error },
       );
     }
   }

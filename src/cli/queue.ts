@@ -1,11 +1,9 @@
-// `queue`: a look into the durable queue, and the ways out of it without the daemon.
+// `queue`: inspects, exports or delivers the durable queue without the daemon.
 
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
-import { parseDuration } from '../config/units.ts';
 import { causeText, OperatorError } from '../errors.ts';
-import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { silentLogger } from '../lib/log.ts';
@@ -16,71 +14,97 @@ import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { decompress } from '../pipeline/queue/compression.ts';
 import { openQueue } from '../pipeline/queue/open-queue.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
-import type { Queue, SetAside } from '../pipeline/queue/queue.ts';
+import type { AccountView, Queue, SetAside } from '../pipeline/queue/queue.ts';
 import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { type AccountReport, accountReport } from '../status/account-report.ts';
-import { countFromNow } from './account-since.ts';
-import { renderTable } from './table.ts';
+import { createMeter, withProgress } from './output.ts';
+import { labelsOf, printTable } from './table.ts';
 import {
-  type Action,
+  action,
+  type Call,
+  choice,
+  CONFIG_OPTION,
+  type ConfigCall,
   configOf,
-  readOptions,
+  duration,
+  file,
+  flag,
   type TextSink,
+  text,
   usageError,
   type Verb,
   type VerbContext,
-  runAction,
 } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, Action>> = {
-  inspect: queueInspect,
-  export: queueExport,
-  drain: queueDrain,
+const INSPECT_OPTIONS = {
+  config: CONFIG_OPTION,
+  json: flag('the same as one JSON object, with a sample of each refused request'),
+};
+const EXPORT_OPTIONS = {
+  config: CONFIG_OPTION,
+  signal: choice(SIGNALS, 'one signal alone'),
+  output: file('into a new file instead of stdout', 'o'),
+};
+const DRAIN_OPTIONS = {
+  config: CONFIG_OPTION,
+  endpoint: text(
+    'URL',
+    `to this receiver instead of the configured one, in the configured protocol. Headers of the configuration go to
+      the configured origins only`,
+  ),
+  for: duration('stops after this time; the rest stays in the queue'),
 };
 
 export const verb: Verb = {
-  summary: 'the durable queue: queue inspect | export | drain',
-  help: `
-Usage: prom2otlp queue inspect --config FILE [--json]
-       prom2otlp queue export --config FILE [--signal metrics|logs] [--output FILE]
-       prom2otlp queue drain --config FILE [--endpoint URL] [--for DURATION]
-
-Works on the queue in queue.directory. inspect and export work while the daemon runs.
-
-inspect   sizes and ages by signal and service, refused points with the back end's words, the account
-  --json                  the same as one JSON object, with a sample of each refused request
-
-export    the queued requests as OTLP/JSON, one per line, oldest first; removes nothing
-  --signal metrics|logs   one signal alone
-  --output FILE           into a new file instead of stdout
-
-drain     delivers the queue and removes accepted data; refuses while a daemon holds the queue
-  --endpoint URL          to this receiver instead of the configured one, in the configured protocol. Headers
-                          of the configuration go to the configured origins only
-  --for DURATION          stops after this time, such as 10m; the rest stays in the queue
-
-Exit: 0 if done; 1 if something is damaged, refused or left, or the queue is held; 2 for a mistake.
-
-Examples:
-  prom2otlp queue inspect --config /etc/prom2otlp.yaml
-  prom2otlp queue export --config /etc/prom2otlp.yaml --signal logs | gzip > logs.jsonl.gz
-  prom2otlp queue drain --config /etc/prom2otlp.yaml --endpoint http://localhost:4318`,
+  name: 'queue',
+  summary: 'the durable queue',
+  about: 'Works on the queue in queue.directory. inspect and export work while the daemon runs.',
+  actions: [
+    action({
+      name: 'inspect',
+      summary:
+        "sizes and ages by signal and service, refused points with the back end's words, the account",
+      options: INSPECT_OPTIONS,
+      run: queueInspect,
+    }),
+    action({
+      name: 'export',
+      summary: 'the queued requests as OTLP/JSON, one per line, oldest first; removes nothing',
+      options: EXPORT_OPTIONS,
+      run: queueExport,
+    }),
+    action({
+      name: 'drain',
+      summary:
+        'delivers the queue and removes accepted data; refuses while a daemon holds the queue',
+      options: DRAIN_OPTIONS,
+      run: queueDrain,
+    }),
+  ],
+  exits: {
+    0: 'done',
+    1: 'something is damaged, refused or left, or the queue is held',
+    2: 'a mistake on the command line or in the configuration',
+  },
+  examples: [
+    'prom2otlp queue inspect --config /etc/prom2otlp.yaml',
+    'prom2otlp queue export --config /etc/prom2otlp.yaml --signal logs | gzip > logs.jsonl.gz',
+    'prom2otlp queue drain --config /etc/prom2otlp.yaml --endpoint http://localhost:4318',
+  ],
   isStoppable: true,
   notNow: 1,
-  run: context => runAction('queue', ACTIONS, context),
 };
 
-// What the verbs for the queue have in common: the configuration, and in it a directory.
+// All actions need the configuration and its queue directory.
 
-/** The configuration that `--config` named, and its queue's directory. A queue in memory is a mistake. */
+/** The configuration and its queue's directory. A queue in memory is a mistake. */
 function loadQueueConfig(
-  verb: string,
-  values: { readonly config?: string | undefined },
-  context: VerbContext,
+  call: ConfigCall,
+  { environment }: Pick<VerbContext, 'environment'>,
 ): { readonly config: Config; readonly directory: string } {
-  const file = configOf(verb, values);
-  const config = loadConfig({ file, environment: context.environment });
+  const file = configOf(call, environment);
+  const config = loadConfig({ file, environment });
   const { directory } = config.queue;
   if (directory !== null) return { config, directory };
   const message = `cannot look into the queue of ${JSON.stringify(file)}: it is in the memory of the daemon`;
@@ -88,10 +112,9 @@ function loadQueueConfig(
   throw new OperatorError([{ code: 'E_QUEUE_OPEN', key: 'queue.directory', message, hint }]);
 }
 
-// `queue inspect`: what waits, for whom, since when; what was refused for good; and the account. As tables, or as
-// one JSON object with the same numbers.
+// `queue inspect`: the queued requests by signal and service, the requests that were refused for good, and the account. As
+// tables, or as one JSON object with the same numbers.
 
-const INSPECT = 'queue inspect';
 /** Entries in the JSON, groups in the table. */
 const SET_ASIDE_SHOWN_MAX = 20;
 
@@ -114,21 +137,17 @@ interface Inspection {
   readonly account: AccountReport;
 }
 
-function queueInspect(context: VerbContext): Promise<number> {
-  const values = readOptions(INSPECT, context.args, {
-    config: { type: 'string' },
-    json: { type: 'boolean' },
-  });
-  const { config, directory } = loadQueueConfig(INSPECT, values, context);
+function queueInspect(call: Call<typeof INSPECT_OPTIONS>, context: VerbContext): number {
+  const { config, directory } = loadQueueConfig(call, context);
   const view = QueueView.open(directory);
   try {
     const inspection = inspect(view, config);
-    if (values.json === true) context.out.line(printableJson(jsonOf(inspection)));
-    else print(inspection, context.out, context.clock.nowMs());
+    if (call.values.json) context.out.line(printableJson(jsonOf(inspection)));
+    else print(inspection, labelsOf(config), context);
   } finally {
     view.close();
   }
-  return Promise.resolve(0);
+  return 0;
 }
 
 function inspect(view: QueueView, config: Config): Inspection {
@@ -169,13 +188,18 @@ function add(waiting: Waiting, points: number, madeAtMs: number): void {
   waiting.newestAtMs = Math.max(waiting.newestAtMs ?? madeAtMs, madeAtMs);
 }
 
-function print(inspection: Inspection, out: TextSink, nowMs: number): void {
+function print(
+  inspection: Inspection,
+  labelOf: (id: string) => string,
+  { out, clock }: Pick<VerbContext, 'out' | 'clock'>,
+): void {
+  const nowMs = clock.nowMs();
   const { directory, diskBytes, corruptFiles, signals, services, setAside, account } = inspection;
   const section = (title: string, rows: readonly (readonly string[])[]): void => {
     if (rows.length <= 1) return;
     out.line('');
     if (title !== '') out.line(title);
-    out.line(renderTable(rows, { width: out.columns }));
+    printTable(out, rows);
   };
   out.line(`${directory}: ${formatBytes(diskBytes)} on disk`);
   for (const file of corruptFiles)
@@ -194,7 +218,7 @@ function print(inspection: Inspection, out: TextSink, nowMs: number): void {
   section('waiting, by service', [
     ['SERVICE', 'SIGNAL', 'REQUESTS', 'POINTS', 'OLDEST', 'NEWEST'],
     ...services.map(one => [
-      one.service,
+      labelOf(one.service),
       one.signal,
       ...[one.requests, one.points].map(formatCount),
       ...ages(one),
@@ -204,13 +228,13 @@ function print(inspection: Inspection, out: TextSink, nowMs: number): void {
     ['LAST', 'SERVICE', 'SIGNAL', 'REQUESTS', 'POINTS', 'REASON'],
     ...groupSetAside(setAside).map(({ last, requests, points }) => [
       ageOf(last.atMs, nowMs),
-      last.service,
+      labelOf(last.service),
       last.signal,
       ...[requests, points].map(formatCount),
       last.reason,
     ]),
   ]);
-  section('the account', accountRows(account));
+  section('the account', accountRows(account, labelOf));
 }
 
 interface SetAsideGroup {
@@ -232,13 +256,16 @@ function groupSetAside(newestFirst: readonly SetAside[]): readonly SetAsideGroup
   return [...groups.values()].slice(0, SET_ASIDE_SHOWN_MAX);
 }
 
-function accountRows({ total, services }: AccountReport): readonly (readonly string[])[] {
+function accountRows(
+  { total, services }: AccountReport,
+  labelOf: (id: string) => string,
+): readonly (readonly string[])[] {
   const head = ['SERVICE', 'SAMPLES', 'DROPPED', 'POINTS', 'ACCEPTED', 'REJECTED'];
   const rows = [...Object.entries(services), ['total', total] as const];
   return [
     [...head, 'SET ASIDE', 'EVICTED', 'QUEUED'],
     ...rows.map(([id, { samples, points }]) => [
-      id,
+      labelOf(id),
       ...[samples.read, samples.dropped, points.made, points.accepted].map(formatCount),
       ...[points.rejected, points.setAside, points.evicted, points.queued].map(formatCount),
     ]),
@@ -270,7 +297,7 @@ function timeOf(atMs: number | null): string | null {
   return atMs === null ? null : new Date(atMs).toISOString();
 }
 
-/** The refused request; null where its bytes are those of a row that was damaged on disk, or none were kept. */
+/** The refused request; null if its row was damaged on disk, or if its bytes were not kept. */
 function sampleOf(signal: Signal, sample: Buffer): unknown {
   try {
     return sample.length === 0 ? null : JSON.parse(otlpJson(signal, sample));
@@ -279,24 +306,21 @@ function sampleOf(signal: Signal, sample: Buffer): unknown {
   }
 }
 
-// `queue export`: what waits as OTLP/JSON, one request a line, oldest first. One request at a time is in memory,
-// however much waits and however slowly it is read.
+// `queue export`: the queued requests as OTLP/JSON, one per line, oldest first. Only one request at a time is in memory,
+// whatever the size of the queue and the speed of the reader.
 
-const EXPORT = 'queue export';
-
-/** Takes one line; false when no more is wanted. */
+/** Takes one line; false when it takes no more. */
 type Write = (line: string) => Promise<boolean>;
 
-async function queueExport(context: VerbContext): Promise<number> {
-  const values = readOptions(EXPORT, context.args, {
-    config: { type: 'string' },
-    signal: { type: 'string' },
-    output: { type: 'string' },
-  });
-  const signals = readSignals(values.signal);
-  const { directory } = loadQueueConfig(EXPORT, values, context);
+async function queueExport(
+  call: Call<typeof EXPORT_OPTIONS>,
+  context: VerbContext,
+): Promise<number> {
+  const { signal, output } = call.values;
+  const signals = signal === undefined ? SIGNALS : [signal];
+  const { directory } = loadQueueConfig(call, context);
   const view = QueueView.open(directory);
-  const file = values.output === undefined ? null : await createFile(values.output);
+  const file = output === undefined ? null : await createFile(output);
   const write: Write =
     file === null
       ? async line => {
@@ -338,12 +362,6 @@ async function exportRows(
   return { written, damaged };
 }
 
-function readSignals(word: string | undefined): readonly Signal[] {
-  if (word === undefined) return SIGNALS;
-  if (word === 'metrics' || word === 'logs') return [word];
-  throw usageError(EXPORT, `expected --signal metrics or logs, got ${JSON.stringify(word)}`);
-}
-
 /** Readable by its owner alone: log lines may be in it. */
 async function createFile(path: string): Promise<FileHandle> {
   try {
@@ -355,25 +373,16 @@ async function createFile(path: string): Promise<FileHandle> {
   }
 }
 
-// `queue drain`: delivers what waits without the daemon, to the configured back end or to another one, and removes
-// what was accepted. The same queue and senders as in the daemon: the lock, the order, retries and the account hold.
+// `queue drain`: delivers the queue without the daemon, to the configured back end or to another one, and removes accepted
+// requests. It uses the queue and the senders of the daemon: lock, order, retries and account are the same.
 
-const DRAIN = 'queue drain';
-const PROGRESS_MS = 2000;
-
-async function queueDrain(context: VerbContext): Promise<number> {
-  const values = readOptions(DRAIN, context.args, {
-    config: { type: 'string' },
-    endpoint: { type: 'string' },
-    for: { type: 'string' },
-  });
-  const forMs = values.for === undefined ? Infinity : parseDuration(values.for);
-  if (forMs === undefined) throw usageError(DRAIN, 'expected --for as 10m');
-  const { config, directory } = loadQueueConfig(DRAIN, values, context);
+async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext): Promise<number> {
+  const { endpoint, for: forMs = Infinity } = call.values;
+  const { config, directory } = loadQueueConfig(call, context);
   // Opening the queue would create one.
   QueueView.open(directory).close();
   const otlp =
-    values.endpoint === undefined ? config.otlp : redirect(config, values.endpoint, context.err);
+    endpoint === undefined ? config.otlp : redirect(call.command, config, endpoint, context.err);
   const { clock } = context;
   const counters = new Counters();
   const queue = await openQueue({ config: ageless(config), clock, counters, logger: silentLogger });
@@ -399,17 +408,12 @@ async function deliver({ queue, senders, forMs, context }: Draining): Promise<nu
   const totalPoints = leftPoints(queue);
   const since = countFromNow(queue.account);
   for (const { sender } of senders) sender.start();
-  const ended = new AbortController();
-  const progress = reportProgress(() => progressLine(queue, senders, totalPoints), {
-    clock,
-    err,
-    stop: ended.signal,
-  });
+  const meter = createMeter(clock, amount => `${formatCount(amount)} points`, totalPoints);
+  const state = (): string =>
+    [meter(totalPoints - leftPoints(queue)), ...problemsOf(queue, senders)].join('; ');
   const flushed = Promise.all(senders.map(({ sender }) => sender.flush(forMs)));
-  await Promise.race([flushed, untilAborted(stop)]);
-  ended.abort();
-  await progress;
-  // Before the senders close, which ends their states.
+  await withProgress(context, state, Promise.race([flushed, untilAborted(stop)]));
+  // Read before the senders close: their states end then.
   const problems = problemsOf(queue, senders);
   await Promise.all(senders.map(({ sender }) => sender.close()));
   const accepted = since(null, 'point/accepted');
@@ -424,25 +428,7 @@ async function deliver({ queue, senders, forMs, context }: Draining): Promise<nu
   return left + rejected + aside === 0 ? 0 : 1;
 }
 
-async function reportProgress(
-  line: () => string,
-  { clock, err, stop }: { readonly clock: Clock; readonly err: TextSink; stop: AbortSignal },
-): Promise<void> {
-  for (;;) {
-    await clock.sleep(PROGRESS_MS, stop);
-    if (stop.aborted) return;
-    err.line(line());
-  }
-}
-
-function progressLine(queue: Queue, senders: readonly OpenSender[], totalPoints: number): string {
-  const left = leftPoints(queue);
-  const percent = Math.floor((100 * (totalPoints - left)) / Math.max(totalPoints, 1));
-  const done = `${formatCount(totalPoints - left)} of ${formatCount(totalPoints)} points`;
-  return [`${done} (${String(percent)}%)`, ...problemsOf(queue, senders)].join('; ');
-}
-
-/** Why points of a signal still wait. */
+/** Why points of a signal are still queued. */
 function problemsOf(queue: Queue, senders: readonly OpenSender[]): readonly string[] {
   return senders.flatMap(({ signal, endpoint, sender }) => {
     const { lastError, state } = sender.status();
@@ -455,17 +441,22 @@ function leftPoints(queue: Queue): number {
   return queue.stats('metrics').points + queue.stats('logs').points;
 }
 
-/** Whoever drains wants also what the daemon would give up for its age. */
+/** A drain also delivers metrics that the daemon would drop for their age. */
 function ageless(config: Config): Config {
   const { queue } = config;
   return { ...config, queue: { ...queue, metrics: { ...queue.metrics, maxAgeMs: Infinity } } };
 }
 
-/** The settings for another receiver. What identifies us at the configured one is not shown to another. */
-function redirect({ otlp }: Config, endpoint: string, err: TextSink): Config['otlp'] {
+/** The settings for another receiver. Headers go to the configured origin only: they may hold credentials. */
+function redirect(
+  command: string,
+  { otlp }: Config,
+  endpoint: string,
+  err: TextSink,
+): Config['otlp'] {
   const url = URL.parse(endpoint);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
-    throw usageError(DRAIN, 'expected --endpoint as http://localhost:4318, without a user');
+    throw usageError(command, 'expected --endpoint as http://localhost:4318, without a user');
   let isWithheld = false;
   const settingsOf = (signal: Signal): OtlpSignalConfig => {
     const configured = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
@@ -488,5 +479,21 @@ function redirect({ otlp }: Config, endpoint: string, err: TextSink): Config['ot
     logs,
     metricsEndpoint: endpointOf('metrics'),
     logsEndpoint: endpointOf('logs'),
+  };
+}
+
+// The account covers all runs of a queue; a verb that ends by itself reports what it added.
+
+/** Gives how much each number has grown since now: of one service, or of all together for null. */
+export function countFromNow(
+  account: AccountView,
+): (service: string | null, key: string) => number {
+  const copy = new Map<string | null, ReadonlyMap<string, number>>(
+    [...account.entries()].map(([service, numbers]) => [service, new Map(numbers)]),
+  );
+  const before = copy.set(null, account.total());
+  return (service, key) => {
+    const now = service === null ? (account.total().get(key) ?? 0) : account.get(service, key);
+    return now - (before.get(service)?.get(key) ?? 0);
   };
 }

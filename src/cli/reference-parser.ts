@@ -3,7 +3,7 @@
 // makes of labelled histograms, broken lines and missing newlines is tested and explained in test/reference/.
 import type { Family, Metric } from 'parse-prometheus-text-format';
 
-/** A number, `NaN`, `+Inf` or `-Inf`; or the text that stood on the page in place of one. */
+/** A number, `NaN`, `+Inf` or `-Inf`; or the page's text where that is none of these. */
 export type ReferenceValue = number | string;
 
 export interface ReferenceSample {
@@ -68,7 +68,7 @@ function samplesOf(name: string, metric: Metric): ReferenceSample[] {
   return samples;
 }
 
-/** The package hands on whatever stood there; Number() alone would make 0 of nothing and NaN of an infinity. */
+/** The package returns the page's text; Number() alone would turn an empty text into 0 and an infinity into NaN. */
 function toValue(text: string): ReferenceValue {
   const infinity = /^([+-]?)inf(?:inity)?$/i.exec(text);
   if (infinity !== null) return infinity[1] === '-' ? '-Inf' : '+Inf';

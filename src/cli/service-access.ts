@@ -11,30 +11,40 @@ import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
 import { errorLine, type RequestProblem, type ServiceError } from '../service/service-error.ts';
-import { usageError, type VerbContext } from './verb.ts';
+import { readTextFile } from '../config/text-file.ts';
+import { type Encoded, readCredentials, storageOf } from '../service/credentials-file.ts';
+import {
+  configOf,
+  file,
+  flag,
+  type Option,
+  text,
+  usageError,
+  type Values,
+  type VerbContext,
+} from './verb.ts';
 
-/** To be spread into the options of a verb. */
-export const ACCESS_OPTIONS = {
-  config: { type: 'string' },
-  'base-url': { type: 'string' },
-  'key-file': { type: 'string' },
-  'service-id': { type: 'string' },
-} as const;
+const EITHER = '--config FILE or --base-url URL';
+export const KEY_VARIABLE = 'PROM2OTLP_API_KEY';
 
-/** For the help of a verb. */
-export const ACCESS_HELP: string = `
-  --config FILE      the API and its key as configured, or:
-  --base-url URL     the API's address, with the key from
-  --key-file FILE    a file; without it from PROM2OTLP_API_KEY
-  --service-id ID    the database service`.trim();
+type AccessName = 'config' | 'base-url' | 'key-file' | 'service-id';
 
-const KEY_VARIABLE = 'PROM2OTLP_API_KEY';
+/** The options of every action that asks the service. */
+export const ACCESS_OPTIONS: Readonly<Record<AccessName, Option<string | undefined>>> = {
+  config: file('the configuration, for the API and its key', 'c'),
+  'base-url': text('URL', 'instead: the address of the API'),
+  'key-file': file(`with --base-url: the file of its key; without it the variable ${KEY_VARIABLE}`),
+  'service-id': text('ID', 'the database service'),
+};
 
-export interface AccessValues {
-  readonly config?: string | undefined;
-  readonly 'base-url'?: string | undefined;
-  readonly 'key-file'?: string | undefined;
-  readonly 'service-id'?: string | undefined;
+export const JSON_OPTION: Option<boolean> = flag('JSON instead of tables');
+
+type AccessValues = Values<typeof ACCESS_OPTIONS>;
+
+/** What the functions below need of a call. */
+export interface AccessCall {
+  readonly command: string;
+  readonly values: AccessValues;
 }
 
 export interface ServiceAccess {
@@ -46,26 +56,25 @@ export interface ServiceAccess {
 
 /** Throws an OperatorError where it is not clear which API, key or service is meant. */
 function readAccess(
-  verb: string,
-  values: AccessValues,
-  context: Pick<VerbContext, 'environment'>,
+  call: AccessCall,
+  { environment }: Pick<VerbContext, 'environment'>,
 ): ServiceAccess {
-  const { config: file, 'base-url': baseUrl, 'service-id': serviceId } = values;
-  if ((file === undefined) === (baseUrl === undefined))
-    throw usageError(verb, 'expected either --config FILE or --base-url URL');
-  if (file !== undefined && values['key-file'] !== undefined)
-    throw usageError(verb, '--key-file goes with --base-url, not with --config');
-  const { environment } = context;
+  const { command, values } = call;
+  const { 'base-url': baseUrl, 'service-id': serviceId } = values;
+  if (values.config !== undefined && baseUrl !== undefined)
+    throw usageError(command, `expected ${EITHER}, not both`);
+  if (baseUrl === undefined && values['key-file'] !== undefined)
+    throw usageError(command, '--key-file goes with --base-url, not with a configuration');
   const config =
-    file === undefined
-      ? configOfAddress(verb, values, environment)
-      : loadConfig({ file, environment });
+    baseUrl === undefined
+      ? loadConfig({ file: configOf(call, environment, EITHER), environment })
+      : configOfAddress(call, environment);
   const targets = planTargets(config);
   if (serviceId === undefined) return { config, targets };
   const own = targets.filter(({ configured }) => configured.has(serviceId));
   if (own.length > 0) return { config, targets: own };
   const ids = config.services.map(({ id }) => id).join(', ');
-  const message = `cannot run ${verb}: there is no service ${JSON.stringify(serviceId)} in the configuration`;
+  const message = `cannot run ${command}: there is no service ${JSON.stringify(serviceId)} in the configuration`;
   throw new OperatorError([
     { code: 'E_SERVICE_ACCESS', message, hint: `name one of ${ids}, or add it` },
   ]);
@@ -81,12 +90,11 @@ export interface OpenService {
 
 /** Opens the APIs that are meant, at least one, for the time of `use`. */
 export async function withServices<T>(
-  verb: string,
-  values: AccessValues,
+  call: AccessCall,
   context: Pick<VerbContext, 'environment' | 'clock'>,
   use: (services: readonly OpenService[]) => Promise<T>,
 ): Promise<T> {
-  const { config, targets } = readAccess(verb, values, context);
+  const { config, targets } = readAccess(call, context);
   const { clock } = context;
   const userAgent = `prom2otlp/${programVersion()}`;
   const clients = new ServiceClients({ clock, counters: new Counters(), userAgent });
@@ -109,27 +117,28 @@ export async function withServices<T>(
 
 /** For verbs that act on one API: a configuration with several needs --service-id. */
 export function withService<T>(
-  verb: string,
-  values: AccessValues,
+  call: AccessCall,
   context: Pick<VerbContext, 'environment' | 'clock'>,
   use: (service: OpenService) => Promise<T>,
 ): Promise<T> {
-  return withServices(verb, values, context, ([service, ...others]) => {
+  return withServices(call, context, ([service, ...others]) => {
     if (service === undefined || others.length > 0)
-      throw usageError(verb, 'expected --service-id: there are several APIs in the configuration');
+      throw usageError(
+        call.command,
+        'expected --service-id: there are several APIs in the configuration',
+      );
     return use(service);
   });
 }
 
 /** The same judgement as for a file: an address over plain http is refused here, too. */
 function configOfAddress(
-  verb: string,
-  values: AccessValues,
+  { command, values }: AccessCall,
   environment: VerbContext['environment'],
 ): Config {
   const keyFile = values['key-file'];
   if (keyFile === undefined && (environment[KEY_VARIABLE] ?? '') === '') {
-    const message = `cannot run ${verb}: there is no key`;
+    const message = `cannot run ${command}: there is no key`;
     const hint = `name a file with --key-file, or set ${KEY_VARIABLE}`;
     throw new OperatorError([{ code: 'E_SERVICE_ACCESS', message, hint }]);
   }
@@ -146,7 +155,7 @@ function configOfAddress(
   }
 }
 
-/** The same mistakes with the name of what the operator typed instead of a place in a file that there is none of. */
+/** The same mistakes with the names of options instead of places in a file. */
 function inOptions({ mistakes }: OperatorError, values: AccessValues): OperatorError {
   const options: Readonly<Record<string, string>> = {
     'api.base_url': '--base-url',
@@ -166,7 +175,7 @@ function inOptions({ mistakes }: OperatorError, values: AccessValues): OperatorE
 
 /** Throws when a request would be refused. `options` names the option that gave a field, or what the field is in. */
 export function refuseProblems(
-  verb: string,
+  command: string,
   problems: readonly RequestProblem[] | null,
   options: Readonly<Record<string, string>>,
 ): void {
@@ -174,8 +183,8 @@ export function refuseProblems(
   throw new OperatorError(
     problems.map(({ path, message }) => ({
       code: 'E_CLI_USAGE',
-      message: `cannot run ${verb}: ${optionOf(path, options)}: ${message}`,
-      hint: `see prom2otlp ${verb} --help`,
+      message: `cannot run ${command}: ${optionOf(path, options)}: ${message}`,
+      hint: `see prom2otlp ${command} --help`,
     })),
   );
 }
@@ -188,4 +197,46 @@ export function tellError({ err }: Pick<VerbContext, 'err'>, error: ServiceError
 
 function optionOf(path: string, options: Readonly<Record<string, string>>): string {
   return options[path] ?? options[path.replace(/\..*/, '')] ?? path;
+}
+
+// What is read from files because no secret may be an argument: credentials of a bucket, and the key of an encrypted
+// backup. A mistake names the file and never repeats its content.
+
+/** The credentials for a bucket, encoded as they are sent. The file holds them plain or encoded already. */
+export function credentialsFromFile(command: string, bucket: string, file: string): string {
+  if (!/^(?:s3|gs):\/\//.test(bucket))
+    throw usageError(
+      command,
+      `--bucket: expected s3://NAME or gs://NAME, got ${JSON.stringify(bucket)}`,
+    );
+  return requireEncoded(
+    command,
+    file,
+    readCredentials(storageOf(bucket), secretFile(command, file)),
+  );
+}
+
+/** The encoded credentials, or every problem of the file at once. */
+export function requireEncoded(command: string, file: string, encoded: Encoded): string {
+  if (encoded.ok) return encoded.encoded;
+  throw new OperatorError(
+    encoded.problems.map(problem => ({
+      code: 'E_FILE_READ',
+      message: `cannot use the credentials in ${JSON.stringify(file)}: ${problem}`,
+      hint: `prom2otlp ${command} --help shows what they look like`,
+    })),
+  );
+}
+
+/** The one line of a file, without the line break at its end. */
+export function keyFromFile(command: string, file: string): string {
+  return secretFile(command, file).replace(/[\r\n]+$/, '');
+}
+
+export function secretFile(command: string, file: string): string {
+  const found = readTextFile(file);
+  if ('text' in found) return found.text;
+  const message = `cannot read ${JSON.stringify(file)}: ${found.problem}`;
+  const hint = `see prom2otlp ${command} --help`;
+  throw new OperatorError([{ code: 'E_FILE_READ', message, hint }]);
 }

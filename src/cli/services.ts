@@ -7,16 +7,15 @@ import { printableJson } from '../lib/printable.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import { Scraper } from '../pipeline/collect/scrape.ts';
 import { Decoding } from '../pipeline/decode/decode.ts';
-import { labelValue } from '../pipeline/decode/series-key.ts';
-import { keyOfRow } from '../pipeline/derive/find-series.ts';
-import { withProgress } from './progress.ts';
-import { ACCESS_HELP, ACCESS_OPTIONS, type OpenService, withServices } from './service-access.ts';
-import { renderTable } from './table.ts';
-import { readOptions, type Verb, type VerbContext } from './verb.ts';
+import { keyOfRow, labelValue } from '../pipeline/decode/series-key.ts';
+import { withProgress } from './output.ts';
+import { ACCESS_OPTIONS, JSON_OPTION, type OpenService, withServices } from './service-access.ts';
+import { printTable } from './table.ts';
+import { action, type Call, type Verb, type VerbContext } from './verb.ts';
 
-const VERB = 'services';
+const OPTIONS = { ...ACCESS_OPTIONS, json: JSON_OPTION };
 
-/** One database service as its labels tell. */
+/** One database service, from the labels of its series. */
 export interface SeenService {
   /** '' for series without a `namespace`. */
   readonly id: string;
@@ -29,52 +28,45 @@ export interface SeenService {
 }
 
 export const verb: Verb = {
+  name: 'services',
   summary: 'the database services that the key can see',
-  help: `
-Usage: prom2otlp services (--config FILE | --base-url URL [--key-file FILE]) [--service-id ID] [--json]
-
-Reads the metrics page once and shows each database service from its labels: id, name, servers, topology, and the
-families of its series.
-
-  ${ACCESS_HELP}
-  --json             JSON: [{id, name, topology, servers: [{name, type}], families, series}]
-
-Exit: 0 if shown, 1 if a page cannot be read or --service-id is not on it, 2 for a mistake.
-
-Examples:
-  PROM2OTLP_API_KEY=… prom2otlp services --base-url https://api.example.com
-  prom2otlp services --config /etc/prom2otlp.yaml --json`,
-  run: context => {
-    const options = { ...ACCESS_OPTIONS, json: { type: 'boolean' } } as const;
-    const values = readOptions(VERB, context.args, options);
-    const wanted = values['service-id'];
-    return withServices(VERB, values, context, async services => {
-      let code = 0;
-      const seen: SeenService[] = [];
-      for (const service of services) {
-        const found = await withProgress(
-          context,
-          'reading the page',
-          readServices(service, context),
-        );
-        if (typeof found === 'string') {
-          context.err.line(found);
-          code = 1;
-        } else seen.push(...found.filter(({ id }) => wanted === undefined || id === wanted));
-      }
-      if (wanted !== undefined && code === 0 && seen.length === 0) {
-        context.err.line(`no series on the page is of the service ${JSON.stringify(wanted)}`);
-        code = 1;
-      }
-      if (code === 0 || seen.length > 0 || values.json === true)
-        print(context, seen, values.json === true);
-      return code;
-    });
+  about: `Reads the metrics page once and shows each database service from its labels: id, name, servers, topology, and
+    the families of its series. With --json: [{id, name, topology, servers: [{name, type}], families, series}].`,
+  actions: [action({ name: '', summary: '', options: OPTIONS, run: showServices })],
+  exits: {
+    0: 'shown',
+    1: 'a page cannot be read, or --service-id is not on it',
+    2: 'a mistake on the command line or in the configuration',
   },
+  examples: [
+    'PROM2OTLP_API_KEY=… prom2otlp services --base-url https://api.example.com',
+    'prom2otlp services --config /etc/prom2otlp.yaml --json',
+  ],
 };
 
-/** The services on the page of one API, or why there is no page. */
-async function readServices(
+function showServices(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
+  const { 'service-id': wanted, json } = call.values;
+  return withServices(call, context, async services => {
+    let code = 0;
+    const seen: SeenService[] = [];
+    for (const service of services) {
+      const found = await withProgress(context, 'reading the page', readServices(service, context));
+      if (typeof found === 'string') {
+        context.err.line(found);
+        code = 1;
+      } else seen.push(...found.filter(({ id }) => wanted === undefined || id === wanted));
+    }
+    if (wanted !== undefined && code === 0 && seen.length === 0) {
+      context.err.line(`no series on the page is of the service ${JSON.stringify(wanted)}`);
+      code = 1;
+    }
+    if (code === 0 || seen.length > 0 || json) print(context, seen, json);
+    return code;
+  });
+}
+
+/** The services on the page of one API, or the reason why the page cannot be read. */
+export async function readServices(
   { config, target, http }: OpenService,
   { clock }: VerbContext,
 ): Promise<readonly SeenService[] | string> {
@@ -94,7 +86,7 @@ async function readServices(
   return servicesIn(table, createCatalogLookup(prefixes));
 }
 
-/** What the series of one service say about it. */
+/** The labels of one service's series. */
 class Collected {
   readonly names = new Set<string>();
   readonly topologies = new Set<string>();
@@ -145,7 +137,5 @@ function print({ out }: VerbContext, seen: readonly SeenService[], isJson: boole
     families.join(', '),
     String(series),
   ]);
-  out.line(
-    seen.length === 0 ? 'no services' : renderTable([head, ...rows], { width: out.columns }),
-  );
+  printTable(out, [head, ...rows], { empty: 'no services' });
 }

@@ -1,33 +1,27 @@
-// `show`: what any stage of the data path makes of a file. Debugging tool, support tool and the maker of golden
-// files are one.
+// `show`: prints the result of a stage of the data path for a file, for debugging, for support and for golden files.
 
+import { readFileSync } from 'node:fs';
 import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
-import { parseDuration } from '../config/units.ts';
-import { bug } from '../errors.ts';
+import { defaultConfig } from '../config/load.ts';
+import { bug, causeText, OperatorError } from '../errors.ts';
 import type { Metric } from '../model/metric.ts';
-import type { ExpositionFormat, Problem } from '../model/page.ts';
+import {
+  type ExpositionFormat,
+  type Problem,
+  PROBLEMS_MAX,
+  type ScrapeTime,
+} from '../model/page.ts';
 import { FATE, FATE_NAMES, SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import { Decoding } from '../pipeline/decode/decode.ts';
 import type { FamilyLines } from '../pipeline/decode/metadata.ts';
-import { labelValue, parseSeriesKey } from '../pipeline/decode/series-key.ts';
+import { keyOfRow, labelValue, parseSeriesKey } from '../pipeline/decode/series-key.ts';
 import { strictProblems } from '../pipeline/decode/strict/strict.ts';
-import { keyOfRow } from '../pipeline/derive/find-series.ts';
 import { deriveOptions } from '../pipeline/derive/options.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Exemplar } from '../model/memory.ts';
-import {
-  defaultConfig,
-  guessFormat,
-  NO_SCRAPE,
-  readFormat,
-  readPageFile,
-  requireFiles,
-  tellMore,
-  tellProblems,
-} from './page-files.ts';
 import {
   type ShownExemplar,
   type ShownFamily,
@@ -36,59 +30,83 @@ import {
   toProm2Json,
 } from './prom2json.ts';
 import { parseWithReference } from './reference-parser.ts';
-import { renderTable } from './table.ts';
+import { printTable } from './table.ts';
 import {
-  type Action,
-  readArgs,
-  usageError,
+  action,
+  type Call,
+  choice,
+  duration,
+  flag,
+  moment,
+  text,
+  type TextSink,
   type Verb,
   type VerbContext,
-  runAction,
+  withDefault,
+  type Words,
 } from './verb.ts';
 
-const ACTIONS: Readonly<Record<string, Action>> = {
-  decode: showDecode,
-  derive: showDerive,
-  encode: showEncode,
+const FILES: Words = {
+  value: 'FILE',
+  about: 'exposition text; - is standard input',
+  count: 'one or more',
+  isFile: true,
+};
+const DECODE_OPTIONS = {
+  format: withDefault(choice(['text', 'openmetrics'], 'the format of the files'), 'text'),
+  strict: flag(`reports everything that the format's specification forbids`),
+  jsonl: flag('one JSON object per file'),
+  output: choice(['prom2json'], 'families in the form of the prom2json tool'),
+  parser: choice(['reference'], 'reads with parse-prometheus-text-format, for comparison'),
+};
+const DERIVE_OPTIONS = { jsonl: flag('one JSON object per series') };
+const ENCODE_OPTIONS = {
+  mapping: withDefault(choice(['semantic', 'strict'], 'as metrics.mapping'), 'semantic'),
+  at: moment('time of the first scrape (default: now)'),
+  interval: withDefault(duration('from one page to the next'), '15s'),
+  'service-id': text('ID', 'the database service id (default: each `namespace` found, or local)'),
 };
 
 export const verb: Verb = {
-  summary: 'the result of a stage for a file: show decode | derive | encode',
-  help: `
-Usage: prom2otlp show decode --format text|openmetrics [options] FILE...
-       prom2otlp show derive [--jsonl] FILE...
-       prom2otlp show encode [options] FILE...
-
-Shows the result of one stage of the data path for exposition text. FILE may be - for standard input.
-
-decode   the parsed page; exits with 1 if a file has problems
-  --format text|openmetrics   the format of the files (default text)
-  --strict                    reports everything that the format's specification forbids
-  --jsonl                     one JSON object per file
-  --output prom2json          families in the form of the prom2json tool
-  --parser reference          reads with parse-prometheus-text-format, for comparison
-
-derive   family, type and its source, unit and start of each series; exits with 1 on problems
-  --jsonl                     one JSON object per series
-
-encode   the OTLP/JSON that would be sent; several files are successive pages of one target
-  --mapping semantic|strict   default semantic
-  --at RFC3339                time of the first scrape (default now)
-  --interval 15s              from one page to the next (default 15s)
-  --service-id ID             the database service id; default each \`namespace\` found, or local
-
-Exit: 0, 1 if a file has problems, 2 for a mistake on the command line or an unreadable file.
-
-Examples:
-  curl -sH "X-API-Key: $KEY" "$URL/observability/v2/metrics" | prom2otlp show derive -
-  prom2otlp show decode --format text --strict page.prom
-  prom2otlp show encode --at 2026-01-01T00:00:00Z --interval 60s page1.prom page2.prom`,
-  run: context => runAction('show', ACTIONS, context),
+  name: 'show',
+  summary: 'the result of a stage for a file',
+  about: 'Shows the result of one stage of the data path for exposition text.',
+  actions: [
+    action({
+      name: 'decode',
+      summary: 'the parsed page',
+      words: FILES,
+      options: DECODE_OPTIONS,
+      run: showDecode,
+    }),
+    action({
+      name: 'derive',
+      summary: 'family, type and its source, unit and start of each series',
+      words: FILES,
+      options: DERIVE_OPTIONS,
+      run: showDerive,
+    }),
+    action({
+      name: 'encode',
+      summary: 'the OTLP/JSON that would be sent; several files are successive pages of one target',
+      words: FILES,
+      options: ENCODE_OPTIONS,
+      run: showEncode,
+    }),
+  ],
+  exits: {
+    0: 'shown',
+    1: 'a file has problems',
+    2: 'a mistake on the command line, or an unreadable file',
+  },
+  examples: [
+    'curl -sH "X-API-Key: $KEY" "$URL/observability/v2/metrics" | prom2otlp show derive -',
+    'prom2otlp show decode --format text --strict page.prom',
+    'prom2otlp show encode --at 2026-01-01T00:00:00Z --interval 60s page1.prom page2.prom',
+  ],
 };
 
-// `show decode`: what the parser sees of exposition files, as a table, as JSON lines, or in prom2json's form.
-
-const DECODE = 'show decode';
+// `show decode`: the parsed exposition files as a table, as JSON lines, or in prom2json's form.
 
 /** What `--jsonl` prints per file. */
 interface ShownFile {
@@ -99,32 +117,24 @@ interface ShownFile {
 }
 
 /** Runs the verb; 1 when a file had problems. */
-async function showDecode(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(DECODE, context.args, {
-    format: { type: 'string', default: 'text' },
-    strict: { type: 'boolean' },
-    jsonl: { type: 'boolean' },
-    output: { type: 'string' },
-    parser: { type: 'string' },
-  });
-  const format = readFormat(DECODE, values.format);
-  if (values.output !== undefined && values.output !== 'prom2json')
-    throw usageError(DECODE, `expected --output prom2json, got ${JSON.stringify(values.output)}`);
-  if (values.parser !== undefined && values.parser !== 'reference')
-    throw usageError(DECODE, `expected --parser reference, got ${JSON.stringify(values.parser)}`);
+async function showDecode(
+  { values, words }: Call<typeof DECODE_OPTIONS>,
+  context: VerbContext,
+): Promise<number> {
+  const { format } = values;
   let exitCode = 0;
-  for (const file of requireFiles(DECODE, words)) {
+  for (const file of words) {
     const bytes = readPageFile(file);
     const shown =
       values.parser === 'reference'
         ? await readByReference(file, bytes)
-        : readByUs(file, bytes, format, values.strict === true);
+        : readByUs(file, bytes, format, values.strict);
     if (!shown.ok) exitCode = 1;
-    if (values.jsonl === true) context.out.line(JSON.stringify(shown));
+    if (values.jsonl) context.out.line(JSON.stringify(shown));
     else if (values.output === 'prom2json')
       context.out.line(JSON.stringify(toProm2Json(shown.families as readonly ShownFamily[])));
-    else printTable(context, shown);
-    const tellOf = values.jsonl === true ? tellMore : tellProblems;
+    else printFile(context, shown);
+    const tellOf = values.jsonl ? tellMore : tellProblems;
     tellOf(context.err, file, shown.problems);
   }
   return exitCode;
@@ -145,7 +155,7 @@ function readByUs(
   return { file, ok: problems.length === 0, problems, families };
 }
 
-/** The package gives a page up at its first bad line, and does not say where that is. */
+/** The package stops at the first bad line of a page, and does not say where that line is. */
 async function readByReference(file: string, bytes: Buffer): Promise<ShownFile> {
   const result = await parseWithReference(bytes.toString());
   if (result.ok) return { file, ok: true, problems: [], families: result.families };
@@ -153,7 +163,7 @@ async function readByReference(file: string, bytes: Buffer): Promise<ShownFile> 
   return { file, ok: false, problems, families: [] };
 }
 
-function printTable(context: VerbContext, shown: ShownFile): void {
+function printFile(context: VerbContext, shown: ShownFile): void {
   const families = shown.families as readonly ShownFamily[];
   const samples = families.reduce((sum, family) => sum + family.samples.length, 0);
   const problems = shown.problems.length;
@@ -167,12 +177,12 @@ function printTable(context: VerbContext, shown: ShownFile): void {
     String(list.length),
     help,
   ]);
-  context.out.line(renderTable([['FAMILY', 'TYPE', 'UNIT', 'SAMPLES', 'HELP'], ...rows]));
+  printTable(context.out, [['FAMILY', 'TYPE', 'UNIT', 'SAMPLES', 'HELP'], ...rows], {
+    isWhole: true,
+  });
 }
 
 // `show derive`: every typed series of the pages: family, type and where it came from, unit, start.
-
-const DERIVE = 'show derive';
 
 /** One series as `--jsonl` prints it. */
 interface ShownSeries {
@@ -189,10 +199,9 @@ interface ShownSeries {
   readonly fate: string;
 }
 
-/** Runs the verb; the files are successive pages of one target, what is shown is its state after the last. */
-function showDerive(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(DERIVE, context.args, { jsonl: { type: 'boolean' } });
-  const pages = requireFiles(DERIVE, words).map(readPageFile);
+/** Runs the verb; the files are successive pages of one target, this shows the state after the last. */
+function showDerive({ values, words }: Call<typeof DERIVE_OPTIONS>, context: VerbContext): number {
+  const pages = words.map(readPageFile);
   const options = {
     config: defaultConfig(),
     atMs: context.clock.nowMs(),
@@ -209,9 +218,9 @@ function showDerive(context: VerbContext): Promise<number> {
     tellProblems(context.err, file, problems);
     if (problems.length > 0) exitCode = 1;
   }
-  if (values.jsonl === true) for (const series of shown) context.out.line(JSON.stringify(series));
-  else context.out.line(tableOf(shown));
-  return Promise.resolve(exitCode);
+  if (values.jsonl) for (const series of shown) context.out.line(JSON.stringify(series));
+  else printTable(context.out, tableOf(shown), { isWhole: true });
+  return exitCode;
 }
 
 function seriesOf(table: SeriesTable): readonly ShownSeries[] {
@@ -246,7 +255,7 @@ function instant(timeMs: number | undefined): string | null {
   return timeMs === undefined || Number.isNaN(timeMs) ? null : new Date(timeMs).toISOString();
 }
 
-function tableOf(shown: readonly ShownSeries[]): string {
+function tableOf(shown: readonly ShownSeries[]): readonly (readonly string[])[] {
   const head = ['SERVICE', 'FAMILY', 'NAME', 'LABELS', 'TYPE', 'FROM', 'UNIT', 'START'];
   const rows = shown.map(series => [
     series.service,
@@ -261,41 +270,20 @@ function tableOf(shown: readonly ShownSeries[]): string {
     series.unit,
     series.start ?? '',
   ]);
-  return renderTable([head, ...rows]);
+  return [head, ...rows];
 }
 
 // `show encode`: the OTLP/JSON that a sequence of pages would be sent as, one line per page.
 
-const ENCODE = 'show encode';
-
 /** Runs the verb; 1 when a page had problems. */
-function showEncode(context: VerbContext): Promise<number> {
-  const { values, words } = readArgs(ENCODE, context.args, {
-    mapping: { type: 'string', default: 'semantic' },
-    at: { type: 'string' },
-    interval: { type: 'string', default: '15s' },
-    'service-id': { type: 'string' },
-  });
-  const { mapping } = values;
-  if (mapping !== 'semantic' && mapping !== 'strict')
-    throw usageError(
-      ENCODE,
-      `expected --mapping semantic or strict, got ${JSON.stringify(mapping)}`,
-    );
-  const atMs = values.at === undefined ? context.clock.nowMs() : Date.parse(values.at);
-  if (Number.isNaN(atMs))
-    throw usageError(
-      ENCODE,
-      `expected --at as 2026-01-01T00:00:00Z, got ${JSON.stringify(values.at)}`,
-    );
-  const intervalMs = parseDuration(values.interval);
-  if (intervalMs === undefined || intervalMs === 0)
-    throw usageError(ENCODE, `expected --interval as 15s, got ${JSON.stringify(values.interval)}`);
+function showEncode({ values, words }: Call<typeof ENCODE_OPTIONS>, context: VerbContext): number {
+  const { mapping, at, interval: intervalMs } = values;
+  const nowMs = context.clock.nowMs();
   const config = defaultConfig();
-  const pages = requireFiles(ENCODE, words).map(readPageFile);
+  const pages = words.map(readPageFile);
   const options = {
     config: { ...config, metrics: { ...config.metrics, mapping } } as const,
-    atMs,
+    atMs: at?.(nowMs) ?? nowMs,
     intervalMs,
     serviceId: values['service-id'] ?? null,
   };
@@ -308,7 +296,7 @@ function showEncode(context: VerbContext): Promise<number> {
     tellProblems(context.err, file, problems);
     if (problems.length > 0) exitCode = 1;
   }
-  return Promise.resolve(exitCode);
+  return exitCode;
 }
 
 // Files as successive pages of one target, through decode, derive and encode, as the daemon would do it.
@@ -336,7 +324,7 @@ function* translatePages(
       bytes,
       format: guessFormat(bytes),
       startedAtMs,
-      // The pages come at the pace that was asked for.
+      // One page per interval.
       monotonicMs: startedAtMs,
       durationMs: 0,
       serverAtMs: Number.NaN,
@@ -384,11 +372,55 @@ function namespacesOf(pages: readonly Buffer[], config: Config): readonly string
   return found.size === 0 ? ['local'] : [...found];
 }
 
-// What `show decode` prints of a decoded page: its families in page order with every sample as it stood, and the
-// same in the shape that the prom2json tool made known. Reads the SeriesTable of one page and changes nothing;
-// numbers that JSON cannot hold are the words of the exposition formats: "NaN", "+Inf", "-Inf".
+// Exposition files as pages.
 
-/** What is asked of a finished Decoding. */
+/** The bytes of a file, or of standard input for `-`. */
+function readPageFile(file: string): Buffer {
+  try {
+    return readFileSync(file === '-' ? 0 : file);
+  } catch (error) {
+    const message = `cannot read ${JSON.stringify(file)}: ${fileCause(error)}`;
+    throw new OperatorError([{ code: 'E_FILE_READ', message, hint: 'check the path' }]);
+  }
+}
+
+/** Why a file cannot be read, without the system's call. */
+function fileCause(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : '';
+  if (code === 'ENOENT') return 'there is no such file';
+  return code === 'EISDIR' ? 'it is a directory' : causeText(error);
+}
+
+/** A file has no time of a scrape. */
+const NO_SCRAPE: ScrapeTime = {
+  startedAtMs: 0,
+  monotonicMs: 0,
+  durationMs: 0,
+  serverAtMs: Number.NaN,
+};
+
+/** Prints the problems of a file. */
+function tellProblems(err: TextSink, file: string, problems: readonly Problem[]): void {
+  for (const { line, column, reason } of problems) err.line(`${file}:${line}:${column}: ${reason}`);
+  tellMore(err, file, problems);
+}
+
+/** Prints a line if there may be more problems than the parser keeps. */
+function tellMore(err: TextSink, file: string, problems: readonly Problem[]): void {
+  if (problems.length >= PROBLEMS_MAX)
+    err.line(`${file}: reported the first ${PROBLEMS_MAX} problems; there may be more`);
+}
+
+/** OpenMetrics pages end in `# EOF`; anything else is read as text. */
+function guessFormat(bytes: Buffer): ExpositionFormat {
+  const tail = bytes.toString('latin1', Math.max(0, bytes.length - 16));
+  return /(^|\n)# EOF\n?$/.test(tail) ? 'openmetrics' : 'text';
+}
+
+// The families of a decoded page for `show decode`, in page order, with every sample as the page has it. Only reads the
+// SeriesTable. Numbers that JSON does not have are the words of the exposition formats: "NaN", "+Inf", "-Inf".
+
+/** The part of a finished Decoding that is needed here. */
 interface DecodedFamilies {
   readonly families: ReadonlyMap<string, Readonly<FamilyLines>>;
 }

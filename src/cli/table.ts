@@ -1,7 +1,10 @@
 // Tables for terminals: columns of plain text, numbers to the right, cut to the width there is. Cells may come from
 // the service or the back end, so control characters never reach the terminal.
 
+import type { Config } from '../config/config.ts';
 import { printableLine } from '../lib/printable.ts';
+import { paint } from './output.ts';
+import type { TextSink } from './verb.ts';
 
 /** How a column is set; `auto` sets it to the right when all its cells are numbers. */
 export type Alignment = 'left' | 'right' | 'auto';
@@ -45,6 +48,30 @@ export function renderTable(
     .map(row => columns.map((column, i) => setCell(row[i] ?? '', column)).join(GAP))
     .map(line => line.trimEnd())
     .join('\n');
+}
+
+/** Gives an id with the name of its service: `dbpgf12345678 (orders)`; the id alone where that is the name, too. */
+export function labelsOf({
+  services,
+  elsewhere,
+}: Pick<Config, 'services' | 'elsewhere'>): (id: string) => string {
+  const names = new Map([...services, ...elsewhere].map(({ id, name }) => [id, name]));
+  return id => {
+    const name = names.get(id) ?? id;
+    return name === id ? id : `${id} (${name})`;
+  };
+}
+
+/** Prints the rows below their head, or `empty` where there are none. A terminal cuts them, unless `isWhole`. */
+export function printTable(
+  out: TextSink,
+  [head = [], ...rows]: readonly (readonly string[])[],
+  { empty, isWhole = false }: { readonly empty?: string; readonly isWhole?: boolean } = {},
+): void {
+  if (rows.length === 0 && empty !== undefined) return out.line(empty);
+  const width = isWhole ? Infinity : out.columns;
+  const [first = '', ...lines] = renderTable([head, ...rows], { width }).split('\n');
+  out.line([paint(out, 'bold', first), ...lines].join('\n'));
 }
 
 /** Columns that a text takes on a terminal. */

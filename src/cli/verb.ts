@@ -1,21 +1,25 @@
-// What a verb of the command line is made of. Data goes to `out`, messages to `err`; a verb returns its exit code
-// and throws OperatorError for mistakes of the operator (exit 2, or the verb's `notNow`; printed by main).
+// What a verb of the command line declares: its actions, their words and options, examples and exit codes. Everything else
+// follows from the declaration: reading the arguments (here), help (help.ts), shell completion (completion.ts), the man
+// page and docs/cli.md (tools/cli-docs.ts). Data goes to `out`, messages to `err`; an action returns the exit code and
+// throws OperatorError for an operator's mistake (exit 2, or the verb's `notNow`; main prints it).
 
+import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
-import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
+import { formatDuration, parseDuration } from '../config/units.ts';
 import { OperatorError } from '../errors.ts';
 import type { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
+import { nearest } from '../lib/nearest.ts';
 
 export interface VerbContext {
-  readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly out: TextSink;
   readonly err: TextSink;
-  /** For verbs that ask back or show how far they are. */
+  /** For verbs that ask back or show their progress. */
   readonly terminal: Terminal;
-  /** Aborted by the first SIGTERM or SIGINT: stop taking in, finish what is begun. */
+  /** Aborted by the first SIGTERM or SIGINT: take nothing more in, finish what has begun. */
   readonly stop: AbortSignal;
   /** Aborted by the second: stop now. */
   readonly stopNow: AbortSignal;
@@ -23,97 +27,360 @@ export interface VerbContext {
   readonly hangUp: Bell;
 }
 
-/** What is typed, and where prompts and progress are shown: beside the data, so that a pipe gets that alone. */
+/** Where the user types, and where prompts and progress appear: apart from the data, so that a pipe gets only data. */
 export interface Terminal {
   readonly input: Readable & { readonly isTTY?: boolean };
   readonly screen: Writable & { readonly isTTY?: boolean; readonly columns?: number };
 }
 
-/** Where lines go; a reader that has gone away is no error. */
+/** Where lines go. A reader that has gone away is no error. */
 export interface TextSink {
   line(text: string): void;
-  /** Resolves when what was given so far is no longer in memory; false when nobody takes lines any more. */
+  /** For data that is no text; false when nobody takes it any more. */
+  bytes(data: Uint8Array): Promise<boolean>;
+  /** Resolves when the lines so far have left memory; false when nobody takes lines any more. */
   taken(): Promise<boolean>;
   readonly isTerminal: boolean;
+  readonly isColoured: boolean;
   readonly columns: number;
 }
 
 export interface Verb {
+  readonly name: string;
   /** One line for the list of verbs. */
   readonly summary: string;
-  /** What `--help` prints: usage, options, examples, exit codes. */
-  readonly help: string;
-  /** True: the verb ends on `stop`. Otherwise signals end the process at once, as they do anywhere. */
+  /** Paragraphs, separated by blank lines. */
+  readonly about?: string;
+  /** One action with the name '' where the verb does only one thing. */
+  readonly actions: readonly [Action, ...Action[]];
+  /** What the exit codes mean. */
+  readonly exits: Readonly<Record<number, string>>;
+  readonly examples: readonly string[];
+  /** True: the verb ends on `stop`. Otherwise signals end the process at once, as usual. */
   readonly isStoppable?: boolean;
   /** The exit code where the same command may work later (another process has the queue, say); 2 when absent. */
   readonly notNow?: number;
-  /** True: the verb listens to `hangUp`. Otherwise SIGHUP ends the process, as it does anywhere. */
+  /** True: the verb listens to `hangUp`. Otherwise SIGHUP ends the process, as usual. */
   readonly isReloadable?: boolean;
-  run(context: VerbContext): Promise<number>;
 }
 
-type Options = NonNullable<ParseArgsConfig['options']>;
+export interface Action {
+  /** The words after the verb, such as `schedules list`. */
+  readonly name: string;
+  readonly summary: string;
+  readonly about?: string;
+  /** The arguments that are not options; none are legal when absent. */
+  readonly words?: Words;
+  readonly options: Options;
+  readonly start: (command: string, args: readonly string[], context: VerbContext) => Ending;
+}
 
-/** The values of `options` and the words beside them; a mistake names the verb's help. */
-export function readArgs<const T extends Options>(
-  verb: string,
+type Ending = Promise<number> | number;
+
+/** Arguments that are not options. */
+export interface Words {
+  /** What they are in the usage line: FILE. */
+  readonly value: string;
+  readonly about: string;
+  readonly count: 'one' | 'one or more' | 'any';
+  /** The legal ones, where there are only a few. */
+  readonly choices?: readonly string[];
+  readonly isFile?: true;
+}
+
+/** What a user has typed for one action. */
+export interface Call<O extends Options> {
+  /** Such as `logs tail`. */
+  readonly command: string;
+  readonly values: Values<O>;
+  readonly words: readonly string[];
+}
+
+export type Options = Readonly<Record<string, Option<unknown>>>;
+export type Values<O extends Options> = {
+  readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never;
+};
+
+/** Declares one action. `run` gets its arguments as declared; a mistake in them has been thrown before. */
+export function action<O extends Options>(
+  declared: Omit<Action, 'start' | 'options'> & {
+    readonly options: O;
+    readonly run: (call: Call<O>, context: VerbContext) => Ending;
+  },
+): Action {
+  const { run, ...rest } = declared;
+  return {
+    ...rest,
+    start: (command, args, context) => run(readCall(command, declared, args), context),
+  };
+}
+
+// Options.
+
+/** One option. The functions below make them. */
+export interface Option<out T> {
+  /** What its value is in the help: FILE; '' for a switch. */
+  readonly value: string;
+  readonly about: string;
+  /** One letter. */
+  readonly short?: string;
+  /** As typed. */
+  readonly default?: string;
+  readonly choices?: readonly string[];
+  readonly isFile?: true;
+  readonly isRequired?: true;
+  readonly isRepeated?: true;
+  /** Reads the texts that were given, in their order; a switch gets one empty text for each time. */
+  readonly read: (texts: readonly string[]) => Reading<T>;
+}
+
+type Reading<T> = { readonly value: T } | { readonly problem: string };
+
+interface OptionForm {
+  readonly value: string;
+  readonly short?: string;
+  readonly choices?: readonly string[];
+  readonly isFile?: true;
+}
+
+/** An option whose last text counts. `read` gives undefined for a text that is not what was expected. */
+function single<T>(
+  form: OptionForm,
+  about: string,
+  expected: string,
+  read: (text: string) => T | undefined,
+): Option<T | undefined> {
+  return {
+    ...form,
+    about,
+    read: texts => {
+      const text = texts.at(-1);
+      if (text === undefined) return { value: undefined };
+      const value = read(text);
+      if (value !== undefined) return { value };
+      return { problem: `expected ${expected}, got ${JSON.stringify(text)}` };
+    },
+  };
+}
+
+/** An option without a value. */
+export function flag(about: string): Option<boolean> {
+  return { value: '', about, read: texts => ({ value: texts.length > 0 }) };
+}
+
+export function text(value: string, about: string): Option<string | undefined> {
+  return single({ value }, about, value, text => text);
+}
+
+/** The path of a file. */
+export function file(about: string, short?: string): Option<string | undefined> {
+  const form = { value: 'FILE', isFile: true, ...(short !== undefined && { short }) } as const;
+  return single(form, about, 'a file', text => (text === '' ? undefined : text));
+}
+
+export function choice<const Word extends string>(
+  choices: readonly Word[],
+  about: string,
+): Option<Word | undefined> {
+  return single({ value: choices.join('|'), choices }, about, choices.join(' or '), text =>
+    choices.find(word => word === text),
+  );
+}
+
+export function integer(
+  { min, max }: { readonly min: number; readonly max: number },
+  about: string,
+): Option<number | undefined> {
+  return single({ value: 'N' }, about, `a number from ${min} to ${max}`, text => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    return value >= min && value <= max ? value : undefined;
+  });
+}
+
+/** In milliseconds; above 0. */
+export function duration(about: string, maxMs: number = Infinity): Option<number | undefined> {
+  const limit = maxMs === Infinity ? '' : `, at most ${formatDuration(maxMs)}`;
+  return single({ value: 'DURATION' }, about, `a duration such as 10s or 5m${limit}`, text => {
+    const ms = parseDuration(text) ?? 0;
+    return ms > 0 && ms <= maxMs ? ms : undefined;
+  });
+}
+
+/** A point in time, once it is known when now is; milliseconds since the epoch. */
+export type Moment = (nowMs: number) => number;
+
+/** An RFC 3339 time, or a duration back from now. */
+export function moment(about: string): Option<Moment | undefined> {
+  const expected = 'a time such as 2026-03-04T09:00:00Z, or a duration back from now such as 2h';
+  return single<Moment>({ value: 'TIME' }, about, expected, text => {
+    const backMs = parseDuration(text);
+    if (backMs !== undefined) return nowMs => nowMs - backMs;
+    const atMs = Date.parse(text);
+    return Number.isNaN(atMs) ? undefined : () => atMs;
+  });
+}
+
+/** The same option, which the action needs. */
+export function required<T>(option: Option<T | undefined>): Option<T> {
+  return { ...option, isRequired: true } as Option<T>;
+}
+
+/** The same option with a text that counts when it is left out. */
+export function withDefault<T>(option: Option<T | undefined>, text: string): Option<T> {
+  const read: typeof option.read = texts => option.read(texts.length === 0 ? [text] : texts);
+  return { ...option, default: text, read } as Option<T>;
+}
+
+/** A text that may be given more than once. */
+export function repeated(value: string, about: string): Option<readonly string[]> {
+  return { value, about, isRepeated: true, read: value => ({ value }) };
+}
+
+// Reading arguments.
+
+function readCall<O extends Options>(
+  command: string,
+  declared: { readonly options: O; readonly words?: Words },
   args: readonly string[],
-  options: T,
-): { values: ReturnType<typeof parseArgs<{ options: T }>>['values']; words: string[] } {
-  try {
-    const parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-    return { values: parsed.values, words: parsed.positionals };
-  } catch (error) {
-    const cause = error instanceof Error ? (error.message.split(/\.\s/)[0] ?? '') : String(error);
-    throw usageError(verb, cause.charAt(0).toLowerCase() + cause.slice(1));
+): Call<O> {
+  const { options } = declared;
+  const { tokens } = parseArgs({
+    args: [...args],
+    strict: false,
+    tokens: true,
+    options: Object.fromEntries(
+      Object.entries(options).map(([name, { value, short }]) => [
+        name,
+        { type: value === '' ? 'boolean' : 'string', ...(short !== undefined && { short }) },
+      ]),
+    ),
+  });
+  const texts = new Map<string, string[]>();
+  const words: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value, inlineValue } = token;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (option === undefined) throw unknownOption(command, rawName, options);
+    if (option.value === '' && value !== undefined)
+      throw usageError(command, `--${name} takes no value`);
+    // What looks like an option is hardly a value, unless `=` says so.
+    if (option.value !== '' && (value === undefined || (!inlineValue && /^-./.test(value))))
+      throw missingOption(command, name, option);
+    texts.set(name, [...(texts.get(name) ?? []), value ?? '']);
   }
+  const values = Object.entries(options).map(([name, option]) => {
+    const given = texts.get(name) ?? [];
+    if (option.isRequired === true && given.length === 0)
+      throw missingOption(command, name, option);
+    const reading = option.read(given);
+    if ('problem' in reading) throw usageError(command, `--${name}: ${reading.problem}`);
+    return [name, reading.value];
+  });
+  checkWords(command, declared.words, words);
+  return { command, values: Object.fromEntries(values) as Values<O>, words };
 }
 
-/** The values of `options` where nothing else is expected: a word beside them is a mistake. */
-export function readOptions<const T extends Options>(
-  verb: string,
+function checkWords(command: string, declared: Words | undefined, words: readonly string[]): void {
+  const { count, value, about, choices } = declared ?? {};
+  const max = count === undefined ? 0 : count === 'one' ? 1 : Infinity;
+  if (words.length > max) throw usageError(command, `unexpected ${JSON.stringify(words[max])}`);
+  if (words.some(word => word === '' || choices?.includes(word) === false))
+    throw usageError(command, `expected ${value}, got ${JSON.stringify(words.join(' '))}`);
+  if (count !== undefined && count !== 'any' && words.length === 0)
+    throw usageError(command, `expected ${value}: ${about}`);
+}
+
+function missingOption(command: string, name: string, option: Option<unknown>): OperatorError {
+  const value = option.choices?.join(' or ') ?? option.value;
+  return usageError(command, `expected --${name} ${value}`);
+}
+
+function unknownOption(command: string, rawName: string, options: Options): OperatorError {
+  const meant = suggestion(rawName.replace(/^-+/, ''), [...Object.keys(options), 'help']);
+  const hint = meant === undefined ? undefined : `--${meant}`;
+  return usageError(command, `unknown option ${JSON.stringify(rawName)}`, hint);
+}
+
+/** The candidate that was probably meant: the nearest, or the only one that begins like this. */
+export function suggestion(word: string, candidates: readonly string[]): string | undefined {
+  const longer = candidates.filter(candidate => word !== '' && candidate.startsWith(word));
+  return nearest(word, candidates) ?? (longer.length === 1 ? longer[0] : undefined);
+}
+
+/** A mistake on the command line. `command` is the verb with its action. */
+export function usageError(command: string, cause: string, meant?: string): OperatorError {
+  const message = `cannot run ${command}: ${cause}`;
+  const see = `see prom2otlp ${command} --help`;
+  const hint = meant === undefined ? see : `did you mean ${meant}? Or ${see}`;
+  return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }]);
+}
+
+// Verbs and their actions.
+
+/** The action that the first words of `args` name, and the arguments after them. */
+export function findAction(
+  verb: Verb,
   args: readonly string[],
-  options: T,
-): ReturnType<typeof readArgs<T>>['values'] {
-  const { values, words } = readArgs(verb, args, options);
-  refuseWords(verb, words);
-  return values;
+): { readonly action: Action; readonly args: readonly string[] } | undefined {
+  for (const action of verb.actions) {
+    const words = action.name === '' ? [] : action.name.split(' ');
+    if (words.every((word, index) => args[index] === word))
+      return { action, args: args.slice(words.length) };
+  }
+  return undefined;
 }
 
-/** The file of `--config`, which the verb needs. */
-export function configOf(
-  verb: string,
-  { config }: { readonly config?: string | undefined },
-): string {
-  if (config === undefined || config === '') throw usageError(verb, 'expected --config FILE');
-  return config;
-}
-
-/** One of the actions that a verb consists of, with the arguments after its word. */
-export type Action = (context: VerbContext) => Promise<number>;
-
-/** Runs the action that the first word names. */
-export function runAction(
-  verb: string,
-  actions: Readonly<Record<string, Action>>,
+/** Runs the action that the first words of `args` name, with the arguments after them. */
+export async function runVerb(
+  verb: Verb,
+  args: readonly string[],
   context: VerbContext,
 ): Promise<number> {
-  const [word = '', ...args] = context.args;
-  const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
-  if (action === undefined)
-    throw usageError(verb, `expected one of ${Object.keys(actions).join(', ')}`);
-  return action({ ...context, args });
+  const found = findAction(verb, args);
+  if (found === undefined) throw unknownAction(verb, args);
+  const { action, args: rest } = found;
+  return action.start(`${verb.name} ${action.name}`.trim(), rest, context);
 }
 
-/** Throws when there is a word that nothing takes. */
-export function refuseWords(verb: string, words: readonly string[]): void {
-  if (words.length > 0) throw usageError(verb, `unexpected ${JSON.stringify(words[0])}`);
+function unknownAction({ name, actions }: Verb, args: readonly string[]): OperatorError {
+  const names = actions.map(action => action.name);
+  const end = args.findIndex(word => word.startsWith('-'));
+  const words = args.slice(0, end < 0 ? 2 : Math.min(end, 2));
+  if (words.length === 0) return usageError(name, `expected one of ${names.join(', ')}`);
+  const [first = ''] = words;
+  const meant = suggestion(words.join(' '), names) ?? suggestion(first, names);
+  const cause = `there is no action ${JSON.stringify(words.join(' '))}, only ${names.join(', ')}`;
+  return usageError(name, cause, meant === undefined ? undefined : `${name} ${meant}`);
 }
 
-/** A mistake on the command line. */
-export function usageError(verb: string, cause: string): OperatorError {
-  const message = `cannot run ${verb}: ${cause.replace(/\.$/, '')}`;
-  return new OperatorError([
-    { code: 'E_CLI_USAGE', message, hint: `see prom2otlp ${verb} --help` },
-  ]);
+// The configuration, which most verbs read.
+
+const CONFIG_VARIABLE = 'PROM2OTLP_CONFIG';
+const CONFIG_FILE = '/etc/prom2otlp/prom2otlp.yaml';
+
+/** Which configuration a verb reads. */
+export const CONFIG_ORDER: string = `The configuration is the file of --config, else of the variable ${CONFIG_VARIABLE},
+  else ${CONFIG_FILE}.`;
+
+export const CONFIG_OPTION: Option<string | undefined> = file('the configuration', 'c');
+
+/** What configOf() needs of a call. */
+export interface ConfigCall {
+  readonly command: string;
+  readonly values: { readonly config: string | undefined };
+}
+
+/** The configuration that a verb reads (CONFIG_ORDER). Throws when there is none. */
+export function configOf(
+  { command, values: { config } }: ConfigCall,
+  environment: VerbContext['environment'],
+  expected = '--config FILE',
+): string {
+  const named = config ?? environment[CONFIG_VARIABLE] ?? '';
+  if (named !== '') return named;
+  if (existsSync(CONFIG_FILE)) return CONFIG_FILE;
+  const cause = `${CONFIG_VARIABLE} is not set, and there is no ${CONFIG_FILE}`;
+  throw usageError(command, `expected ${expected}: ${cause}`);
 }

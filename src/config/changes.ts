@@ -1,7 +1,7 @@
-// What a reload needs to know: when one of the files of the configuration has changed, and which changed keys take a
-// restart. The files are the configuration itself and those that its secrets and certificates come from. A look costs
-// one stat a file, which follows symbolic links: so it sees files written in place, atomic renames, and the swapped
-// directories in which Kubernetes keeps mounted secrets.
+// Detects changes for a reload: whether a file of the configuration has changed, and which changed keys need a restart. The
+// files are the configuration and the files of its secrets and certificates. A check costs one stat per file. It follows
+// symbolic links, so it sees files written in place, atomic renames, and the swapped directories in which Kubernetes
+// keeps mounted secrets.
 
 import { statSync } from 'node:fs';
 import type { Config } from './config.ts';
@@ -21,8 +21,8 @@ export class WatchedFiles {
   };
 
   /**
-   * True once after a change, at the first look that finds nothing further changed since the one before: what
-   * is being written in place is not read half way.
+   * True once after a change, as soon as a check finds no further change since the previous one. So a file that is
+   * being written in place is not read half way.
    */
   look(): boolean {
     const paths = [...this.#stamps.keys()];

@@ -243,6 +243,7 @@ export interface QueueConfig {
 export interface TelemetryConfig {
   readonly isEnabled: boolean;
   readonly intervalMs: number;
+  readonly serviceName: string;
 }
 
 /** The keys of `shard`. */
@@ -254,5 +255,5 @@ export interface ShardConfig {
 /** The keys of `log`. */
 export interface LogConfig {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  readonly format: 'json' | 'text';
+  readonly format: 'auto' | 'json' | 'text';
 }

@@ -29,10 +29,12 @@ export interface Kind<out T> {
   readonly json: () => JsonSchema;
   /** undefined when something is wrong, which is then reported. */
   readonly read: (value: unknown, path: KeyPath, report: Report) => T | undefined;
-  /** Of a list: the kind of its elements. */
+  /** Of a list, and of a map whose keys the user chooses: the kind of its elements. */
   readonly element?: Kind<unknown>;
   /** The text is the path of a file that holds the value, as `${file:PATH}` does. */
   readonly isFile?: true;
+  /** The value is never shown. */
+  readonly isSecret?: true;
 }
 
 /** A map of known keys, by their names in the program. */
@@ -225,6 +227,7 @@ export function mapOf<T>(
   return {
     expected: 'a map',
     type: `Readonly<Record<string, ${element.type}>>`,
+    element,
     json: () => ({ type: ['object', 'null'], additionalProperties: element.json() }),
     read: (value, path, report) => {
       const map = mapAt(value, path, report);
@@ -295,7 +298,7 @@ export interface LeafOptions<T> {
   readonly type: string;
   readonly json: JsonSchema;
   /** True: the value is never shown in a message. */
-  readonly isSecret?: boolean;
+  readonly isSecret?: true;
   readonly isFile?: true;
   /** undefined: not what was expected. */
   readonly read: (input: LeafInput) => Reading<T> | undefined;
@@ -307,12 +310,13 @@ const REFERENCE_JSON = { type: 'string', pattern: '\\$\\{(file|env):[^}]+\\}' };
 
 /** A single value: what the YAML gave, or an ExpandedText, whose text is read as if the YAML had it. */
 export function leaf<T>(options: LeafOptions<T>): Kind<T> {
-  const { expected, type, json, isFile } = options;
+  const { expected, type, json, isFile, isSecret } = options;
   const isText = json['type'] === 'string' && Object.keys(json).length === 1;
   return {
     expected,
     type,
     ...(isFile && { isFile }),
+    ...(isSecret && { isSecret }),
     json: () => (isText ? json : { anyOf: [json, REFERENCE_JSON] }),
     read: (value, path, report) => {
       const reading = readLeaf(value, options);
@@ -331,11 +335,22 @@ function readLeaf<T>(value: unknown, options: LeafOptions<T>): Reading<T> {
   const reading = options.read(input);
   if (reading !== undefined) return reading;
   // A suggestion repeats part of the value, which must not show when it came out of a reference.
-  const suggestion = expanded === undefined ? options.suggest?.(input) : undefined;
+  const meant = expanded === undefined ? options.suggest?.(input) : undefined;
+  const suggestion = meant !== undefined && isLegal(meant, options) ? meant : undefined;
   return {
     problem: `expected ${options.expected}, got ${shown}`,
     hint: suggestion === undefined ? quoteHint(input, options) : `did you mean \`${suggestion}\`?`,
   };
+}
+
+/** A suggestion that is wrong itself would only lead to the next mistake. */
+function isLegal<T>(text: string, { read }: LeafOptions<T>): boolean {
+  const values = [text, text === 'true' || text === 'false' ? text === 'true' : Number(text)];
+  return values.some(value => {
+    const input = { value, text: String(value), expanded: undefined, shown: '' };
+    const reading = read(input);
+    return reading !== undefined && 'value' in reading;
+  });
 }
 
 /** YAML makes a number of `12345`, which is right as soon as it is in quotes. */
@@ -417,7 +432,7 @@ export function kindAt(root: Kind<unknown>, path: KeyPath): Kind<unknown> | unde
   for (const part of path) {
     if (kind === undefined) return undefined;
     if (typeof part === 'number') kind = kind.element;
-    else if (!isBlock(kind)) return undefined;
+    else if (!isBlock(kind)) kind = kind.element;
     else kind = Object.values(kind.keys).find(({ name }) => name === part)?.kind;
   }
   return kind;

@@ -3,6 +3,7 @@
 // decides about a secret at the start and about what a rotated file holds later: an unusable text never replaces a good
 // one.
 
+import { isLoopbackHost } from '../lib/loopback.ts';
 import type { Secret } from './config.ts';
 import { leaf, mapOf, type Kind, type LeafInput, type Reading, type Refusal } from './declare.ts';
 import { ConfigSecret } from './secrets.ts';
@@ -60,7 +61,8 @@ function parseHttpUrl(text: string): URL | undefined {
 
 function suggestUrl({ text }: LeafInput): string | undefined {
   if (text === undefined || !/^[\w.-]+(?::\d+)?(?:\/[\w./-]*)?$/.test(text)) return undefined;
-  return `https://${text}`;
+  const { hostname } = new URL(`https://${text}`);
+  return `${isLoopbackHost(hostname) ? 'http' : 'https'}://${text}`;
 }
 
 function refuseUser(url: URL): Refusal | undefined {

@@ -409,6 +409,8 @@ const telemetry: Block<Config['telemetry']> = namedBlock('TelemetryConfig', {
   isEnabled: key('enabled', flag(), true).about('Send them.'),
   intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '60s').about(`
     The interval between sends.`),
+  serviceName: key('service_name', text(), 'prom2otlp').about(`
+    Their service.name.`),
 });
 
 export const shard: Block<Config['shard']> = namedBlock('ShardConfig', {
@@ -421,8 +423,8 @@ export const shard: Block<Config['shard']> = namedBlock('ShardConfig', {
 const log: Block<Config['log']> = namedBlock('LogConfig', {
   level: key('level', choice(['trace', 'debug', 'info', 'warn', 'error', 'silent']), 'info').about(`
     The least important messages to show: trace, debug, info, warn, error or silent.`),
-  format: key('format', choice(['json', 'text']), 'json').about(`
-    json for machines, text for people.`),
+  format: key('format', choice(['auto', 'json', 'text']), 'auto').about(`
+    json for machines, text for people. auto: text if stderr is a terminal, else json.`),
 });
 
 /** The YAML once it has been read, before services are merged with `api` and signals with variables. */
@@ -457,9 +459,12 @@ export const CONFIG: Block<ConfigKeys> = block({
   status: section('status', status).aboutFixed(`
     The status server: /healthz, /readyz, /metrics, /status.json and a page at /.`),
   telemetry: section('telemetry', telemetry).about(`
-    prom2otlp's own metrics, sent to the same back end.`),
+    prom2otlp's own metrics, sent to the same back end. If you leave out a key, the standard
+    variables OTEL_SDK_DISABLED, OTEL_METRIC_EXPORT_INTERVAL and OTEL_SERVICE_NAME apply.`),
   shard: section('shard', shard).aboutFixed(`
     Divides the services among several processes with the same configuration. This is process
     \`index\` (from 0) of \`count\`, for example {index: "\${env:SHARD}", count: 3}.`),
-  log: section('log', log).aboutFixed(`prom2otlp's own log, on stderr.`),
+  log: section('log', log).aboutFixed(`
+    prom2otlp's own log, on stderr. If you leave out \`level\`, the standard variable OTEL_LOG_LEVEL
+    applies.`),
 });

@@ -1,7 +1,6 @@
-// The way from a file to the Config: text, YAML tree, standard variables, keys, rules, result. All mistakes of all steps
-// are collected and thrown together; nothing but an OperatorError is ever thrown. At the end, when nothing can fail any
-// more, the global `api` and each entry's own become one, both signals get their endpoints, and relative paths become
-// absolute.
+// Loads a configuration file in steps: text, YAML tree, standard variables, keys, rules. It collects the mistakes of all
+// steps and throws one OperatorError. The last step cannot fail: it merges the global `api` with that of each entry, sets
+// the endpoint of each signal, and makes relative paths absolute.
 
 import { dirname, resolve } from 'node:path';
 import { bug, OperatorError, type Mistake } from '../errors.ts';
@@ -17,6 +16,7 @@ import type {
   ServiceConfig,
 } from './config.ts';
 import { kindAt, readKey, type Violation } from './declare.ts';
+import { type Judgement, warningsOf } from './examine.ts';
 import { CONFIG, GRPC_ENDPOINT, type ApiKeys, type ConfigKeys, type ServiceEntry } from './keys.ts';
 import {
   layerVariables,
@@ -45,9 +45,14 @@ export interface LoadOptions {
 
 /** Reads and judges a configuration file. Throws one OperatorError with every mistake in it. */
 export function loadConfig(options: LoadOptions): Config {
+  return judgeFile(options).config;
+}
+
+/** The same with its sources, for `check`. */
+export function judgeFile(options: LoadOptions): Judgement {
   const { file, readFile = readTextFile } = options;
   const found = readFile(resolve(file));
-  if ('text' in found) return parseConfig(found.text, { memory: readMemory(), ...options });
+  if ('text' in found) return judgeText(found.text, { memory: readMemory(), ...options });
   throw new OperatorError([
     {
       code: 'E_CONFIG_READ',
@@ -59,6 +64,10 @@ export function loadConfig(options: LoadOptions): Config {
 
 /** The same for a text that was read elsewhere. `options.file` need not exist. */
 export function parseConfig(text: string, options: LoadOptions): Config {
+  return judgeText(text, options).config;
+}
+
+function judgeText(text: string, options: LoadOptions): Judgement {
   const { file, environment, readFile = readTextFile, memory = null } = options;
   const sources = { directory: dirname(resolve(file)), environment, readFile };
   const tree = readTree(text, file, sources);
@@ -68,6 +77,12 @@ export function parseConfig(text: string, options: LoadOptions): Config {
     throw new OperatorError([...tree.mistakes, ...rootMistakes(root, tree, file)]);
   }
   return judge(root, { file, tree, variables, memory });
+}
+
+/** The configuration that consists of defaults alone. */
+export function defaultConfig(): Config {
+  const text = 'api: {base_url: "http://localhost", key: none}\nservices: [{id: local}]\n';
+  return parseConfig(text, { file: 'defaults', environment: {} });
 }
 
 function readTree(text: string, file: string, sources: TextSources): YamlTree {
@@ -99,7 +114,7 @@ interface Judged {
 }
 
 /** The block `otlp` is read twice, because variables may differ per signal; what repeats is shown once. */
-function judge(root: Readonly<Record<string, unknown>>, judged: Judged): Config {
+function judge(root: Readonly<Record<string, unknown>>, judged: Judged): Judgement {
   const { file, tree, variables, memory } = judged;
   const layered = (signal: Signal): LayeredTree & JudgedTree => ({
     ...layerVariables(root, signal, variables),
@@ -124,7 +139,7 @@ function judge(root: Readonly<Record<string, unknown>>, judged: Judged): Config 
     ...violationMistakes(found.logs, logs),
   ];
   if (mistakes.length > 0 || keys === undefined) throw new OperatorError(orderMistakes(mistakes));
-  return resolveConfig({
+  const config = resolveConfig({
     file,
     root: metrics.root,
     keys,
@@ -133,6 +148,19 @@ function judge(root: Readonly<Record<string, unknown>>, judged: Judged): Config 
     attributes: variables.attributes,
     memory,
   });
+  return { config, places: tree.places, trees: { metrics, logs } };
+}
+
+/** Likely mistakes in a valid configuration. `isContainer`: the process runs in a container. */
+export function warningMistakes(
+  { config: { file }, places, trees }: Judgement,
+  isContainer: boolean,
+): readonly Mistake[] {
+  return orderMistakes(
+    Object.values(trees).flatMap(tree =>
+      violationMistakes(warningsOf(tree, isContainer), { ...tree, file, places }),
+    ),
+  );
 }
 
 interface ResolveInput {
@@ -179,7 +207,7 @@ function resolveConfig(input: ResolveInput): Config {
 
 function resolveServices({ root, keys, attributes }: ResolveInput): ServiceConfig[] {
   const global = { ...keys.api, timeoutMs: globalTimeoutMs(root, keys) };
-  // One object for all entries that have nothing of their own, so that its key is read again once for all.
+  // Entries without own keys share one object, so that its key is read again only once.
   const shared = keys.services.some(usesGlobal) ? mergeApi(global, {}) : undefined;
   return keys.services.map(entry => ({
     id: entry.id,
@@ -193,7 +221,7 @@ function usesGlobal({ api }: ServiceEntry): boolean {
   return Object.values(api).every(value => value === undefined);
 }
 
-/** The default timeout gives way to a shorter interval; one that is written down does not (rules.ts). */
+/** A shorter interval shortens the default timeout. A timeout in the file stays; rules.ts refuses a longer one. */
 function globalTimeoutMs(root: unknown, { api, metrics }: ConfigKeys): number {
   const timeoutMs = api.timeoutMs ?? bug('api.timeout has no default');
   const isDefault = valueAt(root, ['api', 'timeout']) === undefined;
@@ -238,7 +266,7 @@ function signalKeys(otlp: OtlpKeys): OtlpSignalConfig {
   return { protocol, compression, headers, timeoutMs, tls };
 }
 
-/** A signal's own endpoint as it is; else the general one with the signal's path, which gRPC does not have. */
+/** The signal's own endpoint, unchanged; else the general one with the signal's path, which gRPC does not have. */
 function endpointOf(signal: Signal, otlp: OtlpKeys, root: unknown): string {
   const own = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
   if (own !== null) return own;

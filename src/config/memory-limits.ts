@@ -8,7 +8,7 @@ import type { SeriesTable } from '../model/series-table.ts';
 import type { MemoryConfig, PageLimits } from './config.ts';
 import { valueAt } from './places.ts';
 
-/** What the system says, in bytes. Values that cannot be meant (0, a limit that is none) are told from true ones here. */
+/** What the system reports, in bytes. memoryBytesOf() ignores values that cannot be true: 0, or a limit beyond any memory. */
 export interface MemoryReadings {
   readonly constrainedBytes: number;
   readonly machineBytes: number;
@@ -68,7 +68,7 @@ const ALLOWED_BYTES_MIN = 16 * MIB;
 /** No process of this program runs in less, no machine has more: such a reading is none. */
 const MEMORY_BYTES_MIN = 64 * MIB;
 const MEMORY_BYTES_MAX = 2 ** 47;
-/** Of the allowed memory, what a series takes with a text of 100 bytes that stands on the page in hand; and a sample. */
+/** The memory of a series on the current page with a text of 100 bytes, and of a sample. */
 const SERIES_BYTES = 600;
 const SAMPLE_BYTES = 320;
 /** Services that no entry names take a tenth at most. */

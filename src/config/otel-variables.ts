@@ -1,7 +1,8 @@
-// The standard variables of OpenTelemetry exporters, read here and nowhere else. They apply where the YAML
-// has no value; a variable of one signal beats the general one. An empty variable counts as none.
+// The standard variables of OpenTelemetry, read here and nowhere else: those of the exporters, and those for the program's
+// own telemetry. They apply where the YAML has no value; a variable of one signal overrides the general one. An empty
+// variable counts as none.
 // Specification: OpenTelemetry protocol exporter, resource SDK ("Specifying resource information via an
-// environment variable").
+// environment variable"), environment variables ("General SDK configuration", "Periodic exporting MetricReader").
 
 import { resolve } from 'node:path';
 import type { Mistake } from '../errors.ts';
@@ -19,12 +20,14 @@ interface Variable {
   readonly reading: Reading;
 }
 
-/** By path below `otlp`, as `tls.ca`. */
+/** By path of the key that it sets, as `otlp.tls.ca`. */
 type Layer = ReadonlyMap<string, Variable>;
 
 export interface OtelVariables {
   readonly general: Layer;
   readonly layers: Readonly<Record<Signal, Layer>>;
+  /** For the program's own telemetry and log. */
+  readonly own: Layer;
   /** Of OTEL_RESOURCE_ATTRIBUTES, without those that each service has of its own. */
   readonly attributes: Readonly<Record<string, string>>;
   /** What is wrong with OTEL_RESOURCE_ATTRIBUTES; that of the others shows where they are used. */
@@ -36,16 +39,23 @@ const lowerCase: Read = text => ({ value: text.toLowerCase() });
 
 /** What follows OTEL_EXPORTER_OTLP_ or OTEL_EXPORTER_OTLP_<SIGNAL>_, and the key that it sets. */
 const VARIABLES: readonly (readonly [suffix: string, key: string, read: Read])[] = [
-  ['ENDPOINT', 'endpoint', asIs],
-  ['HEADERS', 'headers', readPairs],
-  ['PROTOCOL', 'protocol', lowerCase],
-  ['COMPRESSION', 'compression', lowerCase],
-  ['TIMEOUT', 'timeout', readMilliseconds],
-  ['CERTIFICATE', 'tls.ca', readFilePath],
-  ['CLIENT_CERTIFICATE', 'tls.cert', readFilePath],
-  ['CLIENT_KEY', 'tls.key', readFilePath],
+  ['ENDPOINT', 'otlp.endpoint', asIs],
+  ['HEADERS', 'otlp.headers', readPairs],
+  ['PROTOCOL', 'otlp.protocol', lowerCase],
+  ['COMPRESSION', 'otlp.compression', lowerCase],
+  ['TIMEOUT', 'otlp.timeout', readMilliseconds],
+  ['CERTIFICATE', 'otlp.tls.ca', readFilePath],
+  ['CLIENT_CERTIFICATE', 'otlp.tls.cert', readFilePath],
+  ['CLIENT_KEY', 'otlp.tls.key', readFilePath],
 ];
-const TEMPORALITY = ['TEMPORALITY_PREFERENCE', 'temporality', lowerCase] as const;
+const TEMPORALITY = ['TEMPORALITY_PREFERENCE', 'otlp.temporality', lowerCase] as const;
+/** What follows OTEL_, for the program's own telemetry and log. */
+const OWN_VARIABLES: typeof VARIABLES = [
+  ['SERVICE_NAME', 'telemetry.service_name', asIs],
+  ['METRIC_EXPORT_INTERVAL', 'telemetry.interval', readMilliseconds],
+  ['SDK_DISABLED', 'telemetry.enabled', text => ({ value: text.toLowerCase() !== 'true' })],
+  ['LOG_LEVEL', 'log.level', readLogLevel],
+];
 const PREFIX = 'OTEL_EXPORTER_OTLP_';
 const OWN_ATTRIBUTES = new Set(['service.name', 'service.instance.id']);
 
@@ -61,7 +71,8 @@ export function readOtelVariables(sources: TextSources): OtelVariables {
   };
   const metrics = layer(`${PREFIX}METRICS_`, [...VARIABLES, TEMPORALITY]);
   const layers = { metrics, logs: layer(`${PREFIX}LOGS_`, VARIABLES) };
-  return { general: layer(PREFIX, VARIABLES), layers, ...readAttributes(sources) };
+  const own = layer('OTEL_', OWN_VARIABLES);
+  return { general: layer(PREFIX, VARIABLES), layers, own, ...readAttributes(sources) };
 }
 
 function readVariable(name: string, read: Read, sources: TextSources): Variable | undefined {
@@ -86,7 +97,7 @@ function variableMistake(
   return { code: 'E_CONFIG_ENV', key, message, ...rest };
 }
 
-/** The tree with the variables of one signal below `otlp` wherever the YAML has no value. */
+/** The tree with the variables of one signal, and the program's own, wherever the YAML has no value. */
 export interface LayeredTree {
   readonly root: Readonly<Record<string, unknown>>;
   readonly variableOf: (path: KeyPath) => string | undefined;
@@ -95,13 +106,11 @@ export interface LayeredTree {
 }
 
 export function layerVariables(
-  root: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
   signal: Signal,
   variables: OtelVariables,
 ): LayeredTree {
-  const given = root['otlp'] ?? {};
-  if (!isPlainMap(given)) return { root, variableOf: () => undefined, mistakes: [] };
-  const otlp: Record<string, unknown> = { ...given };
+  const root = { ...given };
   const names = new Map<string, string>();
   const mistakes: Mistake[] = [];
   for (const [key, { name, reading }] of signalLayer(given, signal, variables)) {
@@ -112,33 +121,34 @@ export function layerVariables(
       continue;
     }
     names.set(key, name);
-    const [first = '', second] = path;
-    const block = otlp[first] as object | null | undefined;
-    otlp[first] = second === undefined ? reading.value : { ...block, [second]: reading.value };
+    const [block = '', first = '', second] = path;
+    const before = (root[block] ?? {}) as Readonly<Record<string, object | null | undefined>>;
+    const value =
+      second === undefined ? reading.value : { ...before[first], [second]: reading.value };
+    root[block] = { ...before, [first]: value };
   }
-  const variableOf = (path: KeyPath): string | undefined => {
-    if (path[0] !== 'otlp') return undefined;
-    return names.get(path.slice(1, 3).join('.')) ?? names.get(String(path[1]));
-  };
-  return { root: { ...root, otlp }, variableOf, mistakes };
+  const variableOf = (path: KeyPath): string | undefined =>
+    names.get(path.slice(0, 3).join('.')) ?? names.get(path.slice(0, 2).join('.'));
+  return { root, variableOf, mistakes };
 }
 
 /** An endpoint of one signal is used as it is, so it becomes that key, unless the YAML names any. */
 function signalLayer(given: object, signal: Signal, variables: OtelVariables): Layer {
-  const { endpoint, ...own } = Object.fromEntries(variables.layers[signal]);
-  const layer = new Map([...variables.general, ...Object.entries(own)]);
-  if (endpoint !== undefined && isSilent(given, ['endpoint'])) {
-    layer.set(`${signal}_endpoint`, endpoint);
+  const { 'otlp.endpoint': endpoint, ...own } = Object.fromEntries(variables.layers[signal]);
+  const layer = new Map([...variables.general, ...variables.own, ...Object.entries(own)]);
+  if (endpoint !== undefined && isSilent(given, ['otlp', 'endpoint'])) {
+    layer.set(`otlp.${signal}_endpoint`, endpoint);
   }
   return layer;
 }
 
 /** True when the YAML has no value: absent, or null where that means "not set". A wrong value is a value. */
 function isSilent(given: object, path: readonly string[]): boolean {
-  if (!isPlainMap(valueAt(given, path.slice(0, -1)) ?? {})) return false;
+  for (let length = 1; length < path.length; length++)
+    if (!isPlainMap(valueAt(given, path.slice(0, length)) ?? {})) return false;
   const value = valueAt(given, path);
-  const [block = ''] = path;
-  const isNullable = path.length === 2 || block === 'headers' || block.endsWith('_endpoint');
+  const [, key = ''] = path;
+  const isNullable = path.length === 3 || key === 'headers' || key.endsWith('_endpoint');
   return value === undefined || (value === null && isNullable);
 }
 
@@ -173,6 +183,12 @@ function decode(text: string): string | undefined {
 function readMilliseconds(text: string): Reading {
   if (/^\d{1,9}$/.test(text)) return { value: `${text}ms` };
   return { problem: `expected milliseconds such as 10000, got ${JSON.stringify(text)}` };
+}
+
+/** The levels of the SDKs in the words of `log.level`. */
+function readLogLevel(text: string): Reading {
+  const level = text.toLowerCase();
+  return { value: { none: 'silent', verbose: 'trace', all: 'trace' }[level] ?? level };
 }
 
 /** The path of a PEM file, relative to the working directory as in every program that reads the variable. */

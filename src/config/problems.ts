@@ -1,6 +1,6 @@
-// From what the schema and the rules find to the mistakes that a user sees: each with line and column, or with the name
-// of the standard variable that it came from. An unknown key is answered with the key that was probably meant, or with
-// the block that it belongs to.
+// Turns what keys and rules find into the mistakes that a user sees, each with line and column, or with the name of the
+// standard variable that it came from. For an unknown key, it suggests the key that was probably meant, or the block
+// where the key belongs.
 
 import { formatMistake, type Mistake } from '../errors.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -65,6 +65,7 @@ export function orderMistakes(mistakes: readonly Mistake[]): Mistake[] {
 }
 
 const SHOWN_MAX = 3;
+const KEY_LENGTH_MIN = 3;
 
 /** What to do about an unknown key, and the key of the same block that was probably meant. */
 function hintFor(
@@ -78,7 +79,9 @@ function hintFor(
   if (near !== undefined) return { hint: `did you mean \`${near}\`?`, meant: near };
   const elsewhere = levelsWith(key, level, levels);
   if (elsewhere.length > 0) return { hint: belongsText(key, elsewhere) };
-  const meant = nearest(key, [...new Set([...levels.values()].flat())]);
+  // One or two letters are close to some key by chance.
+  const names = key.length < KEY_LENGTH_MIN ? [] : [...new Set([...levels.values()].flat())];
+  const meant = nearest(key, names);
   const [place] = meant === undefined ? [] : levelsWith(meant, level, levels);
   if (meant !== undefined && place !== undefined)
     return { hint: `did you mean \`${place === '' ? meant : `${place}.${meant}`}\`?` };

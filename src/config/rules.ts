@@ -1,6 +1,6 @@
-// Rules about several keys at once. A rule looks at the values by their paths and reads each as its key is declared, so
-// that it finds its mistake even while other keys of the same block are wrong. A value that cannot be read is reported
-// elsewhere, and the rule then finds nothing.
+// Rules about several keys at once. A rule takes the values by their paths and reads each as its key declares it. So it
+// finds its mistake even if other keys of the same block are wrong. A rule ignores a value that cannot be read: the key
+// reports that.
 
 import { isLoopbackHost } from '../lib/loopback.ts';
 import type { Signal } from '../model/batch.ts';
@@ -91,7 +91,7 @@ function keyIsThere(root: unknown): Violation[] {
   return [{ path, problem: 'missing', hint, at: 'parent', code: 'E_CONFIG_KEY' }];
 }
 
-/** Plain http shows the key to everybody on the network path; on this machine there is nobody on it. */
+/** Plain http shows the key to everybody on the network path. Loopback has no network path. */
 function keyTravelsSafely(root: unknown): Violation[] {
   const entries = entryPaths(root);
   const apis = entries.length === 0 ? [['api']] : entries.map(entry => [...entry, 'api']);

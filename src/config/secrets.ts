@@ -1,5 +1,5 @@
-// `${file:PATH}` and `${env:NAME}` within a scalar, and the texts that must not be printed. What comes out of
-// a reference is never shown in a message, whatever key has it: it may be a secret in the wrong place.
+// `${file:PATH}` and `${env:NAME}` within a scalar, and texts that must not be printed. A message never shows the text
+// that a reference gave, whatever the key: it may be a secret in the wrong place.
 
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';
@@ -57,7 +57,7 @@ function readFile(path: string, { directory, readFile }: TextSources): TextFile 
   return 'text' in found ? { text: found.text.replace(/[\r\n]+$/, '') } : found;
 }
 
-/** A scalar whose text came from elsewhere. The text is what counts; the template is what may be shown. */
+/** A scalar whose text came from elsewhere. The program uses the text; messages show the template. */
 export class ExpandedText {
   readonly template: string;
   readonly text: string;

@@ -41,7 +41,7 @@ export interface YamlTree {
 interface YamlTreeOptions {
   readonly file: string;
   readonly sources: TextSources;
-  /** Keys whose text is the path of a file that holds the value, as if `${file:PATH}` stood there. */
+  /** Keys whose text is the path of a file that holds the value, as with `${file:PATH}`. */
   readonly isFileKey: (path: KeyPath) => boolean;
 }
 
@@ -131,6 +131,11 @@ function buildMap(node: YAMLMap, path: KeyPath, builder: Builder): Record<string
     const isEmpty = isScalar(pair.value) && pair.value.source === '' && pair.value.value === null;
     const value = isEmpty ? offset : (startOf(pair.value) ?? offset);
     builder.places.set(childPath, { key: offset, value });
+    if (name === '<<') {
+      const hint = 'write the keys out, or use an alias for a whole block';
+      report(builder, childPath, 'merge keys are not supported', hint, KEY);
+      continue;
+    }
     if (name === '' || name === '__proto__') {
       report(builder, childPath, 'this cannot be a key', 'write a name before the colon', KEY);
       continue;
@@ -153,7 +158,7 @@ function buildScalar(node: Scalar, path: KeyPath, builder: Builder): unknown {
     for (const problem of expansion.problems) report(builder, path, problem, undefined, SECRET);
     return UNREADABLE;
   }
-  // An unquoted scalar that expands to nothing is what nothing after the colon is: null.
+  // An unquoted scalar that expands to nothing is null, as nothing after the colon is.
   if (expansion.text === '' && node.type === 'PLAIN') return null;
   return new ExpandedText(value, expansion.text, expandAgain);
 }
@@ -280,7 +285,7 @@ function syntaxMistake(document: Document.Parsed, text: string): SyntaxMistake |
 /** How much of a line before an error is looked at. */
 const LOOK_BACK = 200;
 
-/** What is likely in this very kind of file, and what the parser's code alone says badly. */
+/** Frequent mistakes in this kind of file, for which the parser's error code alone is too vague. */
 function commonCase(
   document: Document.Parsed,
   text: string,
@@ -304,7 +309,7 @@ function commonCase(
   return { offset: openQuote, words: ['the quote that opens here is not closed'] };
 }
 
-/** Where the quoted scalar begins that the error is at the end of: the parser names the end only. */
+/** Where the quoted scalar begins; the parser names only its end. */
 function findOpenQuote(document: Document.Parsed, offset: number): number | undefined {
   let found: number | undefined;
   const look = (_: unknown, node: Scalar): void => {

@@ -1,6 +1,7 @@
-// Builds every part of the bridge from its Config and owns their lives: the sink is started first, the source is
-// stopped first. `run` and `demo` keep one running, `once` lets it do a single cycle. A reload builds another one, to
-// which the former leaves its queue, its counters, and the memory of every target that has not changed (reload.ts).
+// Builds all parts of the program from the configuration, starts them (sending first) and stops
+// them (collecting first). `run` and `demo` keep a daemon running; `once` does a single cycle. A
+// reload builds a new daemon, which takes over the queue, the counters, and the memory of each
+// target that did not change (reload.ts).
 
 import type { Backups } from '../backups/backups.ts';
 import { isSame } from '../config/changes.ts';
@@ -11,7 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { keepHeapSmall } from '../lib/footprint.ts';
 import type { Logger } from '../lib/log.ts';
-import { Throttle } from '../lib/throttle.ts';
+import { ThrottledLog } from '../lib/throttled-log.ts';
 import { untilAborted } from '../lib/bell.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Logs } from '../logs/logs.ts';
@@ -26,28 +27,30 @@ import type { Queue } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { TranslateMeter } from '../pipeline/translate-meter.ts';
 import { apiIdentity, ServiceClients } from '../service/clients.ts';
-import { registerLiveCounters } from '../status/live-counters.ts';
-import type { OwnTelemetry, startTelemetry } from '../status/own-telemetry.ts';
-import { TargetLog } from '../status/target-log.ts';
-import { Timeline } from '../status/timeline.ts';
+import type { PullReport } from '../service/pull-report.ts';
+import type { OwnTelemetry, startTelemetry } from './own-telemetry.ts';
+import { followProcess } from './process-counters.ts';
+import { QueueForecast } from './queue-forecast.ts';
+import { TargetLog } from './target-log.ts';
 import { memoryOf, pipelineTarget, resourceOf, type ServiceResource } from './targets.ts';
+import { Timeline } from './timeline.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The running one whose place is taken; what it keeps for its life must be the same: see config/changes.ts. */
+  /** The daemon to replace. The keys that need a restart must be the same (config/changes.ts). */
   readonly former?: Daemon;
 }
 
-/** How long one pull of logs may take that is waited for. */
+/** The longest time that `cycle` waits for a pull of logs. */
 const PULL_MS = 900_000;
-/** How long a first stop waits for the back end before the rest stays in the queue. */
+/** The longest time that a stop waits for the back end; the rest stays in the queue. */
 const FLUSH_MS = 10_000;
-/** How long the next daemon waits for the answer to a request under way, so that it is not sent again. */
+/** How long a reload waits for the answer to a running request, so that it is not sent again. */
 const HAND_OVER_MS = 2000;
 
-/** With less for pages and series, there is no room for garbage that V8 would like to collect later. */
+/** With less memory for pages and series, V8 has to collect garbage early. */
 const SMALL_MEMORY_BYTES = 512 * 2 ** 20;
 
 export class Daemon {
@@ -57,9 +60,10 @@ export class Daemon {
   readonly senders: readonly OpenSender[];
   readonly targets: readonly TargetLog[];
   readonly timeline: Timeline;
-  /** null where no logs are pulled. */
+  readonly forecast: QueueForecast;
+  /** null if no logs are pulled. */
   readonly logs: Logs | null;
-  /** null where no backups are watched. */
+  /** null if backup schedules are not read. */
   readonly backups: Backups | null;
   readonly startedAtMs: number;
   readonly logger: Logger;
@@ -70,14 +74,14 @@ export class Daemon {
   readonly #budget: SeriesBudget;
   readonly #pipelineTargets: readonly PipelineTarget[];
   readonly #stopping = new AbortController();
-  readonly #live: { close(): void };
+  readonly #unfollowProcess: () => void;
   readonly #startTelemetry: () => OwnTelemetry | null;
   #telemetry: OwnTelemetry | null = null;
   #running: Promise<void> = Promise.resolve();
   #isStopping = false;
   readonly #wasReady: boolean;
 
-  /** No function made here may name `former`: it would live as long as this one, and so would all before it. */
+  /** No closure made here may use `former`: it would keep all former daemons in memory. */
   private constructor(options: DaemonOptions, parts: DaemonParts) {
     const { config, clock, logger } = options;
     const { counters, queue } = parts;
@@ -91,29 +95,29 @@ export class Daemon {
     this.#wasReady = options.former?.hasCycled === true;
     this.#clients = parts.clients;
     const planned = config.metrics.isEnabled ? planTargets(config) : [];
-    const throttle = new Throttle({ clock });
+    const log = new ThrottledLog(logger, clock);
     const timeline = timelineOf(options);
     this.timeline = timeline;
-    this.targets = targetLogs(planned, options, throttle);
+    this.forecast = new QueueForecast(queue, clock, counters);
+    this.targets = targetLogs(planned, options, log);
     this.logs = parts.openLogs?.({ options, parts, targets: this.targets }) ?? null;
     this.backups = parts.openBackups?.({ options, parts, targets: this.targets }) ?? null;
     const budget = new SeriesBudget(config.metrics.limits);
     this.#budget = budget;
-    const targets = this.targets.map(log =>
-      pipelineTarget(log, { config, clock, parts, budget, timeline }),
+    const targets = this.targets.map(target =>
+      pipelineTarget(target, { config, clock, parts, budget, timeline }),
     );
     this.#pipelineTargets = targets;
-    tellMemory(options);
+    logMemory(options);
     if (config.metrics.limits.memoryBytes < SMALL_MEMORY_BYTES) keepHeapSmall();
     this.#startTelemetry = () =>
-      parts.startTelemetry?.({ config, clock, counters, logger, throttle, queue }) ?? null;
-    this.#live = registerLiveCounters({
+      parts.startTelemetry?.({ config, clock, counters, log, queue }) ?? null;
+    const { startedAtMs } = this;
+    this.#unfollowProcess = followProcess({
       counters,
       clock,
       version: programVersion(),
-      startedAtMs: this.startedAtMs,
-      queue,
-      senders: parts.senders,
+      startedAtMs,
     });
     this.#schedule = scheduleOf(planned, options, counters);
     this.#pipeline = new Pipeline({
@@ -121,15 +125,14 @@ export class Daemon {
       schedule: this.#schedule,
       queue: parts.queue,
       clock,
-      logger,
-      throttle,
+      log,
       meter: new TranslateMeter(parts.counters),
     });
   }
 
   /**
-   * Opens the queue and the ways in and out; nothing runs yet. Throws OperatorError for what cannot be opened; a
-   * former daemon then goes on as if nothing had happened, otherwise it has ended.
+   * Opens the queue and the connections; nothing runs yet. Throws an OperatorError if it cannot:
+   * then a former daemon goes on unchanged. Otherwise the former daemon has ended.
    */
   static async open(options: DaemonOptions): Promise<Daemon> {
     const { config, clock, logger, former } = options;
@@ -140,11 +143,12 @@ export class Daemon {
       ? former.senders
       : await openSenders({ config, queue, clock, counters, logger });
     const userAgent = `prom2otlp/${programVersion()}`;
-    const clients = new ServiceClients({ clock, counters, userAgent });
+    const formerReports = former?.pulls ?? [];
+    const clients = new ServiceClients({ clock, counters, userAgent, formerReports });
     const buffers = new BodyBufferPool();
-    // Loaded on demand: the SDK that it is made with costs 12 MB.
+    // Loaded on demand: the SDK takes 12 MB.
     const startTelemetry = config.telemetry.isEnabled
-      ? (await import('../status/own-telemetry.ts')).startTelemetry
+      ? (await import('./own-telemetry.ts')).startTelemetry
       : null;
     const openLogs = config.logs.isEnabled ? await logsOpener() : null;
     const openBackups = config.backups.isEnabled ? await backupsOpener() : null;
@@ -156,7 +160,7 @@ export class Daemon {
     return daemon;
   }
 
-  /** Gives each target what a former process, or daemon, knew of its series. */
+  /** Gives each target the series that a former process or daemon knew. */
   async #restore(former: Daemon | undefined): Promise<void> {
     for (const [index, { id, translation }] of this.#pipelineTargets.entries()) {
       const log = this.targets[index];
@@ -176,11 +180,11 @@ export class Daemon {
     return starts === null || marks === null ? null : readState(starts, marks);
   }
 
-  /** Ends all but what the next daemon has taken over. What is being scraped still comes into the queue. */
+  /** Ends all parts that `next` did not take over. Running scrapes still reach the queue. */
   async #handOver(next: Daemon): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    this.#live.close();
+    this.#unfollowProcess();
     await this.#clients.close();
     if (isSame(this.config.telemetry, next.config.telemetry)) next.#telemetry = this.#telemetry;
     else await this.#telemetry?.close();
@@ -188,7 +192,7 @@ export class Daemon {
     await Promise.all(ended.map(({ sender }) => sender.close(HAND_OVER_MS)));
   }
 
-  /** The memory of a target that a changed configuration would translate in the same way; null when it has none. */
+  /** The log of a target whose pages mean the same under `config`; null if there is none. */
   unchanged(target: Target, config: Config): TargetLog | null {
     const log = this.targets.find(one => one.target.id === target.id);
     if (log === undefined || !isSame(log.target, target)) return null;
@@ -198,11 +202,20 @@ export class Daemon {
     return isReadAlike ? log : null;
   }
 
-  /** When a target is due (monotonic), if it is polled as often; undefined when it is not known. */
+  /**
+   * When a target is due (monotonic); undefined for a new target, a changed interval, and after a
+   * failure, which the new configuration may have ended.
+   */
   dueMs({ id, intervalMs }: Pick<Target, 'id' | 'intervalMs'>): number | undefined {
     const index = this.targets.findIndex(({ target }) => target.id === id);
-    const isSameInterval = this.targets[index]?.target.intervalMs === intervalMs;
-    return isSameInterval ? this.#schedule.dueMs(index) : undefined;
+    const { target, status } = this.targets[index] ?? {};
+    const isKept = target?.intervalMs === intervalMs && status?.lastReason === '';
+    return isKept ? this.#schedule.dueMs(index) : undefined;
+  }
+
+  /** The reports of all parts that ask the service on a schedule. */
+  get pulls(): readonly PullReport[] {
+    return this.#clients.reports;
   }
 
   /** Starts sending, then collecting. */
@@ -211,14 +224,19 @@ export class Daemon {
     this.#telemetry ??= this.#startTelemetry();
     const { signal } = this.#stopping;
     this.#running = Promise.all([
+      this.#clients.run(signal),
       this.#pipeline.run(signal),
+      this.forecast.run(signal),
       this.logs?.run(signal),
       this.backups?.run(signal),
     ]).then(() => undefined);
   }
 
-  /** One scrape of every target, one pull of logs, one look at backups, delivered; true when nothing is left. */
-  async cycle(deadlineMs: number): Promise<boolean> {
+  /**
+   * Scrapes, pulls and reads everything once, and delivers it; true if the queue is empty then. Delivery ends after
+   * `deadlineMs`, or when the back end has taken nothing for `patienceMs`.
+   */
+  async cycle(deadlineMs: number, patienceMs: number): Promise<boolean> {
     for (const { sender } of this.senders) sender.start();
     await Promise.all([
       this.#pipeline.tick([...this.targets.keys()]),
@@ -226,10 +244,16 @@ export class Daemon {
       this.backups?.cycle(this.#stopping.signal),
     ]);
     await this.#startTelemetry()?.close();
-    return this.#flush(deadlineMs);
+    const endMs = this.#clock.monotonicMs() + deadlineMs;
+    for (;;) {
+      const before = this.leftPoints();
+      const leftMs = endMs - this.#clock.monotonicMs();
+      if (await this.#flush(Math.min(patienceMs, leftMs))) return true;
+      if (this.leftPoints() === before || leftMs <= patienceMs) return false;
+    }
   }
 
-  /** When a target is scraped next, by the wall clock. */
+  /** The time of a target's next scrape, by the wall clock. */
   nextScrapeAtMs(index: number): number {
     const clock = this.#clock;
     return clock.nowMs() + this.#schedule.dueMs(index) - clock.monotonicMs();
@@ -239,23 +263,26 @@ export class Daemon {
     return this.#isStopping;
   }
 
-  /** True once every target has been scraped and translated for the first time; a reload does not take that back. */
+  /** True after the first scrape of every target; a reload does not change it back. */
   get hasCycled(): boolean {
-    return this.#wasReady || this.targets.every(target => target.scrapeCount > 0);
+    return this.#wasReady || this.targets.every(({ status }) => status.scrapeCount > 0);
   }
 
-  /** Stops collecting, delivers what it can (unless `now` is aborted), and closes everything. */
+  /**
+   * Stops collecting, delivers the queue until FLUSH_MS have passed or `now` is aborted, closes
+   * all.
+   */
   async stop(now: AbortSignal): Promise<void> {
     this.#isStopping = true;
     this.#stopping.abort();
     await Promise.race([this.#finish(), untilAborted(now)]);
-    this.#live.close();
+    this.#unfollowProcess();
     await this.#clients.close();
     await Promise.all(this.senders.map(({ sender }) => sender.close()));
     await this.queue.close();
   }
 
-  /** Points and records that are still queued. */
+  /** Points and log records in the queue. */
   leftPoints(): number {
     return this.queue.stats('metrics').points + this.queue.stats('logs').points;
   }
@@ -286,13 +313,15 @@ export interface DaemonParts {
   readonly senders: readonly OpenSender[];
   readonly clients: ServiceClients;
   readonly buffers: BodyBufferPool;
-  /** null where it is switched off. */
+  /** null if it is switched off; so are the next two. */
   readonly startTelemetry: typeof startTelemetry | null;
   readonly openLogs: ((from: OnDemandOptions) => Logs) | null;
   readonly openBackups: ((from: OnDemandOptions) => Backups) | null;
 }
 
-/** What senders are made of: the way to the back end, and the secrets of the service that they keep out of its words. */
+/**
+ * What senders depend on: the back end, and the service's secrets, which they redact in answers.
+ */
 function ofSenders({ otlp, services, elsewhere }: Config): unknown {
   const apis = [...services, ...elsewhere].map(({ api }) => apiIdentity(api));
   return [otlp, [...new Set(apis)].sort()];
@@ -305,22 +334,19 @@ function timelineOf({ config, former }: DaemonOptions): Timeline {
     : new Timeline(intervalMs);
 }
 
-/** Once per configuration. */
-function tellMemory({ config: { memory }, logger }: DaemonOptions): void {
+/** Logs the limits that follow from the memory, once per configuration. */
+function logMemory({ config: { memory }, logger }: DaemonOptions): void {
   for (const warning of memoryWarnings(memory)) logger.warn({}, warning);
   for (const note of memoryNotes(memory)) logger.info({}, note);
 }
 
-/** The memory of each target: the former one's where nothing has changed. */
+/** The log of each target; the former daemon's if the target did not change. */
 function targetLogs(
   planned: readonly Target[],
-  { config, clock, logger, former }: DaemonOptions,
-  throttle: Throttle,
+  { config, former }: DaemonOptions,
+  log: ThrottledLog,
 ): readonly TargetLog[] {
-  return planned.map(
-    target =>
-      former?.unchanged(target, config) ?? new TargetLog(target, { clock, logger, throttle }),
-  );
+  return planned.map(target => former?.unchanged(target, config) ?? new TargetLog(target, log));
 }
 
 function scheduleOf(
@@ -331,7 +357,7 @@ function scheduleOf(
   return new Schedule(planned, { clock, counters, dueMs: target => former?.dueMs(target) });
 }
 
-/** What comes of `make`; where it throws, senders that nobody will use are closed. */
+/** Returns the result of `make`. If it throws, closes the senders, which nobody will use. */
 async function closingOnError<T>(make: () => T, senders: readonly OpenSender[]): Promise<T> {
   try {
     return make();
@@ -341,7 +367,7 @@ async function closingOnError<T>(make: () => T, senders: readonly OpenSender[]):
   }
 }
 
-/** What logs and backups are built from. Both are loaded on demand: who does not use them does not pay their memory. */
+/** What logs and backups are built from. Both are loaded on demand, to save memory. */
 interface OnDemandOptions {
   readonly options: DaemonOptions;
   readonly parts: DaemonParts;
@@ -352,7 +378,7 @@ async function logsOpener(): Promise<(from: OnDemandOptions) => Logs> {
   const { Logs: LogPullers } = await import('../logs/logs.ts');
   const { createLineReader: createReader } = await import('../logs/formats/reader.ts');
   return from => {
-    // A large archive is gigabytes of lines that live for a moment.
+    // A large archive has gigabytes of lines, each of them in memory for a short time.
     keepHeapSmall();
     return new LogPullers({ ...onDemandParts(from), createReader });
   };

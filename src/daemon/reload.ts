@@ -1,13 +1,13 @@
-// Keeps a daemon running, and puts another in its place when the configuration has changed: at a SIGHUP, and when
-// one of its files does. A configuration that cannot be used changes nothing: the daemon that runs goes on, and what
-// is wrong is logged, counted and shown on the page until it is mended.
+// Keeps a daemon running, and replaces it after a SIGHUP or a change of the configuration's files.
+// A configuration that cannot be used changes nothing: the running daemon goes on, and the mistakes
+// are logged, counted and shown on the page until the configuration is correct.
 
 import { keysForRestart, WatchedFiles } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { Daemon } from './daemon.ts';
 import { formatMistake, OperatorError } from '../errors.ts';
-import type { Bell } from '../lib/bell.ts';
+import { type Bell, napUntil } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 import { createLogger, type Logger } from '../lib/log.ts';
 
@@ -15,23 +15,31 @@ export interface SupervisorOptions {
   readonly file: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  /** Ends the waiting of a start: what it waits for is thrown then. */
+  /** Ends the waiting of a start, which then throws the reason for waiting. */
   readonly stop?: AbortSignal;
 }
 
 /** The last attempt to load another configuration. */
 export interface Reload {
   readonly atMs: number;
-  /** What is wrong with the configuration that was not taken, a line each; [] when it was taken. */
+  /** Why the changed configuration is not used, a line each; [] if it is. */
   readonly mistakes: readonly string[];
 }
 
-/** How often the files are looked at; a change counts once a second look finds nothing further changed. */
+/** How often the files are checked. A change counts after a second check without another change. */
 const LOOK_MS = 2000;
 const MISTAKES_KEPT_MAX = 20;
-/** How long a start waits, in all, for what another process holds, and how often it looks. */
+/** How long a start waits for another process in all, and how often it tries. */
 const START_WAIT_MS = 30_000;
 const START_LOOK_MS = 500;
+
+export const RELOAD_COUNTERS = {
+  reloads: {
+    name: 'prom2otlp_config_reloads_total',
+    help: 'Attempts to load a changed configuration by outcome: taken, or refused (the previous one stays in use).',
+    labels: ['outcome'],
+  },
+} as const;
 
 export class Supervisor {
   readonly logger: Logger;
@@ -51,8 +59,8 @@ export class Supervisor {
   }
 
   /**
-   * Throws OperatorError when the configuration cannot be used, or another process keeps the queue for longer than a
-   * start waits. The daemon is not started yet.
+   * Throws an OperatorError if the configuration cannot be used, or if another process holds the
+   * queue for longer than START_WAIT_MS. The daemon is not started yet.
    */
   static async open(options: SupervisorOptions): Promise<Supervisor> {
     const { file, environment, clock } = options;
@@ -65,56 +73,41 @@ export class Supervisor {
     return new Supervisor(options, { files, daemon, startEndMs });
   }
 
-  /** What `open` makes for this start: while another process holds what it needs, it is tried again. */
+  /** Calls `open` as a part of this start: again while another process holds what it needs. */
   waitFor<T>(open: () => Promise<T>): Promise<T> {
     return keepTrying(open, { ...this.#options, logger: this.logger, endMs: this.#startEndMs });
   }
 
-  /** The one that runs now. */
+  /** The current daemon. */
   get daemon(): Daemon {
     return this.#daemon;
   }
 
-  /** null before the first. */
+  /** null before the first reload. */
   get lastReload(): Reload | null {
     return this.#lastReload;
   }
 
   /**
-   * Runs until `stop`; a reload that is under way then is finished first. Each ring asks for a reload at once, also one
-   * from before: what it was about may have been written after the file was read.
+   * Runs until `stop`; a running reload is finished first. Each ring causes a reload at once, even
+   * a ring before this call: the file may have changed after it was read.
    */
   async run(stop: AbortSignal, hangUp: Bell): Promise<void> {
     this.#daemon.start();
     let seen = 0;
     while (!stop.aborted) {
-      await this.#nap(stop, hangUp, seen);
+      await napUntil(hangUp, seen, { clock: this.#options.clock, ms: LOOK_MS, stop });
       const isAsked = hangUp.rings !== seen;
       seen = hangUp.rings;
       if (!stop.aborted && (isAsked || this.#files.look())) await this.reload();
     }
   }
 
-  /** Until the next look at the files, a ring after `seen`, or the end. */
-  async #nap(stop: AbortSignal, hangUp: Bell, seen: number): Promise<void> {
-    const nap = new AbortController();
-    const end = (): void => nap.abort();
-    stop.addEventListener('abort', end);
-    void hangUp.wait(seen, nap.signal).then(end);
-    await this.#options.clock.sleep(LOOK_MS, nap.signal);
-    stop.removeEventListener('abort', end);
-    end();
-  }
-
-  /** Takes what the file now says; never throws for what an operator can write. */
+  /** Loads the file again. An operator's mistake is no error here. */
   async reload(): Promise<void> {
     const { clock } = this.#options;
     const { counters, config: running } = this.#daemon;
-    const reloads = counters.counter(
-      'prom2otlp_config_reloads_total',
-      'Attempts to load a changed configuration by outcome: taken, or refused (the previous one stays in use).',
-      ['outcome'],
-    );
+    const { reloads } = counters.of(RELOAD_COUNTERS);
     let mistakes: readonly string[] = [];
     try {
       const config = this.#load(running);
@@ -158,15 +151,15 @@ interface StartedParts {
 }
 
 /**
- * What `open` gives; while it fails for a reason that may pass by itself, it is tried again until `endMs` (monotonic),
- * or it is stopped; then its OperatorError is thrown. Each reason is logged once.
+ * Calls `open` again while it fails for a transient reason, until `endMs` (monotonic) or `stop`.
+ * Then throws the OperatorError. Logs each reason once.
  */
 async function keepTrying<T>(
   open: () => Promise<T>,
   options: Pick<SupervisorOptions, 'clock' | 'stop'> & { logger: Logger; endMs: number },
 ): Promise<T> {
   const { clock, stop, logger, endMs } = options;
-  const told = new Set<string>();
+  const logged = new Set<string>();
   for (;;) {
     try {
       return await open();
@@ -175,9 +168,9 @@ async function keepTrying<T>(
       const isHopeless = leftMs <= 0 || stop?.aborted === true;
       if (isHopeless || !(error instanceof OperatorError) || !error.isTransient) throw error;
       const cause = error.message;
-      if (!told.has(cause))
+      if (!logged.has(cause))
         logger.warn({ cause, waitSeconds: Math.ceil(leftMs / 1000) }, 'cannot start yet: waiting');
-      told.add(cause);
+      logged.add(cause);
       await clock.sleep(Math.min(START_LOOK_MS, leftMs), stop);
     }
   }

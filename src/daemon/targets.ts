@@ -1,5 +1,6 @@
-// What the daemon makes of each target of its configuration: a scraper, the rules by which its pages are translated,
-// and the Resource of each service on them. A daemon that replaces another takes the memory of a target from it.
+// Builds the parts of each target from the configuration: its scraper, the rules for its pages, and
+// the Resource of each service on them. A new daemon takes over the memory of a former daemon's
+// target.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createCatalogLookup } from '../catalog/lookup.ts';
@@ -10,7 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
-import { Scraper } from '../pipeline/collect/scrape.ts';
+import { Scraper, scrapeReport } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { SeriesBudget } from '../pipeline/derive/budget.ts';
 import { deriveOptions } from '../pipeline/derive/options.ts';
@@ -19,8 +20,8 @@ import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
-import type { TargetLog } from '../status/target-log.ts';
-import type { Timeline } from '../status/timeline.ts';
+import type { TargetLog } from './target-log.ts';
+import type { Timeline } from './timeline.ts';
 
 export interface TargetContext {
   readonly config: Config;
@@ -31,38 +32,48 @@ export interface TargetContext {
     readonly buffers: BodyBufferPool;
     readonly queue: Pick<Queue, 'stats'>;
   };
-  /** Of all targets. */
+  /** Of all targets together. */
   readonly budget: SeriesBudget;
   /** Notes every scrape. */
   readonly timeline: Timeline;
 }
 
-/** A target in the running pipeline. Throws an OperatorError when the key would not be safe with its settings. */
+/** A target in the pipeline. Throws an OperatorError if its settings would expose the key. */
 export function pipelineTarget(log: TargetLog, context: TargetContext): PipelineTarget {
   const { config, clock, parts } = context;
   const { target } = log;
   const { counters, buffers } = parts;
   const client = parts.clients.get(target.api);
+  const report = parts.clients.report(target.api, scrapeReport(target, { client, clock }));
   const bodyBytesMax = (): number => {
     const { limits } = config.metrics;
     return Math.min(limits.bodyBytes, context.budget.bodyBytesFor(log.table));
   };
   return {
     id: target.id,
-    scraper: new Scraper({ target, client, bodyBytesMax, buffers, clock, counters }),
+    scraper: new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
     translation: translationOf(target, config, log.table, context.budget),
     onTranslated: (result, translated) => {
       log.note(result, translated);
-      const { facts, durationMs = 0, reason = '' } = log.last ?? {};
-      const samples = facts?.samples ?? 0;
-      const queued = parts.queue.stats('metrics').points;
-      const isFailed = reason !== '';
-      context.timeline.note(clock.monotonicMs(), { samples, durationMs, isFailed, queued });
+      const { samples, lastDurationMs, lastReason: reason } = log.status;
+      if (reason === '') report.succeeded();
+      else if (result.kind === 'page') {
+        const { lastMessage: message, hint } = log.status;
+        report.failed({ reason, message, hint });
+      }
+      context.timeline.note({
+        target: target.id,
+        atMs: clock.nowMs(),
+        samples,
+        durationMs: lastDurationMs ?? 0,
+        isFailed: reason !== '',
+        queued: parts.queue.stats('metrics').points,
+      });
     },
   };
 }
 
-/** Where a service is reached, as its Resource has it. */
+/** The address of a service in its Resource. */
 function serverOf({ baseUrl }: ApiConfig): ResourceIdentity['server'] {
   const url = new URL(baseUrl);
   return {
@@ -107,13 +118,13 @@ export function translationOf(
   };
 }
 
-/** A service as its metrics name it, for whatever else is sent about it. */
+/** The Resource of a service's metrics, for its logs and backup gauges. */
 export interface ServiceResource {
   readonly identity: ResourceIdentity;
   readonly info: ReadonlyMap<string, string>;
 }
 
-/** With the labels of target_info that its last page had, as its metrics have them. */
+/** The Resource of a service, with the labels of target_info on its last page. */
 export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]): ServiceResource {
   const { id, name, attributes, api } = service;
   const identity = { name, id, attributes, server: serverOf(api) };
@@ -125,11 +136,11 @@ export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]
 }
 
 /**
- * What a replaced daemon knows of a target's series, in the form in which it would be stored for the next process; null
- * when nothing is known. The table must not be used again.
+ * The series of a replaced daemon's target, in the form in which a new process reads them; null if
+ * there are none. The table must not be used again.
  */
 export async function memoryOf(table: SeriesTable): Promise<RestoredState | null> {
-  // All of it is needed, also the part that is stored already.
+  // saveState would leave out what is already stored.
   table.savedStarts = null;
   const steps = saveState(table);
   let step = steps.next();

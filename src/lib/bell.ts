@@ -1,11 +1,13 @@
-// Wakes whoever waits for something to have happened. A ring between looking and waiting is not lost: the
-// waiter says which ring it has seen last.
+// Wakes tasks that wait for an event. A ring between a check and the wait is not lost: the waiter passes the number of
+// rings that it has seen.
+
+import type { Clock } from './clock.ts';
 
 export class Bell {
   #rings = 0;
   #waiters = new Set<() => void>();
 
-  /** How often it has rung: what `wait` wants to know. */
+  /** How often it has rung: the argument of `wait`. */
   get rings(): number {
     return this.#rings;
   }
@@ -17,14 +19,14 @@ export class Bell {
     for (const wake of waiters) wake();
   }
 
-  /** How many wait now. */
+  /** The number of waiters. */
   get waiting(): number {
     return this.#waiters.size;
   }
 
   /**
-   * Resolves at the first ring after `seen`, at once when that has been already, and when the signal is aborted:
-   * whoever waits for something else as well and gives up has to say so, or the waits pile up.
+   * Resolves at the first ring after `seen`, at once if it has rung since, or when the signal is aborted. A caller that
+   * stops waiting must abort, or the waiters pile up.
    */
   wait(seen: number, signal?: AbortSignal): Promise<void> {
     if (this.#rings !== seen || signal?.aborted === true) return Promise.resolve();
@@ -40,7 +42,23 @@ export class Bell {
   }
 }
 
-/** Resolves when the signal is aborted; at once when it already is. It does not keep the process alive. */
+/** Waits for `ms`, for a ring after `seen`, or until `stop`. */
+export async function napUntil(
+  bell: Bell,
+  seen: number,
+  { clock, ms, stop }: { readonly clock: Clock; readonly ms: number; readonly stop: AbortSignal },
+): Promise<void> {
+  const nap = new AbortController();
+  const end = (): void => nap.abort();
+  stop.addEventListener('abort', end);
+  if (stop.aborted) end();
+  void bell.wait(seen, nap.signal).then(end);
+  await clock.sleep(ms, nap.signal);
+  stop.removeEventListener('abort', end);
+  end();
+}
+
+/** Resolves when the signal is aborted, at once if it already is. Does not keep the process alive. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     if (signal.aborted) resolve();

@@ -1,9 +1,8 @@
-// A growable run of bytes that is used again and again: a body is read into it, and the next body into the
-// same memory. A fresh big Buffer per poll would trigger full garbage collections. What it holds stays
-// bounded: memory that the last rounds did not need is given back.
+// A growable, reusable buffer: each body is read into the same memory. A new large Buffer per scrape would trigger full
+// garbage collections. Memory that the last rounds did not need is released.
 
 const CAPACITY_BYTES_MIN = 64 * 1024;
-/** After this many rounds in which less than a quarter was used, the memory is given back. */
+/** After this many rounds with less than a quarter in use, the memory is released. */
 const ROUNDS_BEFORE_SHRINK = 16;
 const NOTHING = Buffer.alloc(0);
 
@@ -13,7 +12,7 @@ export class BodyBuffer {
   #peakBytes = 0;
   #rounds = 0;
 
-  /** What has been written since the last `clear`; valid until the next `clear` or `append`. */
+  /** The bytes written since the last `clear`; valid until the next `clear` or `append`. */
   get bytes(): Buffer {
     return this.#storage.subarray(0, this.#usedBytes);
   }
@@ -26,7 +25,7 @@ export class BodyBuffer {
     return this.#storage.length;
   }
 
-  /** Begins a new round. Views of earlier rounds will be overwritten. */
+  /** Begins a new round, which overwrites views of earlier rounds. */
   clear(): void {
     this.#peakBytes = Math.max(this.#peakBytes, this.#usedBytes);
     this.#usedBytes = 0;
@@ -37,7 +36,7 @@ export class BodyBuffer {
     this.#rounds = 0;
   }
 
-  /** Gives the memory back at once, as after a body that was too large. */
+  /** Releases the memory at once, for example after a body that was too large. */
   release(): void {
     this.#storage = NOTHING;
     this.#usedBytes = 0;
@@ -45,7 +44,7 @@ export class BodyBuffer {
     this.#rounds = 0;
   }
 
-  /** Makes room for `bytes` in all, so that a body of known size does not grow the memory in steps. */
+  /** Makes room for `bytes` in total, so that a body of known size does not grow the buffer in steps. */
   reserve(bytes: number): void {
     if (bytes <= this.#storage.length) return;
     // Not from the shared pool, and not zeroed: pages that are never written cost nothing.
@@ -63,10 +62,10 @@ export class BodyBuffer {
   }
 }
 
-/** Idle memory beyond this is given back, but for one buffer. */
+/** The limit of idle memory; one buffer is always kept. */
 const IDLE_BYTES_MAX = 24 * 1024 * 1024;
 
-/** Buffers that are lent for one round each, the one used last first: as many as rounds overlap, not more. */
+/** Lends buffers for one round each, the last used one first, so that it has only as many as rounds overlap. */
 export class BodyBufferPool {
   readonly #idle: BodyBuffer[] = [];
   readonly #idleBytesMax: number;
@@ -79,7 +78,7 @@ export class BodyBufferPool {
     return this.#idle.pop() ?? new BodyBuffer();
   }
 
-  /** Its content must not be used any more. */
+  /** The content of the buffer must not be used afterwards. */
   give(buffer: BodyBuffer): void {
     const bytes = this.idleBytes + buffer.capacityBytes;
     if (this.#idle.length === 0 || bytes <= this.#idleBytesMax) this.#idle.push(buffer);

@@ -1,23 +1,48 @@
-// The bridge's own counters: plain numbers that stand beside the code that bumps them, and one list of
-// them all, from which /metrics is rendered. A counter with labels holds one number per label tuple;
-// their count is bounded, what comes after the bound is added to the tuple whose values are all `other`.
-// What is not counted but known elsewhere (memory, ages) is looked up whenever somebody reads it.
+// The program's own metrics. A file declares its counters next to the code that increments them, as a constant group:
+// `const SEND_COUNTERS = {requests: {name, help, labels}} as const`. `Counters` holds the values of one running daemon:
+// `counters.of(SEND_COUNTERS).requests.add(1, 'metrics', 'accepted')`. /metrics and the program's own telemetry show
+// every group in use; tools/own-counters.ts lists all groups for the documentation and the tests.
+//
+// A counter with labels has one value per combination of label values. The number of combinations is bounded; further
+// ones are counted together as `other`.
 
-export type CounterKind = 'counter' | 'gauge';
+/** One metric. A name that ends in `_total` only grows; any other may also fall. */
+interface CounterDeclaration {
+  /** The public name; it ends in the unit (`_seconds`, `_bytes`), before `_total`. */
+  readonly name: string;
+  /** A sentence. */
+  readonly help: string;
+  readonly labels?: readonly string[];
+}
 
-/** One metric of the bridge itself. `series` maps rendered label values to the number. */
-export interface Counter {
+/** The counters of one part of the program; the keys are only used in code. */
+export type CounterGroup = Readonly<Record<string, CounterDeclaration>>;
+
+/** The counters of a group, by the keys of its declaration. */
+export type CountersOf<Group extends CounterGroup> = {
+  readonly [Key in keyof Group]: Counter<LabelsOf<Group[Key]>>;
+};
+
+type LabelsOf<Declaration> = Declaration extends { readonly labels: infer Labels }
+  ? Extract<Labels, readonly string[]>
+  : readonly [];
+
+/** A value for each label, in the order of the declaration. */
+type LabelValues<Labels extends readonly string[]> = { readonly [Place in keyof Labels]: string };
+
+export interface Counter<Labels extends readonly string[] = readonly string[]> {
   readonly name: string;
   readonly help: string;
-  readonly kind: CounterKind;
+  readonly kind: 'counter' | 'gauge';
   readonly labelNames: readonly string[];
-  readonly series: ReadonlyMap<string, CounterSeries>;
-  add(amount: number, ...labelValues: string[]): void;
-  set(value: number, ...labelValues: string[]): void;
-  get(...labelValues: string[]): number;
+  /** All values, in the order of their first count. */
+  readonly series: readonly CounterSeries[];
+  add(amount: number, ...labelValues: LabelValues<Labels>): void;
+  set(value: number, ...labelValues: LabelValues<Labels>): void;
+  get(...labelValues: LabelValues<Labels>): number;
   /**
-   * From now on `look` is asked whenever somebody reads: for one number, or one per label tuple. It must be cheap
-   * and never throw; what was counted before is gone.
+   * From now on the values are looked up at each read: one value, or one per combination of label values. `look` must be
+   * cheap and must not throw.
    */
   follow(look: () => number | readonly CounterSeries[]): void;
 }
@@ -27,77 +52,63 @@ export interface CounterSeries {
   value: number;
 }
 
-/** How many label tuples one counter may hold before the rest is counted as `other`. */
+/** The most combinations of label values per counter; further ones are counted as `other`. */
 export const COUNTER_SERIES_MAX = 4096;
 
-/** A set of counters that belong to one running bridge; a process may hold several in tests. */
+/** The values of one running daemon; a reload keeps them. */
 export class Counters {
   readonly #list = new Map<string, Counter>();
 
-  /** Registers a number that only grows; its name ends in `_total`. Registering twice gives the first. */
-  counter(name: string, help: string, labelNames: readonly string[] = []): Counter {
-    return this.#register('counter', name, help, labelNames);
+  /** The counters of a group. All callers get the same ones. */
+  of<Group extends CounterGroup>(group: Group): CountersOf<Group> {
+    const counters = Object.entries(group).map(([key, declaration]) => {
+      const counter = this.#list.get(declaration.name) ?? createCounter(declaration);
+      this.#list.set(declaration.name, counter);
+      return [key, counter];
+    });
+    return Object.fromEntries(counters) as CountersOf<Group>;
   }
 
-  /** Registers a number that may also fall. */
-  gauge(name: string, help: string, labelNames: readonly string[] = []): Counter {
-    return this.#register('gauge', name, help, labelNames);
-  }
-
+  /** All counters in use. */
   list(): readonly Counter[] {
     return [...this.#list.values()];
   }
-
-  #register(kind: CounterKind, name: string, help: string, labelNames: readonly string[]): Counter {
-    const known = this.#list.get(name);
-    if (known !== undefined) return known;
-    const counter = createCounter(kind, name, help, labelNames);
-    this.#list.set(name, counter);
-    return counter;
-  }
 }
 
-function createCounter(
-  kind: CounterKind,
-  name: string,
-  help: string,
-  labelNames: readonly string[],
-): Counter {
+function createCounter({ name, help, labels = [] }: CounterDeclaration): Counter {
   const series = new Map<string, CounterSeries>();
-  let read = (): ReadonlyMap<string, CounterSeries> => series;
-  const find = (labelValues: string[]): CounterSeries => {
-    const key = keyOf(labelValues);
-    let entry = series.get(key);
-    if (entry !== undefined) return entry;
-    if (series.size >= COUNTER_SERIES_MAX) {
-      const other = labelNames.map(() => 'other');
-      const rest = series.get(keyOf(other));
-      if (rest !== undefined) return rest;
-      labelValues = other;
-    }
-    entry = { labelValues, value: 0 };
-    series.set(keyOf(labelValues), entry);
+  let read = (): readonly CounterSeries[] => [...series.values()];
+  const find = (labelValues: readonly string[]): CounterSeries => {
+    const known = series.get(keyOf(labelValues));
+    if (known !== undefined) return known;
+    const isFull = series.size >= COUNTER_SERIES_MAX;
+    const values = isFull ? labels.map(() => 'other') : labelValues;
+    const entry = series.get(keyOf(values)) ?? { labelValues: values, value: 0 };
+    series.set(keyOf(values), entry);
     return entry;
   };
-  if (labelNames.length === 0) find([]);
+  if (labels.length === 0) find([]);
   return {
     name,
     help,
-    kind,
-    labelNames,
+    kind: name.endsWith('_total') ? 'counter' : 'gauge',
+    labelNames: labels,
     get series() {
       return read();
     },
     add: (amount, ...labelValues) => void (find(labelValues).value += amount),
     set: (value, ...labelValues) => void (find(labelValues).value = value),
-    get: (...labelValues) => read().get(keyOf(labelValues))?.value ?? 0,
+    get: (...labelValues) => {
+      const key = keyOf(labelValues);
+      return read().find(entry => keyOf(entry.labelValues) === key)?.value ?? 0;
+    },
     follow: look => {
       read = () => {
         const found = look();
-        const all = typeof found === 'number' ? [{ labelValues: [], value: found }] : found;
-        // What comes after the bound is left out: of numbers that are looked up there is no sum.
-        const some = all.slice(0, COUNTER_SERIES_MAX);
-        return new Map(some.map(entry => [keyOf(entry.labelValues), entry]));
+        // Looked-up values cannot be summed: those beyond the bound are left out.
+        return typeof found === 'number'
+          ? [{ labelValues: [], value: found }]
+          : found.slice(0, COUNTER_SERIES_MAX);
       };
     },
   };
@@ -113,7 +124,7 @@ export function renderCounters(counters: Counters): string {
   for (const counter of counters.list()) {
     lines.push(`# HELP ${counter.name} ${escapeHelp(counter.help)}`);
     lines.push(`# TYPE ${counter.name} ${counter.kind}`);
-    for (const { labelValues, value } of counter.series.values()) {
+    for (const { labelValues, value } of counter.series) {
       const labels = counter.labelNames
         .map((label, i) => `${label}="${escapeLabel(labelValues[i] ?? '')}"`)
         .join(',');

@@ -1,7 +1,7 @@
-// Named places at which a test makes the process end as `kill -9` would, to see that nothing is lost there. main arms
-// at most one of them, from PROM2OTLP_FAILPOINT; unarmed, passing one costs a comparison.
+// Named places at which a test kills the process, to check that nothing is lost there. main arms at most one of them,
+// from PROM2OTLP_FAILPOINT; unarmed, each costs a comparison.
 
-/** Every place there is, in the order in which the points of a page come by. */
+/** The failpoints of metrics, in the order in which a page passes them. */
 export const FAILPOINTS = [
   'commit-begun',
   'commit-stored',
@@ -17,7 +17,7 @@ export const FAILPOINTS = [
   'salvage-aside',
 ] as const;
 
-/** The same for logs, in the order in which an archive comes by; committing and sending they share with points. */
+/** The failpoints of logs, in the order in which an archive passes them; commit and send are shared with metrics. */
 export const LOG_FAILPOINTS = [
   'spool-begun',
   'spool-done',
@@ -26,7 +26,7 @@ export const LOG_FAILPOINTS = [
   'pull-stored',
 ] as const;
 
-/** At this one nothing ends: a row is left out of the queue, to see that a test notices. */
+/** This one drops a row instead of killing the process, to check that a test notices. */
 export const LOSE_ROW = 'lose-row';
 
 export type Failpoint =
@@ -37,7 +37,7 @@ export type Failpoint =
 let armed: string | null = null;
 let passesLeft = 0;
 
-/** Arms `name`, or `name@n` for its n-th pass; false when there is no such place. */
+/** Arms `name`, or `name@n` for its n-th pass; false if there is no such failpoint. */
 export function armFailpoint(text: string): boolean {
   const [name = '', count = '1'] = text.split('@');
   const passes = Number(count);
@@ -49,12 +49,12 @@ export function armFailpoint(text: string): boolean {
   return true;
 }
 
-/** Ends the process here if this is the place that was armed, and the pass. */
+/** Kills the process at the armed failpoint and pass. */
 export function failpoint(name: Exclude<Failpoint, typeof LOSE_ROW>): void {
   if (armed !== null && isArmed(name)) process.kill(process.pid, 'SIGKILL');
 }
 
-/** True at the one pass that was armed. */
+/** True at the armed pass. */
 export function isArmed(name: Failpoint): boolean {
   if (armed !== name) return false;
   passesLeft--;

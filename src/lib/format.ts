@@ -1,5 +1,5 @@
-// Numbers, sizes and times for people: on the status page and in the tables of the command line. They are rounded
-// for reading; what a program reads stays in plain numbers and RFC 3339.
+// Formats numbers, sizes and times for people: on the status page and in tables of the command line. They are rounded;
+// output for programs has plain numbers and RFC 3339.
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -8,16 +8,16 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** A whole number with its thousands apart: `1,234,567`. */
+/** A whole number with thousands separators: `1,234,567`. */
 export function formatCount(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
-/** A size with three digits at most where it is no whole number of bytes: `512 B`, `1.5 KiB`, `20.1 MiB`. */
+/** A size in its most readable unit: `512 B`, `1.5 KiB`, `20.1 MiB`. */
 export function formatBytes(bytes: number): string {
   let amount = bytes;
   let unit = 0;
-  // What would be rounded to 1024 of a unit is 1.0 of the next.
+  // An amount that would be rounded to 1024 is 1.0 of the next unit.
   while (Math.round(amount) >= 1024 && unit < BYTE_UNITS.length - 1) {
     amount /= 1024;
     unit++;
@@ -26,7 +26,7 @@ export function formatBytes(bytes: number): string {
   return `${amount.toFixed(digits)} ${BYTE_UNITS[unit] ?? ''}`;
 }
 
-/** How long something takes or took, in its two largest units: `12 ms`, `1.2 s`, `2 min 5 s`, `3 d 4 h`. */
+/** A duration in its two largest units: `12 ms`, `1.2 s`, `2 min 5 s`, `3 d 4 h`. */
 export function formatDuration(durationMs: number): string {
   if (durationMs < 0) return `-${formatDuration(-durationMs)}`;
   const ms = Math.round(durationMs);
@@ -38,7 +38,7 @@ export function formatDuration(durationMs: number): string {
   return inTwoUnits(ms, [DAY_MS, 'd'], [HOUR_MS, 'h']);
 }
 
-/** How long ago something was, in whole seconds or more; what lies ahead is `in 5 s`. */
+/** An age in whole seconds or more, such as `5 s ago`; a future time is `in 5 s`. */
 export function formatAge(ageMs: number): string {
   const ms = Math.abs(ageMs);
   if (ms < SECOND_MS / 2) return 'now';

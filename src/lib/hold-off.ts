@@ -1,21 +1,21 @@
-// When to ask again after a failure. In: failures, and which of them are refusals. Out: how long to leave the other side
-// alone: as long as it asked for by Retry-After, and ever longer while it refuses, so that a wrong key is not hammered
-// into a service. Metrics, logs and backups share it; below, the waits between the tries of one request.
+// When to send the next request after a failure. In: failures, and whether they are refusals. Out: how long to wait: at
+// least the Retry-After, and longer with each refusal in a row, so that a wrong key causes few requests. Metrics, logs
+// and backups share it. Below: the waits between the tries of one request.
 
 export interface HoldOffOptions {
   /** The wait after the first refusal in a row; it doubles with each further one, up to `maxMs`. */
   readonly firstMs: number;
   readonly maxMs: number;
   /**
-   * For those that ask at due times anyway: a wait of one interval needs no hold, and a longer one ends half an interval
-   * early, since due times are uneven.
+   * For callers with due times: a wait of one interval needs no hold, and a longer one ends half an interval early,
+   * because due times are uneven.
    */
   readonly dueEveryMs?: number;
-  /** A longer Retry-After is not waited for. */
+  /** The longest Retry-After that is obeyed. */
   readonly retryAfterMsMax?: number;
 }
 
-/** How logs and backups leave a service alone that refuses the key, or how they ask. */
+/** For logs and backups, when the service refuses the key or the request. */
 export const AFTER_REFUSAL: HoldOffOptions = { firstMs: 30_000, maxMs: 300_000 };
 
 export class HoldOff<Failure extends { readonly retryAfterMs?: number }> {
@@ -28,24 +28,24 @@ export class HoldOff<Failure extends { readonly retryAfterMs?: number }> {
     this.#options = options;
   }
 
-  /** The failure for which nobody should ask at this time (monotonic), or null. */
+  /** The failure because of which no request should be sent at this time (monotonic), or null. */
   heldFor(monotonicMs: number): Failure | null {
     return monotonicMs < this.#untilMs ? this.#last : null;
   }
 
-  /** How long that is still so. */
+  /** The remaining time of the hold. */
   remainingMs(monotonicMs: number): number {
     return Math.max(0, this.#untilMs - monotonicMs);
   }
 
-  /** There was an answer, or there is a reason to try at once. */
+  /** Ends the hold, after an answer or for a new reason to try. */
   clear(): void {
     this.#refusedCount = 0;
     this.#untilMs = -Infinity;
     this.#last = null;
   }
 
-  /** A request failed that began at `startedMs` and ended at `endedMs` (monotonic). Anything but a refusal ends the row. */
+  /** Notes a failed request between two times (monotonic). Any failure but a refusal resets the count of refusals. */
   note(failure: Failure, isRefused: boolean, startedMs: number, endedMs: number): void {
     const { retryAfterMsMax = Infinity } = this.#options;
     this.#refusedCount = isRefused ? this.#refusedCount + 1 : 0;
@@ -69,8 +69,8 @@ export interface Backoff {
 }
 
 /**
- * The wait after the n-th failure in a row (from 1), exponential with full jitter, so that many clients that failed
- * together do not come back together. `random` gives numbers from 0 up to 1.
+ * The wait after the n-th failure in a row (from 1), exponential with full jitter, so that clients that failed together
+ * do not retry together. `random` returns numbers from 0 up to 1.
  */
 export function backoffMs(backoff: Backoff, failureCount: number, random: () => number): number {
   return random() * Math.min(backoff.maxMs, backoff.firstMs * 2 ** (failureCount - 1));

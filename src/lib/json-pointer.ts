@@ -1,9 +1,9 @@
-// Reads one value out of parsed JSON by a JSON pointer (RFC 6901), whose text has been checked before.
+// Reads parsed JSON of any shape: by a valid JSON pointer (RFC 6901), or member by member.
 
-/** A pointer taken apart: the names to follow, outermost first; [] is the whole. */
+/** The tokens of a pointer, outermost first; [] is the whole document. */
 export type JsonPointer = readonly string[];
 
-/** Takes `/a/b~1c` apart; '' is the whole document. The text begins with a slash or is empty. */
+/** Parses a text such as `/a/b~1c`, which begins with a slash or is empty. */
 export function parsePointer(text: string): JsonPointer {
   if (text === '') return [];
   return text
@@ -12,7 +12,7 @@ export function parsePointer(text: string): JsonPointer {
     .map(token => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** What the pointer leads to, or undefined. Only own members are followed, and indexes without leading zeros. */
+/** The value at the pointer, or undefined. Follows only own members, and indexes without leading zeros. */
 export function follow(pointer: JsonPointer, json: unknown): unknown {
   let value = json;
   for (const token of pointer) {
@@ -22,4 +22,14 @@ export function follow(pointer: JsonPointer, json: unknown): unknown {
     value = (value as Record<string, unknown>)[token];
   }
   return value;
+}
+
+/** True for an object that is neither null nor an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The members of an object; none for any other value. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
 }

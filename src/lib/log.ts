@@ -1,14 +1,15 @@
-// The log of the program: fields and a message in, one line out, to stderr by default; written
-// at once, so that nothing is lost when the process ends. JSON comes from pino, without a transport (those
-// start threads). No line carries a secret: fields with a secret's name are replaced at any of the first
-// three levels, and so are user and password within a URL, wherever in the line they stand.
+// The log of the program. In: fields and a message. Out: one line, to stderr by default, written at once, so that nothing
+// is lost when the process ends. JSON comes from pino, without a transport (which would start a thread). No line contains
+// a secret: fields with a secret's name are replaced in the first three levels, and so are user and password in a URL
+// anywhere in the line.
 
+import { isatty } from 'node:tty';
 import { pino, type DestinationStream } from 'pino';
 import { systemClock, type Clock } from './clock.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** What a part of the program logs through. Messages are constant text; what varies is in the fields. */
+/** Messages are constant texts; fields contain the variable parts. */
 export interface Logger {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
@@ -18,14 +19,14 @@ export interface Logger {
 
 export interface LoggerOptions {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** `text` is one short line for a human: time, level, message, fields. */
-  readonly format: 'json' | 'text';
-  /** Takes whole lines; stderr when absent. */
+  /** `text` is one short readable line: time, level, message, fields; `auto` means text on a terminal, else json. */
+  readonly format: 'auto' | 'json' | 'text';
+  /** Takes whole lines; stderr if absent. */
   readonly destination?: DestinationStream;
   readonly clock?: Clock;
 }
 
-/** Names of fields that never show their value. */
+/** The names of fields whose value is never shown. */
 export const SECRET_FIELDS: readonly string[] = [
   'apiKey',
   'api_key',
@@ -43,6 +44,7 @@ const URL_CREDENTIALS = /:\/\/[^\s/@"\\]+@/g;
 
 export function createLogger(options: LoggerOptions): Logger {
   const clock = options.clock ?? systemClock;
+  const isText = options.format === 'auto' ? isatty(2) : options.format === 'text';
   const lines = options.destination ?? pino.destination({ dest: 2, sync: true });
   return pino(
     {
@@ -53,11 +55,11 @@ export function createLogger(options: LoggerOptions): Logger {
       redact: { paths: secretPaths(), censor: CENSOR },
       hooks: { streamWrite: line => line.replace(URL_CREDENTIALS, `://${CENSOR}@`) },
     },
-    options.format === 'json' ? lines : { write: line => lines.write(textLine(line)) },
+    isText ? { write: line => lines.write(textLine(line)) } : lines,
   );
 }
 
-/** A logger that says nothing: for tests and for verbs whose output is data. */
+/** A logger without output: for tests and for verbs whose output is data. */
 export const silentLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
@@ -71,14 +73,14 @@ function secretPaths(): string[] {
   );
 }
 
-/** Turns one line of JSON into one for a human, so that both formats are redacted by the same code. */
+/** Turns a line of JSON into readable text, so that both formats are redacted by the same code. */
 function textLine(json: string): string {
   const { time, level, msg, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${fieldText(value)}`);
   return `${String(time)} ${String(level).padEnd(5)} ${String(msg)}${shown.join('')}\n`;
 }
 
-/** Bare where that is unambiguous and printable, else as JSON, which also escapes control characters. */
+/** Unquoted if that is unambiguous and printable, else as JSON, which also escapes control characters. */
 function fieldText(value: unknown): string {
   const isPlain = typeof value === 'string' && /^[!#-<>-~]+$/.test(value);
   return isPlain ? value : JSON.stringify(value);

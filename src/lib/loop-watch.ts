@@ -1,5 +1,5 @@
-// How long the event loop was held at the longest. In: every turn of the loop. It wakes nobody: an immediate that is not
-// waited for runs at the end of each turn that something else began, and a turn is as long as no event was waited for.
+// Measures the longest turn of the event loop: the time from one turn to the next, without the time in which the loop
+// waited for events. It measures at the end of each turn, in an immediate that does not keep the loop alive.
 
 import { performance } from 'node:perf_hooks';
 
@@ -8,7 +8,7 @@ const { nodeTiming } = performance;
 export class LoopWatch {
   #longestMs = 0;
   #lastMs = performance.now();
-  /** Time that the loop has waited for events, since its start. */
+  /** The time that the loop has waited for events since its start. */
   #lastIdleMs = nodeTiming.idleTime;
   #next: NodeJS.Immediate;
 
@@ -16,7 +16,7 @@ export class LoopWatch {
     this.#next = setImmediate(this.#look).unref();
   }
 
-  /** The longest turn that has ended since the last call; 0 when none has. */
+  /** The longest turn that ended since the last call, in milliseconds; 0 if none did. */
   take(): number {
     const longestMs = this.#longestMs;
     this.#longestMs = 0;

@@ -1,8 +1,8 @@
-// Whether a host name stays on this machine: what goes there may be plain http even with a key in it.
+// Whether a host is this machine: requests to it may use plain http even with a key.
 
 /**
- * True for `localhost` and names below it, 127.0.0.0/8 and ::1, as URL.hostname writes them (an IPv6 address
- * in brackets). A name that merely resolves to such an address is not loopback: its answer may change.
+ * True for `localhost` and names below it, 127.0.0.0/8 and ::1, in the form of URL.hostname (an IPv6 address in
+ * brackets). Other names that resolve to such an address are not loopback, because that may change.
  */
 export function isLoopbackHost(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '');

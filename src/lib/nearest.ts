@@ -1,8 +1,8 @@
-// "Did you mean": the candidate that is nearest to a word somebody has mistyped.
+// "Did you mean": the candidate nearest to a mistyped word.
 
 const WORD_LENGTH_MAX = 64;
 
-/** The nearest candidate, or undefined when none is near enough to be what was meant. */
+/** The nearest candidate, or undefined if none is near enough. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   if (word.length > WORD_LENGTH_MAX) return undefined;
   const plain = simplify(word);

@@ -1,11 +1,11 @@
-// Judges PEM texts before they are used: Node's TLS silently skips a certificate that it cannot read, and every
-// handshake fails later on.
+// Checks PEM texts before they are used: Node's TLS silently skips a certificate that it cannot read, and every handshake
+// fails later.
 
 import { X509Certificate } from 'node:crypto';
 
 const CERTIFICATE = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 
-/** Why a text cannot serve as a list of authorities, without a word of it; null when it can. */
+/** Why a text is not a list of certificates, without repeating any of it; null if it is. */
 export function findBadCertificate(pem: string): string | null {
   const blocks = pem.match(CERTIFICATE) ?? [];
   if (blocks.length === 0) return 'there is no certificate in it';

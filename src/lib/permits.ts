@@ -1,6 +1,6 @@
-// Who may run: at most so many jobs at once, or one after the other.
+// Limits how many asynchronous jobs run at once.
 
-/** Lets a bounded number of jobs run at once; the others wait in the order they came. */
+/** Runs a bounded number of jobs at once; the others wait in order. */
 export class Permits {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -9,7 +9,7 @@ export class Permits {
     this.#free = count;
   }
 
-  /** Runs the job once it is its turn. */
+  /** Runs the job when a permit is free. */
   async run<T>(job: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>(resolve => this.#waiting.push(resolve));
@@ -23,11 +23,11 @@ export class Permits {
   }
 }
 
-/** Runs asynchronous jobs one after the other in the order they were given. */
+/** Runs jobs one after the other, in order. */
 export class Serial {
   #tail: Promise<unknown> = Promise.resolve();
 
-  /** Starts the job when all before it have ended, however they ended. */
+  /** Starts the job when all earlier ones have ended, even by failing. */
   run<T>(job: () => T | Promise<T>): Promise<T> {
     const result = this.#tail.then(job);
     this.#tail = result.catch(() => undefined);

@@ -1,14 +1,14 @@
-// Text of somebody else made safe to print: without the characters that make a terminal do something, or that turn
-// a line around so that it reads as another.
+// Makes foreign text safe to print: without characters that control a terminal, or that change the direction of text so
+// that it reads differently.
 
 const HARMFUL = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 
-/** In one line. */
+/** The text in one line. */
 export function printableLine(text: string): string {
   return text.replace(/\s+/g, ' ').replace(HARMFUL, '?');
 }
 
-/** With its line breaks; a tab becomes two blanks. */
+/** The text with its line breaks; a tab becomes two blanks. */
 export function printableText(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
@@ -18,7 +18,7 @@ export function printableText(text: string): string {
     .join('\n');
 }
 
-/** A value as indented JSON, in which such characters stand as escapes. */
+/** A value as indented JSON, with such characters escaped. */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value, null, 2)
     .split('\n')

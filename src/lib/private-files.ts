@@ -1,6 +1,6 @@
-// Files and directories that no other user may read, change, or put something else in the place of. In: paths. Out:
-// what is missing is made, rights of others are taken away, and what is not ours is refused in words, before it is
-// opened: a symbolic link leads elsewhere, and to open a FIFO is to wait for whoever opens its other end.
+// Files and directories that no other user may read, change or replace. Missing ones are created, permissions of others
+// are removed, and foreign ones are refused with a message before they are opened: a symbolic link leads elsewhere, and
+// opening a FIFO blocks until its other end is opened.
 
 import {
   chmodSync,
@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** What is at a path is not ours to use; nothing was changed. */
+/** The file at a path is not safe to use; nothing was changed. */
 export class UnsafeFileError extends Error {
   /** What to do about it. */
   readonly remedy: string;
@@ -31,43 +31,42 @@ const OTHERS_WRITE = 0o022;
 const ALL_WRITE = 0o002;
 
 /**
- * Makes a directory of this user's, and those above it, so that they outlive a power cut; one that is there already is
- * looked at. Gives what somebody should know of it, or null. Throws an UnsafeFileError where it belongs to another user,
- * or what the system says.
+ * Creates a directory of this user, and its parents, so that they survive a power cut; checks an existing one. Returns a
+ * note for the operator, or null. Throws an UnsafeFileError if it belongs to another user, or a system error.
  */
 export function makePrivateDirectory(path: string): string | null {
   makeDirectory(resolve(path));
-  // A link to a directory will do: it is made by who may write above it.
+  // A link to a directory is allowed: only users who may write to its parent can create it.
   const { uid, mode } = statSync(path);
   checkOwner(path, uid);
   if ((mode & OTHERS_WRITE) === 0) return null;
   if (uid === userId()) {
     const rights = (mode & 0o7777).toString(8);
     chmodSync(path, mode & 0o7777 & ~OTHERS_WRITE);
-    return `other users could write into ${path} (mode ${rights}): that right was taken from them`;
+    return `other users could write into ${path} (mode ${rights}): that permission was removed`;
   }
-  // Root gave it to a group on purpose: volumes of Kubernetes come like this.
+  // Root gave it to a group on purpose, as for Kubernetes volumes.
   if ((mode & ALL_WRITE) === 0) return null;
-  return `every user can write into ${path}, which belongs to root: make it this user's alone, or use a directory below it`;
+  return `every user can write into ${path}, which belongs to root: give it to this user, or use a directory below it`;
 }
 
-/** Throws an UnsafeFileError unless it is a regular file, or nothing at all; links are not followed. */
+/** Throws an UnsafeFileError unless it is a regular file or does not exist; links are not followed. */
 export function checkRegularFile(path: string): void {
   regularFile(path);
 }
 
-/** The same for a file that only this user may use: one of another user is refused, rights of others are taken away. */
+/** The same for a private file: one of another user is refused, permissions of others are removed. */
 export function checkPrivateFile(path: string): void {
   const found = regularFile(path);
   if (found === undefined) return;
   checkOwner(path, found.uid);
-  // Not by way of opening it: to close it would free the locks that SQLite has on it in this process.
+  // Not through an open file: to close it would release SQLite's locks on it in this process.
   if (found.uid === userId() && (found.mode & OTHERS) !== 0) chmodSync(path, 0o600);
 }
 
 /**
- * The entries of a directory outlive a power cut from now on. Where it may not be read, or its file system has no such
- * thing, that is left to the system, as SQLite does it.
+ * Makes the entries of a directory survive a power cut. Does nothing if the directory cannot be read or its file system
+ * does not support it, like SQLite.
  */
 export function syncDirectory(path: string): void {
   try {
@@ -78,11 +77,11 @@ export function syncDirectory(path: string): void {
       closeSync(directory);
     }
   } catch {
-    // Whatever is wrong with the disk will be met by the next commit.
+    // The next commit reports a failing disk.
   }
 }
 
-/** Which file is at a path now: to see later whether it is still that one. */
+/** Remembers the file at a path, to check later whether it is still the same. */
 export class FilePlace {
   readonly path: string;
   readonly #identity: string | null;
@@ -92,7 +91,7 @@ export class FilePlace {
     this.#identity = identityOf(path);
   }
 
-  /** False when the file was deleted, or another one has taken its place; true where there was none, or nobody can tell. */
+  /** False if the file was deleted or replaced; true if there was none, or it cannot be checked. */
   isInPlace(): boolean {
     if (this.#identity === null) return true;
     const now = identityOf(this.path);
@@ -100,13 +99,13 @@ export class FilePlace {
   }
 }
 
-/** Null where there is no file. */
+/** Null if there is no file. */
 function identityOf(path: string): string | null {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
     return found === undefined ? null : `${String(found.dev)} ${String(found.ino)}`;
   } catch (error) {
-    // There is a file where a directory was.
+    // A parent is no longer a directory.
     return (error as NodeJS.ErrnoException).code === 'ENOTDIR' ? null : 'unknown';
   }
 }
@@ -116,11 +115,11 @@ function regularFile(path: string): Stats | undefined {
   if (found === undefined || found.isFile()) return found;
   throw new UnsafeFileError(
     `${path} is ${kindOf(found)} and no regular file`,
-    'see who put it there, and remove it',
+    'find out who put it there, and remove it',
   );
 }
 
-/** What root owns, root could have changed anyway. */
+/** Root's files are accepted, because root could change any file. */
 function checkOwner(path: string, uid: number): void {
   const user = userId();
   if (user === null || uid === user || uid === 0) return;
@@ -130,7 +129,7 @@ function checkOwner(path: string, uid: number): void {
   );
 }
 
-/** Null where there are no such users. */
+/** Null on systems without user ids. */
 function userId(): number | null {
   return process.geteuid?.() ?? null;
 }
@@ -143,8 +142,8 @@ function kindOf(found: Stats): string {
 }
 
 /**
- * One by one: where the system lets nothing be made (below /proc), the recursive form of mkdir never returns. What
- * stands above is synced each time, or a power cut could take the directory with all that was synced in it.
+ * One by one, because the recursive form of mkdir never returns where nothing can be created (below /proc). The parent
+ * is synced each time, or a power cut could remove the directory with all synced files in it.
  */
 function makeDirectory(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;

@@ -1,11 +1,10 @@
-// The Retry-After header of an answer, in both forms of RFC 9110, section 10.2.3: seconds, or an HTTP-date
-// in any of the three formats that a recipient must read. What it gives is not capped: the caller knows how
-// long it is willing to wait.
+// The Retry-After header of an answer, in both forms of RFC 9110, section 10.2.3: seconds, or an HTTP-date in any of the
+// three formats that a recipient must accept. The result is not limited: that is up to the caller.
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-// The three formats of RFC 9110, section 5.6.7: IMF-fixdate, the one of RFC 850, and that of asctime. The
-// day's name is not compared with the date: a server whose calendar is off still means the moment it gives.
+// The three formats of RFC 9110, section 5.6.7: IMF-fixdate, RFC 850 and asctime. The name of the day is not checked
+// against the date.
 const IMF_FIXDATE =
   /^\w{3}, (?<day>\d{2}) (?<month>\w{3}) (?<year>\d{4}) (?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2}) GMT$/;
 const RFC_850 =
@@ -13,12 +12,12 @@ const RFC_850 =
 const ASCTIME =
   /^\w{3} (?<month>\w{3}) (?<day>[ \d]\d) (?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2}) (?<year>\d{4})$/;
 
-/** A date more than this far ahead of now is not a request to wait but a mistake in a two-digit year. */
+/** A date with a two-digit year that is further ahead is taken for the last century. */
 const FIFTY_YEARS = 50;
 
 /**
- * How many milliseconds from `nowMs` (wall clock) the server asks to wait: 0 for a date that has passed,
- * null when the header is absent or says nothing that can be read. Never NaN, negative or infinite.
+ * The milliseconds from `nowMs` (wall clock) that the server asks to wait: 0 for a past date, null if the header is
+ * absent or invalid. Never NaN, negative or infinite.
  */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
   const text = header?.trim() ?? '';
@@ -43,8 +42,8 @@ function parseHttpDate(text: string, nowMs: number): number | null {
     number('minute'),
     number('second'),
   );
-  // Date.UTC carries what is out of range into the next field: 31 February must not pass for 3 March. A
-  // leap second (60) is in the grammar and may be carried.
+  // Date.UTC carries values out of range into the next field: 31 February must not become 3 March. A leap second (60) is
+  // valid and may be carried.
   const date = new Date(dateMs - (number('second') === 60 ? 1000 : 0));
   const isInRange =
     month >= 0 &&
@@ -56,7 +55,7 @@ function parseHttpDate(text: string, nowMs: number): number | null {
   return isInRange ? dateMs : null;
 }
 
-/** The year with these last two digits that is less than fifty years ahead of now, as the RFC asks. */
+/** The year with these last two digits that is at most fifty years ahead, as the RFC requires. */
 function fullYear(lastTwoDigits: number, nowMs: number): number {
   const thisYear = new Date(nowMs).getUTCFullYear();
   const year = thisYear - (thisYear % 100) + lastTwoDigits;

@@ -1,23 +1,22 @@
-// Deals names to a number of shards, the same on every machine. Each shard has a score for each name, and the highest
-// takes it (rendezvous hashing, Thaler and Ravishankar 1998): when a shard is added, only those names move that it
-// gets. Names that are known together are dealt so that no shard gets many more than its share: a full one passes
-// what it would get on to the next in the order of the scores (as in consistent hashing with bounded loads,
-// https://arxiv.org/abs/1608.01350).
+// Distributes names over a number of shards, the same on every machine. Each shard has a score for each name, and the
+// highest wins (rendezvous hashing, Thaler and Ravishankar 1998): a new shard moves only the names that it gets. Names
+// that are distributed together are balanced: a full shard passes names on to the shard with the next score (as in
+// consistent hashing with bounded loads, https://arxiv.org/abs/1608.01350).
 
 import { createHash } from 'node:crypto';
 
-/** How much more than its even share a shard may get. */
+/** The most that a shard may get, relative to its even share. */
 const SLACK = 1.01;
 
-/** The shard of a name by itself: from 0 to `count` - 1. */
+/** The shard of a single name: from 0 to `count` - 1. */
 export function shardOf(name: string, count: number): number {
   return highest(digestOf(name), count, () => true);
 }
 
-/** The shards of all names together, none with more than SLACK times its even share. */
+/** The shards of all names, each with at most SLACK times its even share. */
 export function dealShards(names: readonly string[], count: number): ReadonlyMap<string, number> {
   const digests = [...new Set(names)].map(name => [digestOf(name), name] as const);
-  // Not in the order of the configuration, which must not matter.
+  // Sorted, so that the order in the configuration does not matter.
   digests.sort(([a, nameA], [b, nameB]) => a - b || (nameA < nameB ? -1 : 1));
   const room = Array.from({ length: count }, () => Math.ceil((digests.length / count) * SLACK));
   const shards = new Map<string, number>();
@@ -33,7 +32,7 @@ function digestOf(name: string): number {
   return createHash('sha256').update(name).digest().readUInt32BE(0);
 }
 
-/** Of the shards that may have it, the one with the highest score. */
+/** The shard with the highest score among those that may take the name. */
 function highest(digest: number, count: number, may: (shard: number) => boolean): number {
   let [best, bestScore] = [0, -1];
   for (let shard = 0; shard < count; shard++) {

@@ -1,19 +1,18 @@
-// A file for what is too large for memory: written in one go, read at will, gone when it is closed. It has no name
-// from the moment it is opened, so that nobody else can open it and nothing is left when the process is
-// killed. Only its owner may read it.
+// A temporary file for data that is too large for memory: written once, read at any offset, and gone when it is closed.
+// It is unlinked as soon as it is opened, so that nobody else can open it and nothing remains when the process is killed.
 
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What may wait to be written before `write` asks its caller to stop. */
+/** The most bytes that wait to be written before `write` asks its caller to stop. */
 const WAITING_BYTES_MAX = 1024 * 1024;
 
 export class SpoolFile {
-  /** Why writing failed; from then on nothing more is written. */
+  /** Why writing failed; then nothing more is written. */
   failure: Error | null = null;
-  /** Bytes that were handed over. */
+  /** The bytes passed to `write`. */
   bytes = 0;
   readonly #file: FileHandle;
   readonly #waiting: Buffer[] = [];
@@ -27,7 +26,7 @@ export class SpoolFile {
     this.#file = file;
   }
 
-  /** Rejects with the system's error when the directory takes no file. */
+  /** Rejects with the system's error if no file can be created in the directory. */
   static async create(directory: string): Promise<SpoolFile> {
     const path = join(directory, `.spool-${randomUUID()}`);
     const { O_CREAT, O_EXCL, O_RDWR } = constants;
@@ -57,12 +56,12 @@ export class SpoolFile {
     return !this.#isAskedToStop;
   }
 
-  /** There is one listener; a later one takes its place. */
+  /** There is one listener; a later one replaces it. */
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
   }
 
-  /** Resolves when everything is in the file, or `failure` says why not. */
+  /** Resolves when everything is in the file, or `failure` is set. */
   async end(): Promise<void> {
     await this.#writing;
   }
@@ -79,13 +78,13 @@ export class SpoolFile {
     return bytes.subarray(0, read);
   }
 
-  /** Nobody may be reading any more. */
+  /** Must not be called during a read. */
   async close(): Promise<void> {
     await this.#writing;
     await this.#file.close();
   }
 
-  /** It never rejects. */
+  /** Never rejects. */
   async #writeWaiting(): Promise<void> {
     for (let chunk = this.#waiting.shift(); chunk !== undefined; chunk = this.#waiting.shift()) {
       try {

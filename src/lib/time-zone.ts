@@ -1,4 +1,4 @@
-// Time zones by name. UTC is known without Intl, whose data cost 8 MB and 20 ms when they are first used.
+// Time zones by name. UTC does not need Intl, whose data cost 8 MB and 20 ms at the first use.
 
 /** True for the names of UTC. */
 export function isUtc(name: string): boolean {

@@ -1,19 +1,19 @@
-// A token bucket with classes of priority: class 0 is always served before class 1, and so on. What has to
-// wait does so in a bounded queue and never longer than it said it would. A class can be held for a time
-// (Retry-After), which holds the less important classes with it and leaves the more important ones alone.
+// A token bucket with priority classes: class 0 is always served before class 1, and so on. Takers wait in a bounded
+// queue, never longer than their limit. A class can be held for a time (Retry-After), which also holds the less important
+// classes, but not the more important ones.
 
 import type { Clock } from './clock.ts';
 
 export interface TokenBucketOptions {
   readonly clock: Clock;
   readonly ratePerSecond: number;
-  /** How many tokens gather while nothing is taken. */
+  /** How many tokens accumulate while none is taken. */
   readonly burst: number;
-  /** How many may wait at once; the next one is refused. */
+  /** The most takers that wait at once; further ones are refused. */
   readonly waitersMax?: number;
 }
 
-/** A token, or how long it would have taken at least. */
+/** A token, or the minimum time until the next one. */
 export type Grant =
   | { readonly isGranted: true }
   | { readonly isGranted: false; readonly retryAfterMs: number };
@@ -21,7 +21,7 @@ export type Grant =
 export interface TakeOptions {
   /** 0 is served first. */
   readonly priority: number;
-  /** Refused at once when the wait is known to be longer, else when this time is over. */
+  /** Refused at once if the wait is known to be longer, else when this time is over. */
   readonly maxWaitMs: number;
   /** An aborted taker is refused. */
   readonly signal?: AbortSignal | undefined;
@@ -43,7 +43,7 @@ export class TokenBucket {
   readonly #waitersMax: number;
   /** In order of priority, then of arrival. */
   readonly #waiters: Waiter[] = [];
-  /** Until when (monotonic) a class is held, by priority. */
+  /** The end of the hold (monotonic) of each class, by priority. */
   readonly #heldUntilMs = new Map<number, number>();
   #tokens: number;
   #filledAtMs: number;
@@ -58,7 +58,7 @@ export class TokenBucket {
     this.#filledAtMs = options.clock.monotonicMs();
   }
 
-  /** Resolves with a token or a refusal; it never rejects. */
+  /** Resolves with a token or a refusal. Never rejects. */
   take(options: TakeOptions): Promise<Grant> {
     const { priority, maxWaitMs, signal } = options;
     const nowMs = this.#refill();
@@ -74,7 +74,7 @@ export class TokenBucket {
     return this.#wait(options, nowMs + maxWaitMs);
   }
 
-  /** Gives nothing to this class and the less important ones for `ms` from now. */
+  /** Holds this class and the less important ones for `ms` from now. */
   hold(priority: number, ms: number): void {
     const untilMs = this.#clock.monotonicMs() + ms;
     this.#heldUntilMs.set(priority, Math.max(untilMs, this.#heldUntilMs.get(priority) ?? 0));
@@ -96,7 +96,7 @@ export class TokenBucket {
     });
   }
 
-  /** Gives what there is to whoever is next, refuses whose time is over, and sets the alarm for the rest. */
+  /** Grants available tokens in order, refuses takers whose time is over, and sets the alarm for the others. */
   #serve(): void {
     const nowMs = this.#refill();
     for (const waiter of this.#waiters.slice()) {
@@ -118,13 +118,13 @@ export class TokenBucket {
     if (wakeMs.length === 0) return;
     const alarm = new AbortController();
     this.#alarm = alarm;
-    // Rounded up: a timer that fires a fraction early would find no token and spin.
+    // Rounded up, because a timer that fires too early would find no token and spin.
     void this.#clock.sleep(Math.ceil(Math.min(...wakeMs)), alarm.signal).then(() => {
       if (!alarm.signal.aborted) this.#serve();
     });
   }
 
-  /** How long a taker of this class would wait if it were alone. */
+  /** How long a taker of this class would wait if there were no others. */
   #waitMs(priority: number, nowMs: number): number {
     let readyMs = nowMs + (this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#ratePerMs);
     for (const [heldPriority, untilMs] of this.#heldUntilMs)

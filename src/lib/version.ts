@@ -1,5 +1,4 @@
-// Which program this is: its version and the commit it was made from. The bundler puts both in; in a checkout
-// the files of the checkout say it.
+// The version and the commit of the program. The bundler inserts both; in a checkout they are read from its files.
 
 import { readFileSync } from 'node:fs';
 
@@ -13,7 +12,7 @@ export function programVersion(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
-/** The commit it was built from, or the checkout's; '' where neither is known. */
+/** The commit of the build or of the checkout; '' if unknown. */
 export function programCommit(): string {
   if (typeof PROM2OTLP_COMMIT === 'string') return PROM2OTLP_COMMIT;
   try {

@@ -1,5 +1,5 @@
-// Downloads one archive and reads its new part, entry by entry, into chunks that are committed with the progress that
-// they make. The next try goes on from the last commit. An archive that is broken in too many tries is given up: kept
+// Downloads one archive and reads its new part, entry by entry, into chunks that are committed together with the
+// progress. The next try continues from the last commit. An archive that is broken in too many tries is given up: kept
 // as a file, counted, and reported as a gap.
 
 import { causeText } from '../errors.ts';
@@ -34,14 +34,14 @@ type ArchiveEnd =
     }
   | { readonly kind: 'unreachable'; readonly failure: ServiceError };
 
-/** Looking at the clock costs as much as a tenth of a line. */
+/** The number of lines per look at the clock, which costs as much as a tenth of a line. */
 const LINES_PER_LOOK = 32;
 
 const READ: ArchiveEnd = { kind: 'read' };
 
 /**
- * Reads an archive to its end. `isFinal`: nothing is held back at the end of an entry. Returns the failure if it could
- * not be reached; null otherwise, also for a broken archive.
+ * Reads an archive to its end. `isFinal`: also returns unfinished lines and records. Returns the failure if the archive
+ * could not be downloaded; else null, even for a broken archive.
  */
 export async function readArchive(
   pull: Pull,
@@ -69,7 +69,7 @@ export async function readArchive(
   return null;
 }
 
-/** Sends the records that are still open, without a download. */
+/** Sends the open records, without a download. */
 export async function flushArchive(pull: Pull, archive: KnownArchive): Promise<void> {
   const { partition, id, state } = archive;
   const writer = new ArchiveWriter(pull, { partition, id, name: id, dayMs: state.dayMs });
@@ -117,7 +117,7 @@ class ArchiveReading {
     }
   }
 
-  /** Each try has a file of its own, since an interrupted one has written a part. */
+  /** Each try has its own file, because an interrupted try leaves a partial one. */
   async #download(): Promise<SpoolFile | ArchiveEnd> {
     const { api, config, downloads, meter, signal } = this.#pull;
     const maxBytes = config.limits.archiveBytes;
@@ -144,7 +144,7 @@ class ArchiveReading {
     }
   }
 
-  /** A file that cannot be created or read is a failure of this machine. Other errors are thrown on. */
+  /** A file that cannot be created or read is a failure of this machine. Rethrows other errors. */
   #endOfDisk(error: unknown): ArchiveEnd {
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     const { directory } = this.#pull.downloads;
@@ -189,7 +189,7 @@ class ArchiveReading {
     await this.#readEntryFrom(entry, null);
   }
 
-  /** False when the entry does not begin as it did when it was read before. */
+  /** False when the beginning of the entry has changed since the last read. */
   async #readEntryFrom(entry: ArchiveEntry, done: EntryProgress | null): Promise<boolean> {
     const { config, api, meter, readerOf } = this.#pull;
     const { endpoints, pointers } = api.api;
@@ -206,7 +206,7 @@ class ArchiveReading {
       }
     } catch (error) {
       const isUpToLimit = error instanceof ArchiveError && error.endsArchive;
-      // The part below a limit is good. Of a damaged entry, all since the last commit is read again.
+      // The part below a limit is valid. A damaged entry is read again from the last commit.
       if (isUpToLimit && !reader.isBehind) {
         reader.cut();
         this.#writer.add(reader.records, entry.name);
@@ -233,7 +233,7 @@ class ArchiveReading {
     }
   }
 
-  /** Plans another try; after the last one, gives the archive up. `spool` holds it if it was downloaded. */
+  /** Schedules another try; after the last one gives the archive up. `spool` holds it if it was downloaded. */
   async #noteBroken(
     { reason, cause }: ArchiveEnd & { readonly kind: 'broken' },
     spool: SpoolFile | null,
@@ -263,8 +263,8 @@ class ArchiveReading {
 }
 
 /**
- * The way of one archive's records into the queue: gathers them in chunks and commits each with the archive's state
- * at that point. The state is the reader's to set; it must never say more than what was added.
+ * Gathers one archive's records in chunks, and commits each chunk with the archive's state at that point. The reader
+ * sets the state, which must never be ahead of the added records.
  */
 class ArchiveWriter {
   state: ArchiveState;
@@ -303,7 +303,7 @@ class ArchiveWriter {
     }
   }
 
-  /** The records that were added and how far they reach in the entry. */
+  /** Commits the added records, and the progress within the entry. */
   async commitEntry(entryName: string, progress: EntryProgress): Promise<void> {
     const { entries } = this.state;
     this.state = { ...this.state, entries: { ...entries, [entryName]: progress } };
@@ -311,8 +311,8 @@ class ArchiveWriter {
   }
 
   /**
-   * The records that were added and the state, in one step. Without records the state is kept in the ledger alone,
-   * to be stored with the next commit.
+   * Commits the added records and the state in one step. Without records the state only goes to the ledger, which
+   * stores it with the next commit.
    */
   async commit(): Promise<void> {
     const { ledger, meter, sink } = this.#pull;
@@ -325,7 +325,7 @@ class ArchiveWriter {
     this.#chunk = sink.chunk(partition);
   }
 
-  /** Forgets what was added since the last commit; the state is to be set back, too. */
+  /** Forgets the records added since the last commit. The caller must also reset the state. */
   drop(): void {
     this.#chunk = this.#pull.sink.chunk(this.#archive.partition);
   }
@@ -335,12 +335,12 @@ function broken(reason: SetAsideReason, cause: string): ArchiveEnd & { readonly 
   return { kind: 'broken', reason, cause };
 }
 
-/** Distinguishes a fault of this archive from a failure to reach the service. */
+/** Distinguishes a broken archive from an unreachable service. */
 function endOfFailure(failure: ServiceError): ArchiveEnd {
   const { reason, message: cause } = failure;
   if (reason === 'too_large') return broken('archive_limit', cause);
   if (reason === 'encoding' || reason === 'bomb') return broken('damaged', cause);
-  // The list was answered with the same key a moment ago.
+  // The key is valid: the list was answered a moment ago.
   if (reason === 'not_found' || reason === 'bad_request') return broken('refused', cause);
   return { kind: 'unreachable', failure };
 }

@@ -1,4 +1,4 @@
-// The state of one archive between pulls, and its transitions: when it is downloaded, when its open records go out,
+// The state of one archive between pulls, and its transitions: when it is downloaded, when its open records are sent,
 // when it is given up, when it is closed. Pure; times are by the service's clock.
 //
 //   new ─▶ read ─▶ unchanged once ─▶ unchanged twice ─▶ flushed ─▶ closed (when its day is over)
@@ -12,42 +12,42 @@ import { DAY_MS } from './cursor.ts';
 /** A fault in its bytes, or `refused`: the service lists the archive and refuses the download. */
 export type SetAsideReason = ArchiveFault | 'refused';
 
-/** Plain data that is stored as it is. */
+/** Plain data, stored as JSON. */
 export interface ArchiveState {
   readonly dayMs: number;
-  /** In the last list; null where the list has no sizes. */
+  /** The size in the last list; null when the list has no sizes. */
   readonly listedSize: number | null;
-  /** True once it has been read to its end; `readSize` is what was listed then, `readBytes` what it held unpacked. */
+  /** True once it was read to its end; `readSize` is the listed size then, `readBytes` its unpacked size. */
   readonly isRead: boolean;
   readonly readSize: number | null;
   readonly readBytes: number;
-  /** How often it was listed (or read, without a size) since then and had not grown. */
+  /** How often in a row it was listed (or read, without a size) without having grown. */
   readonly quietCount: number;
-  /** True when what was held back has gone out. */
+  /** True once its open records were sent. */
   readonly isFlushed: boolean;
   /** Tries in a row that found it broken. */
   readonly tryCount: number;
   readonly nextTryMs: number;
-  /** '' unless it was set aside; `setAsideSize` is what was listed then. */
+  /** '' unless it was set aside; `setAsideSize` is the listed size then. */
   readonly setAside: SetAsideReason | '';
   readonly setAsideSize: number | null;
-  /** While it is not listed any more: up to when the service's lists were read before that. */
+  /** While it is no longer listed: the time up to which the lists before were read. */
   readonly absentFromMs: number | null;
-  /** By the name of the entry. */
+  /** By entry name. */
   readonly entries: Readonly<Record<string, EntryProgress>>;
 }
 
-/** What to do with an archive now. `final` is a download, too, after which nothing is held back. */
+/** The next step for an archive. `final` is a download that also sends open records. */
 export type ArchiveAction = 'download' | 'final' | 'flush' | 'nothing';
 
-/** An open record goes out after so many looks at an archive that did not grow. */
+/** Open records are sent after this many checks without growth. */
 const QUIET_COUNT = 2;
 /**
- * How long to wait after each try that found it broken; after the last it is set aside. A little less than whole
- * intervals, since a pull comes a little early now and then.
+ * The waits after each try that found it broken; after the last one it is set aside. They are a little shorter than
+ * whole intervals, because a pull may come early.
  */
 const TRY_WAITS_MS = [240_000, 540_000, 840_000, 1_740_000];
-/** An archive that was set aside and has changed since gets another try. */
+/** After this time a set-aside archive that has changed gets another try. */
 const SECOND_CHANCE_MS = 3_600_000;
 const FINAL_FAULTS: ReadonlySet<string> = new Set(['encrypted', 'nested', 'method']);
 
@@ -69,7 +69,7 @@ export function newArchive(dayMs: number): ArchiveState {
   };
 }
 
-/** After a list that had it; the same object where nothing has changed. */
+/** The state after a list that contains it; the same object if nothing has changed. */
 export function afterListed(known: ArchiveState, size: number | null): ArchiveState {
   const state = known.absentFromMs === null ? known : { ...known, absentFromMs: null };
   if (size !== state.listedSize)
@@ -77,24 +77,24 @@ export function afterListed(known: ArchiveState, size: number | null): ArchiveSt
   return isCurrent(state) ? quieter(state) : state;
 }
 
-/** After a whole list that did not have it; `listedMs` is up to when the lists before had been read. */
+/** The state after a complete list without it; `listedMs` is the time up to which the lists before were read. */
 export function afterAbsent(state: ArchiveState, listedMs: number): ArchiveState {
   if (state.absentFromMs === null) return { ...state, absentFromMs: listedMs, quietCount: 1 };
   return quieter(state);
 }
 
-/** Listed no more, for long enough to be sure of it, and what was held back has gone out. */
+/** True when it was missing from enough lists, and its open records were sent. */
 export function isVanished(state: ArchiveState): boolean {
   const { absentFromMs, quietCount, isFlushed, isRead } = state;
   return absentFromMs !== null && quietCount >= QUIET_COUNT && (isFlushed || !isRead);
 }
 
-/** From when on something of an archive that has vanished may never have been read; null where all of it was. */
+/** The time from which a vanished archive may have unread records; null when everything was read. */
 export function lostFromMs(state: ArchiveState): number | null {
   const { absentFromMs, dayMs } = state;
   if (absentFromMs === null || state.setAside !== '') return null;
   if (!isCurrent(state)) return dayMs;
-  // It may have grown until the end of its day without anybody looking.
+  // It may have grown unseen until the end of its day.
   return absentFromMs < dayMs + DAY_MS ? Math.max(dayMs, absentFromMs) : null;
 }
 
@@ -108,10 +108,10 @@ export function actionFor(state: ArchiveState, nowMs: number, graceMs: number): 
   if (state.setAside !== '') return secondChance(state, nowMs) ? 'download' : 'nothing';
   if (state.tryCount > 0 && nowMs < state.nextTryMs) return 'nothing';
   const isQuiet = state.quietCount >= QUIET_COUNT;
-  // What is not listed cannot be downloaded.
+  // An archive that is not listed cannot be downloaded.
   if (state.absentFromMs !== null)
     return isQuiet && state.isRead && !state.isFlushed ? 'flush' : 'nothing';
-  // Without a size in the list, only reading shows whether it has grown: until nothing is expected any more.
+  // Without a size in the list only a download shows whether it has grown, until the grace period is over.
   if (state.listedSize === null && isQuiet && state.isFlushed)
     return nowMs < state.dayMs + DAY_MS + graceMs ? 'download' : 'nothing';
   if (!isCurrent(state)) return isQuiet ? 'final' : 'download';
@@ -119,7 +119,7 @@ export function actionFor(state: ArchiveState, nowMs: number, graceMs: number): 
   return Object.values(state.entries).some(({ hasTail }) => hasTail) ? 'final' : 'flush';
 }
 
-/** After it was read to its end; `bytes` is what it holds unpacked. */
+/** The state after it was read to its end; `bytes` is its unpacked size. */
 export function afterRead(state: ArchiveState, bytes: number, isFinal: boolean): ArchiveState {
   const isSame = state.isRead && state.readBytes === bytes;
   const isUnsized = state.listedSize === null;
@@ -139,18 +139,18 @@ export function afterRead(state: ArchiveState, bytes: number, isFinal: boolean):
   };
 }
 
-/** After what was held back went out without a download. */
+/** The state after its open records were sent without a download. */
 export function afterFlush(state: ArchiveState, entries: ArchiveState['entries']): ArchiveState {
   return { ...state, entries, isFlushed: true };
 }
 
-/** True when, found broken for this reason, it is (or stays) set aside. */
+/** True when a fault for this reason sets it aside, or leaves it set aside. */
 export function isLastTry(state: ArchiveState, reason: SetAsideReason): boolean {
   const isOut = state.tryCount >= TRY_WAITS_MS.length;
   return isOut || isFinalReason(reason) || state.setAside !== '';
 }
 
-/** After it was found broken: another try later, or set aside, at once where no try would help. */
+/** The state after it was found broken: another try later, or set aside, at once if a retry cannot help. */
 export function afterFault(
   state: ArchiveState,
   reason: SetAsideReason,
@@ -168,14 +168,14 @@ export function afterFault(
   };
 }
 
-/** True when nothing is expected of it any more, once its day is over. */
+/** True when nothing more is expected of it, once its day is over. */
 export function isClosed(state: ArchiveState): boolean {
   if (state.setAside !== '') return true;
   const isWhole = isCurrent(state) || (state.listedSize === null && state.isRead);
   return isWhole && state.isFlushed && state.quietCount >= QUIET_COUNT;
 }
 
-/** True when it has been read in the size in which it is listed. */
+/** True when it was read in the size that is listed now. */
 export function isCurrent(state: ArchiveState): boolean {
   return state.isRead && state.listedSize !== null && state.listedSize === state.readSize;
 }

@@ -1,7 +1,6 @@
-// Opens a spooled archive (ZIP, gzip or plain text, by its first bytes), and yields its entries one after the
-// other. Names are labels, never paths. Nothing is believed: sizes are counted, checksums
-// compared, entries numbered; encrypted and nested ones are refused. Holds a few pieces at a time. Throws an
-// ArchiveError.
+// Opens a spooled archive (ZIP, gzip or plain text, by its first bytes), and yields its entries one after the other.
+// Names are labels, never paths. Declared values are not trusted: sizes are counted, checksums verified, entries
+// limited; encrypted and nested archives are refused. Holds a few pieces in memory at a time. Throws an ArchiveError.
 
 import { type Readable, pipeline, Readable as ReadableStream, type Transform } from 'node:stream';
 import { createGunzip, createInflateRaw, crc32 } from 'node:zlib';
@@ -9,11 +8,11 @@ import { fromFdPromise, type Entry, type ZipFile } from 'yauzl';
 import { causeText } from '../errors.ts';
 import type { SpoolFile } from '../lib/spool-file.ts';
 
-/** `_limit`: it is larger than a limit of the configuration. */
+/** `_limit`: it exceeds a configured limit. */
 export type ArchiveFault =
-  /** No archive at all: an error page, a JSON answer. */
+  /** An error page or a JSON answer. */
   | 'not_archive'
-  /** It ends in the middle. */
+  /** Its end is missing. */
   | 'cut'
   | 'damaged'
   | 'checksum'
@@ -25,7 +24,7 @@ export type ArchiveFault =
   | 'unpacked_limit'
   | 'ratio_limit';
 
-/** Thrown while unpacking; archive-reading.ts makes a value of it. */
+/** Thrown while unpacking; archive-reading.ts turns it into a value. */
 export class ArchiveError extends Error {
   readonly fault: ArchiveFault;
 
@@ -35,7 +34,7 @@ export class ArchiveError extends Error {
     this.fault = fault;
   }
 
-  /** True when what follows in the same archive is not read either. */
+  /** True when the rest of the archive is not read either. */
   get endsArchive(): boolean {
     return this.fault.endsWith('_limit');
   }
@@ -48,11 +47,11 @@ export interface ArchiveLimits {
 }
 
 export interface ArchiveEntry {
-  /** Unique within the archive; of one that has no entries, ''. */
+  /** Unique within the archive; '' for a format without entries. */
   readonly name: string;
   /**
-   * Its bytes from the beginning; may be asked for again after the last one has ended. A piece is valid until the
-   * next is asked for.
+   * Its bytes from the beginning; may be called again after the last call has ended. A piece is valid until the next
+   * one is requested.
    */
   readonly pieces: () => AsyncGenerator<Buffer>;
 }
@@ -62,14 +61,14 @@ export type ArchiveForm = 'zip' | 'gzip' | 'plain' | 'empty';
 export const PIECE_BYTES: number = 64 * 1024;
 const CHUNKS = { chunkSize: PIECE_BYTES };
 
-/** Bodies below this may shrink by any ratio: a few lines repeated often do. */
+/** Smaller content may have any ratio: a few lines repeated often compress well. */
 const RATIO_BYTES_MIN = 16 * 1024 * 1024;
 const NAME_LENGTH_MAX = 255;
 const METHOD_STORED = 0;
 const METHOD_DEFLATED = 8;
 const FLAG_ENCRYPTED = 1;
 
-/** What the first bytes say. */
+/** The format, by the first bytes. */
 export function formOf(first: Buffer): ArchiveForm {
   if (first.length === 0) return 'empty';
   const isZip = first[0] === 0x50 && first[1] === 0x4b;
@@ -79,7 +78,7 @@ export function formOf(first: Buffer): ArchiveForm {
   return first[0] === 0x1f && first[1] === 0x8b ? 'gzip' : 'plain';
 }
 
-/** The entries in the archive's order. One at a time: its pieces are read before the next is asked for. */
+/** The entries in the archive's order. Read the pieces of one before you request the next. */
 export async function* archiveEntries(
   spool: SpoolFile,
   limits: ArchiveLimits,
@@ -102,7 +101,7 @@ export async function* archiveEntries(
   yield { name: '', pieces };
 }
 
-/** Pages and errors that came with a good status are no log lines. */
+/** Refuses web pages and errors that came with status 200. */
 function refuseAnswer(first: Buffer): void {
   const text = first.toString('latin1').trimStart();
   if (/^<(?:!doctype|html|\?xml)/i.test(text))
@@ -116,14 +115,14 @@ async function* zipEntries(spool: SpoolFile, limits: ArchiveLimits): AsyncGenera
   const count = new UnpackedCount(spool.bytes, limits);
   const names = new Set<string>();
   for await (const entry of entriesOf(zip)) {
-    // Of a directory there is nothing to read.
+    // A directory has no content.
     if (entry.fileNameRaw.at(-1) === 0x2f && entry.uncompressedSize === 0) continue;
     if (names.size >= limits.entries)
       throw new ArchiveError('entries_limit', `it has more than ${limits.entries} entries`);
     const name = uniqueName(entry.fileNameRaw, names);
     let readBytes = 0;
     const pieces = async function* (): AsyncGenerator<Buffer> {
-      // A second reading counts anew.
+      // A second reading counts from the start.
       count.bytes -= readBytes;
       const before = count.bytes;
       try {
@@ -173,10 +172,10 @@ function uniqueName(raw: Buffer, names: Set<string>): string {
 }
 
 async function openZip(spool: SpoolFile): Promise<ZipFile> {
-  // The file is the spool's to close.
+  // The spool closes the file.
   const options = { autoClose: false, decodeStrings: false, validateEntrySizes: false };
   const zip = await fromFdPromise(spool.fd, options).catch(damaged);
-  // What comes after the loop over the entries has ended must not end the process.
+  // An error after the loop over the entries must not end the process.
   zip.on('error', () => undefined);
   return zip;
 }
@@ -216,7 +215,7 @@ async function* unpacked(
   unpacker: Transform,
 ): AsyncGenerator<Buffer> {
   const source: Readable = ReadableStream.from(packed, { objectMode: true, highWaterMark: 1 });
-  // Whatever fails is thrown by the loop below; without a callback it would be thrown into the process.
+  // The loop below throws failures; without a callback they would end the process.
   pipeline(source, unpacker, () => undefined);
   try {
     for await (const piece of unpacker) {
@@ -234,16 +233,16 @@ async function* unpacked(
 }
 
 /**
- * Frees a piece's memory now. The collector sees small objects and takes its time, while their memory outside its
- * heap grows by the size of the archive: measured, 60 MB of it lay about. A piece that ends where its memory ends is
- * the last of it, and the unpacker has taken other memory by then.
+ * Frees a piece's memory now. The garbage collector sees only small objects and comes late, while their memory outside
+ * the heap grows with the archive (measured: by 60 MB). A piece at the end of its memory is the last one there: the
+ * unpacker uses new memory by then.
  */
 function giveBack({ buffer, byteOffset, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && byteOffset + byteLength === buffer.byteLength)
     buffer.transfer(0);
 }
 
-/** Counts what one archive unpacks to, over all its entries. */
+/** Counts the unpacked bytes of one archive, over all its entries. */
 class UnpackedCount {
   bytes = 0;
   readonly #packedBytes: number;
@@ -254,7 +253,7 @@ class UnpackedCount {
     this.#limits = limits;
   }
 
-  /** Passes pieces through until a limit is reached; the piece that crosses it is passed up to the limit. */
+  /** Passes pieces through up to the limit, to the byte, and then throws. */
   async *of(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const { unpackedBytes, ratio } = this.#limits;
     const ratioBytes = Math.max(RATIO_BYTES_MIN, this.#packedBytes * ratio);
@@ -274,7 +273,7 @@ class UnpackedCount {
   }
 }
 
-/** Passes pieces through; throws at the end when they are not those that the checksum was made of. */
+/** Passes pieces through; throws at the end if their checksum is wrong. */
 async function* checked(pieces: AsyncIterable<Buffer>, checksum: number): AsyncGenerator<Buffer> {
   let sum = 0;
   for await (const piece of pieces) {

@@ -1,6 +1,6 @@
-// The way into the queue. A chunk gathers the records of one partition into one request: at most 500, or about 1 MiB.
-// The sink stores chunks and cursor in one step. While the logs' share of the queue is full it waits: the service
-// keeps the logs, and no cursor moves. Guarantees that after `stored` both are in the queue, and else neither.
+// Puts records into the queue. A chunk gathers the records of one partition into one request: at most 500, or about
+// 1 MiB. The sink commits chunks and cursor in one step. While the queue has no room for logs it waits: the service
+// keeps them, and no cursor moves. Guarantees that after `stored` both are in the queue, and otherwise neither.
 
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -15,7 +15,7 @@ import type { Partition } from './item.ts';
 import type { LogMeter } from './log-meter.ts';
 import { MARKS, OWN_PREFIX, type ParsedRecord } from './record.ts';
 
-/** `stopped`: the pull was to stop while there was no room; `failed`: the store is broken or too small. */
+/** `stopped`: the pull was stopped while there was no room; `failed`: the store is broken or too small. */
 export type StoreResult = 'stored' | 'stopped' | 'failed';
 
 export type StateChange = Commit['state'][number];
@@ -23,7 +23,7 @@ export type StateChange = Commit['state'][number];
 export const CHUNK_RECORDS_MAX = 500;
 export const CHUNK_BYTES_MAX: number = 1024 * 1024;
 
-/** A service as its metrics name it. */
+/** The resource of a service, the same as for its metrics. */
 export interface LogResource {
   readonly identity: ResourceIdentity;
   readonly info: ReadonlyMap<string, string>;
@@ -36,7 +36,7 @@ export class Chunk {
   /** Attributes that all records of the partition share. */
   readonly #shared: readonly LogAttribute[];
 
-  /** The writer is used until `end`: one chunk at a time per writer. */
+  /** Uses the writer until `end`: one chunk at a time per writer. */
   constructor(
     writer: WireWriter,
     partition: Partition,
@@ -56,7 +56,7 @@ export class Chunk {
     return this.#request.count;
   }
 
-  /** True when it is to be committed before anything else is added. */
+  /** True when it must be committed before more is added. */
   get isFull(): boolean {
     return this.count >= CHUNK_RECORDS_MAX || this.#request.bytes >= CHUNK_BYTES_MAX;
   }
@@ -75,7 +75,7 @@ export class Chunk {
     this.#request.add(gapRecord(gap), this.#observedAtMs, [uid, ...this.#shared]);
   }
 
-  /** The batch, in the writer's memory: it must have been committed before the writer is used again. */
+  /** The batch, in the writer's memory: it must be committed before the writer is used again. */
   end(): Batch {
     const payload = this.#request.end();
     const part = {
@@ -87,7 +87,7 @@ export class Chunk {
     return { signal: 'logs', payload, parts: [part], madeAtMs: this.#observedAtMs };
   }
 
-  /** The batch in memory of its own, where several are committed together. */
+  /** The batch in its own memory, to commit several together. */
   endInCopy(): Batch {
     const batch = this.end();
     return { ...batch, payload: Buffer.from(batch.payload) };
@@ -104,7 +104,7 @@ export interface LogSinkOptions {
   readonly resourceOf: (service: ServiceConfig) => LogResource;
 }
 
-/** One per puller: its pulls do not overlap, and one chunk at a time is in the writer. */
+/** One per puller: its pulls do not overlap, so that one chunk at a time uses the writer. */
 export class LogSink {
   readonly #options: LogSinkOptions;
   readonly #writer = new WireWriter();
@@ -113,21 +113,21 @@ export class LogSink {
     this.#options = options;
   }
 
-  /** A new chunk; the one before must have been stored or copied. */
+  /** A new chunk; the last one must have been stored or copied. */
   chunk(partition: Partition): Chunk {
     const { resourceOf, clock } = this.#options;
     const resource = resourceOf(partition.service);
     return new Chunk(this.#writer, partition, { resource, observedAtMs: clock.nowMs() });
   }
 
-  /** The record of a gap, in memory of its own. */
+  /** The record of a gap, in its own memory. */
   gapBatch(gap: Gap): Batch {
     const chunk = this.chunk(gap.partition);
     chunk.addGap(gap);
     return chunk.endInCopy();
   }
 
-  /** The batches' memory must not change until this has ended. */
+  /** The batches' memory must not change until the promise settles. */
   async store(
     batches: readonly Batch[],
     state: readonly StateChange[],
@@ -141,7 +141,7 @@ export class LogSink {
       if (outcome.kind !== 'full') {
         if (isFull) meter.queueFull(false);
         failpoint('chunk-done');
-        // What the queue holds in memory alone, since its disk fails, may still be lost.
+        // A commit that is only held in memory may still be lost.
         return outcome.kind === 'stored' ? 'stored' : 'failed';
       }
       isFull = true;
@@ -152,7 +152,7 @@ export class LogSink {
     return 'stopped';
   }
 
-  /** Until something has left the queue, or for a while: each try compresses the batches again. */
+  /** Waits until something has left the queue, or 30 s, because each try compresses the batches again. */
   async #waitForRoom(signal: AbortSignal): Promise<void> {
     const { queue, clock } = this.#options;
     const { bytes } = queue.stats('logs');

@@ -1,17 +1,17 @@
-// How far logs have been pulled, and the rules of time: which stretch is asked for next, and how the low watermark
-// moves. Pure: the caller says what time it is (by the service's clock) and stores what comes back. Everything
-// before the low watermark has been committed or reported as a gap; it never moves back. Records are asked for in
-// windows, as drawn. Archives are listed in whole days: the low watermark is the oldest day that is not closed.
+// How far logs have been pulled: the next window, and how the low watermark moves. Pure: the caller passes the time (by
+// the service's clock) and stores the result. Everything before the low watermark was committed or reported as a gap;
+// it never moves back. Records are requested in windows, as shown. Archives are listed in whole days: the low watermark
+// is the oldest day that is not closed.
 //
 //        floor      low - overlap        low                    to        now - settle delay     now
 //   ───────┼──────────────┼───────────────┼──────────────────────┼───────────────┼────────────────┼──▶
-//                         └──────────── asked for ───────────────┘
+//                         └──────────── requested ───────────────┘
 
 import type { LogsConfig } from '../config/config.ts';
 
 export type WindowRules = LogsConfig['window'];
 
-/** Milliseconds since the epoch; `toMs` is not part of it. */
+/** Milliseconds since the epoch; `toMs` is exclusive. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
@@ -20,17 +20,17 @@ export interface Span {
 /** How far one kind of log has been pulled. */
 export interface Cursor {
   readonly lowMs: number;
-  /** No list ever goes further back: the first start, or the end of the last gap. */
+  /** The earliest time that is ever requested: the first start, or the end of the last gap. */
   readonly floorMs: number;
   /** Records: the length of the next window, between window.min and window.max. */
   readonly sizeMs: number;
-  /** Records: how often the window at `lowMs` has failed at its least length. */
+  /** Records: how often the window at `lowMs` has failed at the minimum length. */
   readonly failureCount: number;
-  /** Archives: up to when everything has been listed; null before the first whole list. */
+  /** Archives: the time up to which everything was listed; null before the first complete list. */
   readonly listedMs: number | null;
 }
 
-/** Where the cursor moves, and what it skips on the way. */
+/** The next cursor, and the time that it skips. */
 export interface Step {
   readonly cursor: Cursor;
   readonly gap: Span | null;
@@ -38,10 +38,10 @@ export interface Step {
 
 export const DAY_MS = 86_400_000;
 
-/** A window of the least length that fails this often is skipped. */
+/** A window of the minimum length that fails this often is skipped. */
 export const WINDOW_TRIES_MAX = 5;
 
-/** Where a first start begins; `beginning` is the epoch. */
+/** The low watermark of a first start; `beginning` is the epoch. */
 export function firstLowMs(firstStart: LogsConfig['firstStart'], nowMs: number): number {
   if (firstStart === 'beginning') return 0;
   const atMs = 'at' in firstStart ? firstStart.at.getTime() : nowMs - firstStart.backMs;
@@ -52,14 +52,14 @@ export function startCursor(lowMs: number, rules: WindowRules): Cursor {
   return { lowMs, floorMs: lowMs, sizeMs: rules.maxMs, failureCount: 0, listedMs: null };
 }
 
-/** The next window to ask for, or null while nothing new can be complete. */
+/** The next window to request, or null while nothing new can be complete. */
 export function nextWindow(cursor: Cursor, nowMs: number, rules: WindowRules): Span | null {
   const toMs = Math.min(nowMs - rules.settleDelayMs, cursor.lowMs + cursor.sizeMs);
   if (toMs <= cursor.lowMs) return null;
   return { fromMs: Math.max(cursor.floorMs, cursor.lowMs - rules.overlapMs), toMs };
 }
 
-/** After everything of the window was committed; an empty window counts as much as any other. */
+/** The cursor after a window was committed, even an empty one. */
 export function afterWindow(cursor: Cursor, window: Span, rules: WindowRules): Cursor {
   return {
     ...cursor,
@@ -70,8 +70,8 @@ export function afterWindow(cursor: Cursor, window: Span, rules: WindowRules): C
 }
 
 /**
- * After a window that could not be finished: half of it next time. A window of the least length that has failed
- * WINDOW_TRIES_MAX times is skipped, which leaves a gap.
+ * The step after a window that could not be finished: half of it next time. A window of the minimum length that has
+ * failed WINDOW_TRIES_MAX times is skipped, which leaves a gap.
  */
 export function afterFailure(cursor: Cursor, window: Span, rules: WindowRules): Step {
   const lengthMs = window.toMs - cursor.lowMs;
@@ -81,14 +81,14 @@ export function afterFailure(cursor: Cursor, window: Span, rules: WindowRules): 
   }
   const failureCount = cursor.failureCount + 1;
   if (failureCount < WINDOW_TRIES_MAX) return { cursor: { ...cursor, failureCount }, gap: null };
-  // The floor moves too, or the overlap would ask for the skipped window again.
+  // The floor moves too, or the overlap would request the skipped window again.
   return {
     cursor: { ...cursor, lowMs: window.toMs, floorMs: window.toMs, failureCount: 0 },
     gap: { fromMs: cursor.lowMs, toMs: window.toMs },
   };
 }
 
-/** The service has nothing from before `oldestMs` any more. */
+/** The step when the service keeps nothing from before `oldestMs`. */
 export function atFloor(cursor: Cursor, oldestMs: number): Step {
   const { lowMs, listedMs } = cursor;
   const floorMs = Math.max(cursor.floorMs, oldestMs);
@@ -105,12 +105,12 @@ export function atFloor(cursor: Cursor, oldestMs: number): Step {
   };
 }
 
-/** The beginning of the day (UTC) that a moment lies in. */
+/** The beginning of the day (UTC) that contains a time. */
 export function dayOf(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS) * DAY_MS;
 }
 
-/** From which day on archives are listed: yesterday, and every day that is not closed, but none before the floor's. */
+/** The first day to list: yesterday, or the oldest day that is not closed, but not before the floor's day. */
 export function firstListedDay(
   { lowMs, floorMs }: Pick<Cursor, 'lowMs' | 'floorMs'>,
   nowMs: number,
@@ -118,14 +118,14 @@ export function firstListedDay(
   return Math.max(dayOf(floorMs), Math.min(lowMs, dayOf(nowMs) - DAY_MS));
 }
 
-/** True when nothing is expected to grow any more that was written on this day. */
+/** True when archives of this day are no longer expected to grow. */
 export function isDayOver(dayMs: number, nowMs: number, rules: WindowRules): boolean {
   return nowMs >= dayMs + DAY_MS + rules.dayCloseGraceMs;
 }
 
 /**
- * Looks for the oldest moment that the service answers for, by halves: between a moment it refuses and one it
- * accepts, to within `precisionMs`. The result is a moment that it accepts.
+ * Finds the oldest time that the service accepts, by bisection between a time that it refuses and one that it accepts,
+ * to within `precisionMs`. Null when `isAccepted` returns null.
  */
 export async function findFloor(
   refusedMs: number,

@@ -1,7 +1,7 @@
-// The limits of downloads, over all APIs: bytes in an hour, archives at once, and disk space for given-up archives.
-// Those are kept as whole files in a folder of their own, readable by the owner alone, under names made of the
-// archive's, so that people can look into them. Guarantees that the folder stays within its limit: the oldest files
-// go first. The program never reads them again.
+// The limits of downloads, over all APIs: bytes per hour, archives at once, and disk space for given-up archives. Those
+// are kept for inspection as whole files in a separate folder, readable only by the owner, under names derived from the
+// archive's; the program never reads them again. Guarantees that the folder stays within its limit: the oldest files
+// are deleted first.
 
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
@@ -22,10 +22,10 @@ export class Downloads {
   readonly directory: string;
   readonly permits: Permits = new Permits(ARCHIVES_AT_ONCE);
   readonly budget: ByteBudget;
-  /** null where nothing is kept on disk. */
+  /** Null when nothing is kept on disk. */
   readonly kept: KeptArchives | null;
 
-  /** `directory` null: the temporary one, in which nothing is kept. */
+  /** `directory` null: uses the temporary directory, and keeps nothing. */
   constructor(clock: Clock, directory: string | null, limits: LogsConfig['limits']) {
     this.directory = directory ?? tmpdir();
     this.budget = new ByteBudget(clock, limits.downloadPerHourBytes);
@@ -36,8 +36,7 @@ export class Downloads {
 const HOUR_MS = 3_600_000;
 
 /**
- * It fills up evenly. A download may take more than there is, and then the next one waits for longer: the interval
- * of pulling stretches, and shows as lag.
+ * Refills evenly. A download may take more than is left; then the next one waits longer, which shows as lag.
  */
 class ByteBudget {
   readonly #clock: Clock;
@@ -52,7 +51,7 @@ class ByteBudget {
     this.#filledAtMs = clock.monotonicMs();
   }
 
-  /** False while what was taken before is not made up for. */
+  /** False while it is overdrawn. */
   get isOpen(): boolean {
     const nowMs = this.#clock.monotonicMs();
     const gained = ((nowMs - this.#filledAtMs) / HOUR_MS) * this.#perHour;
@@ -66,7 +65,7 @@ class ByteBudget {
   }
 }
 
-/** Where it was kept, or why it was not. */
+/** The file, or the reason why there is none. */
 export type Keeping = { readonly file: string } | { readonly cause: string };
 
 const FOLDER = 'set-aside';
@@ -91,14 +90,14 @@ export class KeptArchives {
     this.#bytesMax = bytesMax;
   }
 
-  /** It never rejects. The same archive takes the place of what was kept of it before. */
+  /** Never rejects. Replaces an earlier file of the same archive. */
   async keep(spool: SpoolFile, partition: Partition, id: string): Promise<Keeping> {
     if (spool.bytes > this.#bytesMax)
       return { cause: `it is larger than logs.limits.set_aside (${this.#bytesMax} bytes)` };
     const path = join(this.#folder, fileName(partition, id));
     try {
       await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-      // What is kept longest is deleted there: not where somebody else has made a link to.
+      // Files are deleted in the folder: never follow a link that somebody else has made.
       if (!(await lstat(this.#folder)).isDirectory())
         return { cause: `${this.#folder} is a symbolic link and no directory` };
       await rm(path, { force: true });

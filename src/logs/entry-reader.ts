@@ -1,11 +1,11 @@
-// Reads one file of an archive from where it was left: passes over the bytes that are done if they are still the
-// same, cuts the rest into lines, takes the wrappers off and has the type's reader make records of them. At any
-// moment `progress` says how far the returned records reach. It is stored together with them, so that the next read
-// goes on after them and loses nothing.
+// Reads one entry of an archive from the last position: skips the bytes that were read if they are unchanged, splits
+// the rest into lines, removes the wrappers, and turns the lines into records with the reader of the log's type. At any
+// time `progress` shows how far the returned records reach. It is stored together with them, so that the next read
+// continues after them and loses nothing.
 //
 //   0 ──────── done ───────▶ progress.bytes ─ lines ─▶ position ─ held back ─▶ end
-//      hash as before, or it         records, some of            no line end yet, or
-//      is read again from 0          them open in reader         a part that goes on
+//      same hash, or read            records, some of            no line end yet, or
+//      again from 0                  them open in reader         a partial line
 
 import { isAscii, isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
@@ -13,27 +13,27 @@ import { compileForWork } from '../lib/footprint.ts';
 import { type LineReader, MARK, type ParsedRecord } from './record.ts';
 import { Unwrapper, type UnwrapOptions } from './unwrap.ts';
 
-/** How far an entry has been read. Plain data that is stored as it is. */
+/** How far an entry has been read. Plain data, stored as JSON. */
 export interface EntryProgress {
   readonly bytes: number;
   readonly lines: number;
   /** SHA-256 of the first `bytes`, in hex. */
   readonly hash: string;
-  /** True when more bytes followed, which were no whole line. */
+  /** True when an incomplete line followed. */
   readonly hasTail: boolean;
   /** LineReader.save(). */
   readonly reader: string;
 }
 
 export interface EntryReaderOptions {
-  /** null for an entry that is new, or read again. */
+  /** Null for an entry that is new or read again. */
   readonly progress: EntryProgress | null;
-  /** Taken over from here on. */
+  /** Owned by the EntryReader from now on. */
   readonly reader: LineReader;
   readonly unwrap: UnwrapOptions;
 }
 
-/** A character takes six bytes in JSON at most, as `\u00e9`; the object around it a few more. */
+/** A character needs at most six bytes in JSON, as `\u00e9`; the object around it a few more. */
 const JSON_LINE_FACTOR = 6;
 const JSON_LINE_EXTRA_BYTES = 4096;
 
@@ -47,12 +47,12 @@ export class EntryReader {
   readonly #splitter: LineSplitter;
   readonly #isJson: boolean;
   readonly #unwrapper: Unwrapper;
-  /** Of the bytes before the current piece. */
+  /** The hash of the bytes before the current piece. */
   readonly #hash = createHash('sha256');
   #piece: Buffer = NOTHING;
   #pieceOffset = 0;
   #lines: number;
-  /** The last place at which nothing is held back, and the hash up to there. */
+  /** The last position at which no line is incomplete, and the hash up to there. */
   #safe: { readonly bytes: number; readonly lines: number; readonly hash: Hash };
 
   constructor({ progress, reader, unwrap }: EntryReaderOptions) {
@@ -72,24 +72,24 @@ export class EntryReader {
     this.#safe = { bytes: 0, lines: this.#lines, hash: this.#hash.copy() };
   }
 
-  /** Bytes that were passed over because their lines are over the limit. */
+  /** Bytes that were cut off lines over the limit. */
   get cutBytes(): number {
     return this.#splitter.cutBytes;
   }
 
-  /** Bytes of the entry that have been fed, those that were done included. */
+  /** Bytes of the entry fed so far, including those read earlier. */
   get seenBytes(): number {
     return this.#pieceOffset + this.#piece.length;
   }
 
-  /** True while the bytes are passed over that were done before. */
+  /** True while it skips the bytes that were read earlier. */
   get isBehind(): boolean {
     return this.seenBytes < (this.#done?.bytes ?? 0);
   }
 
   /**
-   * Takes the next bytes, whose memory may be reused once `next` has returned false. False when the entry does not
-   * begin as it did before: then it must be read from its beginning.
+   * Takes the next bytes, whose memory may be reused once `next` has returned false. False when the beginning of the
+   * entry has changed: then it must be read from the start.
    */
   feed(piece: Buffer): boolean {
     this.#passPiece();
@@ -124,8 +124,8 @@ export class EntryReader {
   }
 
   /**
-   * Ends the entry. False when it has fewer bytes than were read before. With `isFinal`, what
-   * was held back is returned, and the open record with it.
+   * Ends the entry. False when it is shorter than the bytes read before. With `isFinal` it also returns the incomplete
+   * line and the open record.
    */
   end(isFinal: boolean): boolean {
     this.records = [];
@@ -134,7 +134,7 @@ export class EntryReader {
     return true;
   }
 
-  /** The rest is over a limit: returns what was held back. A line without its end is marked. */
+  /** Ends the entry at a limit: also returns the open record, and the incomplete line with a mark. */
   cut(): void {
     this.records = [];
     this.#giveHeld(MARK.lineCut);
@@ -151,7 +151,7 @@ export class EntryReader {
     this.#markSafe(this.#splitter.position);
   }
 
-  /** How far the returned records reach, those of the last `next` included. */
+  /** How far the returned records reach, including those of the last `next`. */
   progress(): EntryProgress {
     if (!this.#unwrapper.isPending) this.#markSafe(this.#splitter.position);
     const { bytes, lines } = this.#safe;
@@ -169,7 +169,7 @@ export class EntryReader {
     return this.#safe.hash.copy().digest('hex');
   }
 
-  /** A place before the current piece has been marked already, when the piece it lies in was over. */
+  /** Ignores positions before the current piece: they were marked at the end of their piece. */
   #markSafe(bytes: number): void {
     if (bytes <= this.#safe.bytes || bytes > this.seenBytes) return;
     const hash = this.#hash.copy().update(this.#piece.subarray(0, bytes - this.#pieceOffset));
@@ -180,8 +180,8 @@ export class EntryReader {
 const NEWLINE = 10;
 const CARRIAGE_RETURN = 13;
 /**
- * Cuts an entry's bytes into lines while they come in pieces of any size. A line without its end is held back until
- * the end comes. The held bytes are bounded: of a line over the limit the rest is passed over and counted.
+ * Splits an entry's bytes, in pieces of any size, into lines. An incomplete line is held back until its end comes. The
+ * held bytes are bounded: the rest of a line over the limit is skipped and counted.
  *
  *   splitter.feed(piece);
  *   while (splitter.next()) use(splitter.text, splitter.offset, splitter.marks);
@@ -193,24 +193,24 @@ export class LineSplitter {
   offset = 0;
   /** Bits of MARK. */
   marks = 0;
-  /** Where the lines that were taken end: the next line begins here. */
+  /** Where the next line begins. */
   position: number;
-  /** Bytes that were passed over because of the limit. */
+  /** Bytes skipped because of the limit. */
   cutBytes = 0;
   readonly #lineBytesMax: number;
-  /** Whole lines, and where the next of them begins. */
+  /** Complete lines, and where the next one begins. */
   #block: Buffer = NOTHING;
   #start = 0;
-  /** The block as text where it is ASCII: characters are bytes then. */
+  /** The block as text if it is ASCII: then characters are bytes. */
   #ascii: string | null = null;
   /** Bytes of the block's first line that are not in it. */
   #missingBytes = 0;
-  /** The pieces of a line without its end, and how much of it was passed over. */
+  /** The pieces of an incomplete line, and how much of it was skipped. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   #skippedBytes = 0;
   #joined: Buffer = NOTHING;
-  /** True while the block is a line whose end is not in the entry, with these marks. */
+  /** True while the block is a line without a line end in the entry; it gets these marks. */
   #isEndAdded = false;
   #endMarks = 0;
 
@@ -225,7 +225,7 @@ export class LineSplitter {
     return this.#heldBytes > 0;
   }
 
-  /** All lines before must have been taken. The piece must not change before the next call. */
+  /** Requires that all earlier lines were taken. The piece must not change before the next call. */
   feed(piece: Buffer): void {
     this.#block = NOTHING;
     this.#start = 0;
@@ -242,7 +242,7 @@ export class LineSplitter {
     this.#endMarks = marks;
   }
 
-  /** Moves on to the next line; false when there is none left. */
+  /** Moves to the next line; false when there is none left. */
   next(): boolean {
     if (this.#start >= this.#block.length) return false;
     const start = this.#start;
@@ -263,7 +263,7 @@ export class LineSplitter {
   }
 
   #open(piece: Buffer, end: number): void {
-    // Of a line that is over the limit already, no more than its end is wanted.
+    // The rest of a line over the limit is skipped up to its end.
     const from = this.#skippedBytes > 0 ? piece.indexOf(NEWLINE) : 0;
     if (this.#skippedBytes > 0) this.#missingBytes = this.#skippedBytes + from;
     const lines = piece.subarray(from, end);
@@ -274,7 +274,7 @@ export class LineSplitter {
     this.#skippedBytes = 0;
   }
 
-  /** Into memory that is used again and again: a fresh Buffer for each piece would be garbage by the gigabyte. */
+  /** Reuses one buffer: a new one for each piece would be gigabytes of garbage. */
   #join(lines: Buffer): Buffer {
     const bytes = this.#heldBytes + lines.length;
     if (bytes > this.#joined.length) this.#joined = Buffer.allocUnsafeSlow(2 * bytes);
@@ -284,7 +284,7 @@ export class LineSplitter {
     return this.#joined.subarray(0, bytes);
   }
 
-  /** Copies, since a piece may be used again before the line ends. */
+  /** Copies, because the memory of a piece may be reused before the line ends. */
   #hold(bytes: Buffer): void {
     const room = this.#lineBytesMax - this.#heldBytes;
     const kept = Buffer.from(bytes.subarray(0, room));
@@ -311,7 +311,7 @@ export class LineSplitter {
   }
 }
 
-/** `end`, or where a character begins that would be cut there. */
+/** `end`, or the start of the character that `end` would cut. */
 function wholeEnd(bytes: Buffer, start: number, end: number): number {
   let lead = end - 1;
   while (lead > start && lead > end - 4 && ((bytes[lead] ?? 0) & 0xc0) === 0x80) lead--;

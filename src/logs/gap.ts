@@ -10,21 +10,21 @@ import { OWN_PREFIX, textUid } from './record.ts';
 
 export type GapReason =
   | SetAsideReason
-  /** From before the oldest that the service still has. */
+  /** Older than the logs that the service still has. */
   | 'retention'
-  /** An archive that was listed and never read is listed no more. */
+  /** An archive disappeared from the list before it was read. */
   | 'vanished'
-  /** A window of the least length could not be finished. */
+  /** A window of the minimum length could not be finished. */
   | 'window'
-  /** From before a shard began to read the logs of a service, which another may have read until then. */
+  /** Before this shard began to read the logs of a service, which another shard may have read until then. */
   | 'first_start';
 
 export interface Gap {
   readonly partition: Partition;
-  /** From 0 where the beginning is unknown. */
+  /** Begins at 0 if the beginning is unknown. */
   readonly span: Span;
   readonly reason: GapReason;
-  /** The archive it concerns; '' where it is not about one. */
+  /** The archive that it concerns; '' if none. */
   readonly archive: string;
 }
 
@@ -71,13 +71,13 @@ export function gapRecord(gap: Gap): LogRecord {
   };
 }
 
-/** Its ends in RFC 3339; `from` is null where the beginning is unknown. */
+/** Both ends in RFC 3339; `from` is null if the beginning is unknown. */
 export function gapTimes({ span }: Gap): { readonly from: string | null; readonly to: string } {
   const from = span.fromMs === 0 ? null : new Date(span.fromMs).toISOString();
   return { from, to: new Date(span.toMs).toISOString() };
 }
 
-/** A gap of a whole service, or of one type of its logs; `type` is '' for all of them. */
+/** A gap of a whole service, or of one type of its logs; `type` '' means all types. */
 export function serviceGap(
   service: ServiceConfig,
   {

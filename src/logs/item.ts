@@ -1,5 +1,5 @@
-// Reads one item of a list: its partition, and the archive that it describes. The service ignores unknown parameters
-// of a query, so type, service and time are checked again. In: parsed JSON of any shape.
+// Reads one item of a list: its partition, and the archive that it describes. Type, service and time are checked again,
+// because the service ignores query parameters that it does not know. In: parsed JSON of any shape.
 
 import type { ServiceConfig } from '../config/config.ts';
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
@@ -7,47 +7,47 @@ import type { LogPointers } from '../service/logs-api.ts';
 import { dayOf, type Span } from './cursor.ts';
 import { WrapperTime } from './formats/time.ts';
 
-/** Whose logs they are: one database service, one source of it (a server), one type of log. */
+/** One type of log of one source (a server) of one database service. */
 export interface Partition {
   /** The configured service. */
   readonly service: ServiceConfig;
-  /** The service's own id of the writer of the log; '' where it has none. */
+  /** The service's id of the writer of the log; '' if it has none. */
   readonly source: string;
-  /** The name of the server for people. */
+  /** The display name of the server. */
   readonly server: string;
   readonly type: string;
 }
 
-/** The name of a partition in the stored state. */
+/** The key of a partition in the stored state. */
 export function partitionKey({ service, source, type }: Partition): string {
   return JSON.stringify([service.id, source, type]);
 }
 
-/** One archive as it is listed. */
+/** One listed archive. */
 export interface Descriptor {
   readonly id: string;
-  /** For people. */
+  /** For display. */
   readonly name: string;
   readonly partition: Partition;
-  /** In the service's unit: only a change of it matters. null where the list has no sizes. */
+  /** In the service's unit: only a change matters. Null when the list has no sizes. */
   readonly size: number | null;
   readonly dayMs: number;
 }
 
-/** Why an item is left alone. */
+/** Why an item is ignored. */
 export type Refusal = 'no_id' | 'no_time' | 'type' | 'service' | 'out_of_window';
 
 export interface ItemContext {
   readonly pointers: LogPointers;
   /** The configured services of this API. */
   readonly services: readonly ServiceConfig[];
-  /** How many more are configured for it, which other shards take. */
+  /** The number of its other services, which belong to other shards. */
   readonly otherServiceCount: number;
   /** [] for any. */
   readonly types: readonly string[];
 }
 
-/** Ids, names and types are shorter; longer ones are cut. */
+/** Longer ids, names and types are cut. */
 const TEXT_LENGTH_MAX = 512;
 const DAY_IN_NAME = /(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)/;
 
@@ -73,7 +73,7 @@ export function readDescriptor(
 export function readPartition(item: unknown, context: ItemContext): Partition | 'type' | 'service' {
   const { pointers, types } = context;
   const type = textAt(pointers.type, item);
-  // Where an item names no type it can only be of the one that was asked for.
+  // An item without a type has the requested one.
   const knownType = type === '' && types.length === 1 ? (types[0] ?? '') : type;
   if (knownType === '' || (types.length > 0 && !types.includes(knownType))) return 'type';
   const server = textAt(pointers.server, item);
@@ -83,14 +83,14 @@ export function readPartition(item: unknown, context: ItemContext): Partition | 
   return { service, source: source === '' ? server : source, server, type: knownType };
 }
 
-/** A text, or a number as text; '' where there is none. */
+/** A text, or a number as text; '' for anything else. */
 export function textAt(pointer: JsonPointer, item: unknown): string {
   const value = follow(pointer, item);
   if (typeof value === 'number') return String(value);
   return typeof value === 'string' ? value.slice(0, TEXT_LENGTH_MAX) : '';
 }
 
-/** The source is `<service id>/<…>`; else the service is named by its id, or by the name it is configured with. */
+/** The source is `<service id>/<…>`; otherwise the item names the service by its id or its configured name. */
 function findService(
   { services, otherServiceCount }: ItemContext,
   source: string,
@@ -103,7 +103,7 @@ function findService(
   if (isForeign) return null;
   const byText = services.find(({ id, name }) => serviceText === id || serviceText === name);
   if (byText !== undefined) return byText;
-  // As with the metrics: what names no service belongs to the only one that is configured.
+  // As with the metrics: an item that names no service belongs to the only configured one.
   const isUnnamed = source === '' && serviceText === '';
   const isOnly = services.length === 1 && otherServiceCount === 0;
   return isUnnamed && isOnly ? (services[0] ?? null) : null;
@@ -115,7 +115,7 @@ function sizeAt(pointer: JsonPointer, item: unknown): number | null {
   return typeof size === 'number' && Number.isFinite(size) && size >= 0 ? size : null;
 }
 
-/** The day that an archive begins in, by its start time, else by a date in its name. */
+/** The day on which an archive begins, by its start time, else by a date in its name; NaN if it has neither. */
 function dayAt(start: string, names: string): number {
   const time = new WrapperTime();
   time.read(start);

@@ -1,12 +1,12 @@
-// What a puller knows of its logs: how far each service has been pulled (a track), and either the open archives, by
-// partition, or the ids of records that will be listed again, by track. It is read from the queue's state once and
-// kept in memory. Every change is stored in the commit that it belongs to, so that the memory is newer than the store
-// only during a commit. After a failed commit the ledger is dropped and read again. Ids are stored in segments, one
-// per commit, so that a commit writes only new ones.
+// The state of a puller: how far each service has been pulled (a track), and either the open archives, by partition, or
+// the ids of records that will be listed again, by track. It is read from the queue's state once and kept in memory.
+// Every change is stored in the commit that it belongs to, so that the memory is ahead of the store only during a
+// commit. After a failed commit the ledger is dropped and read again. Ids are stored in segments, one per commit, so
+// that a commit writes only new ones.
 //
-//   kind `logs`, key `service/<id>`                        archives: the cursor, and which partitions there are
+//   kind `logs`, key `service/<id>`                        archives: the cursor and the partitions
 //                key `archives/<partition>`                the archives of one partition
-//                key `records/<service>/<type>`            records: the cursor, and which segments there are
+//                key `records/<service>/<type>`            records: the cursor and the segments
 //                key `uids/<service>/<type>/<segment>`     16 bytes of id and 8 of time (ms, big-endian double) each
 
 import type { LogsConfig, ServiceConfig } from '../config/config.ts';
@@ -18,9 +18,9 @@ import type { Cursor } from './cursor.ts';
 import { type Partition, partitionKey } from './item.ts';
 
 const STATE_KIND = 'logs';
-/** Raised when an older program could not read what is stored. */
+/** Increased when an older version cannot read the stored state. */
 const STATE_VERSION = 1;
-/** So many partitions cannot be real sources: further ones are ignored and counted. */
+/** More partitions than this cannot be real sources: they are ignored and counted. */
 const PARTITIONS_MAX = 10_000;
 const UID_BYTES = 16;
 const ENTRY_BYTES = UID_BYTES + 8;
@@ -28,12 +28,12 @@ const ENTRY_BYTES = UID_BYTES + 8;
 /** How far the logs of one service, or of one type of them, have been pulled. */
 export interface Track {
   readonly service: ServiceConfig;
-  /** '' where all types are listed together. */
+  /** '' when all types are listed together. */
   readonly type: string;
-  /** True where it had never been pulled when the ledger was read. */
+  /** True if it had never been pulled when the ledger was read. */
   readonly isFresh: boolean;
   readonly cursor: Cursor;
-  /** Records: ids of those that were sent and will be listed again, with their times. */
+  /** Records: the ids of those that were sent and will be listed again, with their times. */
   readonly sent: ReadonlyMap<string, number>;
 }
 
@@ -44,7 +44,7 @@ export interface KnownArchive {
   readonly state: ArchiveState;
 }
 
-/** A record that goes out. */
+/** A record to send. */
 export interface SentRecord {
   /** In hex. */
   readonly uid: string;
@@ -54,9 +54,9 @@ export interface SentRecord {
 export interface LedgerOptions {
   readonly shape: LogsConfig['shape'];
   readonly services: readonly ServiceConfig[];
-  /** The types of each service that have a track of their own; [''] for one of all. */
+  /** The types that have their own track; [''] for one track of all types. */
   readonly types: readonly string[];
-  /** Where a service begins that has never been pulled. */
+  /** The cursor of a service that has never been pulled. */
   readonly start: Cursor;
 }
 
@@ -69,7 +69,7 @@ interface OwnTrack extends Track {
 
 interface Segment {
   readonly number: number;
-  /** The latest time in it: once the overlap begins later, it is not needed any more. */
+  /** The latest time in it: the segment is needed until the overlap begins later. */
   readonly lastMs: number;
 }
 
@@ -90,7 +90,7 @@ export class Ledger {
   readonly #tracks = new Map<string, OwnTrack>();
   readonly #partitions = new Map<string, Partition>();
   readonly #archives = new Map<string, Map<string, ArchiveState>>();
-  /** What has changed since the last commit, by the key that it is stored under. */
+  /** The changes since the last commit, by storage key. */
   readonly #changed = new Map<string, () => Buffer | null>();
 
   private constructor(queue: Queue, options: LedgerOptions) {
@@ -109,7 +109,6 @@ export class Ledger {
     return [...this.#tracks.values()];
   }
 
-  /** The track of a service and type that was loaded. */
   track(serviceId: string, type = ''): Track {
     return this.#track(serviceId, type);
   }
@@ -120,12 +119,11 @@ export class Ledger {
     this.#noteTrack(track);
   }
 
-  /** Every partition that is known. */
   get partitions(): readonly Partition[] {
     return [...this.#partitions.values()];
   }
 
-  /** False when there are too many partitions to take this one on. */
+  /** False when there are too many partitions. */
   addPartition(partition: Partition): boolean {
     const key = partitionKey(partition);
     if (this.#partitions.has(key)) return true;
@@ -156,7 +154,7 @@ export class Ledger {
     this.#noteArchives(key);
   }
 
-  /** These records go out with the next commit. */
+  /** Notes records that are sent with the next commit. */
   addSent({ service, type }: Track, records: readonly SentRecord[]): void {
     const track = this.#track(service.id, type);
     const number = (track.segments.at(-1)?.number ?? 0) + 1;
@@ -180,12 +178,12 @@ export class Ledger {
     this.#noteTrack(track);
   }
 
-  /** The changes to store; [] when there are none. `stored` follows, or the ledger is dropped. */
+  /** The changes to store; [] when there are none. Then call `stored`, or drop the ledger. */
   changes(): StateChange[] {
     return [...this.#changed].map(([key, blob]) => ({ kind: STATE_KIND, key, blob: blob() }));
   }
 
-  /** The last changes have been stored, and there were none since. */
+  /** The changes were stored, and there were no others since. */
   stored(): void {
     this.#changed.clear();
   }
@@ -268,7 +266,7 @@ export class Ledger {
     return { ...fresh, isFresh: false, cursor, segments };
   }
 
-  /** null when there is none, or none that this program can read. */
+  /** Null when there is none, or none of this version. */
   async #read<State>(key: string): Promise<State | null> {
     const blob = await this.#queue.readState(STATE_KIND, key);
     if (blob === null) return null;

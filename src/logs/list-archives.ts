@@ -1,6 +1,6 @@
-// A pull of archives: lists every day that is not closed, downloads archives that have grown, sends records that have
-// been open for too long, and closes days that are complete. Archives that the service has deleted are skipped as
-// gaps. Each step is committed with its records, so that the next pull goes on where this one ends.
+// A pull of archives: lists every day that is not closed, downloads archives that have grown, sends records that were
+// open for too long, and closes days that are complete. Archives that the service has deleted are skipped as gaps. Each
+// step is committed with its records, so that the next pull continues where this one ends.
 
 import type { ServiceConfig } from '../config/config.ts';
 import { flushArchive, readArchive } from './archive-reading.ts';
@@ -24,23 +24,23 @@ import { isOfWindow, isRefused, type ListEnd } from './list.ts';
 import { commit, goOnUnlessStopped, type Lister, type Pull, type PullEnd } from './pull.ts';
 import { jumpToOldest } from './retention.ts';
 
-/** What the service lists of a range of days. */
+/** The service's list for a range of days. */
 interface Listing {
   readonly fromDayMs: number;
-  /** The moment up to which was listed. */
+  /** The time up to which archives were listed. */
   readonly toMs: number;
   /** The archives of configured services and types, by identity. */
   readonly found: ReadonlyMap<string, Descriptor>;
-  /** Days that could not be listed, though the service answers. */
+  /** Days that could not be listed although the service answers. */
   readonly failedDays: ReadonlySet<number>;
-  /** Why it ended early; the days from `endMs` on were not listed then. */
+  /** Why it ended early, with the days from `endMs` on not listed. */
   readonly failure: ServiceError | null;
   readonly endMs: number;
 }
 
-/** Of a listing, no more archives than this: what comes after is left for the next pull. */
+/** The most archives of one listing; more are left to the next pull. */
 const DESCRIPTORS_MAX = 100_000;
-/** So many archives in a row that cannot be reached end the pull: it is not about them. */
+/** A pull ends after this many failed downloads in a row: the archives are not the cause. */
 const UNREACHABLE_MAX = 2;
 const DOWNLOADS: ReadonlySet<ArchiveAction> = new Set(['download', 'final']);
 
@@ -69,7 +69,7 @@ export class ArchiveLister implements Lister {
     return end.kind === 'done' && failure !== null ? { kind: 'unreachable', failure } : end;
   }
 
-  /** Takes the listing over into the ledger; returns the archives that may have to be read. */
+  /** Notes the listing in the ledger. Returns the archives that may have to be read. */
   #note({ ledger, meter }: Pull, listing: Listing): Map<string, Descriptor> {
     const { fromDayMs, endMs, failedDays } = listing;
     const listed = new Map<string, Descriptor>();
@@ -98,7 +98,7 @@ export class ArchiveLister implements Lister {
     return listed;
   }
 
-  /** Works through all archives: the oldest days first, and within a day those that have waited longest. */
+  /** Processes all archives: the oldest days first, and within a day those that have waited longest. */
   async #work(pull: Pull, listed: ReadonlyMap<string, Descriptor>): Promise<PullEnd> {
     const { api, config, downloads, ledger, meter, signal } = pull;
     const actionOf = (state: ArchiveState): ArchiveAction =>
@@ -146,7 +146,7 @@ export class ArchiveLister implements Lister {
     return archives.toSorted((a, b) => a.state.dayMs - b.state.dayMs || readAtMs(a) - readAtMs(b));
   }
 
-  /** Closes days, stores what has changed, and notes how far each partition is. */
+  /** Closes days, stores the changes, and notes how far each partition is. */
   async #finish(pull: Pull, listing: Listing): Promise<void> {
     const { ledger, meter } = pull;
     const behind = new Set(
@@ -188,7 +188,7 @@ export class ArchiveLister implements Lister {
     if (listedMs > (track.cursor.listedMs ?? 0)) ledger.move(track, { ...track.cursor, listedMs });
   }
 
-  /** Forgets closed archives and days in the memory beside the ledger. */
+  /** Forgets closed archives and days outside the ledger. */
   #forget({ ledger }: Pull): void {
     const known = new Set(ledger.archives().map(({ partition, id }) => identityOf(partition, id)));
     for (const identity of this.#readAtMs.keys())
@@ -200,8 +200,8 @@ export class ArchiveLister implements Lister {
 }
 
 /**
- * Lists days in ascending order, several at once. A window of several days that cannot be finished is cut in half; a
- * day that cannot be finished is left out and noted. `toMs` is frozen: the same for every page.
+ * Lists days in ascending order, several at once. A window of several days that cannot be finished is halved; a single
+ * day is skipped and noted. `toMs` is the same for every page.
  */
 async function listDays(pull: Pull, fromDayMs: number, toMs: number): Promise<Listing> {
   const longestDays = Math.max(1, Math.floor(pull.config.window.maxMs / DAY_MS));
@@ -227,12 +227,12 @@ async function listDays(pull: Pull, fromDayMs: number, toMs: number): Promise<Li
     dayMs += DAY_MS;
     failure = null;
   }
-  // What has been listed up to here is no later than what the service's clock showed meanwhile.
+  // The list cannot be newer than the service's clock.
   const reachedMs = Math.min(toMs, pull.api.nowMs());
   return { fromDayMs, toMs: reachedMs, found, failedDays, failure, endMs: dayMs };
 }
 
-/** Each type by itself, and once more when its list changed while it was read. */
+/** Lists each type separately, and again if its list changed while it was read. */
 async function listWindow(
   pull: Pull,
   span: Span,
@@ -273,8 +273,8 @@ async function listOnce(
 }
 
 /**
- * Notices that no pull came for longer than the service keeps its logs, if it lists deleted days as empty: no day from
- * the last list up to the first listed archive has one.
+ * Reports lost days if no pull came for longer than the service keeps its logs, and it lists deleted days as empty: no
+ * day between the last list and the first listed archive has one.
  */
 async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Listing) {
   if (failure !== null || failedDays.size > 0) return;

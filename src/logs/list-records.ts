@@ -1,6 +1,6 @@
-// A pull of lists that hold the records themselves: window after window, from the low watermark to where lines may
-// still be on their way. Records that were sent before are known by their ids. A window is done when every record of
-// it is committed, and only then the low watermark moves.
+// A pull of lists that contain the records themselves: window after window, from the low watermark to the time from
+// which lines may still arrive. Records that were sent before are recognised by their ids. The low watermark moves only
+// after all records of a window are committed.
 
 import { follow } from '../lib/json-pointer.ts';
 import { CHUNK_BYTES_MAX, CHUNK_RECORDS_MAX } from './chunk.ts';
@@ -24,9 +24,9 @@ import { jumpToOldest } from './retention.ts';
 import { Unwrapper } from './unwrap.ts';
 import { WrapperTime } from './formats/time.ts';
 
-/** More records than this are not asked for in one window. */
+/** The most records of one window. */
 const WINDOW_RECORDS_MAX = 200_000;
-/** More partitions than this are not shown before their first record. */
+/** The most partitions that are shown before their first record. */
 const SHOWN_PARTITIONS_MAX = 1000;
 
 /** How the list of a window ended. */
@@ -34,7 +34,7 @@ type WindowEnd =
   | { readonly ok: true; readonly isStable: boolean; readonly serverNowMs: number | null }
   | ErrorResult;
 
-/** A record with its id and whose it is. */
+/** A record with its partition and id. */
 interface Found {
   readonly partition: Partition;
   readonly uid: string;
@@ -42,13 +42,13 @@ interface Found {
 }
 
 export class RecordLister implements Lister {
-  /** Type by type: the services of a type are listed together. */
+  /** Pulls one type after the other, each for all services together. */
   async pull(pull: Pull): Promise<PullEnd> {
     let worst: PullEnd = DONE;
     const scopes = Map.groupBy(pull.ledger.tracks, ({ type }) => type);
     for (const [type, tracks] of scopes) {
       const end = await new TypePull(pull, type, tracks).run();
-      // One type that cannot be listed holds up no other.
+      // One type that cannot be listed does not block the others.
       if (end.kind === 'unreachable') worst = end;
     }
     return worst;
@@ -58,7 +58,7 @@ export class RecordLister implements Lister {
 /** The pull of one type of log. */
 class TypePull {
   readonly #pull: Pull;
-  /** '' for every type, where none is named. */
+  /** '' means all types. */
   readonly #type: string;
   readonly #tracks: ReadonlyMap<string, Track>;
 
@@ -84,7 +84,7 @@ class TypePull {
         continue;
       }
       api.noteTime(end.serverNowMs);
-      // Records of a time that the service's clock had not reached may still come.
+      // Records after the service's current time may still come.
       const toMs = Math.min(window.toMs, api.nowMs() - config.window.settleDelayMs);
       if (toMs <= cursor.lowMs) return DONE;
       await this.#advance({ fromMs: window.fromMs, toMs });
@@ -103,7 +103,7 @@ class TypePull {
     };
   }
 
-  /** Brings the records of a window into the queue that are not known. */
+  /** Commits the new records of a window. */
   async #read(window: Span): Promise<WindowEnd> {
     const { api, config, meter, readerOf, signal } = this.#pull;
     const type = this.#type === '' ? null : this.#type;
@@ -153,7 +153,7 @@ class TypePull {
       meter.records(partition, 'before_start', 1);
       return false;
     }
-    // Older records were sent, and their ids are forgotten: the window begins earlier for a slower service.
+    // The window may begin earlier, for a slower service: older records were sent, and their ids are forgotten.
     if (record.timeMs < lowMs - config.window.overlapMs || track.sent.has(uid)) {
       meter.records(partition, 'known', 1);
       return false;
@@ -162,7 +162,7 @@ class TypePull {
     return true;
   }
 
-  /** All records, one batch per partition, and their ids, in one step. */
+  /** Commits records, as one batch per partition, and their ids, in one step. */
   async #commit(records: readonly Found[]): Promise<void> {
     if (records.length === 0) return;
     const { ledger, meter, sink } = this.#pull;
@@ -201,12 +201,12 @@ class TypePull {
       status => status.service === service.id && (type === '' || status.type === type),
     );
     for (const status of own) status.doneUntilMs = cursor.lowMs;
-    // Before its first record a type has no source: the lag shows all the same.
+    // Before its first record a type has no source; this shows its lag.
     if (own.length === 0 && meter.partitions.length < SHOWN_PARTITIONS_MAX)
       meter.status({ service, source: '', server: '', type }).doneUntilMs = cursor.lowMs;
   }
 
-  /** Halves the window, or passes it over, or jumps to where logs begin; null when it goes on at once. */
+  /** Halves the window, skips it, or jumps to the beginning of the logs; null when the pull continues at once. */
   async #afterFailure(window: Span, failure: ServiceError): Promise<PullEnd | null> {
     const { config, ledger, signal } = this.#pull;
     goOnUnlessStopped(signal);
@@ -225,7 +225,7 @@ class TypePull {
       if (span !== null) gaps.push(serviceGap(service, { type, span, reason: 'window' }));
     }
     await commit(this.#pull, { gaps });
-    // A window of the least length is tried again in the next pull, not at once.
+    // A window of the minimum length is retried in the next pull.
     return isLeast && gaps.length === 0 ? { kind: 'unreachable', failure } : null;
   }
 }
@@ -238,7 +238,7 @@ interface ItemReaderOptions {
 
 /**
  * Reads the items of a list of records: each is one record (of one line or several), with its own time. Equal records
- * without an id are numbered, so that each has an id of its own: one reader per pass over a window.
+ * without an id are numbered, so that their ids differ: use one ItemReader per pass over a window.
  */
 class ItemReader {
   readonly #options: ItemReaderOptions;
@@ -296,7 +296,7 @@ class ItemReader {
     return records;
   }
 
-  /** The second of two equal records gets an id of its own, in the order of the list. */
+  /** The id of an equal record depends on its place in the list. */
   #numbered(uid: string, place: string, record: ParsedRecord): string {
     const number = this.#equals.get(uid) ?? 0;
     this.#equals.set(uid, number + 1);

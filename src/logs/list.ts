@@ -1,8 +1,8 @@
-// Asks the service for lists. `ask` repeats a request after no answer, 408, 429 and 5xx, with exponential waits and
-// full jitter, or after the time in Retry-After, as long as the caller has time. It does not repeat a request that the
-// service refuses. `listPages` reads a whole list page by page over a frozen window. A list may change meanwhile: the
-// caller recognises items that come twice, and reads a list again whose count has changed. A list ends at the last
-// page, at a page that repeats the one before, or at the limit of pages.
+// Requests lists from the service. `ask` retries after no answer, 408, 429 and 5xx, with exponential back-off and full
+// jitter, or after the time in Retry-After, until the caller's deadline. It does not retry a refused request.
+// `listPages` reads a list page by page over a fixed window. The list may change meanwhile: the caller recognises items
+// that come twice, and reads a list again if its count has changed. A list ends at the last page, at a repeated page, or
+// at the limit of pages.
 
 import { hash } from 'node:crypto';
 import { backoffMs } from '../lib/hold-off.ts';
@@ -20,18 +20,20 @@ import type { ListQuery, LogApi } from '../service/logs-api.ts';
 
 export interface AskOptions {
   readonly clock: Clock;
-  /** From 0 up to 1. */
+  /** Returns numbers from 0 up to 1. */
   readonly random: () => number;
   readonly signal: AbortSignal;
   /** Monotonic: no try begins later. */
   readonly giveUpAtMs: number;
-  /** Called with each failure, also with those that were followed by another try. */
+  /** Called with each good answer. */
+  readonly onAnswer?: () => void;
+  /** Called with each failure, even if it is retried. */
   readonly onFailure: (failure: ServiceError) => void;
 }
 
 const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
-/** A longer Retry-After is not waited for. */
-const RETRY_AFTER_MS_MAX = 900_000;
+/** The longest Retry-After that is obeyed. */
+export const RETRY_AFTER_MS_MAX = 900_000;
 const STATUS_REQUEST_TIMEOUT = 408;
 
 const RETRIED: ReadonlySet<FailureReason> = new Set([
@@ -52,10 +54,13 @@ export async function ask<Answer>(
   send: () => Promise<ServiceResult<Answer>>,
   options: AskOptions,
 ): Promise<ServiceResult<Answer>> {
-  const { clock, random, signal, giveUpAtMs, onFailure } = options;
+  const { clock, random, signal, giveUpAtMs, onAnswer, onFailure } = options;
   for (let failureCount = 1; ; failureCount++) {
     const result = await send();
-    if (result.ok) return result;
+    if (result.ok) {
+      onAnswer?.();
+      return result;
+    }
     const { error: failure } = result;
     if (failure.reason !== 'aborted') onFailure(failure);
     if (!isRetried(failure) || signal.aborted) return result;
@@ -76,7 +81,7 @@ export type ListEnd =
       readonly ok: true;
       /** False when the count changed while paging. */
       readonly isStable: boolean;
-      /** The service's clock at the first page, to the second; null when it does not say. */
+      /** The service's clock at the first page, to the second; null when the answer has no date. */
       readonly serverNowMs: number | null;
       readonly itemCount: number;
     }
@@ -119,7 +124,7 @@ export async function* listPages(
   return failed('page_limit', `cannot list logs: more than ${PAGES_MAX} pages`);
 }
 
-/** Tells a page from the one before; null where its items are all alike, as records without an id may be. */
+/** Identifies a page; null when its items are all equal, as records without an id may be. */
 function pageDigest(items: readonly unknown[]): string | null {
   const texts = items.map(item => JSON.stringify(item));
   const isMixed = texts.some(text => text !== texts[0]);
@@ -127,8 +132,8 @@ function pageDigest(items: readonly unknown[]): string | null {
 }
 
 /**
- * A service may send fewer items than the limit, or all items in spite of it; and `count` may
- * be of the whole list or of the page. In doubt there is a next page, which is empty at worst.
+ * A service may send fewer items than the limit, or ignore the limit and send all; and `count` may be of the whole list
+ * or of the page. In doubt the next page is requested, which is empty at worst.
  */
 function isLastPage(
   pageItems: number,
@@ -140,12 +145,12 @@ function isLastPage(
   return count !== null && count > pageItems && isAllThere;
 }
 
-/** The list itself where the pointer leads to it, or where the answer is one. */
+/** The items at the pointer, or the answer itself if it is a list; null when there is no list. */
 export function itemsOf(api: LogApi, json: unknown): readonly unknown[] | null {
   const items = follow(api.pointers.items, json);
   if (Array.isArray(items)) return items;
   if (Array.isArray(json)) return json;
-  // No list at all under a count of nothing is an empty one.
+  // A missing list with a count of 0 is an empty list.
   return (items === undefined || items === null) && countOf(api, json) === 0 ? [] : null;
 }
 
@@ -154,7 +159,7 @@ function countOf(api: LogApi, json: unknown): number | null {
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 
-/** The service's clock in an answer, to the second; null where the answer has no date. */
+/** The service's clock in an answer, to the second; null when it has no date. */
 export function timeOf(answer: JsonAnswer): number | null {
   const dateMs = Date.parse(headerText(answer.headers, 'date'));
   return Number.isNaN(dateMs) ? null : dateMs;
@@ -167,10 +172,9 @@ export function failed(reason: ListReason, message: string): ErrorResult {
 }
 
 type ListReason = 'page_limit' | 'same_page' | 'no_list';
-/** What is wrong with a list whose pages could be read. */
 const LIST_REASONS: ReadonlySet<string> = new Set(['page_limit', 'same_page', 'no_list']);
 
-/** True when the pages could be read, and are no list together. */
+/** True when the pages could be read, but together are not a valid list. */
 export function isOfList({ reason }: ServiceError): boolean {
   return LIST_REASONS.has(reason);
 }

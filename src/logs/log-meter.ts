@@ -1,46 +1,44 @@
-// The puller's counters and log lines, and what `once` and the status page show of it. It counts what happened and
-// decides nothing.
+// The counters and log lines of pulling logs, and its state for `once` and the status page.
 
 import type { Clock } from '../lib/clock.ts';
-import type { Counters } from '../lib/counters.ts';
+import type { Counters, CountersOf } from '../lib/counters.ts';
 import type { Logger } from '../lib/log.ts';
-import { Throttle } from '../lib/throttle.ts';
+import { ThrottledLog } from '../lib/throttled-log.ts';
 import type { SetAsideReason } from './archive-state.ts';
 import { type Gap, gapTimes } from './gap.ts';
 import { type Partition, partitionKey } from './item.ts';
 import type { Keeping } from './downloads.ts';
 import { MARKS } from './record.ts';
 
-/** The outcome of an archive that was listed. */
 type ArchiveOutcome = 'read' | 'unchanged' | 'postponed' | 'failed' | 'broken' | 'set_aside';
 type RecordOutcome = 'queued' | 'before_start' | 'known';
 
-/** One partition as the page shows it. */
+/** The state of one partition for the page. */
 export interface PartitionStatus {
   readonly service: string;
   readonly source: string;
   readonly type: string;
   state: 'waiting' | 'pulling' | 'failed';
-  /** By the service's clock; everything before is in the queue or delivered. null before the first read. */
+  /** All earlier records are queued or delivered; by the service's clock. Null before the first read. */
   doneUntilMs: number | null;
   recordCount: number;
-  /** Stretches that could not be had and were passed over. */
+  /** Time ranges that could not be read and were skipped. */
   gapCount: number;
   lastError: string | null;
 }
 
-/** An archive that was given up, as the page shows it. */
+/** An archive that was given up. */
 export interface GivenUpStatus {
   readonly service: string;
   readonly type: string;
   readonly archive: string;
   readonly reason: string;
-  /** Where it is kept; null where it is not. */
+  /** The kept file; null if there is none. */
   readonly file: string | null;
   readonly atMs: number;
 }
 
-/** How many of the archives that a pull has to read it has read. */
+/** How far a pull of archives has come. */
 export interface PullProgress {
   readonly name: string;
   readonly dueCount: number;
@@ -56,11 +54,80 @@ interface GivenUpArchive {
 
 const GIVEN_UP_SHOWN_MAX = 20;
 
+export const LOG_COUNTERS = {
+  lag: {
+    name: 'prom2otlp_logs_lag_seconds',
+    help: 'Time by which the logs are behind the service.',
+    labels: ['service', 'type'],
+  },
+  window: {
+    name: 'prom2otlp_logs_window_seconds',
+    help: 'Length of the requested window.',
+    labels: ['type'],
+  },
+  records: {
+    name: 'prom2otlp_logs_records_total',
+    help: 'Log records by outcome.',
+    labels: ['service', 'type', 'outcome'],
+  },
+  marked: {
+    name: 'prom2otlp_logs_marked_records_total',
+    help: 'Log records that carry a mark, by mark.',
+    labels: ['service', 'type', 'mark'],
+  },
+  archives: {
+    name: 'prom2otlp_logs_archives_total',
+    help: 'Listed archives by outcome.',
+    labels: ['outcome'],
+  },
+  setAside: {
+    name: 'prom2otlp_logs_set_aside_archives_total',
+    help: 'Archives that were given up.',
+    labels: ['service', 'type', 'reason'],
+  },
+  gaps: {
+    name: 'prom2otlp_logs_gaps_total',
+    help: 'Gaps in the logs: time ranges that were skipped.',
+    labels: ['service', 'type', 'reason'],
+  },
+  errors: {
+    name: 'prom2otlp_logs_errors_total',
+    help: 'Failures while pulling, by reason.',
+    labels: ['reason'],
+  },
+  refused: {
+    name: 'prom2otlp_logs_refused_items_total',
+    help: 'Listed items that were ignored, by reason.',
+    labels: ['reason'],
+  },
+  bytes: {
+    name: 'prom2otlp_logs_bytes_total',
+    help: 'Bytes downloaded, unpacked, and cut from long lines.',
+    labels: ['kind'],
+  },
+  again: {
+    name: 'prom2otlp_logs_rewritten_entries_total',
+    help: 'Files read again because their content had changed.',
+  },
+  pulls: {
+    name: 'prom2otlp_logs_pulls_total',
+    help: 'Pulls by outcome.',
+    labels: ['outcome'],
+  },
+  pullSeconds: {
+    name: 'prom2otlp_logs_pull_duration_seconds',
+    help: 'Duration of the last pull.',
+  },
+  waiting: {
+    name: 'prom2otlp_logs_queue_full_state',
+    help: '1 while pulling waits for room in the queue.',
+  },
+} as const;
+
 export class LogMeter {
-  readonly #logger: Logger;
-  readonly #throttle: Throttle;
+  readonly #log: ThrottledLog;
   readonly #partitions = new Map<string, PartitionStatus>();
-  readonly #counters: ReturnType<typeof createLogCounters>;
+  readonly #counters: CountersOf<typeof LOG_COUNTERS>;
   readonly #clock: Clock;
   readonly #progress = new Map<string, PullProgress>();
   #givenUp: readonly GivenUpStatus[] = [];
@@ -71,30 +138,29 @@ export class LogMeter {
     readonly clock: Clock;
   }) {
     const { counters, logger, clock } = options;
-    this.#logger = logger;
     this.#clock = clock;
-    this.#throttle = new Throttle({ clock });
-    this.#counters = createLogCounters(counters);
+    this.#log = new ThrottledLog(logger, clock);
+    this.#counters = counters.of(LOG_COUNTERS);
   }
 
-  /** All partitions that have been seen, in that order. */
+  /** All partitions seen so far, in the order of their appearance. */
   get partitions(): readonly PartitionStatus[] {
     return [...this.#partitions.values()];
   }
 
-  /** The latest archives that were given up by this process, latest first. */
+  /** The last archives that this process gave up, newest first. */
   get givenUp(): readonly GivenUpStatus[] {
     return this.#givenUp;
   }
 
-  /** A pull of this API has `dueCount` archives to read. The caller counts the read ones in the result. */
+  /** Begins a pull of this API with `dueCount` archives to read. The caller updates the result. */
   begin(name: string, dueCount: number): PullProgress {
     const progress = { name, dueCount, doneCount: 0 };
     this.#progress.set(name, progress);
     return progress;
   }
 
-  /** How far the pulls are that are running. */
+  /** The running pulls of archives. */
   get progress(): readonly PullProgress[] {
     return [...this.#progress.values()];
   }
@@ -118,7 +184,7 @@ export class LogMeter {
     return fresh;
   }
 
-  /** The lag of a service and type is that of its slowest source. */
+  /** Updates the lags. A service and type has the lag of its slowest source. */
   lag(nowMs: number): void {
     const lags = new Map<string, [PartitionStatus, number]>();
     for (const status of this.#partitions.values()) {
@@ -157,7 +223,7 @@ export class LogMeter {
 
   rewritten(partition: Partition, archive: string): void {
     this.#counters.again.add(1);
-    this.#logger.warn(
+    this.#log.plain.warn(
       { service: partition.service.id, source: partition.source, type: partition.type, archive },
       'a log archive does not begin as it did before: it is read again',
     );
@@ -165,11 +231,10 @@ export class LogMeter {
 
   broken(partition: Partition, archive: string, cause: string): void {
     this.status(partition).lastError = cause;
-    this.#throttle.run(`broken ${archive}`, swallowed =>
-      this.#logger.warn(
-        { service: partition.service.id, type: partition.type, archive, cause, swallowed },
-        'cannot read a log archive: it is retried later',
-      ),
+    this.#log.warn(
+      `broken ${archive}`,
+      { service: partition.service.id, type: partition.type, archive, cause },
+      'cannot read a log archive: it is retried later',
     );
   }
 
@@ -181,7 +246,7 @@ export class LogMeter {
     this.status(partition).lastError = `${archive} was given up: ${cause}`;
     const shown = { service: service.id, type, archive, reason, file, atMs: this.#clock.nowMs() };
     this.#givenUp = [shown, ...this.#givenUp].slice(0, GIVEN_UP_SHOWN_MAX);
-    this.#logger.error(
+    this.#log.plain.error(
       { service: service.id, type, archive, reason, cause, file, notKept },
       'a log archive is given up: its records may be missing',
     );
@@ -189,10 +254,10 @@ export class LogMeter {
 
   gap(gap: Gap): void {
     const { partition, reason } = gap;
-    // A gap of a whole service is of no partition.
+    // The gap of a whole service belongs to no partition.
     if (partition.type !== '') this.status(partition).gapCount++;
     this.#counters.gaps.add(1, partition.service.id, partition.type, reason);
-    this.#logger.warn(
+    this.#log.plain.warn(
       {
         service: partition.service.id,
         source: partition.source,
@@ -208,15 +273,16 @@ export class LogMeter {
     this.#counters.refused.add(1, reason);
   }
 
-  /** A failure that is tried again. */
-  failure(target: string, reason: string, cause: string): void {
+  /** A failure after which the pull is retried. */
+  failure(
+    { target, origin }: { readonly target: string; readonly origin: string },
+    { reason, message: cause }: { readonly reason: string; readonly message: string },
+  ): void {
     this.#counters.errors.add(1, reason);
-    this.#throttle.run(`failure ${target} ${reason}`, swallowed =>
-      this.#logger.warn({ target, reason, cause, swallowed }, 'cannot pull logs'),
-    );
+    this.#log.warn(`failure ${origin} ${reason}`, { target, reason, cause }, 'cannot pull logs');
   }
 
-  /** The pull could not reach the service: so each of its partitions has failed. */
+  /** A pull could not reach these services: all their partitions have failed. */
   unreachable(
     services: readonly { readonly id: string }[],
     failure: { readonly message: string },
@@ -229,7 +295,7 @@ export class LogMeter {
     }
   }
 
-  /** A pull reached the service again: clears the errors of partitions that only had this failure. */
+  /** A pull reached these services again: partitions that had only this failure wait again. */
   reached(
     services: readonly { readonly id: string }[],
     failure: { readonly message: string },
@@ -252,70 +318,4 @@ export class LogMeter {
   queueFull(isFull: boolean): void {
     this.#counters.waiting.set(isFull ? 1 : 0);
   }
-}
-
-/** Registers the counters. */
-function createLogCounters(counters: Counters) {
-  return {
-    lag: counters.gauge(
-      'prom2otlp_logs_lag_seconds',
-      'Time by which the logs are behind the service.',
-      ['service', 'type'],
-    ),
-    window: counters.gauge('prom2otlp_logs_window_seconds', 'Length of the requested window.', [
-      'type',
-    ]),
-    records: counters.counter('prom2otlp_logs_records_total', 'Log records by outcome.', [
-      'service',
-      'type',
-      'outcome',
-    ]),
-    marked: counters.counter(
-      'prom2otlp_logs_marked_records_total',
-      'Log records that carry a mark, by mark.',
-      ['service', 'type', 'mark'],
-    ),
-    archives: counters.counter('prom2otlp_logs_archives_total', 'Listed archives by outcome.', [
-      'outcome',
-    ]),
-    setAside: counters.counter(
-      'prom2otlp_logs_set_aside_archives_total',
-      'Archives that were given up.',
-      ['service', 'type', 'reason'],
-    ),
-    gaps: counters.counter(
-      'prom2otlp_logs_gaps_total',
-      'Gaps in the logs: time ranges that were skipped.',
-      ['service', 'type', 'reason'],
-    ),
-    errors: counters.counter('prom2otlp_logs_errors_total', 'Failures while pulling, by reason.', [
-      'reason',
-    ]),
-    refused: counters.counter(
-      'prom2otlp_logs_refused_items_total',
-      'Listed items that were ignored, by reason.',
-      ['reason'],
-    ),
-    bytes: counters.counter(
-      'prom2otlp_logs_bytes_total',
-      'Bytes downloaded, unpacked, and cut from long lines.',
-      ['kind'],
-    ),
-    again: counters.counter(
-      'prom2otlp_logs_rewritten_entries_total',
-      'Files read again because their content had changed.',
-      [],
-    ),
-    pulls: counters.counter('prom2otlp_logs_pulls_total', 'Pulls by outcome.', ['outcome']),
-    pullSeconds: counters.gauge(
-      'prom2otlp_logs_pull_duration_seconds',
-      'Duration of the last pull.',
-      [],
-    ),
-    waiting: counters.gauge(
-      'prom2otlp_logs_queue_full_state',
-      '1 while pulling waits for room in the queue.',
-      [],
-    ),
-  };
 }

@@ -1,5 +1,5 @@
-// Builds the pullers of all APIs from the configuration: one per address and key, as for metrics. They share the
-// counters and what downloads may take of this machine.
+// Builds the pullers from the configuration: one per address and key, as for metrics. They share the counters and the
+// limits of downloads.
 
 import type { Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -9,6 +9,7 @@ import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import { LogApi } from '../service/logs-api.ts';
+import type { Result } from '../service/service-error.ts';
 import { type LogResource, LogSink } from './chunk.ts';
 import { Downloads } from './downloads.ts';
 import {
@@ -19,7 +20,7 @@ import {
 } from './log-meter.ts';
 import { PulledApi, type PullEnd } from './pull.ts';
 import { PullSchedule } from '../lib/cron.ts';
-import { LogPuller } from './puller.ts';
+import { LogPuller, LOGS_HOLD_OFF } from './puller.ts';
 import type { CreateLineReader, LineReader } from './record.ts';
 
 export interface LogsOptions {
@@ -30,9 +31,9 @@ export interface LogsOptions {
   readonly counters: Counters;
   readonly logger: Logger;
   readonly createReader: CreateLineReader;
-  /** A service as its metrics name it. */
+  /** The resource of a service, the same as for its metrics. */
   readonly resourceOf: (service: ServiceConfig) => LogResource;
-  /** From 0 up to 1; Math.random when absent. */
+  /** Returns numbers from 0 up to 1; Math.random if absent. */
   readonly random?: () => number;
 }
 
@@ -59,9 +60,21 @@ export class Logs {
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
     this.pullers = targets.map(({ id, name, services, otherShards, api: { timeoutMs }, api }) => {
       const client = clients.get(api);
+      const logApi = new LogApi({ client, endpoints, timeoutMs, priority: 'logs' });
+      const report = clients.report(api, {
+        kind: 'logs',
+        id,
+        target: name,
+        services,
+        client,
+        clock,
+        holdOff: LOGS_HOLD_OFF,
+        probe: signal => probeLogs(logApi, clock.nowMs(), types[0] ?? null, signal),
+      });
       const pulled = new PulledApi({
         name,
-        api: new LogApi({ client, endpoints, timeoutMs, priority: 'logs' }),
+        api: logApi,
+        report,
         services,
         otherServiceCount: otherShards.serviceCount,
         types,
@@ -84,23 +97,23 @@ export class Logs {
     await Promise.all(this.pullers.map(puller => puller.run(stop)));
   }
 
-  /** One whole pull of every API. */
+  /** Pulls every API once. */
   async pull(signal: AbortSignal): Promise<readonly PullEnd[]> {
     this.lastEnds = await Promise.all(this.pullers.map(puller => puller.pull(signal)));
     return this.lastEnds;
   }
 
-  /** What is known of each partition, for the status page. */
+  /** The status of each partition. */
   get partitions(): readonly PartitionStatus[] {
     return this.#meter.partitions;
   }
 
-  /** How far the pulls are that are running; none while none is. */
+  /** The progress of the running pulls. */
   get progress(): readonly PullProgress[] {
     return this.#meter.progress;
   }
 
-  /** The latest archives that were given up, latest first. */
+  /** The latest given-up archives, newest first. */
   get givenUp(): readonly GivenUpStatus[] {
     return this.#meter.givenUp;
   }
@@ -110,4 +123,16 @@ export class Logs {
     const times = this.pullers.map(({ nextAtMs }) => nextAtMs).filter(time => time !== null);
     return times.length === 0 ? null : Math.min(...times);
   }
+}
+
+const PROBE_MS = 3_600_000;
+
+/** Requests a list of one hour, to check whether the key is accepted. */
+function probeLogs(
+  api: LogApi,
+  nowMs: number,
+  type: string | null,
+  signal: AbortSignal,
+): Promise<Result<unknown>> {
+  return api.list({ fromMs: nowMs - PROBE_MS, toMs: nowMs, type }, 0, { signal });
 }

@@ -1,12 +1,13 @@
-// The context of a pull: the API, the way into the queue, the ledger; and how a pull ends. `commit` stores records and
-// gaps together with all changes of the ledger. A pull that cannot go on throws a PullEnded, which puller.ts catches:
-// after a failed commit the ledger no longer matches the store, and no other step of the pull may use it.
+// The context of a pull: the API, the sink to the queue, and the ledger; and how a pull ends. `commit` stores records
+// and gaps together with all changes of the ledger. A pull that cannot continue throws a PullEnded, which puller.ts
+// catches: after a failed commit the ledger no longer matches the store, and no step of the pull may use it.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogsConfig, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Batch } from '../model/batch.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
+import type { PullReport } from '../service/pull-report.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import type { ListQuery, LogApi } from '../service/logs-api.ts';
 import type { LogSink } from './chunk.ts';
@@ -37,15 +38,15 @@ export interface Pull extends PullContext {
 
 /** One of the two ways to list. */
 export interface Lister {
-  /** Brings all new records into the queue, and the ledger up to date. */
+  /** Commits all new records, and updates the ledger. */
   pull(pull: Pull): Promise<PullEnd>;
 }
 
-/** How one pull ended. `stopped` and `failed` (the store) leave the rest to the next pull. */
+/** How a pull ended. `stopped` and `failed` (the store) leave the rest to the next pull. */
 export type PullEnd =
   | {
       readonly kind: 'done';
-      /** Archives that wait for the budget of bytes. */
+      /** The number of archives that wait for the byte budget. */
       readonly postponedCount: number;
     }
   | { readonly kind: 'unreachable'; readonly failure: ServiceError }
@@ -53,7 +54,7 @@ export type PullEnd =
 
 export const DONE: PullEnd = { kind: 'done', postponedCount: 0 };
 
-/** Thrown where a pull cannot go on. */
+/** Thrown when a pull cannot continue. */
 export class PullEnded extends Error {
   readonly end: PullEnd;
 
@@ -92,37 +93,40 @@ export interface PulledApiOptions {
   readonly name: string;
   readonly api: LogApi;
   readonly services: readonly ServiceConfig[];
-  /** How many more services other shards take of the same API. */
+  /** The number of other services of the same API, which belong to other shards. */
   readonly otherServiceCount: number;
   /** [] for any. */
   readonly types: readonly string[];
   readonly clock: Clock;
-  /** From 0 up to 1. */
+  /** Returns numbers from 0 up to 1. */
   readonly random: () => number;
   readonly meter: LogMeter;
+  readonly report: PullReport;
 }
 
-/** The API that a puller asks, with the service's clock. */
+/** The API of a puller, with the service's clock. */
 export class PulledApi {
   readonly name: string;
   readonly api: LogApi;
   readonly services: readonly ServiceConfig[];
   readonly clock: Clock;
+  readonly report: PullReport;
   /** How to read an item of a list. */
   readonly items: ItemContext;
-  /** Monotonic: no request of the pull that is running is tried again later. */
+  /** Monotonic: the running pull retries no request later. */
   giveUpAtMs = 0;
   readonly #options: PulledApiOptions;
-  /** By how much the service's clock is ahead of ours; null until it has been asked. */
+  /** How far the service's clock is ahead of ours; null until the first answer. */
   #skewMs: number | null = null;
 
   constructor(options: PulledApiOptions) {
-    const { name, api, services, otherServiceCount, types, clock } = options;
+    const { name, api, services, otherServiceCount, types, clock, report } = options;
     this.#options = options;
     this.name = name;
     this.api = api;
     this.services = services;
     this.clock = clock;
+    this.report = report;
     this.items = { pointers: api.pointers, services, otherServiceCount, types };
   }
 
@@ -135,7 +139,7 @@ export class PulledApi {
     return this.clock.nowMs() + (this.#skewMs ?? 0);
   }
 
-  /** Takes over the service's time from an answer that has just come; null where it has none. */
+  /** Takes the service's time from an answer that has just come; null when it has none. */
   noteTime(serverNowMs: number | null): void {
     this.#skewMs = serverNowMs === null ? (this.#skewMs ?? 0) : serverNowMs - this.clock.nowMs();
   }
@@ -157,21 +161,25 @@ export class PulledApi {
   }
 
   #askOptions(signal: AbortSignal): Parameters<typeof ask>[1] {
-    const { clock, random, meter, name } = this.#options;
+    const { clock, random, meter, report } = this.#options;
     return {
       clock,
       random,
       signal,
       giveUpAtMs: this.giveUpAtMs,
-      onFailure: ({ reason, message }) => meter.failure(name, reason, message),
+      onAnswer: () => report.succeeded(),
+      onFailure: failure => {
+        meter.failure(report, failure);
+        report.failed(failure);
+      },
     };
   }
 }
 
-/** How long logs are worked on in one go. */
+/** The length of a slice of work. */
 const SLICE_MS = 5;
 
-/** Work on logs runs in slices and yields to the event loop between them, so that no scrape waits for it. */
+/** Divides work on logs into slices and yields to the event loop between them, so that no scrape waits for it. */
 export class Slicer {
   readonly #clock: Clock;
   #startedAtMs: number;
@@ -181,7 +189,7 @@ export class Slicer {
     this.#startedAtMs = clock.monotonicMs();
   }
 
-  /** True when the slice is over: then `pause` is to be awaited. */
+  /** True when the slice is over: then await `pause`. */
   get isOver(): boolean {
     return this.#clock.monotonicMs() - this.#startedAtMs >= SLICE_MS;
   }

@@ -1,17 +1,19 @@
-// Pulls the logs of one API on its schedule: one pull at a time, the next one when it is due, later when the service
-// refused the key or asked to wait. A pull learns the service's time, reads the ledger, and passes both to the lister
-// that the configuration names. Guarantees that the next pull comes, even after a failed one.
+// Pulls the logs of one API on its schedule: one pull at a time, later than due when the service refused the key or
+// asked to wait. A pull learns the service's time, reads the ledger, and passes both to the configured lister.
+// Guarantees that the next pull comes, even after a failed one.
 
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import { AFTER_REFUSAL, HoldOff } from '../lib/hold-off.ts';
+import { napUntil } from '../lib/bell.ts';
+import { AFTER_REFUSAL, type HoldOffOptions } from '../lib/hold-off.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
+import type { PullReport } from '../service/pull-report.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isCurrent } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { serviceGap } from './gap.ts';
 import { Ledger } from './ledger.ts';
-import { timeOf } from './list.ts';
+import { RETRY_AFTER_MS_MAX, timeOf } from './list.ts';
 import { ArchiveLister } from './list-archives.ts';
 import { RecordLister } from './list-records.ts';
 import {
@@ -25,21 +27,25 @@ import {
 import type { PullSchedule } from '../lib/cron.ts';
 import { findFirstDay } from './retention.ts';
 
-/** Within one pull, requests are tried again for so long at most. */
+/** The bounds of the time for retries within one pull. */
 const RETRY_MS_MIN = 60_000;
 const RETRY_MS_MAX = 900_000;
-const RETRY_AFTER_MS_MAX = 900_000;
-/** The oldest first start of records, which are asked for window by window. */
+/** The oldest first start of records, which are requested window by window. */
 const OLDEST_RECORDS_MS = 90 * DAY_MS;
 
-/** Reasons that the key, or how we ask, is refused. */
+export const LOGS_HOLD_OFF: HoldOffOptions = {
+  ...AFTER_REFUSAL,
+  retryAfterMsMax: RETRY_AFTER_MS_MAX,
+};
+
+/** The service refuses the key, or our requests. */
 const REFUSALS: ReadonlySet<string> = new Set(['auth', 'bad_request', 'redirect', 'not_found']);
 
 export interface LogPullerOptions {
   readonly context: PullContext;
   readonly queue: Queue;
   readonly schedule: PullSchedule;
-  /** True where other processes read the logs of other services. */
+  /** True when other processes read the logs of other services. */
   readonly isSharded: boolean;
 }
 
@@ -49,13 +55,9 @@ export class LogPuller {
   readonly #context: PullContext;
   readonly #clock: Clock;
   readonly #lister: Lister;
-  /** null before the first pull, and after a failed commit. */
+  /** Null before the first pull and after a failed commit. */
   #ledger: Ledger | null = null;
-  readonly #holdOff = new HoldOff<ServiceError>({
-    ...AFTER_REFUSAL,
-    retryAfterMsMax: RETRY_AFTER_MS_MAX,
-  });
-  #nextAtMs: number | null = null;
+  readonly #report: PullReport;
   #lastFailure: ServiceError | null = null;
 
   constructor(options: LogPullerOptions) {
@@ -64,36 +66,40 @@ export class LogPuller {
     this.#context = context;
     this.name = context.api.name;
     this.#clock = context.api.clock;
+    this.#report = context.api.report;
     this.#lister = context.config.shape === 'archives' ? new ArchiveLister() : new RecordLister();
   }
 
   /** When the next pull begins (wall clock); null while one is running or none is planned. */
   get nextAtMs(): number | null {
-    return this.#nextAtMs;
+    return this.#report.nextAttemptAtMs;
   }
 
-  /** Why the last pull could not reach the service; null when it could. */
+  /** Why the last pull could not reach the service; null if it could. */
   get lastFailure(): ServiceError | null {
     return this.#lastFailure;
   }
 
-  /** Pulls on schedule until `stop`; a commit that has begun by then is waited for. */
+  /** Pulls on schedule until `stop`; waits for a commit that has begun. */
   async run(stop: AbortSignal): Promise<void> {
     const { schedule } = this.#options;
-    await this.#wait(schedule.firstMs(this.#clock.nowMs()), stop);
+    const { looks } = this.#report;
+    await this.#wait(schedule.firstMs(this.#clock.nowMs()), looks.rings, stop);
     while (!stop.aborted) {
       const startedMs = this.#clock.nowMs();
-      await this.pull(stop);
+      const seen = looks.rings;
+      const held = this.#report.held();
+      if (held === null) await this.pull(stop);
+      else this.#skip(held);
       const dueMs = schedule.nextMs(startedMs, this.#clock.nowMs());
-      const heldMs = this.#holdOff.remainingMs(this.#clock.monotonicMs());
-      await this.#wait(Math.max(dueMs, heldMs), stop);
+      await this.#wait(Math.max(dueMs, this.#report.heldMs()), seen, stop);
     }
   }
 
-  /** One whole pull, at once. */
+  /** Pulls once, now. */
   async pull(signal: AbortSignal): Promise<PullEnd> {
     const { meter, api } = this.#context;
-    this.#nextAtMs = null;
+    this.#report.nextAttemptAtMs = null;
     const startedMs = this.#clock.monotonicMs();
     const startedAtMs = this.#clock.nowMs();
     const untilDueMs = this.#options.schedule.nextMs(startedAtMs, startedAtMs);
@@ -108,15 +114,23 @@ export class LogPuller {
     return end;
   }
 
+  /** Ends a pull without a request, because of an earlier failure. */
+  #skip(failure: ServiceError): void {
+    const { meter, api } = this.#context;
+    meter.unreachable(api.services, failure);
+    meter.pull(this.name, 'unreachable', 0);
+    meter.lag(api.nowMs());
+  }
+
   async #pull(signal: AbortSignal): Promise<PullEnd> {
     this.#ledger ??= await this.#open(signal);
     return await this.#lister.pull({ ...this.#context, ledger: this.#ledger, signal });
   }
 
-  /** Reads the ledger. Tracks that are not in the store begin at logs.first_start. */
+  /** Reads the ledger. New tracks begin at logs.first_start. */
   async #open(signal: AbortSignal): Promise<Ledger> {
     const { api, config, meter } = this.#context;
-    // A first start counts back from the service's time, not from ours.
+    // logs.first_start is relative to the service's clock.
     if (!api.isTimeKnown) await this.#learnTime(signal);
     const ledger = await Ledger.load(this.#options.queue, {
       shape: config.shape,
@@ -155,7 +169,7 @@ export class LogPuller {
     return { ...startCursor(firstMs, config.window), lowMs: dayOf(firstMs) };
   }
 
-  /** With `first_start: beginning`, the service's list shows from which day on it has logs. */
+  /** With `first_start: beginning` tracks begin on the first day that the service lists. */
   async #findBeginning(ledger: Ledger, signal: AbortSignal): Promise<void> {
     const unknown = ledger.tracks.filter(({ cursor }) => cursor.floorMs === 0);
     if (unknown.length === 0) return;
@@ -167,12 +181,12 @@ export class LogPuller {
       const failure = ownError('no_list', message, hint);
       throw new PullEnded({ kind: 'unreachable', failure });
     }
-    // Now these tracks have a floor, so that the next start does not look for the beginning again.
+    // With a floor, the next start does not search for the beginning again.
     for (const track of unknown)
       ledger.move(track, { ...track.cursor, floorMs: 1, lowMs, listedMs: null });
   }
 
-  /** In a shard: reports the time before the first start of services that are new to it, which it does not read. */
+  /** In a shard: reports the time before the first start of new services, which it does not read, as gaps. */
   async #noteFirstStart(ledger: Ledger, signal: AbortSignal): Promise<void> {
     const fresh = ledger.tracks.filter(({ isFresh }) => isFresh);
     const isWhole = this.#context.config.firstStart === 'beginning';
@@ -193,18 +207,27 @@ export class LogPuller {
     if (end.kind === 'done' && this.#lastFailure !== null)
       meter.reached(api.services, this.#lastFailure);
     this.#lastFailure = end.kind === 'unreachable' ? end.failure : null;
-    if (end.kind !== 'unreachable') return this.#holdOff.clear();
-    const endedMs = this.#clock.monotonicMs();
-    this.#holdOff.note(end.failure, REFUSALS.has(end.failure.reason), endedMs, endedMs);
+    if (end.kind === 'done') this.#report.succeeded();
+    if (end.kind !== 'unreachable') return this.#report.clearHoldOff();
+    const isRefused = REFUSALS.has(end.failure.reason);
+    this.#report.failed(end.failure);
+    this.#report.holdOff(end.failure, isRefused, this.#clock.monotonicMs());
     meter.unreachable(api.services, end.failure);
   }
 
-  async #wait(ms: number, stop: AbortSignal): Promise<void> {
-    const untilMs = this.#clock.monotonicMs() + ms;
-    this.#nextAtMs = this.#clock.nowMs() + ms;
-    // Timers end after 24 days; a cron expression may ask for more.
-    for (let leftMs = ms; leftMs > 0 && !stop.aborted; leftMs = untilMs - this.#clock.monotonicMs())
-      await this.#clock.sleep(leftMs, stop);
+  /** Waits for `ms`, or until the report has rung after `seen`. */
+  async #wait(ms: number, seen: number, stop: AbortSignal): Promise<void> {
+    const clock = this.#clock;
+    const { looks } = this.#report;
+    const untilMs = clock.monotonicMs() + ms;
+    this.#report.nextAttemptAtMs = clock.nowMs() + ms;
+    // A timer lasts at most 24 days; a cron expression may need more.
+    for (
+      let leftMs = ms;
+      leftMs > 0 && !stop.aborted && looks.rings === seen;
+      leftMs = untilMs - clock.monotonicMs()
+    )
+      await napUntil(looks, seen, { clock, ms: leftMs, stop });
   }
 }
 

@@ -1,7 +1,7 @@
-// What passes between the puller and the line formats. In: physical lines of one entry, unwrapped and in order.
-// Out: records, each with an id that is the same whenever and however often it is read. One LineReader reads one
-// entry; it does no IO, never throws on input, and drops nothing: a line that fits no format becomes a record of
-// its own, marked, or belongs to the record before it.
+// The interface between the puller and the line formats. In: physical lines of one entry, unwrapped and in order. Out:
+// records, each with an id that is the same every time it is read. One LineReader reads one entry; it does no IO, never
+// throws on input, and drops nothing: a line that fits no format becomes a separate, marked record, or belongs to the
+// previous record.
 //
 //   entry ─▶ unwrap ──RawLine──▶ LineReader ──ParsedRecord──▶ chunk ─▶ encode/logs.ts
 
@@ -10,29 +10,26 @@ import type { LogRecord } from '../pipeline/encode/logs.ts';
 
 export type { LogAttribute, LogRecord } from '../pipeline/encode/logs.ts';
 
-/**
- * Unusual properties of a line or record, as bits; a record carries those of all its lines and its own. The chunk
- * makes attributes of them, so that readers need not.
- */
+/** Unusual properties of a line or record, as bits; a record has its own and those of its lines. See MARKS. */
 export const MARK = {
   /** Bytes that are not UTF-8 were replaced by U+FFFD. Set on lines. */
   badUtf8: 1,
-  /** Over limits.line: the rest of the line is gone. Set on lines. */
+  /** Over limits.line: the rest of the line was dropped. Set on lines. */
   lineCut: 2,
-  /** Over limits.record: the rest of the record is gone. Set by the reader. */
+  /** Over limits.record: the rest of the record was dropped. Set by the reader. */
   recordCut: 4,
   /** It fits no format of its type: the body is the raw text. Set by the reader. */
   unparsed: 8,
   /** It belongs to a record that was flushed before it was complete. Set by the reader. */
   continuation: 16,
-  /** It may be text of a statement before it that looks like a record. Set by the reader. */
+  /** It may be text of the previous statement that looks like a record. Set by the reader. */
   doubtful: 32,
 } as const;
 
-/** Prefix of attributes that no semantic convention names. */
+/** Prefix of attributes without a semantic convention. */
 export const OWN_PREFIX = 'prom2otlp.';
 
-/** Each mark with its name in the counters, and the attribute that a record with it has. */
+/** Each mark with its name in the counters, and its attribute on a record. */
 export const MARKS: readonly (readonly [mark: number, name: string, attribute: string])[] = [
   [MARK.badUtf8, 'bad_utf8', `${OWN_PREFIX}log.bad_utf8`],
   [MARK.lineCut, 'line_cut', `${OWN_PREFIX}log.cut`],
@@ -43,18 +40,18 @@ export const MARKS: readonly (readonly [mark: number, name: string, attribute: s
 ];
 
 /**
- * One physical line without its line end (and without a trailing CR). The object is the caller's and is
- * filled anew for the next line: a reader keeps what it needs.
+ * One physical line without its line end (and without a trailing CR). The caller reuses the object for the next line: a
+ * reader copies the fields that it needs.
  */
 export interface RawLine {
   text: string;
-  /** Where the line begins in its entry, in bytes: it distinguishes equal lines. */
+  /** The byte offset of the line in its entry, which distinguishes equal lines. */
   offset: number;
-  /** The wrapper's time in whole milliseconds since the epoch; NaN where there is none. */
+  /** The wrapper's time in whole milliseconds since the epoch; NaN if it has none. */
   timeMs: number;
-  /** What the wrapper's time has beyond whole milliseconds, 0 to 999,999. */
+  /** The rest of the wrapper's time in nanoseconds, 0 to 999,999. */
   timeExtraNs: number;
-  /** `stdout` or `stderr`, from the wrapper; '' where it has none. */
+  /** `stdout` or `stderr`, from the wrapper; '' if it has none. */
   stream: string;
   /** Bits of MARK. */
   marks: number;
@@ -64,9 +61,9 @@ export interface RawLine {
 export interface ParsedRecord extends LogRecord {
   /** RawLine.offset of its first line. */
   readonly firstOffset: number;
-  /** Lines that begin in it: one that holds the beginnings of two records counts for the first. */
+  /** The number of its lines: a line that contains the beginnings of two records counts for the first. */
   readonly lineCount: number;
-  /** Its lines as they came, joined by `\n`, before redaction: the uid is computed of it. Cut at limits.record. */
+  /** Its original lines, joined by `\n`, before redaction: input of the uid. Cut at limits.record. */
   readonly raw: string;
   /** RawLine.stream of its first line. */
   readonly stream: string;
@@ -75,60 +72,58 @@ export interface ParsedRecord extends LogRecord {
 }
 
 export interface LineReaderOptions {
-  /** The log's type; an unknown one is read line by line, without a format. */
+  /** The log's type; an unknown type is read line by line, without a format. */
   readonly type: string;
-  /** IANA name: the zone of times within the lines. */
+  /** The IANA name of the zone of times within the lines. */
   readonly timezone: string;
-  /** Replace the literals of SQL by `?` in body and attributes, of records that do not parse, too. */
+  /** Replace SQL literals by `?` in body and attributes, even of records that do not parse. */
   readonly isRedacting: boolean;
-  /** Of a record's raw text, in UTF-8. */
+  /** The limit of a record's raw text, in UTF-8. */
   readonly recordBytesMax: number;
 }
 
 /** Reads the lines of one entry in order. */
 export interface LineReader {
-  /** Takes a line; returns the records that are complete now, in the order of their first lines. */
+  /** Takes a line; returns the records that it completes, in the order of their first lines. */
   push(line: RawLine): readonly ParsedRecord[];
   /**
-   * Gives the open record although more of it may come (none: []). A line that belongs to it and comes later
-   * becomes a record marked as continuation.
+   * Returns the open record although more of it may come; [] if there is none. A later line that belongs to it becomes
+   * a record marked as continuation.
    */
   flush(): readonly ParsedRecord[];
-  /** True while the reader holds lines that no returned record contains. */
+  /** True while the reader holds lines of an open record. */
   readonly isOpen: boolean;
   /**
-   * Everything a new reader needs to go on as this one would, the open record's lines included; it is stored
-   * with the cursor. Opaque, at most limits.record and a few KiB long; '' for a reader that is as new.
+   * Everything that a new reader needs to continue, including the open record's lines; stored with the cursor. Opaque,
+   * at most limits.record and a few KiB long; '' for a reader in its initial state.
    */
   save(): string;
   /**
-   * Takes over what `save` gave; '' makes it as new. A text that it cannot read (from another version) leaves
-   * it as new.
+   * Restores a result of `save`; '' or the text of another version resets the reader.
    */
   restore(saved: string): void;
 }
 
-/** How the puller gets its readers. */
+/** Creates the puller's readers. */
 export type CreateLineReader = (options: LineReaderOptions) => LineReader;
 
-/** Raised when the same line would get another id. */
+/** Increased when the same line would get another id. */
 const UID_VERSION = 1;
 const UID_LENGTH = 32;
 const SEPARATOR = '\u0000';
 
-/** Where records come from: what all records of one entry (or of one partition) share. */
+/** The origin that all records of one entry (or of one partition) share. */
 export function uidPlace(parts: readonly string[]): string {
   return JSON.stringify([UID_VERSION, ...parts]);
 }
 
-/** The id of a record of our own, which is no line of the service. */
+/** The id of a record that we create, such as a gap. */
 export function textUid(parts: readonly string[]): string {
   return hash('sha256', uidPlace(parts), 'hex').slice(0, UID_LENGTH);
 }
 
 /**
- * The first 128 bits of SHA-256, in hex. `position` distinguishes equal lines: the offset in an entry, or the
- * number among equals.
+ * The first 128 bits of SHA-256, in hex. `position` distinguishes equal lines: the offset in an entry, or a number.
  */
 export function recordUid(place: string, position: number | string, record: ParsedRecord): string {
   const { timeMs, timeExtraNs, raw } = record;

@@ -1,5 +1,5 @@
-// Finds out where the service's logs begin. The service need not say so: for older times it may answer with an empty
-// list or with 400. A cursor below that moves up to the oldest day, and the skipped time is reported as a gap.
+// Finds the beginning of the service's logs. For older times the service may answer with an empty list or with 400. An
+// older cursor moves up to the oldest day, and the skipped time is reported as a gap.
 
 import { atFloor, DAY_MS, dayOf, findFloor, type Span } from './cursor.ts';
 import { serviceGap } from './gap.ts';
@@ -8,14 +8,14 @@ import type { Track } from './ledger.ts';
 import { itemsOf } from './list.ts';
 import { commit, type Pull, type PulledApi } from './pull.ts';
 
-/** Nobody keeps logs for longer than this. */
+/** No service keeps logs for longer. */
 const OLDEST_MS = 10 * 365 * DAY_MS;
 
 type Probe = 'accepted' | 'refused' | 'unknown';
 
 /**
- * After the service refused a list from `fromMs` on: moves these tracks up to the oldest day that it answers for.
- * False when the age of the logs does not explain the refusal.
+ * After the service refused a list from `fromMs` on: moves these tracks up to the oldest day that it accepts. False when
+ * the age of the logs does not explain the refusal.
  */
 export async function jumpToOldest(
   pull: Pull,
@@ -35,7 +35,7 @@ export async function jumpToOldest(
   return true;
 }
 
-/** The first day that is listed, for a first start that asks for everything; null when it cannot be found. */
+/** The first listed day, for a first start at the beginning; null when it cannot be found. */
 export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise<number | null> {
   const span = { fromMs: 0, toMs: api.nowMs() };
   const answer = await api.firstPage({ ...span, type: null }, signal);
@@ -49,7 +49,7 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
   return Math.min(dayOf(span.toMs), ...days);
 }
 
-/** The oldest day that the service accepts, to within a day; null when it accepts none, or does not answer. */
+/** The oldest day that the service accepts; null when it accepts none, or does not answer. */
 async function findOldestDay(
   api: PulledApi,
   fromMs: number,

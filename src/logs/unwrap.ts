@@ -1,6 +1,6 @@
-// Takes the wrappers off a line: the JSON object around each line in archives of format json, and the prefix of a
-// container runtime, whose parts (`P`) are joined until the last (`F`). In: lines of an entry. Out: the lines as the
-// server wrote them, with the wrapper's time and stream. A line without a wrapper stays unchanged.
+// Removes the wrappers of a line: the JSON object around each line in archives of format json, and the prefix of a
+// container runtime, whose partial lines (`P`) are joined up to the last (`F`). In: lines of an entry. Out: the lines as
+// the server wrote them, with the wrapper's time and stream. A line without a wrapper stays unchanged.
 //
 //   {"log":"2026-03-04T09:05:33.1Z stderr F message\n","time":"2026-03-04T09:05:33.120394Z","stream":"stderr"}
 
@@ -15,11 +15,11 @@ export interface UnwrapOptions {
     readonly time: JsonPointer;
     readonly stream: JsonPointer;
   };
-  /** Of a line taken out of its object or put together from parts, in characters. */
+  /** The limit of an unwrapped or joined line, in characters. */
   readonly lineBytesMax: number;
 }
 
-/** Called with each line; the object is filled anew for the next. */
+/** Called with each line; the object is reused for the next one. */
 export type TakeLine = (line: RawLine) => void;
 
 const PREFIX = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?:[:\w]*) /;
@@ -36,7 +36,7 @@ export class Unwrapper {
     stream: '',
     marks: 0,
   };
-  /** The parts of a line that goes on, as the line they make so far. */
+  /** An incomplete line, joined from its parts so far. */
   #pending: RawLine | null = null;
 
   constructor(options: UnwrapOptions, take: TakeLine) {
@@ -44,17 +44,16 @@ export class Unwrapper {
     this.#take = take;
   }
 
-  /** True while a line is put together. */
+  /** True while a line is incomplete. */
   get isPending(): boolean {
     return this.#pending !== null;
   }
 
-  /** Where the line that is put together begins; NaN while there is none. */
+  /** The offset of the incomplete line; NaN if there is none. */
   get pendingOffset(): number {
     return this.#pending?.offset ?? Number.NaN;
   }
 
-  /** Takes one line of the entry. */
   push(text: string, offset: number, marks: number): void {
     const line = this.#line;
     line.text = text;
@@ -66,7 +65,7 @@ export class Unwrapper {
     const isObject = this.#options.format === 'json' && text.startsWith('{');
     if (isObject) this.#openObject(line);
     if (!line.text.includes('\n')) return this.#openPrefix(line);
-    // One object may hold several lines; each gets an offset of its own, which lies within the object.
+    // One object may contain several lines; each gets a different offset within the object.
     let within = 0;
     for (const piece of line.text.split('\n')) {
       line.text = piece;
@@ -76,7 +75,7 @@ export class Unwrapper {
     }
   }
 
-  /** Gives the line that is being put together, as there is no more of it. */
+  /** Returns the incomplete line as it is. */
   flush(): void {
     const pending = this.#pending;
     this.#pending = null;
@@ -89,7 +88,7 @@ export class Unwrapper {
     const text = follow(message, json);
     if (typeof text !== 'string') return;
     line.text = withoutLineEnd(text);
-    // A lone surrogate cannot be sent; it would come out as U+FFFD.
+    // A lone surrogate cannot be encoded in UTF-8.
     if (!line.text.isWellFormed()) {
       line.text = line.text.toWellFormed();
       line.marks |= MARK.badUtf8;
@@ -105,14 +104,14 @@ export class Unwrapper {
   }
 
   #openPrefix(line: RawLine): void {
-    // Most lines do not begin like one: `2026-03-04T`.
+    // A cheap check for `2026-03-04T`: most lines have no prefix.
     const isLikely = line.text.charCodeAt(10) === 84 && line.text.charCodeAt(4) === 45;
     const match = isLikely ? PREFIX.exec(line.text) : null;
     const [prefix = '', at = '', stream = '', part = 'F'] = match ?? [];
     if (match !== null) {
       line.text = line.text.slice(prefix.length);
       line.stream = stream;
-      // The runtime's time is closer to the server than the collector's around it.
+      // The runtime's time is closer to the event than the collector's in the JSON object.
       this.#time.read(at);
       if (!Number.isNaN(this.#time.ms)) {
         line.timeMs = this.#time.ms;
@@ -126,7 +125,7 @@ export class Unwrapper {
     this.#join(line, part === 'P', match !== null);
   }
 
-  /** A part goes on in the next line with a prefix and of its stream; anything else ends it. */
+  /** A partial line continues in the next line with a prefix of the same stream; any other line ends it. */
   #join(line: RawLine, isPart: boolean, hasPrefix: boolean): void {
     const pending = this.#pending;
     if (pending !== null && hasPrefix && pending.stream === line.stream) {
@@ -147,7 +146,7 @@ export class Unwrapper {
   }
 }
 
-/** Undefined when it is no JSON. */
+/** Undefined when it is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

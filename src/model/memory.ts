@@ -49,11 +49,11 @@ export const SAVED_NUMBERS = [
   /** How long it has had this value. */
   'sinceMs',
   /**
-   * The process's begin as first measured. It changes only with the process, so that jitter does
+   * The start time of the process as first measured. It changes only with the process: jitter does
    * not show.
    */
   'processMs',
-  /** The process's begin as last measured: it may drift. */
+  /** The start time as last measured: it may drift. */
   'beginMs',
   /**
    * When this process was first shown, and last shown for certain; when the previous process was
@@ -80,6 +80,25 @@ export const SAVED_NUMBERS = [
 
 type SavedNumber = (typeof SAVED_NUMBERS)[number];
 
+/** Evidence before the first sample. */
+export const NO_EVIDENCE: Omit<UptimeEvidence, 'rows'> = {
+  value: Number.NaN,
+  timeMs: Number.NaN,
+  sinceMs: Number.NaN,
+  processMs: Number.NaN,
+  beginMs: Number.NaN,
+  shownMs: Number.NaN,
+  provenMs: Number.NaN,
+  leftMs: Number.NaN,
+  fellMs: Number.NaN,
+  lag: Number.NaN,
+  doubt: 0,
+  unsure: 0,
+  isSplit: false,
+  hasFallenNow: false,
+  provenAtMs: Number.NaN,
+};
+
 /** A histogram or summary point: the rows that its head represents. */
 export interface Compound {
   /** Its key in compoundByKey. */
@@ -105,7 +124,7 @@ export interface Identity {
   /** A checksum of the key, never 0: our next process recognizes the identity by it. */
   readonly check: number;
   owner: number;
-  readonly twins: Set<number>;
+  readonly duplicates: Set<number>;
 }
 
 /**
@@ -145,7 +164,7 @@ export interface SavedUptime extends Readonly<Record<SavedNumber, number>> {
   readonly tornMs: number;
 }
 
-/** State of a former process, waiting for its rows to appear on a page; see derive/state.ts. */
+/** State of the previous process for rows that have not appeared yet; see derive/state.ts. */
 export interface RestoredState {
   /** Row ids to column indexes; a row that has appeared is removed. */
   readonly indexById: Map<number, number>;
@@ -153,29 +172,31 @@ export interface RestoredState {
   readonly processMs: Float64Array;
   readonly lastTimeMs: Float64Array;
   readonly flags: Uint8Array;
-  /** NaN where the value of the last observation does not matter. */
+  /** NaN if the value of the last sample does not matter. */
   readonly lastValue: Float64Array;
   /**
    * A checksum of the identity that the row sent, 0 for rows that share theirs with no other; see
-   * derive/twins.ts.
+   * derive/duplicates.ts.
    */
   readonly identity: Uint32Array;
   /** Until when each of these identities was sent, by whichever row. */
   readonly sentUntil: ReadonlyMap<number, number>;
-  /** SeriesTable.releasedMs of the former process, NaN for none. */
+  /** SeriesTable.releasedMs of the previous process; NaN for none. */
   readonly releasedMs: number;
   /** Empty once the table has taken them over. */
   uptimes: readonly SavedUptime[];
   /** Whether the state was saved in the first form; see derive/state.ts. */
   readonly isFirstForm: boolean;
   /**
-   * Good pages since the restart: rows that have not appeared after enough of them are given up.
+   * Good pages since the restart: rows that are absent from enough of them are forgotten.
    */
   pageCount: number;
 }
 
 /** The order of rows and uptimes in the last saved `starts`. */
 export interface SavedStarts {
+  /** The table's startsVersion at that time. */
+  readonly version: number;
   readonly rows: Uint32Array;
   readonly uptimes: readonly {
     readonly component: Component;

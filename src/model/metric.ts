@@ -1,21 +1,28 @@
 // What all series of one name share: the page's metadata, and the metric that they become in OTLP.
 
 /** The types of the two text formats; `unknown` covers untyped and a missing TYPE. */
-export type DeclaredType =
-  | 'counter'
-  | 'gauge'
-  | 'unknown'
-  | 'histogram'
-  | 'summary'
-  | 'info'
-  | 'stateset'
-  | 'gaugehistogram';
+export const DECLARED_TYPES = [
+  'counter',
+  'gauge',
+  'unknown',
+  'histogram',
+  'summary',
+  'info',
+  'stateset',
+  'gaugehistogram',
+] as const;
+export type DeclaredType = (typeof DECLARED_TYPES)[number];
 
 /** The families of the service's series, each with its own scope; `other` has no known prefix. */
 export type Family = 'engine' | 'multimaster' | 'dist' | 'proxy' | 'process' | 'other';
 
 /** What a series becomes in OTLP. `sum` is cumulative; `updown` a Sum that is not monotonic. */
 export type PointKind = 'sum' | 'updown' | 'gauge' | 'histogram' | 'summary';
+
+/** True for metrics whose points consist of several rows. */
+export function isCompound({ kind }: Pick<Metric, 'kind'>): boolean {
+  return kind === 'histogram' || kind === 'summary';
+}
 
 /** Where a metric's type came from. */
 export type TypeSource = 'declared' | 'catalog' | 'override' | 'none';

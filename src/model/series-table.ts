@@ -1,16 +1,16 @@
-// What crosses the stages of the data path: collect hands a Page to decode; decode, derive and encode
-// share the SeriesTable; encode hands Batches to the queue.
+// What crosses the stages of the data path: collect hands a Page to decode; decode, derive and
+// encode share the SeriesTable; encode hands Batches to the queue.
 //
-// The SeriesTable holds no object per sample. A *row* is one series of the exposition text (a name with
-// one set of labels); its numbers are in typed arrays. A *point* of OTLP is one row (a scalar) or a
-// group of rows (histogram, summary) with one of them as the head. For one target:
+// The SeriesTable holds no object per sample. A *row* is one series of the exposition text (a name
+// with one set of labels); its numbers are in typed arrays. A *point* of OTLP is one row (a scalar)
+// or a group of rows (histogram, summary) with one of them as the head. For one target:
 //
 //   page line          row columns                                    per name      per block
 //   name{labels} V T ─▶ key · value · timeMs · seen · line ─▶ metric ─▶ Metric
 //                       startMs · lastValue · lastTimeMs · movedAtMs ─▶ block  ──▶ Block ─▶ Service, Component
 //
-// decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, fate and the time
-// columns and rewrites value and timeMs to what is sent; encode only reads. Nobody else writes.
+// decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, fate and the
+// time columns and replaces value and timeMs by the values to send; encode only reads.
 
 import type {
   Component,
@@ -68,35 +68,26 @@ export const FATE = {
   serviceLimit: 19,
 } as const;
 
-export const FATE_NAMES: readonly string[] = [
-  'none',
-  'used',
-  'stale',
-  'used',
-  'metadata',
-  'repeated',
-  'baseline',
-  'unconfigured',
-  'excluded',
-  'time_backwards',
-  'time_conflict',
-  'time_future',
-  'histogram_invalid',
-  'summary_invalid',
-  'gauge_histogram',
-  'duplicate',
-  'service_failed',
-  'other_shard',
-  'series_limit',
-  'service_limit',
-];
+/** Fates whose name is not their key in snake case. */
+const NAMED_FATES: Readonly<Record<string, string>> = {
+  point: 'used',
+  part: 'used',
+  consumed: 'metadata',
+};
+
+/** By fate, its name in counters, the account and messages: `time_backwards`. */
+export const FATE_NAMES: readonly string[] = Object.keys(FATE).map(
+  key => NAMED_FATES[key] ?? key.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+);
 
 /** Marks a row, block or other index as absent. */
 export const NO_ROW = 0xffffffff;
 
 /** One database service as one target's page shows it. */
 export interface ServiceSlot {
-  /** The database service id: its `namespace` label, or the configured id where the page has none. */
+  /**
+   * The database service id: its `namespace` label, or the configured id where the page has none.
+   */
   readonly id: string;
   /** Index into Config.services, or -1 for a service without an entry. */
   readonly configIndex: number;
@@ -169,7 +160,7 @@ export class SeriesTable {
   startMs: Float64Array = new Float64Array(64);
   /** When the stream's process began, NO_PROCESS where that is unknown. See derive/reset.ts. */
   processMs: Float64Array = new Float64Array(64);
-  /** The newest accepted observation: raw value and the time it was sent with. */
+  /** The newest accepted sample: raw value and the time with which it was sent. */
   lastValue: Float64Array = new Float64Array(64);
   lastTimeMs: Float64Array = new Float64Array(64);
   /** When the series last moved, by the monotonic clock; meaningless to another process. */
@@ -192,11 +183,11 @@ export class SeriesTable {
   readonly createdRows: Map<number, number> = new Map();
   /**
    * Identities after label removal: by key, by the head that is sent, and by the heads that are
-   * not; see derive/twins.ts.
+   * not; see derive/duplicates.ts.
    */
   readonly identities: Map<string, Identity> = new Map();
   readonly owners: Map<number, Identity> = new Map();
-  readonly twins: Map<number, Identity> = new Map();
+  readonly duplicates: Map<number, Identity> = new Map();
   /** Rows with a label `__name__`, which is dropped. */
   readonly named: Set<number> = new Set();
   readonly spare: SpareIndexes = { metrics: [], services: [], components: [], blocks: [] };
@@ -206,7 +197,7 @@ export class SeriesTable {
     serverAtMs: Number.NaN,
   };
   /**
-   * The newest begin among components that were forgotten with their last row; NaN while none was.
+   * The newest firstTimeMs of components that were forgotten with their last row; NaN if none.
    */
   releasedMs: number = Number.NaN;
   readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
@@ -215,6 +206,11 @@ export class SeriesTable {
    */
   restored: RestoredState | null = null;
   savedStarts: SavedStarts | null = null;
+  /**
+   * Rises with every change of what the saved `starts` say: a start, a process, an identity, an
+   * uptime, which rows are worth saving.
+   */
+  startsVersion = 0;
 
   /**
    * What the next page is compared with and patched into; null where the full functions must run.
@@ -237,7 +233,10 @@ export class SeriesTable {
 
   /** Heads of points in sending order: by service, block, metric. See encode/encode.ts. */
   order: Uint32Array = new Uint32Array(0);
-  isOrderStale = true;
+  /** Rises with every change of which points there are, or of where they are sent. */
+  orderVersion = 1;
+  /** The version that `order` is of. */
+  orderedVersion = 0;
 
   /** Open addressing over `hash`: row + 1, or 0 where empty. */
   slots: Uint32Array = new Uint32Array(128);
@@ -272,8 +271,42 @@ export class SeriesTable {
     this.lastTimeMs[row] = Number.NaN;
     this.movedAtMs[row] = Number.NaN;
     this.flags[row] = 0;
-    this.isOrderStale = true;
+    this.orderVersion++;
     return row;
+  }
+
+  /** Begins the next page. */
+  turnPage(): void {
+    this.page++;
+    this.repeats.length = 0;
+    this.exemplars.clear();
+  }
+
+  /** The stream of a row ends: its next sample begins another one. */
+  forgetStream(row: number): void {
+    this.setStart(row, Number.NaN);
+    this.setProcess(row, Number.NaN);
+  }
+
+  setStart(row: number, startMs: number): void {
+    this.startMs[row] = startMs;
+    this.startsVersion++;
+  }
+
+  setProcess(row: number, processMs: number): void {
+    this.processMs[row] = processMs;
+    this.startsVersion++;
+  }
+
+  /** A row is worth saving once it has a time or a value. */
+  setLastTime(row: number, timeMs: number): void {
+    if (Number.isNaN(timeMs) !== Number.isNaN(this.lastTimeMs[row])) this.startsVersion++;
+    this.lastTimeMs[row] = timeMs;
+  }
+
+  setLastValue(row: number, value: number): void {
+    if (Number.isNaN(value) !== Number.isNaN(this.lastValue[row])) this.startsVersion++;
+    this.lastValue[row] = value;
   }
 
   /**
@@ -323,8 +356,8 @@ const COLUMN_NAMES = [
 
 /**
  * Bits of SeriesTable.flags. staleSent: its marker was sent; explicitTime: its newest sample had a
- * timestamp; sent: it has had a point; observed: it was a part of the newest observation of its
- * histogram or summary; restored: this process has not observed it yet.
+ * timestamp; sent: it has had a point; observed: it was a part of the newest sample of its histogram or
+ * summary; restored: this process has not seen it yet.
  */
 export const ROW_FLAG = {
   staleSent: 1,
@@ -337,9 +370,9 @@ export const ROW_FLAG = {
 /** One number for each row. */
 export type Column = Float64Array | Uint32Array | Uint8Array;
 
-/** A copy with room for `size` rows. */
-function resized(column: Column, size: number): Column {
-  const copy = new (column.constructor as new (size: number) => Column)(size);
+/** A copy with `size` entries: cut, or filled up with zeros. */
+export function resized<C extends Column>(column: C, size: number): C {
+  const copy = new (column.constructor as new (size: number) => C)(size);
   copy.set(size < column.length ? column.subarray(0, size) : column);
   return copy;
 }

@@ -1,11 +1,11 @@
 // The agent (service-spec 2.1 to 2.3): sessions, and questions in natural language. Requests are checked before they are
-// sent; answers are read in both shapes that have been seen. A question is never sent twice: it costs, and it
-// moves the conversation on.
+// sent; answers are read in both observed shapes. A question is never sent twice: it costs money and changes the
+// conversation.
 
 import * as z from 'zod';
-import { createOne, lenient, type ReadOptions } from './operations.ts';
+import { createOne, lenient } from './operations.ts';
 import { problemsOf, someText, textField } from './operations.ts';
-import type { ServiceHttp } from './http-client.ts';
+import type { ReadOptions, ServiceHttp } from './http-client.ts';
 import {
   refusedRequest,
   type RequestProblem,
@@ -16,11 +16,11 @@ import {
 export interface SessionRequest {
   /** UUID of the agent. */
   readonly agent_id: string;
-  /** Free; `user_id` and `conversation_topic` are the keys that the specification suggests. */
+  /** Any keys; the specification suggests `user_id` and `conversation_topic`. */
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** A session as the service tells it; fields beyond these are kept. */
+/** A session in the service's answer; further fields are kept. */
 export interface Session {
   readonly [field: string]: unknown;
   readonly session_id: string;
@@ -33,36 +33,36 @@ export interface ChatRequest {
   readonly prompt: string;
   /** UUID of the agent. */
   readonly agent_id: string;
-  /** Of a session; without one the question has no context. */
+  /** Without a session the question has no context. */
   readonly session_id?: string | undefined;
   readonly config?: ChatConfig | undefined;
 }
 
-/** SQL conditions by table, which the service applies to every query on it. */
+/** SQL conditions by table, which the service adds to every query on that table. */
 export interface ChatConfig {
   readonly table_filters?: Readonly<Record<string, string>> | undefined;
-  /** The same under the other spelling that the specification has; send one of them. */
+  /** The other spelling in the specification; send only one of them. */
   readonly table_filter?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What the agent said, in one shape whichever the service used. */
+/** The agent's answer, in the same form for both shapes. */
 export interface ChatAnswer {
-  /** In words; '' where it gave none. */
+  /** The text; '' if there is none. */
   readonly response: string;
-  /** null where it made none. */
+  /** Null if there is none. */
   readonly sql: string | null;
   /** Rows, each an object of column name to value. */
   readonly data: readonly Readonly<Record<string, unknown>>[];
-  /** The columns in their order; empty where the service does not tell. */
+  /** The columns in order; empty if the service does not list them. */
   readonly columns: readonly string[];
-  /** Of the request, where the service repeats it. */
+  /** The session of the request, if the service repeats it. */
   readonly session_id: string | null;
-  /** The agent's own failure to answer, which comes with a success by HTTP; null where there is none. */
+  /** The agent's failure to answer, which comes with status 200; null if there is none. */
   readonly failure: string | null;
 }
 
 export interface ChatOptions extends ReadOptions {
-  /** CHAT_TIMEOUT_MS when absent. */
+  /** CHAT_TIMEOUT_MS if absent. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -73,7 +73,6 @@ const STATUS_OK = 200;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const TABLE = /^[^\p{Cc}]{1,200}$/u;
 
-/** The agent's id. */
 const agentId: z.ZodType<string> = textField(text =>
   UUID.test(text) ? null : 'expected the UUID of the agent',
 );
@@ -116,7 +115,7 @@ const nestedChat = z.object({
   session_id: text,
 });
 
-/** What is wrong with a request, or null. `createSession` asks this, too, before it sends anything. */
+/** The problems of a request, or null. `createSession` checks them before it sends anything. */
 export function sessionProblems(request: SessionRequest): readonly RequestProblem[] | null {
   return problemsOf(sessionRequest, request);
 }
@@ -135,7 +134,7 @@ export class AgentApi {
     this.#path = path;
   }
 
-  /** Opens a session; each call opens another one. */
+  /** Opens a new session with each call. */
   async createSession(
     request: SessionRequest,
     { signal }: ReadOptions = {},
@@ -150,7 +149,7 @@ export class AgentApi {
     return unreadableAnswer('create the session', 'holds no session_id', STATUS_OK);
   }
 
-  /** Ends a session. The specification only advises to; where the service knows of no such operation, it answers 404. */
+  /** Ends a session. The specification only recommends it; a service without this operation answers 404. */
   async endSession(id: string, { signal }: ReadOptions = {}): Promise<Result<object>> {
     const path = `${this.#path}/session/${encodeURIComponent(id)}`;
     const answer = await this.#http.requestJson('DELETE', path, { signal });
@@ -176,7 +175,7 @@ export class AgentApi {
   }
 }
 
-/** null when it has neither shape. */
+/** Null if the answer has neither shape. */
 function readChat(json: unknown): ChatAnswer | null {
   const plain = plainChat.safeParse(json);
   if (plain.success) {

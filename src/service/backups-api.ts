@@ -1,5 +1,5 @@
-// Backups: the schedules of a service (service-spec 2.4), and the backups that there are. The specification does not show
-// the list of backups: it is as seen on deployments, and one that lacks it answers 404.
+// Backups: the schedules of a service (service-spec 2.4), and its backups. The specification does not describe the list
+// of backups: this is the form observed on deployments; one without the list answers 404.
 
 import * as z from 'zod';
 import {
@@ -11,22 +11,21 @@ import {
   encodedCredentials,
   lenient,
   problemsOf,
-  type ReadOptions,
   readOwned,
   scheduleExpression,
   serviceId,
   someText,
 } from './operations.ts';
-import type { ServiceHttp } from './http-client.ts';
+import type { ReadOptions, ServiceHttp } from './http-client.ts';
 import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';
 
-/** A schedule as the service tells it. Any field may be missing; fields beyond these are kept. */
+/** A schedule in the service's answer. Any field may be missing; further fields are kept. */
 export interface Schedule {
   readonly [field: string]: unknown;
   readonly id?: number | string | undefined;
   readonly service_id?: string | undefined;
   readonly service_name?: string | undefined;
-  /** `full`, or a word that the service has beyond the specification. */
+  /** `full`, or a type that is not in the specification. */
   readonly type?: string | undefined;
   readonly status?: string | undefined;
   readonly message?: string | undefined;
@@ -40,12 +39,12 @@ export interface Schedule {
 }
 
 export interface ScheduleRequest {
-  /** `full` is the only one that the specification names. */
+  /** The specification names only `full`. */
   readonly backup_type: string;
   /** A cron expression of five fields with one blank between them, or the word `once`. */
   readonly schedule: string;
   readonly service_id: string;
-  /** Where the backups go that are kept outside the service. */
+  /** The place for backups outside the service. */
   readonly external_storage?: {
     readonly bucket: {
       /** `s3://NAME` or `gs://NAME`. */
@@ -57,7 +56,7 @@ export interface ScheduleRequest {
 }
 
 export interface ScheduleQuery extends ReadOptions {
-  /** Schedules of this service alone. Some deployments demand it. */
+  /** Only the schedules of this service. Some deployments require it. */
   readonly service_id?: string | undefined;
 }
 
@@ -86,15 +85,15 @@ const schedule: z.ZodType<Schedule> = z.looseObject({
   updated_at: anyText,
 });
 
-/** What is wrong with a request, or null. `create` asks this, too, before it sends anything. */
+/** The problems of a request, or null. `create` checks them before it sends anything. */
 export function scheduleProblems(request: ScheduleRequest): readonly RequestProblem[] | null {
   return problemsOf(scheduleRequest, request);
 }
 
-/** What is legal and yet worth a word: a type of backup that the specification does not name. */
+/** Warnings about a valid request: a backup type that the specification does not name. */
 export function scheduleWarnings({ backup_type: type }: ScheduleRequest): readonly string[] {
   if (type === 'full') return [];
-  return [`${JSON.stringify(type)} is no backup type that is known, only "full" is; it is sent`];
+  return [`${JSON.stringify(type)} is not a known backup type, only "full" is; it is sent anyway`];
 }
 
 export class SchedulesApi {
@@ -118,7 +117,7 @@ export class SchedulesApi {
     return read.ok ? { ok: true, schedules: read.items, isComplete: read.isComplete } : read;
   }
 
-  /** Creates one. The specification shows no answer: `schedule` is null where the service tells nothing of it. */
+  /** Creates a schedule. `schedule` is null if the answer, which the specification leaves open, does not describe it. */
   async create(
     request: ScheduleRequest,
     { signal }: ReadOptions = {},
@@ -136,10 +135,10 @@ export class SchedulesApi {
   }
 }
 
-/** A backup as the service tells it. Any field may be missing; fields beyond these are kept. */
+/** A backup in the service's answer. Any field may be missing; further fields are kept. */
 export interface Backup {
   readonly [field: string]: unknown;
-  /** Has colons in it. */
+  /** May contain colons. */
   readonly id?: string | number | undefined;
   readonly service_id?: string | undefined;
   readonly type?: string | undefined;

@@ -1,5 +1,5 @@
-// The typed client of the service: one object with an area for each part of the specification. Programs open it with
-// an address and a key; the parts of this program hand in the HTTP client that they share.
+// The typed client of the service, with a member for each part of the specification. Other programs open it with an
+// address and a key; the parts of this program pass their shared HTTP client.
 
 import type { Secret } from '../config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
@@ -9,19 +9,18 @@ import { systemClock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { AgentApi } from './agent-api.ts';
 import { BackupsApi, SchedulesApi } from './backups-api.ts';
-import { ServiceHttp } from './http-client.ts';
+import { type ReadOptions, ServiceHttp } from './http-client.ts';
 import { LogsApi } from './logs-api.ts';
-import type { ReadOptions } from './operations.ts';
 import { type RestorePlaces, RestoresApi } from './restores-api.ts';
 import type { Result } from './service-error.ts';
 
-/** What the specification does not fix for all deployments. Paths are below the base URL. */
+/** Paths below the base URL, and other details that differ between deployments. */
 export interface ServicePaths {
   readonly metrics: string;
   readonly schedules: string;
   readonly backups: string;
   readonly restores: string;
-  /** What the body of a restore calls the path of the backup. */
+  /** The member of a restore's body that holds the path of the backup. */
   readonly restoreKey: RestorePlaces['keyMember'];
   /** `/session` and `/chat` are below it. */
   readonly agent: string;
@@ -33,7 +32,7 @@ const DEFAULT_PATHS: ServicePaths = {
   agent: '/copilot/v1',
 };
 
-/** An address with a key; or the way that parts of one program share, which stays theirs to close. */
+/** An address with a key, or a shared HTTP client, which the caller closes. */
 export type ServiceClientOptions = (ServiceAddress | { readonly http: ServiceHttp }) & {
   readonly paths?: Partial<ServicePaths>;
 };
@@ -47,10 +46,10 @@ export class ServiceClient {
   readonly agent: AgentApi;
   readonly #own: ServiceHttp | null;
 
-  /** Opens no connection yet. Throws when the key would not be safe with these settings. */
+  /** Opens no connection yet. Throws an OperatorError if the key would not be safe with these settings. */
   constructor(options: ServiceClientOptions) {
     this.#own = 'http' in options ? null : openHttp(options);
-    const http = this.#own ?? ('http' in options ? options.http : bug('no way to the service'));
+    const http = this.#own ?? ('http' in options ? options.http : bug('no HTTP client'));
     const paths = { ...DEFAULT_PATHS, ...options.paths };
     this.metrics = new MetricsApi(http, paths.metrics);
     this.logs = new LogsApi(http);
@@ -60,7 +59,7 @@ export class ServiceClient {
     this.agent = new AgentApi(http, paths.agent);
   }
 
-  /** Ends the connections that it opened itself; running calls fail as `aborted`. */
+  /** Closes its own connections; running calls fail as `aborted`. */
   async close(): Promise<void> {
     await this.#own?.close();
   }
@@ -70,30 +69,29 @@ export class ServiceClient {
   }
 }
 
-// The way to the service for programs that have no configuration of ours: with the same judgement and limits as everywhere.
+// The HTTP client for other programs, without our configuration: with the same checks and limits.
 
-/** A text, or where it is read: again, too, after the service has refused it. */
+/** A text, or a function that reads it, called again after the service has refused the key. */
 export type SecretSource = string | (() => string);
 
 export interface ServiceAddress {
-  /** Its origin is the only place that the key goes to. */
+  /** The key is sent to its origin only. */
   readonly baseUrl: string;
   readonly key: SecretSource;
-  /** Further request headers, which are kept secret, too. */
+  /** Further request headers; their values are secret, too. */
   readonly headers?: Readonly<Record<string, SecretSource>>;
-  /** Of one request, in milliseconds; 10,000 when absent. A chat has its own. */
+  /** The timeout of one request, in milliseconds; 10,000 if absent. A chat has its own. */
   readonly timeoutMs?: number;
-  /** PEM text of certificates to trust in place of the system's. */
+  /** PEM text of certificates to trust instead of the system's. */
   readonly ca?: string;
-  /** An HTTP proxy, with user and password where it wants them. */
+  /** An HTTP proxy, with user and password if it needs them. */
   readonly proxy?: SecretSource;
-  /** True lets the key travel over plain http beyond this machine. */
+  /** True allows the key to be sent over plain http to other machines. */
   readonly isInsecureAllowed?: boolean;
 }
 
 const TIMEOUT_MS = 10_000;
 
-/** Throws an OperatorError, which holds no secret, when the key would not be safe with these settings. */
 function openHttp(address: ServiceAddress): ServiceHttp {
   const { baseUrl, key, headers = {}, timeoutMs = TIMEOUT_MS, ca, proxy } = address;
   const secrets = Object.entries(headers).map(([name, value]) => [name, secretOf(value)] as const);
@@ -118,19 +116,19 @@ function secretOf(source: SecretSource): Secret {
     : new ConfigSecret(source(), () => source());
 }
 
-// The metrics page (service-spec 2.7): Prometheus text with the series of every database service that the key can see,
-// or of one. Unread, as the service wrote it.
+// The metrics page (service-spec 2.7): the service's Prometheus text, unparsed, with the series of every database
+// service that the key can see, or of one.
 
 export interface MetricsQuery extends ReadOptions {
-  /** The *name* of one database service, not its id. The specification shows no parameter; this one has been seen. */
+  /** The *name* of one database service, not its id. Observed; the specification has no parameter. */
   readonly service?: string | undefined;
-  /** Of the unpacked page, in bytes; 512 MiB when absent. */
+  /** The limit of the unpacked page, in bytes; 512 MiB if absent. */
   readonly maxBytes?: number | undefined;
 }
 
 export interface MetricsPage {
   readonly text: string;
-  /** The Content-Type header: it tells text 0.0.4 and OpenMetrics apart. */
+  /** The Content-Type header, which distinguishes text 0.0.4 from OpenMetrics. */
   readonly contentType: string;
 }
 

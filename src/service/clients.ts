@@ -1,5 +1,5 @@
-// The clients of one running bridge: parts that use the same API with the same settings share a client, and
-// clients that use the same key at the same origin share a token bucket, whatever else differs between them.
+// The HTTP clients of a running process: parts that use the same API with the same settings share a client, and clients
+// with the same key and origin share a token bucket.
 
 import { createHash } from 'node:crypto';
 import type { ApiConfig } from '../config/config.ts';
@@ -7,17 +7,20 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
 import { createServiceBucket, ServiceHttp, type ServiceHttpOptions } from './http-client.ts';
+import { followPulls, KeyWatch, PullReport, type PullReportOptions } from './pull-report.ts';
 
 export interface ServiceClientsOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly userAgent?: string;
   readonly acceptEncoding?: string;
+  /** The reports of the replaced daemon. */
+  readonly formerReports?: readonly PullReport[];
 }
 
 /**
- * Equal for settings that reach the same place in the same way with the same secrets. A digest of secrets
- * that may be short: it is for comparing within the process, and is neither stored nor shown.
+ * Equal for equal settings and secrets. A digest of secrets, which may be short: only for comparison within the process,
+ * never stored or shown.
  */
 export function apiIdentity(api: ApiConfig): string {
   const headers = Object.entries(api.headers)
@@ -35,24 +38,53 @@ export function apiIdentity(api: ApiConfig): string {
   ]);
 }
 
-export class ServiceClients {
-  readonly #options: ServiceClientsOptions;
-  readonly #clients = new Map<string, ServiceHttp>();
-  readonly #buckets = new Map<string, TokenBucket>();
+/** The parts that are shared by all clients of one key and origin. */
+interface SharedKey {
+  readonly bucket: TokenBucket;
+  readonly watch: KeyWatch;
+}
 
-  constructor(options: ServiceClientsOptions) {
+export class ServiceClients {
+  /** The reports of all parts that poll the service. */
+  readonly reports: PullReport[] = [];
+  readonly #options: Omit<ServiceClientsOptions, 'formerReports'>;
+  readonly #clients = new Map<string, ServiceHttp>();
+  readonly #keys = new Map<string, SharedKey>();
+  #formerReports: readonly PullReport[];
+
+  constructor({ formerReports = [], ...options }: ServiceClientsOptions) {
     this.#options = options;
+    this.#formerReports = formerReports;
+    followPulls(options.counters, this.reports);
   }
 
-  /** The client for these settings. Throws an OperatorError when the key would not be safe with them. */
+  /** The client for these settings. Throws an OperatorError if the key would not be safe with them. */
   get(api: ApiConfig): ServiceHttp {
     const identity = apiIdentity(api);
     const known = this.#clients.get(identity);
     if (known !== undefined) return known;
-    const options: ServiceHttpOptions = { ...this.#options, api, bucket: this.#bucket(api) };
+    const { bucket, watch } = this.#key(api);
+    const isKeyRefused = (): boolean => watch.isRefused;
+    const options: ServiceHttpOptions = { ...this.#options, api, bucket, isKeyRefused };
     const client = new ServiceHttp(options);
     this.#clients.set(identity, client);
     return client;
+  }
+
+  /** Creates the report of a part that polls this API. */
+  report(api: ApiConfig, options: PullReportOptions): PullReport {
+    const report = new PullReport(options);
+    const { kind, id } = options;
+    const former = this.#formerReports.find(one => one.kind === kind && one.id === id);
+    report.join(this.#key(api).watch, former);
+    this.reports.push(report);
+    return report;
+  }
+
+  /** Watches refused keys, so that waiting parts try again once a key is accepted. Runs until `stop`. */
+  async run(stop: AbortSignal): Promise<void> {
+    this.#formerReports = [];
+    await Promise.all([...this.#keys.values()].map(({ watch }) => watch.run(stop)));
   }
 
   async close(): Promise<void> {
@@ -61,12 +93,14 @@ export class ServiceClients {
     await Promise.all(clients.map(client => client.close()));
   }
 
-  #bucket(api: ApiConfig): TokenBucket {
+  #key(api: ApiConfig): SharedKey {
+    const { clock } = this.#options;
     const origin = URL.parse(api.baseUrl)?.origin ?? '';
     const identity = digest([origin, api.key.reveal()]);
-    const bucket = this.#buckets.get(identity) ?? createServiceBucket(this.#options.clock);
-    this.#buckets.set(identity, bucket);
-    return bucket;
+    const known = this.#keys.get(identity);
+    const key = known ?? { bucket: createServiceBucket(clock), watch: new KeyWatch(clock) };
+    this.#keys.set(identity, key);
+    return key;
   }
 }
 

@@ -1,7 +1,6 @@
-// What binds a key to one place: from the settings of an API come its origin, the headers that go with every
-// request, and the connections to that origin and no other. Settings that would let the key travel in plain
-// text, or that no request could be made from, are refused here even though the configuration has checked
-// them before.
+// Binds a key to one origin. In: the settings of an API. Out: its origin, and connections to that origin only. Settings
+// that would send the key in plain text, or with which no request is possible, are refused here, even if the
+// configuration has checked them before.
 
 import type { Socket } from 'node:net';
 import { buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
@@ -12,7 +11,7 @@ import { validateHeaderName, validateHeaderValue } from '../lib/node-http.ts';
 import { findBadCertificate } from '../lib/pem.ts';
 
 export interface Connection {
-  /** The only place that requests go to. */
+  /** Requests are sent to this origin only. */
   readonly origin: string;
   /** Origin and base path, without a trailing slash. */
   readonly baseUrl: string;
@@ -20,9 +19,9 @@ export interface Connection {
   readonly isLocal: boolean;
   /** True when a redirect within the origin may be followed: https, or this machine. */
   readonly isRedirectSafe: boolean;
-  /** A chunk that it hands on may be overwritten once its handler has returned. */
+  /** Its chunks may be overwritten once their handler has returned. */
   readonly dispatcher: Dispatcher;
-  /** How many connections have been made so far: tells a request on a new one from one on a kept one. */
+  /** The number of connections made so far: shows whether a request used a new or a kept one. */
   readonly connectCount: () => number;
 }
 
@@ -45,14 +44,14 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** At most this many requests of one API run at once; more wait within their own timeouts. */
+/** The most concurrent requests of one API; others wait within their timeouts. */
 const CONNECTIONS_MAX = 8;
 
-// Longer than the usual interval of a minute, so that a poll finds its connection open. The other side may
-// close it earlier, at worst while a request is on its way: http-client.ts sends such a GET once more.
+// Longer than the usual interval of a minute, so that a scrape finds its connection open. If the other side closes it
+// while a request is being sent, http-client.ts sends a GET once more.
 const KEEP_ALIVE_MS = 120_000;
 
-/** Checks the settings and opens nothing yet. Throws an OperatorError that holds no secret. */
+/** Checks the settings, and opens no connection yet. Throws an OperatorError without secrets. */
 export function createConnection(api: ApiConfig): Connection {
   const base = parseBaseUrl(api);
   checkHeaders(api.headers);
@@ -77,7 +76,7 @@ function parseBaseUrl(api: ApiConfig): URL {
     refuse(
       'base_url',
       'cannot use api.base_url: it has a query',
-      'leave out what follows the path',
+      'remove everything after the path',
     );
   if (base.protocol === 'https:' || api.isInsecureAllowed) return base;
   if (!isLoopbackHost(base.hostname))
@@ -139,7 +138,7 @@ function createDispatcher(api: ApiConfig, origin: string): Dispatcher {
     connectTimeout: api.timeoutMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    // HTTP/2 would bring a second implementation and its windows for one request a minute.
+    // HTTP/2 would need a second implementation and flow control for one request a minute.
     allowH2: false,
   };
   if (api.proxy === null) {
@@ -156,19 +155,19 @@ function refuse(key: string, message: string, hint: string): never {
   throw new OperatorError([mistake]);
 }
 
-// Reads from a socket into the same memory again and again. Node by itself makes a buffer of 64 KiB for each read: for a
-// page of 23 MB these are 350, and V8, which counts them as growth of its heap, collects the whole of it time and again.
+// Reads from a socket into the same buffer again and again. By default Node allocates a buffer of 64 KiB for each read:
+// 350 for a page of 23 MB. V8 counts them as growth of its heap, and makes full collections for them.
 //
-//   kernel ──▶ buffer ──▶ undici's parser ──▶ exchange.ts, which copies the body to where it belongs
+//   kernel ──▶ buffer ──▶ undici's parser ──▶ exchange.ts, which copies the body
 //                ▲                     │
-//                └──── next read ◀─────┘ once it has taken everything
+//                └──── next read ◀─────┘ once undici has consumed everything
 //
-// What undici keeps beyond that stays as it is: what it does not take, since it is paused, keeps its memory, and the next
-// read gets another one; a short read is copied, since undici keeps the pieces of a head until the head is whole.
+// A buffer is never reused while undici still holds it: if undici is paused and keeps bytes, the next read gets a new
+// buffer; a short read is copied, because undici keeps the pieces of a head until the head is complete.
 
-/** Larger ones cost less for each byte, but every connection keeps one. */
+/** Larger buffers cost less per byte, but every connection keeps one. */
 const READ_BYTES = 64 * 1024;
-/** Twice the longest head that undici accepts: a longer read is none that ends within a head. */
+/** Twice the longest head that undici accepts: a longer read cannot end within a head. */
 const SHORT_BYTES = READ_BYTES / 2;
 
 /** Connects without TLS; received bytes are valid until the handler of the dispatch returns. */
@@ -187,13 +186,13 @@ class SocketReads {
   socket: Socket | null = null;
   #next: Buffer | null = null;
 
-  /** `onread` of net.connect(). Node asks for memory at first and after every read. */
+  /** `onread` of net.connect(). Node requests a buffer at first and after every read. */
   readonly options = {
     buffer: (): Buffer => this.#next ?? Buffer.allocUnsafeSlow(READ_BYTES),
     callback: (bytes: number, buffer: Uint8Array): boolean => this.#take(bytes, buffer as Buffer),
   };
 
-  /** Hands a read to undici at once; false asks Node to pause. */
+  /** Passes a read to undici at once; false makes Node pause. */
   #take(bytes: number, buffer: Buffer): boolean {
     const { socket } = this;
     this.#next = buffer;
@@ -201,7 +200,7 @@ class SocketReads {
     const read = buffer.subarray(0, bytes);
     if (bytes < SHORT_BYTES) return socket.push(Buffer.from(read));
     const isMoreWanted = socket.push(read);
-    // Without waiting for Node's turn to say so, which comes when the memory may be in use again.
+    // Now, because Node would emit it later, when the buffer may already be reused.
     socket.emit('readable');
     if (socket.readableLength === 0) return true;
     this.#next = null;

@@ -1,5 +1,7 @@
-// The credentials of external storage (service-spec 2.6): what a file must hold, member by member, and how it is
-// encoded. Problems name members and line numbers; they never repeat a value.
+// The credentials of external storage (service-spec 2.6): the required members of a file, and its encoding. Problems
+// name members and line numbers; they never repeat a value.
+
+import { isObject } from '../lib/json-pointer.ts';
 
 /** By the scheme of the bucket's address. */
 export type Storage = 's3' | 'gs';
@@ -8,7 +10,7 @@ export type Encoded =
   | { readonly ok: true; readonly encoded: string }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** Of a service account's key. */
+/** The members of a service account's key. */
 export const ACCOUNT_MEMBERS: readonly string[] = [
   'type',
   'project_id',
@@ -23,7 +25,7 @@ export const ACCOUNT_MEMBERS: readonly string[] = [
   'universe_domain',
 ];
 
-/** Of the section `[default]`. */
+/** The keys of the section `[default]`. */
 export const ACCESS_KEYS: readonly string[] = [
   'aws_access_key_id',
   'aws_secret_access_key',
@@ -42,7 +44,7 @@ export function encodeCredentials(storage: Storage, text: string): Encoded {
   return { ok: true, encoded: Buffer.from(text).toString('base64') };
 }
 
-/** As `encodeCredentials`; a text that is encoded already is checked and passes as it is. */
+/** Like `encodeCredentials`, but a text that is already encoded is checked and returned unchanged. */
 export function readCredentials(storage: Storage, text: string): Encoded {
   const encoded = text.trim();
   const isEncoded = encoded !== '' && /^[A-Za-z\d+/]+={0,2}$/.test(encoded);
@@ -58,8 +60,8 @@ function credentialsProblems(storage: Storage, text: string): readonly string[] 
 }
 
 function accountProblems(text: string): readonly string[] {
-  const account = parseObject(text);
-  if (account === null)
+  const account = parseJson(text);
+  if (!isObject(account))
     return [
       /^\s*\[/.test(text)
         ? 'expected the JSON of a service account, got a file with sections, as for s3'
@@ -68,13 +70,13 @@ function accountProblems(text: string): readonly string[] {
   return ACCOUNT_MEMBERS.flatMap(name => {
     const value = account[name];
     if (value === undefined) return [`the member ${name} is missing`];
-    if (typeof value !== 'string') return [`the member ${name} is no text`];
+    if (typeof value !== 'string') return [`the member ${name} is not a text`];
     return value.trim() === '' ? [`the member ${name} is empty`] : [];
   });
 }
 
 function accessProblems(text: string): readonly string[] {
-  if (parseObject(text) !== null) return ['expected a section [default], got JSON, as for gs'];
+  if (isObject(parseJson(text))) return ['expected a section [default], got JSON, as for gs'];
   const problems: string[] = [];
   const found = new Set<string>();
   let section: string | null = null;
@@ -99,13 +101,12 @@ function accessProblems(text: string): readonly string[] {
   return [...problems, ...missing.map(name => `the key ${name} is missing`)];
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+/** Null if it is not JSON. */
+function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : null;
+    return JSON.parse(text);
   } catch {
-    // Its message would repeat a piece of the text.
+    // The error's message would repeat a part of the text.
     return null;
   }
 }

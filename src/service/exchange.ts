@@ -1,7 +1,7 @@
-// One request and its answer over undici's `dispatch`, the cheapest of its ways: the body goes straight from
-// the socket, through our own inflater where it is compressed, into the caller's buffer. Guarantees: it ends
-// by the deadline whatever the other side does, it holds no more than the limit (and one step of the
-// inflater), and it never throws. It follows nothing, judges no status, and knows of no key.
+// One request and its answer over undici's `dispatch`, its cheapest interface: the body goes directly from the socket,
+// through our inflater if it is compressed, into the caller's buffer. Guarantees: it ends by the deadline whatever the
+// other side does, it holds no more than the limit (and one step of the inflater), and it never throws. It follows no
+// redirects, accepts every status, and knows no key.
 
 import {
   constants,
@@ -22,14 +22,14 @@ import { type Fault, faultOfError, type Phase } from './service-error.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** Where a body goes that is too large for memory: the body of a success, and nothing of any other answer. */
+/** Takes the body of a successful answer that may be too large for memory. */
 export interface BodySink {
-  /** Why it can take no more. */
+  /** Why writing failed; null if it has not. */
   readonly failure: Error | null;
   /** Takes a copy. False asks the caller to wait for the listener of `onDrain`. */
   write(chunk: Buffer): boolean;
   onDrain(listener: () => void): void;
-  /** Resolves when everything is stored, or `failure` says why not. */
+  /** Resolves when everything is stored, or `failure` is set. */
   end(): Promise<void>;
 }
 
@@ -45,23 +45,23 @@ interface ExchangeOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly clock: Clock;
-  /** For everything: waiting for a connection, the answer's head, and the last byte of its body. */
+  /** For the whole exchange: the connection, the answer's head and the last byte of its body. */
   readonly timeoutMs: number;
-  /** What the call was given at its beginning, of which `timeoutMs` is left: the one that a message names. */
+  /** The timeout of the whole call, of which `timeoutMs` is left; shown in messages. */
   readonly wholeTimeoutMs: number;
-  /** Without a byte for this long it is over, too; `timeoutMs` when null. */
+  /** The longest time without a byte; `timeoutMs` if null. */
   readonly idleTimeoutMs: number | null;
   readonly signal?: AbortSignal | undefined;
-  /** Of the unpacked body of a success; any other answer is bounded by ERROR_BODY_BYTES_MAX. */
+  /** The limit of a successful answer's unpacked body; others are limited by ERROR_BODY_BYTES_MAX. */
   readonly bodyBytesMax: number;
   readonly into: BodyBuffer;
-  /** Takes the body of a success in place of `into`. */
+  /** Takes the body of a successful answer instead of `into`. */
   readonly sink: BodySink | null;
-  /** True when there is a proxy: then the proxy refuses connections. */
+  /** True if there is a proxy: then it is the proxy that refuses connections. */
   readonly isProxied: boolean;
 }
 
-/** How an exchange ended. `body` is a view of `into`, and empty where the sink took it. */
+/** How an exchange ended. `body` is a view of `into`, and empty if the sink took it. */
 export type Outcome =
   | {
       readonly kind: 'answer';
@@ -72,20 +72,21 @@ export type Outcome =
     }
   | { readonly kind: 'fault'; readonly fault: Fault };
 
-/** More than this of an answer that is no success is not read. */
+/** The most bytes that are read of an answer without success. */
 const ERROR_BODY_BYTES_MAX: number = 64 * 1024;
 
-/** Room that is made for a body at once on the word of its Content-Length. */
+/** The most memory that is reserved because of a Content-Length. */
 const RESERVED_BYTES_MAX = 16 * 1024 * 1024;
 
-const SETTLED = 'settled';
-
-// Exposition text shrinks to a tenth, at the very best to a fiftieth; zeros shrink to a thousandth. Bodies
-// below the first number may be anything.
+// Exposition text shrinks to a tenth, at best to a fiftieth; zeros shrink to a thousandth. Smaller bodies than
+// BOMB_BYTES_MIN may have any ratio.
 const BOMB_BYTES_MIN = 16 * 1024 * 1024;
 const BOMB_RATIO = 200;
 
-/** Sends one request and reads the whole answer. */
+/**
+ * Sends one request and reads the whole answer.
+ * @internal Not part of the library's types, which refer to no other package.
+ */
 export function exchange(options: ExchangeOptions): Promise<Outcome> {
   if (options.signal?.aborted === true)
     return Promise.resolve({ kind: 'fault', fault: { reason: 'aborted' } });
@@ -111,7 +112,9 @@ export function exchange(options: ExchangeOptions): Promise<Outcome> {
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
   readonly #resolve: (outcome: Outcome) => void;
-  readonly #settled = new AbortController();
+  readonly #onAbort = (): void => this.#fail({ reason: 'aborted' });
+  readonly #cancelTimeout: () => void;
+  #isSettled = false;
   #phase: Phase = 'connect';
   #controller: Dispatcher.DispatchController | null = null;
   #inflater: Inflater | null = null;
@@ -126,9 +129,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     const { clock, timeoutMs, signal, into, sink } = options;
     into.clear();
     sink?.onDrain(() => this.#controller?.resume());
-    const settled = this.#settled.signal;
-    void clock.sleep(timeoutMs, settled).then(() => this.#timeOut());
-    signal?.addEventListener('abort', () => this.#fail({ reason: 'aborted' }), { signal: settled });
+    this.#cancelTimeout = clock.after(timeoutMs, () => this.#timeOut());
+    signal?.addEventListener('abort', this.#onAbort);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -162,14 +164,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isSettled) return;
     this.#wireBytes += chunk.length;
-    // The chunk is valid during this call only (connection.ts); the inflater looks at it later.
+    // The chunk is only valid during this call (connection.ts), and the inflater reads it later.
     const isTaken = this.#inflater?.write(Buffer.from(chunk)) ?? this.#keep(chunk);
     if (!isTaken) controller.pause();
   }
 
   onResponseEnd(): void {
     if (this.#isSettled) return;
-    // The connection is free again, and undici must not abort it when the inflater fails.
+    // The connection may be reused now, so undici must not abort it if the inflater fails.
     this.#controller = null;
     if (this.#inflater === null) this.#finish();
     else this.#inflater.end();
@@ -177,10 +179,6 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (!this.#isSettled) this.#fail(faultOfError(error, this.#phase, this.#options.isProxied));
-  }
-
-  get #isSettled(): boolean {
-    return this.#settled.signal.aborted;
   }
 
   get #isSuccess(): boolean {
@@ -228,16 +226,15 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #timeOut(): void {
-    if (this.#isSettled) return;
     const reason = this.#phase === 'connect' ? 'connect_timeout' : 'timeout';
     this.#fail({ reason, detail: `${Math.round(this.#options.wholeTimeoutMs)} ms` });
   }
 
   #fail(fault: Fault): void {
-    // The status of a failed answer gives the reason; its body only adds to that.
+    // The status of a failed answer is the reason; its body only adds details.
     if (this.#status !== 0 && !this.#isSuccess && fault.reason !== 'aborted') return this.#finish();
     this.#settle({ kind: 'fault', fault });
-    // What grew up to the limit for nothing is not kept for the next round.
+    // Frees the memory that an oversized body has filled.
     if (fault.reason === 'too_large' || fault.reason === 'bomb') this.#options.into.release();
   }
 
@@ -262,32 +259,32 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #settle(outcome: Outcome): void {
     if (this.#isSettled) return;
-    // With a reason of its own: without one, Node would make an exception and its stack, request by request.
-    this.#settled.abort(SETTLED);
+    this.#isSettled = true;
+    this.#cancelTimeout();
+    this.#options.signal?.removeEventListener('abort', this.#onAbort);
     this.#inflater?.destroy();
     this.#controller?.abort(new Error('given up'));
     this.#resolve(outcome);
   }
 }
 
-/** A header's text; the values of one that came several times are joined by commas; '' when it is absent. */
+/** A header's text; repeated headers are joined by commas; '' if it is absent. */
 export function headerText(headers: AnswerHeaders, name: string): string {
   const value = headers[name];
   if (value === undefined) return '';
   return typeof value === 'string' ? value : value.join(', ');
 }
 
-// Unpacks the body of an answer while it arrives (undici does not), in small steps off the main thread. It
-// counts nothing itself: every piece goes to `onData`, which may destroy the inflater in the middle of a
-// bomb; what has been unpacked by then is one step more than was asked for.
+// Unpacks the body of an answer while it arrives (undici does not), in small steps off the main thread. Every piece goes
+// to `onData`, which counts, and may destroy the inflater in the middle of a bomb; at most one more step is unpacked.
 
 interface InflaterEvents {
-  /** A piece of the unpacked body; valid during the call only. */
+  /** A piece of the unpacked body; only valid during the call. */
   readonly onData: (piece: Buffer) => void;
-  /** What was written has been taken in; called after a `write` that returned false. */
+  /** Called after a `write` that returned false, once there is room again. */
   readonly onDrain: () => void;
   readonly onEnd: () => void;
-  /** The bytes are not what they claim to be, or stopped in the middle (`isCut`). */
+  /** The bytes are invalid, or incomplete (`isCut`). */
   readonly onError: (error: Error, isCut: boolean) => void;
 }
 
@@ -303,9 +300,9 @@ interface Inflater {
 export type ContentEncoding = 'gzip' | 'x-gzip' | 'deflate' | 'zstd';
 
 const STEP_BYTES = 64 * 1024;
-/** RFC 9659: over HTTP no zstd frame may ask for a larger window than this power of two (8 MiB). */
+/** RFC 9659: the largest window of a zstd frame over HTTP, as a power of two (8 MiB). */
 const ZSTD_WINDOW_LOG_MAX = 23;
-/** What zlib's streams, zstd's too, report when more input was expected. */
+/** The error code of zlib's and zstd's streams when more input was expected. */
 const CUT_CODE = 'Z_BUF_ERROR';
 
 type Stream = Gunzip | Inflate | InflateRaw | ZstdDecompress;
@@ -319,8 +316,8 @@ export function createInflater(encoding: ContentEncoding, events: InflaterEvents
   let inputBytes = 0;
   let isDestroyed = false;
   const finish = (): void => {
-    // Only gzip goes on with a further member. Of the others Node unpacks the first frame and silently
-    // leaves the rest, which would make a short page of a long one.
+    // Only gzip may have several members. For other encodings Node unpacks the first frame and silently drops the rest,
+    // which would truncate a page.
     const isLeftOver = !encoding.endsWith('gzip') && (stream?.bytesWritten ?? 0) < inputBytes;
     if (isLeftOver) events.onError(new Error('data follows after the end'), false);
     else events.onEnd();
@@ -346,7 +343,7 @@ export function createInflater(encoding: ContentEncoding, events: InflaterEvents
       return stream.write(chunk);
     },
     end() {
-      // Nothing came at all: an empty body in any encoding.
+      // An empty body is valid in any encoding.
       if (stream === null) events.onEnd();
       else stream.end();
     },
@@ -368,8 +365,8 @@ function createStream(encoding: ContentEncoding, firstByte: number): Stream {
         params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX },
       });
     case 'deflate': {
-      // The name means the zlib format, but some servers send the raw one. RFC 1950: the low four bits
-      // of the first byte are 8, as they are of no raw stream that compresses anything.
+      // The name means the zlib format, but some servers send raw deflate. RFC 1950: the low four bits of the first byte
+      // are 8, which a compressing raw stream never has.
       const isZlib = (firstByte & 0x0f) === 8;
       return isZlib
         ? createInflate({ chunkSize: STEP_BYTES })

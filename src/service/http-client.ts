@@ -1,13 +1,13 @@
-// The only door to the service: every request of every part goes through here, so that what must hold for
-// all of them stands in one place. The key goes to the origin of base_url and nowhere else, appears in no
-// text that comes out, and is read again from its source when the service refuses it; bodies and times are
-// bounded; a token bucket keeps the program from hammering, metrics first; and a failure is a ServiceError. One client serves one API (one base_url, key and set of headers).
+// Sends every request to the service. One client serves one API (one base_url, key and set of headers). Guarantees: the
+// key goes only to the origin of base_url, appears in no returned text, and is read again from its source when the
+// service refuses it; bodies and times are bounded; a token bucket limits the rate, metrics first; every failure is a
+// ServiceError.
 
 import type { ApiConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
 import { BodyBuffer } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Counter, Counters } from '../lib/counters.ts';
+import type { Counters, CountersOf } from '../lib/counters.ts';
 import { validateHeaderValue } from '../lib/node-http.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { type Connection, createConnection } from './connection.ts';
@@ -34,22 +34,24 @@ export interface ServiceHttpOptions {
   readonly api: ApiConfig;
   readonly clock: Clock;
   readonly counters: Counters;
-  /** Shared by all clients of one origin and key; a bucket of its own when absent. */
+  /** Shared by all clients of one origin and key; a new one if absent. */
   readonly bucket?: TokenBucket;
-  /** What is offered as Content-Encoding; by default nothing on this machine, else gzip. */
+  /** True while the service refuses the key itself: then a 400 is about the key. */
+  readonly isKeyRefused?: () => boolean;
+  /** The Accept-Encoding header; by default identity for this machine, else gzip. */
   readonly acceptEncoding?: string;
   readonly userAgent?: string;
 }
 
-/** A success (status 2xx), read to its end. */
+/** A successful answer (status 2xx), read to its end. */
 export interface ServiceAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
-  /** The Content-Type header, '' without one. */
+  /** The Content-Type header; '' if absent. */
   readonly contentType: string;
-  /** Unpacked. A view of `into`: valid until that is used again. */
+  /** Unpacked; a view of `into`, valid until that is used again. */
   readonly body: Buffer;
-  /** What went over the wire as body, before unpacking. */
+  /** The size of the body before unpacking. */
   readonly wireBytes: number;
 }
 
@@ -60,7 +62,7 @@ export interface JsonAnswer {
   readonly json: unknown;
 }
 
-/** When the request went out (wall clock, after waiting for the bucket) and how long it took. */
+/** When the request was sent (wall clock, after waiting for the bucket) and how long it took. */
 interface Timing {
   readonly startedAtMs: number;
   readonly durationMs: number;
@@ -68,30 +70,33 @@ interface Timing {
 
 export type ServiceResult<Answer> = Timing & Result<Answer>;
 
-/** Who is served first when requests of one key have to wait for each other. */
+/** The order in which requests of one key leave the token bucket. */
 const PRIORITY = { metrics: 0, command: 1, logs: 2 } as const;
 export type Priority = keyof typeof PRIORITY;
 
-interface RequestOptions {
-  readonly query?: Readonly<Record<string, string | number>>;
-  /** Of the whole request, waiting for the token bucket included; `api.timeout` when absent. */
-  readonly timeoutMs?: number;
-  /** Of the unpacked body, 16 MiB when absent; one that is larger fails as `too_large`. */
-  readonly maxBodyBytes?: number;
+export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
-  /** `command` when absent. */
+}
+
+interface RequestOptions extends ReadOptions {
+  readonly query?: Readonly<Record<string, string | number>>;
+  /** For the whole request, including the wait for the token bucket; `api.timeout` if absent. */
+  readonly timeoutMs?: number;
+  /** The limit of the unpacked body; 16 MiB if absent. A larger one fails as `too_large`. */
+  readonly maxBodyBytes?: number;
+  /** `command` if absent. */
   readonly priority?: Priority;
 }
 
 export interface GetOptions extends RequestOptions {
   readonly accept: string;
-  /** The memory to read the body into; what it held is overwritten. */
+  /** The buffer for the body; its content is overwritten. */
   readonly into?: BodyBuffer;
 }
 
 export interface DownloadOptions extends RequestOptions {
   readonly accept: string;
-  /** Takes the body of a success; what an attempt that failed has written stays in it. */
+  /** Takes the body of a successful answer; keeps what a failed attempt has written. */
   readonly sink: BodySink;
   /** Fails as `timeout` when no byte comes for this long. */
   readonly idleTimeoutMs: number;
@@ -108,7 +113,7 @@ interface Call {
   readonly path: string;
   readonly accept: string;
   readonly body: string | null;
-  /** True when it has neither body nor query that the service could find wrong. */
+  /** True if it has neither body nor query, so that only the key can be wrong. */
   readonly isPlain: boolean;
   readonly timeoutMs: number;
   /** Monotonic: `timeoutMs` after the call began. */
@@ -121,20 +126,27 @@ interface Call {
   readonly idleTimeoutMs: number | null;
 }
 
-// Far above what the schedule and the log puller ask for: it ends runaway loops, and shares out what is left
-// while the service asks to wait.
+// Far above the normal rate: it limits runaway loops.
 const RATE_PER_SECOND = 50;
 const BURST = 100;
 
 const LOGS_HELD_MS_MAX = 900_000;
 
-/** Of a path in a message. */
+/** The longest path in a message. */
 const SHOWN_PATH_LENGTH_MAX = 200;
 
 /** The bucket that clients of one origin and key share. */
 export function createServiceBucket(clock: Clock): TokenBucket {
   return new TokenBucket({ clock, ratePerSecond: RATE_PER_SECOND, burst: BURST });
 }
+
+export const SERVICE_COUNTERS = {
+  requests: {
+    name: 'prom2otlp_service_requests_total',
+    help: 'Requests to the service by result: ok, or the reason of the failure.',
+    labels: ['priority', 'result'],
+  },
+} as const;
 
 export class ServiceHttp {
   readonly #api: ApiConfig;
@@ -143,10 +155,11 @@ export class ServiceHttp {
   readonly #connection: Connection;
   readonly #redact: Redact;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #requests: Counter;
+  readonly #counters: CountersOf<typeof SERVICE_COUNTERS>;
+  readonly #isKeyRefused: () => boolean;
   #refused: Credentials | null = null;
 
-  /** Opens no connection yet. Throws an OperatorError when the key would not be safe with these settings. */
+  /** Opens no connection yet. Throws an OperatorError if the key would not be safe with these settings. */
   constructor(options: ServiceHttpOptions) {
     const { api, clock, counters } = options;
     this.#api = api;
@@ -158,19 +171,21 @@ export class ServiceHttp {
       'user-agent': options.userAgent ?? 'prom2otlp',
       'accept-encoding': options.acceptEncoding ?? (this.#connection.isLocal ? 'identity' : 'gzip'),
     };
-    this.#requests = counters.counter(
-      'prom2otlp_service_requests_total',
-      'Requests to the service by result: ok, or the reason of the failure.',
-      ['priority', 'result'],
-    );
+    this.#counters = counters.of(SERVICE_COUNTERS);
+    this.#isKeyRefused = options.isKeyRefused ?? (() => false);
   }
 
-  /** Reads a path below base_url. It never rejects. */
+  /** The host and port of the requests. */
+  get host(): string {
+    return new URL(this.#connection.origin).host;
+  }
+
+  /** Reads a path below base_url. Never rejects. */
   get(path: string, options: GetOptions): Promise<ServiceResult<ServiceAnswer>> {
     return this.#send(this.#prepare('GET', path, options));
   }
 
-  /** As `get`, but the body goes into a sink: its length is bounded by `maxBodyBytes` alone. */
+  /** Like `get`, but the body goes into a sink. */
   download(path: string, options: DownloadOptions): Promise<ServiceResult<ServiceAnswer>> {
     return this.#send(this.#prepare('GET', path, options));
   }
@@ -191,12 +206,12 @@ export class ServiceHttp {
     return { ...this.#fail(call, { reason: 'not_json' }, { status }), startedAtMs, durationMs };
   }
 
-  /** Reads the key's source again: true when it holds another key than the one that was last refused. */
+  /** Reads the key's source again: true if the key differs from the last refused one. */
   isKeyNew(): boolean {
     return this.#refused !== null && refreshCredentials(this.#api, this.#refused);
   }
 
-  /** Ends all connections; running requests fail as `aborted`. */
+  /** Closes all connections; running requests fail as `aborted`. */
   async close(): Promise<void> {
     await this.#connection.dispatcher.destroy();
   }
@@ -213,12 +228,12 @@ export class ServiceHttp {
     });
   }
 
-  /** One attempt; a second one when the key that was refused is not the one that its source holds now. */
+  /** Makes one attempt, and a second one if the service refused the key and its source has a new one. */
   async #send(call: Call): Promise<ServiceResult<ServiceAnswer>> {
     let result = await this.#attempt(call);
     const isKeyChanged = !result.ok && result.error.isKeyChanged === true;
     if (isKeyChanged && call.method === 'GET') result = await this.#attempt(call);
-    this.#requests.add(1, call.priority, result.ok ? 'ok' : result.error.reason);
+    this.#counters.requests.add(1, call.priority, result.ok ? 'ok' : result.error.reason);
     return result;
   }
 
@@ -250,7 +265,7 @@ export class ServiceHttp {
     return isAgain ? faulty('redirect', 'more than one') : second;
   }
 
-  /** Sends a GET once more when the kept connection it was sent on had just been closed by the other side. */
+  /** Sends a GET once more if the other side had just closed the kept connection that it was sent on. */
   async #exchangeOnce(call: Call, path: string, credentials: Credentials): Promise<Outcome> {
     const { dispatcher, origin, connectCount } = this.#connection;
     const run = (): Promise<Outcome> =>
@@ -264,7 +279,7 @@ export class ServiceHttp {
           ...credentials,
           accept: call.accept,
           ...(call.body === null ? {} : { 'content-type': 'application/json' }),
-          // Archives are packed already.
+          // Archives are already compressed.
           ...(call.sink === null ? {} : { 'accept-encoding': 'identity' }),
         },
         body: call.body,
@@ -295,7 +310,7 @@ export class ServiceHttp {
     const { fault, facts } = isAnswer
       ? readBadAnswer(
           { ...outcome, retryAfter: headerText(outcome.headers, 'retry-after') },
-          call.isPlain,
+          call.isPlain || this.#isKeyRefused(),
           this.#redact,
           this.#clock.nowMs(),
         )
@@ -314,7 +329,7 @@ export class ServiceHttp {
     return this.#fail(call, { reason: 'rate_limited', detail }, { retryAfterMs });
   }
 
-  /** Shows the origin as it is configured; every other word passes the redactor. */
+  /** Shows the configured origin; every other text is redacted. */
   #fail(call: Call, { reason, detail }: Fault, facts: AnswerFacts): ErrorResult {
     const redact = this.#redact;
     const path = redact(call.path.replace(/\?.*/s, '')).slice(0, SHOWN_PATH_LENGTH_MAX);
@@ -328,7 +343,7 @@ export class ServiceHttp {
   }
 }
 
-/** Logs come back sooner than a service that counts in hours asks for: pulling seldom is its default. */
+/** Logs are held for less time, because they are pulled rarely anyway. */
 function heldMs({ priority }: Call, retryAfterMs: number): number {
   return priority === 'logs' ? Math.min(retryAfterMs, LOGS_HELD_MS_MAX) : retryAfterMs;
 }
@@ -337,7 +352,7 @@ function faulty(reason: Fault['reason'], detail: string): Outcome {
   return { kind: 'fault', fault: { reason, detail } };
 }
 
-// From a caller's options to one request.
+// Turns a caller's options into a request.
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -358,7 +373,7 @@ function prepareCall(
 ): Call {
   const { timeoutMs = base.timeoutMs } = options;
   if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
-  // Parsed, so that a letter which HTTP cannot carry is percent-encoded instead of refused.
+  // Parsed, so that letters beyond ASCII are percent-encoded instead of refused.
   const url = new URL(`${base.url}${path}`);
   for (const [name, value] of Object.entries(options.query ?? {}))
     url.searchParams.set(name, String(value));
@@ -379,10 +394,10 @@ function prepareCall(
   };
 }
 
-// The key and the configured headers as they go out, revealed for one request at a time, since their sources
-// (files, as secrets are mounted) may change while the program runs.
+// The key and the configured headers, revealed for one request at a time, because their sources (files, such as mounted
+// secrets) may change while the program runs.
 
-/** Header names (lower case but for the key's) to the texts that are sent. Held for one request only. */
+/** Header names (lower case except for the key's) to their texts. Held for one request only. */
 type Credentials = Readonly<Record<string, string>>;
 
 const KEY_HEADER = 'X-API-Key';
@@ -396,15 +411,15 @@ function revealCredentials(api: ApiConfig): Credentials {
 }
 
 /**
- * Reads every source again after the service refused what was sent. True when what would be sent now differs,
- * also when another request has read the change already.
+ * Reads every source again after the service refused these credentials. True if they have changed, even if another
+ * request has already read the change.
  */
 function refreshCredentials(api: ApiConfig, sent: Credentials): boolean {
   for (const secret of [api.key, ...Object.values(api.headers)]) secret.refresh();
   return Object.entries(revealCredentials(api)).some(([name, text]) => sent[name] !== text);
 }
 
-/** False for an empty key, and for what no header may hold, such as a line break. */
+/** False for an empty key, and for characters that no header may contain, such as a line break. */
 function isSendable(credentials: Credentials): boolean {
   try {
     for (const [name, text] of Object.entries(credentials)) validateHeaderValue(name, text);
@@ -414,29 +429,29 @@ function isSendable(credentials: Credentials): boolean {
   return credentials[KEY_HEADER] !== '';
 }
 
-// Redirects are never followed by the HTTP library, which would take the key along to any host. One hop is
-// followed, to the same origin over https (or within this machine), and only where the method allows it.
+// Redirects are not followed by the HTTP library, which would send the key to any host. One redirect is followed, to the
+// same origin over https (or on this machine), if the method allows it.
 
 interface RedirectOptions {
   readonly method: Method;
   readonly origin: string;
-  /** The path that was asked for, which a relative Location refers to. */
+  /** The requested path, the base of a relative Location. */
   readonly path: string;
-  /** False over plain http to another machine: there even the same origin may be somebody else. */
+  /** False over plain http to another machine, where even the same origin may be an impostor. */
   readonly isSafe: boolean;
 }
 
-/** Where to ask instead, or why not. */
+/** The new path, or why the redirect is not followed. */
 type Redirect =
   | { readonly kind: 'follow'; readonly path: string }
   | { readonly kind: 'fault'; readonly fault: Fault };
 
-/** Statuses that any client may follow with the method and body it had. */
+/** These keep the method and the body. */
 const KEEPING_STATUSES: ReadonlySet<number> = new Set([307, 308]);
-/** For these a POST would become a GET, which for an operation is something else. */
+/** These would turn a POST into a GET, which is another operation. */
 const REWRITING_STATUSES: ReadonlySet<number> = new Set([301, 302, 303]);
 
-/** Null when the outcome is no redirect. */
+/** Null if the outcome is not a redirect. */
 export function redirectOf(outcome: Outcome, options: RedirectOptions): Redirect | null {
   if (outcome.kind === 'fault') return null;
   const { status, headers } = outcome;
@@ -451,7 +466,7 @@ export function redirectOf(outcome: Outcome, options: RedirectOptions): Redirect
   return { kind: 'follow', path: `${target.pathname}${target.search}` };
 }
 
-/** Scheme and host at most: the rest of the address may hold anything that was sent. */
+/** Scheme and host only: the rest of the address may repeat a secret. */
 function placeOf(target: URL): string {
   const isWeb = target.protocol === 'https:' || target.protocol === 'http:';
   return isWeb ? target.origin.slice(0, 200) : 'an address that is not http';

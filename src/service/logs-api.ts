@@ -1,39 +1,45 @@
-// The log endpoints (service-spec 4, rule 6) for other programs: one call, one answer, in the shape that has been seen.
-// The puller of this program asks them through LogApi, which knows every shape of the configuration.
+// The log endpoints (service-spec 4, rule 6). LogsApi is a part of the typed client: it has the observed paths and
+// shapes, and returns typed answers. LogApi serves the puller and the command line: it has the configured paths and
+// shapes, and returns parsed JSON.
 
 import type { LogEndpointsConfig } from '../config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
-import { type JsonPointer, parsePointer } from '../lib/json-pointer.ts';
-import type { ReadOptions } from './operations.ts';
-import type { Priority } from './http-client.ts';
+import { isObject, type JsonPointer, membersOf, parsePointer } from '../lib/json-pointer.ts';
 import type { BodySink } from './exchange.ts';
 import { type Result, unreadableAnswer } from './service-error.ts';
-import type { JsonAnswer, ServiceAnswer, ServiceHttp, ServiceResult } from './http-client.ts';
+import type {
+  JsonAnswer,
+  Priority,
+  ReadOptions,
+  ServiceAnswer,
+  ServiceHttp,
+  ServiceResult,
+} from './http-client.ts';
 
 export interface LogQuery extends ReadOptions {
   readonly from: Date;
   readonly to: Date;
-  /** Such as `error-log`; all when absent. */
+  /** Such as `error-log`; all types if absent. */
   readonly type?: string | undefined;
-  /** Data source id of a server. */
+  /** The data source id of a server. */
   readonly server?: string | undefined;
   /** From 0. */
   readonly page?: number | undefined;
 }
 
-/** What the list holds: descriptors of archives, with the fields that the service gives them. */
+/** An item of a list, such as an archive, with the service's fields. */
 export type LogItem = Readonly<Record<string, unknown>>;
 
 export interface RetentionRequest {
   readonly bucket_name: string;
   readonly provider: string;
-  /** Older logs are deleted by the service for good. */
+  /** The service deletes older logs for good. */
   readonly retention_policy_days: number;
 }
 
 export interface ArchiveOptions extends ReadOptions {
   readonly format?: 'raw' | 'json';
-  /** 256 MiB when absent. */
+  /** 256 MiB if absent. */
   readonly maxBytes?: number;
 }
 
@@ -49,7 +55,7 @@ export class LogsApi {
     this.#api = new LogApi({ client: http, endpoints, timeoutMs: 10_000, priority: 'command' });
   }
 
-  /** One page of at most 100 archives of a time; `count` is the number of all, null where it is not reported. */
+  /** One page of at most 100 archives in a time range; `count` is the total number, null if it is not reported. */
   async list(
     query: LogQuery,
   ): Promise<Result<{ readonly items: readonly LogItem[]; readonly count: number | null }>> {
@@ -59,11 +65,11 @@ export class LogsApi {
     const answer = await this.#api.list(asked, page, { signal });
     const read = itemsOf(answer, 'logs');
     if (!read.ok) return read;
-    const count = answer.ok ? memberOf(answer.json, 'count') : null;
+    const count = answer.ok ? membersOf(answer.json)['count'] : null;
     return { ok: true, items: read.items, count: typeof count === 'number' ? count : null };
   }
 
-  /** Archives as one file, packed as the service packs them: usually a ZIP. `format` is that of the lines in it. */
+  /** Several archives in one file, usually a ZIP. `format` is the format of its lines. */
   async archive(
     ids: readonly string[],
     { format = 'raw', maxBytes = ARCHIVE_BYTES_MAX, signal }: ArchiveOptions = {},
@@ -79,12 +85,12 @@ export class LogsApi {
     return { ok: true, bytes: answer.body, contentType: answer.contentType };
   }
 
-  /** The types of logs that there are. */
+  /** The types of logs. */
   async types(options: ReadOptions = {}): Promise<Result<{ readonly items: readonly LogItem[] }>> {
     return itemsOf(await this.#api.types(options), 'logTypes');
   }
 
-  /** The servers that log. */
+  /** The servers that have logs. */
   async servers({
     from,
     to,
@@ -120,7 +126,7 @@ function itemsOf(
   name: string,
 ): Result<{ readonly items: readonly LogItem[] }> {
   if (!answer.ok) return answer;
-  const list = Array.isArray(answer.json) ? answer.json : memberOf(answer.json, name);
+  const list = Array.isArray(answer.json) ? answer.json : membersOf(answer.json)[name];
   if (!Array.isArray(list))
     return unreadableAnswer(`read the ${name}`, 'holds no list', answer.status);
   return { ok: true, items: list.filter(isObject) };
@@ -128,36 +134,28 @@ function itemsOf(
 
 function objectOf(answer: ServiceResult<JsonAnswer>): Result<{ readonly retention: LogItem }> {
   if (!answer.ok) return answer;
-  return { ok: true, retention: isObject(answer.json) ? answer.json : {} };
+  return { ok: true, retention: membersOf(answer.json) };
 }
 
-function memberOf(json: unknown, name: string): unknown {
-  return isObject(json) ? json[name] : undefined;
-}
-
-function isObject(value: unknown): value is LogItem {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-// The log endpoints of one API in the shape that the configuration gives them: paths, names of parameters, where
-// answers hold what. One request per call; what it means is for others to say.
+// The log endpoints of one API with the configured paths, parameter names and pointers into answers. One request per
+// call, without interpretation.
 
 export type LogPointers = Readonly<Record<keyof LogEndpointsConfig['pointers'], JsonPointer>>;
 
 interface LogApiOptions {
   readonly client: ServiceHttp;
   readonly endpoints: LogEndpointsConfig;
-  /** The API's own timeout, which holds for every answer but an archive, and between any two pieces of that. */
+  /** The API's timeout: for an archive it limits only the time without a byte. */
   readonly timeoutMs: number;
-  /** `logs` for the puller, `command` for people. */
+  /** `logs` for the puller, `command` for the command line. */
   readonly priority: Priority;
 }
 
-/** What a list is asked for. */
+/** The filter of a list. */
 export interface ListQuery {
   readonly fromMs: number;
   readonly toMs: number;
-  /** null: of any type. */
+  /** Null: all types. */
   readonly type: string | null;
   readonly server?: string;
 }
@@ -166,7 +164,7 @@ interface CallSettings {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Of a whole archive, however slowly it comes. */
+/** The timeout of a whole archive. */
 const ARCHIVE_TIMEOUT_MS = 900_000;
 const LIST_BYTES_MAX = 32 * 1024 * 1024;
 
@@ -236,7 +234,7 @@ export class LogApi {
     });
   }
 
-  /** How long logs are kept; the service may want to know of which bucket. */
+  /** How long logs are kept; the service may require a bucket in the query. */
   retention(
     query: Readonly<Record<string, string>>,
     settings: CallSettings,

@@ -1,27 +1,24 @@
-// What the operations of the API have in common. Requests are checked strictly: what the specification forbids is refused
-// before anything is sent, by messages that say what was expected and repeat no value that may be a secret. Answers are
-// read tolerantly: a list comes bare or wrapped, whole or in pages, a single thing bare or wrapped; fields of an unexpected
-// kind count as absent, fields that nobody knows are kept.
+// The common parts of the API's operations. Requests are checked strictly: an invalid one is refused before anything is
+// sent, with a message that names the expected form and repeats no possible secret. Answers are read tolerantly: a list
+// may be bare or wrapped, whole or in pages, a single item bare or wrapped; fields of an unexpected type count as absent,
+// unknown fields are kept.
 
 import * as z from 'zod';
 import { systemClock } from '../lib/clock.ts';
 import { cronProblem } from '../lib/cron.ts';
-import type { ServiceHttp } from './http-client.ts';
+import { membersOf } from '../lib/json-pointer.ts';
+import type { ReadOptions, ServiceHttp } from './http-client.ts';
 import { type RequestProblem, type Result, unreadableAnswer } from './service-error.ts';
 
-/** More pages than this are not asked for, and the list says that it is not complete. */
+/** The most pages of a list; a longer one is marked as incomplete. */
 const PAGES_MAX = 100;
 
-/** For zod: it writes no functions for schemas that are used rarely; they cost more memory than they save time. */
+/** For zod: no generated code for rarely used schemas, because it costs more memory than it saves time. */
 export const JITLESS = { jitless: true } as const;
-
-export interface ReadOptions {
-  readonly signal?: AbortSignal | undefined;
-}
 
 export interface ListRequest<Item> extends ReadOptions {
   readonly path: string;
-  /** The member that wraps the list, which names the things too: `schedules`. */
+  /** The member that wraps the list, such as `schedules`; also used in messages. */
   readonly name: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly item: z.ZodType<Item>;
@@ -29,11 +26,11 @@ export interface ListRequest<Item> extends ReadOptions {
 
 export interface List<Item> {
   readonly items: readonly Item[];
-  /** False when something of it is missing: pages beyond the limit, or items that are no objects. */
+  /** False when something is missing: pages beyond the limit, or items that are not objects. */
   readonly isComplete: boolean;
 }
 
-/** A field that counts as absent when it is null or of another kind. */
+/** A field that counts as absent when it is null or has another type. */
 export function lenient<T>(type: z.ZodType<T>): z.ZodType<T | undefined> {
   return type.optional().catch(undefined);
 }
@@ -45,7 +42,7 @@ export const anyId: z.ZodType<number | string | undefined> = lenient(
   z.union([z.number(), z.string()]),
 );
 
-/** Reads all pages of a list. The first request names no page, for services that know of none. */
+/** Reads all pages of a list. The first request has no page parameter, because some services do not know it. */
 async function readList<Item>(
   http: ServiceHttp,
   { path, name, query = {}, item, signal }: ListRequest<Item>,
@@ -59,7 +56,7 @@ async function readList<Item>(
     if (!answer.ok) return answer;
     const found = itemsIn(answer.json, name);
     if (found === null) return unreadableAnswer(`read the ${name}`, 'holds no list', answer.status);
-    // A service that ignores the page gives the same one again.
+    // A service that ignores the parameter returns the same page again.
     const text = JSON.stringify(found);
     if (found.length === 0 || text === last)
       return { ok: true, items, isComplete: isComplete && found.length === 0 };
@@ -74,12 +71,12 @@ async function readList<Item>(
   }
 }
 
-/** Things that belong to a database service. */
+/** An item that belongs to a database service. */
 interface Owned {
   readonly service_id?: string | undefined;
 }
 
-/** As `readList`, of one service where `serviceId` names one: the service may not know the parameter. */
+/** Like `readList`, filtered by `serviceId`, because the service may ignore the parameter. */
 export async function readOwned<Item extends Owned>(
   http: ServiceHttp,
   request: ListRequest<Item>,
@@ -102,8 +99,8 @@ export interface CreateRequest<Item> extends ReadOptions {
 }
 
 /**
- * Creates one thing, with a single POST. The specification shows no answer for these: any success is one, and what is
- * created is null where the answer does not tell.
+ * Creates one item with a single POST. The specification leaves the answer open: any 2xx is a success, and `created` is
+ * null if the answer does not contain the item.
  */
 export async function createOne<Item>(
   http: ServiceHttp,
@@ -115,14 +112,14 @@ export async function createOne<Item>(
   return answer;
 }
 
-/** Reads one thing, which may be wrapped; null for an answer without one, as an empty body. */
+/** Reads one item, which may be wrapped; null if there is none, as in an empty body. */
 export function readOne<Item>(json: unknown, name: string, item: z.ZodType<Item>): Item | null {
   const wrapped = item.safeParse(membersOf(json)[name], JITLESS);
   const read = wrapped.success ? wrapped : item.safeParse(json, JITLESS);
   return read.success ? read.data : null;
 }
 
-/** The list at its member, bare, or the only list that the answer has. */
+/** The answer itself, the list at its member, or the only list in the answer. */
 function itemsIn(json: unknown, name: string): readonly unknown[] | null {
   if (Array.isArray(json)) return json;
   const members = membersOf(json);
@@ -136,16 +133,12 @@ function pagesIn(json: unknown): number {
   return typeof count === 'number' ? count : 1;
 }
 
-function membersOf(json: unknown): Readonly<Record<string, unknown>> {
-  return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {};
-}
-
-// The fields that requests have in common, each with its rule.
+// The common fields of requests, with their rules.
 
 const SHOWN_LENGTH_MAX = 60;
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
 
-/** What the name of a bucket may be in either storage. */
+/** A valid bucket name for both kinds of storage. */
 const BUCKET_NAME = /^[a-z\d](?:[a-z\d._-]{1,220})[a-z\d]$/;
 
 /** The id of a database service. */
@@ -160,14 +153,14 @@ export const scheduleExpression: z.ZodType<string> = textField(text => {
   return `expected a cron expression of five fields such as "0 3 * * *", or once, got ${shown(text)}: ${problem}`;
 });
 
-/** The address of a bucket, without a path in it. */
+/** The address of a bucket, without a path. */
 export const bucketAddress: z.ZodType<string> = textField(text => {
   const [scheme = '', name = '', ...rest] = text.split(/:\/\/|\//);
   if (!/^(?:s3|gs):\/\//.test(text))
     return `expected s3://NAME or gs://NAME, got ${shown(text)}${/^(?:s3|gs)$/i.test(scheme) ? ': the scheme is in lower case' : ''}`;
   if (rest.length > 0)
     return `expected the bucket alone, as ${scheme}://${name}, without a path after it`;
-  return BUCKET_NAME.test(name) ? null : `${shown(name)} is no name of a bucket`;
+  return BUCKET_NAME.test(name) ? null : `${shown(name)} is not a bucket name`;
 });
 
 /** The path of an object in a bucket. */
@@ -188,7 +181,7 @@ export const secretText: z.ZodType<string> = textField(text =>
   text !== '' && !/\p{Cc}/u.test(text) ? null : 'expected one line of text',
 );
 
-/** A text with something in it. */
+/** A non-empty text. */
 export const someText: z.ZodType<string> = textField(text =>
   text.trim() === '' ? 'expected a text, got an empty one' : null,
 );
@@ -202,7 +195,7 @@ export function textField(check: (text: string) => string | null): z.ZodType<str
   });
 }
 
-/** What is wrong with a request, or null. */
+/** The problems of a request, or null. */
 export function problemsOf(schema: z.ZodType, request: unknown): readonly RequestProblem[] | null {
   const read = schema.safeParse(request);
   if (read.success) return null;

@@ -1,18 +1,17 @@
-// The gate that every word of the other side passes before it is shown: whatever an answer or an error
-// echoes, neither the key nor the value of a configured header nor the proxy's password gets through. It
-// comes before any cutting, since half a key is a secret too.
+// Redacts every text of the other side before it is shown: it may echo the key, a configured header's value or the
+// proxy's password. Texts are redacted before they are shortened, because half a key is a secret, too.
 
 import type { ApiConfig } from '../config/config.ts';
 
 /** Replaces every secret in a text by `[secret]`. */
 export type Redact = (text: string) => string;
 
-/** Shorter values of headers are codes of regions and the like, and would tear holes into every text. */
+/** Shorter header values are codes of regions and the like, and occur in ordinary text. */
 const HEADER_VALUE_LENGTH_MIN = 4;
-/** Secrets that were replaced may still be echoed by an answer that is on its way. */
+/** Earlier secrets may still be echoed by a later answer. */
 const REMEMBERED_MAX = 32;
 
-/** The function looks at the secrets anew each time, and remembers the ones before them. */
+/** The returned function reads the secrets again at each call, and remembers earlier ones. */
 export function createRedactor(api: ApiConfig): Redact {
   const known = new Set<string>();
   let pattern: RegExp | null = null;
@@ -36,7 +35,7 @@ function secretsOf(api: ApiConfig): string[] {
   return key === '' ? long : [key, ...long];
 }
 
-/** Matches in any case (a host name comes back in lower case) and percent-encoded; the longest first. */
+/** Matches in any case (a host name comes back in lower case), also percent-encoded; the longest first. */
 function patternOf(secrets: readonly string[]): RegExp {
   const forms = secrets.flatMap(secret => [secret, encodeURIComponent(secret.toWellFormed())]);
   const longestFirst = [...new Set(forms)].sort((a, b) => b.length - a.length);

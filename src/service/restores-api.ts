@@ -1,9 +1,9 @@
-// Restores from external storage (service-spec 2.5). The specification shows the body and no path; the paths are as
-// seen on deployments, and configurable. A restore erases what the target service holds.
+// Restores from external storage (service-spec 2.5). The specification describes the body but no path: the paths are
+// those observed on deployments, and configurable. A restore erases the data of the target service.
 
 import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import { anyId, anyText, createOne, readOne, type ReadOptions, readOwned } from './operations.ts';
+import { anyId, anyText, createOne, readOne, readOwned } from './operations.ts';
 import {
   type ErrorResult,
   refusedRequest,
@@ -19,14 +19,14 @@ import {
   secretText,
   serviceId,
 } from './operations.ts';
-import type { ServiceHttp } from './http-client.ts';
+import type { ReadOptions, ServiceHttp } from './http-client.ts';
 
 /** The tool that made the backup: a physical one or a logical one. */
 export const RESTORE_METHODS = ['enginebackup', 'enginedump'] as const;
 export type RestoreMethod = (typeof RESTORE_METHODS)[number];
 
 export interface RestoreRequest {
-  /** The database service to restore into: what it holds is erased. */
+  /** The database service to restore into. Its data is erased. */
   readonly service_id: string;
   /** The path of the backup in the bucket. */
   readonly key: string;
@@ -36,17 +36,17 @@ export interface RestoreRequest {
     readonly method: RestoreMethod;
     /** Base64 of one of the two formats of section 2.6: see `encodeCredentials`. */
     readonly credentials: string;
-    /** Only where the backup is encrypted. */
+    /** Only for an encrypted backup. */
     readonly encryption_key?: string;
   };
 }
 
-/** A restore as the service tells it. Any field may be missing; fields beyond these are kept. */
+/** A restore in the service's answer. Any field may be missing; further fields are kept. */
 export interface Restore {
   readonly [field: string]: unknown;
   readonly id?: number | string | undefined;
   readonly service_id?: string | undefined;
-  /** `Running`, `Succeeded`, and what else the service says. */
+  /** `Running`, `Succeeded`, or another word of the service. */
   readonly status?: string | undefined;
   readonly message?: string | undefined;
   readonly type?: string | undefined;
@@ -61,7 +61,7 @@ export interface RestoreQuery extends ReadOptions {
 export interface RestorePlaces {
   /** Below base_url. */
   readonly path: string;
-  /** What the service calls the member `key`: that, or `id`. */
+  /** The service's name for the member `key`. */
   readonly keyMember: 'key' | 'id';
 }
 
@@ -85,7 +85,7 @@ const restore: z.ZodType<Restore> = z.looseObject({
   created_at: anyText,
 });
 
-/** What is wrong with a request, or null. `create` asks this, too, before it sends anything. */
+/** The problems of a request, or null. `create` checks them before it sends anything. */
 export function restoreProblems(request: RestoreRequest): readonly RequestProblem[] | null {
   return problemsOf(restoreRequest, request);
 }
@@ -124,8 +124,8 @@ export class RestoresApi {
   }
 
   /**
-   * Begins one, with a single request: see `restoreOnce` for what to do when its answer is lost. `restore` is null
-   * where the service tells nothing of it.
+   * Begins a restore with a single request; `restoreOnce` also handles a lost answer. `restore` is null if the answer
+   * does not describe it.
    */
   async create(
     request: RestoreRequest,
@@ -146,26 +146,27 @@ export class RestoresApi {
   }
 }
 
-// A restore that is begun once, also when an answer is lost. The service has no key to tell a repeated request from a
-// second one, and a restore erases data: so it lists before, and after a lost answer compares before it tries again.
+// Begins a restore exactly once, even if an answer is lost. The service cannot distinguish a repeated request from a
+// second restore, and a restore erases data: so it lists the restores first, and after a lost answer compares before it
+// tries again.
 
 export interface RestoreOnceOptions extends ReadOptions {
   readonly clock: Clock;
-  /** Told what happens beyond the usual, a line at a time. */
+  /** Called with a line about each unusual event. */
   readonly onNews?: (line: string) => void;
 }
 
 export interface Begun {
-  /** Null where the answer does not describe it. */
+  /** Null if the answer does not describe it. */
   readonly restore: Restore | null;
 }
 
-/** A request that got no answer may still be on its way in: so often, and so long apart, the list is looked at. */
+/** A request without an answer may still arrive: how often, and at which interval, the list is checked. */
 const LOOKS = 3;
 const LOOK_APART_MS = 5000;
 const ATTEMPTS_MAX = 2;
 
-/** An error with `isOutcomeUnknown` means that the restore may run: look at the list before you try again. */
+/** An error with `isOutcomeUnknown` means that the restore may be running: check the list before you try again. */
 export async function restoreOnce(
   api: RestoresApi,
   request: RestoreRequest,
@@ -176,7 +177,7 @@ export async function restoreOnce(
   for (let attempt = 1; ; attempt++) {
     const result = await api.create(request, { signal });
     if (result.ok || !result.error.isOutcomeUnknown) return result;
-    onNews(`${result.error.message}: it may have begun all the same`);
+    onNews(`${result.error.message}: the restore may have begun anyway`);
     if (before === null) return unsure(result, 'the restores cannot be listed');
     const found = await findNew(api, request, before, options);
     if (signal?.aborted === true) return unsure(result, 'it was given up');
@@ -191,7 +192,7 @@ export async function restoreOnce(
   }
 }
 
-/** The restores that exist already, to recognise a new one; null when they cannot be listed. */
+/** The existing restores, to recognise a new one; null if they cannot be listed. */
 async function keysOf(
   api: RestoresApi,
   { service_id }: RestoreRequest,
@@ -201,7 +202,7 @@ async function keysOf(
   return list.ok && list.isComplete ? new Set(list.restores.map(keyOf)) : null;
 }
 
-/** Restores that were not there before; empty when there is none after several looks, null when nobody tells. */
+/** New restores; empty if there is none after several checks, null if they cannot be listed. */
 async function findNew(
   api: RestoresApi,
   { service_id }: RestoreRequest,
@@ -224,6 +225,6 @@ function keyOf({ id, created_at }: Restore): string {
 }
 
 function unsure({ error }: ErrorResult, why: string): ErrorResult {
-  const hint = `whether it has begun is not known (${why}): look at the service before you try again`;
+  const hint = `it is not known whether it has begun (${why}): check the service before you try again`;
   return { ok: false, error: { ...error, hint } };
 }

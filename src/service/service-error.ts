@@ -1,13 +1,14 @@
-// What goes wrong between this program and the service, as one union that everybody uses: the scraper, the log puller,
-// the watcher of backups, the typed client, its users. `kind` says what to do about it, `reason` what happened: counters and
-// the status page go by the reason. In: a status, or an error of undici or Node. Out: a ServiceError whose texts hold no
-// key, no header's value and no whole body.
+// All failures between this program and the service, as one union for the scraper, the log puller, the backups and the
+// typed client. `kind` tells what to do about it, `reason` what happened; counters and the status page use the reason.
+// In: a status, or an error of undici or Node. Out: a ServiceError whose texts contain no key, no header's value and no
+// whole body.
 
 import { causeText } from '../errors.ts';
+import { membersOf } from '../lib/json-pointer.ts';
 import { parseRetryAfter } from '../lib/retry-after.ts';
 import type { Redact } from './redact.ts';
 
-/** Why a request brought no usable answer. */
+/** Why a request got no usable answer. */
 export type RequestReason =
   | 'dns'
   | 'refused'
@@ -34,7 +35,7 @@ export type RequestReason =
   | 'not_stored'
   | 'aborted';
 
-/** The same, and the faults of answers that are a success by their status. */
+/** These, and the faults of answers with a status of success. */
 export type FailureReason =
   | RequestReason
   | 'empty'
@@ -45,34 +46,34 @@ export type FailureReason =
   | 'page_limit';
 
 export interface ErrorFacts {
-  /** Finer than `kind`. */
+  /** More specific than `kind`. */
   readonly reason: FailureReason;
   /** `cannot <verb> <object>: <cause>`. */
   readonly message: string;
   /** What to do about it. */
   readonly hint: string;
-  /** The status of the answer, where there was one. */
+  /** The status of the answer, if there was one. */
   readonly status?: number;
-  /** The service's own id of the failed request, for its support. */
+  /** The service's id of the failed request, for its support. */
   readonly traceId?: string;
-  /** How long the service asked to wait; an hour at most. */
+  /** How long the service asked to wait; at most an hour. */
   readonly retryAfterMs?: number;
-  /** True when the key's source, read again after a refusal, had another key: try it at once. */
+  /** True if the key's source has a new key since the refusal: try again at once. */
   readonly isKeyChanged?: boolean;
   /**
-   * True when the request went out and it is not known whether the service has carried it out: look before you send
-   * it again. Always false for requests that only read.
+   * True if the service may have executed the request: check before you send it again. Always false for requests that
+   * only read.
    */
   readonly isOutcomeUnknown: boolean;
 }
 
-/** One thing that is wrong with a request; `path` is the field's, as `external_storage.bucket.path`. */
+/** A problem of a request; `path` is the path of the field, such as `external_storage.bucket.path`. */
 export interface RequestProblem {
   readonly path: string;
   readonly message: string;
 }
 
-/** The request is wrong: by our own word (`problems`, and nothing was sent) or by the service's (none). */
+/** The request is wrong: found by us (with `problems`, nothing was sent) or by the service (without). */
 export interface BadRequestError extends ErrorFacts {
   readonly kind: 'bad_request';
   readonly problems: readonly RequestProblem[];
@@ -98,18 +99,20 @@ export interface ErrorResult {
   readonly error: ServiceError;
 }
 
-/** What every call of the typed client resolves to; it never rejects. */
+/** The result of every call of the typed client, which never rejects. */
 export type Result<Answer> = ({ readonly ok: true } & Answer) | ErrorResult;
 
-/** For a request that is refused before it is sent. `what` is such as `create the schedule`. */
+/** The error of a request that is refused before it is sent. `what` is, for example, `create the schedule`. */
 export function refusedRequest(what: string, problems: readonly RequestProblem[]): ErrorResult {
-  const told = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  const texts = problems.map(({ path, message }) =>
+    path === '' ? message : `${path}: ${message}`,
+  );
   return {
     ok: false,
     error: {
       kind: 'bad_request',
       reason: 'bad_request',
-      message: `cannot ${what}: ${told.join('; ')}`,
+      message: `cannot ${what}: ${texts.join('; ')}`,
       hint: 'nothing was sent: correct the request',
       problems,
       isOutcomeUnknown: false,
@@ -117,29 +120,29 @@ export function refusedRequest(what: string, problems: readonly RequestProblem[]
   };
 }
 
-/** For faults beyond a single answer: of all pages of a list, or of this machine. */
+/** The error of a fault beyond a single answer: of a whole list, or of this machine. */
 export function ownError(reason: FailureReason, message: string, hint: string): CallError {
   return { kind: 'unreadable', reason, message, hint, isOutcomeUnknown: false };
 }
 
-/** For an answer that is a success by its status, and of which nothing can be made. */
+/** The error of an answer with a status of success and an unusable body. */
 export function unreadableAnswer(what: string, cause: string, status: number): ErrorResult {
   const hint = 'check that api.base_url and the path are those of the service';
   const error = ownError('unreadable', `cannot ${what}: the answer ${cause}`, hint);
   return { ok: false, error: { ...error, status } };
 }
 
-/** The line that a user sees. */
+/** The error as one line for users. */
 export function errorLine({ message, hint, traceId }: ServiceError): string {
   return `${message}; ${hint}${traceId === undefined ? '' : ` (trace id ${traceId})`}`;
 }
 
-// From a failed request to its error.
+// Turns a failed request into its error.
 
-/** How far a request had got when its connection failed. */
+/** How far a request had come when it failed. */
 export type Phase = 'connect' | 'head' | 'body';
 
-/** What is known of a failed request before it is put into words: the reason, and what goes beyond the reason's text. */
+/** A failure before it gets a message: the reason, and details beyond the reason's text. */
 export interface Fault {
   readonly reason: RequestReason;
   readonly detail?: string | undefined;
@@ -147,7 +150,7 @@ export interface Fault {
 
 interface Reason {
   readonly kind: ServiceError['kind'];
-  /** The service may have done what it was asked for, although its answer is none. */
+  /** The service may have executed the request although there was no usable answer. */
   readonly mayBeDone?: true;
   readonly cause: string;
   readonly hint: string;
@@ -224,13 +227,13 @@ const REASONS: Readonly<Record<RequestReason, Reason>> = {
   bomb: {
     kind: 'unreadable',
     mayBeDone: true,
-    cause: 'the compressed answer unpacks to far more than such text does',
+    cause: 'the compressed answer unpacks to far more than such text normally does',
     hint: 'check the answer of the service at this address',
   },
   redirect: {
     kind: 'unreadable',
     cause: 'the answer is a redirect that the key must not follow',
-    hint: 'set api.base_url to the address that the service has now',
+    hint: 'set api.base_url to the current address of the service',
   },
   auth: {
     kind: 'key',
@@ -307,14 +310,20 @@ export function requestError(
 function keyNewsOf(isKeyChanged: boolean | undefined): string {
   if (isKeyChanged === undefined) return '';
   return isKeyChanged
-    ? '; its source holds another key now, which is used from here on'
-    : '; its source was read again and holds the same key';
+    ? '; its source has a new key, which is used from now on'
+    : '; its source was read again and has the same key';
 }
 
-/** The reason for a status that is not a success. `isPlain`: the request had no parameters that could be wrong. */
-function reasonOfStatus(status: number, isPlain: boolean): RequestReason {
-  // A missing or wrong key has been seen to answer 400: without parameters there is nothing else to refuse.
-  if (status === 400) return isPlain ? 'auth' : 'bad_request';
+/** Matches messages of a 400 that concern the key. */
+const ABOUT_KEY = /\b(?:x-)?api[-_ ]?key\b|\bunauthori[sz]ed\b|\bauthentication\b/i;
+
+/**
+ * The reason for a status that is not a success. `isPlain`: the request had no parameters that could be wrong, or the
+ * key is known to be refused.
+ */
+function reasonOfStatus(status: number, isPlain: boolean, message: string): RequestReason {
+  // Some deployments answer 400 to a missing or wrong key: without parameters nothing else can be wrong.
+  if (status === 400) return isPlain || ABOUT_KEY.test(message) ? 'auth' : 'bad_request';
   if (status === 401 || status === 403) return 'auth';
   if (status === 404) return 'not_found';
   if (status === 407) return 'proxy';
@@ -349,23 +358,23 @@ const REASON_OF_CODE: Readonly<Record<string, RequestReason>> = {
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'cut',
   UND_ERR_PRX_CONN: 'proxy',
   UND_ERR_PRX_TLS: 'proxy',
-  // The dispatcher's own abort is never used here: this is a proxy that answered CONNECT with another status.
+  // The dispatcher's own abort is not used: this is a proxy that answered CONNECT with another status than 200.
   UND_ERR_ABORTED: 'proxy',
   UND_ERR_CLOSED: 'aborted',
   UND_ERR_DESTROYED: 'aborted',
 };
 
-/** Codes of the verification of certificates, as OpenSSL and Node name them. */
+/** Error codes of OpenSSL and Node for TLS and certificates. */
 const TLS_CODE = /^ERR_(?:TLS|SSL)_|CERT|^UNABLE_TO_|^CRL_|SIGNATURE/;
 const BROKEN_CODE = /^(?:UND_ERR_SOCKET|ECONNRESET|ECONNABORTED|EPIPE)$/;
 
-/** Maps what undici, Node's sockets or zlib report to a reason. */
+/** The reason for an error of undici, Node's sockets or zlib. */
 export function faultOfError(error: Error, phase: Phase, isProxied: boolean): Fault {
   const reason = reasonOfError(error, phase);
   return { reason: isProxied ? proxiedReason(reason, phase) : reason, detail: causeText(error) };
 }
 
-/** What cannot be reached then is the proxy; one that wants a password is an error without a code of its own. */
+/** With a proxy it is the proxy that cannot be reached; one that requires a password has no code of its own. */
 function proxiedReason(reason: RequestReason, phase: Phase): RequestReason {
   const isProxys = reason === 'refused' || reason === 'dns' || reason === 'network';
   return isProxys && phase !== 'body' ? 'proxy' : reason;
@@ -376,7 +385,7 @@ function reasonOfError(error: Error, phase: Phase): RequestReason {
   const known = REASON_OF_CODE[code];
   if (known !== undefined) return known;
   if (code.startsWith('EAI_')) return 'dns';
-  // undici's parser gives no code; the end of the connection within a chunk is one of its errors.
+  // Errors of undici's parser have no code; one of them is the end of the connection within a chunk.
   const isParserError = error.name === 'HTTPParserError';
   if (isParserError && !error.message.includes('EOF')) return 'protocol';
   if (isParserError || BROKEN_CODE.test(code)) return phase === 'body' ? 'cut' : 'reset';
@@ -384,22 +393,22 @@ function reasonOfError(error: Error, phase: Phase): RequestReason {
   return TLS_CODE.test(code) ? 'tls' : 'network';
 }
 
-// What an answer that is no success says.
+// Reads an answer without success.
 
-/** What is known of a failure beside its reason and texts. */
+/** Facts of a failure besides its reason and texts. */
 export type AnswerFacts = Pick<ErrorFacts, 'status' | 'retryAfterMs' | 'traceId' | 'isKeyChanged'>;
 
 interface BadAnswer {
   readonly status: number;
-  /** The Retry-After header, '' without one. */
+  /** The Retry-After header; '' if absent. */
   readonly retryAfter: string;
   readonly body: Buffer;
 }
 
-/** A longer Retry-After is taken for a mistake: nobody wants to find metrics missing since last week. */
+/** A longer Retry-After is taken for a mistake, so that it cannot stop the metrics for days. */
 const RETRY_AFTER_MS_MAX = 3_600_000;
 
-/** What an answer with another status than 2xx says. `isPlain`: there were no parameters to be wrong. */
+/** Reads an answer with another status than 2xx. `isPlain`: a 400 can only be about the key. */
 export function readBadAnswer(
   answer: BadAnswer,
   isPlain: boolean,
@@ -411,7 +420,7 @@ export function readBadAnswer(
   const retryAfterMs = parseRetryAfter(answer.retryAfter, nowMs);
   return {
     fault: {
-      reason: reasonOfStatus(status, isPlain),
+      reason: reasonOfStatus(status, isPlain, said.message ?? ''),
       detail: said.message === undefined ? String(status) : `${status}: ${said.message}`,
     },
     facts: {
@@ -424,9 +433,8 @@ export function readBadAnswer(
   };
 }
 
-// The little that is shown of an error answer's body: the service's own message and its trace id, cut to a
-// line. Bodies come in a few shapes, seen or specified; whatever has none of them shows nothing, so that no
-// page of HTML ends up in a log.
+// Reads the message and the trace id from the body of an error, as one short line. Bodies have a few known shapes; any
+// other body shows nothing, so that no HTML page ends up in a log.
 
 export interface ErrorBody {
   readonly message?: string;
@@ -437,16 +445,15 @@ const MESSAGE_LENGTH_MAX = 200;
 
 /**
  * Reads `{errors: [{error, message}], trace_id}`, `{detail: [{loc, msg}]}` (and their plain forms `{message}`,
- * `{error}`, `{detail}`), else nothing. It never throws.
+ * `{error}`, `{detail}`), else nothing. Never throws.
  */
 export function readErrorBody(body: Buffer, redact: Redact): ErrorBody {
-  const root = asObject(parseJson(body)?.json);
-  if (root === undefined) return {};
+  const root = membersOf(parseJson(body)?.json);
   const text = (value: unknown): string | undefined => shownText(value, redact);
-  const first = asObject(asArray(root['errors'])[0]);
+  const first = membersOf(asArray(root['errors'])[0]);
   const message =
-    text(first?.['message']) ??
-    text(first?.['error']) ??
+    text(first['message']) ??
+    text(first['error']) ??
     text(detailOf(root['detail'])) ??
     text(root['message']) ??
     text(root['error']);
@@ -458,14 +465,14 @@ export function readErrorBody(body: Buffer, redact: Redact): ErrorBody {
 }
 
 function detailOf(detail: unknown): unknown {
-  const first = asObject(asArray(detail)[0]);
-  if (first === undefined) return detail;
+  if (!Array.isArray(detail)) return detail;
+  const first = membersOf(detail[0]);
   const place = asArray(first['loc']).map(String).join('.');
   const message = first['msg'];
   return typeof message !== 'string' || place === '' ? message : `${place}: ${message}`;
 }
 
-/** One printable line, redacted, then cut where it gets long; undefined for anything but text, and for blanks only. */
+/** One printable line, redacted, then shortened; undefined for anything but text, and for blank text. */
 function shownText(value: unknown, redact: Redact): string | undefined {
   if (typeof value !== 'string') return undefined;
   const line = redact(value)
@@ -476,16 +483,11 @@ function shownText(value: unknown, redact: Redact): string | undefined {
   return `${line.slice(0, MESSAGE_LENGTH_MAX).toWellFormed()}…`;
 }
 
-function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Record<string, unknown>) : undefined;
-}
-
 function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Null when it is no JSON; an empty body is no value. */
+/** Null if it is not JSON; undefined `json` for an empty body. */
 export function parseJson(body: Buffer): { readonly json: unknown } | null {
   if (body.length === 0) return { json: undefined };
   try {

@@ -1,49 +1,24 @@
-// Backups: schedules, backups and restores (service-spec 2.4 to 2.6 and 4, and what has been seen beyond it). Every
-// service has a daily schedule and a week of backups; a restore runs for a minute of the service's clock. Where the
-// specification says nothing, a fault decides.
+// Backups: schedules, backups and restores (service-spec 2.4 to 2.6 and 4, and the behaviour observed beyond it). Every
+// service has a daily schedule and a week of backups; a restore runs for a minute of the service's clock. A fault sets
+// each behaviour that the specification leaves open.
 
 import { z } from 'zod';
 import { nextCronRun } from '../lib/cron.ts';
 import {
   type Answer,
+  emptyAnswer,
   type Endpoint,
   type EndpointRequest,
   errorAnswer,
-  type FaultTable,
-  isJsonSaid,
   jsonAnswer,
   objectOf,
+  type ReadBody,
+  readBody,
   segmentsOf,
   textOf,
 } from './answer.ts';
-import type { SimulatedService } from './topology.ts';
-
-/** Where services differ, and what can be wrong. */
-export interface BackupFaults {
-  /** Whether lists come wrapped and in pages, or bare. */
-  readonly listShape: 'wrapped' | 'bare';
-  /** The list of schedules wants a service_id. */
-  readonly isServiceIdRequired: boolean;
-  /** The answer to a POST. */
-  readonly createdBody: 'object' | 'empty' | 'text';
-  /** A schedule cannot be deleted now (409). */
-  readonly isScheduleBusy: boolean;
-  /** There is no list of backups (404). */
-  readonly isBackupsUnknown: boolean;
-  /** The member of a restore that holds the path of the backup, and whether restores fail. */
-  readonly restoreKey: 'key' | 'id';
-  readonly isRestoreFailing: boolean;
-}
-
-export const BACKUP_FAULTS: FaultTable<BackupFaults> = {
-  listShape: [z.enum(['wrapped', 'bare']), 'wrapped'],
-  isServiceIdRequired: [z.boolean(), false],
-  createdBody: [z.enum(['object', 'empty', 'text']), 'object'],
-  isScheduleBusy: [z.boolean(), false],
-  isBackupsUnknown: [z.boolean(), false],
-  restoreKey: [z.enum(['key', 'id']), 'key'],
-  isRestoreFailing: [z.boolean(), false],
-};
+import type { Faults } from './faults.ts';
+import type { SimulatedService } from './world.ts';
 
 interface Schedule {
   readonly id: number;
@@ -68,30 +43,27 @@ interface Restore {
 
 interface State {
   readonly services: readonly SimulatedService[];
-  readonly faults: () => BackupFaults;
+  readonly faults: () => Faults;
   readonly schedules: Map<number, Schedule>;
   readonly restores: Map<number, Restore>;
   nextId: number;
 }
 
-/** Of schedules and of restores; a POST beyond it is answered 409. */
-const ITEMS_MAX = 1_000;
 const RESTORE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const BACKUPS_KEPT = 7;
 const PAGE_SIZE = 20;
 const PAGE_SIZE_MAX = 200;
-const EMPTY = Buffer.alloc(0);
 
 /** Paths are below /backup/v1. */
 export function createBackupEndpoint(
   services: readonly SimulatedService[],
-  faults: () => BackupFaults,
+  faults: () => Faults,
 ): Endpoint {
   const state: State = { services, faults, schedules: new Map(), restores: new Map(), nextId: 1 };
   let isFilled = false;
   return request => {
-    // At the first request, since only a request knows the time.
+    // At the first request, because only a request has the time.
     if (!isFilled)
       for (const { id } of services) addSchedule(state, [id, 'full', '0 2 * * *'], request.nowMs);
     isFilled = true;
@@ -117,9 +89,8 @@ function schedules(state: State, request: EndpointRequest): Answer | null {
     return listed(state, 'schedules', own, query);
   }
   if (method !== 'POST') return null;
-  const body = readBackupBody(SCHEDULE_BODY, request);
+  const body = read(SCHEDULE_BODY, request);
   if ('answer' in body) return body.answer;
-  if (state.schedules.size >= ITEMS_MAX) return errorAnswer(409, 'Too many schedules', request);
   const { service_id, backup_type, schedule } = body.value;
   const added = addSchedule(state, [service_id, backup_type, schedule], nowMs);
   if (added === null) return errorAnswer(404, 'No such service', request);
@@ -140,9 +111,8 @@ function oneSchedule(state: State, request: EndpointRequest, id: string): Answer
     return jsonAnswer(200, scheduleAt(changed, nowMs));
   }
   if (method !== 'DELETE') return null;
-  if (state.faults().isScheduleBusy) return errorAnswer(409, 'Its backup is running', request);
   state.schedules.delete(schedule.id);
-  return { status: 204, headers: {}, body: EMPTY };
+  return emptyAnswer(204);
 }
 
 function addSchedule(
@@ -169,7 +139,7 @@ function addSchedule(
   return added;
 }
 
-/** With the time of its next run; one that runs once does so when it is created. */
+/** Adds the time of the next run; a schedule that runs once runs when it is created. */
 function scheduleAt(one: Schedule, nowMs: number): Schedule & { readonly scheduled_at: string } {
   const nextMs = one.schedule === 'once' ? null : nextRun(one.schedule, nowMs);
   const scheduled_at = nextMs === null ? one.created_at : new Date(nextMs).toISOString();
@@ -186,7 +156,7 @@ function nextRun(cron: string, nowMs: number): number | null {
 
 function backups(state: State, request: EndpointRequest): Answer | null {
   const { method, query, nowMs } = request;
-  if (method !== 'GET' || state.faults().isBackupsUnknown) return null;
+  if (method !== 'GET') return null;
   const today = Math.floor(nowMs / DAY_MS);
   const all = state.services.flatMap(service =>
     Array.from({ length: BACKUPS_KEPT }, (_, day) => backupOf(service, (today - day) * DAY_MS)),
@@ -219,45 +189,42 @@ function backupOf(service: SimulatedService, dayMs: number) {
 function restores(state: State, request: EndpointRequest): Answer | null {
   const { method, nowMs, query } = request;
   if (method === 'GET') {
-    const all = [...state.restores.values()].map(one => restoreAt(state, one, nowMs));
+    const all = [...state.restores.values()].map(one => restoreAt(one, nowMs));
     const wanted = query.get('service_id');
     const own = all.filter(one => (wanted ?? one.service_id) === one.service_id);
     return listed(state, 'restores', own, query);
   }
   if (method !== 'POST') return null;
-  const body = readBackupBody(restoreBody(state.faults()), request);
+  const body = read(RESTORE_BODY, request);
   if ('answer' in body) return body.answer;
-  if (state.restores.size >= ITEMS_MAX) return errorAnswer(409, 'Too many restores', request);
   const { service_id } = body.value;
   if (!state.services.some(({ id }) => id === service_id))
     return errorAnswer(404, 'No such service', request);
   const restore: Restore = { id: state.nextId++, service_id, createdMs: nowMs, type: 'full' };
   state.restores.set(restore.id, restore);
-  return created(state, restoreAt(state, restore, nowMs));
+  return created(state, restoreAt(restore, nowMs));
 }
 
 function oneRestore(state: State, request: EndpointRequest, id: string): Answer | null {
   const restore = state.restores.get(Number(id));
   if (restore === undefined) return errorAnswer(404, 'No such restore', request);
   if (request.method !== 'GET') return null;
-  return jsonAnswer(200, restoreAt(state, restore, request.nowMs));
+  return jsonAnswer(200, restoreAt(restore, request.nowMs));
 }
 
-function restoreAt(state: State, { createdMs, ...restore }: Restore, nowMs: number) {
-  const isDone = nowMs - createdMs >= RESTORE_MS;
-  const isFailed = isDone && state.faults().isRestoreFailing;
-  const status = isFailed ? 'Failed' : isDone ? 'Succeeded' : 'Running';
-  const message = isFailed ? 'The backup cannot be read' : '';
-  return { ...restore, status, message, created_at: new Date(createdMs).toISOString() };
+function restoreAt({ createdMs, ...restore }: Restore, nowMs: number) {
+  const status = nowMs - createdMs >= RESTORE_MS ? 'Succeeded' : 'Running';
+  return { ...restore, status, message: '', created_at: new Date(createdMs).toISOString() };
 }
 
 function created(state: State, value: unknown): Answer {
   const { createdBody } = state.faults();
   if (createdBody === 'object') return jsonAnswer(201, value);
-  return { status: 201, headers: {}, body: createdBody === 'empty' ? EMPTY : Buffer.from('OK') };
+  const body = Buffer.from(createdBody === 'empty' ? '' : 'OK');
+  return { ...emptyAnswer(201), body };
 }
 
-/** Wrapped and in pages that count from 1, or bare and whole. */
+/** A list: wrapped and in pages from 1 on, or bare and whole. */
 function listed(
   state: State,
   name: string,
@@ -274,8 +241,8 @@ function listed(
   });
 }
 
-// Rules for the bodies of the backup operations, as in sections 2.4 to 2.6 of the specification.
-// Written from it anew, and not shared with the client, so that each is a check of the other.
+// The rules for bodies in sections 2.4 to 2.6 of the specification. They are not shared with the client, so that each
+// checks the other.
 
 const TEXT = z.string('is required').min(1, 'is required');
 const BUCKET = TEXT.regex(
@@ -287,77 +254,61 @@ const SCHEDULE = TEXT.regex(
   'must be a cron expression of five space-separated fields',
 );
 
+const ACCOUNT_MEMBERS =
+  'type project_id private_key_id private_key client_email client_id auth_uri token_uri ' +
+  'auth_provider_x509_cert_url client_x509_cert_url universe_domain';
 const ACCOUNT = z.object(
-  Object.fromEntries(
-    (
-      'type project_id private_key_id private_key client_email client_id auth_uri token_uri ' +
-      'auth_provider_x509_cert_url client_x509_cert_url universe_domain'
-    )
-      .split(' ')
-      .map(name => [name, z.string()]),
-  ),
+  Object.fromEntries(ACCOUNT_MEMBERS.split(' ').map(name => [name, z.string()])),
 );
 
-interface ScheduleBody {
-  readonly backup_type: string;
-  readonly schedule: string;
-  readonly service_id: string;
-}
-
-interface RestoreBody {
-  readonly service_id: string;
-}
-
-const BUCKET_OBJECT = z
-  .object({ path: BUCKET, credentials: TEXT })
-  .refine(({ path, credentials }) => areCredentials(path, credentials), {
+/** The schema of an object with a bucket and its credentials, which must be for that kind of bucket. */
+function withCredentials<T extends object>(
+  schema: z.ZodType<T>,
+  bucketOf: (value: T) => readonly [bucket: string, credentials: string],
+): z.ZodType<T> {
+  return schema.refine(value => areCredentials(...bucketOf(value)), {
     message: 'must be the base64 of credentials for this kind of bucket',
     path: ['credentials'],
   });
+}
 
-const SCHEDULE_BODY: z.ZodType<ScheduleBody> = z.object({
+const SCHEDULE_BODY = z.object({
   backup_type: TEXT,
   schedule: SCHEDULE,
   service_id: TEXT,
-  external_storage: z.object({ bucket: BUCKET_OBJECT }).optional(),
+  external_storage: z
+    .object({
+      bucket: withCredentials(z.object({ path: BUCKET, credentials: TEXT }), one => [
+        one.path,
+        one.credentials,
+      ]),
+    })
+    .optional(),
 });
 
-const SOURCE = z
-  .object(
-    {
-      bucket: BUCKET,
-      method: z.enum(['enginebackup', 'enginedump'], 'must be enginebackup or enginedump'),
-      credentials: TEXT,
-      encryption_key: z.string().min(1, 'must not be empty').optional(),
-    },
-    'is required',
-  )
-  .refine(({ bucket, credentials }) => areCredentials(bucket, credentials), {
-    message: 'must be the base64 of credentials for this kind of bucket',
-    path: ['credentials'],
-  });
+const SOURCE = z.object(
+  {
+    bucket: BUCKET,
+    method: z.enum(['enginebackup', 'enginedump'], 'must be enginebackup or enginedump'),
+    credentials: TEXT,
+    encryption_key: z.string().min(1, 'must not be empty').optional(),
+  },
+  'is required',
+);
 
-const RESTORE = z.object({ service_id: TEXT, external_source: SOURCE });
+const RESTORE_BODY = z.object({
+  service_id: TEXT,
+  key: TEXT,
+  external_source: withCredentials(SOURCE, one => [one.bucket, one.credentials]),
+});
 
-/** `key` may be called `id`: as the faults say. */
-function restoreBody({ restoreKey }: BackupFaults): z.ZodType<RestoreBody> {
-  return restoreKey === 'key' ? RESTORE.extend({ key: TEXT }) : RESTORE.extend({ id: TEXT });
+function read<T>(schema: z.ZodType<T>, request: EndpointRequest): ReadBody<T> {
+  return readBody(schema, request, ([, ...place], message) =>
+    errorAnswer(400, `${place.join('.')} ${message}`.trim(), request),
+  );
 }
 
-type ReadBody<T> = { readonly value: T } | { readonly answer: Answer };
-
-/** The body of a request, or a 400 that names the first mistake. */
-function readBackupBody<T>(schema: z.ZodType<T>, request: EndpointRequest): ReadBody<T> {
-  const refuse = (why: string): ReadBody<T> => ({ answer: errorAnswer(400, why, request) });
-  if (!isJsonSaid(request)) return refuse('Content-Type must be application/json');
-  if (request.json === undefined) return refuse('The body is no JSON');
-  const read = schema.safeParse(request.json);
-  if (read.success) return { value: read.data };
-  const [issue] = read.error.issues;
-  return refuse([issue?.path.join('.'), issue?.message].join(' ').trim());
-}
-
-/** False where a client says that it does not take JSON. */
+/** False if the client does not accept JSON. */
 function isJsonTaken({ headers }: EndpointRequest): boolean {
   const accept = headers['accept'];
   if (typeof accept !== 'string') return true;

@@ -1,65 +1,16 @@
-// Puts an answer on the wire the way the faults say: replaced, compressed, slowly, in part, or not at all.
+// Puts an answer on the wire as the faults say: replaced, slowly, in part, or not at all.
 // Ends when the answer is out or its reader has gone; it never throws for the reader's sake.
 
 import type { ServerResponse } from 'node:http';
-import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { z } from 'zod';
+import { gzipSync } from 'node:zlib';
 import type { Clock } from '../lib/clock.ts';
-import type { Answer, FaultTable } from './answer.ts';
-import { gzipBomb } from './gzip-bomb.ts';
-import { METRICS_PATH } from './metrics-endpoint.ts';
-
-/** What can go wrong on the way of any answer. */
-export interface TransportFaults {
-  /** Requests whose path begins like this suffer the transport faults. */
-  readonly path: string;
-  /** And of these only those with this method; null: all. */
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | null;
-  /** How many more requests suffer; null: until the faults change. */
-  readonly times: number | null;
-  /** Answer with this status and an error body. */
-  readonly status: number | null;
-  /** The Retry-After header of that answer: seconds or a date, sent as it is. */
-  readonly retryAfter: string | null;
-  /** Redirect there; `same-origin` leads to an address of the simulator that answers normally. */
-  readonly redirectTo: string | null;
-  /** Take the request and never answer. */
-  readonly isSilent: boolean;
-  readonly body: 'normal' | 'html' | 'empty' | 'gzip-bomb';
-  readonly contentType: string | null;
-  readonly contentEncoding: 'identity' | 'gzip' | 'deflate' | 'zstd';
-  /** Stop in the middle: short of the announced length, or within a chunked body. */
-  readonly cut: 'none' | 'length' | 'chunked';
-  /** Send the body this slowly. */
-  readonly bytesPerSecond: number | null;
-}
-
-/** The text of a header. */
-const HEADER = z
-  .string()
-  .max(200)
-  .regex(/^[\t -~]*$/u);
-const COUNT = z.int().min(1).max(1_000_000_000);
-
-export const TRANSPORT_FAULTS: FaultTable<TransportFaults> = {
-  path: [z.string().startsWith('/'), METRICS_PATH],
-  method: [z.enum(['GET', 'POST', 'PATCH', 'DELETE']).nullable(), null],
-  times: [COUNT.nullable(), null],
-  status: [z.int().min(200).max(599).nullable(), null],
-  retryAfter: [HEADER.nullable(), null],
-  redirectTo: [z.union([z.literal('same-origin'), z.url()]).nullable(), null],
-  isSilent: [z.boolean(), false],
-  body: [z.enum(['normal', 'html', 'empty', 'gzip-bomb']), 'normal'],
-  contentType: [HEADER.nullable(), null],
-  contentEncoding: [z.enum(['identity', 'gzip', 'deflate', 'zstd']), 'identity'],
-  cut: [z.enum(['none', 'length', 'chunked']), 'none'],
-  bytesPerSecond: [COUNT.nullable(), null],
-};
+import type { Answer } from './answer.ts';
+import type { Faults } from './faults.ts';
 
 export interface Delivery {
   readonly response: ServerResponse;
   readonly answer: Answer;
-  readonly faults: TransportFaults;
+  readonly faults: Faults;
   readonly clock: Clock;
   /** The time in the Date header. */
   readonly nowMs: number;
@@ -68,13 +19,6 @@ export interface Delivery {
 const HTML =
   '<!doctype html><html><head><title>Maintenance</title></head><body>Back soon.</body></html>\n';
 const DRIPS_PER_SECOND = 10;
-
-const ENCODERS: Readonly<Record<TransportFaults['contentEncoding'], (body: Buffer) => Buffer>> = {
-  identity: body => body,
-  gzip: body => gzipSync(body, { level: 1 }),
-  deflate: body => deflateSync(body, { level: 1 }),
-  zstd: body => zstdCompressSync(body),
-};
 
 export async function deliver(delivery: Delivery): Promise<void> {
   const { response, faults, nowMs } = delivery;
@@ -89,15 +33,11 @@ export async function deliver(delivery: Delivery): Promise<void> {
     response.setHeader('content-encoding', 'gzip');
     return await writeAll(response, gzipBomb());
   }
-  const body = ENCODERS[faults.contentEncoding](answer.body);
-  if (faults.contentEncoding !== 'identity') {
-    response.setHeader('content-encoding', faults.contentEncoding);
-  }
-  if (faults.cut !== 'chunked') response.setHeader('content-length', body.length);
-  await transmit(delivery, body);
+  if (faults.cut !== 'chunked') response.setHeader('content-length', answer.body.length);
+  await transmit(delivery, answer.body);
 }
 
-function alterBody(answer: Answer, faults: TransportFaults): Answer {
+function alterBody(answer: Answer, faults: Faults): Answer {
   if (faults.body === 'empty') return { ...answer, body: Buffer.alloc(0) };
   if (faults.body !== 'html') return answer;
   return { ...answer, headers: { 'content-type': 'text/html' }, body: Buffer.from(HTML) };
@@ -144,4 +84,12 @@ async function writeAll(response: ServerResponse, parts: Iterable<Buffer>): Prom
     });
   }
   response.end();
+}
+
+const BOMB_PART = Buffer.alloc(2 ** 20);
+
+/** The parts of a gzip file of zeros (2 GiB by default) that is tiny on the wire: the same member again and again. */
+export function* gzipBomb(mebibytes = 2_048): Generator<Buffer> {
+  const member = gzipSync(BOMB_PART);
+  for (let i = 0; i < mebibytes; i++) yield member;
 }

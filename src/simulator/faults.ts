@@ -1,96 +1,193 @@
-// The faults of the simulated service as one flat record, each declared at its endpoint, and /_control, which sets them at
-// run time. The simulator answers /_control on its own server, to loopback clients only: GET shows the topology, the
-// faults and the requests so far; POST sets faults, restarts servers, flushes their status. Keys are never shown.
+// The faults of the simulated service, by the endpoint that has them, and /_control, which sets them at run time. The
+// simulator answers /_control on its own server, to loopback clients only: GET shows the services, the faults and the
+// requests so far; POST sets faults and restarts servers. Keys are never shown.
 //
-//   {"reset": true, "faults": {"status": 503, "times": 2}, "restart": ["orders-0"], "flush": ["orders-0"]}
-//
-// Transport faults hit every request below `path`; those of an endpoint hit that endpoint alone.
+//   {"reset": true, "faults": {"status": 503, "times": 2}, "restart": ["orders-0"]}
 
 import { z } from 'zod';
-import { AGENT_FAULTS, type AgentFaults } from './agent-endpoint.ts';
-import {
-  type Answer,
-  type EndpointRequest,
-  type FaultTable,
-  jsonAnswer,
-  withoutFaults,
-} from './answer.ts';
-import { BACKUP_FAULTS, type BackupFaults } from './backup-endpoint.ts';
-import { TRANSPORT_FAULTS, type TransportFaults } from './delivery.ts';
-import { LOG_FAULTS, type LogFaults } from './logs-endpoint.ts';
-import { PAGE_FAULTS, type PageFaults } from './metrics-endpoint.ts';
+import { type Answer, type EndpointRequest, jsonAnswer } from './answer.ts';
 
-export interface Faults extends TransportFaults, PageFaults, LogFaults, BackupFaults, AgentFaults {}
+export const METRICS_PATH = '/observability/v2/metrics';
 
-const FAULTS: FaultTable<Faults> = {
-  ...TRANSPORT_FAULTS,
-  ...PAGE_FAULTS,
-  ...LOG_FAULTS,
-  ...BACKUP_FAULTS,
-  ...AGENT_FAULTS,
+export interface Faults {
+  // Of any answer: requests whose path begins with `path` have them, and of these only those with `method`.
+  readonly path: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | null;
+  /** How many more requests have the faults; null: all until the faults change. */
+  readonly times: number | null;
+  /** Answer with this status and an error body, and with this Retry-After header. */
+  readonly status: number | null;
+  readonly retryAfter: string | null;
+  /** Redirect there; `same-origin` leads to an address of the simulator that answers normally. */
+  readonly redirectTo: string | null;
+  /** Take the request and never answer. */
+  readonly isSilent: boolean;
+  readonly body: 'normal' | 'html' | 'empty' | 'gzip-bomb';
+  readonly contentType: string | null;
+  /** Stop in the middle: short of the announced length, or within a chunked body. */
+  readonly cut: 'none' | 'length' | 'chunked';
+  /** Send the body this slowly. */
+  readonly bytesPerSecond: number | null;
+  /** How far the service's clock, Date header and samples alike, is ahead of the simulator's. */
+  readonly clockSkewMs: number;
+
+  // Of the metrics page.
+  /** How many broken lines precede the first sample of each service id. */
+  readonly badLines: Readonly<Record<string, number>>;
+  /** Ids of services that are not on the page. */
+  readonly absentServices: readonly string[];
+
+  // Of the log API.
+  /** By archive id; `*` means every archive that has no entry. */
+  readonly archives: Readonly<Record<string, ArchiveFault>>;
+  readonly archiveForm: 'zip' | 'gzip' | 'plain';
+  /** Whether lines carry the prefix of a container runtime, long ones in parts. */
+  readonly hasLinePrefix: boolean;
+  /** The list has no sizes, or has another count on every page. */
+  readonly isSizeHidden: boolean;
+  readonly isCountUnsteady: boolean;
+  /** A list from before this moment is refused; one over that moment repeats its page without end. */
+  readonly oldestMs: number | null;
+  readonly poisonMs: number | null;
+  /** Query parameters that are ignored. */
+  readonly ignoredParameters: readonly string[];
+
+  // Of backups and the agent: other choices where the specification leaves one.
+  /** Whether lists of backups come wrapped and in pages, or bare. */
+  readonly listShape: 'wrapped' | 'bare';
+  /** The list of schedules requires a service_id. */
+  readonly isServiceIdRequired: boolean;
+  /** The answer to a POST of a schedule or restore. */
+  readonly createdBody: 'object' | 'empty' | 'text';
+  /** The shape of a chat's answer; `nested` carries the failure of the agent, if there is one. */
+  readonly chatShape: 'plain' | 'nested';
+  readonly chatError: string | null;
+  /** The key of `config` whose filters count; the specification spells it in both ways. */
+  readonly filterKey: 'table_filters' | 'table_filter';
+  /** A path of the agent without a trailing slash is redirected to the one with it. */
+  readonly isSlashRequired: boolean;
+}
+
+/** Defects of an archive. */
+export type ArchiveFault =
+  | 'cut'
+  | 'checksum'
+  | 'encrypted'
+  | 'nested'
+  | 'bomb'
+  | 'html'
+  | 'missing';
+
+export const NO_FAULTS: Faults = {
+  path: METRICS_PATH,
+  method: null,
+  times: null,
+  status: null,
+  retryAfter: null,
+  redirectTo: null,
+  isSilent: false,
+  body: 'normal',
+  contentType: null,
+  cut: 'none',
+  bytesPerSecond: null,
+  clockSkewMs: 0,
+  badLines: {},
+  absentServices: [],
+  archives: {},
+  archiveForm: 'zip',
+  hasLinePrefix: false,
+  isSizeHidden: false,
+  isCountUnsteady: false,
+  oldestMs: null,
+  poisonMs: null,
+  ignoredParameters: [],
+  listShape: 'wrapped',
+  isServiceIdRequired: false,
+  createdBody: 'object',
+  chatShape: 'plain',
+  chatError: null,
+  filterKey: 'table_filters',
+  isSlashRequired: false,
 };
 
-export const NO_FAULTS: Faults = withoutFaults(FAULTS);
+const HEADER = z
+  .string()
+  .max(200)
+  .regex(/^[\t -~]*$/u);
+const COUNT = z.int().min(1).max(1_000_000_000);
+const NAMES = z.array(z.string()).max(10_000);
+const ARCHIVE_FAULTS = [
+  'cut',
+  'checksum',
+  'encrypted',
+  'nested',
+  'bomb',
+  'html',
+  'missing',
+] as const;
 
-const SCHEMA = z
-  .strictObject(
-    Object.fromEntries(Object.entries(FAULTS).map(([name, [values]]) => [name, values])),
-  )
-  .partial();
+/** What a request to /_control may set. */
+const VALUES: { readonly [Name in keyof Faults]: z.ZodType<Faults[Name]> } = {
+  path: z.string().startsWith('/'),
+  method: z.enum(['GET', 'POST', 'PATCH', 'DELETE']).nullable(),
+  times: COUNT.nullable(),
+  status: z.int().min(200).max(599).nullable(),
+  retryAfter: HEADER.nullable(),
+  redirectTo: z.union([z.literal('same-origin'), z.url()]).nullable(),
+  isSilent: z.boolean(),
+  body: z.enum(['normal', 'html', 'empty', 'gzip-bomb']),
+  contentType: HEADER.nullable(),
+  cut: z.enum(['none', 'length', 'chunked']),
+  bytesPerSecond: COUNT.nullable(),
+  clockSkewMs: z.number().min(-1e12).max(1e12),
+  badLines: z.record(z.string(), z.int().min(0).max(100_000)),
+  absentServices: NAMES,
+  archives: z.record(z.string(), z.enum(ARCHIVE_FAULTS)),
+  archiveForm: z.enum(['zip', 'gzip', 'plain']),
+  hasLinePrefix: z.boolean(),
+  isSizeHidden: z.boolean(),
+  isCountUnsteady: z.boolean(),
+  oldestMs: z.number().nullable(),
+  poisonMs: z.number().nullable(),
+  ignoredParameters: NAMES,
+  listShape: z.enum(['wrapped', 'bare']),
+  isServiceIdRequired: z.boolean(),
+  createdBody: z.enum(['object', 'empty', 'text']),
+  chatShape: z.enum(['plain', 'nested']),
+  chatError: z.string().max(1_000).nullable(),
+  filterKey: z.enum(['table_filters', 'table_filter']),
+  isSlashRequired: z.boolean(),
+};
+const SCHEMA = z.strictObject(VALUES).partial();
 
-export type ParsedFaults =
-  | { readonly isGood: true; readonly faults: Partial<Faults> }
-  | { readonly isGood: false; readonly problems: readonly string[] };
-
-/** Faults from outside: unknown names and values out of range are problems, each with its name. */
-export function parseFaults(input: unknown): ParsedFaults {
-  const result = SCHEMA.safeParse(input);
-  if (!result.success) return { isGood: false, problems: problemsOf(result.error) };
-  const set = Object.entries(result.data).filter(([, value]) => value !== undefined);
-  return { isGood: true, faults: Object.fromEntries(set) };
-}
-
-function problemsOf({ issues }: z.ZodError): readonly string[] {
-  return issues.map(({ path, message }) => [...path, message].join(': '));
-}
-
-/** What /_control may do with the simulator. */
-export interface Controlled {
+/** The parts of the simulator that /_control uses. */
+interface Controlled {
   readonly faults: Faults;
   resetFaults(): void;
   setFaults(faults: Partial<Faults>): void;
   restart(serverName: string): boolean;
-  flushStatus(serverName: string): boolean;
   describe(): Readonly<Record<string, unknown>>;
 }
 
-const NAMES = z.array(z.string()).max(1_000);
+const COMMAND = z.strictObject({ reset: z.boolean(), faults: SCHEMA, restart: NAMES }).partial();
 
-const COMMAND = z
-  .strictObject({ reset: z.boolean(), faults: z.unknown(), restart: NAMES, flush: NAMES })
-  .partial();
-
-/** Carries a command out: all of it, or nothing where any part is wrong but the name of a server. */
+/** Executes a command as a whole, or not at all if any part but the name of a server is invalid. */
 export function controlAnswer(simulator: Controlled, request: EndpointRequest): Answer {
   if (request.method === 'GET') return state(simulator);
   if (request.method !== 'POST') return refusal(405, ['only GET and POST are known here']);
   const command = COMMAND.safeParse(request.json);
   if (!command.success) return refusal(400, problemsOf(command.error));
-  const { reset = false, faults, restart = [], flush = [] } = command.data;
-  const parsed = parseFaults(faults ?? {});
-  if (!parsed.isGood) return refusal(400, parsed.problems);
+  const { reset = false, faults = {}, restart = [] } = command.data;
   if (reset) simulator.resetFaults();
-  simulator.setFaults(parsed.faults);
-  const unknown = [
-    ...restart.filter(name => !simulator.restart(name)),
-    ...flush.filter(name => !simulator.flushStatus(name)),
-  ];
-  if (unknown.length > 0)
-    return refusal(
-      404,
-      unknown.map(name => `no server named ${name}`),
-    );
-  return state(simulator);
+  const given = Object.entries(faults).filter(([, value]) => value !== undefined);
+  simulator.setFaults(Object.fromEntries(given));
+  const unknown = restart.filter(name => !simulator.restart(name));
+  const problems = unknown.map(name => `no server named ${name}`);
+  return problems.length > 0 ? refusal(404, problems) : state(simulator);
+}
+
+function problemsOf({ issues }: z.ZodError): readonly string[] {
+  return issues.map(({ path, message }) => [...path, message].join(': '));
 }
 
 function state(simulator: Controlled): Answer {

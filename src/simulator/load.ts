@@ -7,7 +7,7 @@ const WAVE_S = 420;
 const DAY_SHARE = 0.35;
 const WAVE_SHARE = 0.2;
 const NOISE_SHARE = 0.3;
-/** Noise is drawn once a step and runs straight in between. */
+/** Noise is drawn once per step, and linear in between. */
 const NOISE_STEP_S = 60;
 const TURN = 2 * Math.PI;
 
@@ -20,7 +20,7 @@ export function hashText(text: string, seed: number): number {
   return mix(hash);
 }
 
-/** Seconds of full load since the epoch of the simulation. Differences of it grow about as time does. */
+/** Seconds of full load since the epoch of the simulation. Its differences grow about as fast as time. */
 export function loadSeconds(hash: number, timeMs: number): number {
   const seconds = timeMs / 1000;
   const day = (DAY_SHARE * DAY_S * Math.sin(dayAngle(hash, seconds))) / TURN;
@@ -28,7 +28,7 @@ export function loadSeconds(hash: number, timeMs: number): number {
   return seconds + day + wave;
 }
 
-/** How busy the server is at the moment, from -1 (least) to 1 (most): the slope of loadSeconds. */
+/** How busy the server is, from -1 (least) to 1 (most): the slope of loadSeconds. */
 export function loadWave(hash: number, timeMs: number): number {
   const seconds = timeMs / 1000;
   const day = DAY_SHARE * Math.cos(dayAngle(hash, seconds));
@@ -44,12 +44,12 @@ export function noise(hash: number, timeMs: number): number {
   return 2 * (from + (unit(hash, step + 1) - from) * (position - step)) - 1;
 }
 
-/** What noise adds to an integral, in seconds of load; it never outweighs the load itself. */
+/** The noise in an integral, in seconds of load; smaller than the load itself. */
 export function noiseSeconds(hash: number, timeMs: number): number {
   return (noise(hash, timeMs) * NOISE_STEP_S * NOISE_SHARE) / 2;
 }
 
-/** A number of [0, 1) drawn for one step. */
+/** A number in [0, 1), drawn for one step. */
 export function unit(hash: number, step: number): number {
   return mix(hash ^ Math.imul(step | 0, 0x9e3779b1)) / 0x1_0000_0000;
 }
@@ -70,118 +70,65 @@ function mix(value: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-// How one simulated series moves: a few kinds, each a pure function of the server's moment and the series'
-// own hash. A counter starts at zero with its process, so that a restart shows as a fall of the value.
+// How one simulated series moves: a function of the moment of its server and of the hash of the series. A counter
+// starts at zero with its process, so that a restart shows as a fall of the value.
 
-export type Shape =
-  | { readonly kind: 'constant'; readonly value: number }
-  /** Whole seconds since the process started, or since the service's first process did. */
-  | { readonly kind: 'uptime'; readonly of: 'server' | 'service' }
-  | {
-      readonly kind: 'counter';
-      /** Mean growth at ordinary load. */
-      readonly perSecond: number;
-      /** Smallest amount it grows by: 1 for things counted, less for seconds. */
-      readonly step: number;
-      /** True if the server can set it back while it goes on running. */
-      readonly isFlushable: boolean;
-    }
-  | {
-      readonly kind: 'level';
-      readonly mean: number;
-      /** How far it strays from the mean at most; negative: it falls when the load rises. */
-      readonly spread: number;
-      readonly step: number;
-      /** Series of a server with the same key stray in the same way, so that what must add up does. */
-      readonly key: string | null;
-    }
-  | {
-      /** A position that outlives the process: it grows with time alone. */
-      readonly kind: 'position';
-      readonly perSecond: number;
-      /** Where it starts again, or null: at every change of the log file. */
-      readonly wrapsAt: number | null;
-      readonly lagSeconds: number;
-    };
-
-/** One server at one moment, computed once for all of its series. */
+/** The state of one server at one time, computed once for all of its series. */
 export interface Moment {
   readonly timeMs: number;
+  /** When the first process of the service started, and when this one did. */
   readonly serviceStartMs: number;
-  /** When the process started, and when its status was last flushed (at the earliest, then). */
   readonly startMs: number;
-  readonly flushMs: number;
-  /** Load since either, in seconds. */
-  readonly loadSinceStart: number;
-  readonly loadSinceFlush: number;
+  /** Load since the start of the process, in seconds. */
+  readonly load: number;
   /** From -1 to 1. */
   readonly wave: number;
 }
 
+export interface Shape {
+  readonly kind: 'constant' | 'uptime' | 'counter' | 'level' | 'position';
+  /** Levels of a server with the same key sway in the same way, so that what must add up does. */
+  readonly key?: string;
+  readonly at: (moment: Moment, hash: number) => number;
+}
+
 export function constant(value: number): Shape {
-  return { kind: 'constant', value };
+  return { kind: 'constant', at: () => value };
 }
 
+/** Whole seconds since the process started, or since the first process of the service did. */
 export function uptime(of: 'server' | 'service' = 'server'): Shape {
-  return { kind: 'uptime', of };
+  const at = ({ timeMs, startMs, serviceStartMs }: Moment): number =>
+    Math.floor((timeMs - (of === 'server' ? startMs : serviceStartMs)) / 1000);
+  return { kind: 'uptime', at };
 }
 
-export function grows(perSecond: number): Shape {
-  return { kind: 'counter', perSecond, step: 1, isFlushable: false };
+/** A counter with this mean growth; `step` is the smallest amount by which it grows. */
+export function grows(perSecond: number, step = 1): Shape {
+  const at = ({ timeMs, startMs, load }: Moment, hash: number): number => {
+    const noisy = load + noiseSeconds(hash, timeMs) - noiseSeconds(hash, startMs);
+    return roundTo(Math.max(noisy, 0) * perSecond, step, Math.floor);
+  };
+  return { kind: 'counter', at };
 }
 
-export function growsFlushable(perSecond: number): Shape {
-  return { kind: 'counter', perSecond, step: 1, isFlushable: true };
+/** A gauge that strays from its mean by `spread` at most; if that is negative, it falls when the load rises. */
+export function level(mean: number, spread: number, step = 1, key?: string): Shape {
+  const at = ({ timeMs, wave }: Moment, hash: number): number =>
+    roundTo(mean + spread * (0.6 * wave + 0.4 * noise(hash, timeMs)), step, Math.round);
+  return { kind: 'level', at, ...(key === undefined ? {} : { key }) };
 }
 
-/** A sum of seconds, to the microsecond. */
-export function growsSeconds(perSecond: number): Shape {
-  return { kind: 'counter', perSecond, step: 1e-6, isFlushable: false };
+/** A position that outlives the process: it grows with time alone, and starts again at `wrapsAt`. */
+export function position(perSecond: number, wrapsAt: number = Infinity, lagSeconds = 0): Shape {
+  const at = ({ timeMs }: Moment): number => {
+    const reached = Math.floor((timeMs / 1000 - lagSeconds) * perSecond);
+    return wrapsAt === Infinity ? reached : 4 + (reached % wrapsAt);
+  };
+  return { kind: 'position', at };
 }
 
-export function level(mean: number, spread: number, step = 1, key: string | null = null): Shape {
-  return { kind: 'level', mean, spread, step, key };
-}
-
-export function position(perSecond: number, wrapsAt: number | null = null, lagSeconds = 0): Shape {
-  return { kind: 'position', perSecond, wrapsAt, lagSeconds };
-}
-
-/** The value of a series at a moment of its server. Never negative unless its level is. */
-export function valueAt(shape: Shape, hash: number, moment: Moment): number {
-  if (shape.kind === 'constant') return shape.value;
-  if (shape.kind === 'counter') return counterAt(shape, hash, moment);
-  if (shape.kind === 'level') return levelAt(shape, hash, moment);
-  if (shape.kind === 'uptime')
-    return Math.floor((moment.timeMs - startOf(shape.of, moment)) / 1000);
-  return positionAt(shape, moment);
-}
-
-function counterAt(shape: ShapeOf<'counter'>, hash: number, moment: Moment): number {
-  const fromMs = shape.isFlushable ? moment.flushMs : moment.startMs;
-  const load = shape.isFlushable ? moment.loadSinceFlush : moment.loadSinceStart;
-  const noisy = load + noiseSeconds(hash, moment.timeMs) - noiseSeconds(hash, fromMs);
-  return roundTo(Math.max(noisy, 0) * shape.perSecond, shape.step, Math.floor);
-}
-
-function levelAt(shape: ShapeOf<'level'>, hash: number, moment: Moment): number {
-  const stray = 0.6 * moment.wave + 0.4 * noise(hash, moment.timeMs);
-  return roundTo(shape.mean + shape.spread * stray, shape.step, Math.round);
-}
-
-function positionAt(shape: ShapeOf<'position'>, moment: Moment): number {
-  const seconds = moment.timeMs / 1000 - shape.lagSeconds;
-  const reached = Math.floor(seconds * shape.perSecond);
-  return shape.wrapsAt === null ? reached : 4 + (reached % shape.wrapsAt);
-}
-
-type ShapeOf<Kind extends Shape['kind']> = Extract<Shape, { kind: Kind }>;
-
-function startOf(of: 'server' | 'service', moment: Moment): number {
-  return of === 'server' ? moment.startMs : moment.serviceStartMs;
-}
-
-// Steps below one are powers of ten: dividing by their inverse gives the shortest decimal, 0.0012 and not
+// Steps below one are powers of ten: dividing by their inverse gives the shortest decimal, 0.0012 instead of
 // 0.0012000000000000001.
 function roundTo(value: number, step: number, round: (value: number) => number): number {
   return step >= 1 ? round(value / step) * step : round(value / step) / Math.round(1 / step);

@@ -1,10 +1,10 @@
 // The logs of the simulated service: archives by day, service, server and type, each a run of lines that only grows while
-// its day lasts. By default the lines are a function of seed and time (GeneratedLogs); a test may write its own (LogBook).
+// its day lasts. By default the lines are a function of seed and time (GeneratedLogs); a test may write its own.
 
 import { hashText, unit } from './load.ts';
-import type { SimulatedServer, SimulatedService } from './topology.ts';
+import type { SimulatedServer, SimulatedService } from './world.ts';
 
-/** One archive: what one server wrote into one log on one day (UTC). */
+/** The lines that one server wrote into one log on one day (UTC). */
 export interface LogArchive {
   readonly id: string;
   readonly service: SimulatedService;
@@ -16,7 +16,7 @@ export interface LogArchive {
 /** One physical line, without its end. */
 export interface LogLine {
   readonly text: string;
-  /** When it was written; what the wrapper says. */
+  /** When it was written: the time of the wrapper. */
   readonly atMs: number;
 }
 
@@ -63,7 +63,7 @@ export class GeneratedLogs implements LogSource {
   }
 }
 
-function archiveId(dayMs: number, server: SimulatedServer, type: string): string {
+export function archiveId(dayMs: number, server: SimulatedServer, type: string): string {
   return `${dayName(dayMs)}.${server.name}.${type}`;
 }
 
@@ -71,15 +71,14 @@ export function dayName(dayMs: number): string {
   return new Date(dayMs).toISOString().slice(0, 10);
 }
 
-// The lines that a simulated server has written into one of its logs, as a pure function of seed, server, type
-// and time: a line at a random moment of each period, in the formats of the real logs. A line never changes
-// once its moment has passed, so that today's archive only grows.
+// The lines of a simulated server's log as a pure function of seed, server, type and time: a line at a random time in each
+// period, in the formats of the real logs. A line never changes after its time, so that today's archive only grows.
 
 type LogType = 'error-log' | 'slow-query-log' | 'audit-log' | 'proxy-log';
 
 export interface LogRecord {
   readonly atMs: number;
-  /** One record; it may be of several lines. Without the last newline. */
+  /** One record of one or several lines, without the last newline. */
   readonly text: string;
 }
 
@@ -90,12 +89,12 @@ const PERIOD_MS: Readonly<Record<LogType, number>> = {
   'proxy-log': 900_000,
 };
 
-/** The types of log that a server of this role keeps. */
+/** The types of log of a server. */
 export function logTypesOf({ role }: SimulatedServer): readonly LogType[] {
   return role === 'proxy' ? ['proxy-log'] : ['error-log', 'slow-query-log', 'audit-log'];
 }
 
-/** All records of [fromMs, toMs), in the order of time. */
+/** All records of [fromMs, toMs), ordered by time. */
 export function* logRecords(
   server: SimulatedServer,
   type: LogType,
@@ -164,78 +163,4 @@ function hours(time: Date): string {
 
 function minutes(time: Date): string {
   return time.toISOString().slice(14, 19);
-}
-
-// Logs that a test writes line by line. `issued` holds every line that was ever served: all of them must arrive in the
-// end. An archive keeps its lines in the order in which they were written: late and reordered lines have a time that is
-// older than their place.
-
-/** Where a line is written. */
-export interface LogPlace {
-  readonly serviceId: string;
-  readonly server: string;
-  readonly type: string;
-}
-
-export interface WrittenLine extends LogLine {
-  readonly place: LogPlace;
-  /** Its archive. */
-  readonly archive: string;
-}
-
-export class LogBook implements LogSource {
-  readonly services: readonly SimulatedService[];
-  /** Every line in the order of writing, also of archives that are gone. */
-  readonly issued: WrittenLine[] = [];
-  onList?: () => void;
-  readonly #archives = new Map<string, { readonly archive: LogArchive; lines: LogLine[] }>();
-
-  constructor(services: readonly SimulatedService[]) {
-    this.services = services;
-  }
-
-  /** Writes a line at the end of an archive: that of its own day, or of another day. */
-  write(place: LogPlace, line: LogLine, filedAtMs: number = line.atMs): void {
-    const { service, server } = this.#find(place);
-    const dayMs = Math.floor(filedAtMs / DAY_MS) * DAY_MS;
-    const id = archiveId(dayMs, server, place.type);
-    let entry = this.#archives.get(id);
-    if (entry === undefined) {
-      entry = { archive: { id, service, server, type: place.type, dayMs }, lines: [] };
-      this.#archives.set(id, entry);
-    }
-    entry.lines.push(line);
-    this.issued.push({ ...line, place, archive: id });
-  }
-
-  /** Puts another run of lines in the place of an archive's: a rotation, a repair. Not remembered as issued. */
-  rewrite(id: string, change: (lines: readonly LogLine[]) => readonly LogLine[]): void {
-    const entry = this.#archives.get(id);
-    if (entry !== undefined) entry.lines = [...change(entry.lines)];
-  }
-
-  /** Takes an archive away, as when it has been kept long enough. */
-  remove(id: string): void {
-    this.#archives.delete(id);
-  }
-
-  archives(_nowMs: number, _days: number): readonly LogArchive[] {
-    const all = [...this.#archives.values()].map(({ archive }) => archive);
-    return all.sort((a, b) => a.dayMs - b.dayMs);
-  }
-
-  lines({ id }: LogArchive, _nowMs: number): Iterable<LogLine> {
-    return this.#archives.get(id)?.lines ?? [];
-  }
-
-  #find({ serviceId, server: name }: LogPlace): {
-    service: SimulatedService;
-    server: SimulatedServer;
-  } {
-    const service = this.services.find(({ id }) => id === serviceId);
-    const server = service?.servers.find(one => one.name === name);
-    if (service === undefined || server === undefined)
-      throw new Error(`there is no server ${name} of ${serviceId}`);
-    return { service, server };
-  }
 }

@@ -1,22 +1,19 @@
-// The log API: lists archives by day, service, server and type, and serves them as ZIP. Today's archive grows
-// under the same id; archives go back as far as the retention. Paths are those of service-observed.md; `/lines`
-// beside them lists the lines themselves, as another service might.
+// The log API: lists archives by day, service, server and type, and serves them as ZIP. Today's archive grows under the
+// same id; archives go back as far as the retention. The paths are the observed ones; in addition `/lines` lists the
+// lines themselves, as another service might.
 
 import { gzipSync } from 'node:zlib';
-import { z } from 'zod';
 import {
   type Answer,
   type Endpoint,
   type EndpointRequest,
   errorAnswer,
-  type FaultTable,
   jsonAnswer,
-  missingMember,
   objectOf,
   textOf,
-  withoutFaults,
 } from './answer.ts';
-import { gzipBomb } from './gzip-bomb.ts';
+import { gzipBomb } from './delivery.ts';
+import { type ArchiveFault, type Faults, NO_FAULTS } from './faults.ts';
 import {
   dayName,
   GeneratedLogs,
@@ -24,53 +21,13 @@ import {
   type LogLine,
   type LogSource,
 } from './log-source.ts';
-import type { SimulatedServer, SimulatedService } from './topology.ts';
+import type { SimulatedServer, SimulatedService } from './world.ts';
 import { zip, type ZipEntry } from './zip.ts';
-
-/** Defects of an archive. */
-const ARCHIVE_FAULTS = [
-  'cut',
-  'checksum',
-  'encrypted',
-  'nested',
-  'bomb',
-  'html',
-  'missing',
-] as const;
-type ArchiveFault = (typeof ARCHIVE_FAULTS)[number];
-
-/** What can be wrong with the log API. */
-export interface LogFaults {
-  /** By archive id; `*` means every archive that has no entry. */
-  readonly archives: Readonly<Record<string, ArchiveFault>>;
-  readonly archiveForm: 'zip' | 'gzip' | 'plain';
-  /** Whether lines carry the prefix of a container runtime, long ones in parts. */
-  readonly hasLinePrefix: boolean;
-  /** The list says nothing about sizes, or has another count on every page. */
-  readonly isSizeHidden: boolean;
-  readonly isCountUnsteady: boolean;
-  /** A list from before this moment is refused; one over that moment repeats its page without end. */
-  readonly oldestMs: number | null;
-  readonly poisonMs: number | null;
-  /** Query parameters that are ignored. */
-  readonly ignoredParameters: readonly string[];
-}
-
-export const LOG_FAULTS: FaultTable<LogFaults> = {
-  archives: [z.record(z.string(), z.enum(ARCHIVE_FAULTS)), {}],
-  archiveForm: [z.enum(['zip', 'gzip', 'plain']), 'zip'],
-  hasLinePrefix: [z.boolean(), false],
-  isSizeHidden: [z.boolean(), false],
-  isCountUnsteady: [z.boolean(), false],
-  oldestMs: [z.number().nullable(), null],
-  poisonMs: [z.number().nullable(), null],
-  ignoredParameters: [z.array(z.string()).max(100), []],
-};
 
 interface State {
   readonly source: LogSource;
-  readonly faults: () => LogFaults;
-  /** Sizes of archives whose day is over: they are asked for at every list and never change. */
+  readonly faults: () => Faults;
+  /** A cache of the sizes of archives whose day is over. */
   readonly closedSizes: Map<string, number>;
   listCount: number;
   retention: {
@@ -90,7 +47,7 @@ const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
 /** Paths are below /observability/v2/logs. */
 export function createLogsEndpoint(
   source: LogSource,
-  faults: () => LogFaults = () => withoutFaults(LOG_FAULTS),
+  faults: () => Faults = () => NO_FAULTS,
 ): Endpoint {
   const retention = {
     bucket_name: 'logs',
@@ -113,7 +70,7 @@ export function createLogsEndpoint(
   };
 }
 
-function heeded(query: URLSearchParams, { ignoredParameters }: LogFaults): URLSearchParams {
+function heeded(query: URLSearchParams, { ignoredParameters }: Faults): URLSearchParams {
   const left = [...query].filter(([name]) => !ignoredParameters.includes(name));
   return new URLSearchParams(left);
 }
@@ -136,7 +93,7 @@ interface Wanted {
   readonly has: (archive: LogArchive) => boolean;
 }
 
-function wantedOf(query: URLSearchParams, { oldestMs }: LogFaults): Wanted | null {
+function wantedOf(query: URLSearchParams, { oldestMs }: Faults): Wanted | null {
   const from = Date.parse(query.get('fromDate') ?? '1970-01-01');
   const to = Date.parse(query.get('toDate') ?? '9999-01-01');
   if (Number.isNaN(from) || Number.isNaN(to) || from < (oldestMs ?? -Infinity)) return null;
@@ -273,9 +230,10 @@ function retain(state: State, request: EndpointRequest): Answer | null {
   const { method, json } = request;
   if (method === 'GET') return jsonAnswer(200, state.retention);
   if (method !== 'POST') return null;
-  const missing = missingMember(json, ['bucket_name', 'provider', 'retention_policy_days']);
+  const body = objectOf(json);
+  const missing = ['bucket_name', 'provider', 'retention_policy_days'].find(name => !body[name]);
   if (missing !== undefined) return errorAnswer(400, `${missing} is required`, request);
-  const days = Number(objectOf(json)['retention_policy_days']);
+  const days = Number(body['retention_policy_days']);
   const isGood = Number.isInteger(days) && days >= 1 && days <= 90;
   if (!isGood) return errorAnswer(400, 'retention_policy_days is 1 to 90', request);
   state.retention = { ...state.retention, retention_policy_days: days };
@@ -286,14 +244,13 @@ function sourceOf(service: SimulatedService, server: SimulatedServer): string {
   return `${service.id}/${server.name}`;
 }
 
-// The bytes of an archive: lines in the form that was asked for, packed as the faults say, or broken in one of the
-// ways in which archives break.
+// The bytes of an archive: lines in the requested format, packed or broken according to the faults.
 
 /** Container runtimes cut lines at this length. */
 const PART_LENGTH = 16_384;
 const FLAG_ENCRYPTED = 1;
 
-/** The text of an entry; in json each line is an object of its own. */
+/** The text of an entry; in json each line is an object. */
 function entryText(
   lines: Iterable<LogLine>,
   format: 'raw' | 'json',
@@ -312,11 +269,10 @@ function entryText(
   return Buffer.from(parts.join(''));
 }
 
-/** An archive of these entries, as the faults have it. */
 function archiveBody(
   entries: readonly ZipEntry[],
   fault: ArchiveFault | undefined,
-  form: LogFaults['archiveForm'],
+  form: Faults['archiveForm'],
 ): Buffer {
   const [first] = entries;
   if (fault === 'bomb') return Buffer.concat([...gzipBomb()]);
@@ -331,7 +287,7 @@ function archiveBody(
 function packed(
   entries: readonly ZipEntry[],
   first: ZipEntry | undefined,
-  form: LogFaults['archiveForm'],
+  form: Faults['archiveForm'],
 ): Buffer {
   if (form === 'zip' || entries.length !== 1 || first === undefined) return zip(entries);
   return form === 'gzip' ? gzipSync(first.bytes) : first.bytes;

@@ -1,5 +1,5 @@
 // A node:http(s) server for the simulator and the receiver: starts on any free port, knows its URL, reads bodies up to a
-// limit, records its requests, and closes at once, silent and half-sent answers included.
+// limit, records its requests, and closes at once, even with silent and half-sent answers.
 
 import {
   createServer,
@@ -11,7 +11,6 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bug, causeText } from '../errors.ts';
 
 export interface ListenOptions {
@@ -19,7 +18,7 @@ export interface ListenOptions {
   readonly host?: string;
   /** Default 0: any free port. */
   readonly port?: number;
-  /** PEM texts; https where they are given. */
+  /** PEM texts; with them the server uses https. */
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
@@ -27,13 +26,13 @@ export interface LoopbackServer {
   /** Without a trailing slash. */
   readonly url: string;
   readonly port: number;
-  /** Ends every connection, in use or not. */
+  /** Closes every connection, even in use. */
   close(): Promise<void>;
 }
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Rejects when the port cannot be had. A handler that fails is answered for with 500 and the cause. */
+/** Rejects if the port is not available. A failing handler becomes a 500 with the cause. */
 export async function listen(options: ListenOptions, handler: Handler): Promise<LoopbackServer> {
   const listener: RequestListener = (request, response) => {
     handler(request, response).catch((error: unknown) => {
@@ -66,7 +65,7 @@ function addressOf(server: Server): AddressInfo {
   return address;
 }
 
-// Bodies of requests. Nothing is thrown: a body that is too long or breaks off is a value.
+// Bodies of requests. Never throws: a body that is too long or broken is a value.
 
 export type RequestBody =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
@@ -79,7 +78,7 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      // The rest is read and dropped, or the client would not get to see the answer.
+      // The rest is read and dropped, or the client would not see the answer.
       if (bytes <= maxBytes) chunks.push(chunk);
     }
   } catch {
@@ -88,27 +87,18 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return bytes > maxBytes ? { kind: 'too-long' } : { kind: 'whole', bytes: Buffer.concat(chunks) };
 }
 
-/** True when the client has gone. A client that left while the loop was busy is seen only when the loop has polled. */
-export async function hasLeft({ socket }: IncomingMessage): Promise<boolean> {
-  for (let turn = 0; turn < 2; turn++) await nextTurn();
-  return socket.destroyed || socket.readableEnded || !socket.writable;
-}
-
-// The record of requests: counts for ever, and the last requests with their headers, so that a test can see that a key
-// came here and went nowhere else. It is held in memory and shown to nobody.
+// The record of requests: their counts, and the last requests with their headers, so that a test can check where a key
+// was sent. It is kept in memory and never shown.
 
 export interface RecordedRequest {
   readonly method: string;
-  /** Path and query as they came. */
+  /** The original path and query. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly atMs: number;
 }
 
 const RECORDED_MAX = 1_000;
-
-/** Paths counted apart; what comes after that many different ones is counted together. */
-const COUNTED_PATHS_MAX = 200;
 
 export class RequestRecord {
   /** The latest, at most RECORDED_MAX of them, oldest first. */
@@ -122,8 +112,6 @@ export class RequestRecord {
     this.latest.push({ method, url, headers, atMs });
     if (this.latest.length > RECORDED_MAX) this.latest.shift();
     const path = url.replace(/\?.*$/u, '');
-    const isRoom = this.countByPath.has(path) || this.countByPath.size < COUNTED_PATHS_MAX;
-    const counted = isRoom ? path : 'other';
-    this.countByPath.set(counted, (this.countByPath.get(counted) ?? 0) + 1);
+    this.countByPath.set(path, (this.countByPath.get(path) ?? 0) + 1);
   }
 }

@@ -1,112 +1,57 @@
-// All series of one simulated service: the rows of its servers' roles with full names and all labels, in a
-// fixed order. The same service and seed give the same series on every machine.
+// Which series each role of server has, and how each of them moves at ordinary load: a shop of moderate size. What
+// belongs together keeps its order (questions <= queries) or its sum (pages of the pool) because the rates do.
 
-import {
-  constant,
-  grows,
-  growsFlushable,
-  growsSeconds,
-  hashText,
-  level,
-  position,
-  type Shape,
-  uptime,
-} from './load.ts';
-import type { ServerRole, SimulatedServer, SimulatedService } from './topology.ts';
+import { constant, grows, hashText, level, position, type Shape, uptime } from './load.ts';
 
-/** One series. A corpus may have a million: what servers and rows share is not copied. */
-export interface SimulatedSeries {
-  readonly name: string;
-  /** Its own labels, beside the five that every sample of its server has (`labelsOf` gives them all). */
-  readonly own: Labels;
-  readonly service: SimulatedService;
-  readonly server: SimulatedServer;
-  readonly shape: Shape;
-  /** What its noise is drawn from. */
-  readonly hash: number;
+/** What one process is; its role decides which series it has. */
+export type ServerRole = 'single' | 'primary' | 'replica' | 'member' | 'node' | 'proxy';
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** One series of a server: its name (in the tables below without their prefix), how it moves, and its own labels. */
+export type SeriesRow = readonly [name: string, shape: Shape, labels?: Labels | undefined];
+
+/** All series of a server of this role, in a fixed order. `others` are the names of the service's other servers. */
+export function rowsOf(
+  role: ServerRole,
+  serviceId: string,
+  others: readonly string[],
+): SeriesRow[] {
+  return [...ROWS_BY_ROLE[role](serviceId, others), ...prefixed('process_', PROCESS_ROWS)];
 }
 
-/** All labels of a series, sorted by name. */
-export function labelsOf(series: SimulatedSeries): (readonly [name: string, value: string])[] {
-  const { own, service, server } = series;
-  const all: Labels = {
-    ...own,
-    namespace: service.id,
-    server_name: server.name,
-    server_type: server.role === 'proxy' ? 'proxy' : 'engine',
-    service_name: service.name,
-    topology_type: service.topology,
-  };
-  return Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-/** The series of a service, server by server; exactly `seriesCount` of them where that is set. */
-export function seriesOf(service: SimulatedService, seed: number): readonly SimulatedSeries[] {
-  const series = service.servers.flatMap(server =>
-    rowsOf(service, server).map(row => seriesFrom(row, service, server, seed)),
-  );
-  const last = service.servers.at(-1);
-  if (service.seriesCount === undefined || last === undefined) return series;
-  for (let table = 1; series.length < service.seriesCount; table++) {
-    const rows = tableRows(`table_${String(table).padStart(5, '0')}`, 1 + (table % 64));
-    series.push(...prefixed('engine_', rows).map(row => seriesFrom(row, service, last, seed)));
-  }
-  return series.slice(0, service.seriesCount);
-}
-
-type RowsOfServer = (service: SimulatedService, server: SimulatedServer) => readonly SeriesRow[];
-
-const ENGINE: RowsOfServer = (_service, { role }) => [
-  ...prefixed('engine_global_status_', statusRows(role === 'replica')),
-  ...prefixed('engine_global_variables_', variableRows(role === 'replica')),
-  ...prefixed('engine_', schemaRows()),
-];
-
-const ROWS_BY_ROLE: Readonly<Record<ServerRole, RowsOfServer>> = {
-  single: ENGINE,
-  primary: ENGINE,
-  replica: (service, server) => {
-    const source = service.servers.find(other => other.role === 'primary');
-    const rows = replicaRows(source?.name ?? 'elsewhere');
-    return [...ENGINE(service, server), ...prefixed('engine_slave_status_', rows)];
-  },
-  member: (service, server) => [
-    ...ENGINE(service, server),
-    ...prefixed('engine_global_status_wsrep_', membershipRows(service.servers.length)),
-    ...prefixed('engine_multimaster_', multimasterRows(uuidOf(service.id))),
+const ROWS_BY_ROLE: Readonly<
+  Record<ServerRole, (serviceId: string, others: readonly string[]) => SeriesRow[]>
+> = {
+  single: () => engineRows(false),
+  primary: () => engineRows(false),
+  replica: (_id, [source = 'elsewhere']) => [
+    ...engineRows(true),
+    ...prefixed('engine_slave_status_', replicaRows(source)),
   ],
-  node: service => [
+  member: (id, others) => [
+    ...engineRows(false),
+    ...prefixed('engine_global_status_wsrep_', membershipRows(others.length + 1)),
+    ...prefixed('engine_multimaster_', multimasterRows(uuidOf(id))),
+  ],
+  node: (_id, others) => [
     ['engine_up', constant(1)],
-    ...prefixed('engine_dist_', distRows(service.servers.length)),
+    ...prefixed('engine_dist_', distRows(others.length + 1)),
   ],
-  proxy: (service, server) => {
-    const backends = service.servers.filter(other => other !== server).map(other => other.name);
-    return prefixed('proxy_', proxyRows(backends));
-  },
+  proxy: (_id, others) => prefixed('proxy_', proxyRows(others)),
 };
 
-function rowsOf(service: SimulatedService, server: SimulatedServer): readonly SeriesRow[] {
-  const rows = ROWS_BY_ROLE[server.role](service, server);
-  return [...rows, ...prefixed('process_', processRows())];
+function engineRows(isReplica: boolean): SeriesRow[] {
+  return [
+    ...prefixed('engine_global_status_', statusRows(isReplica)),
+    ...prefixed('engine_global_variables_', variableRows(isReplica)),
+    ...prefixed('engine_', schemaRows()),
+  ];
 }
 
-function prefixed(prefix: string, rows: readonly SeriesRow[]): SeriesRow[] {
-  return rows.map(([suffix, shape, labels]) => [prefix + suffix, shape, labels]);
+export function prefixed(prefix: string, rows: readonly SeriesRow[]): SeriesRow[] {
+  return rows.map(([suffix, ...rest]) => [prefix + suffix, ...rest]);
 }
-
-function seriesFrom(
-  [name, shape, own = NO_LABELS]: SeriesRow,
-  service: SimulatedService,
-  server: SimulatedServer,
-  seed: number,
-): SimulatedSeries {
-  const isShared = shape.kind === 'level' && shape.key !== null;
-  const identity = isShared ? shape.key : [name, ...Object.values(own)].join(' ');
-  const hash = hashText(`${service.id} ${server.name} ${identity}`, seed);
-  return { name, own, service, server, shape, hash };
-}
-
-const NO_LABELS: Labels = {};
 
 function uuidOf(id: string): string {
   const digits = [1, 2, 3, 4]
@@ -114,15 +59,6 @@ function uuidOf(id: string): string {
     .join('');
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, '$1-$2-$3-$4-$5');
 }
-
-// The series of a simulated engine server, and how each moves at ordinary load: a shop of moderate size.
-// Names are without the prefix of their table. What belongs together keeps its order (questions <= queries)
-// or its sum (pages of the pool) because the rates do.
-
-type Labels = Readonly<Record<string, string>>;
-
-/** One series of a server: what follows the prefix, how it moves, and its own labels. */
-type SeriesRow = readonly [suffix: string, shape: Shape, labels?: Labels | undefined];
 
 /** `engine_global_status_*` of any engine server. */
 function statusRows(isReplica: boolean): readonly SeriesRow[] {
@@ -132,8 +68,8 @@ function statusRows(isReplica: boolean): readonly SeriesRow[] {
     ['threads_running', level(9, 7)],
     ['threads_cached', level(12, -6)],
     ['threads_created', grows(0.02)],
-    ['aborted_clients', growsFlushable(0.004)],
-    ['aborted_connects', growsFlushable(0.001)],
+    ['aborted_clients', grows(0.004)],
+    ['aborted_connects', grows(0.001)],
     ['bytes_received', grows(42_000)],
     ['bytes_sent', grows(610_000)],
     ['queries', grows(310)],
@@ -154,7 +90,7 @@ function statusRows(isReplica: boolean): readonly SeriesRow[] {
     ['sort_rows', grows(130)],
     ['created_tmp_tables', grows(4.5)],
     ['created_tmp_disk_tables', grows(0.4)],
-    ['created_tmp_files', growsFlushable(0.0007)],
+    ['created_tmp_files', grows(0.0007)],
     ['open_tables', level(410, 30)],
     ['opened_tables', grows(0.05)],
     ['open_table_definitions', level(285, 5)],
@@ -162,8 +98,8 @@ function statusRows(isReplica: boolean): readonly SeriesRow[] {
     ['table_open_cache_hits', grows(290)],
     ['table_open_cache_misses', grows(0.06)],
     ['table_open_cache_overflows', grows(0.004)],
-    ['table_locks_immediate', growsFlushable(1.5)],
-    ['table_locks_waited', growsFlushable(0.0002)],
+    ['table_locks_immediate', grows(1.5)],
+    ['table_locks_waited', grows(0.0002)],
     ['open_files', level(38, 6)],
     ['opened_files', grows(0.7)],
     ['buffer_pool_pages', level(57_000, 4_000, 1, 'pool'), { state: 'data' }],
@@ -195,7 +131,7 @@ function variableRows(isReplica: boolean): readonly SeriesRow[] {
 
 const TABLES = ['customers', 'orders', 'order_items', 'stock'];
 
-/** `engine_*` that is neither status nor setting. */
+/** `engine_*` without status and settings. */
 function schemaRows(): readonly SeriesRow[] {
   return [
     ['up', constant(1)],
@@ -206,8 +142,8 @@ function schemaRows(): readonly SeriesRow[] {
   ];
 }
 
-/** The three parts of a table's size, in MiB at first; they grow with the position of the service. */
-function tableRows(table: string, mebibytes: number): readonly SeriesRow[] {
+/** The three parts of a table's size, which begins with so many MiB. */
+export function tableRows(table: string, mebibytes: number): readonly SeriesRow[] {
   const labels = (component: string): Labels => ({ schema: 'shop', table, component });
   const page = 16_384;
   const size = mebibytes * 2 ** 20;
@@ -222,7 +158,7 @@ const LOG_FILE_BYTES = 2 ** 30;
 
 /** `engine_slave_status_*` of a server that replicates from `source`. */
 function replicaRows(source: string): readonly SeriesRow[] {
-  // As the exporter writes them: three of the four are empty for an unnamed connection.
+  // As from the exporter: three of the four are empty for an unnamed connection.
   const labels = { channel_name: '', connection_name: '', master_host: source, master_uuid: '' };
   const rows: readonly SeriesRow[] = [
     ['slave_io_running', constant(1)],
@@ -237,8 +173,8 @@ function replicaRows(source: string): readonly SeriesRow[] {
   return rows.map(([suffix, shape]) => [suffix, shape, labels]);
 }
 
-// Statements a second. Rate 0 is for the many kinds that a server never sees.
-const COMMANDS: RateByLabel = {
+// Statements per second. Rate 0 is for the many kinds that a server never gets.
+const COMMANDS = {
   admin_commands: 0.5,
   alter_table: 0.0001,
   alter_user: 0,
@@ -268,8 +204,8 @@ const COMMANDS: RateByLabel = {
   update: 14,
 };
 
-// Calls a second.
-const HANDLERS: RateByLabel = {
+// Calls per second.
+const HANDLERS = {
   commit: 44,
   delete: 2.4,
   external_lock: 510,
@@ -288,14 +224,13 @@ const HANDLERS: RateByLabel = {
   write: 11.4,
 };
 
-type RateByLabel = Readonly<Record<string, number>>;
-
-function split(suffix: string, label: string, rates: RateByLabel): readonly SeriesRow[] {
+function split(
+  suffix: string,
+  label: string,
+  rates: Readonly<Record<string, number>>,
+): readonly SeriesRow[] {
   return Object.entries(rates).map(([value, rate]) => [suffix, grows(rate), { [label]: value }]);
 }
-
-// The series of the other simulated servers: members of a multi-master cluster, nodes of the distributed engine,
-// proxies, and the exporter process beside each of them. Names are without the prefix of their table.
 
 /** `engine_global_status_wsrep_*` of a member of a cluster of `members`. */
 function membershipRows(members: number): readonly SeriesRow[] {
@@ -355,7 +290,7 @@ function distRows(nodes: number): readonly SeriesRow[] {
     ['memory_bm_bytes', level(20 * GIB, GIB, 4_096)],
     ['memory_working_bytes', level(3 * GIB, 2 * GIB, 4_096)],
     ['memory_reserved_bytes', constant(2 * GIB)],
-    // The ratio is what the two sizes say: both stray by the same noise.
+    // The ratio matches the two sizes, because all of them use the same noise.
     ['capacity_disk_system_max_bytes', constant(1_000 * GIB)],
     ['capacity_disk_system_avail_bytes', level(380 * GIB, -20 * GIB, 1, 'disk')],
     ['capacity_disk_system_usage_ratio', level(0.62, 0.02, 1e-6, 'disk')],
@@ -398,7 +333,7 @@ function distRows(nodes: number): readonly SeriesRow[] {
 function timedStatement(kind: string, perSecond: number, meanSeconds: number): SeriesRow[] {
   return [
     [`stats_Com_${kind}`, grows(perSecond)],
-    [`stats_Com_${kind}_seconds`, growsSeconds(perSecond * meanSeconds)],
+    [`stats_Com_${kind}_seconds`, grows(perSecond * meanSeconds, 1e-6)],
   ];
 }
 
@@ -409,7 +344,7 @@ const PROXY_MODULES = [
 ];
 const PROXY_WORKERS = ['0', '1', '2', '3'];
 
-/** `proxy_*` of a proxy before these backends. */
+/** `proxy_*` of a proxy with these backends. */
 function proxyRows(backends: readonly string[]): readonly SeriesRow[] {
   return [
     ['up', constant(1)],
@@ -454,6 +389,6 @@ function workerRows(labels: Labels): SeriesRow[] {
 }
 
 /** `process_*` of the exporter beside a server. */
-function processRows(): readonly SeriesRow[] {
-  return [['resident_memory_bytes', level(31_000_000, 900_000, 4_096)]];
-}
+const PROCESS_ROWS: readonly SeriesRow[] = [
+  ['resident_memory_bytes', level(31_000_000, 900_000, 4_096)],
+];

@@ -1,6 +1,6 @@
-// A simulation of the service: metrics, logs, backups and agent on a real HTTP server that wants an `X-API-Key`, with
-// faults that can be set while it runs. For tests, benches, the demo, and developers without an account.
-// Its numbers are a function of seed and clock (world.ts): `sample` gives the number that a test must have received.
+// A simulation of the service: metrics, logs, backups and agent on a real HTTP server that requires an `X-API-Key`, with
+// faults that can be set while it runs. For tests, the demo, and developers without an account. Its numbers are a
+// function of seed and clock (world.ts).
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../lib/clock.ts';
@@ -9,16 +9,16 @@ import { createAgentEndpoint } from './agent-endpoint.ts';
 import {
   type Answer,
   detailAnswer,
+  emptyAnswer,
   type Endpoint,
   type EndpointRequest,
   errorAnswer,
 } from './answer.ts';
 import { createBackupEndpoint } from './backup-endpoint.ts';
 import { deliver } from './delivery.ts';
-import { controlAnswer, type Faults, NO_FAULTS } from './faults.ts';
+import { controlAnswer, type Faults, METRICS_PATH, NO_FAULTS } from './faults.ts';
 import { createLogsEndpoint } from './logs-endpoint.ts';
 import { GeneratedLogs, type LogSource } from './log-source.ts';
-import { METRICS_PATH, MetricsEndpoint } from './metrics-endpoint.ts';
 import {
   listen,
   type ListenOptions,
@@ -26,50 +26,32 @@ import {
   readBody,
   RequestRecord,
 } from './loopback-server.ts';
-import {
-  type CorpusOptions,
-  corpusServices,
-  demoServices,
-  type SimulatedService,
-} from './topology.ts';
-import { World } from './world.ts';
+import { createMetricsEndpoint } from './page.ts';
+import { demoServices, type SimulatedService, World } from './world.ts';
 
 export interface SimulatorOptions extends ListenOptions {
   readonly clock: Clock;
   /** The only key that opens anything. */
   readonly key: string;
-  /** Default: demoServices(), or what `corpus` asks for. */
+  /** Default: demoServices(). */
   readonly services?: readonly SimulatedService[];
-  readonly corpus?: CorpusOptions;
   /** Default 1. */
   readonly seed?: number;
-  /** How often the store takes new samples; default one minute. */
+  /** How often the service takes new samples; default one minute. Those of a proxy are two refreshes older. */
   readonly refreshMs?: number;
-  /** How much older a proxy's samples are; default twice refreshMs. */
-  readonly proxyLagMs?: number;
-  /** The status of the answer to a wrong or missing key (the agent always answers 401); default 400. */
-  readonly refusalStatus?: number;
   /** Default: lines for every server, as a function of the seed. */
   readonly logs?: LogSource;
-  /** All servers started in the week before; default the start of 2026, or a day ago if that is earlier. */
-  readonly originMs?: number;
-}
-
-/** A sample as the page shows it. */
-export interface ShownSample {
-  readonly value: number;
-  readonly timeMs: number;
 }
 
 const CONTROL_PATH = '/_control';
-/** A path that begins like this is the rest of it, free of faults: where same-origin redirects lead. */
+/** The prefix of paths without faults, the target of same-origin redirects. */
 const MOVED_PATH = '/_moved';
 const AGENT_PATH = '/copilot/';
 const BODY_BYTES_MAX = 2 ** 20;
 const DAY_MS = 86_400_000;
 const ORIGIN_MS = Date.UTC(2026, 0, 1);
 
-/** Rejects when the port cannot be had. */
+/** Rejects if the port is not available. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   return await Simulator.start(options);
 }
@@ -77,34 +59,29 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
 export class Simulator {
   readonly world: World;
   readonly requests: RequestRecord = new RequestRecord();
-  /** May be set, as when a key is rotated. */
+  /** May be changed, for example to rotate the key. */
   key: string;
-  refusalStatus: number;
+  /** The status of the answer to a wrong or missing key; the agent always answers 401. */
+  refusalStatus = 400;
   readonly #clock: Clock;
-  readonly #metrics: MetricsEndpoint;
   readonly #endpoints: readonly (readonly [path: string, endpoint: Endpoint])[];
   #faults: Faults = NO_FAULTS;
-  #frozenMs = 0;
   #server: LoopbackServer | null = null;
 
   private constructor(options: SimulatorOptions) {
-    const { clock, corpus, seed = 1, refreshMs = 60_000 } = options;
-    const { originMs = Math.min(ORIGIN_MS, clock.nowMs() - DAY_MS) } = options;
-    const defaults = corpus === undefined ? demoServices() : corpusServices(corpus);
-    this.world = new World({ services: options.services ?? defaults, seed, originMs });
+    const { clock, services = demoServices(), seed = 1, refreshMs = 60_000 } = options;
+    const { logs = new GeneratedLogs(services, seed) } = options;
+    // The clock of a test may be earlier than the usual origin.
+    const originMs = Math.min(ORIGIN_MS, clock.nowMs() - DAY_MS);
+    this.world = new World({ services, seed, originMs, refreshMs, proxyLagMs: 2 * refreshMs });
     this.key = options.key;
-    this.refusalStatus = options.refusalStatus ?? 400;
     this.#clock = clock;
-    const logs = options.logs ?? new GeneratedLogs(this.world.services, seed);
-    const proxyLagMs = options.proxyLagMs ?? 2 * refreshMs;
-    this.#metrics = new MetricsEndpoint(this.world, { refreshMs, proxyLagMs });
-    const metrics: Endpoint = request =>
-      request.path === '' ? this.#metrics.answer(request, this.#storeMs(), this.#faults) : null;
+    const faults = (): Faults => this.#faults;
     this.#endpoints = [
-      [METRICS_PATH, metrics],
-      ['/observability/v2/logs', createLogsEndpoint(logs, () => this.#faults)],
-      ['/backup/v1', createBackupEndpoint(this.world.services, () => this.#faults)],
-      ['/copilot/v1', createAgentEndpoint(() => this.#faults)],
+      [METRICS_PATH, createMetricsEndpoint(this.world, faults)],
+      ['/observability/v2/logs', createLogsEndpoint(logs, faults)],
+      ['/backup/v1', createBackupEndpoint(services, faults)],
+      ['/copilot/v1', createAgentEndpoint(faults)],
     ];
   }
 
@@ -129,10 +106,8 @@ export class Simulator {
     return this.#faults;
   }
 
-  /** Changes these faults and leaves the others. */
+  /** Changes these faults, and keeps the others. */
   setFaults(faults: Partial<Faults>): void {
-    const wasFrozen = this.#faults.timestamps === 'frozen';
-    if (faults.timestamps === 'frozen' && !wasFrozen) this.#frozenMs = this.#nowMs();
     this.#faults = { ...this.#faults, ...faults };
   }
 
@@ -143,24 +118,6 @@ export class Simulator {
   /** Starts a server's process anew, now. False if there is no such server. */
   restart(serverName: string): boolean {
     return this.world.restart(serverName, this.#nowMs());
-  }
-
-  /** Zeroes a server's flushable counters, now. False if there is no such server. */
-  flushStatus(serverName: string): boolean {
-    return this.world.flushStatus(serverName, this.#nowMs());
-  }
-
-  /** The sample that the page shows now of the one series with this name and these labels; undefined if there is none. */
-  sample(name: string, labels: Readonly<Record<string, string>> = {}): ShownSample | undefined {
-    const series = this.world.find(name, labels);
-    if (series === undefined) return undefined;
-    const timeMs = this.#metrics.sampleTimeMs(series.server, this.#storeMs());
-    return { value: this.world.valueOf(series, timeMs), timeMs };
-  }
-
-  /** The metrics page as it is served now, before transport faults. Not to be written to. */
-  page(): Buffer {
-    return this.#metrics.page(null, this.#storeMs(), this.#faults);
   }
 
   describe(): Readonly<Record<string, unknown>> {
@@ -187,10 +144,6 @@ export class Simulator {
 
   #nowMs(): number {
     return this.#clock.nowMs() + this.#faults.clockSkewMs;
-  }
-
-  #storeMs(): number {
-    return this.#faults.timestamps === 'frozen' ? this.#frozenMs : this.#nowMs();
   }
 
   async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -235,7 +188,7 @@ export class Simulator {
       return errorAnswer(this.refusalStatus, message, request);
     }
     if (request.path.startsWith(AGENT_PATH) && this.#faults.isSlashRequired && !hasSlash(incoming))
-      return { status: 307, headers: { location: `${request.path}/` }, body: Buffer.alloc(0) };
+      return emptyAnswer(307, { location: `${request.path}/` });
     for (const [path, endpoint] of this.#endpoints) {
       const isBelow = request.path === path || request.path.startsWith(`${path}/`);
       if (!isBelow) continue;
@@ -266,7 +219,7 @@ function hasSlash({ url = '/' }: IncomingMessage): boolean {
 
 function redirect(target: string, url: string): Answer {
   const location = target === 'same-origin' ? `${MOVED_PATH}${url}` : target;
-  return { status: 307, headers: { location }, body: Buffer.alloc(0) };
+  return emptyAnswer(307, { location });
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -1,113 +1,156 @@
-// The simulated services over time: which series there are, when their processes started, and what any of
-// them says at any moment. Everything is a function of (seed, time, restarts): two worlds with the same
-// options and the same restarts agree for ever, which is what lets a test compute what it must have received.
+// The simulated services over time: which servers there are, when their processes started, and what any series says at
+// any moment. Everything is a function of (seed, time, restarts): two worlds with the same options and the same
+// restarts agree for ever, so a test can compute what it must have received.
 
-import { bug } from '../errors.ts';
-import { hashText, loadSeconds, loadWave, type Moment, valueAt } from './load.ts';
-import { labelsOf, seriesOf, type SimulatedSeries } from './series.ts';
-import type { SimulatedServer, SimulatedService } from './topology.ts';
+import { hashText, loadSeconds, loadWave, type Moment, type Shape } from './load.ts';
+import { type Labels, rowsOf, type SeriesRow, type ServerRole } from './series.ts';
+
+export interface SimulatedServer {
+  readonly name: string;
+  readonly role: ServerRole;
+}
+
+export interface SimulatedService {
+  /** The database service id: the `namespace` label. */
+  readonly id: string;
+  readonly name: string;
+  /** The `topology_type` label. */
+  readonly topology: 'single' | 'primary-replica' | 'multimaster' | 'distributed';
+  readonly servers: readonly SimulatedServer[];
+}
+
+/** The four topologies, which between them have all 160 series of the specification. */
+export function demoServices(): readonly SimulatedService[] {
+  const service = (
+    id: string,
+    [name, topology]: readonly [string, SimulatedService['topology']],
+    servers: Readonly<Record<string, ServerRole>>,
+  ): SimulatedService => ({
+    id,
+    name,
+    topology,
+    servers: Object.entries(servers).map(([suffix, role]) => ({ name: `${name}-${suffix}`, role })),
+  });
+  return [
+    service('dbpgf10000001', ['orders', 'primary-replica'], {
+      0: 'primary',
+      1: 'replica',
+      'proxy-0': 'proxy',
+    }),
+    service('dbpgf10000002', ['ledger', 'multimaster'], { 0: 'member', 1: 'member', 2: 'member' }),
+    service('dbpgf10000003', ['catalog', 'distributed'], { 0: 'node', 1: 'node', 2: 'node' }),
+    service('dbpgf10000004', ['sessions', 'single'], { 0: 'single' }),
+  ];
+}
+
+/** One series. A bench may have a million: what servers and rows share is not copied. */
+export interface SimulatedSeries {
+  readonly name: string;
+  /** Its own labels, beside the five that every sample of its server has (`labelsOf` gives them all). */
+  readonly own: Labels;
+  readonly service: SimulatedService;
+  readonly server: SimulatedServer;
+  readonly shape: Shape;
+  /** Decides its noise. */
+  readonly hash: number;
+}
+
+/** All labels of a series, sorted by name. */
+export function labelsOf(series: SimulatedSeries): (readonly [name: string, value: string])[] {
+  const { own, service, server } = series;
+  const all: Labels = {
+    ...own,
+    namespace: service.id,
+    server_name: server.name,
+    server_type: server.role === 'proxy' ? 'proxy' : 'engine',
+    service_name: service.name,
+    topology_type: service.topology,
+  };
+  return Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** The series of a service, server by server. */
+export function seriesOf(service: SimulatedService, seed: number): SimulatedSeries[] {
+  return service.servers.flatMap(server => {
+    const others = service.servers.filter(other => other !== server).map(({ name }) => name);
+    const rows = rowsOf(server.role, service.id, others);
+    return rows.map(row => seriesFrom(row, service, server, seed));
+  });
+}
+
+const NO_LABELS: Labels = {};
+
+export function seriesFrom(
+  [name, shape, own = NO_LABELS]: SeriesRow,
+  service: SimulatedService,
+  server: SimulatedServer,
+  seed: number,
+): SimulatedSeries {
+  const identity = shape.key ?? [name, ...Object.values(own)].join(' ');
+  const hash = hashText(`${service.id} ${server.name} ${identity}`, seed);
+  return { name, own, service, server, shape, hash };
+}
 
 export interface WorldOptions {
   readonly services: readonly SimulatedService[];
   readonly seed: number;
-  /** Before this moment all servers were started, each up to a week earlier; nothing is known before that. */
+  /** All servers started in the week before this moment; nothing is known of earlier times. */
   readonly originMs: number;
+  /** How often the service takes new samples, and how much older those of a proxy are. */
+  readonly refreshMs: number;
+  readonly proxyLagMs: number;
 }
-
-/** The times of one server's (re)starts and status flushes, ascending; the first start lies before the origin. */
-interface ServerLife {
-  readonly hash: number;
-  readonly starts: number[];
-  readonly flushes: number[];
-}
-
-/** A server that restarts more often forgets its oldest restarts, the first start excepted. */
-export const RESTARTS_MAX = 1_000;
 
 const WEEK_MS = 7 * 86_400_000;
 
 export class World {
   readonly services: readonly SimulatedService[];
   readonly series: readonly SimulatedSeries[];
-  /** Rises whenever what a past moment showed may have changed: after a restart or a flush. */
-  version = 0;
-  readonly #lives = new Map<SimulatedServer, ServerLife>();
-  readonly #servers = new Map<string, SimulatedServer>();
+  readonly #options: WorldOptions;
+  /** When the processes of a server started, ascending. */
+  readonly #starts = new Map<string, number[]>();
 
   constructor(options: WorldOptions) {
-    this.services = options.services;
-    this.series = options.services.flatMap(service => seriesOf(service, options.seed));
-    for (const server of options.services.flatMap(service => service.servers)) {
-      const hash = hashText(server.name, options.seed);
-      this.#lives.set(server, { hash, starts: [options.originMs - (hash % WEEK_MS)], flushes: [] });
-      this.#servers.set(server.name, server);
-    }
+    const { services, seed, originMs } = options;
+    this.#options = options;
+    this.services = services;
+    this.series = services.flatMap(service => seriesOf(service, seed));
+    for (const { name } of services.flatMap(service => service.servers))
+      this.#starts.set(name, [originMs - (hashText(name, seed) % WEEK_MS)]);
   }
 
-  /** Starts the server's process anew at that moment. False if there is no such server. */
+  /** Starts the process of a server anew at that moment. False if there is no such server. */
   restart(serverName: string, atMs: number): boolean {
-    return this.#remember(serverName, atMs, 'starts');
+    const starts = this.#starts.get(serverName);
+    starts?.push(atMs);
+    starts?.sort((a, b) => a - b);
+    return starts !== undefined;
   }
 
-  /** Sets the flushable counters of a server back while its uptime goes on. False if there is no such server. */
-  flushStatus(serverName: string, atMs: number): boolean {
-    return this.#remember(serverName, atMs, 'flushes');
+  /** The time of the samples that a page shows of this server. */
+  sampleTimeMs(server: SimulatedServer, nowMs: number): number {
+    const { refreshMs, proxyLagMs } = this.#options;
+    const tickMs = Math.floor(nowMs / refreshMs) * refreshMs;
+    return server.role === 'proxy' ? tickMs - proxyLagMs : tickMs;
   }
 
-  /** What all values of one server at one moment have in common. */
+  /** The common input of all values of one server at one time. */
   momentOf(service: SimulatedService, server: SimulatedServer, timeMs: number): Moment {
-    const { hash, starts, flushes } = this.#lifeOf(server);
-    const startMs = latest(starts, timeMs) ?? timeMs;
-    const flushMs = Math.max(latest(flushes, timeMs) ?? startMs, startMs);
-    const load = loadSeconds(hash, timeMs);
+    const starts = this.#starts.get(server.name) ?? [];
+    const hash = hashText(server.name, this.#options.seed);
+    const startMs = starts.findLast(time => time <= timeMs) ?? timeMs;
+    const firstStarts = service.servers.map(({ name }) => this.#starts.get(name)?.[0] ?? timeMs);
     return {
       timeMs,
-      serviceStartMs: Math.min(
-        ...service.servers.map(one => this.#lifeOf(one).starts[0] ?? timeMs),
-      ),
+      serviceStartMs: Math.min(...firstStarts),
       startMs,
-      flushMs,
-      loadSinceStart: load - loadSeconds(hash, startMs),
-      loadSinceFlush: load - loadSeconds(hash, flushMs),
+      load: loadSeconds(hash, timeMs) - loadSeconds(hash, startMs),
       wave: loadWave(hash, timeMs),
     };
   }
 
-  /** The value of one series at the moment its sample carries as timestamp. */
-  valueOf(series: SimulatedSeries, timeMs: number): number {
-    const moment = this.momentOf(series.service, series.server, timeMs);
-    return valueAt(series.shape, series.hash, moment);
+  /** The value of one series at the moment that its sample carries as timestamp. */
+  valueOf({ shape, hash, service, server }: SimulatedSeries, timeMs: number): number {
+    return shape.at(this.momentOf(service, server, timeMs), hash);
   }
-
-  /** The one series of this name that has these labels (others may be left out), or undefined. */
-  find(name: string, labels: Readonly<Record<string, string>>): SimulatedSeries | undefined {
-    const wanted = Object.entries(labels);
-    const found = this.series.filter(series => {
-      if (series.name !== name) return false;
-      const all = new Map(labelsOf(series));
-      return wanted.every(([key, value]) => all.get(key) === value);
-    });
-    return found.length === 1 ? found[0] : undefined;
-  }
-
-  #remember(serverName: string, atMs: number, what: 'starts' | 'flushes'): boolean {
-    const server = this.#servers.get(serverName);
-    if (server === undefined) return false;
-    const times = this.#lifeOf(server)[what];
-    times.push(atMs);
-    times.sort((a, b) => a - b);
-    if (times.length > RESTARTS_MAX) times.splice(1, 1);
-    this.version++;
-    return true;
-  }
-
-  #lifeOf(server: SimulatedServer): ServerLife {
-    const life = this.#lives.get(server);
-    if (life === undefined) return bug(`no server ${server.name} in this world`);
-    return life;
-  }
-}
-
-function latest(ascending: readonly number[], timeMs: number): number | undefined {
-  return ascending.findLast(time => time <= timeMs);
 }

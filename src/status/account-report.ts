@@ -1,17 +1,18 @@
-// The account of every sample and point in the two sums that must balance: for /status.json, the page and `queue
-// inspect`. In: the numbers that the queue keeps. Out: an AccountReport, its table, and the problems that it shows.
+// The account of every sample and point, as two sums that must balance. In: the numbers that the
+// queue keeps. Out: an AccountReport (for /status.json and `queue inspect`), its problems, and its
+// table on the page.
 
 import { formatCount } from '../lib/format.ts';
 import type { AccountView } from '../pipeline/queue/queue.ts';
 import type { DeliveryStatus } from './delivery-status.ts';
-import { html, type Html } from './html.ts';
-import { countCell, section, table } from './page-parts.ts';
-import { counted, problem, type StatusProblem } from './problem.ts';
+import type { Html } from './html.ts';
+import { column, countColumn, namesOf, section, serviceName, table } from './page-parts.ts';
+import { counted, problem, type Finding } from './problem.ts';
 
 /** The account of every sample and point since the queue was created. */
 export interface AccountReport {
   readonly total: AccountNumbers;
-  /** By service id; services that are not shown are together under `(others)`. */
+  /** By service id. Services beyond the limit are summed up under `(others)`. */
   readonly services: Readonly<Record<string, AccountNumbers>>;
 }
 
@@ -20,7 +21,7 @@ export interface AccountNumbers {
   readonly samples: {
     readonly read: number;
     readonly used: number;
-    /** Consumed: creation times, target_info. */
+    /** Creation times and target_info: they describe other samples or the Resource. */
     readonly metadata: number;
     readonly repeated: number;
     readonly dropped: number;
@@ -42,20 +43,23 @@ export interface Accounted {
   readonly account: AccountReport;
 }
 
-/** What becomes of samples that are not dropped. */
+/** The fates of samples that are not dropped. */
 const KEPT_FATES: ReadonlySet<string> = new Set(['used', 'metadata', 'repeated']);
 const SAMPLE_PREFIX = 'sample/';
 
-/** Whether a sample with this fate was dropped: it made no point, and was meant to. */
+/** True if a sample with this fate made no point although it should have made one. */
 export function isDrop(fate: string): boolean {
   return !KEPT_FATES.has(fate);
 }
 
-/** So many services that no entry names are shown; the others are summed up as one. */
+/** At most so many services without an entry are listed. */
 export const ACCOUNT_SHOWN_MAX = 200;
 const OTHERS = '(others)';
 
-/** The account in total and per service: the services in `always` and ACCOUNT_SHOWN_MAX others. Without it: all services. */
+/**
+ * The account in total and per service: the services in `always` and ACCOUNT_SHOWN_MAX others.
+ * Without `always`, all services.
+ */
 export function accountReport(account: AccountView, always?: ReadonlySet<string>): AccountReport {
   const shown: [string, AccountNumbers][] = [];
   const others = new Map<string, number>();
@@ -68,7 +72,7 @@ export function accountReport(account: AccountView, always?: ReadonlySet<string>
   return { total: accountNumbers(account.total()), services: Object.fromEntries(shown) };
 }
 
-/** One list of numbers (of a service, or of all) in the two sums. */
+/** The numbers of one service, or of all together, as the two sums. */
 function accountNumbers(numbers: ReadonlyMap<string, number>): AccountNumbers {
   const get = (key: string): number => numbers.get(key) ?? 0;
   const fates = [...numbers]
@@ -104,19 +108,21 @@ function sum(entries: readonly (readonly [string, number])[]): number {
   return entries.reduce((total, [, count]) => total + count, 0);
 }
 
-/** What was lost, and whether the account agrees with what the queue holds. */
+/** Points that were lost, and an account that does not agree with the queue. */
 export function accountProblems({
   account,
   setAside,
   queue,
-}: Accounted & Pick<DeliveryStatus, 'setAside' | 'queue'>): readonly StatusProblem[] {
+}: Accounted & Pick<DeliveryStatus, 'setAside' | 'queue'>): readonly Finding[] {
   const { rejected, setAside: aside, evicted, queued } = account.total.points;
-  const found: StatusProblem[] = [];
+  const found: Finding[] = [];
   if (rejected + aside > 0) {
     const reason = setAside[0] === undefined ? '' : `; the last time: ${setAside[0].reason}`;
     const message = `the back end has refused ${counted(rejected + aside, 'point')} for good${reason}`;
     const hint = 'prom2otlp queue inspect shows what was set aside.';
-    found.push(problem('warning', 'back end', { message, hint }));
+    const since = setAside.at(-1)?.at ?? null;
+    const about = { cause: 'points refused', since, lastSeen: setAside[0]?.at ?? null };
+    found.push(problem('warning', 'back end', { message, hint }, about));
   }
   if (evicted > 0)
     found.push(
@@ -136,36 +142,38 @@ export function accountProblems({
   return found;
 }
 
-/** The two sums: their parts add up to the first number of each. */
-const COLUMNS: readonly (readonly [title: string, of: (numbers: AccountNumbers) => number])[] = [
-  ['Samples read', ({ samples }) => samples.read],
-  ['= used', ({ samples }) => samples.used],
-  ['+ metadata', ({ samples }) => samples.metadata],
-  ['+ repeated', ({ samples }) => samples.repeated],
-  ['+ dropped', ({ samples }) => samples.dropped],
-  ['Points made', ({ points }) => points.made],
-  ['= accepted', ({ points }) => points.accepted],
-  ['+ rejected', ({ points }) => points.rejected],
-  ['+ set aside', ({ points }) => points.setAside],
-  ['+ evicted', ({ points }) => points.evicted],
-  ['+ queued', ({ points }) => points.queued],
-];
-
-/** The table of the page. */
-export function accountSection({ account }: Accounted): Html {
-  const columns = [{ title: 'Service' }, ...COLUMNS.map(([title]) => ({ title, isNumber: true }))];
-  const all: readonly AccountEntry[] = [['all', account.total, 'sum']];
-  const services = Object.entries(account.services).map(
-    ([id, numbers]): AccountEntry => [id === '' ? '(none)' : id, numbers, ''],
-  );
-  const about = 'every sample and every point since the queue was created; the sums must balance';
-  return section('Account', about, table(columns, [...all, ...services], accountRow));
+interface Named {
+  readonly id: string;
+  readonly name: string;
 }
 
-type AccountEntry = readonly [name: string, numbers: AccountNumbers, style: string];
+type AccountRow = readonly [name: string, numbers: AccountNumbers];
 
-function accountRow([name, numbers, style]: AccountEntry): Html {
-  const cells = COLUMNS.map(([, of]) => countCell(of(numbers)));
-  return html`<tr class="${style}"><th scope="row">${name}</th>${cells}</tr>
-`;
+/** The table of the page: the two sums with their parts. */
+export function accountSection({
+  account,
+  services,
+}: Accounted & { readonly services: readonly Named[] }): Html {
+  const names = namesOf(services);
+  const all: AccountRow = ['all', account.total];
+  const rows = table(
+    [all, ...Object.entries(account.services)],
+    [
+      column('Service', row => (row === all ? 'all' : serviceName(row[0], names)), 'head'),
+      countColumn('Samples read', ([, { samples }]) => samples.read),
+      countColumn('= used', ([, { samples }]) => samples.used),
+      countColumn('+ metadata', ([, { samples }]) => samples.metadata),
+      countColumn('+ repeated', ([, { samples }]) => samples.repeated),
+      countColumn('+ dropped', ([, { samples }]) => samples.dropped),
+      countColumn('Points made', ([, { points }]) => points.made),
+      countColumn('= accepted', ([, { points }]) => points.accepted),
+      countColumn('+ rejected', ([, { points }]) => points.rejected),
+      countColumn('+ set aside', ([, { points }]) => points.setAside),
+      countColumn('+ evicted', ([, { points }]) => points.evicted),
+      countColumn('+ queued', ([, { points }]) => points.queued),
+    ],
+    { id: 'account', noun: 'service', isSum: row => row === all },
+  );
+  const about = 'every sample and every point since the queue was created; the sums must balance';
+  return section('Account', about, rows);
 }

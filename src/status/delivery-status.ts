@@ -1,45 +1,53 @@
-// Delivery, as the status shows it: the queue, the senders, requests that were set aside. One chapter holds all of a
-// field: its declaration for /status.json, where it is read from, its problems, and its place on the page.
+// The queue, the senders and the refused requests in /status.json and on the page. For each field,
+// this file has its declaration, its source, its problems and its place on the page.
 
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
-import { formatAge, formatBytes, formatCount } from '../lib/format.ts';
+import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import type { Encoding, QueueStats, SetAside } from '../pipeline/queue/queue.ts';
 import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
 import type { SenderStatus } from '../pipeline/send/presence.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html, type HtmlValue } from './html.ts';
 import {
   age,
   badge,
-  countCell,
+  column,
+  countColumn,
   meterBar,
+  namesOf,
   type Reported,
   section,
+  serviceName,
   table,
   type Tone,
 } from './page-parts.ts';
-import { counted, problem, type StatusProblem } from './problem.ts';
+import { counted, problem, type Finding } from './problem.ts';
 import { instantOrNull, type Shown, shown } from './times.ts';
 
-/** The fields of the status report that this file fills in. */
+/** This file's fields of the status report. */
 export interface DeliveryStatus {
-  /** One per signal that is in use or still has something waiting. */
+  /** One per signal that is in use or still has rows in the queue. */
   readonly queue: readonly QueueReport[];
-  /** Why the last commit was not simply stored; null when it was. */
+  /** Why the last commit could not be stored normally; null if it was. */
   readonly queueTrouble: string | null;
   readonly senders: readonly SenderReport[];
-  /** The last requests that the back end refused for good, newest first; at most SET_ASIDE_SHOWN_MAX. */
+  /**
+   * The last requests that the back end refused for good, newest first; SET_ASIDE_SHOWN_MAX at
+   * most.
+   */
   readonly setAside: readonly SetAsideReport[];
 }
 
 export interface QueueReport extends Shown<QueueStats> {
   readonly signal: Signal;
+  /** Milliseconds until it is full at the present rate; null while it does not grow. */
+  readonly fullInMs: number | null;
 }
 
 export interface SenderReport extends Shown<SenderStatus> {
   readonly signal: Signal;
-  /** Without user, password and query. */
+  /** The URL without user, password and query. */
   readonly endpoint: string;
   readonly compression: CompressionReport;
 }
@@ -47,7 +55,7 @@ export interface SenderReport extends Shown<SenderStatus> {
 /** How requests are compressed, since when, and why. */
 export interface CompressionReport {
   readonly encoding: Encoding;
-  /** null: since the start. */
+  /** null: since the program started. */
   readonly since: string | null;
   readonly reason: string;
 }
@@ -55,16 +63,18 @@ export interface CompressionReport {
 type SetAsideReport = Shown<Omit<SetAside, 'sample'>>;
 
 const SET_ASIDE_SHOWN_MAX = 20;
-/** From this share of its limit on, a queue fills up. */
+/** A queue with more than this share of its limit is worth a warning. */
 const QUEUE_SHARE_WARNED = 0.8;
+/** Below this share, a burst is no outage. */
+const SHARE_MIN = 0.1;
 
-/** Queue and senders as they are now. */
-export async function deliveryStatus(daemon: Daemon): Promise<DeliveryStatus> {
+/** A brief one leaves out the refused requests. */
+export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<DeliveryStatus> {
   return {
     queue: queueReports(daemon),
     queueTrouble: daemon.queue.trouble(),
     senders: senderReports(daemon),
-    setAside: await setAsideReports(daemon),
+    setAside: isBrief ? [] : await setAsideReports(daemon),
   };
 }
 
@@ -72,7 +82,7 @@ function queueReports(daemon: Daemon): readonly QueueReport[] {
   return SIGNALS.flatMap(signal => {
     const stats = daemon.queue.stats(signal);
     if (!isUsed(daemon.config, signal) && stats.rows === 0) return [];
-    return [{ signal, ...shown(stats) }];
+    return [{ signal, ...shown(stats), fullInMs: daemon.forecast.fullInMs(signal) }];
   });
 }
 
@@ -98,75 +108,114 @@ function compressionReport(
       reason: status.reason,
     };
   if (compression !== 'auto')
-    return { encoding: compression, since: null, reason: 'otlp.compression says so' };
-  return { encoding: 'gzip', since: null, reason: `${protocol} knows no zstd` };
+    return { encoding: compression, since: null, reason: 'set by otlp.compression' };
+  return { encoding: 'gzip', since: null, reason: `zstd is not used with ${protocol}` };
 }
 
 async function setAsideReports(daemon: Daemon): Promise<readonly SetAsideReport[]> {
   const kept = await daemon.queue.readSetAside(SET_ASIDE_SHOWN_MAX);
-  return kept
-    .toSorted((a, b) => b.atMs - a.atMs)
-    .slice(0, SET_ASIDE_SHOWN_MAX)
-    .map(({ signal, service, points, reason, atMs }) =>
-      shown({ signal, service, points, reason, atMs }),
-    );
+  return kept.map(aside => {
+    const { sample: _, ...entry } = aside;
+    return shown(entry);
+  });
 }
 
 function isUsed(config: Config, signal: Signal): boolean {
-  // Backups send both signals.
+  // Backup schedules are sent as both signals.
   return config.backups.isEnabled || config[signal].isEnabled;
 }
 
-/** Problems of queue and senders. */
-export function deliveryProblems(status: DeliveryStatus & Reported): readonly StatusProblem[] {
+export function deliveryProblems(status: DeliveryStatus & Reported): readonly Finding[] {
   return [
-    ...status.senders.flatMap(sender => senderProblems(sender, status)),
+    ...senderProblems(status),
     ...troubleProblems(status),
     ...status.queue.flatMap(queueProblems),
   ];
 }
 
-function senderProblems(
-  sender: SenderReport,
-  report: DeliveryStatus & Reported,
-): readonly StatusProblem[] {
-  const { signal, endpoint, state, lastError, nextAttemptAt } = sender;
-  if (state === 'idle' || state === 'sending') return [];
+/** Signals that the same back end refuses with the same words are one problem. */
+function senderProblems(report: DeliveryStatus & Reported): readonly Finding[] {
+  const failing = report.senders.filter(isFailing);
+  const causeOf = ({ endpoint, lastError }: SenderReport): string =>
+    `${URL.parse(endpoint)?.host ?? endpoint} ${lastError ?? ''}`;
+  return [...Map.groupBy(failing, causeOf)].flatMap(([cause, senders]) => {
+    const [first, ...more] = senders;
+    if (first === undefined) return [];
+    const signals = senders.map(({ signal }) => signal).join(' and ');
+    const to = more.length === 0 ? first.endpoint : (URL.parse(first.endpoint)?.origin ?? '');
+    const subject = `${signals} to ${to}`;
+    const advice = {
+      message: first.lastError ?? 'the back end does not accept',
+      hint: `${senders.map(sender => waitingText(sender, report)).join('; ')}.`,
+    };
+    return senders.map(({ failingSinceAt: since, lastErrorAt: lastSeen }) =>
+      problem('error', subject, advice, { cause, since, lastSeen }),
+    );
+  });
+}
+
+/** What waits for a sender, for how long there is room, and when it tries again. */
+function waitingText(sender: SenderReport, report: DeliveryStatus & Reported): string {
+  const { signal, nextAttemptAt } = sender;
   const inMs =
     nextAttemptAt === null ? 0 : Date.parse(report.reportedAt) - Date.parse(nextAttemptAt);
   const again = inMs >= 0 ? 'is due' : `is ${formatAge(inMs)}`;
-  const waiting = report.queue.find(queue => queue.signal === signal)?.points ?? 0;
-  return [
-    problem('error', `${signal} to ${endpoint}`, {
-      message: lastError ?? 'the back end does not accept',
-      hint: `${counted(waiting, signal === 'logs' ? 'record' : 'point')} wait in the queue; the next attempt ${again}.`,
-    }),
-  ];
+  const queue = report.queue.find(one => one.signal === signal);
+  const left = fullInText(queue?.fullInMs ?? null);
+  const points = counted(queue?.points ?? 0, signal === 'logs' ? 'record' : 'point');
+  const full = left === '' ? '' : `, which is ${left}`;
+  return `${points} wait in the queue${full}; the next attempt ${again}`;
 }
 
-/** True when a queue should be looked at before it is full. */
-export function isFillingUp({ bytes, maxBytes }: QueueReport): boolean {
-  return maxBytes > 0 && bytes >= maxBytes * QUEUE_SHARE_WARNED;
+/** `full in 5 h at this rate`; '' while the queue does not grow. */
+export function fullInText(fullInMs: number | null): string {
+  if (fullInMs === null) return '';
+  if (fullInMs === 0) return 'full';
+  return fullInMs > FORECAST_MS_MAX ? '' : `full in ${formatDuration(fullInMs)} at this rate`;
 }
 
-function troubleProblems({ queueTrouble }: DeliveryStatus): readonly StatusProblem[] {
+/** What lies further ahead says nothing. */
+const FORECAST_MS_MAX = 30 * 86_400_000;
+/** A queue that is full sooner is worth a warning. */
+const FULL_SOON_MS = 6 * 3_600_000;
+
+/** True while the back end does not accept. */
+export function isFailing({ state }: SenderReport): boolean {
+  return SENDER_TONES[state] === 'bad';
+}
+
+/** True while a queue is nearly full, or will be soon. */
+export function isFillingUp({ bytes, maxBytes, fullInMs }: QueueReport): boolean {
+  const isSoon = fullInMs !== null && fullInMs < FULL_SOON_MS && bytes > maxBytes * SHARE_MIN;
+  return maxBytes > 0 && (isSoon || bytes >= maxBytes * QUEUE_SHARE_WARNED);
+}
+
+function troubleProblems({ queueTrouble }: DeliveryStatus): readonly Finding[] {
   if (queueTrouble === null) return [];
   const hint =
     'Look at the disk of queue.directory. Until it can be written, metrics are sent from a small memory, and logs wait.';
-  return [problem('error', 'queue', { message: queueTrouble, hint })];
+  return [problem('error', 'queue', { message: queueTrouble, hint }, { cause: 'queue trouble' })];
 }
 
-function queueProblems(queue: QueueReport): readonly StatusProblem[] {
-  const { signal, bytes, maxBytes } = queue;
+function queueProblems(queue: QueueReport): readonly Finding[] {
+  const { signal, bytes, maxBytes, fullInMs } = queue;
   if (!isFillingUp(queue)) return [];
+  const left = fullInText(fullInMs);
   const share = Math.floor((bytes / maxBytes) * 100);
   const consequence =
-    signal === 'logs' ? 'When it is full, pulling waits' : 'When it is full, the oldest go';
+    signal === 'logs'
+      ? 'When it is full, pulling waits'
+      : 'When it is full, the oldest are dropped';
   return [
-    problem('warning', `queue of ${signal}`, {
-      message: `${share} % full: ${formatBytes(bytes)} of ${formatBytes(maxBytes)}`,
-      hint: `${consequence}. Raise queue.${signal}.max_bytes, or see why the back end does not accept.`,
-    }),
+    problem(
+      'warning',
+      `queue of ${signal}`,
+      {
+        message: `${share} % full: ${formatBytes(bytes)} of ${formatBytes(maxBytes)}${left === '' ? '' : `; ${left}`}`,
+        hint: `${consequence}. Raise queue.${signal}.max_bytes, or see why the back end does not accept.`,
+      },
+      { cause: `queue of ${signal}` },
+    ),
   ];
 }
 
@@ -178,65 +227,75 @@ const SENDER_TONES: Readonly<Record<SenderReport['state'], Tone>> = {
 };
 
 export function backEndSection(report: DeliveryStatus & Reported): Html {
-  const columns = [
-    { title: 'Back end' },
-    { title: 'State' },
-    { title: 'Last accepted' },
-    { title: 'Next attempt' },
-    { title: 'Waiting', isNumber: true },
-    { title: 'Oldest' },
-    { title: 'Queue' },
-    { title: 'Compression' },
-    { title: 'Last error' },
-  ];
-  const rows = table(columns, report.senders, sender => {
-    const queue = report.queue.find(({ signal }) => signal === sender.signal);
-    return senderRow(sender, queue, report);
-  });
-  return section('Back end', 'what waits is kept until it is accepted', rows);
+  const queueOf = (sender: SenderReport): QueueReport | undefined =>
+    report.queue.find(({ signal }) => signal === sender.signal);
+  const rows = table(
+    report.senders,
+    [
+      column(
+        'Back end',
+        ({ signal, endpoint }) => html`${signal}<code class="faint">${endpoint}</code>`,
+        'head',
+      ),
+      column('State', ({ state }) => badge(SENDER_TONES[state], state)),
+      column('Last accepted', ({ lastAcceptedAt }) => age(report, lastAcceptedAt)),
+      column('Next attempt', ({ nextAttemptAt }) => age(report, nextAttemptAt)),
+      column('Waiting', sender => waitingCell(queueOf(sender)), 'n'),
+      column('Oldest', sender => age(report, queueOf(sender)?.oldestAt ?? null)),
+      column('Queue', sender => fill(queueOf(sender))),
+      column('Compression', ({ compression: { encoding, reason, since } }) => {
+        const from = since === null ? null : html`, ${age(report, since)}`;
+        return html`${encoding}<small>${reason}${from}</small>`;
+      }),
+      column(
+        'Last error',
+        ({ lastError, lastErrorAt }) =>
+          lastError === null
+            ? html`<span class="faint">none</span>`
+            : html`${lastError}<small>${age(report, lastErrorAt)}</small>`,
+        'text',
+      ),
+    ],
+    {
+      id: 'back-end',
+      noun: 'signal',
+      toneOf: ({ state }) => SENDER_TONES[state],
+    },
+  );
+  return section('Back end', 'points stay in the queue until it accepts them', rows);
 }
 
-function senderRow(sender: SenderReport, queue: QueueReport | undefined, report: Reported): Html {
-  const { signal, endpoint, state, lastError } = sender;
-  const error =
-    lastError === null
-      ? html`<span class="faint">none</span>`
-      : html`${lastError}<small>${age(report, sender.lastErrorAt)}</small>`;
-  const { encoding, since, reason } = sender.compression;
-  const compression = html`${encoding}<small>${reason}${since === null ? '' : html`, ${age(report, since)}`}</small>`;
-  return html`<tr><th scope="row">${signal}<code class="faint">${endpoint}</code></th>
-<td>${badge(SENDER_TONES[state], state)}</td>
-<td>${age(report, sender.lastAcceptedAt)}</td><td>${age(report, sender.nextAttemptAt)}</td>
-<td class="n">${formatCount(queue?.points ?? 0)}<small>in ${formatCount(queue?.rows ?? 0)} requests</small></td>
-<td>${age(report, queue?.oldestAt ?? null)}</td><td>${queue === undefined ? '–' : fill(queue)}</td>
-<td>${compression}</td><td class="text">${error}</td></tr>
-`;
+function waitingCell(queue: QueueReport | undefined): Html {
+  const { points = 0, rows = 0 } = queue ?? {};
+  return html`${formatCount(points)}<small>in ${formatCount(rows)} requests</small>`;
 }
 
-function fill(queue: QueueReport): Html {
+function fill(queue: QueueReport | undefined): HtmlValue {
+  if (queue === undefined) return '–';
   const { bytes, maxBytes } = queue;
   const share = maxBytes === 0 ? 0 : bytes / maxBytes;
   const bar = meterBar(share, isFillingUp(queue) ? 'warn' : 'none');
-  return html`${formatBytes(bytes)} <span class="faint">of ${formatBytes(maxBytes)}</span>${bar}`;
+  const left = fullInText(queue.fullInMs);
+  return html`${formatBytes(bytes)} <span class="faint">of ${formatBytes(maxBytes)}</span>${bar}${left === '' ? null : html`<small>${left}</small>`}`;
 }
 
-/** null where nothing was. */
-export function setAsideSection(report: DeliveryStatus & Reported): Html | null {
+/** null if the back end has refused nothing for good. */
+export function setAsideSection(
+  report: DeliveryStatus &
+    Reported & { readonly services: readonly { readonly id: string; readonly name: string }[] },
+): Html | null {
   if (report.setAside.length === 0) return null;
-  const columns = [
-    { title: 'When' },
-    { title: 'Signal' },
-    { title: 'Service' },
-    { title: 'Points', isNumber: true },
-    { title: 'The back end said' },
-  ];
+  const names = namesOf(report.services);
   const rows = table(
-    columns,
     report.setAside,
-    ({ at, signal, service, points, reason }) =>
-      html`<tr><td>${age(report, at)}</td><td>${signal}</td><td>${service}</td>${countCell(points)}
-<td class="text">${reason}</td></tr>
-`,
+    [
+      column('When', ({ at }) => age(report, at)),
+      column('Signal', ({ signal }) => signal),
+      column('Service', ({ service }) => serviceName(service, names)),
+      countColumn('Points', ({ points }) => points),
+      column('The back end said', ({ reason }) => reason, 'text'),
+    ],
+    { id: 'set-aside', noun: 'request' },
   );
   return section('Set aside', 'refused by the back end for good', rows);
 }

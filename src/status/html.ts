@@ -1,7 +1,8 @@
-// HTML as a template literal whose values are escaped: html`<td>${name}</td>`. Only what html`` itself has made, or
-// rawHtml was given, goes in as it is, so text from the service or the back end can never become markup.
+// HTML as a template literal that escapes its values: html`<td>${name}</td>`. Only values made by
+// html`` or rawHtml() are inserted unchanged, so text from the service or the back end never
+// becomes markup.
 
-/** A piece of HTML that is safe to put into a page. */
+/** HTML that can be inserted unchanged. */
 export class Html {
   readonly text: string;
 
@@ -10,7 +11,7 @@ export class Html {
   }
 }
 
-/** A value in a template: null adds nothing, a list adds its parts in order. */
+/** A value in a template. null adds nothing; a list adds its items in order. */
 export type HtmlValue = Html | string | number | null | readonly HtmlValue[];
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -21,18 +22,18 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Quoted attributes and text between tags only: never put a value into a tag's name, a script or a style. */
+/** Values may be in text and in quoted attributes, never in a tag's name, a script or a style. */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   const texts = parts.map((part, i) => part + textOf(values[i] ?? null));
   return new Html(texts.join(''));
 }
 
-/** Text of this program that is HTML already. */
+/** Only for HTML that this program itself contains. */
 export function rawHtml(text: string): Html {
   return new Html(text);
 }
 
-/** Escapes text; characters that control a screen or turn a line around become visible instead. */
+/** Escapes text. Control characters and changes of the writing direction are replaced by U+FFFD. */
 function escapeHtml(text: string): string {
   return text
     .replace(/[&<>"']/g, character => ENTITIES[character] ?? '')

@@ -1,11 +1,13 @@
-// Style and script of the status page, as text that goes into it.
+// The style and the script of the status page, which are inserted into the document.
 //
-// Style: two sets of colours, by the reader's system; no fonts or pictures to load. Every colour that carries a meaning
-// has a word beside it that says the same.
+// The style has light and dark colours, and loads no fonts or pictures. Next to each colour with a
+// meaning, a word says the same.
 //
-// Script: every few seconds it fetches the page again and replaces <main>, so the server alone renders. Opened details
-// stay open, and selected text stays selected. When prom2otlp does not answer, the page says since when, instead of
-// showing old numbers as if they were new.
+// The script fetches the page again every few seconds and replaces <main>, so only the server
+// renders. Open details stay open, selected text stays selected, and the filter and the order of the
+// rows stay. If prom2otlp does not answer, the page says since when; it does not show old numbers as
+// if they were new. Without the script nothing is missing but the filter, the sorting, and the
+// values beside the charts.
 
 export const PAGE_STYLE = `
 :root {
@@ -13,12 +15,14 @@ export const PAGE_STYLE = `
   --paper: #f6f7f9; --card: #ffffff; --ink: #1b2330; --faint: #545f6f; --line: #dde2e9;
   --good: #17703f; --good-paper: #e3f5eb; --warn: #8a5a00; --warn-paper: #fdf0d2;
   --bad: #b3261e; --bad-paper: #fde7e5; --busy: #2458b8; --busy-paper: #e4ecfb; --bar: #7c9bd6;
+  --shade: rgb(27 35 48 / 0.28);
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #12161c; --card: #1a2029; --ink: #e3e8ef; --faint: #97a3b4; --line: #2c3541;
     --good: #5fd39a; --good-paper: #14301f; --warn: #f0c05a; --warn-paper: #352810;
     --bad: #ff8f86; --bad-paper: #3d1b19; --busy: #8db4ff; --busy-paper: #1a2a47; --bar: #4a6aa8;
+    --shade: rgb(0 0 0 / 0.75);
   }
 }
 * { box-sizing: border-box; }
@@ -27,7 +31,7 @@ body {
   font: 14px/1.45 system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif;
   font-variant-numeric: tabular-nums;
 }
-header, main, footer, #lost { max-width: 1240px; margin: 0 auto; padding: 0 24px; }
+header, main, footer, #tools, #lost { max-width: 1240px; margin: 0 auto; padding: 0 24px; }
 header { display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 12px; padding-top: 22px; }
 h1 { font-size: 20px; margin: 0; letter-spacing: -0.01em; }
 h2 { font-size: 15px; margin: 28px 0 8px; }
@@ -36,7 +40,8 @@ a { color: inherit; }
 header .links { margin-left: auto; color: var(--faint); }
 header .links a { margin-left: 14px; }
 .faint, td small { color: var(--faint); }
-td small { display: block; font-size: 12px; }
+td small, th small { display: block; font-size: 12px; }
+th small { color: var(--faint); font-weight: 400; }
 code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, monospace; overflow-wrap: anywhere; }
 .badge {
   display: inline-block; padding: 0 8px; border-radius: 10px; font-size: 12px; line-height: 20px;
@@ -50,7 +55,7 @@ code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, mo
   margin: 14px 0 0; padding: 12px 16px; border-radius: 8px; border-left: 5px solid var(--faint);
   background: var(--card);
 }
-.verdict strong { font-size: 16px; margin-right: 10px; }
+.verdict strong { font-size: 16px; margin-right: 10px; overflow-wrap: anywhere; }
 .verdict.good { border-color: var(--good); }
 .verdict.warn { border-color: var(--warn); }
 .verdict.bad { border-color: var(--bad); }
@@ -61,6 +66,7 @@ code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, mo
 .problems .badge { justify-self: start; }
 .problems li { display: grid; grid-template-columns: 74px 1fr; gap: 0 10px; align-items: start; }
 .problems p { margin: 0; overflow-wrap: anywhere; }
+.problems .do::before { content: "\\2192 "; }
 .flow { display: grid; grid-template-columns: repeat(4, 1fr); gap: 22px; margin: 18px 0 0; padding: 0; list-style: none; }
 .flow li {
   position: relative; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
@@ -81,15 +87,51 @@ code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, mo
 .lines li { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; min-width: 0; }
 .lines h3 { margin: 0 0 6px; font-size: 12px; font-weight: 600; color: var(--faint); }
 .lines p { margin: 4px 0 0; color: var(--faint); font-size: 13px; }
-.line { display: block; width: 100%; height: 40px; border-bottom: 1px solid var(--line); }
+.lines .value { min-height: 1.45em; }
+.plot { display: grid; grid-template-columns: auto 1fr auto; gap: 0 6px; font-size: 11px; color: var(--faint); line-height: 14px; }
+.plot .top { grid-area: 1 / 1; }
+.plot .zero { grid-area: 2 / 1; align-self: end; text-align: right; }
+.plot .line { grid-area: 1 / 2 / 3 / 4; }
+.plot .from { grid-area: 3 / 2; white-space: nowrap; }
+.plot .to { grid-area: 3 / 3; }
+.line { display: block; width: 100%; height: 44px; border-bottom: 1px solid var(--line); }
 .line rect { fill: var(--bar); }
+.line rect:hover, .line rect.at { fill: var(--ink); }
+.line .cut { fill: var(--bar); stroke: var(--ink); stroke-width: 1; stroke-dasharray: 2 2; }
 .line .bad { fill: var(--bad); }
-.scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
+.scroll {
+  overflow-x: auto; border: 1px solid var(--line); border-radius: 8px;
+  background:
+    linear-gradient(to right, var(--card) 40%, transparent) left / 48px 100% local no-repeat,
+    linear-gradient(to left, var(--card) 40%, transparent) right / 48px 100% local no-repeat,
+    linear-gradient(to right, var(--shade), transparent) left / 18px 100% scroll no-repeat,
+    linear-gradient(to left, var(--shade), transparent) right / 18px 100% scroll no-repeat,
+    var(--card);
+}
+.scroll + details, .scroll + p { margin-top: 8px; }
+:focus-visible { outline: 2px solid var(--busy); outline-offset: 2px; }
+i { font-style: normal; color: var(--faint); }
+tr.bad > th:first-child { box-shadow: inset 3px 0 var(--bad); }
+tr.warn > th:first-child { box-shadow: inset 3px 0 var(--warn); }
+tr:target > * { background: var(--busy-paper); }
+#account td, #account th { padding-left: 7px; padding-right: 7px; font-size: 13px; }
+#account thead th { white-space: normal; font-size: 12px; }
+#account tbody th { overflow-wrap: anywhere; }
+#tools { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; margin-top: 14px; }
+#tools[hidden], tr[hidden] { display: none; }
+#tools input[type=search] {
+  font: inherit; padding: 4px 10px; border: 1px solid var(--line); border-radius: 6px;
+  background: var(--card); color: inherit; width: 260px; max-width: 60vw;
+}
+th button { all: unset; cursor: pointer; font: inherit; color: inherit; }
+th button:focus-visible { outline: 2px solid var(--busy); }
+th[aria-sort] button::after { content: " \\2191"; }
+th[aria-sort=descending] button::after { content: " \\2193"; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: 6px 11px; vertical-align: top; border-top: 1px solid var(--line); }
 thead th { border-top: 0; font-size: 12px; font-weight: 600; color: var(--faint); white-space: nowrap; }
 tbody th { font-weight: 600; }
-th code { display: block; font-weight: 400; min-width: 220px; }
+th code { display: block; font-weight: 400; min-width: 150px; }
 time { white-space: nowrap; }
 .n { text-align: right; }
 .n, td:has(.meter) { white-space: nowrap; }
@@ -106,7 +148,7 @@ footer { color: var(--faint); padding-top: 22px; padding-bottom: 34px; font-size
 .is-lost #lost { display: block; }
 .is-lost main { opacity: 0.45; }
 @media (max-width: 820px) {
-  header, main, footer, #lost { padding-left: 14px; padding-right: 14px; }
+  header, main, footer, #tools, #lost { padding-left: 14px; padding-right: 14px; }
   .flow { grid-template-columns: repeat(2, 1fr); gap: 12px; }
   .lines { grid-template-columns: 1fr; gap: 12px; }
   .flow li + li::before { content: none; }
@@ -114,31 +156,148 @@ footer { color: var(--faint); padding-top: 22px; padding-bottom: 34px; font-size
 `;
 
 const REFRESH_MS = 5000;
-/** For readers without scripts, whose page reloads. */
+/** Without scripts, the browser reloads the page. */
 export const RELOAD_SECONDS = 15;
 
 export const PAGE_SCRIPT: string = `
 'use strict';
+const $ = id => document.getElementById(id);
 let seenAt = new Date();
+let order = {};
+
+function textOf(cell) {
+  const time = cell.querySelector('time');
+  return cell.dataset.v ?? time?.dateTime ?? cell.textContent.trim();
+}
+function compare(a, b) {
+  const [x, y] = [a, b].map(text => Number(text.replaceAll(',', '')));
+  if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+function sortAll() {
+  for (const [id, { column, isDown }] of Object.entries(order))
+    for (const table of $(id)?.querySelectorAll('table') ?? []) {
+      const rows = [...table.tBodies[0].rows].filter(row => row.className !== 'sum');
+      rows.sort((a, b) => compare(textOf(a.cells[column]), textOf(b.cells[column])) * (isDown ? -1 : 1));
+      table.tBodies[0].append(...rows);
+      const heads = [...table.tHead.rows[0].cells];
+      for (const head of heads) head.removeAttribute('aria-sort');
+      heads[column].setAttribute('aria-sort', isDown ? 'descending' : 'ascending');
+    }
+}
+function filterAll() {
+  const wanted = $('filter').value.trim().toLowerCase();
+  const isUnhealthy = $('unhealthy').checked;
+  let [shown, all] = [0, 0];
+  for (const row of document.querySelectorAll('main tbody tr')) {
+    if (row.className === 'sum') continue;
+    const isWanted = row.textContent.toLowerCase().includes(wanted);
+    row.hidden = !isWanted || (isUnhealthy && !/bad|warn/.test(row.className));
+    all++;
+    if (!row.hidden) shown++;
+  }
+  const isFiltering = wanted !== '' || isUnhealthy;
+  $('found').textContent = isFiltering ? shown + ' of ' + all + ' rows' : '';
+  for (const fold of document.querySelectorAll('details:has(table)')) {
+    if (isFiltering) {
+      fold.dataset.was ??= fold.open ? 'open' : 'closed';
+      fold.open = fold.querySelector('tbody tr:not([hidden])') !== null;
+    } else if (fold.dataset.was !== undefined) {
+      fold.open = fold.dataset.was === 'open';
+      delete fold.dataset.was;
+    }
+  }
+}
+function enliven() {
+  for (const head of document.querySelectorAll('main thead th')) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.append(...head.childNodes);
+    head.append(button);
+  }
+  for (const chart of document.querySelectorAll('.line'))
+    chart.dataset.words = chart.closest('li').querySelector('.value').textContent;
+  sortAll();
+  filterAll();
+}
+function show(chart, bar) {
+  for (const old of chart.querySelectorAll('.at')) old.classList.remove('at');
+  bar?.classList.add('at');
+  const words = bar?.querySelector('title').textContent ?? chart.dataset.words;
+  chart.closest('li').querySelector('.value').textContent = words;
+}
+function barAt(chart, x) {
+  const bars = chart.querySelectorAll('rect');
+  const box = chart.getBoundingClientRect();
+  const at = (x - box.left) / box.width * chart.viewBox.baseVal.width;
+  return bars[Math.min(bars.length - 1, Math.max(0, Math.floor(at / 8)))];
+}
+document.addEventListener('click', ({ target }) => {
+  const head = target.closest?.('thead th');
+  if (!head) return;
+  const id = head.closest('div[id]').id;
+  const column = head.cellIndex;
+  const isDown = order[id]?.column === column ? !order[id].isDown : head.className === 'n';
+  order[id] = { column, isDown };
+  sortAll();
+});
+document.addEventListener('pointermove', ({ target, clientX }) => {
+  const chart = target.closest?.('.line');
+  for (const other of document.querySelectorAll('.line')) {
+    if (other === chart) show(other, barAt(other, clientX));
+    else if (other !== document.activeElement) show(other, null);
+  }
+});
+document.addEventListener('focusin', ({ target }) => {
+  if (target.matches('.line')) show(target, target.querySelector('rect:last-of-type'));
+});
+document.addEventListener('focusout', ({ target }) => {
+  if (target.matches('.line')) show(target, null);
+});
+document.addEventListener('keydown', event => {
+  const chart = event.target;
+  const step = { ArrowLeft: 'previousElementSibling', ArrowRight: 'nextElementSibling' }[event.key];
+  if (step === undefined || !chart.matches?.('.line')) return;
+  event.preventDefault();
+  show(chart, chart.querySelector('.at')?.[step] ?? chart.querySelector('.at') ?? chart.lastElementChild);
+});
+$('tools')?.addEventListener('input', filterAll);
+$('tools')?.addEventListener('submit', event => event.preventDefault());
+
 async function refresh() {
   if (document.hidden || getSelection().type === 'Range') return;
   try {
-    const answer = await fetch(location.pathname, { signal: AbortSignal.timeout(${REFRESH_MS - 500}) });
+    const answer = await fetch(location.pathname + location.search, { signal: AbortSignal.timeout(${REFRESH_MS - 500}) });
     if (!answer.ok) throw new Error(String(answer.status));
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    for (const open of document.querySelectorAll('details[open][id]'))
-      next.getElementById(open.id)?.setAttribute('open', '');
+    for (const fold of document.querySelectorAll('details[id]'))
+      if (fold.dataset.was === undefined ? fold.open : fold.dataset.was === 'open')
+        next.getElementById(fold.id)?.setAttribute('open', '');
+    const focusable = () => [...document.querySelectorAll('main .line, main th button, main summary')];
+    const focused = focusable().indexOf(document.activeElement);
     for (const part of ['main', 'header'])
       document.querySelector(part).replaceWith(next.querySelector(part));
     document.querySelector('link[rel=icon]').replaceWith(next.querySelector('link[rel=icon]'));
     document.title = next.title;
+    enliven();
+    focusable()[focused]?.focus({ preventScroll: true });
     seenAt = new Date();
     document.body.classList.remove('is-lost');
   } catch {
-    document.getElementById('lost-since').textContent = seenAt.toLocaleTimeString();
+    $('lost-since').textContent = seenAt.toISOString().slice(11, 19);
     document.body.classList.add('is-lost');
   }
 }
+if ($('tools')) $('tools').hidden = false;
+enliven();
+function openTarget() {
+  const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const fold = row?.closest('details');
+  if (fold) fold.open = true;
+  row?.scrollIntoView({ block: 'center' });
+}
+addEventListener('hashchange', openTarget);
+if (location.hash !== '') openTarget();
 setInterval(refresh, ${REFRESH_MS});
 document.addEventListener('visibilitychange', refresh);
 `;

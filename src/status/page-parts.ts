@@ -1,10 +1,10 @@
-// The small parts that the sections of the status page are made of: times as ages, states as badges, lists of
-// numbers, tables with a bound.
+// What the sections of the status page consist of: ages, badges, lists of numbers, tables with a
+// limit.
 
 import { formatAge, formatCount } from '../lib/format.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 
-/** What ages are counted from: the time of a report, RFC 3339. */
+/** A report. Ages are counted from its time (RFC 3339). */
 export interface Reported {
   readonly reportedAt: string;
 }
@@ -12,25 +12,33 @@ export interface Reported {
 /** The meaning of a colour; `none` has no meaning. */
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'none';
 
-/** Rows that a table shows; /status.json has them all. */
-export const TABLE_ROWS_MAX = 500;
+/** A table shows at most so many rows; /status.json has all. */
+export const TABLE_ROWS_MAX = 2000;
+/** A table with more rows than this folds those that are well. */
+const FOLD_ROWS = 12;
+/** When all rows fail for one cause, the problem above says it; so many rows are enough beside it. */
+const OPEN_ROWS_MAX = 20;
 
 export function badge(tone: Tone, text: string): Html {
   return html`<span class="badge ${tone}">${text}</span>`;
 }
 
-/** How long before (or after) the report a time was, with the time itself to hover over; `–` for none. */
+/** How long before or after the report a time was, with the time as a tooltip; `–` for null. */
 export function age(report: Reported, at: string | null): Html {
   if (at === null) return html`–`;
   const text = formatAge(Date.parse(report.reportedAt) - Date.parse(at));
   return html`<time datetime="${at}" title="${at}">${text}</time>`;
 }
 
-/** A number in a cell, faint when it is 0, with a few words below it. */
-export function countCell(count: number, words: string | null = null): Html {
-  const text = formatCount(count);
-  const shown = count === 0 ? html`<span class="faint">${text}</span>` : text;
-  return html`<td class="n">${shown}${words === null ? null : html`<small>${words}</small>`}</td>`;
+/** A name in small letters beside another one. */
+export function faint(text: HtmlValue): Html {
+  return html`<small class="faint">${text}</small>`;
+}
+
+/** A count, faint when it is 0; `–` when it is unknown. */
+export function countText(value: number | null): HtmlValue {
+  if (value === null) return '–';
+  return value === 0 ? html`<i>0</i>` : formatCount(value);
 }
 
 /** `engine 118 · proxy 42`, largest first; null when there is nothing to list. */
@@ -41,41 +49,137 @@ export function numberList(numbers: Readonly<Record<string, number>>): string | 
   return entries.map(([name, count]) => `${name} ${formatCount(count)}`).join(' · ');
 }
 
-/** A part of a whole as a bar. */
+/** A bar for a share from 0 to 1. */
 export function meterBar(share: number, tone: Tone): Html {
   const percent = Math.min(100, Math.max(0, share * 100));
   const width = percent === 0 ? 0 : Math.max(1, percent);
   return html`<svg class="meter ${tone}" viewBox="0 0 100 5" preserveAspectRatio="none" aria-hidden="true"><rect width="${width.toFixed(1)}" height="5"/></svg>`;
 }
 
-export interface TableColumn {
+/** A column of a table: its title, and what it shows of an item. */
+interface Column<Item> {
   readonly title: string;
-  readonly isNumber?: boolean;
+  readonly content: (item: Item) => HtmlValue;
+  /** `head`: the name of the row. `text`: long words. `n`: a number. */
+  readonly style: 'head' | 'text' | 'n' | null;
+  /** What the column is sorted by, where that is not its text. */
+  readonly sortBy: ((item: Item) => number) | null;
 }
 
-/** A table of the first TABLE_ROWS_MAX items; a line below it counts the others. */
+export function column<Item>(
+  title: string,
+  content: (item: Item) => HtmlValue,
+  style: Column<Item>['style'] = null,
+  sortBy: Column<Item>['sortBy'] = null,
+): Column<Item> {
+  return { title, content, style, sortBy };
+}
+
+/** A column of counts; null is shown as unknown. */
+export function countColumn<Item>(title: string, of: (item: Item) => number | null): Column<Item> {
+  return column(title, item => countText(of(item)), 'n');
+}
+
+interface TableOptions<Item> {
+  /** The table's own word in links and for the script. */
+  readonly id: string;
+  /** What a row is: `service`. */
+  readonly noun: string;
+  /** Rows that are not `good` come first, and are never folded. */
+  readonly toneOf?: (item: Item) => Tone;
+  /** The row's own word in links. */
+  readonly anchorOf?: (item: Item) => string;
+  readonly isSum?: (item: Item) => boolean;
+}
+
+const RANKS: Readonly<Record<Tone, number>> = { bad: 0, warn: 1, busy: 2, none: 3, good: 3 };
+
+/**
+ * A table, the worst rows first. Where there are many, those that are well are folded below it. Rows
+ * beyond TABLE_ROWS_MAX are counted.
+ */
 export function table<Item>(
-  columns: readonly TableColumn[],
   items: readonly Item[],
-  rowOf: (item: Item) => Html,
+  columns: readonly Column<Item>[],
+  options: TableOptions<Item>,
 ): Html {
-  const heads = columns.map(({ title, isNumber }) =>
-    isNumber === true
+  const { id, noun, toneOf = () => 'good', isSum = () => false } = options;
+  const rankOf = (item: Item): number => (isSum(item) ? -1 : RANKS[toneOf(item)]);
+  const sorted = [...items].sort((a, b) => rankOf(a) - rankOf(b)).slice(0, TABLE_ROWS_MAX);
+  const worst = sorted.filter(item => rankOf(item) < RANKS.good).length;
+  const openCount = sorted.length <= FOLD_ROWS ? sorted.length : Math.min(worst, OPEN_ROWS_MAX);
+  const open = sorted.slice(0, openCount);
+  const folded = sorted.slice(openCount);
+  const parts: HtmlValue[] = [];
+  if (open.length > 0 || folded.length === 0) parts.push(plainTable(open, columns, options));
+  if (folded.length > 0) {
+    const more = open.some(item => !isSum(item)) ? ' more' : '';
+    const isWell = options.toneOf !== undefined && worst <= openCount;
+    const words = `${formatCount(folded.length)}${more} ${noun}${folded.length === 1 ? '' : 's'}${isWell ? ', all well' : ''}`;
+    parts.push(
+      html`<details id="${id}-rest"><summary>${words}</summary>${plainTable(folded, columns, options)}</details>`,
+    );
+  }
+  const restCount = items.length - TABLE_ROWS_MAX;
+  if (restCount > 0)
+    parts.push(
+      html`<p class="faint">${formatCount(restCount)} more rows are in <a href="status.json">status.json</a>.</p>`,
+    );
+  return html`<div id="${id}">${parts}</div>`;
+}
+
+function plainTable<Item>(
+  items: readonly Item[],
+  columns: readonly Column<Item>[],
+  { toneOf = () => 'good', anchorOf, isSum = () => false }: TableOptions<Item>,
+): Html {
+  const titles = columns.map(({ title, style }) =>
+    style === 'n'
       ? html`<th class="n" scope="col">${title}</th>`
       : html`<th scope="col">${title}</th>`,
   );
-  const rows = items.slice(0, TABLE_ROWS_MAX).map(item => rowOf(item));
-  const restCount = items.length - TABLE_ROWS_MAX;
-  const rest =
-    restCount > 0
-      ? html`<p class="faint">${formatCount(restCount)} more rows are in <a href="/status.json">status.json</a>.</p>`
-      : null;
-  return html`<div class="scroll"><table><thead><tr>${heads}</tr></thead>
-<tbody>${rows}</tbody></table></div>${rest}`;
+  const rows = items.map(item => {
+    const tone = isSum(item) ? 'sum' : toneOf(item);
+    const name = tone === 'good' || tone === 'none' ? null : html` class="${tone}"`;
+    const anchor = anchorOf === undefined ? null : html` id="${anchorOf(item)}"`;
+    const cells = columns.map(one => cell(one, item));
+    return html`<tr${anchor}${name}>${cells}</tr>
+`;
+  });
+  return html`<div class="scroll" tabindex="0"><table><thead><tr>${titles}</tr></thead>
+<tbody>${rows}</tbody></table></div>`;
 }
 
-/** A part of the page with a heading and a few words beside it. */
+function cell<Item>({ content, style, sortBy }: Column<Item>, item: Item): Html {
+  const value = content(item);
+  if (style === 'head') return html`<th scope="row">${value}</th>`;
+  const by = sortBy === null ? null : html` data-v="${sortBy(item)}"`;
+  return style === null
+    ? html`<td${by}>${value}</td>`
+    : html`<td class="${style}"${by}>${value}</td>`;
+}
+
+/** A service by its name, with its id where that differs. */
+export function serviceName(id: string, names: ReadonlyMap<string, string>): HtmlValue {
+  const name = names.get(id) ?? (id === '' ? '(none)' : id);
+  if (!names.has(id)) return name;
+  const link = html`<a href="#s-${encodeURIComponent(id)}">${name}</a>`;
+  return name === id ? link : [link, faint(id)];
+}
+
+/** A section of the page: a heading, a few words next to it, and the content. */
 export function section(title: string, about: string, content: HtmlValue): Html {
-  return html`<section><h2>${title} <small>${about}</small></h2>${content}</section>
+  return html`<section id="${anchorOf(title)}"><h2>${title} <small>${about}</small></h2>${content}</section>
 `;
+}
+
+function anchorOf(title: string): string {
+  return `section-${title.toLowerCase().replaceAll(' ', '-')}`;
+}
+
+/** The name of each service by its id. */
+export function namesOf(
+  services: readonly { readonly id: string; readonly name: string }[],
+): ReadonlyMap<string, string> {
+  return new Map(services.map(({ id, name }) => [id, name]));
 }

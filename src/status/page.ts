@@ -1,21 +1,28 @@
-// The status page: one HTML document without dependencies that renders what /status.json says and nothing else. It
-// is complete without scripts; with them it renews itself in place. Style and script are inline and allowed by
-// their hashes alone, so nothing that a service or a back end says could run even if it got past the escaping.
+// The status page: one HTML document without dependencies. It shows the content of /status.json and
+// nothing else. It is complete without scripts; with scripts it refreshes itself. The policy allows
+// the inline style and script by their hashes only: text from a service or a back end could not run
+// even if it were not escaped.
 
 import { createHash } from 'node:crypto';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { accountSection } from './account-report.ts';
-import { backEndSection, isFillingUp, setAsideSection } from './delivery-status.ts';
+import {
+  backEndSection,
+  fullInText,
+  isFailing,
+  isFillingUp,
+  setAsideSection,
+} from './delivery-status.ts';
 import { html, rawHtml, type Html } from './html.ts';
 import { PAGE_SCRIPT, PAGE_STYLE, RELOAD_SECONDS } from './page-assets.ts';
+import { timelineSection } from './charts.ts';
 import { age, badge, section, type Tone } from './page-parts.ts';
-import type { Severity } from './problem.ts';
+import { counted, type Severity, shortTime } from './problem.ts';
 import { pullSections } from './pull-status.ts';
-import { driftSection, servicesSection, targetsSection } from './scrape-status.ts';
+import { driftSection, isDown, servicesSection, targetsSection } from './scrape-status.ts';
 import type { StatusDocument, StatusReport } from './status-report.ts';
-import { timelineSection } from './timeline.ts';
 
-/** Content-Security-Policy of the page. */
+/** The Content-Security-Policy of the page. */
 export const PAGE_POLICY: string = [
   "default-src 'none'",
   `style-src '${hashOf(PAGE_STYLE)}'`,
@@ -33,7 +40,7 @@ const STATE_TONES: Readonly<Record<StatusReport['state'], Tone>> = {
   stopping: 'warn',
 };
 
-/** Colours of the picture in the browser's tab. */
+/** The colours of the icon. */
 const ICON_COLOURS: Readonly<Record<Tone, string>> = {
   good: '1a7f4b',
   warn: 'd08a00',
@@ -57,6 +64,8 @@ export function renderPage(document: StatusDocument): string {
 </head>
 <body>
 ${header(document)}
+<form id="tools" hidden><label>Filter <input type="search" id="filter" placeholder="service, target or reason" autocomplete="off"></label>
+<label><input type="checkbox" id="unhealthy"> unhealthy only</label> <span id="found" class="faint" aria-live="polite"></span></form>
 <div id="lost" role="alert"><div class="verdict bad"><strong>prom2otlp does not answer</strong> since <span id="lost-since"></span>; the values below are old.</div></div>
 <main>
 ${verdictBlock(document)}
@@ -71,20 +80,23 @@ ${pullSections(document)}
 ${setAsideSection(document)}
 ${driftSection(document.targets)}
 </main>
-<footer>Times are relative to the report; hover over one for the time in UTC. The same data: <a href="/status.json">status.json</a>.</footer>
+<footer>All times are UTC. Ages are relative to the report; hover over one for the time. The same data: <a href="status.json">status.json</a>.</footer>
 <script>${rawHtml(PAGE_SCRIPT)}</script>
 </body>
 </html>
 `.text;
 }
 
-function header(report: StatusReport): Html {
+function header(report: StatusDocument): Html {
   const { version, state, startedAt, reportedAt } = report;
   const upMs = Date.parse(reportedAt) - Date.parse(startedAt);
-  const links = ['/status.json', '/metrics', '/healthz', '/readyz'];
-  return html`<header><h1>prom2otlp</h1>${badge(STATE_TONES[state], state)}
+  const links = ['status.json', 'metrics', 'healthz', 'readyz'];
+  // Ready says that it runs, not that all is well.
+  const isWell = verdictOf(report).tone === 'good';
+  const tone = state === 'ready' && !isWell ? 'none' : STATE_TONES[state];
+  return html`<header><h1>prom2otlp</h1>${badge(tone, state)}
 <span class="faint">${version} · running for ${formatDuration(upMs)} · as of <time datetime="${reportedAt}">${reportedAt.slice(0, 19).replace('T', ' ')} UTC</time></span>
-<nav class="links">${links.map(path => html`<a href="${path}">${path.slice(1)}</a>`)}</nav></header>`;
+<nav class="links">${links.map(path => html`<a href="${path}">${path}</a>`)}</nav></header>`;
 }
 
 function iconOf(tone: Tone): string {
@@ -97,13 +109,13 @@ function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }
 
-// The upper part: the verdict, the problems with advice, and the numbers from the service to the back end.
+// The upper part: the verdict, the numbers from the service to the back end, and the problems.
 
-/** The state of the whole in a few words. */
+/** The state of the whole program in a few words. */
 export interface Verdict {
   readonly tone: Tone;
   readonly title: string;
-  /** The numbers that justify the title. */
+  /** The numbers that the title rests on. */
   readonly evidence: string;
 }
 
@@ -114,10 +126,10 @@ const SEVERITY_TONES: Readonly<Record<Severity, Tone>> = {
 };
 
 export function verdictOf(document: StatusDocument): Verdict {
-  const errors = countOf(document, 'error');
-  const warnings = countOf(document, 'warning');
+  const errors = namesOfAll(document, 'error');
+  const warnings = namesOfAll(document, 'warning');
   const evidence = evidenceOf(document);
-  if (errors > 0) return { tone: 'bad', title: plural(errors, 'problem'), evidence };
+  if (errors !== '') return { tone: 'bad', title: errors, evidence };
   if (document.state === 'stopping')
     return { tone: 'warn', title: 'Stopping: the queue is being delivered', evidence };
   if (document.state === 'starting') {
@@ -125,12 +137,24 @@ export function verdictOf(document: StatusDocument): Verdict {
     const title = missing === '' ? 'Starting' : `Starting: waiting for ${missing}`;
     return { tone: 'busy', title, evidence };
   }
-  if (warnings > 0)
-    return { tone: 'warn', title: `Data flows, with ${plural(warnings, 'warning')}`, evidence };
+  if (warnings !== '') return { tone: 'warn', title: `Data flows, but ${warnings}`, evidence };
   const isAccepted = document.senders.some(({ lastAcceptedAt }) => lastAcceptedAt !== null);
   if (!isAccepted) return { tone: 'busy', title: 'Nothing accepted yet', evidence };
+  const isWaiting = document.pulls.some(({ state }) => state === 'waiting');
+  if (isWaiting) return { tone: 'busy', title: 'Data flows; not all has been read yet', evidence };
   return { tone: 'good', title: 'Data flows', evidence };
 }
+
+/** The first problem of this severity, and how many there are besides; '' without one. */
+function namesOfAll({ problems }: StatusDocument, severity: Severity): string {
+  const [first, ...more] = problems.filter(problem => problem.severity === severity);
+  if (first === undefined) return '';
+  const title =
+    first.title.length > TITLE_LENGTH ? `${first.title.slice(0, TITLE_LENGTH)}…` : first.title;
+  return more.length === 0 ? title : `${title} – and ${formatCount(more.length)} more`;
+}
+
+const TITLE_LENGTH = 200;
 
 function verdictBlock(document: StatusDocument): Html {
   const { tone, title, evidence } = verdictOf(document);
@@ -138,7 +162,7 @@ function verdictBlock(document: StatusDocument): Html {
 `;
 }
 
-/** Four numbers from left to right: what was read, what it became, what waits, what has arrived. */
+/** Four numbers from left to right: samples read, points made, points queued, points accepted. */
 function flowBlock(document: StatusDocument): Html {
   const { samples, points } = document.account.total;
   return html`<ol class="flow">
@@ -150,16 +174,22 @@ ${card(acceptedTone(document), ['Accepted', points.accepted, 'points'], accepted
 `;
 }
 
-function problemsSection({ problems }: StatusDocument): Html | null {
+function problemsSection(document: StatusDocument): Html | null {
+  const { problems } = document;
   if (problems.length === 0) return null;
-  const items = problems.map(
-    ({ severity, subject, message, hint }) => html`
-<li>${badge(SEVERITY_TONES[severity], severity)}<div><p><b>${subject}</b> ${message}</p>${
-      hint === '' ? null : html`<p class="faint">${hint}</p>`
-    }</div></li>`,
-  );
+  const items = problems.map(one => {
+    const { severity, subject, message, hint, since, lastSeen, services } = one;
+    const rest = subject.startsWith(`${formatCount(services.length)} `) ? '' : ', …';
+    const who =
+      services.length === 0 ? null : html`<p class="faint">${services.join(', ')}${rest}</p>`;
+    const isLasting = document.reportedAt === lastSeen;
+    return html`
+<li>${badge(SEVERITY_TONES[severity], severity)}<div><p><b>${subject}</b> ${message}</p>${who}${
+      hint === '' ? null : html`<p class="do">${hint}</p>`
+    }<p class="faint">since ${shortTime(since, document.reportedAt)} (${age(document, since)})${isLasting ? null : html`, last seen ${age(document, lastSeen)}`}</p></div></li>`;
+  });
   const list = html`<ul class="problems">${items}</ul>`;
-  return section('Problems', 'and what to do about them', list);
+  return section('Problems', 'one line for each cause, and what to do about it', list);
 }
 
 function card(
@@ -172,7 +202,7 @@ function card(
 }
 
 function scrapedTone({ targets }: StatusDocument): Tone {
-  if (targets.some(({ state }) => state === 'down' || state === 'auth')) return 'bad';
+  if (targets.some(isDown)) return 'bad';
   return targets.every(({ state }) => state === 'up') ? 'good' : 'busy';
 }
 
@@ -186,20 +216,20 @@ function queuedTone({ queue }: StatusDocument): Tone {
 }
 
 function acceptedTone({ senders }: StatusDocument): Tone {
-  if (senders.some(({ state }) => state === 'retrying' || state === 'holding')) return 'bad';
+  if (senders.some(isFailing)) return 'bad';
   return senders.some(({ lastAcceptedAt }) => lastAcceptedAt !== null) ? 'good' : 'busy';
 }
 
 function scrapedDetails(document: StatusDocument): readonly Html[] {
   const { targets } = document;
   const upCount = targets.filter(({ state }) => state === 'up').length;
-  const last = latest(targets.map(({ lastScrapeAt }) => lastScrapeAt));
+  const last = lastRead(document);
   const slowestMs = Math.max(0, ...targets.map(({ lastDurationMs }) => lastDurationMs ?? 0));
   return [
-    html`${formatCount(upCount)} of ${plural(targets.length, 'target')} up`,
+    html`${formatCount(upCount)} of ${counted(targets.length, 'target')} up`,
     last === null
-      ? html`not yet scraped`
-      : html`last ${age(document, last)}, took ${formatDuration(slowestMs)}`,
+      ? html`no good page yet`
+      : html`last good page ${age(document, last)}, took ${formatDuration(slowestMs)}`,
   ];
 }
 
@@ -219,8 +249,12 @@ function queuedDetails(document: StatusDocument): readonly Html[] {
   if (rows === 0) return [html`the queue is empty`];
   const oldest = earliest(queue.map(({ oldestAt }) => oldestAt));
   return [
-    html`${plural(rows, 'request')}, ${formatBytes(bytes)}`,
+    html`${counted(rows, 'request')}, ${formatBytes(bytes)}`,
     html`oldest ${age(document, oldest)}`,
+    ...queue
+      .map(({ signal, fullInMs }) => ({ signal, left: fullInText(fullInMs) }))
+      .filter(({ left }) => left !== '')
+      .map(({ signal, left }) => html`${signal}: ${left}`),
   ];
 }
 
@@ -234,21 +268,19 @@ function acceptedDetails(document: StatusDocument): readonly Html[] {
 }
 
 function evidenceOf(document: StatusDocument): string {
-  const { services, reportedAt, targets, senders } = document;
+  const { services, reportedAt, senders } = document;
   const upCount = services.filter(({ isUp }) => isUp === true).length;
   const agoOf = (at: string | null): string =>
     at === null ? 'never' : formatAge(Date.parse(reportedAt) - Date.parse(at));
-  const scraped = agoOf(latest(targets.map(({ lastScrapeAt }) => lastScrapeAt)));
+  const scraped = agoOf(lastRead(document));
   const accepted = agoOf(latest(senders.map(({ lastAcceptedAt }) => lastAcceptedAt)));
-  return `${formatCount(upCount)} of ${plural(services.length, 'service')} up · scraped ${scraped} · accepted ${accepted}`;
+  return `${formatCount(upCount)} of ${counted(services.length, 'service')} up · last good page ${scraped} · last accepted ${accepted}`;
 }
 
-function countOf({ problems }: StatusDocument, severity: Severity): number {
-  return problems.filter(problem => problem.severity === severity).length;
-}
-
-function plural(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+/** When metrics were last read with success. */
+function lastRead({ pulls }: StatusDocument): string | null {
+  const metrics = pulls.filter(({ kind }) => kind === 'metrics');
+  return latest(metrics.map(({ lastSuccessAt }) => lastSuccessAt));
 }
 
 function latest(times: readonly (string | null)[]): string | null {

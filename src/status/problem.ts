@@ -1,40 +1,120 @@
-// A problem as /status.json and the page show it: the subject, the message, and advice. The chapters of the report find
-// problems; status-report.ts sorts them.
+// A problem in /status.json and on the page: what is wrong, since when, and what to do. The files of the report find
+// problems; this file merges those with the same cause into one, and dates them. Guarantees that one cause is one line,
+// however many services it hits.
 
 import { formatCount } from '../lib/format.ts';
 
-/** `error`: data is missing or waits. `warning`: data was lost or soon will be. `note`: worth knowing. */
+/**
+ * `error`: data is missing or waits. `warning`: data was lost, or will be soon. `note`: no action
+ * is needed now.
+ */
 export type Severity = 'error' | 'warning' | 'note';
 
 export interface StatusProblem {
   readonly severity: Severity;
-  /** What it is about: a target, a service, a signal. */
+  /** A target, a service, a signal, … */
   readonly subject: string;
   readonly message: string;
-  /** What to do, as a sentence; '' where there is nothing to do. */
+  /** What to do, in sentences; '' if there is nothing to do. */
   readonly hint: string;
+  /** The problem in one line, with its time. */
+  readonly title: string;
+  /** Stays the same as long as the problem lasts. */
+  readonly cause: string;
+  /** RFC 3339; the first and the last time that it was found. */
+  readonly since: string;
+  readonly lastSeen: string;
+  /** The services that it hits, where it hits several; SUBJECTS_SHOWN_MAX at most. */
+  readonly services: readonly string[];
 }
 
-/** A message without a full stop, and a hint in whole sentences ('' where there is nothing to do). */
+/** A message without a full stop, and a hint in sentences ('' if there is nothing to do). */
 export interface Advice {
   readonly message: string;
   readonly hint: string;
 }
 
+/** A problem before it is merged and dated. */
+export interface Finding extends Pick<StatusProblem, 'severity' | 'subject' | 'message' | 'hint'> {
+  /** Findings of one severity and cause are one problem. */
+  readonly cause: string;
+  /** The message for several subjects; the message of the first when absent. */
+  readonly shared?: string;
+  /** The line for the banner, with `{since}` where the time belongs. */
+  readonly title?: string;
+  /** RFC 3339; by the first report that has the problem when absent. */
+  readonly since?: string | null;
+  /** RFC 3339; the time of the report when absent. */
+  readonly lastSeen?: string | null;
+}
+
+/** `about`: the cause, where it is not the subject with its message. */
 export function problem(
   severity: Severity,
   subject: string,
   { message, hint }: Advice,
-): StatusProblem {
-  return { severity, subject, message, hint };
+  about: Partial<Finding> = {},
+): Finding {
+  // Numbers change while a problem lasts.
+  const cause = `${subject}: ${message.replace(/\d[\d,.]*/g, '#')}`;
+  return { severity, subject, message, hint, cause, ...about };
 }
 
-/** `1 line`, `3 lines`; `series` is both. */
+const SUBJECTS_SHOWN_MAX = 20;
+
+/** When problems were found first. */
+export class ProblemBook {
+  #since: ReadonlyMap<string, string> = new Map();
+
+  /** Merges and dates what a report at this time (RFC 3339) has found, and forgets what it has not. */
+  enter(findings: readonly Finding[], reportedAt: string): readonly StatusProblem[] {
+    const groups = Map.groupBy(findings, ({ severity, cause }) => `${severity} ${cause}`);
+    const since = new Map<string, string>();
+    const problems = [...groups].map(([key, group]) => {
+      const known = group.map(one => one.since ?? null).filter(at => at !== null);
+      const first = known.sort()[0] ?? this.#since.get(key) ?? reportedAt;
+      since.set(key, first);
+      return merged(group, first, reportedAt);
+    });
+    this.#since = since;
+    return problems;
+  }
+}
+
+function merged(group: readonly Finding[], since: string, reportedAt: string): StatusProblem {
+  const [first] = group as readonly [Finding, ...Finding[]];
+  const subjects = [...new Set(group.map(({ subject }) => subject))];
+  const isAlone = subjects.length === 1;
+  const subject = isAlone ? first.subject : counted(subjects.length, 'service');
+  const message = isAlone ? first.message : (first.shared ?? first.message);
+  const seen = group.map(({ lastSeen }) => lastSeen ?? reportedAt).sort();
+  const time = shortTime(since, reportedAt);
+  const title = first.title?.replace('{since}', `since ${time}`);
+  return {
+    severity: first.severity,
+    subject,
+    message,
+    hint: first.hint,
+    title: title ?? `${subject}: ${message}, since ${time}`,
+    cause: first.cause,
+    since,
+    lastSeen: seen.at(-1) ?? reportedAt,
+    services: isAlone ? [] : subjects.slice(0, SUBJECTS_SHOWN_MAX),
+  };
+}
+
+/** `14:40:19` in UTC, with the day if it is another one. */
+export function shortTime(at: string, reportedAt: string): string {
+  const time = at.slice(11, 19);
+  return at.slice(0, 10) === reportedAt.slice(0, 10) ? time : `${at.slice(0, 10)} ${time}`;
+}
+
+/** `1 line`, `3 lines`; `series` is singular and plural. */
 export function counted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 || noun === 'series' ? '' : 's'}`;
 }
 
-/** A hint of the collector, which begins and ends in the middle of a sentence. */
+/** The hint of an error, which has no capital and no full stop, as a sentence. */
 export function sentence(hint: string): string {
   return hint === '' ? '' : `${hint.charAt(0).toUpperCase()}${hint.slice(1)}.`;
 }

@@ -1,5 +1,5 @@
-// Logs and backups, as the status shows them. One chapter holds all of a field: its declaration for /status.json, where it
-// is read from, its problems, and its place on the page.
+// Logs and backup schedules in /status.json and on the page. For each field, this file has its
+// declaration, its source, its problems and its place on the page.
 
 import type { Backups } from '../backups/backups.ts';
 import { nextFullRunMs } from '../backups/known-backups.ts';
@@ -8,25 +8,40 @@ import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
 import type { GivenUpStatus, PartitionStatus, PullProgress } from '../logs/log-meter.ts';
 import type { Logs } from '../logs/logs.ts';
+import type { PullStatus as PullPart } from '../service/pull-report.ts';
 import { html, type Html } from './html.ts';
-import { age, badge, countCell, meterBar, type Reported, section, table } from './page-parts.ts';
-import { problem, sentence, type StatusProblem } from './problem.ts';
+import {
+  age,
+  badge,
+  column,
+  countColumn,
+  faint,
+  meterBar,
+  namesOf,
+  type Reported,
+  section,
+  serviceName,
+  table,
+} from './page-parts.ts';
+import { counted, type Finding, problem, sentence } from './problem.ts';
 import { instantOrNull, type Shown, shown } from './times.ts';
 
-/** The fields of the status report that this file fills in. */
+/** This file's fields of the status report. */
 export interface PullStatus {
-  /** null while no logs are pulled. */
+  /** All parts that ask the service on a schedule: metrics, then logs, then backups. */
+  readonly pulls: readonly PullReportStatus[];
+  /** null if no logs are pulled. */
   readonly logs: LogsReport | null;
-  /** null while backups are not watched. */
+  /** null if backup schedules are not read. */
   readonly backups: BackupsReport | null;
 }
 
-/** The log puller, per service, source and type of log. */
 export interface LogsReport {
+  /** One per service, source and type of log. */
   readonly partitions: readonly Shown<PartitionStatus>[];
-  /** Empty while no pull is running. */
+  /** The running pulls that have archives to read. */
   readonly catchUp: readonly Shown<PullProgress>[];
-  /** The latest archives that were given up, latest first. */
+  /** The last archives that were given up, newest first. */
   readonly givenUp: readonly Shown<GivenUpStatus>[];
   readonly nextPullAt: string | null;
 }
@@ -36,12 +51,14 @@ export interface BackupsReport {
   readonly nextReadAt: string | null;
 }
 
-/** By the last answer of the service; null where there is none that is young enough. */
+export type PullReportStatus = Shown<PullPart>;
+
+/** By the service's last answer; null if there is none, or if it is too old. */
 export interface ServiceBackupsReport {
   /** The database service id. */
   readonly service: string;
   readonly name: string;
-  /** Whether the schedules could be read the last time; null before the first. */
+  /** True if the last attempt to read the schedules succeeded; null before the first. */
   readonly isUp: boolean | null;
   readonly isFullScheduled: boolean | null;
   readonly scheduleCount: number | null;
@@ -49,13 +66,24 @@ export interface ServiceBackupsReport {
   readonly lastFullFinishedAt: string | null;
   readonly readAt: string | null;
   readonly lastError: string | null;
-  /** What to do about it; '' where all is well. */
+  /** What to do about the error; '' if there is none. */
   readonly hint: string;
 }
 
-/** Logs and backups as the last pulls left them. */
-export function pullStatus({ logs, backups }: Daemon, nowMs: number): PullStatus {
+const KINDS = ['metrics', 'logs', 'backups'] as const;
+
+/** The state after the last pulls. */
+export function pullStatus(daemon: Daemon, nowMs: number): PullStatus {
+  const { logs, backups, pulls, targets } = daemon;
+  const scrapeMs = new Map(
+    targets.map(({ target }, index) => [target.id, daemon.nextScrapeAtMs(index)]),
+  );
+  const inOrder = [...pulls].sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
   return {
+    pulls: inOrder.map(({ id, status }) => {
+      const dueMs = status.kind === 'metrics' ? scrapeMs.get(id) : undefined;
+      return shown({ ...status, nextAttemptAtMs: dueMs ?? status.nextAttemptAtMs });
+    }),
     logs: logs === null ? null : logsReport(logs),
     backups: backups === null ? null : backupsReport(backups, nowMs),
   };
@@ -95,119 +123,269 @@ function backupsOfService(backups: ServiceBackups, nowMs: number): ServiceBackup
   };
 }
 
-export function pullProblems({ logs, backups }: PullStatus): readonly StatusProblem[] {
-  const failed = (logs?.partitions ?? []).filter(({ state }) => state === 'failed');
-  const found = failed.map(({ service, type, lastError }) =>
-    problem('error', `${type} of ${service}`, {
-      message: lastError ?? 'cannot be pulled',
-      hint: 'The service keeps the logs; the daemon retries.',
-    }),
-  );
-  for (const { service, type, archive, reason, file } of logs?.givenUp ?? [])
-    found.push(
-      problem('warning', `${type} of ${service}`, {
-        message: `the archive ${archive} was given up: ${reason}`,
-        hint: `Its records may be missing; a gap record in the back end reports it.${file === null ? '' : ` It is kept as ${file}.`}`,
-      }),
+/** What a failure looks like from here, by reason: these words go before the origin. */
+const CAUSES: Readonly<Record<string, string>> = {
+  auth: 'key refused by',
+  timeout: 'no answer within the timeout from',
+  connect_timeout: 'no connection to',
+  refused: 'connection refused by',
+  dns: 'no address found for',
+  network: 'no network to',
+  reset: 'connection closed by',
+  cut: 'answers cut short by',
+  tls: 'no TLS with',
+  proxy: 'no way through the proxy to',
+  rate_limited: 'too many requests for',
+  server_error: 'failures of',
+  not_found: 'nothing at the address of',
+  not_metrics: 'no metrics from',
+  empty: 'an empty page from',
+};
+
+const KEY_HINT =
+  'Replace the key in the file or variable that api.key names: it is read again within seconds, and everything is tried at once. If it is the right one, look at its permissions.';
+
+/** What fails to be read, by cause: of one origin, for one reason. */
+export function pullFindings({ pulls }: Pick<PullStatus, 'pulls'>): readonly Finding[] {
+  const failed = pulls.filter(({ state }) => state === 'failed');
+  const groups = Map.groupBy(failed, ({ origin, reason }) => `${reason} ${origin}`);
+  return [...groups].flatMap(([cause, group]) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { reason, origin, hint } = first;
+    const what = whatFails(group);
+    const words = `${CAUSES[reason] ?? `${reason} at`} ${origin}`;
+    const advice = {
+      message: `${what}: ${first.message}`,
+      hint: reason === 'auth' ? KEY_HINT : sentence(hint),
+    };
+    const title = `${words} {since}: ${what}`;
+    return group.map(({ failingSinceAt: since, lastAttemptAt: lastSeen }) =>
+      problem('error', words, advice, { cause, title, since, lastSeen }),
     );
-  return [...found, ...(backups?.services ?? []).flatMap(backupProblems)];
+  });
 }
 
-function backupProblems(backups: ServiceBackupsReport): readonly StatusProblem[] {
+/** `metrics of 150 services, logs, backups`. */
+function whatFails(pulls: readonly PullReportStatus[]): string {
+  let before = '';
+  return [...Map.groupBy(pulls, ({ kind }) => kind)]
+    .map(([kind, parts]) => {
+      const count = parts.reduce((sum, part) => sum + part.serviceCount, 0);
+      const whose = count === 1 ? (parts[0]?.firstService ?? '') : counted(count, 'service');
+      const text = whose === before ? kind : `${kind} of ${whose}`;
+      before = whose;
+      return text;
+    })
+    .join(', ');
+}
+
+/** What is wrong with the logs and backups of single services. */
+export function pullProblems({ pulls, logs, backups }: PullStatus): readonly Finding[] {
+  // A failure of the whole API is a problem of its own.
+  const known = new Set(pulls.filter(({ state }) => state === 'failed').map(one => one.message));
+  const failed = (logs?.partitions ?? []).filter(
+    ({ state, lastError }) => state === 'failed' && !known.has(lastError ?? ''),
+  );
+  const found = failed.map(({ service, type, lastError }) =>
+    problem(
+      'error',
+      `${type} of ${service}`,
+      {
+        message: lastError ?? 'cannot be pulled',
+        hint: 'The service keeps the logs; the daemon retries.',
+      },
+      { cause: `logs: ${lastError ?? ''}` },
+    ),
+  );
+  for (const { at, service, type, archive, reason, file } of logs?.givenUp ?? [])
+    found.push(
+      problem(
+        'warning',
+        `${type} of ${service}`,
+        {
+          message: `the archive ${archive} was given up: ${reason}`,
+          hint: `Its records may be missing; a gap record in the back end reports it.${file === null ? '' : ` It is kept as ${file}.`}`,
+        },
+        {
+          cause: `given up: ${reason}`,
+          shared: `archives were given up: ${reason}`,
+          since: at,
+          lastSeen: at,
+        },
+      ),
+    );
+  const apart = (backups?.services ?? []).map(one =>
+    known.has(one.lastError ?? '') ? { ...one, lastError: null } : one,
+  );
+  return [...found, ...apart.flatMap(backupProblems)];
+}
+
+function backupProblems(backups: ServiceBackupsReport): readonly Finding[] {
   const { name, isFullScheduled, lastError, hint } = backups;
   const subject = `backups of ${name}`;
-  const found: StatusProblem[] = [];
-  if (lastError !== null)
-    found.push(problem('error', subject, { message: lastError, hint: sentence(hint) }));
-  if (isFullScheduled === false)
-    found.push(
-      problem('warning', subject, {
-        message: 'no full backup is scheduled',
-        hint: 'prom2otlp backups schedules create creates a schedule.',
-      }),
-    );
+  const found: Finding[] = [];
+  if (lastError !== null) {
+    const advice = { message: lastError, hint: sentence(hint) };
+    found.push(problem('error', subject, advice, { cause: `backups: ${lastError}` }));
+  }
+  if (isFullScheduled === false) {
+    const advice = {
+      message: 'no full backup is scheduled',
+      hint: 'prom2otlp backups schedules create creates a schedule.',
+    };
+    found.push(problem('warning', subject, advice, { cause: 'no full backup is scheduled' }));
+  }
   return found;
 }
 
-/** Logs and backups on the page; null for either where it is not pulled. */
-export function pullSections(report: PullStatus & Reported): readonly (Html | null)[] {
-  const { logs, backups } = report;
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The sections of the page; null for what is not pulled. */
+export function pullSections(
+  report: PullStatus & Reported & { readonly services: readonly Named[] },
+): readonly (Html | null)[] {
+  const { pulls, logs, backups } = report;
+  // Metrics alone are in the table of the targets.
+  const isMore = pulls.some(({ kind }) => kind !== 'metrics');
   return [
+    isMore ? readingSection(report) : null,
     logs === null ? null : logsSection(logs, report),
     backups === null ? null : backupsSection(backups, report),
   ];
 }
 
-function logsSection(logs: LogsReport, report: Reported): Html {
-  const { partitions, nextPullAt, catchUp, givenUp } = logs;
-  const columns = [
-    { title: 'Log' },
-    { title: 'State' },
-    { title: 'Done until' },
-    { title: 'Records', isNumber: true },
-    { title: 'Gaps', isNumber: true },
-    { title: 'Last error' },
-  ];
-  const tones = { waiting: 'good', pulling: 'busy', failed: 'bad' } as const;
+const PULL_TONES = { waiting: 'busy', ok: 'good', failed: 'bad' } as const;
+
+function readingSection(report: PullStatus & Reported): Html {
   const rows = table(
-    columns,
-    partitions,
-    ({ service, source, type, state, doneUntil, recordCount, gapCount, lastError }) =>
-      html`<tr><th scope="row">${service} <small class="faint">${type}, ${source}</small></th>
-<td>${badge(tones[state], state)}</td><td>${age(report, doneUntil)}</td>
-${countCell(recordCount)}${countCell(gapCount)}<td class="text">${lastError ?? '–'}</td></tr>
-`,
+    report.pulls,
+    [
+      column('What', ({ kind, target }) => html`${kind}${faint(target)}`, 'head'),
+      column('State', ({ state }) => badge(PULL_TONES[state], state)),
+      column('Since', ({ failingSinceAt }) => age(report, failingSinceAt)),
+      column('Last success', ({ lastSuccessAt }) => age(report, lastSuccessAt)),
+      column('Last attempt', ({ lastAttemptAt }) => age(report, lastAttemptAt)),
+      column('Next', ({ nextAttemptAt }) => age(report, nextAttemptAt)),
+      column(
+        'Why',
+        ({ reason, message }) => (reason === '' ? '–' : [badge('bad', reason), ` ${message}`]),
+        'text',
+      ),
+    ],
+    { id: 'reading', noun: 'part', toneOf: ({ state }) => PULL_TONES[state] },
   );
-  const next =
-    nextPullAt === null ? null : html`<p class="faint">Next pull ${age(report, nextPullAt)}.</p>`;
+  return section('Reading', 'what is asked of the service, and how that goes', rows);
+}
+
+const PARTITION_TONES = { waiting: 'good', pulling: 'busy', failed: 'bad' } as const;
+
+type PartitionReport = Shown<PartitionStatus>;
+
+/** One line of the table: a log, or all logs of a service that is well. */
+interface LogLine extends PartitionReport {
+  readonly logCount: number;
+}
+
+function logLines(partitions: readonly PartitionReport[]): readonly LogLine[] {
+  return [...Map.groupBy(partitions, ({ service }) => service).values()].flatMap(logs => {
+    const [first] = logs;
+    const isWell = logs.every(({ state, lastError }) => state === 'waiting' && lastError === null);
+    if (first === undefined || !isWell) return logs.map(log => ({ ...log, logCount: 1 }));
+    const done = logs.map(({ doneUntil }) => doneUntil).filter(at => at !== null);
+    return [
+      {
+        ...first,
+        logCount: logs.length,
+        doneUntil: done.length < logs.length ? null : (done.sort()[0] ?? null),
+        recordCount: logs.reduce((sum, log) => sum + log.recordCount, 0),
+        gapCount: logs.reduce((sum, log) => sum + log.gapCount, 0),
+      },
+    ];
+  });
+}
+
+function logsSection(
+  logs: LogsReport,
+  report: Reported & { readonly services: readonly Named[] },
+): Html {
+  const { partitions, nextPullAt, catchUp, givenUp } = logs;
+  const names = namesOf(report.services);
+  const rows =
+    partitions.length === 0
+      ? html`<p class="faint">No log has been read yet.</p>`
+      : table(
+          logLines(partitions),
+          [
+            column('Service', ({ service }) => serviceName(service, names), 'head'),
+            column('Log', ({ type, source, logCount }) =>
+              logCount > 1 ? `${formatCount(logCount)} logs` : html`${type}${faint(source)}`,
+            ),
+            column('State', ({ state }) => badge(PARTITION_TONES[state], state)),
+            column('Done until', ({ doneUntil }) => age(report, doneUntil)),
+            countColumn('Records', ({ recordCount }) => recordCount),
+            countColumn('Gaps', ({ gapCount }) => gapCount),
+            column('Last error', ({ lastError }) => lastError ?? '–', 'text'),
+          ],
+          {
+            id: 'logs',
+            noun: 'service',
+            toneOf: ({ state }) => (state === 'failed' ? 'bad' : 'good'),
+          },
+        );
   const progress = catchUp.map(
     ({ name, doneCount, dueCount }) =>
       html`<p>Reading ${formatCount(doneCount)} of ${formatCount(dueCount)} archives of ${name}.${meterBar(doneCount / dueCount, 'none')}</p>`,
   );
-  const broken = givenUp.length === 0 ? null : givenUpTable(givenUp, report);
-  const content = [rows, progress, broken, next];
-  return section('Logs', 'pulled from the service on a schedule', content);
+  const lost = givenUp.length === 0 ? null : givenUpTable(givenUp, { ...report, names });
+  const next = nextLine('Next pull', nextPullAt, report);
+  return section('Logs', 'pulled from the service on a schedule', [rows, progress, lost, next]);
 }
 
-function givenUpTable(givenUp: LogsReport['givenUp'], report: Reported): Html {
-  const columns = [
-    { title: 'Given up' },
-    { title: 'Archive' },
-    { title: 'Reason' },
-    { title: 'Kept as' },
-  ];
+function nextLine(what: string, at: string | null, report: Reported): Html | null {
+  return at === null ? null : html`<p class="faint">${what} ${age(report, at)}.</p>`;
+}
+
+function givenUpTable(
+  givenUp: LogsReport['givenUp'],
+  report: Reported & { readonly names: ReadonlyMap<string, string> },
+): Html {
   return table(
-    columns,
     givenUp,
-    ({ at, service, type, archive, reason, file }) =>
-      html`<tr><td>${age(report, at)}</td>
-<th scope="row">${archive} <small class="faint">${type} of ${service}</small></th>
-<td>${reason}</td><td class="text">${file === null ? '–' : html`<code>${file}</code>`}</td></tr>
-`,
+    [
+      column('Service', ({ service }) => serviceName(service, report.names)),
+      column('Given up', ({ at }) => age(report, at)),
+      column('Archive', one => html`${one.archive}${faint(one.type)}`, 'head'),
+      column('Reason', ({ reason }) => reason),
+      column('Kept as', ({ file }) => (file === null ? '–' : html`<code>${file}</code>`), 'text'),
+    ],
+    { id: 'given-up', noun: 'archive' },
   );
 }
 
 function backupsSection({ services, nextReadAt }: BackupsReport, report: Reported): Html {
-  const columns = [
-    { title: 'Service' },
-    { title: 'Full backup' },
-    { title: 'Schedules', isNumber: true },
-    { title: 'Next' },
-    { title: 'Last' },
-    { title: 'Last error' },
-  ];
   const rows = table(
-    columns,
     services,
-    one =>
-      html`<tr><th scope="row">${one.name}<small class="faint">${one.service}</small></th>
-<td>${fullBackupBadge(one.isFullScheduled)}</td>${one.scheduleCount === null ? html`<td class="n">–</td>` : countCell(one.scheduleCount)}
-<td>${age(report, one.nextFullRunAt)}</td><td>${age(report, one.lastFullFinishedAt)}</td><td class="text">${one.lastError ?? '–'}</td></tr>
-`,
+    [
+      column('Service', ({ name, service }) => html`${name}${faint(service)}`, 'head'),
+      column('Full backup', ({ isFullScheduled }) => fullBackupBadge(isFullScheduled)),
+      countColumn('Schedules', ({ scheduleCount }) => scheduleCount),
+      column('Next', ({ nextFullRunAt }) => age(report, nextFullRunAt)),
+      column('Last', ({ lastFullFinishedAt }) => age(report, lastFullFinishedAt)),
+      column('Last error', ({ lastError }) => lastError ?? '–', 'text'),
+    ],
+    {
+      id: 'backups',
+      noun: 'service',
+      toneOf: ({ isUp, isFullScheduled }) =>
+        isUp === false ? 'bad' : isFullScheduled === false ? 'warn' : 'good',
+    },
   );
-  const next =
-    nextReadAt === null ? null : html`<p class="faint">Next look ${age(report, nextReadAt)}.</p>`;
-  return section('Backups', 'what the schedules of the service amount to', [rows, next]);
+  const next = nextLine('Next look', nextReadAt, report);
+  return section('Backups', 'whether the schedules of the service make full backups', [rows, next]);
 }
 
 function fullBackupBadge(isScheduled: boolean | null): Html {

@@ -1,86 +1,74 @@
-// Scraping, as the status shows it: targets, services, drift from the catalog. One chapter holds all of a field: its
-// declaration for /status.json, where it is read from, its problems, and its place on the page.
+// Targets, services and the drift from the catalog in /status.json and on the page. For each field,
+// this file has its declaration, its source, its problems and its place on the page.
 
 import type { FamilyDrift } from '../catalog/drift.ts';
 import type { Daemon } from '../daemon/daemon.ts';
+import {
+  CLOCK_SKEWED,
+  isSkewed,
+  SERIES_REFUSED,
+  type TargetLog,
+  type TargetStatus,
+  UPTIME_STUCK,
+} from '../daemon/target-log.ts';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import type { Family } from '../model/metric.ts';
-import type { Problem } from '../model/page.ts';
 import { FATE, FATE_NAMES, type SeriesTable } from '../model/series-table.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
-import { type Accounted, isDrop } from './account-report.ts';
+import { type Accounted, type AccountNumbers, isDrop } from './account-report.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
   age,
   badge,
-  countCell,
+  column,
+  countColumn,
+  countText,
+  faint,
   numberList,
   type Reported,
   section,
   table,
   type Tone,
 } from './page-parts.ts';
-import { type Advice, counted, problem, sentence, type StatusProblem } from './problem.ts';
-import { instant } from './times.ts';
-import {
-  CLOCK_SKEWED,
-  isSkewed,
-  NO_PAGE,
-  type PageFacts,
-  refusedReport,
-  SERIES_REFUSED,
-  type TargetLog,
-  UPTIME_STUCK,
-} from './target-log.ts';
+import { type Advice, counted, problem, type Finding } from './problem.ts';
+import { instant, type Shown, shown } from './times.ts';
 
 const UNCONFIGURED_SHOWN_MAX = 50;
 
-/** The fields of the status report that this file fills in. */
+/** This file's fields of the status report. */
 export interface ScrapeStatus {
   readonly targets: readonly TargetReport[];
-  /** The configured services, in the order of the configuration. */
+  /** All configured services, in the order of the configuration. */
   readonly services: readonly ServiceReport[];
-  /** Services on the last pages that no entry names, those with the most samples first; at most UNCONFIGURED_SHOWN_MAX. */
+  /**
+   * Services without an entry on the last pages, at most UNCONFIGURED_SHOWN_MAX: the largest first.
+   */
   readonly unconfigured: readonly UnconfiguredReport[];
-  /** All others of them, together. */
+  /** All others of these, together. */
   readonly unconfiguredRest: { readonly services: number; readonly samples: number };
 }
 
-/** An address that is polled with one key, for one or more services. */
-export interface TargetReport extends PageFacts {
+/** An address that is scraped with one key, for one or more services. */
+export interface TargetReport extends Shown<TargetStatus> {
   readonly name: string;
-  /** Without user, password and query. */
+  /** The URL without user, password and query. */
   readonly url: string;
-  /** `waiting` before the first scrape; `auth` is down because the key was refused. */
+  /** `waiting` before the first scrape; `auth` if the key was refused. */
   readonly state: 'waiting' | 'up' | 'down' | 'auth';
-  readonly scrapeCount: number;
-  readonly failureCount: number;
-  readonly lastScrapeAt: string | null;
-  readonly lastDurationMs: number | null;
-  /** '' after a good scrape; else a word of a closed set, such as `timeout`. */
-  readonly lastReason: string;
-  /** `cannot <verb> <address>: <cause>`; '' after a good scrape. */
-  readonly lastMessage: string;
-  readonly nextScrapeAt: string | null;
-  readonly firstProblem: Problem | null;
-  /** Series that the table holds for the target now. */
+  readonly nextScrapeAt: string;
+  /** Series in the table of the target. */
   readonly series: number;
-  /** New series of the last page that were dropped for want of room, in all and by family; null if there were none. */
-  readonly refused: {
-    readonly samples: number;
-    readonly families: Readonly<Record<string, number>>;
-  } | null;
-  /** Where the last good page differs from the catalog, per family on it. */
+  /** Differences between the last good page and the catalog, per family. */
   readonly drift: Readonly<Partial<Record<Family, FamilyDrift>>>;
 }
 
-/** One configured service as its target's last scrape left it. */
+/** A configured service after the last scrape of its target. */
 export interface ServiceReport extends Omit<ServiceOutcome, 'configIndex' | 'isUp'> {
-  /** `service.name`. */
+  /** The `service.name` of its Resource. */
   readonly name: string;
   /** null before the first scrape. */
   readonly isUp: boolean | null;
-  /** Series per family. */
+  /** Series that are sent, per family. */
   readonly families: Readonly<Partial<Record<Family, number>>>;
   /** Samples of the last page that made no point, by reason. */
   readonly droppedByReason: Readonly<Record<string, number>>;
@@ -92,15 +80,20 @@ interface UnconfiguredReport {
   readonly isSent: boolean;
 }
 
-/** Targets and services as their last scrapes left them. */
-export function scrapeStatus(daemon: Daemon): ScrapeStatus {
+/** The state after the last scrapes. A brief one does not count series by family. */
+export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
   const { targets, config } = daemon;
-  const strangers = targets.flatMap(unconfiguredOf).sort((a, b) => b.samples - a.samples);
-  const rest = strangers.slice(UNCONFIGURED_SHOWN_MAX);
+  const found = new Map(targets.flatMap(log => servicesOf(log, isBrief)));
+  const unconfigured = targets.flatMap(unconfiguredOf).sort((a, b) => b.samples - a.samples);
+  const rest = unconfigured.slice(UNCONFIGURED_SHOWN_MAX);
   return {
     targets: targets.map((log, index) => targetReport(daemon, log, index)),
-    services: config.services.map(({ id, name }) => serviceReport(targets, id, name)),
-    unconfigured: strangers.slice(0, UNCONFIGURED_SHOWN_MAX),
+    services: config.services.map(({ id, name }) => ({
+      id,
+      name,
+      ...(found.get(id) ?? { ...NO_OUTCOME, families: {}, droppedByReason: {} }),
+    })),
+    unconfigured: unconfigured.slice(0, UNCONFIGURED_SHOWN_MAX),
     unconfiguredRest: {
       services: rest.length,
       samples: rest.reduce((sum, { samples }) => sum + samples, 0),
@@ -109,32 +102,26 @@ export function scrapeStatus(daemon: Daemon): ScrapeStatus {
 }
 
 function targetReport(daemon: Daemon, log: TargetLog, index: number): TargetReport {
-  const { target, last, table } = log;
-  const reason = last?.reason ?? '';
-  const [problem] = last?.problems ?? [];
-  const isDown = reason === 'auth' ? 'auth' : 'down';
+  const { target, status, table, drift } = log;
   return {
     name: target.name,
     url: `${target.api.baseUrl}${target.path}`,
-    state: last === null ? 'waiting' : reason === '' ? 'up' : isDown,
-    scrapeCount: log.scrapeCount,
-    failureCount: log.failureCount,
-    lastScrapeAt: last === null ? null : instant(last.atMs),
-    lastDurationMs: last?.durationMs ?? null,
-    lastReason: reason,
-    lastMessage: reason === '' ? '' : (last?.message ?? ''),
+    state: stateOf(status),
     nextScrapeAt: instant(daemon.nextScrapeAtMs(index)),
-    firstProblem: problem ?? null,
     series: table.count - table.free.length,
-    refused: last === null || last.refused === null ? null : refusedReport(last.refused),
-    ...(last?.facts ?? NO_PAGE),
-    drift: Object.fromEntries(log.drift),
+    ...shown(status),
+    drift: Object.fromEntries(drift),
   };
 }
 
+function stateOf({ scrapeCount, lastReason }: TargetStatus): TargetReport['state'] {
+  if (scrapeCount === 0) return 'waiting';
+  if (lastReason === '') return 'up';
+  return lastReason === 'auth' ? 'auth' : 'down';
+}
+
 /** Before the first scrape. */
-const NO_OUTCOME: Omit<ServiceOutcome, 'id' | 'isUp'> & { readonly isUp: null } = {
-  configIndex: -1,
+const NO_OUTCOME: Omit<ServiceOutcome, 'id' | 'isUp' | 'configIndex'> & { readonly isUp: null } = {
   isUp: null,
   reason: '',
   samples: 0,
@@ -145,47 +132,55 @@ const NO_OUTCOME: Omit<ServiceOutcome, 'id' | 'isUp'> & { readonly isUp: null } 
   stuckUptimes: 0,
 };
 
-function serviceReport(targets: readonly TargetLog[], id: string, name: string): ServiceReport {
-  const log = targets.find(({ target }) => target.configured.has(id));
-  const found = log?.last?.services.find(service => service.id === id);
-  const { configIndex: _, ...outcome } = found ?? NO_OUTCOME;
-  const dropped = (log?.last?.reads ?? [])
-    .filter(({ service, fate }) => service === id && isDrop(fate))
-    .map(({ fate, count }) => [fate, count]);
-  return {
-    id,
-    name,
-    ...outcome,
-    families: log === undefined ? {} : familiesOf(log.table, id),
-    droppedByReason: Object.fromEntries(dropped) as Record<string, number>,
-  };
+/** The configured services of a target, by id. */
+function servicesOf(
+  { target, services, reads, table }: TargetLog,
+  isBrief: boolean,
+): readonly (readonly [id: string, report: Omit<ServiceReport, 'id' | 'name'>])[] {
+  const families = isBrief ? [] : familiesByService(table);
+  const dropped = Map.groupBy(
+    reads.filter(({ fate }) => isDrop(fate)),
+    ({ service }) => service,
+  );
+  const outcomes = new Map(services.map(outcome => [outcome.id, outcome]));
+  return [...target.configured.keys()].map(id => {
+    const { configIndex: _, ...outcome } = outcomes.get(id) ?? { ...NO_OUTCOME, configIndex: -1 };
+    const drops = (dropped.get(id) ?? []).map(({ fate, count }) => [fate, count]);
+    const report = {
+      ...outcome,
+      families: families[table.serviceById.get(id) ?? -1] ?? {},
+      droppedByReason: Object.fromEntries(drops) as Record<string, number>,
+    };
+    return [id, report];
+  });
 }
 
-/** Series that are sent, per family; the bridge's own are counted with `other`. */
-function familiesOf(table: SeriesTable, id: string): Partial<Record<Family, number>> {
-  const service = table.serviceById.get(id);
-  const counts: Partial<Record<Family, number>> = {};
+/**
+ * Series that are sent, per family, by the index of the service. The series that the program adds
+ * count as `other`.
+ */
+function familiesByService(table: SeriesTable): readonly Partial<Record<Family, number>>[] {
+  const counts = table.services.map((): Partial<Record<Family, number>> => ({}));
   for (const row of table.order) {
     if (table.keyLength[row] === 0 || table.fate[row] === FATE.excluded) continue;
-    if (table.blocks[table.block[row] ?? 0]?.service !== service) continue;
+    const service = counts[table.blocks[table.block[row] ?? 0]?.service ?? -1];
     const family = table.metrics[table.metric[row] ?? 0]?.family ?? 'other';
-    counts[family] = (counts[family] ?? 0) + 1;
+    if (service !== undefined) service[family] = (service[family] ?? 0) + 1;
   }
   return counts;
 }
 
-function unconfiguredOf({ table, last }: TargetLog): readonly UnconfiguredReport[] {
-  const unconfigured = FATE_NAMES[FATE.unconfigured];
+function unconfiguredOf({ table, reads }: TargetLog): readonly UnconfiguredReport[] {
   const samples = new Map<string, number>();
   const unsent = new Map<string, number>();
-  for (const { service, fate, count } of last?.reads ?? []) {
+  for (const { service, fate, count } of reads) {
     samples.set(service, (samples.get(service) ?? 0) + count);
-    if (fate === unconfigured) unsent.set(service, count);
+    if (fate === FATE_NAMES[FATE.unconfigured]) unsent.set(service, count);
   }
   return table.services
     .filter(({ id, configIndex, isElsewhere }, index) => {
-      const isStranger = configIndex < 0 && !isElsewhere;
-      return isStranger && table.serviceById.get(id) === index;
+      const isUnconfigured = configIndex < 0 && !isElsewhere;
+      return isUnconfigured && table.serviceById.get(id) === index;
     })
     .map(({ id, isSent }) => {
       const counts = isSent ? samples : unsent;
@@ -193,9 +188,9 @@ function unconfiguredOf({ table, last }: TargetLog): readonly UnconfiguredReport
     });
 }
 
-// Problems. Reasons without advice here speak for themselves, or follow from the configuration.
+// Problems. A reason without advice here is clear by itself, or follows from the configuration.
 
-/** Why a service is down on a page that is good. */
+/** By reason, why a service is down although the page is good. */
 export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
   absent: {
     message: 'the page is good but does not contain this service',
@@ -211,7 +206,9 @@ export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
   },
 };
 
-/** Why samples of the last page made no point, where that is no plain consequence of the configuration. */
+/**
+ * By reason, why samples made no point. Reasons that the configuration asks for are not problems.
+ */
 export const DROP_ADVICE: Readonly<Record<string, Advice>> = {
   time_backwards: {
     message: 'older than a sent sample of the same series',
@@ -243,14 +240,19 @@ export const DROP_ADVICE: Readonly<Record<string, Advice>> = {
   },
 };
 
-/** Its explicit timestamps have not moved for `metrics.stale_after`. */
+/** The explicit timestamps of a service have not changed for `metrics.stale_after`. */
 const SOURCE_STALE: Advice = {
   message: 'its timestamps do not move: the service repeats the same values',
   hint: 'Its series are marked as ended until it moves again. Check the state of the service.',
 };
 
-/** Problems of targets and services, with notes worth knowing. */
-export function scrapeProblems(status: ScrapeStatus): readonly StatusProblem[] {
+/** True after a failed scrape. */
+export function isDown({ state }: TargetReport): boolean {
+  return state === 'down' || state === 'auth';
+}
+
+/** Problems of targets and services, and notes. */
+export function scrapeProblems(status: ScrapeStatus): readonly Finding[] {
   return [
     ...status.targets.flatMap(targetProblems),
     ...serviceProblems(status),
@@ -259,71 +261,70 @@ export function scrapeProblems(status: ScrapeStatus): readonly StatusProblem[] {
   ];
 }
 
-function targetProblems(target: TargetReport): readonly StatusProblem[] {
-  const { name, state, lastReason, lastMessage, badLines, firstProblem, clockSkewMs } = target;
-  const found: StatusProblem[] = [];
-  if (state === 'down' || state === 'auth') {
-    const message = lastMessage === '' ? `cannot be scraped: ${lastReason}` : lastMessage;
-    found.push(problem('error', name, { message, hint: sentence(target.hint) }));
-  }
+function targetProblems(target: TargetReport): readonly Finding[] {
+  const { name, badLines, firstProblem, clockSkewMs } = target;
+  const found: Finding[] = [];
   if (target.refused !== null) {
     const { samples, families } = target.refused;
     const named = Object.entries(families).map(([name, count]) => `${name} ${formatCount(count)}`);
     const message = `${SERIES_REFUSED.message}: ${counted(samples, 'sample')} of the last page, most of ${named.join(', ')}`;
-    found.push(problem('warning', name, { message, hint: SERIES_REFUSED.hint }));
+    const cause = `series refused ${name}`;
+    found.push(problem('warning', name, { message, hint: SERIES_REFUSED.hint }, { cause }));
   }
   if (isSkewed(clockSkewMs)) {
     const where = clockSkewMs > 0 ? 'ahead' : 'behind';
     const message = `${CLOCK_SKEWED.message}: ours is ${formatDuration(Math.abs(clockSkewMs))} ${where}`;
-    found.push(problem('warning', name, { message, hint: CLOCK_SKEWED.hint }));
+    const about = { cause: 'clock', shared: CLOCK_SKEWED.message };
+    found.push(problem('warning', name, { message, hint: CLOCK_SKEWED.hint }, about));
   }
   if (badLines > 0) {
     const first =
       firstProblem === null
         ? ''
         : `; the first at line ${firstProblem.line}, column ${firstProblem.column}: ${firstProblem.reason}`;
-    found.push(
-      problem('warning', name, {
-        message: `${counted(badLines, 'line')} of the last page cannot be read${first}`,
-        hint: 'They are left out, the lines around them are used. Save the page and run prom2otlp show decode on it.',
-      }),
-    );
+    const advice = {
+      message: `${counted(badLines, 'line')} of the last page cannot be read${first}`,
+      hint: 'They are left out, the lines around them are used. Save the page and run prom2otlp show decode on it.',
+    };
+    found.push(problem('warning', name, advice, { cause: `bad lines ${name}` }));
   }
   return found;
 }
 
-function serviceProblems({ targets, services }: ScrapeStatus): readonly StatusProblem[] {
-  // A target that is down takes its services with it: one problem, the target's, is enough.
+function serviceProblems({ targets, services }: ScrapeStatus): readonly Finding[] {
+  // All services of a failed target are down: the problem of the target is enough.
   const targetReasons = new Set(targets.map(target => target.lastReason));
   return services.flatMap(service => {
     const { name, isUp, reason, isSourceStale, stuckUptimes } = service;
     const isAlone = isUp === false && !targetReasons.has(reason);
     const advice = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
     return [
-      ...(isAlone ? [problem('error', name, advice)] : []),
-      ...(isSourceStale ? [problem('warning', name, SOURCE_STALE)] : []),
-      ...(stuckUptimes > 0 ? [problem('warning', name, UPTIME_STUCK)] : []),
+      ...(isAlone ? [problem('error', name, advice, { cause: `down: ${reason}` })] : []),
+      ...(isSourceStale ? [problem('warning', name, SOURCE_STALE, { cause: 'source stale' })] : []),
+      ...(stuckUptimes > 0 ? [problem('warning', name, UPTIME_STUCK, { cause: 'uptime' })] : []),
       ...dropWarnings(service),
     ];
   });
 }
 
-function dropWarnings({ name, droppedByReason }: ServiceReport): readonly StatusProblem[] {
+function dropWarnings({ name, droppedByReason }: ServiceReport): readonly Finding[] {
   return Object.entries(droppedByReason).flatMap(([reason, count]) => {
     const advice = DROP_ADVICE[reason];
     if (advice === undefined || count === 0) return [];
     const message = `${counted(count, 'sample')} of the last page dropped: ${advice.message}`;
-    return [problem('warning', name, { message, hint: advice.hint })];
+    const shared = `samples of the last page dropped: ${advice.message}`;
+    const about = { cause: `dropped: ${reason}`, shared };
+    return [problem('warning', name, { message, hint: advice.hint }, about)];
   });
 }
 
-/** One line sums up more of them. */
-const STRANGERS_LISTED_MAX = 10;
+/** More services without an entry are summed up in one line. */
+const UNCONFIGURED_LISTED_MAX = 10;
 
-function unconfiguredNotes(status: ScrapeStatus): readonly StatusProblem[] {
+function unconfiguredNotes(status: ScrapeStatus): readonly Finding[] {
   const unsent = status.unconfigured.filter(({ isSent }) => !isSent);
   const { services, samples } = status.unconfiguredRest;
-  if (unsent.length + services <= STRANGERS_LISTED_MAX)
+  if (unsent.length + services <= UNCONFIGURED_LISTED_MAX)
     return unsent.map(({ id, samples }) =>
       problem('note', id, {
         message: `${counted(samples, 'sample')} of a service that no entry names are not sent`,
@@ -338,55 +339,60 @@ function unconfiguredNotes(status: ScrapeStatus): readonly StatusProblem[] {
   return [problem('note', 'services', { message, hint })];
 }
 
-function driftNotes({ name, drift }: TargetReport): readonly StatusProblem[] {
+function driftNotes({ name, drift }: TargetReport): readonly Finding[] {
   const families = Object.keys(drift) as Family[];
   return families.flatMap(family => {
     const { contradicted, mangled } = drift[family] ?? {};
     const hint = 'The names are listed under drift.';
-    const notes: StatusProblem[] = [];
+    const notes: Finding[] = [];
     if (contradicted !== undefined && contradicted.count > 0) {
-      const message = `${counted(contradicted.count, 'series')} of ${family} declared otherwise than the catalog has it; the catalog's type is sent`;
+      const message = `${counted(contradicted.count, 'series')} of ${family} with another type on the page than in the catalog; the catalog's type is sent`;
       notes.push(problem('note', name, { message, hint: `${hint} metrics.overrides settles it.` }));
     }
     if (mangled !== undefined && mangled.count > 0) {
-      const message = `${counted(mangled.count, 'series')} of ${family} came under a damaged name`;
+      const message = `${counted(mangled.count, 'series')} of ${family} with a damaged name`;
       notes.push(problem('note', name, { message, hint }));
     }
     return notes;
   });
 }
 
-// The tables of the page. What needs attention comes first in each.
+// The tables of the page. Rows with a problem come first.
 
-export function servicesSection(report: ScrapeStatus & Accounted): Html {
-  const columns = [
-    { title: 'Service' },
-    { title: 'State' },
-    { title: 'Samples', isNumber: true },
-    { title: 'Points', isNumber: true },
-    { title: 'Dropped', isNumber: true },
-    { title: 'Series per family' },
-    { title: 'Accepted in all', isNumber: true },
-    { title: 'Waiting', isNumber: true },
-    { title: 'Lost', isNumber: true },
-  ];
-  const sorted = [...report.services].sort((a, b) => serviceRank(a) - serviceRank(b));
-  const rows = table(columns, sorted, service => serviceRow(service, report));
+export function servicesSection({ services, account }: ScrapeStatus & Accounted): Html {
+  const pointsOf = ({ id }: ServiceReport): Partial<AccountNumbers['points']> =>
+    account.services[id]?.points ?? {};
+  const rows = table(
+    services,
+    [
+      column('Service', ({ id, name }) => [name, name === id ? null : faint(id)], 'head'),
+      column('State', serviceState),
+      countColumn('Samples', ({ samples }) => samples),
+      countColumn('Points', ({ points }) => points),
+      column('Dropped', droppedCell, 'n'),
+      column('Series per family', ({ families }) => numberList(families) ?? '–', 'text'),
+      countColumn('Accepted in all', service => pointsOf(service).accepted ?? 0),
+      countColumn('Waiting', service => pointsOf(service).queued ?? 0),
+      countColumn('Lost', service => {
+        const { rejected = 0, setAside = 0, evicted = 0 } = pointsOf(service);
+        return rejected + setAside + evicted;
+      }),
+    ],
+    {
+      id: 'services',
+      noun: 'service',
+      toneOf: serviceTone,
+      anchorOf: ({ id }) => `s-${encodeURIComponent(id)}`,
+    },
+  );
   return section('Services', 'samples and points of the last page', rows);
 }
 
-function serviceRow(service: ServiceReport, { account }: Accounted): Html {
-  const { id, name, samples, points, badLines, droppedByReason, families } = service;
-  const numbers = account.services[id]?.points;
-  const dropped = numberList(droppedByReason);
-  const droppedCount = Object.values(droppedByReason).reduce((sum, count) => sum + count, 0);
-  const lost = numbers === undefined ? 0 : numbers.rejected + numbers.setAside + numbers.evicted;
-  return html`<tr><th scope="row">${name}${name === id ? null : html` <small class="faint">${id}</small>`}</th>
-<td>${serviceState(service)}</td>${countCell(samples)}${countCell(points)}
-${countCell(droppedCount + badLines, dropped)}
-<td class="text">${numberList(families) ?? '–'}</td>
-${countCell(numbers?.accepted ?? 0)}${countCell(numbers?.queued ?? 0)}${countCell(lost)}</tr>
-`;
+/** Samples and lines of the last page that made no point, and why. */
+function droppedCell({ badLines, droppedByReason }: ServiceReport): HtmlValue {
+  const dropped = Object.values(droppedByReason).reduce((sum, count) => sum + count, 0);
+  const reasons = numberList(droppedByReason);
+  return [countText(dropped + badLines), reasons === null ? null : html`<small>${reasons}</small>`];
 }
 
 function serviceState({ isUp, reason, isSourceStale }: ServiceReport): Html {
@@ -397,50 +403,55 @@ function serviceState({ isUp, reason, isSourceStale }: ServiceReport): Html {
     : badge('good', 'up');
 }
 
-function serviceRank({ isUp, isSourceStale }: ServiceReport): number {
-  if (isUp === false) return 0;
-  return isSourceStale ? 1 : 2;
+function serviceTone({ isUp, isSourceStale, badLines }: ServiceReport): Tone {
+  if (isUp === null) return 'busy';
+  if (!isUp) return 'bad';
+  return isSourceStale || badLines > 0 ? 'warn' : 'good';
 }
 
-const TARGET_TONES: Readonly<Record<TargetReport['state'], Tone>> = {
-  waiting: 'busy',
-  up: 'good',
-  down: 'bad',
-  auth: 'bad',
-};
+const TARGET_STATES: Readonly<Record<TargetReport['state'], readonly [tone: Tone, word: string]>> =
+  {
+    waiting: ['busy', 'waiting'],
+    up: ['good', 'up'],
+    down: ['bad', 'down'],
+    auth: ['bad', 'key refused'],
+  };
 
 export function targetsSection(report: ScrapeStatus & Reported): Html {
-  const columns = [
-    { title: 'Target' },
-    { title: 'State' },
-    { title: 'Last scrape' },
-    { title: 'Next' },
-    { title: 'Scrapes', isNumber: true },
-    { title: 'Failed', isNumber: true },
-    { title: 'Samples', isNumber: true },
-    { title: 'Series', isNumber: true },
-    { title: 'Page', isNumber: true },
-    { title: 'Last error' },
-  ];
-  const isDown = ({ state }: TargetReport): boolean => state === 'down' || state === 'auth';
-  const sorted = [...report.targets].sort((a, b) => Number(isDown(b)) - Number(isDown(a)));
-  const rows = table(columns, sorted, target => targetRow(target, report));
+  const rows = table(
+    report.targets,
+    [
+      column('Target', ({ name, url }) => html`${name}<code class="faint">${url}</code>`, 'head'),
+      column('State', ({ state }) => badge(...TARGET_STATES[state])),
+      column('Last scrape', ({ lastScrapeAt, lastDurationMs }) => [
+        age(report, lastScrapeAt),
+        lastDurationMs === null
+          ? null
+          : html`<small>took ${formatDuration(lastDurationMs)}</small>`,
+      ]),
+      column('Next', ({ nextScrapeAt }) => age(report, nextScrapeAt)),
+      countColumn('Scrapes', ({ scrapeCount }) => scrapeCount),
+      countColumn('Failed', ({ failureCount }) => failureCount),
+      countColumn('Samples', ({ samples }) => samples),
+      countColumn('Series', ({ series }) => series),
+      column(
+        'Page',
+        ({ bodyBytes, path }) => [
+          formatBytes(bodyBytes),
+          path === null ? null : html`<small>${path}</small>`,
+        ],
+        'n',
+        ({ bodyBytes }) => bodyBytes,
+      ),
+      column('Last error', lastErrorOf, 'text'),
+    ],
+    {
+      id: 'targets',
+      noun: 'target',
+      toneOf: target => (target.badLines > 0 ? 'warn' : TARGET_STATES[target.state][0]),
+    },
+  );
   return section('Targets', 'an address that is polled for one or more services', rows);
-}
-
-function targetRow(target: TargetReport, report: Reported): Html {
-  const { name, url, state, lastDurationMs, bodyBytes, path } = target;
-  const word = state === 'auth' ? 'key refused' : state;
-  const took =
-    lastDurationMs === null ? null : html`<small>took ${formatDuration(lastDurationMs)}</small>`;
-  return html`<tr><th scope="row">${name}<code class="faint">${url}</code></th>
-<td>${badge(TARGET_TONES[state], word)}</td>
-<td>${age(report, target.lastScrapeAt)}${took}</td><td>${age(report, target.nextScrapeAt)}</td>
-${countCell(target.scrapeCount)}${countCell(target.failureCount)}
-${countCell(target.samples)}${countCell(target.series)}
-<td class="n">${formatBytes(bodyBytes)}${path === null ? null : html`<small>${path}</small>`}</td>
-<td class="text">${lastErrorOf(target)}</td></tr>
-`;
 }
 
 function lastErrorOf({
@@ -466,24 +477,28 @@ export function driftSection(targets: readonly TargetReport[]): Html | null {
   if (blocks.length === 0) return null;
   return section(
     'Drift',
-    'what the pages have against the catalog; every series is sent all the same',
+    'differences between the pages and the catalog; every series is sent nevertheless',
     blocks,
   );
 }
 
-/** `key` names the block, so that it stays open over a refresh. */
+/** `key` identifies the block: the script keeps it open when the page is refreshed. */
 function driftBlock(target: string, key: string, drift: FamilyDrift): readonly Html[] {
   const { appeared, vanished, contradicted, mangled } = drift;
   const lists = [
     driftList('unknown to the catalog', appeared.count, appeared.items),
-    driftList('missing, though others of their table are there', vanished.count, vanished.items),
     driftList(
-      'declared otherwise than the catalog has them',
+      'missing, although other series of their table exist',
+      vanished.count,
+      vanished.items,
+    ),
+    driftList(
+      'with another type than in the catalog',
       contradicted.count,
       contradicted.items.map(({ name, declared }) => `${name} (${declared})`),
     ),
     driftList(
-      'under a damaged name',
+      'with a damaged name',
       mangled.count,
       mangled.items.map(({ name, original }) => `${name} (${original})`),
     ),

@@ -1,8 +1,9 @@
-// The answer of /status.json: the state of a running bridge as plain data, made anew for each request, with its problems,
-// worst first. Each chapter (scrape-status.ts, delivery-status.ts, pull-status.ts, account-report.ts) has its own fields,
-// problems and tables. Times are RFC 3339 in UTC, durations milliseconds, sizes bytes; null means not known yet. No field
-// holds a secret: the chapters take user, password and query out of addresses and use redacted messages only. A problem
-// ends with the report that no longer shows it; what the account has counted stays a warning while the account lasts.
+// The answer of /status.json: the state of the running daemon as plain data, with its problems,
+// made for each request. The fields, problems and tables are in scrape-status.ts,
+// delivery-status.ts, pull-status.ts and account-report.ts. Times are RFC 3339 in UTC, durations
+// milliseconds, sizes bytes; null means not known yet. No field holds a secret: addresses have no
+// user, password or query, and messages are redacted. A problem ends with the first report that
+// does not find it; losses in the account stay a warning.
 
 import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
 import type { Daemon } from '../daemon/daemon.ts';
@@ -10,50 +11,53 @@ import type { Clock } from '../lib/clock.ts';
 import { formatCount } from '../lib/format.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Reload } from '../daemon/reload.ts';
+import type { TimelineReport } from '../daemon/timeline.ts';
 import { accountProblems, type AccountReport, accountReport } from './account-report.ts';
 import { deliveryProblems, type DeliveryStatus, deliveryStatus } from './delivery-status.ts';
-import { counted, problem, type Severity, type StatusProblem } from './problem.ts';
-import { pullProblems, type PullStatus, pullStatus } from './pull-status.ts';
+import {
+  counted,
+  type Finding,
+  problem,
+  ProblemBook,
+  type Severity,
+  type StatusProblem,
+} from './problem.ts';
+import { pullFindings, pullProblems, type PullStatus, pullStatus } from './pull-status.ts';
 import { scrapeProblems, type ScrapeStatus, scrapeStatus } from './scrape-status.ts';
-import type { TimelineReport } from './timeline.ts';
-import { instant } from './times.ts';
+import { instant, type Shown, shown } from './times.ts';
 
 export interface StatusReport extends ScrapeStatus, DeliveryStatus, PullStatus {
   readonly version: string;
-  /** When this report was made: ages are counted from here. */
+  /** Ages are counted from this time. */
   readonly reportedAt: string;
   readonly startedAt: string;
-  /** `starting` until /readyz says ready, `stopping` from the first signal to stop on. */
+  /** `starting` until /readyz answers 200, `stopping` from the first signal to stop. */
   readonly state: 'starting' | 'ready' | 'stopping';
-  /** While starting: the missing steps, in words. */
+  /** While starting: the missing steps. */
   readonly waitingFor: readonly string[];
   readonly account: AccountReport;
   /** The last attempt to load a changed configuration; null before the first. */
-  readonly reload: ReloadReport | null;
-  /** What happened lately, for time lines. */
+  readonly reload: Shown<Reload> | null;
   readonly timeline: TimelineReport;
-  /** Limits in the YAML that the memory does not suffice for, as sentences. */
+  /** Configured limits for which the memory is too small, as sentences. */
   readonly memoryWarnings: readonly string[];
-  /** Whatever else the operator should know, as sentences: limits that follow from the memory, a store that was repaired. */
+  /**
+   * Other sentences for the operator, on limits that follow from the memory, or a repaired queue.
+   */
   readonly notes: readonly string[];
 }
 
-export interface ReloadReport {
-  readonly at: string;
-  /** Why the changed configuration is not used, a line each; [] when it is. */
-  readonly mistakes: readonly string[];
-}
-
-/** The report with its problems: /status.json answers with it, the page renders it. */
+/** The report with its problems, for /status.json and the page. */
 export interface StatusDocument extends StatusReport {
   readonly problems: readonly StatusProblem[];
 }
 
-/** The daemon's state as /status.json says it. */
+/** A brief report has all problems, but lacks what costs time to look up. */
 export async function reportOf(
   daemon: Daemon,
   clock: Clock,
   lastReload: Reload | null,
+  isBrief = false,
 ): Promise<StatusReport> {
   const waitingFor = waitingForOf(daemon);
   const configured = new Set(daemon.config.services.map(({ id }) => id));
@@ -63,30 +67,23 @@ export async function reportOf(
     startedAt: instant(daemon.startedAtMs),
     state: daemon.isStopping ? 'stopping' : waitingFor.length > 0 ? 'starting' : 'ready',
     waitingFor,
-    ...scrapeStatus(daemon),
-    ...(await deliveryStatus(daemon)),
+    ...scrapeStatus(daemon, isBrief),
+    ...(await deliveryStatus(daemon, isBrief)),
     account: accountReport(daemon.queue.account, configured),
     ...pullStatus(daemon, clock.nowMs()),
-    reload: reloadReport(lastReload),
-    timeline: {
-      slotMs: daemon.timeline.slotMs,
-      slots: daemon.timeline.slots(clock.monotonicMs()),
-    },
+    reload: lastReload === null ? null : shown(lastReload),
+    timeline: daemon.timeline.report(),
     memoryWarnings: memoryWarnings(daemon.config.memory),
     notes: notesOf(daemon),
   };
 }
 
-/** What /readyz still waits for. */
+/** The steps that are missing before the daemon is ready. */
 export function waitingForOf(daemon: Daemon): readonly string[] {
   if (daemon.hasCycled) return [];
   return daemon.targets
-    .filter(({ scrapeCount }) => scrapeCount === 0)
+    .filter(({ status }) => status.scrapeCount === 0)
     .map(({ target }) => `the first scrape of ${target.name}`);
-}
-
-function reloadReport(last: Reload | null): StatusReport['reload'] {
-  return last === null ? null : { at: instant(last.atMs), mistakes: last.mistakes };
 }
 
 function notesOf(daemon: Daemon): readonly string[] {
@@ -103,19 +100,25 @@ function notesOf(daemon: Daemon): readonly string[] {
 const MEMORY_HINT =
   'A page or series up to this limit may end the process. Leave the key out, or give the process more memory.';
 
-/** One line counts the rest. */
+/** One more problem counts the rest. */
 export const PROBLEMS_SHOWN_MAX = 100;
 
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'note'];
 
-/** The report as /status.json has it. */
-export function withProblems(report: StatusReport): StatusDocument {
-  return { ...report, problems: findProblems(report) };
+export function withProblems(report: StatusReport, book?: ProblemBook): StatusDocument {
+  return { ...report, problems: findProblems(report, book) };
 }
 
-/** All problems, errors first; at most PROBLEMS_SHOWN_MAX, and one more that counts the rest. */
-export function findProblems(report: StatusReport): readonly StatusProblem[] {
-  const all = [
+/**
+ * All problems, errors first, those of the service before others; at most PROBLEMS_SHOWN_MAX and
+ * one that counts the rest. The book knows since when.
+ */
+export function findProblems(
+  report: StatusReport,
+  book: ProblemBook = new ProblemBook(),
+): readonly StatusProblem[] {
+  const found = [
+    ...pullFindings(report),
     ...reloadProblems(report),
     ...scrapeProblems(report),
     ...deliveryProblems(report),
@@ -126,19 +129,23 @@ export function findProblems(report: StatusReport): readonly StatusProblem[] {
     ),
     ...report.notes.map(message => problem('note', 'prom2otlp', { message, hint: '' })),
   ];
+  const all = book.enter(found, report.reportedAt);
   const sorted = SEVERITIES.flatMap(severity => all.filter(entry => entry.severity === severity));
   const rest = sorted.length - PROBLEMS_SHOWN_MAX;
   if (rest <= 0) return sorted;
   const more = { message: `${formatCount(rest)} more are not listed here`, hint: '' };
-  return [...sorted.slice(0, PROBLEMS_SHOWN_MAX), problem('note', 'prom2otlp', more)];
+  const { reportedAt } = report;
+  const last = new ProblemBook().enter([problem('note', 'prom2otlp', more)], reportedAt);
+  return [...sorted.slice(0, PROBLEMS_SHOWN_MAX), ...last];
 }
 
-function reloadProblems({ reload }: StatusReport): readonly StatusProblem[] {
+function reloadProblems({ reload }: StatusReport): readonly Finding[] {
   const [first, ...rest] = reload?.mistakes ?? [];
   if (first === undefined) return [];
   const more = rest.length === 0 ? '' : `; and ${counted(rest.length, 'more mistake')}`;
   const message = `the changed configuration is not used, the previous one stays in use: ${first}${more}`;
   const hint =
     'Fix it: the daemon reads it again when it changes. prom2otlp check lists all mistakes.';
-  return [problem('error', 'configuration', { message, hint })];
+  const about = { cause: 'configuration', since: reload?.at ?? null };
+  return [problem('error', 'configuration', { message, hint }, about)];
 }

@@ -1,27 +1,30 @@
-// Serves what the bridge says of itself over HTTP:
+// The HTTP server for the state of the program:
 //
 //   /healthz       200 while the process lives                         open to all
-//   /readyz        200 when ready, else 503 and what it waits for      open to all
-//   /metrics       its counters, Prometheus text 0.0.4                 by checkAccess()
+//   /readyz        200 when ready, else 503 and what is missing        open to all
+//   /metrics       the program's own metrics, Prometheus text 0.0.4    by checkAccess()
 //   /status.json   the status report with its problems                 by checkAccess()
 //   /              the page, which renders status.json                 by checkAccess()
 //
-// It only reads. Everything a client can take is bounded: connections, headers, time. Over the limit of connections an
-// old one gives way to a new one, so that nobody can keep a probe out. No answer repeats anything of its request, so no
-// token can come back in one.
+// It only reads. Everything that a client can use has a limit: connections, headers, time. If there
+// are too many connections, it closes an old one, so that nobody can keep a probe out. No answer
+// repeats anything from its request, so an answer never contains a token.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { gzip as gzipCallback } from 'node:zlib';
 import type { Secret } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { causeText, OperatorError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import { type Counter, type Counters, renderCounters } from '../lib/counters.ts';
+import { type Counters, type CountersOf, renderCounters } from '../lib/counters.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
 import type { Reload } from '../daemon/reload.ts';
 import { PAGE_POLICY, renderPage } from './page.ts';
+import { ProblemBook } from './problem.ts';
 import {
   reportOf,
   type StatusDocument,
@@ -37,28 +40,23 @@ export interface StatusServerOptions {
   readonly port: number;
   /** null leaves the pages open; the configuration allows that on loopback only. */
   readonly token: Secret | null;
-  /** Made anew for every request. */
-  readonly report: () => StatusReport | Promise<StatusReport>;
-  readonly isReady: () => Readiness;
+  /** Called for every request, and every few seconds for a brief one, so that problems have dates. */
+  readonly report: (isBrief: boolean) => StatusReport | Promise<StatusReport>;
+  /** The steps that are missing before /readyz answers 200. */
+  readonly waitingFor: () => readonly string[];
   readonly counters: Counters;
   readonly clock: Clock;
   readonly limits?: Partial<StatusLimits>;
 }
 
-interface Readiness {
-  readonly ready: boolean;
-  /** In words, for everybody to read. */
-  readonly waitingFor: readonly string[];
-}
-
-/** What clients may take. */
+/** The limits for clients. */
 interface StatusLimits {
-  /** With one more, the one that was silent for longest is closed, and counted. */
+  /** If there is one more, the server closes the one that was silent for longest, and counts it. */
   readonly connections: number;
   readonly headerBytes: number;
-  /** For a whole request to come in. */
+  /** The time to receive a whole request. */
   readonly requestMs: number;
-  /** Without a byte in either direction. */
+  /** The time without a byte in either direction. */
   readonly idleMs: number;
 }
 
@@ -69,16 +67,19 @@ export const STATUS_LIMITS: StatusLimits = {
   idleMs: 15_000,
 };
 
-/** Connections that may come in at once, beyond the limit, until it is looked which are to go. */
+/** How many connections beyond the limit are accepted before some are closed. */
 const BURST_MAX = 1024;
-/** So long a connection may take to ask, and to read its answer, before it gives way to those that have just come in. */
+/**
+ * A connection that takes longer to send a request or to read its answer is closed before newer
+ * ones.
+ */
 const PATIENCE_MS = 1000;
 
 export interface StatusServer {
   /** `http://127.0.0.1:9464`, with the port that was taken. */
   readonly url: string;
   readonly port: number;
-  /** Lets answers under way end, for CLOSE_MS at most, and closes every connection. */
+  /** Waits for running answers, for CLOSE_MS at most, then closes all connections. */
   close(): Promise<void>;
 }
 
@@ -91,6 +92,7 @@ interface Answer {
 
 const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
+  vary: 'accept-encoding',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
@@ -99,44 +101,50 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
 const TEXT = 'text/plain; charset=utf-8';
 const NO_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
-/** The daemon that runs now; a reload replaces it. */
+/** The current daemon; a reload replaces it. */
 export interface Running {
   readonly daemon: Daemon;
   readonly lastReload: Reload | null;
 }
 
-/** Starts the server that the configuration asks for. Throws an OperatorError when its port cannot be had. */
-export function serveStatus(running: Running, clock: Clock): Promise<StatusServer> {
+/**
+ * Starts the server of the configuration, on another port if one is given (0: any free one). Throws an OperatorError if
+ * it cannot listen.
+ */
+export function serveStatus(
+  running: Running,
+  clock: Clock,
+  port: number = running.daemon.config.status.port,
+): Promise<StatusServer> {
   const { config, counters } = running.daemon;
-  const { host, port, token } = config.status;
+  const { host, token } = config.status;
   return startStatusServer({
     host,
     port,
     token,
     clock,
     counters,
-    report: () => reportOf(running.daemon, clock, running.lastReload),
-    isReady: () => {
-      const waitingFor = waitingForOf(running.daemon);
-      return { ready: waitingFor.length === 0, waitingFor };
-    },
+    report: isBrief => reportOf(running.daemon, clock, running.lastReload, isBrief),
+    waitingFor: () => waitingForOf(running.daemon),
   });
 }
 
-/** Listens, or throws OperatorError where that is impossible. */
+/** Throws an OperatorError if it cannot listen. */
 export async function startStatusServer(options: StatusServerOptions): Promise<StatusServer> {
   const limits = { ...STATUS_LIMITS, ...options.limits };
-  const meter = createMeter(options.counters);
+  const meter = options.counters.of(STATUS_COUNTERS);
+  const book = new ProblemBook();
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.requestMs,
       requestTimeout: limits.requestMs,
       keepAliveTimeout: limits.requestMs,
-      // How often Node looks for requests that are too slow: each look wakes a process that is idle otherwise.
+      // How often Node looks for slow requests. Each look wakes an idle process.
+
       connectionsCheckingInterval: limits.requestMs,
     },
-    (request, response) => void respond(request, response, { options, meter }),
+    (request, response) => void respond(request, response, { options, meter, book }),
   );
   server.maxConnections = limits.connections + BURST_MAX;
   server.setTimeout(limits.idleMs);
@@ -144,24 +152,49 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   const onClosed = (): void => meter.dropped.add(1, 'limit');
   makeWay(server, limits.connections, { clock: options.clock, onClosed });
   await listen(server, options.host, options.port);
-  // From here on, errors are those of accept(): this connection is lost, the next may do better.
+  // Later errors come from accept(): one connection is lost.
   server.on('error', () => meter.dropped.add(1, 'accept'));
   const { port } = server.address() as AddressInfo;
   const url = `http://${shownHost(options.host)}:${port}`;
-  return { url, port, close: () => closeServer(server, options.clock) };
+  const closing = new AbortController();
+  const dating = dateProblems(book, options, closing.signal);
+  const close = async (): Promise<void> => {
+    closing.abort();
+    await Promise.all([dating, closeServer(server, options.clock)]);
+  };
+  return { url, port, close };
+}
+
+/** How often problems are looked for while nobody looks at the page. */
+const DATE_MS = 5000;
+
+/** Looks for problems until `stop`, so that the page can say since when. */
+async function dateProblems(
+  book: ProblemBook,
+  { clock, report }: Pick<StatusServerOptions, 'clock' | 'report'>,
+  stop: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(DATE_MS, stop);
+    if (stop.aborted) return;
+    // A mistake in a report shows when somebody asks for it.
+    const look = async (): Promise<unknown> => withProblems(await report(true), book);
+    await look().catch(() => undefined);
+  }
 }
 
 /**
- * Over the limit, closes the connection that was silent for longest. A new one may still ask: a client that does not
- * read its answer goes before it. A client that waits for its answer goes only when there is no other. New connections
- * are read first: a probe that comes with many others has asked by then.
+ * Closes connections beyond the limit, those that were silent for longest first: a connection
+ * without a request, then one whose client does not read the answer, then a new one of either kind.
+ * A client that waits for its answer is closed last. New connections are read before that, so that
+ * the request of a probe is known even if it connects together with many others.
  */
 function makeWay(
   server: Server,
   connectionsMax: number,
   { clock, onClosed }: { readonly clock: Clock; readonly onClosed: () => void },
 ): void {
-  /** When each was last heard of, longest ago first. */
+  /** The time of the last request or answer of each, the oldest first. */
   const open = new Map<Socket, number>();
   const answers = new Map<Socket, ServerResponse>();
   const hearOf = (socket: Socket): void => {
@@ -194,7 +227,7 @@ function makeWay(
       open.delete(socket);
       answers.delete(socket);
     });
-    // The first turn ends the one that has taken this connection, the second the one that has read from it.
+    // The event loop accepts connections in this turn, and reads from them in the next one.
     if (open.size > connectionsMax) setImmediate(() => setImmediate(trim));
   });
   server.on('request', ({ socket }, response) => {
@@ -207,29 +240,23 @@ function makeWay(
   });
 }
 
-interface Meter {
-  readonly requests: Counter;
-  readonly dropped: Counter;
-}
-
-function createMeter(counters: Counters): Meter {
-  return {
-    requests: counters.counter(
-      'prom2otlp_status_requests_total',
-      'Requests to the status server by the status of the answer.',
-      ['status'],
-    ),
-    dropped: counters.counter(
-      'prom2otlp_status_dropped_connections_total',
-      'Connections to the status server that were closed to make room for a newer one (limit), or by a failure (accept).',
-      ['cause'],
-    ),
-  };
-}
+export const STATUS_COUNTERS = {
+  requests: {
+    name: 'prom2otlp_status_requests_total',
+    help: 'Requests to the status server by the status of the answer.',
+    labels: ['status'],
+  },
+  dropped: {
+    name: 'prom2otlp_status_dropped_connections_total',
+    help: 'Connections to the status server that were closed to make room for a newer one (limit), or by a failure (accept).',
+    labels: ['cause'],
+  },
+} as const;
 
 interface Context {
   readonly options: StatusServerOptions;
-  readonly meter: Meter;
+  readonly meter: CountersOf<typeof STATUS_COUNTERS>;
+  readonly book: ProblemBook;
 }
 
 async function respond(
@@ -237,52 +264,66 @@ async function respond(
   response: ServerResponse,
   context: Context,
 ): Promise<void> {
-  // A client that goes away while it is answered is no failure of ours.
+  // A client may close its connection while it gets its answer.
   response.on('error', () => undefined);
-  // A mistake in the status must not end the daemon.
+  // A mistake in a report must not end the daemon.
   const found = await answer(request, context).catch(failure);
   const { status, type, body, headers = {} } = found;
   context.meter.requests.add(1, String(status));
+  const isPacked = body.length > PACKED_MIN && acceptsGzip(request.headers);
+  const bytes = isPacked ? await gzip(body) : Buffer.from(body);
   response.writeHead(status, {
     ...COMMON_HEADERS,
     'content-security-policy': NO_POLICY,
     'content-type': type,
-    'content-length': Buffer.byteLength(body),
+    ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+    'content-length': bytes.length,
     ...headers,
   });
-  response.end(request.method === 'HEAD' ? undefined : body);
+  response.end(request.method === 'HEAD' ? undefined : bytes);
 }
 
-async function answer(request: IncomingMessage, { options }: Context): Promise<Answer> {
+/** Shorter answers are not worth the effort. */
+const PACKED_MIN = 1024;
+const gzip = promisify<string, Buffer>(gzipCallback);
+
+function acceptsGzip({ 'accept-encoding': accepted = '' }: IncomingHttpHeaders): boolean {
+  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(accepted);
+}
+
+async function answer(request: IncomingMessage, { options, book }: Context): Promise<Answer> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
-    // Closing spares reading a body that nobody wants.
+    // After closing the connection, the server need not read a body.
     return text(405, 'only GET and HEAD are answered', { allow: 'GET, HEAD', connection: 'close' });
   const path = request.url?.split('?', 1)[0];
   if (path === '/healthz') return text(200, 'ok');
-  if (path === '/readyz') return readiness(options.isReady());
+  if (path === '/readyz') return readiness(options.waitingFor());
   const access = checkAccess(request.headers, options);
   if (access === 'token_needed')
-    return text(401, 'this needs the token of status.token', { 'www-authenticate': CHALLENGES });
+    return text(401, 'this path needs the token in status.token', {
+      'www-authenticate': CHALLENGES,
+    });
   if (access === 'foreign_host')
-    return text(403, 'ask for localhost, or set status.token to be asked by another name');
+    return text(403, 'use the name localhost, or set status.token to allow other names');
   switch (path) {
     case '/':
-      return page(withProblems(await options.report()));
+      return page(withProblems(await options.report(false), book));
     case '/status.json':
-      return json(withProblems(await options.report()));
+      return json(withProblems(await options.report(false), book));
     case '/metrics':
       return metrics(options.counters);
     default:
-      return text(404, 'there is / and /status.json, /metrics, /healthz, /readyz');
+      return text(404, 'not found: the paths are /, /status.json, /metrics, /healthz and /readyz');
   }
 }
 
 function failure(error: unknown): Answer {
-  return text(500, `this cannot be shown, by a mistake in the program: ${causeText(error)}`);
+  return text(500, `cannot show this because of a mistake in the program: ${causeText(error)}`);
 }
 
-function readiness({ ready, waitingFor }: Readiness): Answer {
-  return ready ? text(200, 'ready') : text(503, ['waiting for', ...waitingFor].join('\n  '));
+function readiness(waitingFor: readonly string[]): Answer {
+  if (waitingFor.length === 0) return text(200, 'ready');
+  return text(503, ['waiting for', ...waitingFor].join('\n  '));
 }
 
 function page(document: StatusDocument): Answer {
@@ -304,14 +345,15 @@ function text(status: number, line: string, headers: Answer['headers'] = {}): An
   return { status, type: TEXT, body: `${line}\n`, headers };
 }
 
-// Who may read the status page. With a token: whoever sends it, as `Authorization: Bearer TOKEN` or, since browsers
-// can ask for nothing else, as the password of Basic (RFC 7617, any user name). Without one, which the configuration
-// allows on loopback only: whoever asks for this machine by name, since a web page elsewhere may have had its own
-// name resolved to 127.0.0.1 (DNS rebinding) but cannot choose the Host header.
+// Access to the status page. With a token: every client that sends it, as `Authorization: Bearer
+// TOKEN` or, for browsers, as the password of Basic (RFC 7617, any user name). Without a token,
+// which the configuration allows on loopback only: every client whose Host header names this
+// machine. A foreign web page can resolve its own name to 127.0.0.1 (DNS rebinding), but it cannot
+// choose that header.
 
 export type Access = 'granted' | 'token_needed' | 'foreign_host';
 
-/** The challenges of a 401; browsers take the second. */
+/** The challenges of a 401; browsers use the second. */
 const CHALLENGES: readonly string[] = [
   'Bearer realm="prom2otlp"',
   'Basic realm="prom2otlp", charset="UTF-8"',
@@ -319,7 +361,7 @@ const CHALLENGES: readonly string[] = [
 
 interface AccessRules {
   readonly token: Secret | null;
-  /** The server listens on it. */
+  /** The address that the server listens on. */
   readonly host: string;
 }
 
@@ -342,23 +384,23 @@ function tokenOf(authorization: string): string | null {
   return colon < 0 ? null : pair.slice(colon + 1);
 }
 
-/** Takes the same time for a nearly right token as for a wrong one of any length. */
+/** Takes the same time for every wrong token. */
 function isEqual(given: string, wanted: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));
 }
 
-/** The Host header without its port. */
+/** The name in a Host header, without the port. */
 function hostNameOf(hostHeader: string): string {
   return hostHeader.replace(/:\d*$/, '').toLowerCase();
 }
 
-// Beginning and end of a server of ours: a bad address is the operator's mistake and says what to do; the end waits
-// for answers under way, but not for clients that will not go.
+// Start and end of the server. An address that cannot be used is the operator's mistake. The end
+// waits for running answers, but only for a limited time.
 
 export const CLOSE_MS = 1000;
 
-/** Listens, or throws an OperatorError with the cause. */
+/** Throws an OperatorError with the cause if the server cannot listen. */
 async function listen(server: Server, host: string, port: number): Promise<void> {
   try {
     await new Promise<void>((resolve, reject) => {
@@ -379,7 +421,7 @@ async function listen(server: Server, host: string, port: number): Promise<void>
   }
 }
 
-/** A host as a URL has it. */
+/** The host in a URL. */
 function shownHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
@@ -387,7 +429,7 @@ function shownHost(host: string): string {
 interface ListenAdvice {
   readonly cause: string;
   readonly hint: string;
-  /** Somebody else may let go of it. */
+  /** True if another program uses the address, and may stop that. */
   readonly isTransient: boolean;
 }
 
@@ -411,7 +453,7 @@ function listenAdvice(error: unknown): ListenAdvice {
   return { cause: causeText(error), hint: 'choose another address or port', isTransient };
 }
 
-/** Ends idle connections at once, the others when their answers are out, all of them after CLOSE_MS. */
+/** Closes idle connections at once, others after their answers, all of them after CLOSE_MS. */
 async function closeServer(server: Server, clock: Clock): Promise<void> {
   const timer = new AbortController();
   const closed = new Promise<void>(resolve => server.close(() => resolve()));

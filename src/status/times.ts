@@ -1,6 +1,6 @@
-// Times in the status report. The parts of the daemon keep times as milliseconds since the epoch, or null (`oldestAtMs`);
-// the report shows them in RFC 3339 and UTC, without the unit in their names (`oldestAt`). So a part declares its fields
-// once, and the report shows all of them.
+// Times in the status report. The parts of the program keep times as milliseconds since the epoch,
+// or null (`oldestAtMs`); the report has them as RFC 3339 in UTC (`oldestAt`). So a part declares
+// the fields of its status once, and the report shows all of them.
 
 type ShownKey<Key> = Key extends 'atMs'
   ? 'at'
@@ -10,7 +10,7 @@ type ShownKey<Key> = Key extends 'atMs'
       ? `${Name}Until`
       : Key;
 
-/** The status of a part as the report shows it. */
+/** The type of a part's status in the report. */
 export type Shown<Status> = {
   readonly [Key in keyof Status as ShownKey<Key>]: ShownKey<Key> extends Key
     ? Status[Key]
@@ -19,7 +19,7 @@ export type Shown<Status> = {
 
 const TIME_KEY = /^(at|\w+(?:At|Until))Ms$/;
 
-/** A copy of a part's status as the report shows it. */
+/** A copy of a part's status for the report. */
 export function shown<Status extends object>(status: Status): Shown<Status> {
   const fields = Object.entries(status as Record<string, unknown>).map(([key, value]) => {
     const name = TIME_KEY.exec(key)?.[1];

@@ -31,7 +31,7 @@ function known(changes: Partial<KnownBackups> = {}): KnownBackups {
   return { schedules: [schedule()], types: ['full'], finishedAtMs: {}, readAtMs: NOW, ...changes };
 }
 
-/** Each point as `name{attributes} value`, without what counts to nothing. */
+/** Each point as `name{attributes} value`, without schedule counts of 0. */
 function shown(gauges: readonly Gauge[], isZeroShown = false): readonly string[] {
   return gauges.flatMap(({ name, points }) =>
     points

@@ -1,4 +1,4 @@
-// The backups over a simulated service, into a real queue: what stands in the queue is decoded by the oracle.
+// The backups of a simulated service, with a real queue, whose content the oracle decodes.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -14,7 +14,7 @@ import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts
 import { Backups } from '../../src/backups/backups.ts';
 import { queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { oracleDecodeLogs } from '../reference/oracle.ts';
-import { ask } from '../simulator/ask.ts';
+import { ask } from '../support/ask.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';
@@ -82,7 +82,7 @@ afterEach(async () => {
 
 const never = new AbortController().signal;
 
-/** Takes everything of a signal out of the queue. */
+/** Removes all rows of a signal from the queue. */
 async function taken(signal: 'metrics' | 'logs'): Promise<readonly Buffer[]> {
   const rows = await queue.oldest(signal, 100, new Set());
   for (const { id, parts } of rows) {
@@ -98,7 +98,7 @@ async function taken(signal: 'metrics' | 'logs'): Promise<readonly Buffer[]> {
   return rows.map(({ body }) => body);
 }
 
-/** What was sent about a service, as `name{attributes} value`, without the prefix. */
+/** The points that were sent for a service, as `name{attributes} value`, without the prefix. */
 async function gaugesOf(id: string): Promise<readonly string[]> {
   const points = (await taken('metrics')).flatMap(body => otlpPoints(saneMetrics(body)));
   return points
@@ -267,8 +267,9 @@ describe('when the schedules cannot be read', () => {
     await many.cycle(never);
     expect(simulator.requests.count - before).toBeLessThanOrEqual(4);
     expect(new Set(many.services.map(({ error }) => error?.kind))).toEqual(new Set(['key']));
-    // Refused for the second time.
-    expect(await many.watchers[0]?.read(never)).toBe(MINUTE_MS);
+    const [report] = clients.reports.slice(-1);
+    expect(report?.status).toMatchObject({ kind: 'backups', state: 'failed', reason: 'auth' });
+    expect(report?.held()?.kind).toBe('key');
   });
 
   test('a reading that a reload aborts is no failure', async () => {

@@ -47,7 +47,7 @@ describe('schedules', () => {
         schedule: '0 2 * * *',
         status: 'Scheduled',
         isSuspended: true,
-        // Moves on with every run: no change.
+        // Moves with every run, which is not a change.
         scheduledAtMs: null,
       },
     ]);

@@ -12,7 +12,8 @@ function words(batch: Batch): string {
 
 function plan(names: readonly string[], contenders: readonly string[]): string[] {
   const chosen = scenarios(false).filter(({ name }) => names.includes(name));
-  return planBatches(chosen, name => contenders.includes(name)).map(words);
+  const once = chosen.map(scenario => ({ ...scenario, runs: 1 }));
+  return planBatches(once, name => contenders.includes(name)).map(words);
 }
 
 test('each group holds prom2otlp and the chosen programs', () => {
@@ -35,13 +36,22 @@ test('small scenarios run at the same time', () => {
 test('the slowest program sets the pace of a group', () => {
   const chosen = scenarios(false).filter(({ name }) => name === 'targets-large');
   const batches = planBatches(chosen, name => ['ours', 'vmagent', 'plain-stack'].includes(name));
-  const intervals = batches.map(batch =>
-    batch.kind === 'paced' ? batch.runs.map(({ scenario }) => scenario.intervalMs) : [],
+  const paces = batches.map(batch =>
+    batch.kind === 'paced'
+      ? batch.runs.map(({ scenario, run }) => [run, scenario.intervalMs, scenario.polls])
+      : [],
   );
-  expect(intervals).toEqual([
-    [10_000, 10_000],
-    [30_000, 30_000],
+  const both = [0, 1, 2].flatMap(run => [
+    [
+      [run, 10_000, 30],
+      [run, 10_000, 30],
+    ],
+    [
+      [run, 30_000, 10],
+      [run, 30_000, 10],
+    ],
   ]);
+  expect(paces).toEqual(both);
 });
 
 test('every name in a scenario is a contender, and none runs twice in one group', () => {

@@ -22,6 +22,7 @@ const WINDOW: Window = {
   cpuPercent: 0.1,
   residentBytes: 1,
   lastBytes: 1,
+  anonymousBytes: 1,
   peakBytes: 1,
   wireBytesPerSample: 1,
   rawBytesPerSample: 1,
@@ -32,8 +33,8 @@ const WINDOW: Window = {
 };
 
 function paced(scenario: string, contender: string, more: Partial<PacedResult> = {}): PacedResult {
-  const names = { scenario, contender, group: 0, intervalMs: 10_000 };
-  return { ...names, ...WINDOW, losses: [], pauses: null, ...more };
+  const names = { scenario, contender, group: 0, run: 0, intervalMs: 10_000 };
+  return { ...names, ...WINDOW, losses: [], first: null, pauses: null, ...more };
 }
 
 const DRAIN = {
@@ -138,6 +139,17 @@ test('a group with more time than the scenario is not averaged with the others, 
   expect(pacedOf(run, 'targets-large', 'ours')?.nsPerSample).toBe(1000);
   expect(ratioOf(run, 'targets-large', 'plain-stack')).toBe(3);
   expect(withTables('README.md', run)).toContain('9,000 ns (3.0 x), every 30 s');
+});
+
+test('three runs give their medians, and ratios are taken within a run', () => {
+  const run = results('1', {
+    paced: [1000, 3000, 2000].flatMap((ns, run) => [
+      paced('fleet', 'ours', { run, nsPerSample: ns }),
+      paced('fleet', 'vmagent', { run, nsPerSample: ns * (run + 1) }),
+    ]),
+  });
+  expect(pacedOf(run, 'fleet', 'ours')?.nsPerSample).toBe(2000);
+  expect(ratioOf(run, 'fleet', 'vmagent')).toBe(2);
 });
 
 test('too few polls or postponed work count as a lost pace', () => {

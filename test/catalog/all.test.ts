@@ -54,7 +54,7 @@ test('the catalog corrects series with misleading names or declarations', () => 
   const check = (name: string, want: Partial<CatalogEntry>): void => {
     expect(byName.get(name), name).toMatchObject(want);
   };
-  // Declared gauge, yet they only grow.
+  // They are declared gauge, but only grow.
   check('engine_global_status_queries', { type: 'counter', declared: 'gauge' });
   check('proxy_server_routed_packets', { type: 'counter', declared: 'gauge' });
   check('proxy_threads_total_descriptors', { type: 'counter', declared: 'gauge' });
@@ -63,7 +63,7 @@ test('the catalog corrects series with misleading names or declarations', () => 
   check('engine_global_status_wsrep_last_committed', { type: 'gauge' });
   check('engine_slave_status_exec_master_log_pos', { type: 'gauge' });
   check('proxy_server_max_connections', { type: 'gauge' });
-  // Their parts overlap, or every member repeats them: no sum has a meaning.
+  // Their parts overlap, or every member repeats them: a sum has no meaning.
   check('engine_global_status_buffer_pool_pages', { type: 'updowncounter', isAdditive: false });
   check('engine_global_status_threads_running', { type: 'updowncounter', isAdditive: false });
   check('engine_info_schema_table_size', { type: 'updowncounter', isAdditive: false });

@@ -90,7 +90,7 @@ describe('drift', () => {
     check('proxy_modules', 'gauge', false);
     check('proxy_modules', 'info', false);
     check('unheard_of', 'histogram', false);
-    // What has always been a counter, and what can never be one.
+    // A series that is always a counter, and one that can never be one.
     check('engine_global_status_commands_total', 'gauge', true);
     check('engine_global_status_commands_total', 'unknown', false);
     check('engine_global_status_threads_running', 'counter', true);

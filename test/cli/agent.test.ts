@@ -182,8 +182,8 @@ test('mistakes on the command line are reported, and nothing is sent', async () 
     expect([code, err]).toEqual([null, expect.stringContaining(why)]);
   };
   const chat = (...more: string[]): string[] => ['chat', '--agent-id', AGENT, ...more];
-  await check('expected one of session, chat', ['talk']);
-  await check('expected agent session create', ['session', 'list']);
+  await check('there is no action "talk", only session create, chat', ['talk']);
+  await check('did you mean agent session create?', ['session', 'list']);
   await check('expected --agent-id UUID', ['chat', 'x']);
   await check('--agent-id: expected the UUID', ['chat', '--agent-id', 'sales', 'x']);
   await check('--agent-id: expected the UUID', ['session', 'create', '--agent-id', AGENT + '0']);
@@ -200,9 +200,15 @@ test('mistakes on the command line are reported, and nothing is sent', async () 
   await check('expected --filter as NAME=VALUE, got "orders"', chat('--filter', 'orders', 'x'));
   await check('expected --filter as', chat('--filter', 'orders= ', 'x'));
   await check('--filter has "a" twice', chat('--filter', 'a=1', '--filter', 'a=2', 'x'));
-  await check('expected --filter-key as', chat('--filter-key', 'filters', 'x'));
+  await check(
+    '--filter-key: expected table_filters or table_filter',
+    chat('--filter-key', 'filters', 'x'),
+  );
   await check('--session-id: expected a text', chat('--session-id', '', 'x'));
-  await check('expected --timeout as 60s', chat('--timeout', '1h', 'x'));
-  await check("unknown option '--api-key'", chat('--api-key', 'k', 'x'));
+  await check(
+    '--timeout: expected a duration such as 10s or 5m, at most 15m',
+    chat('--timeout', '1h', 'x'),
+  );
+  await check('unknown option "--api-key"', chat('--api-key', 'k', 'x'));
   expect(simulator.requests.count).toBe(before);
 });

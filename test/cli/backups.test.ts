@@ -93,7 +93,10 @@ describe('backups schedules create', () => {
   test('reports an empty answer, and an unknown outcome', async () => {
     shell.simulator.setFaults({ createdBody: 'text' });
     const silent = await shell.type(...plan);
-    expect([silent.code, silent.stderr]).toEqual([0, 'created; the service tells nothing of it\n']);
+    expect([silent.code, silent.stderr]).toEqual([
+      0,
+      'created; the service says nothing about it\n',
+    ]);
     shell.simulator.resetFaults();
     const before = (await schedulesOf()).length;
     shell.simulator.setFaults({ path: '/backup/v1', cut: 'length' });
@@ -112,9 +115,9 @@ describe('backups schedules create', () => {
     const full = plan.slice(create.length);
     await bad(full.slice(2), 'expected --service-id ID');
     await bad([...full.slice(0, 2), ...full.slice(4)], 'expected --type full');
-    await bad(full.slice(0, 4), "expected --schedule '0 3 * * *' or once");
+    await bad(full.slice(0, 4), 'expected --schedule CRON');
     await bad([...full, '--schedule', 'daily'], '--schedule: expected a cron expression');
-    await bad([...full, '--schedule', '0 3 30 2 *'], 'it matches no time to come');
+    await bad([...full, '--schedule', '0 3 30 2 *'], 'it matches no future time');
     await bad([...full, '--type', ''], '--type: expected a text');
     await bad([...full, '--bucket', 's3://b-b'], '--bucket and --credentials-file go together');
     await bad([...full, '--credentials-file', shell.s3], '--bucket and --credentials-file');
@@ -179,7 +182,7 @@ describe('backups credentials encode', () => {
     await shell.mistype(
       [...encode, 'gs', '--file', file],
       'the member private_key is missing',
-      'the member client_id is no text',
+      'the member client_id is not a text',
     );
     const ini = readFileSync(shell.s3, 'utf8').replace('region', 'zone');
     await shell.mistype(
@@ -187,12 +190,15 @@ describe('backups credentials encode', () => {
       'line 4: expected aws_access_key_id, aws_secret_access_key, region',
       'the key region is missing',
     );
-    await shell.mistype([...encode, 'ftp', '--file', shell.s3], 'expected --storage s3 or gs');
+    await shell.mistype([...encode, 'ftp', '--file', shell.s3], '--storage: expected s3 or gs');
     await shell.mistype([...encode, 's3'], 'expected --file FILE');
     await shell.mistype([...encode, 's3', '--file', '/'], 'cannot read "/": it is a directory');
   });
 });
 
 test('an unknown word shows the possible ones', async () => {
-  await shell.mistype(['backups', 'schedule'], 'expected one of schedules list, schedules create');
+  await shell.mistype(
+    ['backups', 'schedule'],
+    'only schedules list, schedules create, credentials encode',
+  );
 });

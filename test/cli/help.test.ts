@@ -1,38 +1,145 @@
-// The help of each verb has exactly the options that the verb takes.
+// What follows from the declarations of the verbs: help of every verb and action, docs/cli.md, the man page, completion.
+// Bash completes here as a user has it complete; the other shells are started where the machine has them.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { ACCESS_HELP, ACCESS_OPTIONS } from '../../src/cli/service-access.ts';
-import type { Verb } from '../../src/cli/verb.ts';
+import { completionScript } from '../../src/cli/completion.ts';
+import { actionHelp, programHelp, verbHelp } from '../../src/cli/help.ts';
+import { findAction, runVerb, type VerbContext } from '../../src/cli/verb.ts';
+import { loadVerbs, readRequest } from '../../src/cli/verbs.ts';
+import { OperatorError } from '../../src/errors.ts';
+import { cliDocuments } from '../../tools/cli-docs.ts';
 
-const folder = new URL('../../src/cli/', import.meta.url);
-const files = readdirSync(folder).filter(name =>
-  /^export const verb: Verb = /m.test(readFileSync(new URL(name, folder), 'utf8')),
+const style = { width: 100, isColoured: false };
+const verbs = await loadVerbs();
+const actions = verbs.flatMap(verb => verb.actions.map(action => ({ verb, action })));
+
+async function textOf(...argv: string[]): Promise<string> {
+  const request = await readRequest(argv, style);
+  return request.kind === 'text' ? request.text : `runs ${request.verb.name}`;
+}
+
+test.each(Object.entries(await cliDocuments()))(
+  '%s is current (`node tools/cli-docs.ts` writes it)',
+  (file, text) => {
+    expect(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')).toBe(text);
+  },
 );
 
-/** The options in declarations as `'key-file': { type: 'string' }`. */
-function declaredIn(source: string): ReadonlySet<string> {
-  const names = [...source.matchAll(/'?([\w-]+)'?: \{ type: '(?:string|boolean)'/g)];
-  const access = source.includes('...ACCESS_OPTIONS') ? Object.keys(ACCESS_OPTIONS) : [];
-  return new Set([...names.map(([, name = '']) => name), ...access]);
-}
+describe('help', () => {
+  test('of the program has every verb and action', () => {
+    const lines = programHelp(verbs, style).replaceAll(/\s+/g, ' ');
+    for (const { verb, action } of actions) {
+      expect(lines).toContain(` ${verb.name} `);
+      expect(lines).toContain(action.name);
+    }
+  });
 
-/** The options in a help text, without its examples, which may show other programs. */
-function shownIn(help: string): ReadonlySet<string> {
-  const [usage = ''] = help.split(/\nExamples?:\n/);
-  return new Set([...usage.matchAll(/--([a-z][\w-]*)/g)].map(([, name = '']) => name));
-}
+  test.each(
+    actions.map(({ verb, action }) => [`${verb.name} ${action.name}`.trim(), verb, action]),
+  )('of %s has every option, and no long line', (_, verb, action) => {
+    if (typeof verb === 'string' || typeof action === 'string' || !('actions' in verb)) return;
+    if (!('options' in action)) return;
+    const help = actionHelp(verb, action, style);
+    for (const name of Object.keys(action.options)) expect(help).toMatch(`--${name}`);
+    const [texts = ''] = help.split('\nExamples:');
+    const long = texts.split('\n').filter(line => line.length > style.width);
+    expect(long).toEqual([]);
+  });
 
-test('every verb is looked at', () => {
-  expect(files.length).toBeGreaterThan(12);
-  expect([...shownIn(ACCESS_HELP)].sort()).toEqual(Object.keys(ACCESS_OPTIONS).sort());
+  test('is found wherever it is asked for', async () => {
+    const drain = await textOf('queue', 'drain', '--help');
+    expect(drain).toMatch(/^Usage: prom2otlp queue drain \[options\]\n/);
+    expect(await textOf('help', 'queue', 'drain')).toBe(drain);
+    expect(await textOf('queue', 'drain', '--endpoint', 'x', '-h')).toBe(drain);
+    expect(await textOf('queue', '--help')).toMatch(/^Usage: prom2otlp queue ACTION/);
+    expect(await textOf('help')).toBe(await textOf());
+    expect(await textOf('agent', 'chat', '--', '--help')).toBe('runs agent');
+    for (const argv of [['--version'], ['-V'], ['queue', 'drain', '--version']])
+      expect(await textOf(...argv)).toMatch(/^prom2otlp \d+\.\d+\.\d+ \(node v/);
+  });
+
+  test('has bold titles where colour is wanted', () => {
+    const [verb] = verbs;
+    if (verb === undefined) throw new Error('no verb');
+    expect(verbHelp(verb, { ...style, isColoured: true })).toContain('\u001B[1mUsage:');
+    expect(verbHelp(verb, style)).not.toContain('\u001B');
+  });
 });
 
-describe.each(files)('%s', name => {
-  test('shows the options that it takes, and no others', async () => {
-    const { verb } = (await import(new URL(name, folder).href)) as { verb: Verb };
-    const declared = declaredIn(readFileSync(new URL(name, folder), 'utf8'));
-    const shown = [...shownIn(verb.help)].filter(option => option !== 'help');
-    expect(shown.sort()).toEqual([...declared].sort());
+/** Words of a shell command, without what other programs add to it. */
+function wordsOf(verb: string, example: string): readonly string[] {
+  const joined = example.replaceAll(/\\\n\s*/g, '');
+  const own = RegExp(`prom2otlp (${verb}\\b.*?)(?: [|&>].*|\\)|$)`, 's').exec(joined)?.[1] ?? '';
+  return [...own.matchAll(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g)].map(([word]) =>
+    word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'),
+  );
+}
+
+const examples = verbs.flatMap(verb =>
+  verb.examples
+    .filter(example => example.includes('prom2otlp '))
+    .map(example => [example, verb] as const),
+);
+
+test.each(examples)('the example is legal: %s', async (example, verb) => {
+  const [name, ...args] = wordsOf(verb.name, example);
+  expect(name).toBe(verb.name);
+  expect(findAction(verb, args)).toBeDefined();
+  // An action that gets as far as its context has been given legal arguments.
+  const isReached = new Error('reached');
+  const context = new Proxy(
+    {},
+    {
+      get: () => {
+        throw isReached;
+      },
+    },
+  ) as VerbContext;
+  const error = await runVerb(verb, args, context).catch((error: unknown) => error);
+  const isFileMissing = error instanceof OperatorError && error.mistakes[0]?.code === 'E_FILE_READ';
+  if (!isFileMissing) expect(error).toBe(isReached);
+});
+
+describe('completion', () => {
+  const script = completionScript('bash', verbs);
+
+  /** What bash offers after these words; the last one is being typed. */
+  function completed(...words: string[]): readonly string[] {
+    const call = [
+      `COMP_WORDS=(prom2otlp ${words.map(word => `'${word}'`).join(' ')})`,
+      `COMP_CWORD=${words.length}`,
+      '_prom2otlp; printf "%s\\n" "${COMPREPLY[@]}"',
+    ];
+    const input = [script, ...call].join('\n');
+    const text = execFileSync('bash', ['--norc'], { input, encoding: 'utf8', cwd: 'config' });
+    return text.split('\n').filter(line => line !== '');
+  }
+
+  test('in bash: verbs, actions, options, their values and files', () => {
+    expect(completed('')).toEqual([...verbs.map(({ name }) => name), '--help']);
+    expect(completed('ru')).toEqual(['run']);
+    expect(completed('queue', 'd')).toEqual(['drain']);
+    expect(completed('backups', 'schedules', 'c')).toEqual(['create']);
+    expect(completed('queue', 'drain', '--e')).toEqual(['--endpoint']);
+    expect(completed('logs', 'download', '--format', '')).toEqual(['raw', 'json']);
+    expect(completed('check', '-c', 'min')).toEqual(['minimal.yaml']);
+    expect(completed('show', 'decode', 'schema')).toEqual(['schema.json']);
+    expect(completed('show', 'decode', '--str')).toEqual(['--strict']);
+    expect(completed('queue', 'drain', '--endpoint', 'r')).toEqual([]);
+    expect(completed('completion', 'z')).toEqual(['zsh']);
+  });
+
+  test.each(['zsh', 'fish'] as const)('in %s: the shell can read the script', shell => {
+    const text = completionScript(shell, verbs);
+    for (const { action } of actions)
+      for (const name of Object.keys(action.options)) expect(text).toMatch(name);
+    try {
+      execFileSync(shell, ['-n'], { input: text });
+    } catch (error) {
+      // Without the shell there is only the text to look at.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    }
   });
 });

@@ -5,7 +5,7 @@ import { verb as check } from '../../src/cli/check.ts';
 import { verb as logs } from '../../src/cli/logs.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
-import type { SimulatedService } from '../../src/simulator/topology.ts';
+import type { SimulatedService } from '../../src/simulator/world.ts';
 import { tempDirectory } from '../support/program.ts';
 import { callVerb, type Printed } from '../support/verb-context.ts';
 
@@ -97,6 +97,12 @@ describe('logs download', () => {
     expect(readFileSync(output, 'utf8')).toBe('mine');
   });
 
+  test('writes archives to stdout, but not to a terminal', async () => {
+    const id = `${TODAY}.sessions-0.error-log`;
+    const piped = await call('download', id, '-o', '-');
+    expect([piped.code, piped.err, piped.out.slice(0, 2)]).toEqual([0, '', 'PK']);
+  });
+
   test('leaves no incomplete file', async () => {
     const output = join(files.path, 'none.zip');
     expect((await call('download', 'unknown', '--output', output)).code).toBe(1);
@@ -173,8 +179,8 @@ describe('access to the service', () => {
       const { code, err } = await by(...args);
       expect([code, err]).toEqual([null, expect.stringContaining(why)]);
     };
-    await check('either --config FILE or --base-url URL');
-    await check('either --config', '--config', file, '--base-url', simulator.url);
+    await check('expected --config FILE or --base-url URL: PROM2OTLP_CONFIG is not set');
+    await check('--base-url URL, not both', '--config', file, '--base-url', simulator.url);
     await check('there is no key', '--base-url', simulator.url);
     await check('no service "x"', '--config', file, '--service-id', 'x');
     await check('--key-file goes with', '--config', file, '--key-file', keyFile);
@@ -185,13 +191,13 @@ describe('access to the service', () => {
       '--key-file',
       keyFile,
     );
-    await check("unknown option '--key'", '--base-url', simulator.url, '--key', KEY);
+    await check('unknown option "--key"', '--base-url', simulator.url, '--key', KEY);
   });
 
   test('times are dates or durations', async () => {
     const check = async (why: string, ...args: string[]): Promise<void> =>
       expect((await call('list', ...args)).err).toContain(why);
-    await check('expected --from', '--from', 'yesterday');
+    await check('--from: expected a time such as', '--from', 'yesterday');
     await check('--from is later than --to', '--from', '1h', '--to', '2h');
     expect((await call('list', '--from', '2026-01-01T00:00:00Z', '--to', '1h')).code).toBe(0);
   });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { openOutput, type OutputStream } from '../../src/cli/output.ts';
+import { openOutput, type OutputStream, paint } from '../../src/cli/output.ts';
 
 const SOURCE = new URL('../../src/cli/output.ts', import.meta.url).href;
 
@@ -102,4 +102,25 @@ test('only a terminal has a width', () => {
   const stream = Object.assign(memoryStream(), { isTTY: true, columns: 132 });
   const terminal = openOutput(stream, memoryStream()).out;
   expect([terminal.isTerminal, terminal.columns]).toEqual([true, 132]);
+});
+
+describe('colour', () => {
+  const painted = (isTTY: boolean, environment: Readonly<Record<string, string>>): boolean => {
+    const stream = Object.assign(memoryStream(), { isTTY });
+    const { err } = openOutput(memoryStream(), stream, environment);
+    return paint(err, 'red', 'x') !== 'x';
+  };
+
+  test('is for terminals that can, unless the user says otherwise', () => {
+    const check = (isTTY: boolean, environment: Readonly<Record<string, string>>, want: boolean) =>
+      expect(painted(isTTY, environment), JSON.stringify([isTTY, environment])).toBe(want);
+    check(true, { TERM: 'xterm' }, true);
+    check(true, { TERM: 'dumb' }, false);
+    check(true, { NO_COLOR: '1' }, false);
+    check(true, { NO_COLOR: '' }, true);
+    check(true, { FORCE_COLOR: '0' }, false);
+    check(false, {}, false);
+    check(false, { FORCE_COLOR: '1' }, true);
+    check(false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true);
+  });
 });

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { withProgress } from '../../src/cli/progress.ts';
+import { createMeter, withProgress } from '../../src/cli/output.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 function open(isTTY: boolean) {
@@ -36,4 +36,27 @@ test('nothing is shown without a terminal', async () => {
   await clock.advance(5000);
   work.resolve('answer');
   expect([await done, shown()]).toEqual(['answer', '']);
+});
+
+test('a state in place of seconds never wraps', async () => {
+  const clock = new FakeClock();
+  const screen = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 12 });
+  const work = Promise.withResolvers<void>();
+  const context = { clock, terminal: { input: new PassThrough(), screen } };
+  const done = withProgress(context, () => 'much\u001B longer than that', work.promise);
+  await clock.advance(1000);
+  work.resolve();
+  await done;
+  expect(String(screen.read())).toBe('\r\u001B[Kmuch? longe\r\u001B[K');
+});
+
+test('a meter shows the rate, and the rest where the total is known', async () => {
+  const clock = new FakeClock();
+  const format = (amount: number): string => `${amount} points`;
+  const known = createMeter(clock, format, 1000);
+  const unknown = createMeter(clock, format);
+  expect(known(0)).toBe('0 points of 1000 points (0 %), 0 points/s');
+  await clock.advance(2000);
+  expect(known(200)).toBe('200 points of 1000 points (20 %), 100 points/s, 8.0 s left');
+  expect(unknown(200)).toBe('200 points, 100 points/s');
 });

@@ -313,11 +313,14 @@ describe('a mistake is reported', () => {
 
   test('on the command line', async () => {
     await check([], /expected one of inspect, export, drain/);
-    await check(['inspct'], /expected one of inspect, export, drain/);
+    await check(['inspct'], /only inspect, export, drain; did you mean queue inspect\?/);
     await check(['inspect'], /expected --config FILE/);
     await check(['inspect', '--config', file, 'more'], /unexpected "more"/);
-    await check(['export', '--config', file, '--signal', 'traces'], /--signal metrics or logs/);
-    await check(['drain', '--config', file, '--for', 'ever'], /--for as 10m/);
+    await check(
+      ['export', '--config', file, '--signal', 'traces'],
+      /--signal: expected metrics or logs, got "traces"/,
+    );
+    await check(['drain', '--config', file, '--for', 'ever'], /--for: expected a duration such as/);
     await fill(...WAITING);
     await check(['drain', '--config', file, '--endpoint', 'localhost:4318'], /--endpoint as http/);
     const secret = 'http://user:canary@localhost';

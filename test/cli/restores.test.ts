@@ -101,7 +101,7 @@ describe('restores create', () => {
       shell.mistype(create(changes), message);
     await bad({ 'service-id': null }, 'expected --service-id ID');
     await bad({ key: null }, 'expected --key PATH');
-    await bad({ bucket: null }, 'expected --bucket gs://NAME or s3://NAME');
+    await bad({ bucket: null }, 'expected --bucket ADDRESS');
     await bad({ method: null }, 'expected --method enginebackup or enginedump');
     await bad({ 'credentials-file': null }, 'expected --credentials-file FILE');
     await bad({ 'service-id': 'a b', 'yes-erase': 'a b' }, '--service-id: expected the id');
@@ -115,7 +115,7 @@ describe('restores create', () => {
     await bad({ 'encryption-key-file': 'no-such-file' }, 'there is no such file');
     const lines = shell.files.write('two-lines', 'canary\nlines\n');
     await bad({ 'encryption-key-file': lines }, '--encryption-key-file: expected one line of text');
-    await shell.mistype([...create(), '--credentials', 'x'], "unknown option '--credentials'");
+    await shell.mistype([...create(), '--credentials', 'x'], 'unknown option "--credentials"');
     await shell.mistype([...create(), 'extra'], 'unexpected "extra"');
     await shell.mistype(['restores'], 'expected one of create, list, show');
   });
@@ -133,7 +133,7 @@ describe('restores create', () => {
     // The list before is answered, then the answer to the POST is cut off.
     shell.simulator.setFaults({ path: '/backup/v1/restores', cut: 'length', method: 'POST' });
     const { code, stdout, stderr } = await shell.type(...create(), '--json');
-    expect(stderr).toContain('it may have begun all the same');
+    expect(stderr).toContain('the restore may have begun anyway');
     expect(stderr).toContain('it has begun: it is in the list of restores, and was not before');
     expect(code).toBe(0);
     const after = await restoresThere();
@@ -148,7 +148,7 @@ describe('restores create', () => {
     shell.simulator.resetFaults();
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('whether it has begun is not known'),
+      expect.stringContaining('it is not known whether it has begun'),
     ]);
     expect(await restoresThere()).toHaveLength(before.length + 1);
   });
@@ -156,7 +156,7 @@ describe('restores create', () => {
   test('accepts an empty answer', async () => {
     shell.simulator.setFaults({ createdBody: 'empty' });
     const { code, stderr } = await shell.type(...create());
-    expect([code, stderr]).toEqual([0, 'begun; the service tells nothing of it\n']);
+    expect([code, stderr]).toEqual([0, 'begun; the service says nothing about it\n']);
   });
 });
 
@@ -175,7 +175,7 @@ describe('restores list and show', () => {
   test('report an unknown restore, and a mistake', async () => {
     const { code, stderr } = await shell.type('restores', 'show', '999');
     expect([code, stderr]).toEqual([1, expect.stringContaining('(404: No such restore)')]);
-    await shell.mistype(['restores', 'show'], 'expected the id of a restore');
+    await shell.mistype(['restores', 'show'], 'expected RESTORE: the id of a restore');
     await shell.mistype(['restores', 'list', 'x'], 'unexpected "x"');
   });
 });

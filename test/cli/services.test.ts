@@ -62,6 +62,9 @@ test('names the typed argument, not a place in a configuration that does not exi
 
 test('refuses meaningless arguments', async () => {
   await shell.mistype(['services', 'extra'], 'cannot run services: unexpected "extra"');
-  await shell.mistype(['services', '--key', 'k'], "cannot run services: unknown option '--key'");
+  await shell.mistype(
+    ['services', '--key', 'k'],
+    'cannot run services: unknown option "--key"; did you mean --key-file?',
+  );
   await shell.mistype(['services', '--config', 'no-such-file'], 'there is no such file');
 });

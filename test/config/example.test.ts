@@ -1,7 +1,7 @@
 // What follows from the declared keys, against the program: the files are those that tools/config-schema.ts writes, the
 // example shows every key with its true default, and the JSON Schema judges as the program does.
 
-import { readFileSync, readdirSync } from 'node:fs';
+import { globSync, readFileSync, readdirSync } from 'node:fs';
 import { isScalar, parseDocument, visit } from 'yaml';
 import * as z from 'zod';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,9 @@ import type { Config } from '../../src/config/config.ts';
 import { keysByLevel } from '../../src/config/declare.ts';
 import { CONFIG } from '../../src/config/keys.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { verb } from '../../src/cli/schema.ts';
 import { generatedFiles } from '../../tools/config-schema.ts';
+import { callVerb } from '../support/verb-context.ts';
 
 /** A node of the JSON Schema, as far as it is looked at here. */
 interface JsonSchemaNode {
@@ -77,12 +79,16 @@ describe('the example', () => {
     expect(blocks.filter(([, before]) => before?.startsWith('#') !== true)).toEqual([]);
   });
 
-  test.each([
-    ['prom2otlp.example.yaml', example],
-    ['minimal.yaml', minimal],
-  ])('%s names its schema for editors', (_, text) => {
-    expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./schema.json');
-  });
+  test.each(globSync(['config/*.yaml', 'deploy/**/prom2otlp.yaml'], { cwd: root }))(
+    '%s names its schema for editors',
+    file => {
+      const [first = ''] = readFileSync(new URL(file, root), 'utf8').split('\n');
+      const [, schema = ''] = /^# yaml-language-server: \$schema=(\S+)$/.exec(first) ?? [];
+      expect(new URL(schema, new URL(file, root)).href).toBe(
+        new URL('config/schema.json', root).href,
+      );
+    },
+  );
 });
 
 describe('the JSON Schema', () => {
@@ -102,6 +108,12 @@ describe('the JSON Schema', () => {
     delete shown['services'];
     for (const required of ['base_url', 'key']) delete shown['api']?.[required];
     check(shown, schema, '');
+  });
+
+  test('is what `prom2otlp schema` prints', async () => {
+    const { out } = await callVerb(verb, []);
+    expect(out).toBe(read('schema.json'));
+    expect(schema['$id']).toBe('urn:prom2otlp:configuration');
   });
 
   test('describes every key', () => {

@@ -4,7 +4,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { OperatorError, formatMistake, type Mistake } from '../../src/errors.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { judgeFile, loadConfig, warningMistakes } from '../../src/config/load.ts';
 
 const directory = new URL('../fixtures/config/', import.meta.url);
 const files = readdirSync(directory);
@@ -47,6 +47,49 @@ describe('a file with one mistake', () => {
       `${String(expected?.[1])}:${String(expected?.[2])}`,
     );
     expect(shown).not.toMatch(/Invalid|zod|undefined|\n\s+at /);
+  });
+});
+
+describe('a likely mistake in a valid file', () => {
+  const warned = files.filter(name => name.endsWith('.warn.yaml'));
+  const warningsIn = (name: string, isContainer: boolean): readonly Mistake[] =>
+    warningMistakes(
+      judgeFile({ file: new URL(name, directory).pathname, environment }),
+      isContainer,
+    );
+
+  test.each(warned)('%s', name => {
+    const [first = ''] = readFileSync(new URL(name, directory), 'utf8').split('\n');
+    const [, place, words] = /^# expect: (\d+:\d+) (.+)$/.exec(first) ?? [];
+    const warnings = warningsIn(name, name.startsWith('container'));
+    const shown = warnings.map(formatMistake).join('\n');
+    expect(shown).toContain(words);
+    expect(warnings, shown).toHaveLength(1);
+    expect(`${warnings[0]?.line}:${warnings[0]?.column}`, shown).toBe(place);
+    expect(shown).not.toContain('canary');
+  });
+
+  test('is not found in good files, nor localhost outside of a container', () => {
+    const quiet = ['references.good.yaml', 'container-localhost.warn.yaml'];
+    expect(quiet.flatMap(name => warningsIn(name, false)).map(formatMistake)).toEqual([]);
+  });
+
+  test('that is a mistake gets no suggestion that is one, too', () => {
+    for (const name of ['metrics-limit-size-negative.bad.yaml', 'key-of-one-letter.bad.yaml'])
+      expect(mistakesOf(name).map(formatMistake).join()).not.toContain('did you mean');
+  });
+
+  test('of a variable names the variable', () => {
+    const file = new URL('otlp-grpc.good.yaml', directory).pathname;
+    const text = 'api: {base_url: https://a, key: "${env:NUMBER}"}\nservices: [{id: x}]\n';
+    const readFile = (): { text: string } => ({ text });
+    const variables = { NUMBER: '1', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://b:4317' };
+    const judgement = judgeFile({ file, environment: variables, readFile });
+    expect(warningMistakes(judgement, true).map(formatMistake)).toEqual([
+      expect.stringMatching(
+        /^OTEL_EXPORTER_OTLP_ENDPOINT: port 4317 is usually for OTLP over gRPC/,
+      ),
+    ]);
   });
 });
 

@@ -228,3 +228,34 @@ describe('a bad variable', () => {
     check('METRICS_ENDPOINT', 'otlp: {metrics_endpoint: "http://y"}');
   });
 });
+
+describe("the program's own telemetry and log", () => {
+  const environment = {
+    OTEL_SERVICE_NAME: 'bridge',
+    OTEL_METRIC_EXPORT_INTERVAL: '30000',
+    OTEL_SDK_DISABLED: 'TRUE',
+    OTEL_LOG_LEVEL: 'NONE',
+  };
+
+  test('follow the standard variables', () => {
+    const { telemetry, log } = load(environment);
+    expect(telemetry).toEqual({ isEnabled: false, intervalMs: 30_000, serviceName: 'bridge' });
+    expect(log.level).toBe('silent');
+    expect(load({ OTEL_LOG_LEVEL: 'verbose' }).log.level).toBe('trace');
+    expect(load({ OTEL_SDK_DISABLED: 'no' }).telemetry.isEnabled).toBe(true);
+  });
+
+  test('the YAML overrides them, key by key', () => {
+    const yaml = 'telemetry: {interval: 5m}\nlog: {level: warn}\n';
+    const { telemetry, log } = load(environment, yaml);
+    expect(telemetry).toEqual({ isEnabled: false, intervalMs: 300_000, serviceName: 'bridge' });
+    expect(log.level).toBe('warn');
+  });
+
+  test('a mistake names the variable', () => {
+    expect(message({ OTEL_LOG_LEVEL: 'loud' })).toMatch(/^OTEL_LOG_LEVEL: expected one of trace/);
+    expect(message({ OTEL_METRIC_EXPORT_INTERVAL: '1s' })).toMatch(
+      /^OTEL_METRIC_EXPORT_INTERVAL: /,
+    );
+  });
+});

@@ -1,75 +1,40 @@
 // The watch over backups as it runs: a daemon between the simulated service and a receiver, told of schedules that come
 // and go; and the verbs that look once.
 
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { systemClock as clock } from '../../src/lib/clock.ts';
-import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
-import { oracleDecodeLogs } from '../reference/oracle.ts';
-import { ask } from '../simulator/ask.ts';
-import { run, start, tempDirectory, until } from '../support/program.ts';
+import { expect, test } from 'vitest';
+import { useRig } from '../support/rig.ts';
+import { ask } from '../support/ask.ts';
+import { run, start, until } from '../support/program.ts';
 
 const CANARY = 'canary-77f0c2aa';
 const ORDERS = 'dbpgf10000001';
 const SCHEDULES = '/backup/v1/backups/schedules';
 
-const directory = tempDirectory();
-let simulator: Simulator;
-let receiver: CheckedReceiver;
-let events: readonly string[] = [];
-
-beforeAll(async () => {
-  simulator = await startSimulator({ clock, key: CANARY });
-  receiver = await startCheckedReceiver({
-    clock,
-    onAccepted: (signal, body) => {
-      if (signal === 'logs') events = [...events, ...namesIn(body)];
-    },
-  });
-});
-afterAll(async () => {
-  await simulator.close();
-  await receiver.close();
-  directory[Symbol.dispose]();
-});
-
-// Each test starts processes of its own, which know nothing of those before.
-beforeEach(() => receiver.gate.anotherSender());
+const rig = useRig(CANARY);
 
 function config(changes: object = {}): string {
-  const key = directory.write('key', `${CANARY}\n`);
-  return directory.write(
-    'prom2otlp.yaml',
-    JSON.stringify({
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
-      api: { base_url: simulator.url, key: `\${file:${key}}` },
-      services: [{ id: ORDERS, name: 'orders' }],
-      metrics: { interval: '1s' },
-      backups: { enabled: true, interval: '1s' },
-      otlp: { endpoint: receiver.url },
-      queue: { directory: `${directory.path}/queue` },
-      status: { listen: '127.0.0.1:0' },
-      telemetry: { enabled: false },
-      ...changes,
-    }),
-  );
+  return rig.config({
+    services: [{ id: ORDERS, name: 'orders' }],
+    backups: { enabled: true, interval: '1s' },
+    queue: { directory: `${rig.directory.path}/queue` },
+    ...changes,
+  });
 }
+
+const events = (): readonly string[] =>
+  rig.receiver.logRecords.map(({ eventName = '' }) =>
+    eventName.replace('prom2otlp.backup.schedule.', ''),
+  );
 
 /** The newest value of a gauge; undefined before the first. */
 function newest(name: string): number | undefined {
-  const points = receiver.points.filter(point => point.name === `prom2otlp_backup_${name}`);
-  return points.at(-1)?.value;
-}
-
-function namesIn(body: Buffer): readonly string[] {
-  return (oracleDecodeLogs(body).resourceLogs ?? [])
-    .flatMap(({ scopeLogs = [] }) => scopeLogs.flatMap(({ logRecords = [] }) => logRecords))
-    .map(({ eventName = '' }) => eventName.replace('prom2otlp.backup.schedule.', ''));
+  const points = rig.receiver.points.filter(point => point.metric === `prom2otlp_backup_${name}`);
+  return points.at(-1)?.value as number | undefined;
 }
 
 async function change(method: string, path: string, body?: object): Promise<void> {
   const headers = { 'x-api-key': CANARY, accept: 'application/json' };
-  const { status } = await ask(simulator.url + SCHEDULES + path, { method, headers, body });
+  const { status } = await ask(rig.simulator.url + SCHEDULES + path, { method, headers, body });
   expect(status).toBeLessThan(300);
 }
 
@@ -81,9 +46,9 @@ test('new, changed and removed schedules are reported, also over a restart; no k
   expect(newest('last_finished_age_seconds')).toBeGreaterThan(0);
   const body = { service_id: ORDERS, backup_type: 'full', schedule: '0 12 * * *' };
   await change('POST', '', body);
-  await until('it appeared', () => events.length === 1);
+  await until('it appeared', () => events().length === 1);
   await change('PATCH', '/1', { suspended: true });
-  await until('it changed', () => events.length === 2);
+  await until('it changed', () => events().length === 2);
   daemon.child.kill('SIGTERM');
   const first = await daemon.finished;
   expect(first.code).toBe(0);
@@ -91,8 +56,8 @@ test('new, changed and removed schedules are reported, also over a restart; no k
   await change('DELETE', '/5');
   const next = start(['run', '--config', config()]);
   await until('no full backup is scheduled', () => newest('full_scheduled') === 0);
-  await until('both vanished', () => events.length === 4);
-  expect(events).toEqual(['appeared', 'changed', 'vanished', 'vanished']);
+  await until('both vanished', () => events().length === 4);
+  expect(events()).toEqual(['appeared', 'changed', 'vanished', 'vanished']);
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(next.stderr())?.[0] ?? '';
   const page = await (await fetch(url)).text();
   expect(page).toContain('no full backup is scheduled');
@@ -110,10 +75,10 @@ test('once and check --probe report the state of the schedules', async () => {
   const once = await run(['once', '--config', file]);
   expect(once.stdout).toMatch(/FULL BACKUP[^]*dbpgf10000001 +none scheduled +0 +- /);
   expect(once.code).toBe(0);
-  simulator.setFaults({ path: SCHEDULES, status: 403 });
+  rig.simulator.setFaults({ path: SCHEDULES, status: 403 });
   const refused = await run(['once', '--config', file]);
   const probe = await run(['check', '--config', file, '--probe']);
-  simulator.resetFaults();
+  rig.simulator.resetFaults();
   expect(refused.stdout).toMatch(/dbpgf10000001 +unknown .*the service refused the key/);
   expect(refused.code).toBe(1);
   expect(probe.stdout).toMatch(/^backups\n {2}SERVICE +FULL BACKUP/m);

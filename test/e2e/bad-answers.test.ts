@@ -5,48 +5,29 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { type Faults } from '../../src/simulator/faults.ts';
-import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
+import { useRig } from '../support/rig.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
-import { type Running, start, tempDirectory, until } from '../support/program.ts';
+import { type Running, start, statusUrl, until } from '../support/program.ts';
 
 const CANARY = 'canary-93d1aa70';
 const GOOD = 'dbpgf10000002';
 const BAD = 'dbpgf10000001';
-const directory = tempDirectory();
+const rig = useRig(CANARY);
 let bad: Simulator;
-let good: Simulator;
 let elsewhere: Simulator;
-let receiver: CheckedReceiver;
 let daemon: Running;
-let statusUrl: string;
+let url: string;
 
 beforeAll(async () => {
   const options = { clock, key: CANARY, refreshMs: 500 };
-  [bad, good, elsewhere] = await Promise.all([
-    startSimulator(options),
-    startSimulator(options),
-    startSimulator(options),
-  ]);
-  receiver = await startCheckedReceiver({
-    clock,
+  [bad, elsewhere] = await Promise.all([startSimulator(options), startSimulator(options)]);
+  const file = rig.config({
+    api: { base_url: rig.simulator.url, key: CANARY, timeout: '800ms' },
+    services: [{ id: GOOD }, { id: BAD, api: { base_url: bad.url } }],
+    metrics: { interval: '1s', limits: { body: '8MiB' } },
   });
-  const file = directory.write(
-    'prom2otlp.yaml',
-    JSON.stringify({
-      api: { base_url: good.url, key: CANARY, timeout: '800ms' },
-      services: [{ id: GOOD }, { id: BAD, api: { base_url: bad.url } }],
-      metrics: { interval: '1s', limits: { body: '8MiB' } },
-      otlp: { endpoint: receiver.url },
-      queue: { directory: null },
-      status: { listen: '127.0.0.1:0' },
-      telemetry: { enabled: false },
-    }),
-  );
   daemon = start(['run', '--config', file]);
-  statusUrl = await until(
-    'the address of the status page',
-    () => /"status":"(http:[^"]+)"/.exec(daemon.stderr())?.[1],
-  );
+  url = await until('the address of the status page', () => statusUrl(daemon));
   await until('a good scrape of both', async () => {
     const text = await metrics();
     return (
@@ -59,12 +40,11 @@ beforeAll(async () => {
 afterAll(async () => {
   daemon.child.kill('SIGTERM');
   await daemon.finished;
-  await Promise.all([bad.close(), good.close(), elsewhere.close(), receiver.close()]);
-  directory[Symbol.dispose]();
+  await Promise.all([bad.close(), elsewhere.close()]);
 });
 
 async function metrics(): Promise<string> {
-  return (await fetch(new URL('/metrics', statusUrl))).text();
+  return (await fetch(new URL('/metrics', url))).text();
 }
 
 function rssBytes(): number {
@@ -79,7 +59,7 @@ async function reasonFor(faults: Partial<Faults>): Promise<string> {
     async () => (await metrics()).includes(`prom2otlp_service_up{service="${BAD}",reason=""} 1`),
     30_000,
   );
-  const goodBefore = good.requests.count;
+  const goodBefore = rig.simulator.requests.count;
   const startedMs = performance.now();
   bad.setFaults(faults);
   const reason = await until('a reason', async () => {
@@ -88,7 +68,7 @@ async function reasonFor(faults: Partial<Faults>): Promise<string> {
   });
   // The good service is asked once a second, whatever the bad one does.
   const seconds = (performance.now() - startedMs) / 1000;
-  expect(good.requests.count - goodBefore).toBeGreaterThanOrEqual(Math.floor(seconds) - 1);
+  expect(rig.simulator.requests.count - goodBefore).toBeGreaterThanOrEqual(Math.floor(seconds) - 1);
   return reason;
 }
 

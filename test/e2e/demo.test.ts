@@ -9,7 +9,8 @@ import { Daemon } from '../../src/daemon/daemon.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
-import { startCheckedReceiver } from '../support/checked-receiver.ts';
+import type { OtlpPoint } from '../support/otlp-points.ts';
+import { Receiver } from '../support/receiver.ts';
 import { start, until } from '../support/program.ts';
 
 test('the demo prints the address of its status page, shows that data flows, and ends by itself', async () => {
@@ -18,7 +19,7 @@ test('the demo prints the address of its status page, shows that data flows, and
   await until('it is ready', async () => (await fetch(`${url}/readyz`)).ok);
   const page = await (await fetch(url)).text();
   expect(page).toContain('orders');
-  expect(page).toContain('what the schedules of the service amount to');
+  expect(page).toContain('whether the schedules of the service make full backups');
   const { code, stdout } = await demo.finished;
   expect(stdout).toMatch(/accepted [1-9]/);
   expect(stdout).toMatch(/metrics that arrived, by type: .*\d+ sum/);
@@ -34,9 +35,13 @@ function expectedKind(entry: CatalogEntry): string {
   return entry.type === 'info' ? 'updown' : 'gauge';
 }
 
+/** A sum that may fall is `updown`. */
+const kindOf = ({ type, isMonotonic }: OtlpPoint): string =>
+  type === 'sum' && !isMonotonic ? 'updown' : type;
+
 test('every series of the specification arrives with its type, unit and start', async () => {
   await using simulator = await startSimulator({ clock, key: 'k', refreshMs: 500 });
-  const receiver = await startCheckedReceiver({ clock });
+  const receiver = await Receiver.start();
   const config = parseConfig(
     JSON.stringify({
       api: { base_url: simulator.url, key: 'k' },
@@ -48,20 +53,20 @@ test('every series of the specification arrives with its type, unit and start', 
     { file: 'test', environment: {} },
   );
   const daemon = await Daemon.open({ config, clock, logger: silentLogger });
-  expect(await daemon.cycle(10_000)).toBe(true);
+  expect(await daemon.cycle(10_000, 10_000)).toBe(true);
   await daemon.stop(new AbortController().signal);
   await receiver.close();
 
-  const points = Map.groupBy(receiver.points, point => point.name);
+  const points = Map.groupBy(receiver.points, point => point.metric);
   expect(CATALOG).toHaveLength(160);
   const wrong = CATALOG.flatMap(entry => {
     const [point] = points.get(entry.name) ?? [];
     if (point === undefined) return [`${entry.name}: did not arrive`];
     const kind = expectedKind(entry);
     const unit = entry.unit === '1' ? '' : entry.unit;
-    const hasStart = point.startTimeUnixNano > 0n;
+    const hasStart = point.startNs !== '0';
     return [
-      ...(point.kind === kind ? [] : [`${entry.name}: ${point.kind}, not ${kind}`]),
+      ...(kindOf(point) === kind ? [] : [`${entry.name}: ${kindOf(point)}, not ${kind}`]),
       ...(point.unit === unit ? [] : [`${entry.name}: unit ${point.unit}, not ${unit}`]),
       ...(hasStart === (kind === 'sum') ? [] : [`${entry.name}: start ${hasStart}`]),
     ];

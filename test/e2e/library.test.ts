@@ -1,8 +1,8 @@
-// The package as another program uses it: packed, unpacked into a node_modules, imported under its name, and its types
+// The package as another program uses it: packed, installed without its neighbours, imported under its name, and its types
 // checked by a compiler that sees nothing else of it.
 
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -12,8 +12,19 @@ import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts
 import { tempDirectory } from '../support/program.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PACKED = ['bin', 'config', 'deploy', 'src', 'tools', 'package.json', 'tsconfig.json'];
-const TEXTS = ['README.md', 'LICENSE', 'CHANGELOG.md'];
+const PACKED = ['bin', 'config', 'deploy', 'docs', 'src', 'tools', 'package.json', 'tsconfig.json'];
+const TEXTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md'];
+
+/** Of what the bundles contain, by name: what README.md names. */
+const USED: readonly string[] = [
+  '@grpc/grpc-js',
+  '@opentelemetry/exporter-metrics-otlp-http',
+  '@opentelemetry/sdk-metrics',
+  'parse-prometheus-text-format',
+  'pino',
+  'undici',
+  'yaml',
+];
 
 const files = tempDirectory();
 const user = join(files.path, 'user');
@@ -31,13 +42,15 @@ beforeAll(async () => {
   for (const name of [...PACKED, ...TEXTS])
     cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  await execute(copy, process.execPath, 'tools/build-library.ts');
+  await execute(copy, process.execPath, 'tools/build.ts');
   const packed = await execute(copy, 'npm', 'pack', '--ignore-scripts', '--silent');
   const modules = join(user, 'node_modules');
   mkdirSync(modules, { recursive: true });
   await execute(modules, 'tar', '-xzf', join(copy, packed.trim()));
   await execute(modules, 'mv', 'package', 'prom2otlp');
-  for (const name of ['undici', 'zod', 'croner', '@types'])
+  // The library uses Node's types, which its user has; nothing else is installed beside it.
+  mkdirSync(join(modules, '@types'));
+  for (const name of ['@types/node', 'undici-types'])
     symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
   writeFileSync(join(user, 'package.json'), '{"type": "module"}');
 });
@@ -74,6 +87,21 @@ console.log(
   }),
 );
 `;
+
+test('the package brings all that it uses, in few bytes, and the licences of it', async () => {
+  const home = join(user, 'node_modules/prom2otlp');
+  const { dependencies, scripts } = JSON.parse(
+    readFileSync(join(home, 'package.json'), 'utf8'),
+  ) as { dependencies?: object; scripts: object };
+  expect(dependencies).toBeUndefined();
+  expect(Object.keys(scripts).filter(name => name.includes('install'))).toEqual([]);
+  const size = Number.parseInt(await execute(home, 'du', '-sk', '.'), 10);
+  expect(size).toBeLessThan(15 * 1024);
+  const licences = readFileSync(join(home, 'dist/LICENSES.txt'), 'utf8');
+  const named = [...licences.matchAll(/^(\S+) \d+\.\d+\.\d+$/gm)].map(([, name]) => name);
+  expect(named).toEqual(expect.arrayContaining([...USED]));
+  expect(licences).toContain('Permission is hereby granted');
+});
 
 test('a program imports the client from the packed tarball', async () => {
   writeFileSync(join(user, 'program.ts'), PROGRAM);

@@ -9,7 +9,8 @@ const root = join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const manifest = JSON.parse(read('package.json')) as {
   version: string;
-  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+  repository: { url: string };
 };
 const { version } = manifest;
 
@@ -43,6 +44,7 @@ test('the package has the program, its documents and the files for deployment, a
       'bin/prom2otlp.js',
       'config/prom2otlp.example.yaml',
       'deploy/systemd/prom2otlp.service',
+      'deploy/helm/templates/stateful-set.yaml',
       'deploy/kubernetes/base/stateful-set.yaml',
       'deploy/dashboards/services.json',
       'docs/install.md',
@@ -54,12 +56,15 @@ describe('one version', () => {
   const files = [
     'docs/install.md',
     'docs/release.md',
-    ...globSync('deploy/{kubernetes,compose}/**/*.yaml', { cwd: root }),
+    'Dockerfile',
+    ...globSync('deploy/{helm,kubernetes,compose}/**/*.yaml', { cwd: root }),
   ];
   const named = files.flatMap(file =>
-    [...read(file).matchAll(/(?:prom2otlp[:-]v?|newTag: |tag --sign v)(\d+\.\d+\.\d+)/g)].map(
-      ([, found]) => ({ file, found }),
-    ),
+    [
+      ...read(file).matchAll(
+        /(?:prom2otlp[:_-]v?|newTag: |tag --sign v|image\.version="|^(?:appV|v)ersion: )(\d+\.\d+\.\d+)/gm,
+      ),
+    ].map(([, found]) => ({ file, found })),
   );
 
   test('is in every name of an image or a package', () => {
@@ -72,13 +77,43 @@ describe('one version', () => {
   });
 });
 
-test('the list of components names every library, with its version', () => {
+test('the list of components names what the bundles contain, with versions and digests', () => {
   const { metadata, components } = JSON.parse(npm('run', '-s', 'sbom')) as {
     metadata: { component: { purl: string } };
-    components: { purl: string }[];
+    components: { purl: string; hashes: { content: string }[] }[];
   };
   expect(metadata.component.purl).toBe(`pkg:npm/prom2otlp@${version}`);
   const purls = components.map(({ purl }) => purl);
-  for (const [name, exact] of Object.entries(manifest.dependencies))
-    expect(purls).toContain(`pkg:npm/${name.replace('@', '%40')}@${exact}`);
+  for (const name of ['@grpc/grpc-js', '@opentelemetry/sdk-metrics', 'pino', 'undici', 'yaml'])
+    expect(purls).toContain(
+      `pkg:npm/${name.replace('@', '%40')}@${manifest.devDependencies[name] ?? ''}`,
+    );
+  // What only the tests use is not shipped.
+  expect(purls.filter(purl => /vitest|fast-check|rolldown/.test(purl))).toEqual([]);
+  expect(components.flatMap(({ hashes }) => hashes).map(({ content }) => content.length)).toEqual(
+    components.map(() => 128),
+  );
+});
+
+describe('a page of a registry', () => {
+  const readme = read('README.md');
+
+  test('resolves the links of README.md by the repository, and they lead to files that exist', () => {
+    expect(manifest.repository.url).toMatch(/^git\+https:\/\/github\.com\/[\w-]+\/[\w-]+\.git$/);
+    const links = [...readme.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link);
+    const relative = links.filter(link => !link.startsWith('http'));
+    expect(relative.length).toBeGreaterThan(15);
+    const known = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' });
+    const files = known.split('\n');
+    const missing = relative.filter(link => !files.some(file => file.startsWith(link)));
+    expect(missing).toEqual([]);
+  });
+});
+
+test('git keeps the program executable', () => {
+  const entry = execFileSync('git', ['ls-files', '--stage', 'bin/prom2otlp.js'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  expect(entry).toMatch(/^100755 /);
 });

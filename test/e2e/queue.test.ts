@@ -2,45 +2,20 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { systemClock as clock } from '../../src/lib/clock.ts';
-import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
-import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
-import { run, start, tempDirectory, until } from '../support/program.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useRig } from '../support/rig.ts';
+import { run, start, until } from '../support/program.ts';
 
-const directory = tempDirectory();
-let simulator: Simulator;
-let receiver: CheckedReceiver;
+const rig = useRig();
 let config: string;
 
-beforeAll(async () => {
-  simulator = await startSimulator({ clock, key: 'k', refreshMs: 1000 });
-  receiver = await startCheckedReceiver({
-    clock,
-    pointsMax: 100_000,
+beforeAll(() => {
+  config = rig.config({
+    otlp: { endpoint: 'http://localhost:1' },
+    queue: { directory: join(rig.directory.path, 'queue') },
+    telemetry: { interval: '1s' },
   });
-  config = directory.write(
-    'prom2otlp.yaml',
-    JSON.stringify({
-      api: { base_url: simulator.url, key: 'k', timeout: '1s' },
-      services: simulator.world.services.map(({ id }) => ({ id })),
-      metrics: { interval: '1s' },
-      otlp: { endpoint: 'http://localhost:1' },
-      queue: { directory: join(directory.path, 'queue') },
-      status: { listen: '127.0.0.1:0' },
-      telemetry: { interval: '1s' },
-    }),
-  );
 });
-
-afterAll(async () => {
-  await simulator.close();
-  await receiver.close();
-  directory[Symbol.dispose]();
-});
-
-// Each test starts processes of its own, which know nothing of those before.
-beforeEach(() => receiver.gate.anotherSender());
 
 interface Inspection {
   readonly signals: readonly { readonly requests: number; readonly points: number }[];
@@ -56,7 +31,7 @@ async function inspect(): Promise<Inspection> {
 
 test('the queue of an outage is inspected, exported, and drained to another receiver', async () => {
   const daemon = start(['run', '--config', config]);
-  await until('the queue is open', () => existsSync(join(directory.path, 'queue', 'reserve')));
+  await until('the queue is open', () => existsSync(join(rig.directory.path, 'queue', 'reserve')));
   await until('three requests wait', async () => {
     const [metrics] = (await inspect()).signals;
     return (metrics?.requests ?? 0) >= 3;
@@ -71,7 +46,7 @@ test('the queue of an outage is inspected, exported, and drained to another rece
   const { signals, services, account } = await inspect();
   const points = signals[0]?.points ?? 0;
   expect(new Set(services.map(({ service }) => service))).toEqual(
-    new Set([...simulator.world.services.map(({ id }) => id), 'prom2otlp']),
+    new Set([...rig.simulator.world.services.map(({ id }) => id), 'prom2otlp']),
   );
   expect(account.total.points).toMatchObject({ made: points, accepted: 0, queued: points });
 
@@ -79,26 +54,22 @@ test('the queue of an outage is inspected, exported, and drained to another rece
   expect(exported.code).toBe(0);
   expect(exported.stdout.trimEnd().split('\n')).toHaveLength(signals[0]?.requests ?? 0);
 
-  const drain = ['queue', 'drain', '--config', config, '--endpoint', receiver.url];
+  const drain = ['queue', 'drain', '--config', config, '--endpoint', rig.receiver.url];
   const drained = await run(drain);
   expect(drained, drained.stderr).toMatchObject({ code: 0 });
-  expect(receiver.points).toHaveLength(points);
+  expect(rig.receiver.points).toHaveLength(points);
   expect((await inspect()).account.total.points).toMatchObject({ accepted: points, queued: 0 });
 });
 
 test('points refused once do not fail every later cycle', async () => {
-  const changed = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
-  const text = JSON.stringify({
-    api: { base_url: simulator.url, key: 'k' },
-    services: [{ id: simulator.world.services[0]?.id }],
-    queue: { directory: join(directory.path, 'cycles') },
-    telemetry: { enabled: false },
-    log: { level: 'silent' },
-  });
-  const file = directory.write('once.yaml', text);
-  receiver.behave({ status: 400 });
+  const changed = { OTEL_EXPORTER_OTLP_ENDPOINT: rig.receiver.url };
+  const [first] = rig.simulator.world.services;
+  const changes = { otlp: {}, services: [{ id: first?.id }], log: { level: 'silent' } };
+  const queue = { directory: join(rig.directory.path, 'cycles') };
+  const file = rig.config({ ...changes, queue }, 'once.yaml');
+  rig.receiver.behave = () => 400;
   expect(await run(['once', '--config', file], changed)).toMatchObject({ code: 1 });
-  receiver.behave({});
+  rig.receiver.behave = () => 200;
   const { code, stdout } = await run(['once', '--config', file], changed);
   expect(stdout).toMatch(/ yes +(\d+) +(\d+) +\2 +0 +0/);
   expect(code).toBe(0);

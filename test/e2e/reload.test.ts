@@ -1,64 +1,50 @@
 // A running daemon whose configuration changes: by SIGHUP, by files that are renamed into place, by directories that
 // are swapped as Kubernetes does. What did not change goes on undisturbed, what is wrong changes nothing.
 
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock as clock } from '../../src/lib/clock.ts';
-import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
-import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
-import { type Running, start, tempDirectory, until } from '../support/program.ts';
+import { Rig } from '../support/rig.ts';
+import { type Running, start, statusUrl, until } from '../support/program.ts';
 
 const CANARY = 'canary-1b9e22d7';
 const ROTATED = 'canary-77aa01ce';
 
-let directory: ReturnType<typeof tempDirectory>;
-let simulator: Simulator;
-let receiver: CheckedReceiver;
+let rig: Rig;
 let daemon: Running | null = null;
 
 beforeEach(async () => {
-  directory = tempDirectory();
-  simulator = await startSimulator({ clock, key: CANARY, refreshMs: 250 });
-  receiver = await startCheckedReceiver({ clock, pointsMax: 200_000 });
-  directory.write('key', CANARY);
+  rig = new Rig(CANARY);
+  await rig.open(250);
 });
 
 afterEach(async () => {
   daemon?.child.kill('SIGKILL');
   await daemon?.finished;
   daemon = null;
-  await simulator.close();
-  await receiver.close();
-  directory[Symbol.dispose]();
+  await rig.close();
 });
 
-const ids = (): readonly string[] => simulator.world.services.map(({ id }) => id);
+const ids = (): readonly string[] => rig.simulator.world.services.map(({ id }) => id);
 
-/** The configuration for the first services of the simulator, as text. */
-function configText(serviceCount: number, changes: Record<string, unknown> = {}): string {
-  return JSON.stringify({
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
-    api: { base_url: simulator.url, key: '${file:key}', timeout: '1s' },
-    services: ids()
-      .slice(0, serviceCount)
-      .map(id => ({ id })),
-    metrics: { interval: '1s' },
-    otlp: { endpoint: receiver.url },
-    queue: { directory: join(directory.path, 'queue') },
-    status: { listen: '127.0.0.1:0' },
-    telemetry: { enabled: false },
-    ...changes,
-  });
+/** Writes the configuration for the first services of the simulator. */
+function configure(
+  count: number,
+  changes: Record<string, unknown> = {},
+  name = 'config.yaml',
+): void {
+  const services = ids().slice(0, count);
+  const queue = { directory: join(rig.directory.path, 'queue') };
+  rig.config({ services: services.map(id => ({ id })), queue, ...changes }, name);
 }
 
-/** Puts a file in place in one step. */
-function replace(name: string, text: string): void {
-  renameSync(directory.write(`${name}.new`, text), join(directory.path, name));
+/** Puts `NAME.new` in the place of a file in one step. */
+function replace(name = 'config.yaml'): void {
+  renameSync(join(rig.directory.path, `${name}.new`), join(rig.directory.path, name));
 }
 
 function run(file: string): Running {
-  daemon = start(['run', '--config', join(directory.path, file)]);
+  daemon = start(['run', '--config', join(rig.directory.path, file)]);
   return daemon;
 }
 
@@ -70,41 +56,41 @@ interface Status {
 
 /** What the status address says; null while it is not known. */
 async function status(running: Running): Promise<Status | null> {
-  const [, url] = /"status":"([^"]+)"/.exec(running.stderr()) ?? [];
+  const url = statusUrl(running);
   if (url === undefined) return null;
   return (await (await fetch(`${url}/status.json`)).json()) as Status;
 }
 
 /** How many points of a service came. */
 const came = (id: string): number =>
-  receiver.points.filter(({ resource }) => Object.values(resource).includes(id)).length;
+  rig.receiver.points.filter(({ serviceId }) => serviceId === id).length;
 
 /** No point twice, none out of order, no start moved: over everything that came. */
 function expectUndisturbed(): void {
-  const last = new Map<string, { time: bigint; start: bigint }>();
-  for (const point of receiver.points) {
-    const { resource, name, attributes } = point;
-    const key = JSON.stringify([resource['service.name'], name, attributes]);
+  const last = new Map<string, { time: bigint; start: string }>();
+  for (const point of rig.receiver.points) {
+    const { serviceId, metric, attributes } = point;
+    const key = JSON.stringify([serviceId, metric, attributes]);
     const before = last.get(key);
     if (before !== undefined) {
-      expect(point.timeUnixNano > before.time, `${key}: comes after the one before`).toBe(true);
-      expect(point.startTimeUnixNano, `${key}: start`).toBe(before.start);
+      expect(BigInt(point.timeNs) > before.time, `${key}: comes after the one before`).toBe(true);
+      expect(point.startNs, `${key}: start`).toBe(before.start);
     }
-    last.set(key, { time: point.timeUnixNano, start: point.startTimeUnixNano });
+    last.set(key, { time: BigInt(point.timeNs), start: point.startNs });
   }
   expect(last.size).toBeGreaterThan(200);
 }
 
 test('SIGHUP adds a service, and the others continue unchanged', async () => {
-  directory.write('config.yaml', configText(2));
+  configure(2);
   const running = run('config.yaml');
   const [first = '', , third = ''] = ids();
-  await until('two scrapes', () => receiver.totals.requests >= 2);
+  await until('two scrapes', () => rig.receiver.requestCount >= 2);
   for (let turn = 0; turn < 5; turn++) {
-    directory.write('config.yaml', configText(2 + (turn % 2 === 0 ? 2 : 0)));
-    const before = receiver.totals.requests;
+    configure(2 + (turn % 2 === 0 ? 2 : 0));
+    const before = rig.receiver.requestCount;
     running.child.kill('SIGHUP');
-    await until('more scrapes', () => receiver.totals.requests > before + 1);
+    await until('more scrapes', () => rig.receiver.requestCount > before + 1);
   }
   expect(came(first)).toBeGreaterThan(0);
   expect(came(third)).toBeGreaterThan(0);
@@ -124,28 +110,30 @@ test('a renamed file and swapped directories are noticed without a signal', asyn
     ['..1', 1],
     ['..2', 2],
   ] as const) {
-    mkdirSync(join(directory.path, version));
-    writeFileSync(join(directory.path, version, 'config.yaml'), configText(count));
+    mkdirSync(join(rig.directory.path, version));
+    configure(count, {}, `${version}/config.yaml`);
   }
-  symlinkSync('..1', join(directory.path, '..data'));
-  symlinkSync('..data/config.yaml', join(directory.path, 'config.yaml'));
+  symlinkSync('..1', join(rig.directory.path, '..data'));
+  symlinkSync('..data/config.yaml', join(rig.directory.path, 'config.yaml'));
   const running = run('config.yaml');
   const [, second = '', , fourth = ''] = ids();
-  await until('a scrape', () => receiver.totals.requests > 0);
+  await until('a scrape', () => rig.receiver.requestCount > 0);
   expect(came(second)).toBe(0);
-  symlinkSync('..2', join(directory.path, '..data_tmp'));
-  renameSync(join(directory.path, '..data_tmp'), join(directory.path, '..data'));
+  symlinkSync('..2', join(rig.directory.path, '..data_tmp'));
+  renameSync(join(rig.directory.path, '..data_tmp'), join(rig.directory.path, '..data'));
   await until('the second service', () => came(second) > 0);
-  replace('config.yaml', configText(4));
+  configure(4, {}, 'config.yaml.new');
+  replace();
   await until('the fourth service', () => came(fourth) > 0);
   expect(running.child.exitCode).toBeNull();
 });
 
 test('a file with a mistake changes nothing, and is reported until it is fixed', async () => {
-  directory.write('config.yaml', configText(1));
+  configure(1);
   const running = run('config.yaml');
-  await until('a scrape', () => receiver.totals.requests > 0);
-  replace('config.yaml', configText(2, { metrics: { intervall: '1s' } }));
+  await until('a scrape', () => rig.receiver.requestCount > 0);
+  configure(2, { metrics: { intervall: '1s' } }, 'config.yaml.new');
+  replace();
   const told = await until('the mistake on the page', async () => {
     const seen = await status(running);
     return seen?.reload?.mistakes.length === 1 && seen;
@@ -153,13 +141,15 @@ test('a file with a mistake changes nothing, and is reported until it is fixed',
   expect(told.reload?.mistakes[0]).toMatch(/config\.yaml:1:\d+: .*intervall.*interval/);
   expect(told.problems[0]).toMatchObject({ severity: 'error' });
   expect(told.problems[0]?.message).toContain('the previous one stays in use');
-  const before = receiver.totals.requests;
-  await until('it goes on', () => receiver.totals.requests > before);
-  replace('config.yaml', configText(1, { status: { listen: '127.0.0.1:1' } }));
+  const before = rig.receiver.requestCount;
+  await until('it goes on', () => rig.receiver.requestCount > before);
+  configure(1, { status: { listen: '127.0.0.1:1' } }, 'config.yaml.new');
+  replace();
   await until('what takes a restart', () =>
     running.stderr().includes('cannot change status while running'),
   );
-  replace('config.yaml', configText(2));
+  configure(2, {}, 'config.yaml.new');
+  replace();
   await until('the mended one', async () => (await status(running))?.services.length === 2);
   expect((await status(running))?.problems.filter(({ severity }) => severity === 'error')).toEqual(
     [],
@@ -167,13 +157,14 @@ test('a file with a mistake changes nothing, and is reported until it is fixed',
 });
 
 test('a rotated key is used once its file changes, and appears nowhere', async () => {
-  directory.write('config.yaml', configText(1));
+  configure(1);
   const running = run('config.yaml');
-  await until('a scrape', () => receiver.totals.requests > 0);
-  replace('key', ROTATED);
-  simulator.key = ROTATED;
-  const before = receiver.totals.requests;
-  await until('scrapes with the new key', () => receiver.totals.requests > before + 2);
+  await until('a scrape', () => rig.receiver.requestCount > 0);
+  rig.directory.write('key.new', ROTATED);
+  replace('key');
+  rig.simulator.key = ROTATED;
+  const before = rig.receiver.requestCount;
+  await until('scrapes with the new key', () => rig.receiver.requestCount > before + 2);
   await until('the service is up', async () => (await status(running))?.services[0]?.isUp === true);
   const shown = JSON.stringify(await status(running));
   running.child.kill('SIGTERM');

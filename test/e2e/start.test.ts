@@ -6,26 +6,17 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock as clock } from '../../src/lib/clock.ts';
-import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { describe, expect, test } from 'vitest';
 import type { StatusDocument } from '../../src/status/status-report.ts';
 import { SmallDisk } from '../faults/support/small-disk.ts';
-import { type Running, start, tempDirectory, until } from '../support/program.ts';
+import { useRig } from '../support/rig.ts';
+import { type Running, start, statusUrl, until } from '../support/program.ts';
 
 const noDisk = SmallDisk.reasonToSkip();
 if (noDisk !== null) console.log(`e2e: full disks are skipped: ${noDisk}`);
 
-const directory = tempDirectory();
-let simulator: Simulator;
-
-beforeAll(async () => {
-  simulator = await startSimulator({ clock, key: 'k', refreshMs: 1000 });
-});
-afterAll(async () => {
-  await simulator.close();
-  directory[Symbol.dispose]();
-});
+const rig = useRig();
+const { directory } = rig;
 
 interface Place {
   readonly name: string;
@@ -37,35 +28,26 @@ interface Place {
 
 /** A configuration whose back end is not there: what is scraped waits. */
 function config({ name, queue, listen = '127.0.0.1:0', token }: Place): string {
-  return directory.write(
-    `${name}.yaml`,
-    JSON.stringify({
-      api: { base_url: simulator.url, key: 'k', timeout: '1s' },
-      services: simulator.world.services.map(({ id }) => ({ id })),
-      metrics: { interval: '1s' },
-      otlp: { endpoint: 'http://127.0.0.1:1' },
-      queue: {
-        directory: queue ?? join(directory.path, name),
-        metrics: { max_bytes: '8MiB' },
-        logs: { max_bytes: '8MiB' },
-      },
-      status: { listen, ...(token === undefined ? {} : { token }) },
-      telemetry: { enabled: false },
-    }),
-  );
+  const changes = {
+    otlp: { endpoint: 'http://127.0.0.1:1' },
+    queue: {
+      directory: queue ?? join(directory.path, name),
+      metrics: { max_bytes: '8MiB' },
+      logs: { max_bytes: '8MiB' },
+    },
+    status: { listen, ...(token === undefined ? {} : { token }) },
+  };
+  return rig.config(changes, `${name}.yaml`);
 }
 
 const startRun = (place: Place, environment: Record<string, string> = {}): Running =>
   start(['run', '--config', config(place)], environment);
 
-const urlOf = (daemon: Running): string | undefined =>
-  /"status":"(http[^"]+)"/.exec(daemon.stderr())?.[1];
-
 const started = (daemon: Running): Promise<string> =>
-  until('it has started', () => urlOf(daemon), 60_000);
+  until('it has started', () => statusUrl(daemon), 60_000);
 
 async function report(daemon: Running): Promise<StatusDocument> {
-  const answer = await fetch(`${urlOf(daemon)}/status.json`);
+  const answer = await fetch(`${statusUrl(daemon)}/status.json`);
   return (await answer.json()) as StatusDocument;
 }
 

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { LOG_FAILPOINTS } from '../../src/lib/failpoint.ts';
-import type { WrittenLine } from '../../src/simulator/log-source.ts';
+import type { WrittenLine } from '../support/log-book.ts';
 import { type Delivered, HOUR, MINUTE } from '../support/log-site.ts';
 import { run, start, tempDirectory, until } from '../support/program.ts';
 import { countLines, LogWorld } from './support/log-world.ts';
@@ -71,7 +71,7 @@ describe.concurrent('killed at random moments and at every named place', () => {
       const { world } = stage;
       for (let life = 0; life < kills; life++) {
         world.write(Math.floor(random() * (life % 4 === 0 ? 900 : 60)), random, scene.lateMs);
-        world.receiver.behave({});
+        world.receiver.behave = () => 200;
         if (random() < 0.2) world.loseAnswer();
         await stage.liveAndDie(life, random);
         world.clock.forward(scene.stepMs);
@@ -88,7 +88,7 @@ describe.concurrent('killed at random moments and at every named place', () => {
     const { world } = stage;
     for (let life = 0; life < Math.max(2, Math.round(KILLS * 0.2)); life++) {
       world.write(Math.floor(random() * 300), random, HOUR);
-      world.receiver.behave({ status: 503 });
+      world.receiver.behave = () => 503;
       await stage.liveAndDie(life, random);
       world.clock.forward(10 * MINUTE);
     }
@@ -166,7 +166,7 @@ class Stage implements AsyncDisposable {
   /** Whole pulls until nothing is held back any more, everything delivered, no error but of archives `givenUp`. */
   async finish(options: FinishOptions = {}): Promise<void> {
     const { pulls = 4, stepMs = 5 * MINUTE, givenUp = [] } = options;
-    this.world.receiver.behave({});
+    this.world.receiver.behave = () => 200;
     for (let pull = 0; pull < pulls; pull++) {
       const { code, stderr } = await run(['once', '--config', this.#config]);
       const isExpected = (line: string): boolean => givenUp.some(id => line.includes(id));

@@ -124,7 +124,9 @@ export class LogHistory {
       const archive = this.#today(action.place);
       if (archive === undefined) return;
       this.broken.add(archive);
-      simulator.setFaults({ archives: { [archive]: action.how } });
+      // A part of a plain file looks like the whole: nothing would show that it is cut (docs/logs.md).
+      const isSeen = action.how !== 'cut' || this.#life.archiveForm !== 'plain';
+      simulator.setFaults({ archives: { [archive]: isSeen ? action.how : 'missing' } });
     } else {
       simulator.setFaults({ isCountUnsteady: true });
       book.onList = () => {
@@ -167,8 +169,11 @@ export class LogHistory {
     const archive = this.#today(place);
     if (archive === undefined || this.broken.has(archive)) return;
     this.mend();
-    const { kind } = await this.#site.pull();
-    if (kind !== 'done') return;
+    await this.#site.pull();
+    // The last record is held back for a while: more of its lines may come.
+    const arrived = new Set(this.#site.bodies.flatMap(body => body.split('\n')));
+    const lines = book.issued.filter(line => line.archive === archive);
+    if (!lines.every(({ text }) => arrived.has(text))) return;
     this.isRewritten = true;
     book.rewrite(archive, () => []);
     // Of another size each time: a list tells a rewritten archive by its size alone (docs/logs.md).

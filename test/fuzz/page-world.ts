@@ -12,7 +12,8 @@ interface Line {
   readonly kind: 'uptime' | 'counter' | 'gauge';
 }
 
-const SERVERS = [
+/** A service and the name of a server of it. */
+export const SERVERS = [
   ['a', 's1'],
   ['a', 's2'],
   ['b', 's1'],

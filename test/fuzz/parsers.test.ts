@@ -18,7 +18,7 @@ import { classifyGrpcAnswer } from '../../src/pipeline/send/otlp-grpc.ts';
 import { readErrorBody } from '../../src/service/service-error.ts';
 import { decodePage } from '../support/decode-page.ts';
 import { readLog } from '../support/log-reading.ts';
-import { writeZip } from '../support/zip-writer.ts';
+import { zip } from '../../src/simulator/zip.ts';
 import { Mutator } from './mutate.ts';
 
 const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 2000);
@@ -102,13 +102,13 @@ describe('any input', () => {
 
   test('archives', { timeout: 900_000 }, () => {
     const bytes = Buffer.from('one line\nand another\n'.repeat(20));
-    const zip = writeZip([
+    const archive = zip([
       { name: 'a.log', bytes },
       { name: 'dir/b.log', bytes: Buffer.alloc(3000, 0x61), isStored: true },
     ]);
     const limits = { unpackedBytes: 100_000, ratio: 50, entries: 4 };
     return feed(
-      new Mutator([zip, gzipSync(bytes), bytes], ['PK\u0003\u0004'], SEED),
+      new Mutator([archive, gzipSync(bytes), bytes], ['PK\u0003\u0004'], SEED),
       async input => {
         const spool = await SpoolFile.create(tmpdir());
         try {

@@ -4,7 +4,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createCatalogLookup } from '../../src/catalog/lookup.ts';
-import { defaultConfig } from '../../src/cli/page-files.ts';
+import { defaultConfig } from '../../src/config/load.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
 import { deriveOptions } from '../../src/pipeline/derive/options.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';

@@ -19,7 +19,7 @@ test('anything else is rejected', () => {
   check('0 24 * * *', 'invalid value for hour: 24');
   check('5-1 * * * *', 'from value is larger than to value');
   check('*/0 * * * *', 'illegal stepping');
-  check('0 3 30 2 *', 'it matches no time to come');
+  check('0 3 30 2 *', 'it matches no future time');
 });
 
 test('times are in UTC', () => {
@@ -28,7 +28,7 @@ test('times are in UTC', () => {
 });
 
 describe('a schedule', () => {
-  test('by an interval spreads the targets by a tenth of it, and is late at once where it is over', () => {
+  test('by an interval spreads the targets by a tenth of it, and is due at once if it is over', () => {
     const schedules = Array.from(
       { length: 50 },
       (_, i) => new PullSchedule({ intervalMs: 300_000 }, `${i}`),
@@ -43,7 +43,7 @@ describe('a schedule', () => {
     }
   });
 
-  test('by an expression waits for its next time, of seconds too, and keeps its place over restarts', () => {
+  test('by an expression, even with seconds, waits for its next time, and keeps its place after a restart', () => {
     for (const [cron, waitMs] of [
       ['30 9 * * *', 1_800_000],
       ['10 0 9 * * *', 10_000],

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 
 const MODULE = JSON.stringify(new URL('../../src/lib/footprint.ts', import.meta.url).href);
 const ROOT = new URL('../../', import.meta.url);
-/** As the image starts it. */
+/** The flags of the image. */
 const COMPILE_FLAGS = ['--no-opt', '--no-maglev'];
 
 function evaluate(flags: readonly string[], script: string): string {
@@ -14,7 +14,7 @@ function evaluate(flags: readonly string[], script: string): string {
 }
 
 describe('the optimizing compilers', () => {
-  /** Bits of V8's OptimizationStatus: optimized, by whichever compiler. */
+  /** Bits of V8's OptimizationStatus: optimized by any compiler. */
   const OPTIMIZED = 1 << 4;
   const HOT = `
     const hot = n => { let sum = 0; for (let i = 0; i < n; i++) sum += i % 7; return sum; };
@@ -63,7 +63,7 @@ describe('the optimizing compilers', () => {
 });
 
 describe('the garbage of the start', () => {
-  /** How often a process that starts like this has collected everything by itself; its clock does not wait. */
+  /** How often a process with these flags has made a full collection; its clock does not wait. */
   function collections(flags: readonly string[], { before = '', isStopped = false } = {}): number {
     const script = `
       let count = 0;

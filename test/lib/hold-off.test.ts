@@ -10,13 +10,13 @@ function failure(reason: string, retryAfterMs?: number): Failure {
   return retryAfterMs === undefined ? { reason } : { reason, retryAfterMs };
 }
 
-/** As the scraper has it. */
+/** The scraper's options. */
 function ofScrapes(intervalMs: number): HoldOff<Failure> {
   const maxMs = Math.max(300_000, intervalMs);
   return new HoldOff({ firstMs: intervalMs, maxMs, dueEveryMs: intervalMs });
 }
 
-/** Due every interval; which of the first rounds ask the service, when each attempt fails like this. */
+/** The rounds that ask the service, if one is due every interval and each attempt fails like this. */
 function attempts(intervalMs: number, rounds: number, fail: Failure): number[] {
   const holdOff = ofScrapes(intervalMs);
   const asked: number[] = [];

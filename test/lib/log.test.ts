@@ -28,6 +28,12 @@ test('text: time, level, message and the fields, quoted where they would be ambi
   ]);
 });
 
+test('auto: JSON where stderr is no terminal', () => {
+  const [auto, json] = [capture('auto'), capture('json')];
+  for (const { logger } of [auto, json]) logger.info({}, 'ready');
+  expect(auto.lines).toEqual(json.lines);
+});
+
 test('a level below the configured one is not written', () => {
   const { lines, logger } = capture('json', 'warn');
   logger.debug({}, 'a');

@@ -19,6 +19,6 @@ test('JSON keeps its meaning and contains no control characters', () => {
   const value = { text: `x${ESCAPE}\u009B${TURNED}\n` };
   const json = printableJson(value);
   expect(JSON.parse(json)).toEqual(value);
-  // The line breaks between members are all there is.
+  // It has only the line breaks between members.
   expect(json.replaceAll('\n', '')).toMatch(/^[^\p{Cc}\u202A-\u202E]*$/u);
 });

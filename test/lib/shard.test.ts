@@ -4,7 +4,7 @@ import { dealShards, shardOf } from '../../src/lib/shard.ts';
 const NAMES = Array.from({ length: 1000 }, (_, i) => `dbpgf${String(10_000_000 + i)}`);
 
 test('a name has the same shard on every machine and in every version', () => {
-  // Written down: another outcome would move every service of every user.
+  // Fixed values: another result would move every service of every user.
   const check = (name: string, ...want: number[]): void => {
     expect([2, 3, 10, 1000].map(count => shardOf(name, count))).toEqual(want);
   };

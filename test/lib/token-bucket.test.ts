@@ -5,7 +5,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 const METRICS = 0;
 const LOGS = 2;
 
-/** A bucket of two tokens, one more each 100 ms, and a list of who got one, in order. */
+/** A bucket of two tokens, refilled every 100 ms, and the list of takers in order. */
 function setUp(waitersMax = 100): {
   clock: FakeClock;
   bucket: TokenBucket;

@@ -39,7 +39,7 @@ describe('an archive that is listed with its size', () => {
     expect(action(done)).toBe('nothing');
     expect(action(listed(done, 5))).toBe('nothing');
     expect(action(listed(done, 6))).toBe('download');
-    // Also when it shrank: then it is another.
+    // Even if it shrank: then it is another archive.
     expect(action(listed(done, 4))).toBe('download');
   });
 
@@ -89,7 +89,7 @@ describe('an archive that is listed without a size', () => {
     expect(action(state)).toBe('final');
     state = read(state, 12, true);
     expect([action(state), isClosed(state)]).toEqual(['download', true]);
-    // The same again changes nothing; when it has grown, it begins anew.
+    // The same content changes nothing; growth starts the count again.
     state = read(state, 12);
     expect([action(state), isClosed(state)]).toEqual(['download', true]);
     const dayOver = 21 * 60;

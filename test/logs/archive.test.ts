@@ -8,7 +8,7 @@ import {
   formOf,
 } from '../../src/logs/archive.ts';
 import { tempDirectory } from '../support/program.ts';
-import { writeZip } from '../support/zip-writer.ts';
+import { zip } from '../../src/simulator/zip.ts';
 
 const MIB = 1024 * 1024;
 const LIMITS: ArchiveLimits = { unpackedBytes: 64 * MIB, ratio: 200, entries: 3 };
@@ -19,7 +19,7 @@ beforeAll(() => {
 });
 afterAll(() => directory[Symbol.dispose]());
 
-/** What each entry gives: its name with its text, or with the fault that ends it. */
+/** Each entry as its name with its text, or with the fault that ends it. */
 async function read(archive: Buffer, limits: Partial<ArchiveLimits> = {}): Promise<string[]> {
   const spool = await SpoolFile.create(directory.path);
   spool.write(archive);
@@ -64,8 +64,8 @@ test('the first bytes identify the format', () => {
   const check = (first: Buffer | string, form: string): void =>
     expect(formOf(Buffer.from(first)), String(first)).toBe(form);
   check('', 'empty');
-  check(writeZip([entry('a', 'x')]), 'zip');
-  check(writeZip([]), 'zip');
+  check(zip([entry('a', 'x')]), 'zip');
+  check(zip([]), 'zip');
   check(gzipSync('x'), 'gzip');
   check('PKs are lines, too', 'plain');
   check('2026-03-04  9:05:33 0 [Note] x', 'plain');
@@ -74,7 +74,7 @@ test('the first bytes identify the format', () => {
 describe('a good archive', () => {
   test('returns its entries in order, packed or stored', async () => {
     const stored = { ...entry('dir/b.log', 'two'), isStored: true };
-    expect(await read(writeZip([entry('a.log', 'one'), stored, entry('empty', '')]))).toEqual([
+    expect(await read(zip([entry('a.log', 'one'), stored, entry('empty', '')]))).toEqual([
       'a.log=one',
       'dir/b.log=two',
       'empty=',
@@ -82,7 +82,7 @@ describe('a good archive', () => {
     expect(await read(gzipSync('text'))).toEqual(['=text']);
     expect(await read(Buffer.from('text'))).toEqual(['=text']);
     expect(await read(Buffer.alloc(0))).toEqual([]);
-    expect(await read(writeZip([]))).toEqual([]);
+    expect(await read(zip([]))).toEqual([]);
   });
 
   test('may be gzip in several members', async () => {
@@ -91,23 +91,23 @@ describe('a good archive', () => {
 
   test('may use any entry names: names lead nowhere', async () => {
     const names = ['../../etc/passwd', '/root', 'C:\\x'];
-    const archive = writeZip(names.map(name => entry(name, 'x')));
+    const archive = zip(names.map(name => entry(name, 'x')));
     expect(await read(archive)).toEqual(names.map(name => `${name}=x`));
-    expect(await read(writeZip([entry('same', '1'), entry('same', '2')]))).toEqual([
+    expect(await read(zip([entry('same', '1'), entry('same', '2')]))).toEqual([
       'same=1',
       'same#2=2',
     ]);
-    expect(await read(writeZip([entry('dir/', ''), entry('dir/a', 'x')]))).toEqual(['dir/a=x']);
+    expect(await read(zip([entry('dir/', ''), entry('dir/a', 'x')]))).toEqual(['dir/a=x']);
   });
 
   test('may declare any size: actual bytes count', async () => {
-    const archive = writeZip([{ ...entry('a', 'four'), declaredBytes: 2 ** 31 }, entry('b', 'x')]);
+    const archive = zip([{ ...entry('a', 'four'), declaredBytes: 2 ** 31 }, entry('b', 'x')]);
     expect(await read(archive)).toEqual(['a=four', 'b=x']);
   });
 
   test('may be read again', async () => {
     const spool = await SpoolFile.create(directory.path);
-    spool.write(writeZip([{ name: 'a', bytes: Buffer.alloc(MIB, 'x\n') }]));
+    spool.write(zip([{ name: 'a', bytes: Buffer.alloc(MIB, 'x\n') }]));
     await spool.end();
     for await (const { pieces } of archiveEntries(spool, { ...LIMITS, unpackedBytes: MIB })) {
       for await (const piece of pieces()) if (piece.length > 0) break;
@@ -119,7 +119,7 @@ describe('a good archive', () => {
 });
 
 describe('a bad archive', () => {
-  const whole = writeZip([entry('a', 'x'.repeat(5000)), entry('b', 'y')]);
+  const whole = zip([entry('a', 'x'.repeat(5000)), entry('b', 'y')]);
 
   test('has no central directory if it is cut off', async () => {
     expect(await read(whole.subarray(0, whole.length / 2))).toEqual(['cut']);
@@ -129,8 +129,8 @@ describe('a bad archive', () => {
 
   test('is detected by its bytes or its checksum, entry by entry', async () => {
     const wrong = { ...entry('a', 'one'), checksum: 7 };
-    expect(await read(writeZip([wrong, entry('b', 'two')]))).toEqual(['a=3!checksum', 'b=two']);
-    const flipped = Buffer.from(writeZip([entry('a', 'x'.repeat(50)), entry('b', 'two')]));
+    expect(await read(zip([wrong, entry('b', 'two')]))).toEqual(['a=3!checksum', 'b=two']);
+    const flipped = Buffer.from(zip([entry('a', 'x'.repeat(50)), entry('b', 'two')]));
     flipped.fill(0xff, 31, 36);
     expect(await read(flipped)).toEqual(['a=0!damaged', 'b=two']);
     const nowhere = Buffer.from(whole);
@@ -141,14 +141,14 @@ describe('a bad archive', () => {
   test('is refused if it is encrypted, nested or packed with another method', async () => {
     const good = entry('b', 'two');
     const encrypted = { ...entry('a', 'one'), flags: 1 };
-    expect(await read(writeZip([encrypted, good]))).toEqual(['a=0!encrypted', 'b=two']);
-    const nested = { name: 'a', bytes: writeZip([good]), isStored: true };
-    expect(await read(writeZip([nested, good]))).toEqual(['a=0!nested', 'b=two']);
+    expect(await read(zip([encrypted, good]))).toEqual(['a=0!encrypted', 'b=two']);
+    const nested = { name: 'a', bytes: zip([good]), isStored: true };
+    expect(await read(zip([nested, good]))).toEqual(['a=0!nested', 'b=two']);
     const packed = { name: 'a', bytes: gzipSync('x') };
-    expect(await read(writeZip([packed, good]))).toEqual(['a=0!nested', 'b=two']);
+    expect(await read(zip([packed, good]))).toEqual(['a=0!nested', 'b=two']);
     expect(await read(gzipSync(gzipSync('x')))).toEqual(['=0!nested']);
     const method = { ...entry('a', 'one'), method: 12 };
-    expect(await read(writeZip([method, good]))).toEqual(['a=0!method', 'b=two']);
+    expect(await read(zip([method, good]))).toEqual(['a=0!method', 'b=two']);
   });
 
   test('may be a page or an error instead of an archive', async () => {
@@ -164,12 +164,12 @@ describe('a bad archive', () => {
 
 describe('a limit', () => {
   test('of entries ends the archive after the last allowed one', async () => {
-    const archive = writeZip(['a', 'b', 'c', 'd'].map(name => entry(name, name)));
+    const archive = zip(['a', 'b', 'c', 'd'].map(name => entry(name, name)));
     expect(await read(archive)).toEqual(['a=a', 'b=b', 'c=c', 'entries_limit']);
   });
 
   test('of unpacked bytes holds for all entries together, to the byte', async () => {
-    const archive = writeZip([
+    const archive = zip([
       { name: 'a', bytes: Buffer.alloc(600_000, 'ab') },
       { name: 'b', bytes: Buffer.alloc(600_000, 'ab') },
     ]);
@@ -178,6 +178,10 @@ describe('a limit', () => {
       'b=400000!unpacked_limit',
     ]);
     expect(await read(archive, { unpackedBytes: 1_200_000 })).toHaveLength(2);
+    expect(await read(archive, { unpackedBytes: 1 })).toEqual([
+      'a=1!unpacked_limit',
+      'b=0!unpacked_limit',
+    ]);
   });
 
   test('of the ratio stops a bomb in both formats', async () => {
@@ -185,8 +189,6 @@ describe('a limit', () => {
     const bomb = gzipSync(zeros);
     expect(bomb.length).toBeLessThan(50_000);
     expect(await read(bomb)).toEqual([`=${16 * MIB}!ratio_limit`]);
-    expect(await read(writeZip([{ name: 'a', bytes: zeros }]))).toEqual([
-      `a=${16 * MIB}!ratio_limit`,
-    ]);
+    expect(await read(zip([{ name: 'a', bytes: zeros }]))).toEqual([`a=${16 * MIB}!ratio_limit`]);
   });
 });

@@ -18,7 +18,7 @@ interface Options {
   readonly pieceBytes?: number;
   readonly isFinal?: boolean;
   readonly format?: 'raw' | 'json';
-  /** Gives up after so many lines, as a crash behind a commit would. */
+  /** Stops after this many lines, like a crash after a commit. */
   readonly lines?: number;
 }
 

@@ -1,11 +1,11 @@
-// A service that is new to a shard: what lies before `logs.first_start` is told, once.
+// A service that is new to a shard: the time before `logs.first_start` is reported as a gap, once.
 
 import { describe, expect, test } from 'vitest';
 import { shardOf } from '../../src/lib/shard.ts';
 import { ERRORS, HOUR, LogSite, NOW, type SiteOptions } from '../support/log-site.ts';
 
 const LINES = '/observability/v2/logs/lines';
-/** The shard that has the service of ERRORS alone; the others have none of it. */
+/** The shard that has only the service of ERRORS. */
 const SHARD = { index: shardOf('dbpgf1', 2), count: 2 };
 const SHAPES = {
   archives: {},

@@ -94,7 +94,7 @@ describe('an archive', () => {
     expect(read(unnamed, { services })).toMatchObject({
       partition: { service: { id: 'db9' }, source: 'orders-0' },
     });
-    // It may be of a service that another shard takes.
+    // It may belong to a service of another shard.
     expect(read(unnamed, { services, otherServiceCount: 1 })).toBe('service');
   });
 });

@@ -1,4 +1,4 @@
-// The state as it was stored first: it is read, nothing is pulled again, and it is stored in the same form.
+// The state in its first stored form: it is read, nothing is pulled again, and it is stored in the same form.
 
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../src/logs/cursor.ts';
@@ -10,7 +10,7 @@ import { AUDIT, ERRORS, LogSite, MINUTE, NOW } from '../support/log-site.ts';
 const DAY = Date.UTC(2026, 2, 4);
 const START = { lowMs: NOW, floorMs: NOW, sizeMs: DAY_MS, failureCount: 0, listedMs: null };
 
-/** After two pulls; the last record of each archive is held back. */
+/** The state after two pulls, with the last record of each archive still open. */
 const ARCHIVES: Readonly<Record<string, string>> = {
   'service/dbpgf1':
     '{"version":1,"floorMs":1772528400000,"openDayMs":1772582400000,"listedMs":1772615100000,"partitions":[{"source":"dbpgf1/orders-0","server":"orders-0","type":"error-log"},{"source":"dbpgf1/orders-1","server":"orders-1","type":"audit-log"}]}',
@@ -83,7 +83,7 @@ describe('archives', () => {
   });
 });
 
-test('partitions without end are not taken on', async () => {
+test('the number of partitions is bounded', async () => {
   await using site = await LogSite.open();
   const ledger = await load(site.queue, 'archives', '');
   const service = testService('dbpgf1');
@@ -135,6 +135,9 @@ describe('records', () => {
     const track = ledger.track('dbpgf1', 'error-log');
     ledger.forgetSent(track, 1772614750000);
     expect([...track.sent.keys()]).toEqual(UIDS.slice(1));
+    expect(ledger.changes().map(({ key }) => key)).toEqual(Object.keys(RECORDS));
+    // The last record may still be requested, and with it its segment.
+    ledger.forgetSent(track, 1772614800000);
     expect(ledger.changes().map(({ key }) => key)).toEqual(Object.keys(RECORDS));
     ledger.forgetSent(track, 1772614800001);
     expect(ledger.changes()).toContainEqual({ kind: 'logs', key: segment(7), blob: null });

@@ -9,7 +9,7 @@ const LOGS = '/observability/v2/logs';
 const ARCHIVE = `${LOGS}/archive`;
 const ERRORS_ID = '2026-03-04.orders-0.error-log';
 
-/** Two archives, of which the first is the one that is about to break. */
+/** Two archives; the first one will break. */
 async function openSite(logs: object = {}): Promise<LogSite> {
   const site = await LogSite.open({ logs });
   site.write(ERRORS, 'one', 'two', 'end');
@@ -111,7 +111,7 @@ describe('a broken archive', () => {
     expect(unpacked.gaps[0]?.attributes['prom2otlp.gap.reason']).toBe('unpacked_limit');
     expect(unpacked.bodies).toContain('line 20');
     expect(unpacked.bodies).not.toContain('line 99');
-    // To the last byte below the limit, `one`, `two` and `end` before them.
+    // Up to the last byte below the limit, after `one`, `two` and `end`.
     const written = ['one', 'two', 'end', ...Array.from({ length: 100 }, (_, i) => `line ${i}`)];
     const below = written.join('\n').slice(0, 253);
     const sent = unpacked.bodies.filter(body => body !== 'other').join('\n');
@@ -239,7 +239,7 @@ describe('a list', () => {
 });
 
 describe('a day that cannot be listed', () => {
-  test('is skipped as a gap after five pulls, and what is known of it is forgotten', async () => {
+  test('is skipped as a gap after five pulls, and its archives are forgotten', async () => {
     await using site = await openSite();
     await site.pull();
     site.simulator.setFaults({ poisonMs: NOW - HOUR });
@@ -260,7 +260,7 @@ describe('a day that cannot be listed', () => {
   });
 });
 
-test('a pull that finds nothing new stores the cursors alone', async () => {
+test('a pull that finds nothing new stores only the cursors', async () => {
   await using site = await openSite();
   await site.pulls(5);
   const commit = vi.spyOn(site.queue, 'commit');
@@ -334,7 +334,7 @@ describe('missing logs', () => {
 });
 
 describe('room in the queue', () => {
-  /** Lines that do not shrink, so that the share holds one chunk of them. */
+  /** Incompressible lines, so that the queue has room for one chunk of them. */
   const fill = (site: LogSite): void => {
     for (let i = 0; i < 2200; i++) site.write(ERRORS, `${i} ${randomBytes(40).toString('hex')}`);
   };

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
 
 describe('an archive that grows', () => {
-  test('is read on after the delivered part, and its open record goes out when it is quiet', async () => {
+  test('is read from the delivered part on, and its open record is sent once it has stopped growing', async () => {
     await using site = await LogSite.open();
     site.write(ERRORS, 'one', 'two');
     expect((await site.pull()).kind).toBe('done');
@@ -209,7 +209,7 @@ describe('an archive that is rewritten', () => {
     const line = { text: 'two, repaired', atMs: NOW };
     site.book.rewrite(archive, ([first, , ...rest]) => [first ?? line, line, ...rest]);
     await site.pulls(4);
-    // What was held back goes out first: the new file might have been without it.
+    // The open record is sent first, because it may be missing from the new file.
     expect(site.bodies).toEqual(['one', 'two', 'three', 'one', 'two, repaired', 'three']);
     expect(site.delivered[3]?.uid).toBe(site.delivered[0]?.uid);
     expect(site.count('rewritten_entries_total')).toBe(1);

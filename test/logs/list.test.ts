@@ -27,7 +27,7 @@ async function readAll(
 const ids = (from: number, count: number): { id: number }[] =>
   Array.from({ length: count }, (_, i) => ({ id: from + i }));
 
-/** A list of so many items, by offset and limit, as a good service has it. */
+/** A well-behaved list of this many items, by offset and limit. */
 function paged(total: number): Parameters<typeof openLogApi>[0] {
   return [
     (response, { path }) => {
@@ -90,7 +90,7 @@ describe('a list', () => {
         requests: 2,
       },
     );
-    // Fewer than asked for at once.
+    // Fewer items than requested per page.
     await check(
       [
         { count: 4, logs: ids(0, 2) },
@@ -101,7 +101,7 @@ describe('a list', () => {
         requests: 2,
       },
     );
-    // All at once, whatever was asked for.
+    // All items at once, ignoring the limit.
     await check([{ count: 5, logs: ids(0, 5) }], { items: 5, requests: 1 });
   });
 
@@ -179,7 +179,7 @@ function bad(reason: FailureReason, more: object = {}): ServiceResult<Answer> {
   return { ok: false, error: { kind: 'network', ...facts }, ...TIMING };
 }
 
-/** The moments (monotonic) at which it was asked, and what came of it. */
+/** The times (monotonic) of the requests, and the result. */
 async function askFor(
   results: readonly ServiceResult<Answer>[],
   { giveUpAtMs = Infinity, forMs = 10_000_000, abortAtMs = Infinity } = {},

@@ -1,5 +1,6 @@
-// The search for the oldest day that a service answers for, against a service that refuses older ones.
+// The search for the oldest day that a service accepts.
 
+import { testReport } from '../support/pull-report.ts';
 import { describe, expect, test } from 'vitest';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -13,7 +14,7 @@ import { DAY, HOUR, LogSite, MINUTE, NOW, ShiftedClock } from '../support/log-si
 const TODAY = NOW - 9 * HOUR;
 const START = { lowMs: NOW, floorMs: NOW, sizeMs: DAY, failureCount: 0, listedMs: null };
 
-/** A service that refuses what begins before `oldestMs`. */
+/** A service that refuses lists from before `oldestMs`. */
 function openFrom(oldestMs: number): Promise<OpenedApi> {
   return openLogApi([
     (response, { path }) => {
@@ -38,11 +39,12 @@ function pulledApi({ api }: OpenedApi): PulledApi {
     clock,
     random: () => 0,
     meter: new LogMeter({ counters: new Counters(), logger: silentLogger, clock }),
+    report: testReport(clock, { kind: 'logs' }),
   });
 }
 
 describe('a list that was refused', () => {
-  /** No track, and so nothing to store: only the answer matters. */
+  /** Without tracks nothing is stored: only the answer matters. */
   async function jump(oldestMs: number, fromMs: number): Promise<boolean> {
     await using service = await openFrom(oldestMs);
     await using site = await LogSite.open();

@@ -49,6 +49,13 @@ describe('a JSON object per line', () => {
     });
   });
 
+  test('is cut at the limit of a line, and marked', () => {
+    const cut = { text: 'abcd', marks: MARK.lineCut };
+    expect(unwrap([json('abcdef')], { lineBytesMax: 4 })).toMatchObject([cut]);
+    expect(unwrap([json(`${TIME} stderr F abcdef`)], { lineBytesMax: 4 })).toMatchObject([cut]);
+    expect(unwrap([json('abcd')], { lineBytesMax: 4 })).toMatchObject([{ text: 'abcd', marks: 0 }]);
+  });
+
   test('with several lines returns several, each with its own offset', () => {
     const lines = unwrap([json('x'), json('a\nb\nc\n', { time: TIME })]);
     expect(lines.map(line => line.text)).toEqual(['x', 'a', 'b', 'c']);

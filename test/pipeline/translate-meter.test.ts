@@ -43,6 +43,23 @@ test('labels `__name__` are counted with every page', () => {
   ]);
 });
 
+test('a service is up or down for one reason at a time', () => {
+  const counters = new Counters();
+  const meter = new TranslateMeter(counters);
+  const target = new Target();
+  const upAfter = ({ translated: { page, derived } }: ReturnType<Target['page']>): string[] => {
+    meter.count('a target', page, derived);
+    const lines = renderCounters(counters).split('\n');
+    return lines.filter(line => line.startsWith('prom2otlp_service_up{'));
+  };
+  const line = (reason: string): string =>
+    `prom2otlp_service_up{service="local",reason="${reason}"}`;
+  expect(upAfter(target.page(0, 'x 1\n'))).toEqual([`${line('')} 1`]);
+  expect(upAfter(target.fail(60, 'timeout'))).toEqual([`${line('timeout')} 0`]);
+  expect(upAfter(target.fail(120, 'auth'))).toEqual([`${line('auth')} 0`]);
+  expect(upAfter(target.page(180, 'x 1\n'))).toEqual([`${line('')} 1`]);
+});
+
 test('the clock difference is shown for each service, and stays while the service does not answer', () => {
   const counters = new Counters();
   const meter = new TranslateMeter(counters);

@@ -10,7 +10,7 @@ import { systemClock as clock } from '../../src/lib/clock.ts';
 import { nextCronRun } from '../../src/lib/cron.ts';
 import type { LogsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
-import { ask } from '../simulator/ask.ts';
+import { ask } from '../support/ask.ts';
 import { attributesText } from '../support/otlp-points.ts';
 import { type Running as Daemon, start, until } from '../support/program.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';

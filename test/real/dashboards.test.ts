@@ -31,14 +31,21 @@ const ONLY_IN_TROUBLE = [
   'prom2otlp_queue_storage_errors_total',
 ];
 
-describe.skipIf(skip !== null)('a Prometheus with the data of a daemon', () => {
+/** How Prometheus names metrics, and the dashboards that fit that. */
+const SETS = [
+  { strategy: 'UnderscoreEscapingWithoutSuffixes', names: ['prom2otlp', 'services'] },
+  { strategy: 'NoTranslation', names: ['prom2otlp', 'services'] },
+  { strategy: 'UnderscoreEscapingWithSuffixes', names: ['prom2otlp', 'services-with-suffixes'] },
+] as const;
+
+describe.skipIf(skip !== null).each(SETS)('a Prometheus with $strategy', ({ strategy, names }) => {
   const closing: (() => Promise<unknown>)[] = [];
   const directory = tempDirectory();
   let simulator: Simulator;
   let url = '';
 
   beforeAll(async () => {
-    const back = await prometheus.start({ config: prometheusConfig() });
+    const back = await prometheus.start({ config: prometheusConfig(strategy) });
     closing.push(() => back.stop());
     url = back.url;
     const middle = await collector.start({ config: ports => collectorConfig(ports, url) });
@@ -82,8 +89,8 @@ describe.skipIf(skip !== null)('a Prometheus with the data of a daemon', () => {
     return directory.write('prom2otlp.yaml', JSON.stringify(config));
   }
 
-  const panels = Object.entries(dashboards).flatMap(([name, { rows }]) =>
-    rows.flatMap(row =>
+  const panels = names.flatMap(name =>
+    (dashboards[name]?.rows ?? []).flatMap(row =>
       row.panels.flatMap(({ title, queries }) =>
         queries.map(({ expr }) => ({ panel: `${name}: ${row.title}: ${title}`, expr })),
       ),
@@ -102,7 +109,7 @@ describe.skipIf(skip !== null)('a Prometheus with the data of a daemon', () => {
       const samples = await askPromql(url, `count by (${key}) (${metric})`);
       return samples.map(sample => sample.metric[key] ?? '').sort();
     };
-    expect(await choices('services')).toEqual(['catalog', 'ledger', 'orders', 'sessions']);
+    expect(await choices(names[1])).toEqual(['catalog', 'ledger', 'orders', 'sessions']);
     expect(await choices('prom2otlp')).toEqual([expect.stringMatching(/:.*queue$/)]);
   });
 
@@ -148,8 +155,9 @@ interface EvaluatedRule {
   readonly state: 'inactive' | 'pending' | 'firing';
 }
 
-function prometheusConfig(): string {
-  const config = parse(read('compose/prometheus.yaml')) as Record<string, unknown>;
+function prometheusConfig(translation_strategy: string): string {
+  const parsed = parse(read('compose/prometheus.yaml')) as Record<string, unknown>;
+  const config = { ...parsed, otlp: { translation_strategy } };
   const rule_files = [join(deploy, 'alerts/*.rules.yaml')];
   return stringify({ ...config, rule_files, global: { evaluation_interval: '5s' } });
 }

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { logRecords, logTypesOf } from '../../src/simulator/log-source.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
-import { demoServices } from '../../src/simulator/topology.ts';
+import { demoServices } from '../../src/simulator/world.ts';
 import { HOUR, MINUTE, NOW, ShiftedClock } from '../support/log-site.ts';
 import { run, tempDirectory } from '../support/program.ts';
 import { type ExpectedLog, expectedLog } from './logs/expected.ts';

@@ -11,7 +11,7 @@ import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { SmallDisk } from '../faults/support/small-disk.ts';
 import { WallClock } from '../faults/support/wall-clock.ts';
-import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
+import { Receiver } from '../support/receiver.ts';
 import { type Running as Daemon, startUnder, until } from '../support/program.ts';
 import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
 import { checkoutFolder, runFolder } from './support/folder.ts';
@@ -58,7 +58,7 @@ interface Status {
 
 describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   let simulator: Simulator;
-  let receiver: CheckedReceiver;
+  let receiver: Receiver;
   let judge: PrometheusRunning;
   let daemon: Daemon;
   let disk: SmallDisk & Disposable;
@@ -77,7 +77,7 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
     folder = await runFolder('neighbours');
     disk = SmallDisk.mount(24);
     simulator = await startService();
-    receiver = await startCheckedReceiver({ clock });
+    receiver = await Receiver.start();
     const port = await freePort();
     statusUrl = `http://127.0.0.1:${String(port)}`;
     hosts(HOST);
@@ -162,8 +162,8 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
     const isOver = async (): Promise<boolean> =>
       !(await problems()).some(problem => words.test(problem)) && !(await firing()).includes(alert);
     await until(`${alert} is over`, isOver, WAIT_MS);
-    const before = receiver.totals.requests;
-    await until('data flows again', () => receiver.totals.requests > before, WAIT_MS);
+    const before = receiver.requestCount;
+    await until('data flows again', () => receiver.requestCount > before, WAIT_MS);
   }
 
   test('the service', async () => {
@@ -192,19 +192,19 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   });
 
   test('the back end', async () => {
-    receiver.behave({ status: 503 });
-    await pull({ words: /503.*wait in the queue/s, alert: 'DeliveryLate' }, () =>
-      receiver.behave({}),
-    );
+    receiver.behave = () => 503;
+    await pull({ words: /503.*wait in the queue/s, alert: 'DeliveryLate' }, () => {
+      receiver.behave = () => 200;
+    });
   });
 
   test('the disk', async () => {
     // What waits must grow, or the room that was used before is enough.
-    receiver.behave({ status: 503 });
+    receiver.behave = () => 503;
     disk.fill();
     await pull({ words: /disk|space|written/, alert: 'QueueTrouble' }, () => {
       disk.clear();
-      receiver.behave({});
+      receiver.behave = () => 200;
     });
   });
 

@@ -9,6 +9,7 @@ import { Counters } from '../../src/lib/counters.ts';
 import { startStatusServer, type StatusServer } from '../../src/status/status-server.ts';
 import type { StatusReport } from '../../src/status/status-report.ts';
 import {
+  failedPull,
   sampleAccount,
   sampleReport,
   sampleSender,
@@ -16,6 +17,7 @@ import {
   sampleTarget,
   secondsAgo,
 } from '../status/sample-report.ts';
+import { startHttpServer } from '../support/http-server.ts';
 import { chromiumPart, openBrowser } from './parts/chromium.ts';
 import { reasonToSkip } from './support/part.ts';
 
@@ -49,7 +51,7 @@ function serve(report: () => StatusReport): Promise<StatusServer> {
     clock,
     counters: new Counters(),
     report,
-    isReady: () => ({ ready: true, waitingFor: [] }),
+    waitingFor: () => [],
   });
 }
 
@@ -64,6 +66,7 @@ function troubled(): StatusReport {
   });
   return sampleReport({
     targets: [target, sampleTarget({ badLines: 3 })],
+    pulls: [failedPull('auth'), failedPull('auth', { kind: 'logs', message: HOSTILE })],
     services: [
       sampleService('dbpgf1', HOSTILE, { isUp: false, reason: 'absent' }),
       sampleService('dbpgf2', 'payments', { isSourceStale: true }),
@@ -218,9 +221,11 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
         await look(troubled(), options_, async ({ page, complaints }) => {
           await expectToFit(page);
           await expectToBeReadable(page);
-          expect(await page.title()).toMatch(/problems – prom2otlp$/);
+          expect(await page.title()).toMatch(
+            /^key refused by api\.example\.com .* more – prom2otlp$/,
+          );
           expect(await page.locator('main script, main img').count()).toBe(0);
-          expect(await page.locator('.problems').textContent()).toContain('the key may be wrong');
+          expect(await page.locator('.problems').textContent()).toContain('Replace the key');
           expect(complaints).toEqual([]);
         });
       });
@@ -231,8 +236,88 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
     await look(crowd(), { name: 'crowd', ...DESK }, async ({ page, complaints }) => {
       await expectToFit(page);
       expect(await page.locator('tbody tr', { hasText: 'service-' }).count()).toBe(500 + 200);
+      expect(await page.locator('tbody tr', { hasText: 'service-' }).first().isVisible()).toBe(
+        false,
+      );
       expect(complaints).toEqual([]);
     });
+  });
+
+  test('filters, sorts and unfolds, and keeps that when it refreshes', async () => {
+    const sick = sampleService('dbsick', 'sick-one', { isUp: false, reason: 'absent', samples: 7 });
+    const report = crowd();
+    let samples = 5000;
+    const server = await serve(() => {
+      const changed = sampleService('dbpgf10000123', 'service-123', { samples });
+      const others = report.services.filter(({ id }) => id !== changed.id);
+      return { ...report, services: [...others, changed, sick] };
+    });
+    const page = await newPage(DESK);
+    await page.goto(server.url);
+    const row = (name: string) => page.locator('#services tbody tr', { hasText: name });
+    const first = page.locator('#services-rest tbody tr').first();
+    expect(await row('sick-one').isVisible()).toBe(true);
+    expect(await row('service-123').isVisible()).toBe(false);
+
+    await page.fill('#filter', 'service-12');
+    expect(await row('service-123').isVisible()).toBe(true);
+    expect(await row('sick-one').isVisible()).toBe(false);
+    expect(await page.locator('#found').textContent()).toMatch(/^\d+ of \d+ rows$/);
+    await page.locator('#services-rest th', { hasText: 'Samples' }).locator('button').click();
+    expect(await first.textContent()).toContain('service-123');
+
+    samples = 6000;
+    await page.getByText('6,000', { exact: true }).waitFor({ timeout: 20_000 });
+    expect(await row('service-123').isVisible()).toBe(true);
+    expect(await first.textContent()).toContain('service-123');
+
+    await page.fill('#filter', '');
+    expect(await row('service-123').isVisible()).toBe(false);
+    await page.check('#unhealthy');
+    expect(await page.locator('#services tbody tr:visible').count()).toBe(1);
+    await page.uncheck('#unhealthy');
+    await page.locator('#services-rest summary').click();
+    expect(await row('service-123').isVisible()).toBe(true);
+    await page.locator('#services-rest th', { hasText: 'Service' }).locator('button').focus();
+    await page.keyboard.press('Enter');
+    expect(await first.textContent()).toContain('service-0');
+    await page.goto(`${server.url}/#s-dbpgf10000400`);
+    expect(await row('service-400').isVisible()).toBe(true);
+    await server.close();
+  });
+
+  test('shows the value of a bar on hover, and with the keys', async () => {
+    await look(sampleReport(), { name: 'hover', ...DESK }, async ({ page, complaints }) => {
+      const chart = page.locator('.line').first();
+      const value = page.locator('.lines .value').first();
+      await chart.locator('rect').nth(30).hover({ force: true });
+      expect(await value.textContent()).toBe('09:00:00 0, 1 failed');
+      await page.mouse.move(0, 0);
+      expect(await value.textContent()).toBe('last 1,204, at most 1,204');
+      await chart.focus();
+      await page.keyboard.press('ArrowLeft');
+      expect(await value.textContent()).toBe('09:28:00 1,204');
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  test('works below another path', async () => {
+    const server = await serve(() => sampleReport());
+    const proxy = await startHttpServer(async (request, response) => {
+      if (!request.path.startsWith('/ops/bridge/')) {
+        response.writeHead(404).end();
+        return;
+      }
+      const answer = await fetch(server.url + request.path.slice('/ops/bridge'.length));
+      const type = answer.headers.get('content-type') ?? '';
+      response.writeHead(answer.status, { 'content-type': type }).end(await answer.text());
+    });
+    const page = await newPage(DESK);
+    await page.goto(`${proxy.origin}/ops/bridge/`);
+    await page.locator('nav a', { hasText: 'status.json' }).click();
+    expect(await page.textContent('body')).toContain('"reportedAt"');
+    await proxy[Symbol.asyncDispose]();
+    await server.close();
   });
 
   test('updates in place, keeps open sections, and reports a lost daemon', async () => {

@@ -4,11 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NO_FAULTS } from '../../src/simulator/faults.ts';
-import { MetricsEndpoint } from '../../src/simulator/metrics-endpoint.ts';
-import { labelsOf, type SimulatedSeries } from '../../src/simulator/series.ts';
-import { demoServices } from '../../src/simulator/topology.ts';
-import { World } from '../../src/simulator/world.ts';
+import { pageLines, renderPage } from '../../src/simulator/page.ts';
+import { demoServices, labelsOf, type SimulatedSeries, World } from '../../src/simulator/world.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { bridgePages } from './story/bridge-pages.ts';
@@ -23,10 +20,16 @@ const endMs = Math.floor(Date.now() / MINUTE_MS - 1) * MINUTE_MS;
 const minutes = Array.from({ length: 11 }, (_, minute) => endMs - (10 - minute) * MINUTE_MS);
 const startMs = minutes[0] ?? 0;
 
-const world = new World({ services: demoServices(), seed: 7, originMs: startMs - 60 * MINUTE_MS });
+const world = new World({
+  services: demoServices(),
+  seed: 7,
+  originMs: startMs - 60 * MINUTE_MS,
+  refreshMs: MINUTE_MS,
+  proxyLagMs: 20_000,
+});
 world.restart('orders-0', startMs + 5.5 * MINUTE_MS);
-const endpoint = new MetricsEndpoint(world, { refreshMs: MINUTE_MS, proxyLagMs: 20_000 });
-const simulatedPages = minutes.map(timeMs => endpoint.page(null, timeMs, NO_FAULTS).toString());
+const lines = pageLines(world.series);
+const simulatedPages = minutes.map(timeMs => renderPage(world, lines, timeMs));
 
 /** All uptimes on the last page together: no page before it says the same. */
 const uptimes = world.series
@@ -100,7 +103,7 @@ describe.each(backEnds)('$name holds', ({ skip, start, captured, isEqual }) => {
     expect([...arrived.keys()].sort()).toEqual(world.series.map(keyOfSimulated).sort());
     const wrong = world.series.flatMap(series =>
       minutes.flatMap(timeMs => {
-        const sent = world.valueOf(series, endpoint.sampleTimeMs(series.server, timeMs));
+        const sent = world.valueOf(series, world.sampleTimeMs(series.server, timeMs));
         const found = arrived.get(keyOfSimulated(series))?.get(timeMs) ?? Number.NaN;
         return isEqual(sent, found) ? [] : [`${keyOfSimulated(series)} ${sent} became ${found}`];
       }),

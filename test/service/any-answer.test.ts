@@ -1,4 +1,4 @@
-// Whatever JSON a service answers, of the right shape or not: each reader gives an answer or an error, and throws nothing.
+// Any JSON from the service, of the right shape or not: each reader returns an answer or an error, and never throws.
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { readBackups } from '../../src/backups/known-backups.ts';
 const AGENT = 'c0ffee00-0000-4000-8000-000000000000';
 const RUNS = { numRuns: 500 };
 
-/** A door behind which every answer is this one. */
+/** An HTTP client that gets this answer to every request. */
 function answering(json: unknown): ServiceHttp {
   const answer = { ok: true, status: 200, headers: {}, json, startedAtMs: 0, durationMs: 0 };
   const never = (): never => {
@@ -26,7 +26,7 @@ function answering(json: unknown): ServiceHttp {
   } as unknown as ServiceHttp;
 }
 
-/** JSON in which the members that are looked for turn up, with values of any kind. */
+/** JSON with the expected member names and values of any type. */
 function jsonWith(...names: readonly string[]): fc.Arbitrary<unknown> {
   const member = fc.constantFrom(...names);
   const plain = fc.oneof(

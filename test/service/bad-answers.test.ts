@@ -1,5 +1,5 @@
-// One case per bad answer: each gives its own reason, in time, and without taking more memory than allowed.
-// The same servers are used by the canary test, which looks for the key in everything that comes out.
+// One case per bad answer: each has its own reason, in time, and within the memory limit. The canary test uses the same
+// servers to look for the key in all output.
 
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -44,7 +44,7 @@ async function failureOf(
   }
 }
 
-/** No form of a secret may be in anything that a caller gets to see. */
+/** No form of a secret may be in any result. */
 function checkSilence(failure: ServiceError): void {
   const shown = JSON.stringify(failure).toLowerCase();
   for (const secret of [KEY, HEADER_VALUE, encodeURIComponent(KEY), 'canary'])
@@ -208,7 +208,7 @@ describe('time', () => {
   });
 
   test('a connection that never opens has its own reason', async () => {
-    // TEST-NET-1 of RFC 5737 is routed nowhere; where the machine refuses it at once, that is a reason too.
+    // TEST-NET-1 of RFC 5737 is not routed; some machines refuse it at once, which is also a valid reason.
     const settings = { timeoutMs, isInsecureAllowed: true };
     const failure = await failureOf('http://192.0.2.1:9', settings);
     expect(['connect_timeout', 'network', 'refused', 'reset']).toContain(failure.reason);

@@ -1,4 +1,4 @@
-// Two gigabytes of zeros in two megabytes: what is read of them stays within the limit, and so does memory.
+// Two gigabytes of zeros in two megabytes: the bytes read and the memory stay within the limit.
 
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import { startHttpServer, type HttpTestServer } from '../support/http-server.ts'
 import { testApi } from '../support/test-api.ts';
 
 const MIB = 1024 * 1024;
-/** A member of gzip, of which any number in a row is gzip again: 16 MiB of zeros in 16 KiB. */
+/** A gzip member with 16 MiB of zeros in 16 KiB; several in a row are valid gzip. */
 const MEMBER = gzipSync(Buffer.alloc(16 * MIB));
 const MEMBER_COUNT = 128;
 
@@ -23,7 +23,7 @@ function startBombServer(): Promise<HttpTestServer> {
   });
 }
 
-/** Reads a bomb, and watches the memory of this process while doing so. */
+/** Reads a bomb, and measures the memory of this process. */
 async function explode(maxBodyBytes: number): Promise<{
   readonly reason: string;
   readonly grownBytes: number;

@@ -38,7 +38,7 @@ describe('the JSON of a service account', () => {
       const empty = JSON.stringify({ ...ACCOUNT, [name]: ' ' });
       expect(problemsOf('gs', empty)).toEqual([`the member ${name} is empty`]);
       const number = JSON.stringify({ ...ACCOUNT, [name]: 7 });
-      expect(problemsOf('gs', number)).toEqual([`the member ${name} is no text`]);
+      expect(problemsOf('gs', number)).toEqual([`the member ${name} is not a text`]);
     }
   });
 

@@ -12,7 +12,7 @@ import {
 import { startHttpServer, type Handler } from '../support/http-server.ts';
 import { testApi } from '../support/test-api.ts';
 
-/** Keeps what it is given; asks for a pause after every chunk, like a slow disk. */
+/** Keeps its input, and requests a pause after every chunk, like a slow disk. */
 class SlowSink implements BodySink {
   failure: Error | null = null;
   readonly chunks: Buffer[] = [];

@@ -22,7 +22,7 @@ function open(baseUrl: string, settings: Partial<ApiConfig> = {}): Opened {
   return { client, counters, [Symbol.asyncDispose]: () => client.close() };
 }
 
-/** A connection is free again a moment after its answer has been read. */
+/** Waits until the connection is free again, shortly after its answer was read. */
 function isIdle(): Promise<void> {
   return new Promise(resolve => {
     setImmediate(resolve);
@@ -130,7 +130,7 @@ test('a refused key that has not changed is tried once only', async () => {
     kind: 'key',
     reason: 'auth',
     message: `cannot get ${server.origin}/metrics: the service refused the key (401: invalid key)`,
-    hint: 'the key may be wrong or may lack access: check api.key; its source was read again and holds the same key',
+    hint: 'the key may be wrong or may lack access: check api.key; its source was read again and has the same key',
     status: 401,
     traceId: 'abc-1',
     isKeyChanged: false,

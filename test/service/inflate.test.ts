@@ -5,7 +5,7 @@ import { createInflater, type ContentEncoding } from '../../src/service/exchange
 
 const PAGE = 'engine_up{namespace="a"} 1\n'.repeat(5000);
 
-/** What comes out of `bytes` written in pieces of `stepBytes`: the text, `cut` or `broken`. */
+/** The result for `bytes` in pieces of `stepBytes`: the text, `cut` or `broken`. */
 function inflate(
   encoding: ContentEncoding,
   bytes: Buffer,

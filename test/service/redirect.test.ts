@@ -61,7 +61,7 @@ test('a loop ends after the second answer', async () => {
   expect(server.requests.length).toBe(2);
 });
 
-/** What becomes of a redirect from https://api.example.com/a/b, as one line. */
+/** The result of a redirect from https://api.example.com/a/b, as one line. */
 function check(location: string, want: string, differently: object = {}): void {
   const { status, ...options } = { status: 307, ...differently };
   const redirect = redirectOf(

@@ -107,9 +107,9 @@ describe('create', () => {
   test('accepts any success, whatever the body', async () => {
     const bodies: unknown[] = [undefined, Buffer.from('OK'), { schedule: { id: 4 } }];
     await using service = await scriptedService((_, index) => ({ body: bodies[index] }));
-    const told = [];
-    for (const _ of bodies) told.push(await service.client.schedules.create(REQUEST));
-    expect(told).toEqual([
+    const results = [];
+    for (const _ of bodies) results.push(await service.client.schedules.create(REQUEST));
+    expect(results).toEqual([
       { ok: true, schedule: null },
       { ok: true, schedule: null },
       { ok: true, schedule: { id: 4 } },
@@ -150,8 +150,8 @@ describe('a request is refused for', () => {
     check({ schedule: '0  3 * * *' }, 'schedule', 'one blank between them');
     check({ schedule: '@daily' }, 'schedule', 'it does not have five fields');
     check({ schedule: '60 3 * * *' }, 'schedule', 'invalid value for minute: 60');
-    check({ schedule: '0 3 L * *' }, 'schedule', 'the field "L" is no number');
-    check({ schedule: '0 3 31 2 *' }, 'schedule', 'it matches no time to come');
+    check({ schedule: '0 3 L * *' }, 'schedule', 'the field "L" is not a number');
+    check({ schedule: '0 3 31 2 *' }, 'schedule', 'it matches no future time');
     expect(scheduleProblems({ ...REQUEST, schedule: 'once' })).toBeNull();
     expect(scheduleProblems({ ...REQUEST, schedule: '*/15 1-5 * jan MON,fri' })).toBeNull();
   });
@@ -169,8 +169,8 @@ describe('a request is refused for', () => {
     check(storage('backups'), path, 'expected s3://NAME or gs://NAME, got "backups"');
     check(storage('S3://backups'), path, 'the scheme is in lower case');
     check(storage('https://backups'), path, 'expected s3://NAME or gs://NAME');
-    check(storage('s3://'), path, '"" is no name of a bucket');
-    check(storage('gs://Big Bucket'), path, '"Big Bucket" is no name of a bucket');
+    check(storage('s3://'), path, '"" is not a bucket name');
+    check(storage('gs://Big Bucket'), path, '"Big Bucket" is not a bucket name');
     check(storage('gs://backups/daily'), path, 'expected the bucket alone, as gs://backups');
     expect(scheduleProblems({ ...REQUEST, ...storage('gs://my_backups.eu') })).toBeNull();
   });
@@ -187,7 +187,7 @@ describe('a request is refused for', () => {
     const request = { ...REQUEST, backup_type: 'incremental' };
     expect(scheduleProblems(request)).toBeNull();
     expect(scheduleWarnings(request)).toEqual([
-      '"incremental" is no backup type that is known, only "full" is; it is sent',
+      '"incremental" is not a known backup type, only "full" is; it is sent anyway',
     ]);
     expect(scheduleWarnings(REQUEST)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-// Reads share memory: whatever a body comes in, and however slowly it is taken, no byte of it may be overwritten.
+// Reads share memory: no byte of a body may be overwritten, however it is split and however slowly it is consumed.
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const KIB = 1024;
 let connection: Connection | undefined;
 afterEach(() => connection?.dispatcher.destroy());
 
-/** Asks a server that answers each request with these pieces, each in a packet of its own. */
+/** Requests from a server that answers with these pieces, each in a separate packet. */
 async function receive(
   answer: (request: number) => readonly Buffer[],
   options: { sink?: BodySink; requests?: number } = {},

@@ -1,4 +1,4 @@
-// The rules of the specification for the agent, one by one: the section each one comes from stands in its title.
+// The rules of the specification for the agent, one by one, with their section in the title.
 
 import { describe, expect, test } from 'vitest';
 import { createAgentEndpoint } from '../../src/simulator/agent-endpoint.ts';

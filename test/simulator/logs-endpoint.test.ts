@@ -4,7 +4,7 @@ import { fromBufferPromise } from 'yauzl';
 import type { Answer } from '../../src/simulator/answer.ts';
 import { GeneratedLogs } from '../../src/simulator/log-source.ts';
 import { createLogsEndpoint } from '../../src/simulator/logs-endpoint.ts';
-import { demoServices } from '../../src/simulator/topology.ts';
+import { demoServices } from '../../src/simulator/world.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
 const endpoint = createLogsEndpoint(new GeneratedLogs(demoServices(), 1));

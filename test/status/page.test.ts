@@ -5,7 +5,9 @@ import { PAGE_POLICY, renderPage, verdictOf } from '../../src/status/page.ts';
 import { TABLE_ROWS_MAX } from '../../src/status/page-parts.ts';
 import { type StatusReport, withProblems } from '../../src/status/status-report.ts';
 import {
+  failedPull,
   sampleAccount,
+  samplePull,
   sampleQueue,
   sampleBackups,
   sampleReport,
@@ -44,19 +46,33 @@ describe('the verdict', () => {
     // Notes are no cause for alarm.
     check({ notes: ['a note'] }, 'good', 'Data flows');
     const stale = sampleService('a', 'orders', { isSourceStale: true });
-    check({ services: [stale] }, 'warn', 'Data flows, with 1 warning');
+    check(
+      { services: [stale] },
+      'warn',
+      'Data flows, but orders: its timestamps do not move: the service repeats the same values, since 09:30:00',
+    );
+    check(
+      { pulls: [samplePull({ state: 'waiting' })] },
+      'busy',
+      'Data flows; not all has been read yet',
+    );
   });
 
   test('is bad if data is missing, in any state', () => {
-    const down = { targets: [sampleTarget({ state: 'down', lastReason: 'dns' })] };
-    check(down, 'bad', '1 problem');
-    check({ ...down, state: 'starting' }, 'bad', '1 problem');
-    check({ senders: [sampleSender({ state: 'holding' })] }, 'bad', '1 problem');
+    const down = { pulls: [failedPull('dns')] };
+    const title = 'no address found for api.example.com since 09:20:00: metrics of 2 services';
+    check(down, 'bad', title);
+    check({ ...down, state: 'starting' }, 'bad', title);
+    const both = { ...down, senders: [sampleSender({ state: 'holding' })] };
+    check(both, 'bad', `${title} – and 1 more`);
+    // It runs, but all is not well: no green word beside a red one.
+    expect(pageOf(down)).toContain('<span class="badge none">ready</span>');
+    expect(pageOf()).toContain('<span class="badge good">ready</span>');
   });
 
   test('rests on numbers and ages', () => {
     const { evidence } = verdictOf(withProblems(sampleReport()));
-    expect(evidence).toBe('2 of 2 services up · scraped 21 s ago · accepted 20 s ago');
+    expect(evidence).toBe('2 of 2 services up · last good page 21 s ago · last accepted 20 s ago');
   });
 });
 
@@ -69,7 +85,9 @@ test('the data path is shown in numbers and ages', () => {
       queue: [sampleQueue({ rows: 22, points: 3788, bytes: 1536, oldestAt: secondsAgo(1320) })],
     }),
   );
-  expect(text).toContain('Scraped 216,720 samples 1 of 1 target up last 21 s ago , took 184 ms');
+  expect(text).toContain(
+    'Scraped 216,720 samples 1 of 1 target up last good page 21 s ago , took 184 ms',
+  );
   expect(text).toContain('Typed 215,948 points 1,204 series now 6,720 repeated, 0 dropped');
   expect(text).toContain('Queued 3,788 points wait 22 requests, 1.5 KiB oldest 22 min ago');
   expect(text).toContain('Accepted 212,160 points last 20 s ago 0 refused, 0 evicted');
@@ -93,6 +111,18 @@ test('a failing target shows its last error and the remedy, above the healthy on
   ];
   const servicesText = textOf(pageOf({ services })).split('Series per family')[1] ?? '';
   expect(servicesText).toMatch(/failing b down absent .*well a up/);
+});
+
+test('each sender is shown with the queue of its signal', () => {
+  const text = textOf(
+    pageOf({
+      senders: [sampleSender(), sampleSender({ signal: 'logs' })],
+      queue: [sampleQueue({ points: 100, rows: 1 }), sampleQueue({ signal: 'logs', points: 7 })],
+    }),
+  );
+  expect(text).toMatch(
+    / metrics https:\S+ idle .*? 100 in 1 requests .* logs https:\S+ idle .*? 7 in 0 /,
+  );
 });
 
 test('text from outside never becomes markup', () => {
@@ -179,11 +209,32 @@ test('style and script are allowed by their hashes, and nothing else is', () => 
 test('time lines have a text for their content, and mark failures', () => {
   const page = pageOf();
   expect(page).toContain('aria-label="Samples: last 1,204, at most 1,204"');
+  expect(page).toContain('<title>09:00:00 0, 1 failed</title>');
   expect(page).toContain('aria-label="Longest scrape: last 239 ms, at most 239 ms"');
   expect(page.match(/<rect class="bad"/g)).toHaveLength(2);
-  expect(textOf(page)).toContain('the last 1 h 30 min, 1 min a bar');
+  expect(textOf(page)).toContain('the last 60, a bar per scrape');
   const empty = { slotMs: 60_000, slots: Array.from({ length: 90 }, () => null) };
   expect(pageOf({ timeline: empty })).not.toContain('Lately');
+});
+
+test('one bar far above the others is cut, and keeps its value', () => {
+  const slots = [90_000, 100, 120, 110].map(durationMs => ({
+    at: secondsAgo(60),
+    samples: 5,
+    durationMs,
+    failures: 0,
+    queued: 0,
+  }));
+  const page = pageOf({ timeline: { slotMs: 60_000, slots } });
+  const [, heights = ''] = /Longest scrape<\/h3>(.*?)<\/svg>/s.exec(page) ?? [];
+  expect([...heights.matchAll(/height="([\d.]+)"><title>/g)].map(([, height]) => height)).toEqual([
+    '44.0',
+    '29.3',
+    '35.2',
+    '32.3',
+  ]);
+  expect(heights).toContain('class="cut"');
+  expect(heights).toContain('1 min 30 s</title>');
 });
 
 test('without scripts the page is complete and reloads', () => {
@@ -192,15 +243,26 @@ test('without scripts the page is complete and reloads', () => {
   expect(page).toContain('<noscript><meta http-equiv="refresh"');
 });
 
-test('long tables are truncated, and keep the failing rows', () => {
-  const services = Array.from({ length: TABLE_ROWS_MAX + 50 }, (_, i) =>
-    sampleService(`db${i}`, `service-${i}`),
-  );
+test('many services are folded, the failing ones are not', () => {
+  const services = Array.from({ length: 150 }, (_, i) => sampleService(`db${i}`, `service-${i}`));
   services.push(sampleService('dbx', 'the-failing-one', { isUp: false, reason: 'absent' }));
   const page = pageOf({ services });
-  expect(page.match(/<th scope="row">service-/g)).toHaveLength(TABLE_ROWS_MAX - 1);
-  expect(page).toContain('<th scope="row">the-failing-one');
-  expect(textOf(page)).toContain('51 more rows are in status.json .');
+  const [shown = '', folded = ''] = page.split('<details id="services-rest">');
+  expect(shown).toContain('<tr id="s-dbx" class="bad"><th scope="row">the-failing-one');
+  expect(shown).not.toContain('service-1');
+  expect(folded).toContain('<summary>150 more services, all well</summary>');
+  expect(folded.match(/<th scope="row">service-/g)).toHaveLength(150);
+});
+
+test('tables of thousands are truncated', () => {
+  const services = Array.from({ length: TABLE_ROWS_MAX + 51 }, (_, i) =>
+    sampleService(`db${i}`, `service-${i}`),
+  );
+  expect(textOf(pageOf({ services }))).toContain('51 more rows are in status.json .');
+});
+
+test('links work below any path', () => {
+  expect(pageOf({ logs: null })).not.toMatch(/(?:href|src|action)="\//);
 });
 
 test('parts that are not in use take no room', () => {
@@ -210,6 +272,7 @@ test('parts that are not in use take no room', () => {
   const all = titles({
     notes: ['x'],
     logs: { partitions: [], catchUp: [], givenUp: [], nextPullAt: null },
+    pulls: [samplePull(), samplePull({ kind: 'logs' })],
     backups: { services: [sampleBackups()], nextReadAt: secondsAgo(-60) },
     setAside: [{ signal: 'logs', service: 'a', points: 1, reason: 'no', at: secondsAgo(1) }],
     targets: [
@@ -232,6 +295,7 @@ test('parts that are not in use take no room', () => {
     'Targets',
     'Back end',
     'Account',
+    'Reading',
     'Logs',
     'Backups',
     'Set aside',

@@ -9,8 +9,11 @@ import {
   type StatusReport,
   withProblems,
 } from '../../src/status/status-report.ts';
+import { ProblemBook } from '../../src/status/problem.ts';
 import {
+  failedPull,
   sampleAccount,
+  samplePull,
   sampleQueue,
   sampleBackups,
   sampleReport,
@@ -37,45 +40,126 @@ test('a report and its problems are one document', () => {
   expect(withProblems(report)).toEqual({
     ...report,
     problems: [
-      { severity: 'note', subject: 'prom2otlp', message: 'a key has no effect', hint: '' },
+      {
+        severity: 'note',
+        subject: 'prom2otlp',
+        message: 'a key has no effect',
+        hint: '',
+        title: 'prom2otlp: a key has no effect, since 09:30:00',
+        cause: 'prom2otlp: a key has no effect',
+        since: secondsAgo(0),
+        lastSeen: secondsAgo(0),
+        services: [],
+      },
     ],
   });
 });
 
-describe('targets', () => {
-  const down = sampleTarget({
-    name: 'api.example.com (orders)',
-    state: 'down',
-    lastReason: 'refused',
-    lastMessage: 'cannot get https://api.example.com: the connection was refused',
-    hint: 'check host and port in api.base_url',
-  });
-  const isDown = (reason: string): Partial<StatusReport['services'][number]> => ({
-    isUp: false,
-    reason,
+describe('what cannot be read', () => {
+  const titles = (...pulls: StatusReport['pulls']): readonly string[] =>
+    findProblems(sampleReport({ pulls })).map(({ title }) => title);
+
+  test('is one problem for each origin and reason, whatever it hits', () => {
+    const found = findProblems(
+      sampleReport({
+        pulls: [
+          failedPull('auth', { serviceCount: 150 }),
+          failedPull('auth', { kind: 'logs', serviceCount: 150, failingSinceAt: secondsAgo(610) }),
+          failedPull('auth', { kind: 'backups', serviceCount: 150, lastAttemptAt: secondsAgo(3) }),
+          samplePull({ origin: 'other.example.com' }),
+        ],
+      }),
+    );
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatchObject({
+      severity: 'error',
+      subject: 'key refused by api.example.com',
+      title:
+        'key refused by api.example.com since 09:19:50: metrics of 150 services, logs, backups',
+      since: secondsAgo(610),
+      lastSeen: secondsAgo(3),
+      services: [],
+    });
+    expect(found[0]?.hint).toMatch(/^Replace the key/);
   });
 
-  test('a target that is down is reported in the words of the collector', () => {
-    expect(told({ targets: [down] })).toEqual([
-      'error api.example.com (orders): cannot get https://api.example.com: the connection was refused | Check host and port in api.base_url.',
+  test('is told by its reason, with the names of single services', () => {
+    const one = { serviceCount: 1, firstService: 'orders' };
+    expect(titles(failedPull('timeout', one), failedPull('timeout', { kind: 'logs' }))).toEqual([
+      'no answer within the timeout from api.example.com since 09:20:00: metrics of orders, logs of 2 services',
     ]);
+    expect(
+      titles(failedPull('server_error', { kind: 'logs' }), failedPull('limit_samples')),
+    ).toEqual([
+      'failures of api.example.com since 09:20:00: logs of 2 services',
+      'limit_samples at api.example.com since 09:20:00: metrics of 2 services',
+    ]);
+    const long = { failingSinceAt: '2026-03-02T01:02:03.000Z' };
+    expect(titles(failedPull('dns', long))[0]).toContain('since 2026-03-02 01:02:03:');
   });
 
-  test('its services are not reported again, others are', () => {
-    const services = [
-      sampleService('a', 'orders', isDown('refused')),
-      sampleService('b', 'payments', isDown('absent')),
-    ];
-    expect(told({ targets: [down], services }).map(line => line.split(':')[0])).toEqual([
-      'error api.example.com (orders)',
+  test('is not reported again for each service', () => {
+    const message = 'cannot get https://api.example.com/x: it failed';
+    const isDown = (reason: string): Partial<StatusReport['services'][number]> => ({
+      isUp: false,
+      reason,
+    });
+    const lines = told({
+      pulls: [failedPull('refused'), failedPull('refused', { kind: 'backups' })],
+      targets: [sampleTarget({ state: 'down', lastReason: 'refused' })],
+      services: [
+        sampleService('a', 'orders', isDown('refused')),
+        sampleService('b', 'payments', isDown('absent')),
+      ],
+      backups: { services: [sampleBackups({ isUp: false, lastError: message })], nextReadAt: null },
+    });
+    expect(lines.map(line => line.split(':')[0])).toEqual([
+      'error connection refused by api.example.com',
       'error payments',
     ]);
   });
+});
 
+describe('a cause that hits many services', () => {
+  const absent = { isUp: false, reason: 'absent' } as const;
+  const services = Array.from({ length: 150 }, (_, i) =>
+    sampleService(`db${i}`, `service ${i}`, i === 7 ? {} : absent),
+  );
+
+  test('is one problem that names some', () => {
+    const [found, ...more] = findProblems(sampleReport({ services }));
+    expect(more).toEqual([]);
+    expect(found?.subject).toBe('149 services');
+    expect(found?.services).toHaveLength(20);
+    expect(found?.services[0]).toBe('service 0');
+  });
+
+  test('counts of single services are left out', () => {
+    const dropped = [3, 5].map(count =>
+      sampleService(`db${count}`, `s${count}`, { droppedByReason: { time_conflict: count } }),
+    );
+    expect(told({ services: dropped })[0]).toContain(
+      'warning 2 services: samples of the last page dropped: with another value for a time',
+    );
+  });
+});
+
+test('the book knows since when, and forgets what has ended', () => {
+  const book = new ProblemBook();
+  const stale = [sampleService('a', 'orders', { isSourceStale: true })];
+  const sinceAt = (seconds: number, services = stale): readonly string[] => {
+    const report = sampleReport({ services, reportedAt: secondsAgo(-seconds) });
+    return findProblems(report, book).map(({ since, lastSeen }) => `${since} ${lastSeen}`);
+  };
+  expect(sinceAt(0)).toEqual([`${secondsAgo(0)} ${secondsAgo(0)}`]);
+  expect(sinceAt(60)).toEqual([`${secondsAgo(0)} ${secondsAgo(-60)}`]);
+  expect(sinceAt(70, [])).toEqual([]);
+  expect(sinceAt(80)).toEqual([`${secondsAgo(-80)} ${secondsAgo(-80)}`]);
+});
+
+describe('targets', () => {
   test('a reason without its own text is at least named', () => {
-    const target = sampleTarget({ name: 'x', state: 'down', lastReason: 'limit_samples' });
-    expect(told({ targets: [target] })).toEqual(['error x: cannot be scraped: limit_samples | ']);
-    const service = sampleService('a', 'orders', isDown('something_new'));
+    const service = sampleService('a', 'orders', { isUp: false, reason: 'something_new' });
     expect(told({ services: [service] })).toEqual(['error orders: is down: something_new | ']);
   });
 
@@ -108,11 +192,16 @@ describe('targets', () => {
       contradicted: list({ name: 'engine_up', declared: 'counter' as const }),
       mangled: list({ name: 'engine.up', original: 'engine_up' }),
     };
-    const lines = told({ targets: [sampleTarget({ name: 'x', drift: { engine } })] });
-    expect(lines.map(line => line.split(' | ')[0])).toEqual([
-      "note x: 1 series of engine declared otherwise than the catalog has it; the catalog's type is sent",
-      'note x: 1 series of engine came under a damaged name',
-    ]);
+    const about = (drift: FamilyDrift): readonly (string | undefined)[] =>
+      told({ targets: [sampleTarget({ name: 'x', drift: { engine: drift } })] }).map(
+        line => line.split(' | ')[0],
+      );
+    const contradiction =
+      "note x: 1 series of engine with another type on the page than in the catalog; the catalog's type is sent";
+    const damage = 'note x: 1 series of engine with a damaged name';
+    expect(about(engine)).toEqual([contradiction, damage]);
+    expect(about({ ...engine, mangled: list() })).toEqual([contradiction]);
+    expect(about({ ...engine, contradicted: list() })).toEqual([damage]);
   });
 });
 
@@ -215,7 +304,7 @@ describe('back end and queue', () => {
       expect(told({ queue: [sampleQueue({ signal, bytes, maxBytes: 1000 })] })).toEqual(want);
     check(799, 'metrics', []);
     check(800, 'metrics', [
-      'warning queue of metrics: 80 % full: 800 B of 1000 B | When it is full, the oldest go. Raise queue.metrics.max_bytes, or see why the back end does not accept.',
+      'warning queue of metrics: 80 % full: 800 B of 1000 B | When it is full, the oldest are dropped. Raise queue.metrics.max_bytes, or see why the back end does not accept.',
     ]);
     check(999, 'logs', [
       'warning queue of logs: 99 % full: 999 B of 1000 B | When it is full, pulling waits. Raise queue.logs.max_bytes, or see why the back end does not accept.',
@@ -297,11 +386,10 @@ test('unavailable logs and backups are errors', () => {
 
 test('the worst comes first, and the list is bounded', () => {
   const services = Array.from({ length: PROBLEMS_SHOWN_MAX + 20 }, (_, i) =>
-    sampleService(`db${i}`, `service ${i}`, { isSourceStale: true }),
+    sampleService(`db${i}`, `service ${i}`, { isUp: false, reason: `reason ${i}` }),
   );
-  const targets = [sampleTarget({ name: 'x', state: 'down', lastReason: 'dns' })];
-  const lines = told({ services, targets, notes: ['a note'] });
+  const lines = told({ services, pulls: [failedPull('dns')], notes: ['a note'] });
   expect(lines.length).toBe(PROBLEMS_SHOWN_MAX + 1);
-  expect(lines[0]).toContain('error x:');
+  expect(lines[0]).toContain('error no address found for api.example.com:');
   expect(lines.at(-1)).toBe('note prom2otlp: 22 more are not listed here | ');
 });

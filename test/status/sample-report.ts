@@ -4,7 +4,7 @@
 import { Account } from '../../src/pipeline/queue/account.ts';
 import { accountReport } from '../../src/status/account-report.ts';
 import type { QueueReport, SenderReport } from '../../src/status/delivery-status.ts';
-import type { ServiceBackupsReport } from '../../src/status/pull-status.ts';
+import type { PullReportStatus, ServiceBackupsReport } from '../../src/status/pull-status.ts';
 import type { ServiceReport, TargetReport } from '../../src/status/scrape-status.ts';
 import type { StatusReport } from '../../src/status/status-report.ts';
 
@@ -23,6 +23,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     state: 'ready',
     waitingFor: [],
     targets: [sampleTarget()],
+    pulls: [samplePull()],
     services: [sampleService('dbpgf1', 'orders'), sampleService('dbpgf2', 'payments')],
     unconfigured: [],
     unconfiguredRest: { services: 0, samples: 0 },
@@ -47,6 +48,7 @@ function sampleSlots(): StatusReport['timeline']['slots'] {
     index < 30
       ? null
       : {
+          at: secondsAgo((90 - index) * 60),
           samples: index === 60 ? 0 : 1204,
           durationMs: 150 + index,
           failures: index === 60 ? 1 : 0,
@@ -69,6 +71,41 @@ export function sampleBackups(changes: Partial<ServiceBackupsReport> = {}): Serv
     hint: '',
     ...changes,
   };
+}
+
+export function samplePull(changes: Partial<PullReportStatus> = {}): PullReportStatus {
+  return {
+    kind: 'metrics',
+    target: 'api.example.com (orders and 1 more)',
+    origin: 'api.example.com',
+    serviceCount: 2,
+    firstService: 'orders',
+    state: 'ok',
+    reason: '',
+    message: '',
+    hint: '',
+    lastAttemptAt: secondsAgo(21),
+    lastSuccessAt: secondsAgo(21),
+    failingSinceAt: null,
+    nextAttemptAt: secondsAgo(-39),
+    ...changes,
+  };
+}
+
+/** A pull that has failed for ten minutes. */
+export function failedPull(
+  reason: string,
+  changes: Partial<PullReportStatus> = {},
+): PullReportStatus {
+  return samplePull({
+    state: 'failed',
+    reason,
+    message: 'cannot get https://api.example.com/x: it failed',
+    hint: 'look at it',
+    lastSuccessAt: secondsAgo(660),
+    failingSinceAt: secondsAgo(600),
+    ...changes,
+  });
 }
 
 export function sampleTarget(changes: Partial<TargetReport> = {}): TargetReport {
@@ -128,6 +165,7 @@ export function sampleQueue(changes: Partial<QueueReport> = {}): QueueReport {
     points: 0,
     oldestAt: null,
     newestAt: null,
+    fullInMs: null,
     ...changes,
   };
 }
@@ -140,6 +178,7 @@ export function sampleSender(changes: Partial<SenderReport> = {}): SenderReport 
     lastError: null,
     lastErrorAt: null,
     lastAcceptedAt: secondsAgo(20),
+    failingSinceAt: null,
     nextAttemptAt: null,
     compression: { encoding: 'zstd', since: secondsAgo(3600), reason: 'the back end has taken it' },
     ...changes,

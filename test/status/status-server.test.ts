@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { Secret } from '../../src/config/config.ts';
 import { OperatorError } from '../../src/errors.ts';
@@ -30,7 +31,7 @@ async function start(changes: Partial<StatusServerOptions> = {}): Promise<Runnin
     port: 0,
     token: null,
     report: () => sampleReport(),
-    isReady: () => ({ ready: true, waitingFor: [] }),
+    waitingFor: () => [],
     counters,
     clock: systemClock,
     ...changes,
@@ -81,6 +82,24 @@ test('the page, its data and the counters are served', async () => {
   expect(metrics.body).toContain('\nprom2otlp_status_requests_total{status="200"} 2\n');
 });
 
+test('long answers are packed for clients that take that', async () => {
+  await using running = await start();
+  const plain = await ask(running, '/');
+  expect(plain.headers['content-encoding']).toBe(undefined);
+  const outgoing = request(`${running.server.url}/`, {
+    agent: false,
+    headers: { 'accept-encoding': 'br, gzip' },
+  });
+  outgoing.end();
+  const [incoming] = await once(outgoing, 'response');
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk);
+  expect(incoming.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
+  expect(gunzipSync(Buffer.concat(chunks)).toString()).toContain('Data flows');
+  const refusing = { headers: { 'accept-encoding': 'gzip;q=0' } };
+  expect((await ask(running, '/', refusing)).headers['content-encoding']).toBe(undefined);
+});
+
 test('the report is made anew for every request, and may take its time', async () => {
   let count = 0;
   const report = async (): Promise<ReturnType<typeof sampleReport>> => {
@@ -101,18 +120,14 @@ test('a failed report affects only the page', async () => {
   const { status, body } = await ask(running, '/');
   expect([status, body]).toEqual([
     500,
-    'this cannot be shown, by a mistake in the program: no report\n',
+    'cannot show this because of a mistake in the program: no report\n',
   ]);
   expect(await statusOf(running, '/healthz')).toBe(200);
 });
 
 test('liveness and readiness differ', async () => {
   let waitingFor = ['the queue', 'the first cycle'];
-  const isReady: StatusServerOptions['isReady'] = () => ({
-    ready: waitingFor.length === 0,
-    waitingFor,
-  });
-  await using running = await start({ isReady });
+  await using running = await start({ waitingFor: () => waitingFor });
   expect(await ask(running, '/healthz')).toMatchObject({ status: 200, body: 'ok\n' });
   expect(await ask(running, '/readyz')).toMatchObject({
     status: 503,

@@ -10,6 +10,7 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 
@@ -58,6 +59,7 @@ export class BackEnd {
   static async start(
     answer: Answerer = () => ({ status: 200 }),
     tls?: ServerOptions,
+    port = 0,
   ): Promise<BackEnd> {
     const server = tls === undefined ? createServer() : createTlsServer(tls);
     const backEnd = new BackEnd(server, answer);
@@ -65,16 +67,9 @@ export class BackEnd {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('error', () => undefined);
-      request.on('end', () => {
-        const body = Buffer.concat(chunks);
-        const { method = '', url: path = '', headers } = request;
-        const raw = inflate(headers, body);
-        const received = { method, path, headers, body, raw, isCertified: isCertified(request) };
-        backEnd.requests.push(received);
-        backEnd.#reply(response, backEnd.answer(received, backEnd.requests.length - 1));
-      });
+      request.on('end', () => void backEnd.#take(request, response, Buffer.concat(chunks)));
     });
-    server.listen(0, '127.0.0.1');
+    server.listen(port, '127.0.0.1');
     await once(server, 'listening');
     return backEnd;
   }
@@ -103,6 +98,16 @@ export class BackEnd {
     await once(this.#server, 'close');
   }
 
+  async #take(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
+    // A request that was read only after its sender had gone counts as never received.
+    if (await hasLeft(request)) return void response.destroy();
+    const { method = '', url: path = '', headers } = request;
+    const raw = inflate(headers, body);
+    const received = { method, path, headers, body, raw, isCertified: isCertified(request) };
+    this.requests.push(received);
+    this.#reply(response, this.answer(received, this.requests.length - 1));
+  }
+
   #reply(response: ServerResponse, answer: ReturnType<Answerer>): void {
     if (typeof answer === 'function') {
       answer(response);
@@ -111,6 +116,12 @@ export class BackEnd {
     response.writeHead(answer.status, { ...answer.headers });
     response.end(answer.body);
   }
+}
+
+/** True when the client has gone. A client that left while the loop was busy is seen only when the loop has polled. */
+async function hasLeft({ socket }: IncomingMessage): Promise<boolean> {
+  for (let turn = 0; turn < 2; turn++) await nextTurn();
+  return socket.destroyed || socket.readableEnded || !socket.writable;
 }
 
 function isCertified({ socket }: IncomingMessage): boolean {

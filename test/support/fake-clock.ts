@@ -40,6 +40,16 @@ export class FakeClock implements Clock {
     });
   }
 
+  after(ms: number, run: () => void): () => void {
+    const wake = (): void => {
+      this.#sleepers.delete(sleeper);
+      run();
+    };
+    const sleeper = { atMs: this.#monotonicMs + Math.max(ms, 0), wake };
+    this.#sleepers.add(sleeper);
+    return () => void this.#sleepers.delete(sleeper);
+  }
+
   /** Milliseconds until each sleeper wakes, soonest first. */
   sleeps(): readonly number[] {
     return [...this.#sleepers].map(({ atMs }) => atMs - this.#monotonicMs).sort((a, b) => a - b);

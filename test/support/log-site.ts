@@ -13,9 +13,9 @@ import { decodeLogsRequest } from '../../src/pipeline/encode/otlp-json.ts';
 import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
-import { LogBook, type LogPlace } from '../../src/simulator/log-source.ts';
+import { LogBook, type LogPlace } from './log-book.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
-import type { SimulatedService } from '../../src/simulator/topology.ts';
+import type { SimulatedService } from '../../src/simulator/world.ts';
 import { createIndentReader } from './indent-reader.ts';
 
 export const MINUTE = 60_000;
@@ -79,6 +79,10 @@ export class ShiftedClock implements Clock {
     return systemClock.sleep(ms, signal);
   }
 
+  after(ms: number, run: () => void): () => void {
+    return systemClock.after(ms, run);
+  }
+
   forward(ms: number): void {
     this.#offsetMs += ms;
     this.#monotonicOffsetMs += ms;
@@ -93,6 +97,13 @@ class HastyClock extends ShiftedClock {
   override async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     await super.sleep(ms / HASTE, signal);
     if (signal?.aborted !== true) this.forward(ms - ms / HASTE);
+  }
+
+  override after(ms: number, run: () => void): () => void {
+    return super.after(ms / HASTE, () => {
+      this.forward(ms - ms / HASTE);
+      run();
+    });
   }
 }
 

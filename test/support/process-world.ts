@@ -130,7 +130,7 @@ export type Counter = (typeof COUNTERS)[number];
 
 /** What a process has counted since it began; of the histogram by bucket. A flush takes from the value alone. */
 interface Process {
-  readonly beginMs: number;
+  beginMs: number;
   readonly totals: Record<Counter, number>;
   readonly flushed: Record<Counter, number>;
   /** Of the histogram's value: below 1, below 5. */
@@ -200,7 +200,9 @@ export function* tellWorld(world: ProcessWorld): Generator<ToldStep> {
       yield { seconds, step, text, state };
       continue;
     }
-    uptimes.push({ value: Math.floor(seconds - shown.beginMs / 1000), seconds });
+    // Another process with the uptime that was shown last looks like an uptime that stands still, and nothing tells.
+    if (uptimeOf(shown, seconds) === uptimes.at(-1)?.value) shown.beginMs -= 1000;
+    uptimes.push({ value: uptimeOf(shown, seconds), seconds });
     // One that stands still does so on pages that follow each other: a stale one behind a gap looks like a young process.
     if (step.isLong) stands = 0;
     // One that is stuck when its process is first shown has a wrong begin from the start, and nothing tells.
@@ -212,6 +214,10 @@ export function* tellWorld(world: ProcessWorld): Generator<ToldStep> {
     const text = [...line.lines, ...valueLines(shown, step, stamp), ''].join('\n');
     yield { seconds, step, text, state };
   }
+}
+
+function uptimeOf({ beginMs }: Process, seconds: number): number {
+  return Math.floor(seconds - beginMs / 1000);
 }
 
 function begun(beginMs: number, count: number): Process {

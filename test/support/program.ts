@@ -66,6 +66,11 @@ export function run(
   return start(args, environment).finished;
 }
 
+/** The address of the status page, once the program has said it. */
+export function statusUrl(running: Running): string | undefined {
+  return /"status":"(http[^"]+)"/.exec(running.stderr())?.[1];
+}
+
 /** Waits until `check` gives something, looking every 50 ms; fails after `timeoutMs` with what was last seen. */
 export async function until<T>(
   what: string,

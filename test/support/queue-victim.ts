@@ -37,6 +37,7 @@ const NONE: ReadonlySet<number> = new Set();
 const IMPATIENT_CLOCK: Clock = {
   ...systemClock,
   sleep: (ms, signal) => systemClock.sleep(ms / 1000, signal),
+  after: (ms, run) => systemClock.after(ms / 1000, run),
 };
 
 // Synchronous: what was written is out, whenever the process is killed.

@@ -5,7 +5,7 @@
 //   gauge threads{} 7 @60                            no start
 //   histogram h{} count=3 sum=1.5 le1:1 inf:2 @60    `stale` instead of numbers for a marker
 import { createCatalogLookup } from '../../src/catalog/lookup.ts';
-import { defaultConfig } from '../../src/cli/page-files.ts';
+import { defaultConfig } from '../../src/config/load.ts';
 import type { Config, MetricsConfig } from '../../src/config/config.ts';
 import type { ExpositionFormat } from '../../src/model/page.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';

@@ -4,7 +4,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { OperatorError } from '../../src/errors.ts';
 import { Bell } from '../../src/lib/bell.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
-import type { Terminal, TextSink, Verb } from '../../src/cli/verb.ts';
+import { runVerb, type Terminal, type TextSink, type Verb } from '../../src/cli/verb.ts';
 
 export interface Printed {
   /** null after an OperatorError, whose lines are in `err`. */
@@ -42,8 +42,7 @@ export async function callVerb(
   try {
     const streams = { out, err, terminal };
     return printed(
-      await verb.run({
-        args,
+      await runVerb(verb, args, {
         environment,
         clock,
         ...streams,
@@ -61,6 +60,7 @@ export async function callVerb(
 
 class KeptSink implements TextSink {
   readonly isTerminal = false;
+  readonly isColoured = false;
   readonly columns = Infinity;
   text = '';
   readonly #onLine: (line: string) => boolean;
@@ -74,6 +74,11 @@ class KeptSink implements TextSink {
     if (this.#isGone) return;
     this.text += `${text}\n`;
     this.#isGone = !this.#onLine(text);
+  }
+
+  bytes(data: Uint8Array): Promise<boolean> {
+    this.text += Buffer.from(data).toString('latin1');
+    return Promise.resolve(!this.#isGone);
   }
 
   taken(): Promise<boolean> {

@@ -202,6 +202,15 @@ describe('requests in a row', () => {
     expect(found([...requests, gauge({ asDouble: 3 }, 9)], { mayGoBack: true })).toBe('');
   });
 
+  test('a delta shows by its start that time went back with a baseline, which is not sent', () => {
+    const requests = [
+      sum({ asDouble: 1, from: 1, at: 9 }, DELTA),
+      sum({ asDouble: 2, from: 3, at: 9 }, DELTA),
+    ];
+    expect(found(requests, { mayGoBack: true })).toBe('');
+    wrong('with another point', ...requests);
+  });
+
   test('a stream keeps its start, or begins where the previous one ended, or later', () => {
     right(sum({ asDouble: 1, from: 1, at: 5 }), sum({ asDouble: 2, from: 1, at: 10 }));
     right(sum({ asDouble: 1, from: 1, at: 5 }), sum({ asDouble: 0, from: 5, at: 10 }));

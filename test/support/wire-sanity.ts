@@ -50,7 +50,11 @@ const CUMULATIVE = 2;
 const NO_RECORDED_VALUE = 1;
 /** What is found is often found of many series. */
 const FOUND_SHOWN = 10;
-const HOUR_NS = 3_600_000_000_000n;
+/**
+ * A series that is gone for an hour is forgotten; stamps may be a quarter of an hour off, on either side. A point that
+ * comes so long after the one before may begin anew.
+ */
+export const FORGOTTEN_NS = 1_800_000_000_000n;
 const COUNT_MAX = 2n ** 63n - 1n;
 
 export class WireSanity {
@@ -126,6 +130,14 @@ export class WireSanity {
     const isNumber = shape.kind === 'gauge' || shape.kind === 'sum';
     const track = this.#trackOf(`${isNumber ? 'number' : 'distribution'} ${identity}`);
     const text = JSON.stringify([shape, point]);
+    // Of a delta, the baseline with which time went back is not sent: its start shows it.
+    const beganNs = shape.isDelta && !isMarker ? startNs : timeNs;
+    const isBack = this.#options.mayGoBack === true && beganNs < track.lastNs;
+    if (isBack) {
+      track.counted = null;
+      for (const laterNs of track.points.keys())
+        if (laterNs > beganNs) track.points.delete(laterNs);
+    }
     const former = track.points.get(timeNs);
     if (former !== undefined) {
       const isResend = former === text && this.#options.mayResend === true;
@@ -134,10 +146,7 @@ export class WireSanity {
       return;
     }
     track.points.set(timeNs, text);
-    if (timeNs < track.lastNs && this.#options.mayGoBack === true) {
-      track.counted = null;
-      for (const laterNs of track.points.keys()) if (laterNs > timeNs) track.points.delete(laterNs);
-    } else if (timeNs < track.lastNs)
+    if (!isBack && timeNs < track.lastNs)
       return tell(`it is ${secondsBetween(timeNs, track.lastNs)} older than the one before`);
     track.lastNs = timeNs;
     if (isMarker) return;
@@ -149,10 +158,9 @@ export class WireSanity {
       const isNew = shape.isDelta || startNs !== counted.startNs;
       if (isNew && startNs < counted.timeNs)
         tell(`it starts ${secondsBetween(startNs, counted.timeNs)} before the one before ended`);
-      // A first point whose start is unknown starts at its own time, and so does a stream that begins after it. What
-      // is gone for an hour is forgotten.
+      // A first point whose start is unknown starts at its own time, and so does a stream that begins after it.
       const isFirst = counted.startNs === counted.timeNs;
-      const isForgotten = timeNs - counted.timeNs >= HOUR_NS;
+      const isForgotten = timeNs - counted.timeNs >= FORGOTTEN_NS;
       const isComparable = !isNew && shape.isMonotonic && !isFirst && !isForgotten;
       for (const [name, total] of isComparable ? totals : [])
         if (total < (track.totals.get(name) ?? total))

@@ -1,6 +1,10 @@
 // Builds the dashboards as Grafana's JSON: rows of panels, each with its queries. This file defines what all panels share;
 // services.ts and prom2otlp.ts define the panels.
 
+import { CATALOG } from '../../src/catalog/all.ts';
+import { COUNTER_SECTIONS } from '../own-counters.ts';
+import { withSuffixes } from './translation.ts';
+
 export interface Query {
   readonly expr: string;
   /** How a series is named: `{{label}}` is its label. */
@@ -54,6 +58,16 @@ export function dashboardJson(spec: DashboardSpec): Record<string, unknown> {
     graphTooltip: 1,
     time: { from: 'now-3h', to: 'now' },
     refresh: '1m',
+    links: [
+      {
+        title: 'prom2otlp',
+        type: 'dashboards',
+        tags: ['prom2otlp'],
+        asDropdown: false,
+        keepTime: true,
+        includeVars: false,
+      },
+    ],
     templating: { list: [datasourceVariable(), queryVariable(spec.variable)] },
     panels: layOut(spec.rows),
   };
@@ -113,7 +127,7 @@ function panelJson(panel: Panel): Record<string, unknown> {
   return {
     type,
     title,
-    ...(description === undefined ? {} : { description }),
+    description: description ?? describe(queries),
     datasource: DATASOURCE,
     fieldConfig: { defaults: { unit, custom, ...(unit === 'bool' ? UP_DOWN : {}) }, overrides: [] },
     options:
@@ -126,6 +140,35 @@ function panelJson(panel: Panel): Record<string, unknown> {
     })),
   };
 }
+
+/** What its metrics are, in the words of the catalog and of docs/telemetry.md. */
+function describe(queries: readonly Query[]): string {
+  const names = new Set(queries.flatMap(({ expr }) => expr.match(/[a-z]\w+/g) ?? []));
+  const texts = [...names].flatMap(name => {
+    const text = WORDS.get(name);
+    return text === undefined ? [] : [`${name}: ${text}`];
+  });
+  return texts.join('\n');
+}
+
+const ADDED: readonly (readonly [name: string, text: string])[] = [
+  ['up', '1 if the service was on a good page, else 0.'],
+  ['scrape_samples_scraped', 'Samples of the service on the last page.'],
+  ['prom2otlp_backup_full_scheduled', '1 when a full backup will run by an active schedule.'],
+  ['prom2otlp_backup_next_run_seconds', 'How long until the next backup begins.'],
+  ['prom2otlp_backup_schedules', 'Backup schedules by type and state.'],
+];
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ...CATALOG.flatMap(({ name, description }) => [
+    [name, description] as const,
+    [withSuffixes(name), description] as const,
+  ]),
+  ...COUNTER_SECTIONS.flatMap(({ counters }) =>
+    counters.map(({ name, help }) => [name, help] as const),
+  ),
+  ...ADDED,
+]);
 
 /** 1 is good and green, 0 is not. */
 const UP_DOWN = {

@@ -11,14 +11,15 @@ function now(metric: string, legend: string): Query {
 
 /** How fast a counter grows, for each value of the label `by`. */
 function speed(metric: string, by: string): Query {
-  const expr = `sum by (${by}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
-  return { expr, legend: `{{${by}}}` };
+  const labels = by === 'instance' ? by : `instance, ${by}`;
+  const expr = `sum by (${labels}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
+  return { expr, legend: by === 'instance' ? `{{${by}}}` : `{{instance}} {{${by}}}` };
 }
 
 /** The mean of something that is counted in seconds. */
 function mean(seconds: string, count: string, by: string): Query {
   const rate = (metric: string): string =>
-    `sum by (${by}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
+    `sum by (${by === 'instance' ? by : `instance, ${by}`}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
   return { expr: `${rate(seconds)} / ${rate(count)}`, legend: `{{${by}}}` };
 }
 
@@ -53,6 +54,17 @@ const overview: readonly Panel[] = [
 ];
 
 const scrapes: readonly Panel[] = [
+  {
+    title: 'Metrics, logs and backups are read',
+    unit: 'bool',
+    type: 'state-timeline',
+    queries: [
+      {
+        expr: `max by (instance, pull, target) (prom2otlp_pull_up{${OF}})`,
+        legend: '{{pull}} of {{target}}',
+      },
+    ],
+  },
   panel('Scrapes a second, by result', 'reqps', speed('collect_scrapes_total', 'result')),
   panel('Samples a second, by what became of them', 'short', speed('derive_samples_total', 'fate')),
   panel('Points a second, by service', 'short', speed('encode_points_total', 'service')),
@@ -76,6 +88,10 @@ const scrapes: readonly Panel[] = [
 const queue: readonly Panel[] = [
   panel('Share of the queue in use', 'percentunit', {
     expr: `prom2otlp_queue_bytes{${OF}} / prom2otlp_queue_max_bytes{${OF}}`,
+    legend: '{{instance}} {{signal}}',
+  }),
+  panel('Until the queue is full, at this rate', 's', {
+    expr: `prom2otlp_queue_full_seconds{${OF}} or vector(0)`,
     legend: '{{instance}} {{signal}}',
   }),
   panel('Points and records that wait', 'short', now('queue_points', '{{instance}} {{signal}}')),

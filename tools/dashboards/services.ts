@@ -3,7 +3,7 @@
 import type { DashboardSpec, Panel, Query } from './dashboard.ts';
 
 const OF = 'job=~"$service"';
-const SERVER = '{{server_name}}';
+const SERVER = '{{job}} {{server_name}}';
 
 /** The value as it stands, for each server. */
 function now(metric: string, legend: string = SERVER): Query {
@@ -11,8 +11,12 @@ function now(metric: string, legend: string = SERVER): Query {
 }
 
 /** How fast a counter grows, for each server or for each value of `by`. */
-function speed(metric: string, by: string = 'server_name', legend: string = `{{${by}}}`): Query {
-  return { expr: `sum by (${by}) (rate(${metric}{${OF}}[$__rate_interval]))`, legend };
+function speed(
+  metric: string,
+  by: string = 'server_name',
+  legend: string = `{{job}} {{${by}}}`,
+): Query {
+  return { expr: `sum by (job, ${by}) (rate(${metric}{${OF}}[$__rate_interval]))`, legend };
 }
 
 function panel(title: string, unit: string, ...queries: Query[]): Panel {
@@ -44,8 +48,8 @@ const engine: readonly Panel[] = [
   panel('Queries a second', 'reqps', speed('engine_global_status_queries')),
   panel('Slow queries a second', 'reqps', speed('engine_global_status_slow_queries')),
   panel('Ten most frequent commands', 'reqps', {
-    expr: `topk(10, sum by (command) (rate(engine_global_status_commands_total{${OF}}[$__rate_interval])))`,
-    legend: '{{command}}',
+    expr: `topk(10, sum by (job, command) (rate(engine_global_status_commands_total{${OF}}[$__rate_interval])))`,
+    legend: '{{job}} {{command}}',
   }),
   panel(
     'Connections, and how many there may be',
@@ -78,11 +82,11 @@ const engine: readonly Panel[] = [
     speed('engine_global_status_innodb_data_written', 'server_name', `${SERVER} written`),
   ),
   panel('Buffer pool, pages by state', 'short', {
-    expr: `sum by (state) (engine_global_status_buffer_pool_pages{${OF}})`,
-    legend: '{{state}}',
+    expr: `sum by (job, state) (engine_global_status_buffer_pool_pages{${OF}})`,
+    legend: '{{job}} {{state}}',
   }),
   panel('Share of temporary tables that went to disk', 'percentunit', {
-    expr: `sum by (server_name) (rate(engine_global_status_created_tmp_disk_tables{${OF}}[$__rate_interval])) / sum by (server_name) (rate(engine_global_status_created_tmp_tables{${OF}}[$__rate_interval]))`,
+    expr: `sum by (job, server_name) (rate(engine_global_status_created_tmp_disk_tables{${OF}}[$__rate_interval])) / sum by (job, server_name) (rate(engine_global_status_created_tmp_tables{${OF}}[$__rate_interval]))`,
     legend: SERVER,
   }),
   panel(
@@ -178,11 +182,11 @@ function duration(statement: string): Query {
 
 const proxy: readonly Panel[] = [
   panel('Connections to each server', 'short', {
-    expr: `sum by (server_name, id) (proxy_server_connections{${OF}})`,
+    expr: `sum by (job, server_name, id) (proxy_server_connections{${OF}})`,
     legend: `${SERVER} {{id}}`,
   }),
   panel('Operations under way', 'short', {
-    expr: `sum by (server_name) (proxy_server_active_operations{${OF}})`,
+    expr: `sum by (job, server_name) (proxy_server_active_operations{${OF}})`,
     legend: SERVER,
   }),
   panel('Packets routed a second', 'pps', speed('proxy_server_routed_packets')),
@@ -192,7 +196,7 @@ const proxy: readonly Panel[] = [
     speed('proxy_server_connection_pool_empty'),
   ),
   panel('Longest wait in a queue', 'ms', {
-    expr: `max by (server_name) (proxy_threads_max_queue_time{${OF}})`,
+    expr: `max by (job, server_name) (proxy_threads_max_queue_time{${OF}})`,
     legend: SERVER,
   }),
   panel('Errors and hang-ups a second', 'reqps', speed('proxy_threads_errors'), {

@@ -1,23 +1,23 @@
-// The audit log, one record a line, which looks like CSV and is not:
+// The audit log, one record per line, similar to CSV:
 //
 //   20260304 09:12:07,db-0,app,10.0.0.9,75,311,QUERY,shop,'select \'a,b\', 1',0
 //   stamp,server,user,host[:port],connection,query,operation,database,object,code[,tls]
 //
-// The first eight commas separate; the object is a statement in quotes, with backslashes before special characters
-// (newlines too, so that a record is one line), or a name, or empty, or the TLS version of a connection. In: the
-// line. Out: the record's fields, or null for a line that is not exactly of that form: where quotes are not
-// escaped, or the line is cut off, the end of the statement is unknown.
+// The first eight commas are separators. The object is a quoted statement, with backslashes before special characters
+// (including newlines, so that a record is one line), or a name, or empty, or the TLS version of a connection. In: a
+// line. Out: the record's fields, or null if the line does not match exactly: if quotes are not escaped, or the line is
+// cut off, the end of the statement is unknown.
 
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import { redactCutSql, redactUnknown } from './redact.ts';
-import { type LocalTime, readStamp } from './time.ts';
+import { isDigits, type LocalTime, readStamp } from './time.ts';
 
 const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
 
 const INFO = 9;
 const ERROR = 17;
 const COMMAS_BEFORE_OBJECT = 8;
-/** With a comma in the name of the user, which the server does not mark. */
+/** A head with a comma in the user's name, which the server does not escape. */
 const ODD_HEAD = /^([^,]*),([^,]*),(.*?),([^,]*),(\d+),(\d+),([A-Z_]+),([^,]*),/;
 const OPERATION_NAME = /^[A-Z_]+$/;
 const RETURN_CODE = /^-?\d{0,5}$/;
@@ -44,14 +44,14 @@ interface AuditLine {
   readonly head: readonly string[];
   /** Where the object begins. */
   readonly objectAt: number;
-  /** The offset after its last character. */
+  /** Exclusive. */
   readonly objectEnd: number;
   readonly isQuoted: boolean;
-  /** The return code, and the TLS version where there is one. */
+  /** The return code, and the TLS version if there is one. */
   readonly tail: readonly string[];
 }
 
-/** Reads a line; null when it is none of this format. */
+/** Reads a line; null when it does not have this format. */
 export function readAuditLine(
   text: string,
   localTime: LocalTime,
@@ -62,7 +62,7 @@ export function readAuditLine(
   if (line === null || Number.isNaN(localMs)) return null;
   const object = text.slice(line.objectAt, line.objectEnd);
   const query = line.isQuoted ? unescapeQuery(object) : null;
-  // The server writes no more of a statement than its own limit allows, and does not say so.
+  // The server silently truncates statements over its limit.
   const sentQuery = query !== null && isRedacting ? redactCutSql(query) : query;
   const isSame = sentQuery === query;
   const [returnCode = ''] = line.tail;
@@ -79,7 +79,7 @@ export function readAuditLine(
   };
 }
 
-/** A line that does not parse, without what may come out of a statement: all text after the server's own fields. */
+/** A line that does not parse, without the text after the server's own fields, which may be from a statement. */
 export function redactAuditLine(text: string): string {
   const head = Number.isNaN(readStamp(text, 0, 'YYYYMMDD')) ? null : cutHead(text);
   if (head === null) return redactUnknown(text);
@@ -110,7 +110,7 @@ function cutLine(text: string): AuditLine | null {
   return isTail(tail) ? { head, objectAt, objectEnd, isQuoted, tail } : null;
 }
 
-/** The fields before the object, which hold names and numbers of the server; null where they do not. */
+/** The fields before the object; null if they are not names and numbers of the server. */
 function cutHead(text: string): Pick<AuditLine, 'head' | 'objectAt'> | null {
   const head: string[] = [];
   let at = 0;
@@ -121,24 +121,15 @@ function cutHead(text: string): Pick<AuditLine, 'head' | 'objectAt'> | null {
     at = comma + 1;
   }
   const isHead =
-    isNumber(head[CONNECTION]) &&
-    isNumber(head[QUERY]) &&
+    isDigits(head[CONNECTION]) &&
+    isDigits(head[QUERY]) &&
     OPERATION_NAME.test(head[OPERATION] ?? '');
   if (isHead) return { head, objectAt: at };
   const [odd = '', ...fields] = ODD_HEAD.exec(text) ?? [];
   return fields.length > 0 ? { head: fields, objectAt: odd.length } : null;
 }
 
-/** Whether it is all digits, or nothing. */
-function isNumber(text = ''): boolean {
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code < 0x30 || code > 0x39) return false;
-  }
-  return true;
-}
-
-/** Whether it is what the server writes after the object, and not text of a statement. */
+/** True for the fields that the server writes after the object, false for text of a statement. */
 function isTail(tail: readonly string[]): boolean {
   const returnCode = tail[0] ?? '';
   if (returnCode !== '0' && !RETURN_CODE.test(returnCode)) return false;

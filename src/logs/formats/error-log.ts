@@ -1,11 +1,11 @@
-// The engine's error log. In: a record's text. Out: time, severity, thread, and user, host and database if the message
-// names them. The headers that begin a record:
+// The engine's error log. In: a record's text. Out: time, severity and thread, and the user, host and database if the
+// message names them. A record begins with one of these headers:
 //
-//   2026-03-04  9:05:33 41 [Warning] message      today's
-//   260304  9:07:01 [ERROR] message               older ones, and those of crashes
-//   260304  9:07:01 audit_plugin: message         a plugin's: date, but neither thread nor level
+//   2026-03-04  9:05:33 41 [Warning] message      current versions
+//   260304  9:07:01 [ERROR] message               older versions, and crashes
+//   260304  9:07:01 audit_plugin: message         plugins: neither thread nor level
 //
-// A plugin sometimes writes no newline, so that the next header follows its message's last word.
+// A plugin sometimes omits the newline, so that the next header directly follows its message.
 
 import type { LogAttribute, LogRecord } from '../record.ts';
 import type { HeaderFormat } from './record-lines.ts';
@@ -28,7 +28,7 @@ const SHORT_STAMP_LENGTH = stampLength('YYMMDD');
 /** After the stamp, which is 19 or 15 characters long. */
 const THREAD_AND_LEVEL = / (?:(\d+) )?\[(\w+)\](?: |$)/y;
 const COMPONENT = / {1,2}[\w.-]+: /y;
-/** A header right after a word or a full stop; after a blank it is a time within the message. */
+/** A header directly after a word or punctuation; after a blank it is a time within the message. */
 const GLUED_HEADER =
   /(?<=[A-Za-z_.;:!?)\]])(?:\d{6} [ \d]\d:\d\d:\d\d (?:server_audit: |\[(?:ERROR|Warning|Note)\] )|\d{4}-\d\d-\d\d [ \d]\d:\d\d:\d\d \d+ \[(?:ERROR|Warning|Note)\] )/g;
 const GLUED_AT_MIN = 16;
@@ -36,13 +36,13 @@ const CRASH = /^\S+ got (?:signal \d|exception 0x)/;
 const ABORTED =
   /^Aborted connection \d+ to db: '(.{0,300}?)' user: '(.{0,300}?)' host: '(.{0,300}?)'/;
 const DENIED = /^Access denied for user '(.{0,300}?)'@'(.{0,300}?)'/;
-/** Words of the engine for values that it does not know yet. */
+/** The engine's placeholders for values that it does not know yet. */
 const UNCONNECTED = 'unconnected';
 const UNAUTHENTICATED = 'unauthenticated';
 const CONNECTING = 'connecting host';
 const NO_STARTS: readonly number[] = [];
 
-/** `redact` takes the literals out of statements that messages quote. */
+/** `redact` removes the literals from statements quoted in messages. */
 export function errorLogFormat(
   localTime: LocalTime,
   redact: (raw: string) => string,
@@ -57,7 +57,7 @@ export function errorLogFormat(
 }
 
 interface Header {
-  /** As if the zone were UTC. */
+  /** The local time, as if its zone were UTC. */
   readonly localMs: number;
   readonly thread: string | null;
   readonly level: string | null;

@@ -1,9 +1,9 @@
-// The proxy's log. In: a record's text. Out: time, severity, session, module and object. A header is
+// The proxy's log. In: a record's text. Out: time, severity, session, module and object. The header is
 //
 //   2026-03-04 09:05:33.120   error  : (17) [router] (Read-Write); Lost connection to the primary
 //   └ stamp ──────────┘└ms┘   └level    └session └module └object     └message
 //
-// where milliseconds, session, module and object may be absent, and the level is padded to seven characters.
+// Milliseconds, session, module and object are optional; the level is padded to seven characters.
 
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import type { HeaderFormat } from './record-lines.ts';
@@ -25,7 +25,7 @@ const LEVEL = /(?:\.(\d{1,9}))? {1,8}([A-Za-z]{1,12}) *:(?: |$)/y;
 const ORIGIN = /(?:\((\d{1,18})\) ?)?(?:\[([^\]\n]{1,200})\] ?)?(?:\(([^)\n]{1,200})\); ?)?/y;
 const NO_STARTS: readonly number[] = [];
 
-/** `redact` takes the literals out of statements that messages quote. */
+/** `redact` removes the literals from statements quoted in messages. */
 export function proxyLogFormat(
   localTime: LocalTime,
   redact: (raw: string) => string,

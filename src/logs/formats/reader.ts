@@ -1,9 +1,8 @@
-// Picks the format by the log's type, and reads with it. In: the lines of one entry. Out: records. A type without a
-// format goes out line by line, marked as unparsed. The slow query log has a reader of its own; for the other formats
-// there are two:
+// Selects the format by the log's type, and reads with it. In: the lines of one entry. Out: records. Lines of an unknown
+// type become records marked as unparsed. The slow query log has its own reader; the other formats use one of these:
 //
-//   JoiningReader      a record begins with a header and goes on until the next one: error and proxy log
-//   SingleLineReader   each line is a record: audit log, and types without a format
+//   JoiningReader      a record begins with a header and ends before the next one: error and proxy log
+//   SingleLineReader   each line is a record: audit log and unknown types
 
 import {
   type CreateLineReader,
@@ -66,7 +65,7 @@ function asItIs(text: string): string {
   return text;
 }
 
-/** What a continuation takes over from the record that it belongs to; null is NaN. */
+/** The fields that a continuation inherits from its record; a time of null means NaN. */
 interface Inherited {
   readonly timeMs: number | null;
   readonly timeExtraNs: number;
@@ -75,12 +74,12 @@ interface Inherited {
 }
 
 const NO_RECORDS: readonly ParsedRecord[] = [];
-/** The marks of a record without header. */
+/** The marks of a record without a header. */
 const ORPHAN = MARK.unparsed | MARK.continuation;
 
 /**
- * A line without header belongs to the record before it. Lines before the first header become an unparsed record,
- * those after a flushed record a continuation of it.
+ * A line without a header belongs to the previous record. Lines before the first header become an unparsed record; lines
+ * after a flushed record become its continuation.
  */
 class JoiningReader implements LineReader {
   readonly #format: HeaderFormat;
@@ -128,7 +127,7 @@ class JoiningReader implements LineReader {
     this.#inherited = restoreState<Inherited>(this.#format.name, saved, this.#parts);
   }
 
-  /** Takes the part of a line from `at` up to `end`. */
+  /** Takes the part `[at, end)` of a line. */
   #take(line: RawLine, at: number, end: number): readonly ParsedRecord[] {
     const text = line.text.slice(at, end);
     const isStart = this.#format.startsRecord(text);
@@ -143,7 +142,7 @@ class JoiningReader implements LineReader {
     return records;
   }
 
-  /** A text without header is not cut at the limit, but makes several records: it may be a whole log. */
+  /** Text without a header is not cut at the limit, but split into several records: it may be a whole log. */
   #overflowsOrphan(text: string): boolean {
     return (this.#lines.marks & ORPHAN) !== 0 && this.#lines.wouldOverflow(text);
   }
@@ -164,12 +163,12 @@ class JoiningReader implements LineReader {
   }
 }
 
-/** A line that does not parse is marked and goes out as it is. */
+/** A line that does not parse is marked, and sent as text. */
 class SingleLineReader implements LineReader {
   readonly isOpen = false;
   readonly #format: LineFormat;
   readonly #bytesMax: number;
-  /** Its lines are always none. */
+  /** Always without lines. */
   readonly #parts: ReaderParts;
 
   constructor(format: LineFormat, localTime: ReaderParts['localTime'], recordBytesMax: number) {

@@ -1,39 +1,39 @@
-// The lines of the record that is being read, and of what may turn out to be the next one. In: lines. Out: the
-// raw text of a record with what identifies it. Guarantees that a record's text stays within its limit, counted
-// in UTF-8: text beyond it is cut off, and the record is marked.
+// The lines of the open record, and of a possible next record. In: lines. Out: the raw text of a record and its
+// identity. Guarantees that a record's text stays within its limit, counted in UTF-8: text over the limit is cut off,
+// and the record is marked.
 //
-// A reader stores them with the cursor as a text: the name of the format, the reader's state as JSON on one line,
-// then the text of the open record as it is, so that escaping cannot swell it. Reading that text never throws: the
-// state of another version is ignored.
+// A reader stores them with the cursor as text: the name of the format, the reader's state as JSON on one line, then the
+// raw text of the open record, so that escaping cannot enlarge it. Reading that text never throws: the state of another
+// version is ignored.
 
 import { type LogRecord, MARK, type ParsedRecord, type RawLine } from '../record.ts';
 import type { LocalTime } from './time.ts';
 
-/** The lines of one record, complete. */
+/** The complete lines of one record. */
 export type CompleteLines = Pick<
   ParsedRecord,
   'raw' | 'firstOffset' | 'lineCount' | 'timeMs' | 'timeExtraNs' | 'stream' | 'marks'
 >;
 
-/** The format of a log of which each line is a record. */
+/** The format of a log in which each line is a record. */
 export interface LineFormat {
-  /** With the version of the saved state; another version's state is not taken over. */
+  /** Contains the version of the saved state; other versions are ignored. */
   readonly name: string;
   /** Reads the text of a record; null when it does not parse. */
   read(raw: string): LogRecord | null;
-  /** A text that does not parse, as it may be sent. */
+  /** Redacts a text that does not parse. */
   redact(raw: string): string;
 }
 
-/** The format of a log of which a record begins with a header. */
+/** The format of a log in which each record begins with a header. */
 export interface HeaderFormat extends LineFormat {
-  /** Whether a record begins with this line, or with this part of one. */
+  /** Whether a record begins with this line or part of a line. */
   startsRecord(text: string): boolean;
-  /** Where further records begin in the line: messages whose writer forgot to end the one before. */
+  /** Where more records begin within the line, after a message without a line end. */
   furtherStarts(text: string): readonly number[];
 }
 
-/** A record of which nothing is known but its text. */
+/** A record of which only the text is known. */
 export function textRecord(body: string): LogRecord {
   return {
     timeMs: Number.NaN,
@@ -46,7 +46,7 @@ export function textRecord(body: string): LogRecord {
   };
 }
 
-/** The record as it leaves the reader; the wrapper's time beats the one in the text. */
+/** The record that the reader returns; the wrapper's time takes precedence over the time in the text. */
 export function toParsedRecord(lines: CompleteLines, fields: LogRecord): ParsedRecord {
   const hasOwnTime = Number.isNaN(lines.timeMs);
   return {
@@ -65,13 +65,13 @@ export function toParsedRecord(lines: CompleteLines, fields: LogRecord): ParsedR
   };
 }
 
-/** A record, or what may be one. */
+/** A record, or a possible one. */
 interface Segment {
   /** Where its text begins in #raw. */
   rawStart: number;
   readonly firstOffset: number;
   lineCount: number;
-  /** null means NaN, which JSON does not have. */
+  /** Null means NaN, which JSON lacks. */
   readonly timeMs: number | null;
   readonly timeExtraNs: number;
   readonly stream: string;
@@ -80,21 +80,21 @@ interface Segment {
   readonly isPart: boolean;
 }
 
-/** A part of a line that is a record's beginning. */
+/** A part of a line with which a record begins. */
 export interface LinePart {
   readonly text: string;
-  /** Of the part in the line's text. */
+  /** The index of the part in the line's text. */
   readonly at: number;
 }
 
-/** UTF-16 code units become at most three bytes each. */
+/** A UTF-16 code unit becomes at most three bytes. */
 const BYTES_PER_UNIT_MAX = 3;
 
 export class RecordLines {
   #raw = '';
-  /** The record itself, and after it the lines that may be the next one. */
+  /** The open record, and after it lines that may be the next one. */
   #segments: Segment[] = [];
-  /** Of #raw in UTF-8; -1 as long as it is short enough not to be counted. */
+  /** The size of #raw in UTF-8; -1 while it is not counted. */
   #rawBytes = 0;
   readonly #bytesMax: number;
 
@@ -120,7 +120,7 @@ export class RecordLines {
     return this.#segments.reduce((marks, segment) => marks | segment.marks, 0);
   }
 
-  /** The text of a segment; '' where there is none. */
+  /** The text of a segment; '' if there is none. */
   textOf(index: number): string {
     return this.#raw.slice(this.#segments[index]?.rawStart ?? this.#raw.length, this.endOf(index));
   }
@@ -131,12 +131,12 @@ export class RecordLines {
     return next === undefined ? this.#raw.length : next.rawStart - 1;
   }
 
-  /** Begins a segment with a line. Its text is taken even if the segments before it have reached the limit. */
+  /** Begins a segment with a line, even if the segments before it have reached the limit. */
   begin(line: RawLine, marks = 0): void {
     this.beginPart(line, { text: line.text, at: 0 }, marks);
   }
 
-  /** Begins a segment with a part of a line; a line counts for the record that its first part belongs to. */
+  /** Begins a segment with a part of a line; a line counts for the record of its first part. */
   beginPart(line: RawLine, part: LinePart, marks = 0): void {
     const text = cutToBytes(part.text, this.#bytesMax);
     const cut = text.length < part.text.length ? MARK.recordCut : 0;
@@ -156,7 +156,7 @@ export class RecordLines {
     });
   }
 
-  /** Whether a line of that text would take all segments together over the limit. */
+  /** Whether another line would take all segments together over the limit. */
   wouldOverflow(text: string): boolean {
     const units = this.#raw.length + 1 + text.length;
     if (units * BYTES_PER_UNIT_MAX <= this.#bytesMax) return false;
@@ -191,7 +191,7 @@ export class RecordLines {
     this.#rawBytes = -1;
   }
 
-  /** Makes the newest segment part of the one before it. */
+  /** Merges the newest segment into the one before it. */
   merge(): void {
     const newest = this.#segments.pop();
     const before = this.#segments.at(-1);
@@ -205,7 +205,7 @@ export class RecordLines {
     this.#rawBytes = -1;
   }
 
-  /** Takes out the first segment. */
+  /** Removes and returns the first segment. */
   complete(): CompleteLines {
     const [segment] = this.#segments;
     if (segment === undefined) return NOTHING;
@@ -220,12 +220,12 @@ export class RecordLines {
     return { raw, firstOffset, lineCount, timeMs, timeExtraNs, stream, marks };
   }
 
-  /** The segments, for JSON; the text goes with them apart. */
+  /** The segments, for JSON; the text is saved separately. */
   saved(): readonly Readonly<Segment>[] {
     return this.#segments;
   }
 
-  /** Takes over what saved() gave. */
+  /** Restores a result of saved(). */
   restore(segments: readonly Readonly<Segment>[], raw: string): void {
     this.#segments = segments.map(segment => ({ ...segment }));
     this.#raw = raw;
@@ -248,7 +248,7 @@ const NOTHING: CompleteLines = {
   marks: 0,
 };
 
-/** The longest beginning of a text that is within a number of bytes and ends with a whole character. */
+/** The longest prefix of a text that fits into a number of bytes and ends with a whole character. */
 export function cutToBytes(text: string, bytesMax: number): string {
   if (text.length * BYTES_PER_UNIT_MAX <= bytesMax) return text;
   const bytes = Buffer.from(text);
@@ -258,13 +258,13 @@ export function cutToBytes(text: string, bytesMax: number): string {
   return bytes.toString('utf8', 0, end);
 }
 
-/** The parts of a reader beside its own state. */
+/** The parts of a reader besides its own state. */
 export interface ReaderParts {
   readonly lines: RecordLines;
   readonly localTime: LocalTime;
 }
 
-/** '' when nothing is open and there is nothing to remember. */
+/** '' when there is nothing to save. */
 export function saveState(format: string, state: object | null, parts: ReaderParts): string {
   const { lines, localTime } = parts;
   const { lastMs } = localTime;
@@ -273,7 +273,7 @@ export function saveState(format: string, state: object | null, parts: ReaderPar
   return `${format} ${JSON.stringify([state, lines.saved(), ...order])}\n${lines.raw}`;
 }
 
-/** Restores the record's lines and the order of times; returns the state, or null where there is none. */
+/** Restores the record's lines and the last time; returns the state, or null if there is none. */
 export function restoreState<State extends object>(
   format: string,
   saved: string,

@@ -1,43 +1,43 @@
-// Takes the literals out of SQL text: strings, numbers, hex and bit values, comments. In: a statement, whole or
-// cut off. Out: the same text with `?` for each literal, and the context of its end. One pass, linear in time
-// and space; it never throws. The context of the beginning must be known: from within a string, strings look like
-// code and code like strings. If a text has two readings, because a setting of the session decides whether a backslash
-// escapes, it is replaced from there on, unless its end proves one reading: too much is taken rather than too little.
+// Removes the literals from SQL text: strings, numbers, hex and bit values, comments. In: a statement, whole or cut off.
+// Out: the same text with `?` for each literal, and the context at its end. One pass, linear in time and space; it never
+// throws. The context at the beginning must be known: seen from within a string, strings look like code and code like
+// strings. If a text has two readings, because a setting of the session decides whether a backslash escapes, it is
+// replaced from there on, unless its end proves one reading: too much is removed rather than too little.
 
-/** The context of a place in SQL text: code, a string, a quoted name, a comment. */
+/** The context of a position in SQL text: code, a string, a quoted name, a comment. */
 export type SqlContext = 'code' | "'" | '"' | '`' | '/*';
 
 export interface RedactedSql {
   readonly text: string;
-  /** The context of the end of the text: `code` where it is whole. */
+  /** The context at the end of the text: `code` if it is whole. */
   readonly end: SqlContext;
-  /** The text outside of all strings cannot be SQL: the reading took the wrong places for strings. */
+  /** The text outside of strings cannot be SQL: the reading confused strings and code. */
   readonly isMisread: boolean;
-  /** There may be another reading: a quote follows a backslash, or a word follows a string without a blank. */
+  /** There may be another reading: a quote follows a backslash, or a word directly follows a string. */
   readonly isDoubtful: boolean;
-  /** A word follows a string without a blank, as it does if strings and code were mixed up. */
+  /** A word directly follows a string, as if strings and code were confused. */
   readonly isTouched: boolean;
 }
 
-/** Replaces a literal, and a list of literals alone after IN. */
+/** Replaces a literal, or a whole list of literals after IN. */
 export const PLACEHOLDER = '?';
 
-/** The statement without its literals; names, keywords, parameters and layout stay as they are. */
+/** The statement without its literals; names, keywords, parameters and layout do not change. */
 export function redactSql(sql: string): string {
   return new SqlReader(sql).read('code', false).text;
 }
 
-/** As redactSql, for a statement whose end may be missing: then its end proves nothing. */
+/** Like redactSql, for a statement whose end may be missing, so that the end proves nothing. */
 export function redactCutSql(sql: string): string {
   return new SqlReader(sql).read('code', true).text;
 }
 
-/** As redactSql, for text that begins in a context; it also returns the context of the end. */
+/** Like redactSql, for text that begins in a known context; also returns the context at the end. */
 export function redactSqlFrom(start: SqlContext, sql: string, isCut = false): RedactedSql {
   return new SqlReader(sql).read(start, isCut);
 }
 
-/** Text whose beginning has an unknown context: all of it may be a literal. */
+/** Text with an unknown context at its beginning: all of it may be a literal. */
 export function redactUnknown(text: string): string {
   return text === '' ? '' : PLACEHOLDER;
 }
@@ -60,7 +60,7 @@ const BACKTICK = 0x60;
 const PLUS = 0x2b;
 const ZERO = 0x30;
 const UNDERSCORE = 0x5f;
-/** Or-ed with an ASCII letter it gives the lower case. */
+/** An ASCII letter OR this is its lower case. */
 const LOWER_CASE = 0x20;
 const LOWER_B = 0x62;
 const LOWER_E = 0x65;
@@ -68,7 +68,7 @@ const LOWER_I = 0x69;
 const LOWER_N = 0x6e;
 const LOWER_X = 0x78;
 
-/** What a character outside of all strings may begin. */
+/** The tokens that a character outside of strings may begin. */
 const OTHER = 0;
 const BLANK = 1;
 const WORD = 2;
@@ -87,7 +87,7 @@ function setKind(characters: string, kind: number): void {
   for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
 }
 
-/** The place within `IN (` … `)`, as long as that contains only literals. */
+/** The position within `IN (` … `)`, as long as the list contains only literals. */
 const NO_LIST = 0;
 const LIST_OPENED = 1;
 const AFTER_ITEM = 2;
@@ -101,15 +101,15 @@ class SqlReader {
   #end: SqlContext = 'code';
   #isMisread = false;
   #isTouched = false;
-  /** The output up to the first place that may be another than it seems; null as long as there is none. */
+  /** The output up to the first doubtful position; null if there is none so far. */
   #outBeforeDoubt: string | null = null;
-  /** The output up to the first comment with the beginning of another in it; null as long as there is none. */
+  /** The output up to the first comment that contains the beginning of another; null if there is none so far. */
   #outBeforeNested: string | null = null;
   /** Whether a backslash escapes: a setting of the session. */
   readonly #escapes: boolean;
-  /** A string contains a quote after a backslash: there the two readings differ. */
+  /** A string contains a quote after a backslash, where the two readings differ. */
   #hasEscapedQuote = false;
-  /** In a comment that the engine executes, where the end of a comment is expected. */
+  /** Within a comment that the engine executes, whose end is expected. */
   #isExecuted = false;
   #list = NO_LIST;
 
@@ -138,7 +138,7 @@ class SqlReader {
     return this.#end === 'code' && !this.#isMisread;
   }
 
-  /** Whether the text can as well be a whole statement of a session in which a backslash does not escape. */
+  /** Whether the text is also a whole statement in a session in which a backslash does not escape. */
   #hasOther(start: SqlContext): boolean {
     if (!this.#hasEscapedQuote) return false;
     const other = new SqlReader(this.#sql, false);
@@ -146,7 +146,7 @@ class SqlReader {
     return other.#isPlausible();
   }
 
-  /** Reads on from where the text begins; returns where code begins. */
+  /** Reads the rest of an open string, name or comment; returns where code begins. */
   #resume(start: SqlContext): number {
     if (start === 'code') return 0;
     if (start === '`') return this.#quotedName(0);
@@ -154,7 +154,7 @@ class SqlReader {
     return this.#stringText(0, 0, start);
   }
 
-  /** What begins at `at`, outside of everything; returns where the next begins. */
+  /** Reads the token of code at `at`; returns where the next one begins. */
   #token(at: number): number {
     const code = this.#sql.charCodeAt(at);
     switch (kindOf(code)) {
@@ -183,7 +183,7 @@ class SqlReader {
     return end;
   }
 
-  /** A number at `at`, which may have its sign at `start`, or a name that begins with a digit. */
+  /** A number at `at`, with an optional sign at `start`, or a name that begins with a digit. */
   #number(start: number, at: number): number {
     const end = numberEnd(this.#sql, at);
     return end > at ? this.#literal(start, end) : this.#word(at);
@@ -217,7 +217,7 @@ class SqlReader {
     }
   }
 
-  /** A word right after a string is rare in SQL, and common if a quote within a string was taken for its end. */
+  /** A word directly after a string is rare in SQL, but common if a quote within a string was taken for its end. */
   #touched(start: number): void {
     this.#isTouched = true;
     this.#isMisread ||= this.#hasEscapedQuote;
@@ -232,7 +232,7 @@ class SqlReader {
     return this.#out + this.#sql.slice(this.#copiedLength, start);
   }
 
-  /** Whatever else may begin something longer than itself. */
+  /** Other characters that may begin a longer token. */
   #mark(at: number, code: number): number {
     const sql = this.#sql;
     const next = sql.charCodeAt(at + 1);
@@ -267,20 +267,20 @@ class SqlReader {
         if (next === SLASH) return this.#commentEnd(at);
         break;
       case BACKSLASH:
-        // Outside of strings it occurs only in \N, which is an old way to write NULL.
+        // Outside of strings it occurs only in \N, an old form of NULL.
         if (next !== CAPITAL_N) this.#misread(at);
     }
     this.#list = NO_LIST;
     return at + 1;
   }
 
-  /** The text at `at` is no SQL. */
+  /** The text at `at` is not SQL. */
   #misread(at: number): void {
     this.#isMisread = true;
     this.#doubt(at);
   }
 
-  /** A name that is never closed is none: what follows it is read as code. */
+  /** A backtick that is never closed begins no name: the text after it is read as code. */
   #quotedName(textAt: number): number {
     this.#list = NO_LIST;
     const close = this.#sql.indexOf('`', textAt);
@@ -300,7 +300,7 @@ class SqlReader {
     const markAt = code === CAPITAL_M ? at + 3 : at + 2;
     if (this.#sql.charCodeAt(markAt) !== EXCLAMATION) return this.#commentText(at, at + 2);
     this.#isExecuted = true;
-    // The engine's version, from which on it executes the text, is no literal.
+    // The number after it is a version of the engine, not a literal.
     return wordEnd(this.#sql, markAt);
   }
 
@@ -315,7 +315,7 @@ class SqlReader {
     return this.#replace(start, end, close < 0 ? `/* ${PLACEHOLDER}` : `/* ${PLACEHOLDER} */`);
   }
 
-  /** One end too many: a reader with nested comments would end an earlier comment only here. */
+  /** An unexpected end of a comment: with nested comments an earlier one would end only here. */
   #commentEnd(at: number): number {
     if (!this.#isExecuted) {
       this.#misread(at);
@@ -348,14 +348,14 @@ function isEscaped(sql: string, from: number, at: number): boolean {
   return (at - before) % 2 === 1;
 }
 
-// What the tokens are and where they end. Reading beyond the end of the text is allowed and answers no.
+// Tokens and their ends. A position beyond the end of the text never matches.
 
-/** The kind of a UTF-16 code unit; all beyond ASCII may be in a name. */
+/** The kind of a UTF-16 code unit; those beyond ASCII may be part of a name. */
 function kindOf(code: number): number {
   return code < 128 ? (KINDS[code] ?? OTHER) : WORD;
 }
 
-/** Whether the code unit may go on a name; NaN, which is the end of the text, may not. */
+/** Whether the code unit may be part of a name; false for NaN, the end of the text. */
 export function isWordCode(code: number): boolean {
   return code < 128 ? KINDS[code] === WORD || KINDS[code] === DIGIT : code >= 128;
 }
@@ -382,7 +382,7 @@ function startsNumber(sql: string, at: number): boolean {
   return isDigit(code) || (code === DOT && isDigit(sql.charCodeAt(at + 1)));
 }
 
-/** Where the number that starts at `at` ends; `at` itself when that is a name which begins with a digit. */
+/** The end of the number at `at`; `at` itself if it is a name that begins with a digit. */
 function numberEnd(sql: string, at: number): number {
   const prefixed = prefixedNumberEnd(sql, at);
   if (prefixed > at) return prefixed;
@@ -403,7 +403,7 @@ function prefixedNumberEnd(sql: string, at: number): number {
   return end > at + 2 && !isWordCode(sql.charCodeAt(end)) ? end : at;
 }
 
-/** Includes a number that was cut off after its `e`, which is no name. */
+/** Also accepts a number that was cut off after its `e`. */
 function exponentEnd(sql: string, at: number): number {
   if ((sql.charCodeAt(at) | LOWER_CASE) !== LOWER_E) return at;
   const sign = sql.charCodeAt(at + 1);
@@ -427,7 +427,7 @@ function isStringPrefix(sql: string, start: number, end: number): boolean {
   return end === start + 1 && (lower === LOWER_X || lower === LOWER_B || lower === LOWER_N);
 }
 
-/** Whether a minus at `at` is a sign and not a subtraction, by the character before it. */
+/** Whether a minus at `at` is a sign rather than a subtraction, by the character before it. */
 function isSign(sql: string, at: number): boolean {
   const before = beforeBlanks(sql, at);
   return before < 0 || '(,=<>+-*/%!&|^~'.includes(sql.charAt(before));
@@ -443,7 +443,7 @@ function isAfterIn(sql: string, at: number): boolean {
   );
 }
 
-/** The last place before `at` that holds no blank; -1 where there is none. */
+/** The last index before `at` without a blank; -1 if there is none. */
 function beforeBlanks(sql: string, at: number): number {
   let before = at - 1;
   while (before >= 0 && kindOf(sql.charCodeAt(before)) === BLANK) before--;
@@ -451,9 +451,9 @@ function beforeBlanks(sql: string, at: number): number {
 }
 
 // Messages of the server that quote SQL: statements in dumps of deadlocks and crashes, rows of locked records, values in
-// the texts of errors. The server's own words and numbers stay. Each step is linear in the text.
+// error texts. The server's own text does not change. Each step is linear in the text.
 
-/** The message without the literals of the statements and rows in it. */
+/** The message without the literals of the statements and rows that it quotes. */
 export function redactMessage(text: string): string {
   let redacted = text.replace(LOCKED_ROW, `$1${PLACEHOLDER}; asc ${PLACEHOLDER};;`);
   for (const quoted of VALUES) {
@@ -469,22 +469,22 @@ export function redactMessage(text: string): string {
   return before + redactCutSql(redacted.slice(start, end)) + redactStatements(redacted.slice(end));
 }
 
-/** A column of a locked record: `3: len 1; hex 62; asc b;;`, whose text may hold anything but a newline. */
+/** A column of a locked record: `3: len 1; hex 62; asc b;;`; its text may contain anything but a newline. */
 const LOCKED_ROW = /(\b\d+: len \d+; hex ).*/g;
 
 interface Quoted {
   readonly opener: string;
-  /** What the quoted text ends before; the last one counts, since the text may hold any of them. */
+  /** The ends of the quoted text; the last match counts, because the text may contain any of them. */
   readonly closers: readonly string[];
 }
 
-/** Texts of errors that quote a value or a piece of a statement without escaping it. */
+/** Error texts that quote a value or a piece of a statement without escaping it. */
 const VALUES: readonly Quoted[] = [
   { opener: "Duplicate entry '", closers: ["' for key "] },
   { opener: " value: '", closers: ["' for column ", "' for function ", "' at row "] },
   { opener: "syntax to use near '", closers: ["' at line "] },
 ];
-/** What replication stopped at. */
+/** The statement at which replication stopped. */
 const QUOTED_STATEMENT: Quoted = {
   opener: "Query: '",
   closers: ["', Gtid ", "', Internal ", "', Error_code"],
@@ -498,7 +498,7 @@ function placeOf(text: string, { opener, closers }: Quoted): { start: number; en
   return { start, end: close < start ? text.length : close };
 }
 
-/** A statement begins after the words that announce one, or with its own first words. */
+/** A statement begins after an announcement, or with its first words. */
 const ANNOUNCED = [
   String.raw`\bQuery \(\w+\): `,
   String.raw`\b(?:Statement|SQL|query): (?!')`,
@@ -522,7 +522,7 @@ const BEGUN = [
 ];
 const STATEMENT = new RegExp(`(${ANNOUNCED.join('|')})|\\b(?:${BEGUN.join('|')})`, 'gi');
 
-/** The next part of a dump after a statement, at the beginning of a line. */
+/** The line after a statement in a dump. */
 const AFTER_STATEMENT =
   /^(?:\*\*\* |RECORD LOCKS |TABLE LOCK |Record lock|---|Connection ID |Status: |Optimizer switch: |Writing a core)/gm;
 
@@ -542,7 +542,7 @@ function redactStatements(text: string): string {
   return copiedLength === 0 ? text : redacted + text.slice(copiedLength);
 }
 
-/** The end is before the next part of the dump; a string of the statement may look like one. */
+/** The statement ends before the next part of the dump; a string in it may look like such a part. */
 function statementEnd(text: string, start: number): number {
   let at = start;
   let context: SqlContext = 'code';

@@ -1,13 +1,14 @@
-// The lines before the statement of a slow-query record, and the banner that a server writes when it starts. In:
-// line by line. Out: whether a header or banner may begin here, the attributes, and whether the header is complete.
+// The lines before the statement of a slow-query record, and the banner that a server writes when it starts. In: one
+// line after the other. Out: whether a header or banner may begin here, the attributes, and whether the header is
+// complete.
 //
-//   # Time: 260304  9:12:07                             only where the second changed; local
+//   # Time: 260304  9:12:07                             only if the second changed; local
 //   # User@Host: app[app] @ web-1 [10.0.0.9]            a name may contain newlines
 //   # Thread_id: 75  Schema: shop  QC_hit: No           pairs, two blanks apart; a value may be empty
-//   # explain: …                                        and more of that kind, by the server's verbosity
-//   # Warning 1292 Incorrect datetime value: 'x'        which quotes a value of the statement
-//   use shop;                                           only where the database changed
-//   SET timestamp=1772615525;                           the clock that needs no zone; the last line
+//   # explain: …                                        and similar lines, by the server's verbosity
+//   # Warning 1292 Incorrect datetime value: 'x'        quotes a value of the statement
+//   use shop;                                           only if the database changed
+//   SET timestamp=1772615525;                           independent of the zone; the last line
 //
 //   engined, Version: 11.4.5-log. started with:
 //   Tcp port: 3306  Unix socket: /run/engine.sock
@@ -33,11 +34,11 @@ const CLIENT_HOST = `${PREFIX}client_host`;
 const USER_END = /\[[^]*\] @ .*\[.*\]/;
 const WARNING = /^# (?:Note|Warning|Error) \d+ /;
 const CLOCK_VALUE = /^(\d{1,12})(?:\.(\d{1,9}))?;?\s*$/;
-/** Names of users and hosts are short: a longer text is no header. */
+/** Names of users and hosts are short: a longer text is not a header. */
 const HEADER_LENGTH_MAX = 2048;
 const BANNER_END = ' started with:';
 const BANNER_VERSION = ', Version: ';
-/** The program as it was called: its path, or its name. */
+/** The path or name of the program. */
 const BANNER_NAME = /^(?:\/[\w./-]+|[\w.-]+)$/;
 const BANNER_PORT = 'Tcp port: ';
 const BANNER_COLUMNS = /^Time\s+Id\s+Command/;
@@ -53,16 +54,16 @@ const CAPITAL_Y = 0x59;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
 
-/** The last line seen of what may be a header or a banner. */
+/** The last line seen of a possible header or banner. */
 export type Candidate = 'none' | 'time' | 'user' | 'version' | 'port';
 
-/** Whether it may be the first line of a header. After a time the server writes no semicolon. */
+/** Whether it may be the first line of a header. A line with a time has no semicolon at its end. */
 export function startsHeader(text: string): boolean {
   if (text.charCodeAt(0) !== HASH || text.length > HEADER_LENGTH_MAX) return false;
   return isUserLine(text) || (text.startsWith(TIME_KEY) && !endsStatement(text));
 }
 
-/** The line that every header has. */
+/** True for the line that every header has. */
 export function isUserLine(text: string): boolean {
   return text.startsWith(USER_KEY);
 }
@@ -72,11 +73,11 @@ export function endsStatement(text: string): boolean {
   return text.charCodeAt(text.length - 1) === SEMICOLON;
 }
 
-/** Where a banner begins in the line; -1 where none does. */
+/** Where a banner begins in the line; -1 if none does. */
 export function findBanner(text: string): number {
   if (text.charCodeAt(text.length - 1) !== COLON || !text.endsWith(BANNER_END)) return -1;
   const versionAt = text.indexOf(BANNER_VERSION);
-  // After other text the program's name cannot be distinguished from it: then the banner begins with the version.
+  // The program's name cannot be distinguished from text before it: then the banner begins with the version.
   return versionAt > 0 && BANNER_NAME.test(text.slice(0, versionAt)) ? 0 : versionAt;
 }
 
@@ -85,7 +86,7 @@ export function isBannerRest(text: string): boolean {
   return text.startsWith(BANNER_PORT) || BANNER_COLUMNS.test(text);
 }
 
-/** The candidate after this line: `none` when it is complete, null when the line does not belong to it. */
+/** The candidate after this line: `none` if it is complete, null if the line does not belong to it. */
 export function nextOfCandidate(candidate: Candidate, text: string): Candidate | null {
   if (text.length > HEADER_LENGTH_MAX) return null;
   if (candidate === 'time') return isUserLine(text) ? 'user' : null;
@@ -94,13 +95,13 @@ export function nextOfCandidate(candidate: Candidate, text: string): Candidate |
   return isSecondLine(text) ? 'none' : null;
 }
 
-/** Whether a line continues the name of the user at the end of `before`, the lines of a header so far. */
+/** Whether a line continues the user's name at the end of `before`, the header so far. */
 export function isRestOfName(before: string, text: string): boolean {
   const isShort = before.length + text.length <= HEADER_LENGTH_MAX;
   return isShort && !startsHeader(text) && !USER_END.test(before.slice(before.indexOf(USER_KEY)));
 }
 
-/** The line after the user's in every header. */
+/** True for the line after the user line in every header. */
 function isSecondLine(text: string): boolean {
   return text.startsWith(THREAD_KEY) || text.startsWith(QUERY_KEY);
 }
@@ -108,20 +109,20 @@ function isSecondLine(text: string): boolean {
 export class SlowQueryHeader {
   /** When the statement began, from `SET timestamp`; NaN before that line. */
   clockMs: number = Number.NaN;
-  /** What the clock has beyond whole milliseconds. */
+  /** The clock's remaining nanoseconds. */
   clockExtraNs = 0;
-  /** Of `# Time:`, as if its zone were UTC; NaN where it is missing. */
+  /** From `# Time:`, as if its zone were UTC; NaN if it is missing. */
   localMs: number = Number.NaN;
   readonly attributes: LogAttribute[] = [];
   hasUser = false;
-  /** The line after the user's has come too: this is a header, and not just a line that looks like one. */
+  /** The line after the user line was read: this is a header, and not just a line that looks like one. */
   isProven = false;
-  /** The clock has come: the statement is next. */
+  /** The clock was read: the statement follows. */
   isComplete = false;
-  /** A line quotes what was in the statement. */
+  /** A line quotes a part of the statement. */
   quotesStatement = false;
   readonly #pairs: PairReader;
-  /** The line of a user whose name goes on in the next. */
+  /** A user line whose name continues in the next line. */
   #openUser = '';
 
   /** `pairs` may be shared by all headers of a log. */
@@ -129,7 +130,7 @@ export class SlowQueryHeader {
     this.#pairs = pairs;
   }
 
-  /** Takes the next line; false when it belongs to no header, and so begins the statement. */
+  /** Takes the next line; false if it is not part of a header, and so begins the statement. */
   take(line: string): boolean {
     if (this.#openUser !== '' && !isSecondLine(line)) {
       this.#takeUser(`${this.#openUser}\n${line}`);
@@ -169,7 +170,7 @@ export class SlowQueryHeader {
     this.#openUser = isWhole || text.length > HEADER_LENGTH_MAX ? '' : text;
   }
 
-  /** The database, if the pairs did not contain it. */
+  /** Adds the database if the pairs did not contain it. */
   #takeUse(line: string): void {
     if (this.attributes.some(([key]) => key === NAMESPACE)) return;
     const name = line.slice(USE.length).trim().replace(/;$/, '');
@@ -181,7 +182,7 @@ export class SlowQueryHeader {
   #takeSet(line: string): boolean {
     const isPlain = line.startsWith(PLAIN_CLOCK);
     if (!isPlain && !line.startsWith(SET)) return false;
-    // SET last_insert_id=5,insert_id=7,timestamp=…; of a statement that depends on them
+    // SET last_insert_id=5,insert_id=7,timestamp=…; for a statement that depends on them.
     const clockAt = isPlain ? PLAIN_CLOCK.length : line.lastIndexOf(`,${CLOCK}`) + 1 + CLOCK.length;
     if (clockAt === CLOCK.length) return true;
     this.isComplete = true;
@@ -206,7 +207,7 @@ export function takeLines(header: SlowQueryHeader, raw: string): void {
   }
 }
 
-/** `privileges[login] @ host [address]`, of which each may be empty; false when it is not whole. */
+/** Reads `privileges[login] @ host [address]`, each of which may be empty; false if it is incomplete. */
 function addUser(attributes: LogAttribute[], text: string): boolean {
   const loginAt = text.indexOf('[') + 1;
   const hostAt = text.indexOf('] @ ', loginAt);
@@ -223,7 +224,7 @@ function addUser(attributes: LogAttribute[], text: string): boolean {
   return true;
 }
 
-/** The header without what its warnings quote, each in a way of its own, and without ids that the statement put in. */
+/** The header without the texts of its warnings, which quote values, and without ids from the statement. */
 export function redactHeader(text: string): string {
   const lines = text.split('\n').map(line => {
     const warning = WARNING.exec(line);
@@ -235,25 +236,25 @@ export function redactHeader(text: string): string {
   return lines.join('\n');
 }
 
-/** Lines of a header that hold nothing but names, numbers and flags. */
+/** Header lines with only names, numbers and flags. */
 const PLAIN_LINE =
   /^(?:# (?:Time|User@Host): .*|# Thread_id: \d+(?:  Schema: .*)?|#(?: {1,2}\w+: ?(?:[\d.]+|Yes|No)?)*|SET timestamp=[\d.]+;|)$/;
 const NAMES: ReadonlySet<string> = new Set([NAMESPACE, 'user.name', 'client.address', CLIENT_HOST]);
 
-/** A text that may be a header or part of a statement, with only its names, numbers and flags. */
+/** Keeps only names, numbers and flags of a text that may be a header or part of a statement. */
 export function plainHeader(text: string): string {
   const lines = text.split('\n').map(line => (PLAIN_LINE.test(line) ? line : PLACEHOLDER));
   return lines.join('\n');
 }
 
-/** The same for its attributes. */
+/** The same for attributes. */
 export function plainAttributes(attributes: readonly LogAttribute[]): LogAttribute[] {
   return attributes.filter(([key, value]) => typeof value !== 'string' || NAMES.has(key));
 }
 
 type Kind = 'integer' | 'double' | 'flag' | 'text';
 
-/** The attribute of a key, and how its value is read. */
+/** The attribute of a key, and the type of its value. */
 type KeyMeaning = readonly [attribute: string, kind: Kind];
 
 const MEANINGS: ReadonlyMap<string, KeyMeaning> = new Map<string, KeyMeaning>([
@@ -276,29 +277,29 @@ function own(kind: Kind, names: string): (readonly [string, KeyMeaning])[] {
 }
 
 interface Key {
-  /** As in the log, with its colon. */
+  /** The key in the log, with its colon. */
   readonly text: string;
   readonly attribute: string;
   readonly kind: Kind;
-  /** The key that followed it last. */
+  /** The key that came after it the last time. */
   next: Key | null;
 }
 
 const PAIRS_AT = 2;
 const ATTRIBUTES_MAX = 64;
-/** So many digits are an exact number for sure. */
+/** A number of this many digits is exact. */
 const DIGITS_MAX = 15;
 
 /**
- * Reads pairs, `# Key: value  Key: value`, which make up most of a header. The same keys follow each other in every
- * record: each remembers which one followed it last.
+ * Reads pairs, `# Key: value  Key: value`, which make up most of a header. Every record has the same order of keys, so
+ * each key remembers the one that came after it.
  */
 export class PairReader {
   readonly #keys = new Map<string, Key>();
-  /** The key that was read last: a guess at what comes next, and nothing more. */
+  /** The last key read; used only to guess the next one. */
   #last: Key | null = null;
 
-  /** Adds the pairs of a line; false when it has none. */
+  /** Adds the pairs of a line; false if it has none. */
   add(attributes: LogAttribute[], line: string): boolean {
     let at = PAIRS_AT;
     while (at < line.length && attributes.length < ATTRIBUTES_MAX) {
@@ -330,7 +331,7 @@ export class PairReader {
     return key;
   }
 
-  /** Only keys with a meaning are remembered: of others there may be any number. */
+  /** Remembers only keys with a meaning, because there may be any number of others. */
   #keyOf(name: string): Key {
     const text = `${name}:`;
     const known = this.#keys.get(text);
@@ -343,7 +344,7 @@ export class PairReader {
   }
 }
 
-/** The offset of the next two blanks, or of the end of the line. */
+/** The index of the next two blanks, or the end of the line. */
 function valueEnd(line: string, start: number): number {
   let at = start;
   while (at < line.length) {
@@ -366,7 +367,7 @@ function attributeOf(
   return [attribute, line.slice(at, end)];
 }
 
-/** The number that fills [at, end); NaN when that is none. */
+/** The number in [at, end); NaN if it is not a number. */
 function decimal(line: string, at: number, end: number): number {
   let digits = 0;
   let scale = 1;
@@ -379,7 +380,7 @@ function decimal(line: string, at: number, end: number): number {
     } else if (digit === DOT - ZERO && !hasPoint) hasPoint = true;
     else return Number.NaN;
   }
-  // Within that many digits both are exact, and so is the rounding of their quotient.
+  // Both are exact, so the quotient is rounded correctly.
   if (end - at <= DIGITS_MAX) return digits / scale;
   return Number(line.slice(at, end));
 }

@@ -1,14 +1,13 @@
-// The slow query log. In: lines. Out: one record for each statement, and one for each banner that a server
-// writes when it starts. The end of a statement is not marked, and it may contain any line, even those of a header. So:
+// The slow query log. In: lines. Out: one record for each statement, and one for each banner that a server writes when
+// it starts. The end of a statement is not marked, and a statement may contain any line, even those of a header. So:
 //
-//   1. A header begins after a line that ends with a semicolon, since the server writes one after each statement. Its
-//      lines have an order: optionally `# Time:`, then `# User@Host:`, then `# Thread_id:` or `# Query_time:`. Fewer
-//      lines are text.
-//   2. A whole header always begins a record, even if a string or comment of the statement before it is open: a text
-//      that looks like a record becomes one, and no record can be hidden in a text. An open string only makes the
-//      record doubtful (slow-query-record.ts).
-//   3. A banner has three lines of its own and may begin anywhere, even right after the statement during which the
-//      server died.
+//   1. A header begins after a line that ends with a semicolon, because the server writes one after each statement. Its
+//      lines have an order: optionally `# Time:`, then `# User@Host:`, then `# Thread_id:` or `# Query_time:`. An
+//      incomplete header is text.
+//   2. A whole header always begins a record, even if a string or comment of the previous statement is open: text that
+//      looks like a record becomes one, and no record can be hidden in text. An open string only makes the record
+//      doubtful (slow-query-record.ts).
+//   3. A banner has three lines and may begin anywhere, even directly after the statement during which the server died.
 
 import {
   type LineReader,
@@ -59,29 +58,29 @@ interface State {
   kind: Kind;
   /** The statement has begun. */
   isStatement: boolean;
-  /** Where it begins in the text. */
+  /** The index of its beginning in the text. */
   statementAt: number;
   /** A statement may end with the last line. */
   endsStatement: boolean;
-  /** The newest lines may be the beginning of the next record: they are a segment of their own. */
+  /** The newest lines may be the beginning of the next record: they are a separate segment. */
   candidate: Candidate;
-  /** Where the rest of a line is missing; null while none is. */
+  /** Where the rest of a line is missing; null if none is. */
   wholeTo: number | null;
   doubt: Doubt | null;
-  /** For a rest, or before one: the state of the flushed record. */
+  /** For a rest, or before one: the state after the flushed record. */
   flushed: Flushed | null;
 }
 
 interface Flushed {
   readonly isStatement: boolean;
-  /** Its last line may have been the last of the record. */
+  /** The record may have ended with its last line. */
   readonly mayEnd: boolean;
   readonly hasHeader: boolean;
-  /** The context of the end of its text; null where it is unknown. */
+  /** The context at the end of its text; null if unknown. */
   readonly context: SqlContext | null;
-  /** null means NaN. */
+  /** Null means NaN. */
   readonly timeMs: number | null;
-  /** For the rest of it, and for the record after it. */
+  /** For its rest, and for the next record. */
   readonly restDoubt: Doubt | null;
   readonly nextDoubt: Doubt | null;
 }
@@ -105,7 +104,7 @@ export class SlowQueryReader implements LineReader {
   readonly #pairs = new PairReader();
   #header = new SlowQueryHeader(this.#pairs);
   #candidateHeader = new SlowQueryHeader(this.#pairs);
-  /** After the record that was completed last. */
+  /** The context after the last completed record. */
   #aftermath: Aftermath = NOT_IN_DOUBT;
 
   constructor(options: SlowQueryOptions, recordBytesMax: number) {
@@ -132,7 +131,7 @@ export class SlowQueryReader implements LineReader {
 
   flush(): readonly ParsedRecord[] {
     if (this.#lines.isEmpty) return NO_RECORDS;
-    // The server's own lines, of which more is to come, do not end with a semicolon.
+    // Incomplete lines of the server do not end with a semicolon.
     if (this.#state.endsStatement) this.#giveUpCandidate();
     const { candidate } = this.#state;
     const records = candidate === 'none' ? NO_RECORDS : this.#accept(candidate, true);
@@ -160,7 +159,7 @@ export class SlowQueryReader implements LineReader {
 
   restore(saved: string): void {
     this.#state = { ...NEW, ...restoreState<State>(FORMAT, saved, this.#parts()) };
-    // Earlier versions held more than one open.
+    // Earlier versions kept more segments open.
     const segmentsMax = this.#state.candidate === 'none' ? 1 : 2;
     if (this.#lines.segmentCount > segmentsMax) this.#giveUpCandidate();
     const { kind, isStatement, statementAt, flushed } = this.#state;
@@ -172,7 +171,7 @@ export class SlowQueryReader implements LineReader {
     takeLines(this.#candidateHeader, this.#lines.textOf(1));
   }
 
-  /** The lines that might have been another record are text of the open one. */
+  /** Makes the lines of the candidate text of the open record. */
   #giveUpCandidate(): void {
     while (this.#lines.segmentCount > 1) this.#lines.merge();
     this.#state.candidate = 'none';
@@ -202,7 +201,7 @@ export class SlowQueryReader implements LineReader {
     }
   }
 
-  /** A line that belongs to the record that was flushed. */
+  /** Begins the rest of the flushed record. */
   #beginRest(line: RawLine, flushed: Flushed): void {
     const { isStatement, restDoubt: doubt } = flushed;
     this.#lines.begin(line, MARK.continuation);
@@ -227,7 +226,7 @@ export class SlowQueryReader implements LineReader {
     return [banner];
   }
 
-  /** Before the clock there is no SQL in which a header could be faked. */
+  /** Before the clock there is no SQL that could imitate a header. */
   #inHeader(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
     const { doubt, endsStatement: isEnd } = this.#state;
@@ -243,7 +242,7 @@ export class SlowQueryReader implements LineReader {
     return NO_RECORDS;
   }
 
-  /** Takes the line at offset `at` of the text. The statement begins after the clock, or with a line of no header. */
+  /** Takes the line at index `at` of the text. The statement begins after the clock, or with a line that is no header. */
   #takeHeaderLine(line: RawLine, at: number): void {
     const state = this.#state;
     const isHeaderLine = this.#header.take(line.text);
@@ -272,14 +271,14 @@ export class SlowQueryReader implements LineReader {
     return NO_RECORDS;
   }
 
-  /** After a line whose end is missing, a record may begin or not. */
+  /** After a line without its end, a record may begin. */
   #noteEnd({ text, marks }: RawLine): void {
     const isCut = (marks & MARK.lineCut) !== 0;
     this.#state.endsStatement = isCut || endsStatement(text);
     if (isCut) this.#state.wholeTo ??= this.#lines.raw.length;
   }
 
-  /** A text without header is not cut at the limit, but makes several records: it may be a whole log. */
+  /** Text without a header is not cut at the limit, but split into several records: it may be a whole log. */
   #goOn(line: RawLine): readonly ParsedRecord[] {
     const isOrphan = this.#state.kind === 'orphan';
     const records = this.flush();
@@ -291,7 +290,7 @@ export class SlowQueryReader implements LineReader {
   #beginBanner(line: RawLine, at: number): readonly ParsedRecord[] {
     const state = this.#state;
     if (!state.isStatement) {
-      // No line of a header looks like it: if it is no banner, it belongs to the statement.
+      // It is no line of a header: if it is not a banner, it belongs to the statement.
       state.isStatement = true;
       state.statementAt = this.#lines.raw.length + 1;
     }
@@ -303,7 +302,7 @@ export class SlowQueryReader implements LineReader {
     return NO_RECORDS;
   }
 
-  /** The next line of what may be a header or a banner. */
+  /** The next line of a possible header or banner. */
   #follow(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
     const state = this.#state;
@@ -312,7 +311,7 @@ export class SlowQueryReader implements LineReader {
     const isName = next === null && candidate === 'user';
     if (isName && isRestOfName(this.#lines.textOf(1), text)) next = 'user';
     if (next === null) {
-      // The line itself may be the first of a header.
+      // This line may itself begin a header.
       this.#giveUpCandidate();
       return this.push(line);
     }
@@ -323,7 +322,7 @@ export class SlowQueryReader implements LineReader {
     return next === 'none' ? this.#accept(candidate, false) : NO_RECORDS;
   }
 
-  /** The newest segment is a record, and all before it another. */
+  /** Completes the open record, and opens the candidate as the next one. */
   #accept(candidate: Candidate, isCut: boolean): readonly ParsedRecord[] {
     const isBanner = candidate === 'version' || candidate === 'port';
     const record = this.#complete(isCut || isBanner);
@@ -332,7 +331,7 @@ export class SlowQueryReader implements LineReader {
     return [record];
   }
 
-  /** `isCut`: more of the record may come, or is gone. */
+  /** `isCut`: more of the record may come, or was lost. */
   #complete(isCut: boolean): ParsedRecord {
     const lines = this.#lines.complete();
     const fields = this.#fields(lines, isCut);

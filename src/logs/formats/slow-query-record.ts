@@ -1,10 +1,10 @@
 // Reads the text of one record of the slow query log: a statement with its header, a banner, or other lines. In: the
-// text. Out: the record, and the context of its end, such as an open string. Literals are taken out of the statement,
-// of quotations from it in the header, and of text that cannot be classified.
+// text. Out: the record, and the context at its end, such as an open string. Literals are removed from the statement,
+// from quotations of it in the header, and from text that cannot be classified.
 //
 // A statement can contain the lines of a header, byte for byte, and whether a quote is still open can depend on the
-// session's settings. Then no reader can distinguish the next record from a string. It is read as a record, so that
-// no statement can hide one, and marked as doubtful; only the parts of its text in the form of a header leave.
+// session's settings. Then no reader can distinguish the next record from a string. It is read as a record, so that no
+// statement can hide one, and marked as doubtful; only the parts of its text that look like a header are sent.
 
 import { type LogRecord, OWN_PREFIX } from '../record.ts';
 import { textRecord } from './record-lines.ts';
@@ -28,38 +28,38 @@ const INFO = 9;
 /** The engine writes this instead of a statement for other commands. */
 const COMMAND = /^# administrator command: [\w ]+;?$/;
 const OPENERS = /['"`]|\/\*/;
-/** So many records in a row may be the text of one statement; then the doubt ends. */
+/** The doubt ends after this many records in a row. */
 const DOUBTS_MAX = 16;
 
 const SLOW_QUERY_EVENT: string = `${OWN_PREFIX}slow_query`;
 
-/** That a record may be text of a statement before it. */
+/** A record may be text of an earlier statement. */
 export interface Doubt {
-  /** The context of its beginning then. */
+  /** The context at its beginning in that case. */
   readonly context: SqlContext;
-  /** How many records in a row are in doubt, with this one. */
+  /** The number of doubtful records in a row, including this one. */
   readonly count: number;
 }
 
 /** A statement with its header, or the rest of one. */
 export interface SlowQueryText {
   readonly raw: string;
-  /** The header as far as it was read. */
+  /** The header lines read so far. */
   readonly header: SlowQueryHeader;
-  /** Where the statement begins in `raw`; its length where there is none. */
+  /** Where the statement begins in `raw`; the length of `raw` if there is none. */
   readonly statementAt: number;
-  /** The context of the statement's beginning; null where it is unknown. */
+  /** The context at the statement's beginning; null if unknown. */
   readonly context: SqlContext | null;
-  /** Up to where in `raw` nothing is missing. */
+  /** The end of the part of `raw` from which nothing is missing. */
   readonly wholeTo: number;
-  /** More of it may come, or is gone. */
+  /** More of it may come, or was lost. */
   readonly isCut: boolean;
   readonly doubt: Doubt | null;
 }
 
 /** The context right after a record. */
 export interface Aftermath {
-  /** For the rest of its statement; null where it is unknown. */
+  /** For the rest of its statement; null if unknown. */
   readonly context: SqlContext | null;
   /** For the next record. */
   readonly doubt: Doubt | null;
@@ -86,7 +86,7 @@ export function readSlowQuery(
   const attributes = isNamesOnly ? plainAttributes(header.attributes) : header.attributes;
   if (sent !== '')
     attributes.push(['db.query.text', sent.endsWith(';') ? sent.slice(0, -1) : sent]);
-  // The time of the header is read even if the clock is better, since it shows the order of the records.
+  // The time of the header is always converted, because it shows the order of the records.
   const headerMs = localTime.toEpochMs(header.localMs);
   const fields = {
     timeMs: Number.isNaN(header.clockMs) ? headerMs : header.clockMs,
@@ -100,7 +100,7 @@ export function readSlowQuery(
   return { fields, aftermath: aftermathOf(text, reading, isKnown) };
 }
 
-/** It may be text of a statement. */
+/** True if the head may be text of a statement. */
 function isHeadDoubtful({ doubt, header }: SlowQueryText): boolean {
   return doubt !== null || !header.isProven;
 }
@@ -110,7 +110,7 @@ function redactHead(head: string, text: SlowQueryText): string {
   return text.header.quotesStatement ? redactHeader(head) : head;
 }
 
-/** The statement as far as nothing of it is missing; null where there is nothing to find in it. */
+/** The complete part of the statement; null if it need not be read. */
 function readStatement(text: SlowQueryText, isWanted: boolean): RedactedSql | null {
   const { raw, statementAt, wholeTo, isCut } = text;
   const context = text.context ?? 'code';
@@ -150,7 +150,7 @@ function aftermathOf(
 
 const NOTHING_OPEN = { end: 'code', isMisread: false, isDoubtful: false } as const;
 
-/** What the server writes when it starts. */
+/** The server's message at its start. */
 export function readBanner(raw: string): LogRecord {
   return { ...textRecord(raw), severityNumber: INFO };
 }

@@ -1,10 +1,9 @@
-// Reads the times of log lines: RFC 3339, as the wrappers around lines have it, and stamps, which are local times
-// without a zone. In: text; for stamps an offset in it, and the zone's IANA name. Out: milliseconds since the epoch,
-// NaN where there is no time. A zone's offsets come from Intl, which is slow. They are kept per hour of local time,
-// so that a day of lines asks for a few dozen of them.
+// Reads the times of log lines: RFC 3339, used by the wrappers around lines, and stamps, which are local times without
+// a zone. In: text; for stamps also an index and the zone's IANA name. Out: milliseconds since the epoch, NaN if there
+// is no time. A zone's offsets come from Intl, which is slow, so they are cached per hour of local time.
 //
-// When clocks are set back, an hour comes twice, and only the order of the lines in their file says which one is
-// meant: 02:59:59 and then 02:00:01 is one second later, not an hour earlier.
+// When clocks are set back, an hour occurs twice, and only the order of the lines in their file shows which one is
+// meant: 02:59:59 and then 02:00:01 is two seconds later, not an hour earlier.
 
 import { isUtc } from '../../lib/time-zone.ts';
 
@@ -15,10 +14,10 @@ const BLANK = 0x20;
 const ZERO = 0x30;
 const COLON = 0x3a;
 
-/** How the date of a stamp is written; ` HH:MM:SS` follows, of which the hour may be padded with a blank. */
+/** The date form of a stamp; ` HH:MM:SS` follows, where the hour may be padded with a blank. */
 export type DateForm = 'YYYY-MM-DD' | 'YYYYMMDD' | 'YYMMDD';
 
-/** The stamp at `at`, as milliseconds since the epoch if its zone were UTC; NaN when there is none. */
+/** The stamp at `at`, in milliseconds since the epoch as if its zone were UTC; NaN if there is none. */
 export function readStamp(text: string, at: number, form: DateForm): number {
   const timeAt = at + form.length + 1;
   if (text.charCodeAt(timeAt - 1) !== BLANK) return Number.NaN;
@@ -30,12 +29,11 @@ export function readStamp(text: string, at: number, form: DateForm): number {
   const hour = padded ? digit(text, timeAt + 1) : twoDigits(text, timeAt);
   const minute = twoDigits(text, timeAt + 3);
   const second = twoDigits(text, timeAt + 6);
-  // A comparison with NaN is false, so that anything but digits fails here.
+  // Fails for anything but digits, because a comparison with NaN is false.
   if (!(hour < 24 && minute < 60 && second <= 60)) return Number.NaN;
   return date + hour * HOUR_MS + minute * 60_000 + second * 1000;
 }
 
-/** The length of a stamp of that form. */
 export function stampLength(form: DateForm): number {
   return form.length + ' HH:MM:SS'.length;
 }
@@ -65,23 +63,23 @@ function digit(text: string, at: number): number {
   return value >= 0 && value <= 9 ? value : Number.NaN;
 }
 
-/** Turns the local times of one file into instants, in the order of its lines. */
+/** Converts the local times of one file into instants, in the order of its lines. */
 export interface LocalTime {
   /**
-   * The instant of a local time, both in milliseconds since the epoch, the latter as if its zone were UTC.
-   * A time that comes twice, when clocks are set back, is the first of the two, unless the time before it in the
-   * file is later than the first and not much later than the second. One that never comes, when clocks are set forward, is read with the offset from
-   * before. NaN stays NaN.
+   * The instant of a local time, which is in milliseconds since the epoch as if its zone were UTC. A time that occurs
+   * twice, when clocks are set back, is the first of the two, unless the previous time in the file is later than the
+   * first and not much later than the second. A time that never occurs, when clocks are set forward, is converted with
+   * the offset from before. NaN stays NaN.
    */
   toEpochMs(localMs: number): number;
-  /** The last result; NaN where there is none, or in a zone in which no time comes twice. */
+  /** The last result; NaN if there is none, and always in UTC. */
   lastMs: number;
 }
 
-/** Lines of one moment may be in the wrong order: a time that is this much earlier is not yet an hour later. */
+/** Almost simultaneous lines may be in the wrong order: a time only this much earlier is not an hour later. */
 const DISORDER_MS = 1000;
 
-/** For a zone that Intl knows; throws a RangeError for any other. */
+/** Throws a RangeError for a zone that Intl does not know. */
 export function createLocalTime(zone: string): LocalTime {
   if (isUtc(zone)) return { toEpochMs: localMs => localMs, lastMs: Number.NaN };
   let offsets = zones.get(zone);
@@ -92,7 +90,7 @@ export function createLocalTime(zone: string): LocalTime {
   return new FileTime(offsets);
 }
 
-/** Offsets of a zone are kept beyond a reader, since finding them out is slow. */
+/** Shared by all readers, because computing offsets is slow. */
 const zones = new Map<string, ZoneOffsets>();
 
 class FileTime implements LocalTime {
@@ -106,7 +104,7 @@ class FileTime implements LocalTime {
   toEpochMs(localMs: number): number {
     if (Number.isNaN(localMs)) return Number.NaN;
     const { first, second } = this.#zone.at(localMs);
-    // Without a time before it, the comparisons are false.
+    // Without a previous time the comparisons are false.
     const isSecond =
       first !== second &&
       localMs - first < this.lastMs - DISORDER_MS &&
@@ -116,7 +114,7 @@ class FileTime implements LocalTime {
   }
 }
 
-/** How far a local time is ahead of UTC; two values where it comes twice. */
+/** How far a local time is ahead of UTC; two values if it occurs twice. */
 interface Offsets {
   readonly first: number;
   readonly second: number;
@@ -124,7 +122,7 @@ interface Offsets {
 
 class ZoneOffsets {
   readonly #format: Intl.DateTimeFormat;
-  /** By hours of local time since the epoch; null where they change within the hour. */
+  /** By hours of local time since the epoch; null if they change within the hour. */
   readonly #hours = new Map<number, Offsets | null>();
   #lastHour: number = Number.NaN;
   #lastOffsets: Offsets | null = null;
@@ -176,34 +174,35 @@ class ZoneOffsets {
 const SHAPE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?([Zz]|[+-]\d\d:?\d\d)$/;
 
 /**
- * The times of wrappers, with up to nine digits of a second, exactly. Lines of one second follow each other, so that
- * the second is worked out once for all of them.
+ * Reads the times of wrappers exactly, with up to nine digits of a second. It caches the last second, because
+ * successive lines often share it.
  */
 export class WrapperTime {
-  /** Whole milliseconds since the epoch; NaN when the last text was no time. */
+  /** Whole milliseconds since the epoch; NaN if the last text was not a time. */
   ms: number = Number.NaN;
-  /** What there was beyond, 0 to 999,999. */
+  /** The remaining nanoseconds, 0 to 999,999. */
   extraNs = 0;
   #second = '';
   #secondMs = 0;
 
   /** Reads a text into `ms` and `extraNs`. */
   read(text: string): void {
-    // `2026-03-04T09:05:33.120394Z`: as the last one up to the second?
+    // The fast path: the same second as the last time, such as `2026-03-04T09:05:33.120394Z`.
     if (this.#second !== '' && text.startsWith(this.#second) && text.endsWith('Z')) {
       const rest = text.slice(this.#second.length, -1);
       if (rest === '') return this.#set(this.#secondMs, '');
       const digits = rest.slice(1);
-      if (rest.startsWith('.') && isNumber(digits)) return this.#set(this.#secondMs, digits);
+      const isFraction = rest.startsWith('.') && digits !== '' && isDigits(digits);
+      if (isFraction) return this.#set(this.#secondMs, digits);
     }
-    this.#readAnew(text);
+    this.#readWhole(text);
   }
 
-  #readAnew(text: string): void {
+  #readWhole(text: string): void {
     const match = SHAPE.exec(text);
     const [, date = '', time = '', digits = '', zone = ''] = match ?? [];
     const isUtc = zone === 'Z' || zone === 'z';
-    // Checked by coming back the same: Date carries 30 February over into March.
+    // Date turns 30 February into a day of March, so the result is compared with the text.
     const utcMs = match === null ? Number.NaN : Date.parse(`${date}T${time}Z`);
     const isReal = !Number.isNaN(utcMs) && new Date(utcMs).toISOString().startsWith(date);
     if (!isReal) {
@@ -231,10 +230,11 @@ function zoneMs(zone: string): number {
   return (zone.startsWith('-') ? -minutes : minutes) * 60_000;
 }
 
-function isNumber(digits: string): boolean {
-  for (let i = 0; i < digits.length; i++) {
-    const code = digits.charCodeAt(i);
-    if (code < 48 || code > 57) return false;
+/** True if the text contains nothing but digits, also for ''. */
+export function isDigits(text = ''): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const value = text.charCodeAt(at) - ZERO;
+    if (value < 0 || value > 9) return false;
   }
-  return digits !== '';
+  return true;
 }

@@ -1,6 +1,6 @@
-// From the configured services to the polls: one target per address, key, headers and way to get there.
-// One answer of the service holds every database that its key can see, so the services of one target share
-// a single poll; derive tells them apart by their `namespace` label.
+// Groups the configured services into targets: services with the same address, key, headers and
+// proxy share one target. One answer holds every service that its key can see, so a target needs
+// one poll; derive separates the services by their `namespace` label.
 
 import { createHash } from 'node:crypto';
 import type { ApiConfig, Config, ServiceConfig } from '../../config/config.ts';
@@ -9,37 +9,37 @@ import { apiIdentity } from '../../service/clients.ts';
 
 export interface Target {
   /**
-   * Stays the same over restarts, a changed key and added services: state is stored under it. No secret goes
-   * into it, so it may be shown.
+   * The key of the stored state: it survives restarts, a changed key and added services. It
+   * contains no secret, so it may be shown.
    */
   readonly id: string;
-  /** For people: the host and its services. Holds no secret. */
+  /** For people: the host and its services. Contains no secret. */
   readonly name: string;
-  /** In the order of the configuration; none where only unconfigured ones may be ours. */
+  /** In configuration order; empty if only unconfigured services may belong to this shard. */
   readonly services: readonly ServiceConfig[];
-  /** Their ids, to their indexes in Config.services. */
+  /** Service ids to indexes into Config.services. */
   readonly configured: ReadonlyMap<string, number>;
   readonly otherShards: OtherShards;
-  /** The settings that all of them share. */
+  /** The settings that all these services share. */
   readonly api: ApiConfig;
   /** Below api.baseUrl. */
   readonly path: string;
   readonly intervalMs: number;
 }
 
-/** What other shards take of a target's answer. */
+/** What belongs to other shards in a target's answer. */
 export interface OtherShards {
-  /** How many of the services that are configured for the same poll. */
+  /** How many services configured for the same poll belong to other shards. */
   readonly serviceCount: number;
-  /** True for every service that is theirs, configured or not. */
+  /** True for each service of another shard, configured or not. */
   takes(id: string): boolean;
 }
 
 const ID_LENGTH = 16;
 
 /**
- * The targets in the order in which their first services are configured. A shard leaves out those of which it takes
- * nothing; where unconfigured services are sent, it may take some of each.
+ * Targets in the order of their first configured services. A shard omits targets without a service
+ * of its own, unless it sends unconfigured services: any target may have some of these.
  */
 export function planTargets(
   config: Pick<Config, 'services' | 'elsewhere' | 'shard' | 'unconfiguredServices' | 'metrics'>,
@@ -70,7 +70,7 @@ export function planTargets(
 
 /** The services that share a poll. */
 interface Group {
-  /** Of our own, where there are any. */
+  /** One of this shard's services if there are any. */
   readonly first: ServiceConfig;
   /** With their indexes in Config.services. */
   readonly own: [index: number, service: ServiceConfig][];
@@ -94,8 +94,8 @@ function groupServices({
 }
 
 /**
- * The key must not be part of it (neither its text, nor a digest that would change when it is rotated). The
- * first service represents the group: a service belongs to one target only, and its id is unique.
+ * Independent of the API key: neither its text nor a digest that would change on rotation. The
+ * first service represents the group: its id is unique, and a service belongs to one target only.
  */
 function targetId(first: ServiceConfig): string {
   const identity = JSON.stringify([first.api.baseUrl, first.id]);

@@ -1,50 +1,61 @@
-// When each target is due. A target has one place within the interval, by its id alone, so that many bridges
-// and many targets do not ask all at once; the places are few, so that the targets of one place share a tick:
-// one wake-up, and one request to the back end.
+// Decides when each target is due. A target's id determines its place within the interval, so that
+// many bridges and targets do not send requests at the same time. There are few places: targets
+// that share one share a tick, and so one wake-up and one request to the back end.
 //
 //   wall clock   ├─────────── interval ───────────┼─────────── interval ──────── …
 //   places       0  1  2  3  4  5  6  7  8  9 10 11  0  1  2  3 …
 //   a target           ▲                                 ▲
 //
-// The places are laid on the wall clock once, at the start; from then on the monotonic clock alone counts:
-// nothing drifts, and setting the clock changes nothing. Every call gets the time; nothing waits.
+// Places are computed from the wall clock once, at the start. After that only the monotonic clock
+// counts: nothing drifts, and setting the wall clock has no effect. Every call receives the time.
 
 import { createHash } from 'node:crypto';
+import { Bell } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Counter, Counters } from '../../lib/counters.ts';
+import type { Counters, CountersOf } from '../../lib/counters.ts';
 import type { Target } from './plan-targets.ts';
 
 export interface ScheduleOptions {
-  /** Read at the start only: from then on every call gets the time. */
+  /** Read only at the start; later calls receive the time. */
   readonly clock: Clock;
   readonly counters: Counters;
-  /** When a target that was polled before is due (monotonic); undefined for one that was not. */
+  /** When an already polled target is due (monotonic); undefined for a new one. */
   readonly dueMs?: (target: ScheduledTarget) => number | undefined;
 }
 
 type ScheduledTarget = Pick<Target, 'id' | 'intervalMs'>;
 
 interface Entry {
-  /** Monotonic; always in the future of the last `takeDue`. */
+  /** Monotonic; always later than the last `takeDue`. */
   dueMs: number;
   readonly intervalMs: number;
-  /** Place within the interval, on the monotonic clock. */
+  /** The place as an offset, on the monotonic clock. */
   readonly phaseMs: number;
   isRunning: boolean;
 }
 
 const PLACES_MAX = 12;
-/** Ticks closer than this share nothing any more. */
+/** Places are at least this far apart: closer ticks would not share any work. */
 const PLACE_MS_MIN = 250;
-/** The first round does not wait for its places: it goes through them in this time each, and a few targets at once. */
+/** In the first round, places are only this far apart; a few targets start all at once. */
 const FIRST_PLACE_MS_MAX = 100;
 const AT_ONCE_MAX = 8;
 
-export class Schedule {
-  readonly #entries: readonly Entry[];
-  readonly #skipped: Counter;
+export const SCHEDULE_COUNTERS = {
+  skipped: {
+    name: 'prom2otlp_collect_skipped_total',
+    help: 'Due scrapes that were skipped: the previous one was still running (overlap), or the program was not running (late).',
+    labels: ['cause'],
+  },
+} as const;
 
-  /** What `takeDue` gives are indexes into `targets`. */
+export class Schedule {
+  /** Rings when a target has become due before its time. */
+  readonly hastened: Bell = new Bell();
+  readonly #entries: readonly Entry[];
+  readonly #counters: CountersOf<typeof SCHEDULE_COUNTERS>;
+
+  /** `takeDue` returns indexes into `targets`. */
   constructor(targets: readonly ScheduledTarget[], { clock, counters, dueMs }: ScheduleOptions) {
     const [nowMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
     const firstPlaceMs = targets.length <= AT_ONCE_MAX ? 0 : FIRST_PLACE_MS_MAX;
@@ -61,23 +72,19 @@ export class Schedule {
         isRunning: false,
       };
     });
-    this.#skipped = counters.counter(
-      'prom2otlp_collect_skipped_total',
-      'Due scrapes that were skipped: the previous one was still running (overlap), or the program was not running (late).',
-      ['cause'],
-    );
+    this.#counters = counters.of(SCHEDULE_COUNTERS);
   }
 
   /**
-   * The targets that are due at this time (monotonic), which count as running until `finish`. A target whose
-   * last scrape is still running is left out and waits for its next due time.
+   * The targets that are due at this time (monotonic). They count as running until `finish`. A
+   * target that is still running is skipped until its next due time.
    */
   takeDue(monotonicMs: number): readonly number[] {
     const due: number[] = [];
     for (const [index, entry] of this.#entries.entries()) {
       if (entry.dueMs > monotonicMs) continue;
       this.#advance(entry, monotonicMs);
-      if (entry.isRunning) this.#skipped.add(1, 'overlap');
+      if (entry.isRunning) this.#counters.skipped.add(1, 'overlap');
       else {
         entry.isRunning = true;
         due.push(index);
@@ -86,13 +93,20 @@ export class Schedule {
     return due;
   }
 
-  /** Tells that a target's scrape is over and its page has been used; without this it is never due again. */
+  /** Reports that a target's scrape is over and its page used; until then the target is skipped. */
   finish(index: number): void {
     const entry = this.#entries[index];
     if (entry !== undefined) entry.isRunning = false;
   }
 
-  /** When a target is due next (monotonic). */
+  /** Makes a target due at this time (monotonic). */
+  hasten(index: number, monotonicMs: number): void {
+    const entry = this.#entries[index];
+    if (entry === undefined || entry.dueMs <= monotonicMs) return;
+    entry.dueMs = monotonicMs;
+    this.hastened.ring();
+  }
+
   dueMs(index: number): number {
     return this.#entries[index]?.dueMs ?? Infinity;
   }
@@ -103,13 +117,13 @@ export class Schedule {
   }
 
   /**
-   * To the entry's own place, at least half an interval on: after the first round, which has none, a scrape
-   * right after another would see the same values.
+   * Moves the entry to its own place, at least half an interval ahead: a scrape soon after the
+   * first round would read the same values.
    */
   #advance(entry: Entry, monotonicMs: number): void {
     const { intervalMs } = entry;
     const missedCount = Math.floor((monotonicMs - entry.dueMs) / intervalMs);
-    if (missedCount > 0) this.#skipped.add(missedCount, 'late');
+    if (missedCount > 0) this.#counters.skipped.add(missedCount, 'late');
     const lastDueMs = entry.dueMs + missedCount * intervalMs;
     const earliestMs = lastDueMs + intervalMs / 2;
     const rounds = Math.ceil((earliestMs - entry.phaseMs) / intervalMs);
@@ -122,29 +136,31 @@ function placeOf(id: string, placeCount: number): number {
   return createHash('sha256').update(id).digest().readUInt32BE(0) % placeCount;
 }
 
-// Scrapes the targets of a tick in turns, so that not all of their pages wait in memory to be translated: as many at once
-// as keep the program busy. A slow one gives up its turn, though not its scrape: it delays nobody for longer.
+// Limits how many targets of a tick are scraped at once, so that few pages wait in memory for their
+// translation. A slow scrape continues but gives up its slot, so it does not delay the others.
 
-/** So many at once. */
 const AT_ONCE = 16;
-/** Who takes longer than this, or up to twice as long, counts no more. */
+/** After this time, or up to twice as long, a scrape no longer occupies a slot. */
 const SLOW_MS = 25;
 
 /** Runs `scrape` for each target; ends when all have ended, and rejects when one does. */
 export async function inTurns(
   indexes: readonly number[],
-  clock: Pick<Clock, 'sleep'>,
+  clock: Pick<Clock, 'after'>,
   scrape: (index: number) => Promise<void>,
 ): Promise<void> {
   const all: Promise<void>[] = [];
   const running = new Set<Promise<void>>();
-  const ended = new AbortController();
   let isSlow: Promise<void> | null = null;
+  let cancel = (): void => undefined;
   for (const index of indexes) {
     while (running.size >= AT_ONCE) {
-      isSlow ??= clock.sleep(SLOW_MS, ended.signal).then(() => {
-        isSlow = null;
-        running.clear();
+      isSlow ??= new Promise(resolve => {
+        cancel = clock.after(SLOW_MS, () => {
+          isSlow = null;
+          running.clear();
+          resolve();
+        });
       });
       await Promise.race([isSlow, ...running]);
     }
@@ -156,6 +172,6 @@ export async function inTurns(
     running.add(turn);
     all.push(run);
   }
-  ended.abort();
+  cancel();
   await Promise.all(all);
 }

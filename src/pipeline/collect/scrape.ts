@@ -1,22 +1,22 @@
-// One target's polls: asks the service for the page, recognises answers that are no page, and holds off where asking
-// again would do harm. Out comes a page or a failure with one of a closed set of reasons, never an exception;
-// a due time at which the target is held off gives a failure too, so that `up` is 0 and not silent.
+// Polls one target: requests the page, detects answers that are not metrics, and holds off where
+// repeating a request would do harm. Returns a page or a failure with one of a fixed set of
+// reasons, and never throws. A poll that is held off is a failure too, so that `up` becomes 0.
 
 import { bug } from '../../errors.ts';
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Counter, Counters } from '../../lib/counters.ts';
-import { HoldOff } from '../../lib/hold-off.ts';
+import type { Counters, CountersOf } from '../../lib/counters.ts';
 import type { ExpositionFormat, Page, ScrapeTime } from '../../model/page.ts';
-import type { ErrorFacts, ServiceError } from '../../service/service-error.ts';
+import { PullReport, type PullReportOptions } from '../../service/pull-report.ts';
+import type { ErrorFacts } from '../../service/service-error.ts';
 import { headerText } from '../../service/exchange.ts';
 import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http-client.ts';
 import type { Target } from './plan-targets.ts';
 
-/** Why a scrape brought no page; in the words of the service's client. */
+/** Why a scrape brought no page, in the terms of the API client. */
 export interface ScrapeFailure extends ErrorFacts, ScrapeTime {
   readonly kind: 'failure';
-  /** True when the service was not asked because of an earlier failure, which is the one reported here. */
+  /** True when no request was sent because of an earlier failure, which is reported here. */
   readonly isHeld: boolean;
 }
 
@@ -25,7 +25,7 @@ export type ScrapeResult =
       readonly kind: 'page';
       /** Valid until `release` or the next scrape. */
       readonly page: Page;
-      /** Something odd about it that has not been said before, or null. */
+      /** An oddity of the answer that was not reported before, or null. */
       readonly notice: string | null;
     }
   | ScrapeFailure;
@@ -33,29 +33,55 @@ export type ScrapeResult =
 export interface ScraperOptions {
   readonly target: Target;
   readonly client: ServiceHttp;
-  /** Of the unpacked page: `metrics.limits.body`, or less, where other things take the memory. Asked at every poll. */
+  /**
+   * Limit of the inflated page: `metrics.limits.body`, or less when memory is short. Read at each
+   * poll.
+   */
   readonly bodyBytesMax: () => number;
   /** Shared by all targets. */
   readonly buffers: BodyBufferPool;
   readonly clock: Clock;
   readonly counters: Counters;
+  /** Where the outcomes go; one of its own when absent. */
+  readonly report?: PullReport;
 }
 
-/** OpenMetrics first, then the plain text format; a type that is not named here never wins over them. */
+/** Prefers OpenMetrics, then the plain text format, then any other type. */
 const ACCEPT =
   'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 
 /** A refused key is tried again at least this often. */
 const HOLD_MS_MAX = 300_000;
 
-/** Without an answer the service's clock says nothing. */
+/** Without an answer the service's clock is unknown. */
 const NO_ANSWER = { serverAtMs: Number.NaN } as const;
+
+export const SCRAPE_COUNTERS = {
+  scrapes: {
+    name: 'prom2otlp_collect_scrapes_total',
+    help: 'Due scrapes by result: ok, or the reason of the failure.',
+    labels: ['result'],
+  },
+  held: {
+    name: 'prom2otlp_collect_held_total',
+    help: 'Due scrapes that sent no request because of an earlier failure, by that failure.',
+    labels: ['reason'],
+  },
+  bodyBytes: {
+    name: 'prom2otlp_collect_body_bytes_total',
+    help: 'Bytes of pages, unpacked.',
+  },
+  wireBytes: {
+    name: 'prom2otlp_collect_wire_bytes_total',
+    help: 'Bytes of pages as received over the wire.',
+  },
+} as const;
 
 export class Scraper {
   readonly target: Target;
+  readonly report: PullReport;
   readonly #options: ScraperOptions;
-  readonly #holdOff: HoldOff<ServiceError>;
-  readonly #meter: Meter;
+  readonly #counters: CountersOf<typeof SCRAPE_COUNTERS>;
   #buffer: BodyBuffer | null = null;
   #isRunning = false;
   #lastNotice: string | null = null;
@@ -63,30 +89,24 @@ export class Scraper {
   constructor(options: ScraperOptions) {
     this.#options = options;
     this.target = options.target;
-    const { intervalMs } = options.target;
-    // Any failure but a refused key is tried again when it is due: metrics that are not read are lost.
-    this.#holdOff = new HoldOff({
-      firstMs: intervalMs,
-      maxMs: Math.max(HOLD_MS_MAX, intervalMs),
-      dueEveryMs: intervalMs,
-    });
-    this.#meter = createMeter(options.counters);
+    this.report = options.report ?? new PullReport(scrapeReport(options.target, options));
+    this.#counters = options.counters.of(SCRAPE_COUNTERS);
   }
 
-  /** Polls once. A second call before the first has ended is a bug: no target is asked twice at once. */
+  /** Polls once. Calling it again before it has finished is a bug. */
   async scrape(signal?: AbortSignal): Promise<ScrapeResult> {
     if (this.#isRunning) bug(`the target ${this.target.id} is scraped twice at once`);
     this.#isRunning = true;
     try {
       const result = this.#heldOff() ?? (await this.#poll(signal));
-      this.#meter.scrapes.add(1, result.kind === 'page' ? 'ok' : result.reason);
+      this.#counters.scrapes.add(1, result.kind === 'page' ? 'ok' : result.reason);
       return result;
     } finally {
       this.#isRunning = false;
     }
   }
 
-  /** The page has been used: its memory goes to the next target. */
+  /** Returns the page's memory to the pool, once the page has been used. */
   release(): void {
     if (this.#buffer === null || this.#isRunning) return;
     this.#options.buffers.give(this.#buffer);
@@ -94,20 +114,13 @@ export class Scraper {
   }
 
   #heldOff(): ScrapeFailure | null {
-    const { client, clock } = this.#options;
-    const nowMs = clock.monotonicMs();
-    const failure = this.#holdOff.heldFor(nowMs);
+    const { clock } = this.#options;
+    const failure = this.report.held();
     if (failure === null) return null;
-    // The key has been put right meanwhile: there is nothing to wait for.
-    if (failure.reason === 'auth' && client.isKeyNew()) {
-      this.#holdOff.clear();
-      return null;
-    }
-    this.#meter.held.add(1, failure.reason);
-    const seconds = Math.ceil(this.#holdOff.remainingMs(nowMs) / 1000);
-    const message = `${failure.message}; not asked again for ${seconds} s`;
-    const time = { startedAtMs: clock.nowMs(), monotonicMs: nowMs, ...NO_ANSWER, durationMs: 0 };
-    return { ...failure, ...time, kind: 'failure', message, isHeld: true };
+    this.#counters.held.add(1, failure.reason);
+    const monotonicMs = clock.monotonicMs();
+    const time = { startedAtMs: clock.nowMs(), monotonicMs, ...NO_ANSWER, durationMs: 0 };
+    return { ...failure, ...time, kind: 'failure', isHeld: true };
   }
 
   async #poll(signal: AbortSignal | undefined): Promise<ScrapeResult> {
@@ -122,18 +135,19 @@ export class Scraper {
       signal,
     });
     if (result.ok) {
-      this.#holdOff.clear();
-      this.#meter.bodyBytes.add(result.body.length);
-      this.#meter.wireBytes.add(result.wireBytes);
+      this.#counters.bodyBytes.add(result.body.length);
+      this.#counters.wireBytes.add(result.wireBytes);
       return this.#read(result, startMs);
     }
     const { error: failure, startedAtMs, durationMs } = result;
-    this.#holdOff.note(failure, failure.reason === 'auth', startMs, clock.monotonicMs());
     const hint =
       failure.reason === 'too_large'
         ? 'raise metrics.limits.body if pages of this size are expected'
         : failure.hint;
     const time = { startedAtMs, monotonicMs: startMs, durationMs, ...NO_ANSWER };
+    this.report.failed({ ...failure, hint });
+    // Any failure but a refused key is tried again when it is due: metrics that are not read are lost.
+    this.report.holdOff(failure, failure.reason === 'auth', startMs);
     return { ...failure, ...time, kind: 'failure', hint, isHeld: false };
   }
 
@@ -146,6 +160,7 @@ export class Scraper {
     const time = { startedAtMs, monotonicMs, durationMs, serverAtMs };
     const recognized = recognize(bytes, answer.contentType);
     if (recognized.kind === 'page') {
+      this.report.answered();
       const { format, notice } = recognized;
       const page = { bytes, format, wireBytes, ...time };
       return { kind: 'page', page, notice: this.#unsaid(notice) };
@@ -154,8 +169,7 @@ export class Scraper {
     const address = `${api.baseUrl}${path}`.replace(/\?.*/s, '');
     const isEmpty = recognized.kind === 'empty';
     const what = isEmpty ? 'empty' : recognized.what;
-    return {
-      kind: 'failure',
+    const error = {
       reason: recognized.kind,
       message: `cannot read metrics from ${address}: the answer is ${what}`,
       hint: isEmpty
@@ -163,12 +177,13 @@ export class Scraper {
         : 'check api.base_url and metrics.path',
       status,
       isOutcomeUnknown: false,
-      ...time,
-      isHeld: false,
     };
+    this.report.clearHoldOff();
+    this.report.failed(error);
+    return { ...error, ...time, kind: 'failure', isHeld: false };
   }
 
-  /** A notice that is not the last one's repetition. */
+  /** Null for a repetition of the last notice. */
   #unsaid(notice: string | null): string | null {
     if (notice === null || notice === this.#lastNotice) return null;
     this.#lastNotice = notice;
@@ -176,42 +191,38 @@ export class Scraper {
   }
 }
 
-interface Meter {
-  readonly scrapes: Counter;
-  readonly held: Counter;
-  readonly bodyBytes: Counter;
-  readonly wireBytes: Counter;
-}
+/** A page is not needed to see whether the key is accepted: an answer that is longer says so, too. */
+const PROBE_BYTES_MAX = 1024;
 
-function createMeter(counters: Counters): Meter {
+/** How a target's scrapes report themselves. */
+export function scrapeReport(
+  target: Target,
+  { client, clock }: Pick<ScraperOptions, 'client' | 'clock'>,
+): PullReportOptions {
+  const { id, name, services, path, intervalMs } = target;
+  const maxMs = Math.max(HOLD_MS_MAX, intervalMs);
+  const asked = { accept: ACCEPT, maxBodyBytes: PROBE_BYTES_MAX, priority: 'metrics' } as const;
   return {
-    scrapes: counters.counter(
-      'prom2otlp_collect_scrapes_total',
-      'Due scrapes by result: ok, or the reason of the failure.',
-      ['result'],
-    ),
-    held: counters.counter(
-      'prom2otlp_collect_held_total',
-      'Due scrapes that sent no request because of an earlier failure, by that failure.',
-      ['reason'],
-    ),
-    bodyBytes: counters.counter('prom2otlp_collect_body_bytes_total', 'Bytes of pages, unpacked.'),
-    wireBytes: counters.counter(
-      'prom2otlp_collect_wire_bytes_total',
-      'Bytes of pages as received over the wire.',
-    ),
+    kind: 'metrics',
+    id,
+    target: name,
+    services,
+    client,
+    clock,
+    holdOff: { firstMs: intervalMs, maxMs, dueEveryMs: intervalMs },
+    probe: signal => client.get(path, { ...asked, signal }),
   };
 }
 
-// What an answer is: by its Content-Type and its first bytes, never more. A page is read all the same when only its type is
-// odd; what can be no page at all (a login form, an error in JSON) has a reason of its own, which says more than ten
-// thousand bad lines would.
+// Classifies an answer by its Content-Type and first bytes only. An odd Content-Type does not
+// prevent reading the page. An answer that cannot be a page (a login form, an error in JSON) gets a
+// reason of its own, which is clearer than ten thousand bad lines.
 
 export type Recognized =
   | {
       readonly kind: 'page';
       readonly format: ExpositionFormat;
-      /** What is odd about its Content-Type, to be said once, or null. */
+      /** What is odd about its Content-Type, reported once, or null. */
       readonly notice: string | null;
     }
   | { readonly kind: 'empty' }
@@ -221,12 +232,14 @@ export type Recognized =
       readonly what: string;
     };
 
-/** No more of a body is looked at, however it begins. */
+/** Only so much of a body is examined. */
 const LOOKED_AT_BYTES = 1024;
-/** With the three bytes of a byte order mark. */
+/** Includes the three bytes of a byte order mark. */
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf]);
 
-/** Recognises the two text formats, and what else an answer may be. The words never repeat the answer. */
+/**
+ * Recognizes the two text formats and other content. The result never repeats text of the answer.
+ */
 export function recognize(body: Buffer, contentType: string): Recognized {
   const head = body.subarray(0, LOOKED_AT_BYTES);
   const start = head.findIndex(byte => !BLANKS.has(byte));
@@ -241,7 +254,7 @@ export function recognize(body: Buffer, contentType: string): Recognized {
 function strangerOf(head: Buffer, start: number, type: string): string | null {
   const first = String.fromCharCode(head[start] ?? 0x20);
   if (first === '<') return 'a web page';
-  // A quoted metric name begins with the same brace as JSON does: there the type decides.
+  // A quoted metric name begins with a brace, as JSON does: here the type decides.
   if (first === '[' || (first === '{' && type.endsWith('json'))) return 'JSON';
   return head.includes(0) || type === 'application/vnd.google.protobuf' ? 'binary data' : null;
 }

@@ -1,7 +1,8 @@
-// The full function of decode: a page of text 0.0.4 or OpenMetrics 1.0 into the columns of the SeriesTable.
-// In: a Page and the target's table. Out: key, metric, role, value, timeMs, seen and line of every row on the
-// page, rows added for new series, and a PageReport. Lenient (otlp-mapping A6): a bad line is dropped, counted
-// and named, the good lines around it stay. It never throws on input and works in slices.
+// The full function of decode: reads a page of text 0.0.4 or OpenMetrics 1.0 into the columns of
+// the SeriesTable. In: a Page and the target's table. Out: key, metric, role, value, timeMs, seen
+// and line of each row on the page, new rows, and a PageReport. It is lenient (otlp-mapping A6): it
+// drops, counts and names bad lines and keeps the others. It works in slices and never throws on
+// input.
 
 import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
@@ -14,7 +15,7 @@ import { readMilliseconds, readSeconds, readValue } from './number.ts';
 import { LayoutBuilder } from './layout.ts';
 import { findRow, insertRow } from './row-index.ts';
 import { SampleLine } from './sample-line.ts';
-import { duplicateLabel, parseSeriesKey } from './series-key.ts';
+import { duplicateLabel, keyOfRow, parseSeriesKey } from './series-key.ts';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -24,7 +25,7 @@ const TAB = 0x09;
 const CLOSE = 0x7d;
 const NAMESPACE_LABEL = /namespace="((?:[^"\\]|\\.)*)"/;
 
-/** So much of a page is looked at to guess how many lines it has. */
+/** How much of a page is read to estimate its number of lines. */
 const GUESSED_BY_BYTES = 16 * 1024;
 
 function expectedLines(bytes: Buffer): number {
@@ -57,7 +58,7 @@ export class Decoding {
   readonly #expected: ExpectedRows;
   /** Null until needed. */
   #isUtf8: boolean | null = null;
-  /** The name of the newest series, and where it belongs; null where a comment may have changed that. */
+  /** The name of the newest series and its place; null when a comment line may have changed it. */
   #placedName: Uint8Array = new Uint8Array(0);
   #place: NamePlace | null = null;
   #at = 0;
@@ -70,10 +71,8 @@ export class Decoding {
     this.#metadata = new PageMetadata(table, page.format);
     this.#line = new SampleLine(limits);
     this.#exemplarLine = new SampleLine(limits);
-    table.page++;
-    table.repeats.length = 0;
-    table.exemplars.clear();
-    // The keys of a first page fit into what the page takes: they need not be copied while they become more.
+    table.turnPage();
+    // The page's size is enough for the keys of a first page: the arena never has to grow.
     if (table.keysUsed === 0)
       table.setKeys(Buffer.allocUnsafeSlow(Math.max(page.bytes.length, 64)));
     table.reserve(Math.min(expectedLines(page.bytes), limits.samples));
@@ -81,7 +80,7 @@ export class Decoding {
     this.#expected = new ExpectedRows(table);
   }
 
-  /** The HELP, TYPE and UNIT lines by family name, families without samples included. */
+  /** The HELP, TYPE and UNIT lines by family name, including families without samples. */
   get families(): ReadonlyMap<string, Readonly<FamilyLines>> {
     return this.#metadata.families;
   }
@@ -105,7 +104,7 @@ export class Decoding {
     return false;
   }
 
-  /** Asked once per step, by sizes that are at hand. */
+  /** Called once per step; uses only sizes that are known anyway. */
   #checkMemory(): void {
     const { memoryBytes } = this.#limits;
     const comments = this.#metadata.families.size * COST.familyLines;
@@ -141,7 +140,7 @@ export class Decoding {
     if (!this.#readSample(start, end)) this.#countBadLine(start, end);
   }
 
-  /** True when the line gave a sample; false after a problem was noted. */
+  /** False after a problem was noted. */
   #readSample(start: number, end: number): boolean {
     const { bytes, format } = this.#page;
     const line = this.#line;
@@ -194,7 +193,7 @@ export class Decoding {
     this.#notePlace(row);
   }
 
-  /** The metric of a row on this page is on it, too. */
+  /** Marks the metric of a row on this page as seen. */
   #notePlace(row: number): void {
     const { metrics, metric: metricOf, role, page } = this.#table;
     const metric = metrics[metricOf[row]!]!;
@@ -203,11 +202,11 @@ export class Decoding {
     metric.roles |= 1 << role[row]!;
   }
 
-  /** Checks what SampleLine cannot, and adds the row of a new series; -1 with a problem. */
+  /** Checks what SampleLine does not, and adds the row of a new series; -1 with a problem. */
   #addRow(): number {
     const { bytes } = this.#page;
     const line = this.#line;
-    // If the page is valid as a whole, so are its parts.
+    // The parts of a valid page are valid.
     this.#isUtf8 ??= isUtf8(bytes);
     if (!this.#isUtf8 && !isUtf8(bytes.subarray(line.keyStart, line.keyEnd))) {
       this.#problem('the name or a label is not valid UTF-8', line.keyStart);
@@ -229,7 +228,7 @@ export class Decoding {
     const { keyStart, keyEnd } = this.#line;
     const labels = this.#labels;
     if (labels.read(bytes, keyStart, keyEnd) && labels.isDistinct(bytes)) {
-      // Series of one name are neighbours.
+      // Consecutive series usually share their name.
       const { nameEnd } = labels;
       if (this.#place === null || !isText(bytes, keyStart, nameEnd, this.#placedName)) {
         this.#place = this.#metadata.placeOf(bytes.toString('utf8', keyStart, nameEnd));
@@ -273,7 +272,7 @@ export class Decoding {
       counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
   }
 
-  /** The page is over a limit as a whole, on this line. */
+  /** This line exceeds a limit: the page is unusable as a whole. */
   #endAt(limit: string, reason: string): void {
     const { report } = this;
     report.isUsable = false;
@@ -290,21 +289,22 @@ export class Decoding {
   }
 
   #finish(): void {
-    if (this.#metadata.movesRows()) this.#placeAnew();
+    if (this.#metadata.movesRows()) this.#placeAgain();
     this.#metadata.finish();
     if (this.report.problems.length === 0) this.#layout.finish(this.report.lines);
   }
 
-  /** Files all rows on the page anew, by all its comment lines; a metric that no row is left to was never on the page. */
-  #placeAnew(): void {
+  /**
+   * Places all rows of the page again, now that all comment lines are known; a metric left without
+   * rows counts as not seen.
+   */
+  #placeAgain(): void {
     const table = this.#table;
     for (const metric of table.metrics) if (metric.seenPage === table.page) metric.seenPage = 0;
     for (let row = 0; row < table.count; row++) {
       const role = table.role[row];
       if (table.seen[row] !== table.page || role === ROLE.synthetic) continue;
-      const offset = table.keyOffset[row]!;
-      const key = parseSeriesKey(table.keys, offset, offset + table.keyLength[row]!);
-      const place = this.#metadata.placeOf(key.name);
+      const place = this.#metadata.placeOf(keyOfRow(table, row).name);
       const before = table.metric[row]!;
       const isRole = place.role === role || (place.role === ROLE.scalar && role === ROLE.metadata);
       if (place.metric !== before || !isRole) {
@@ -322,12 +322,13 @@ export class Decoding {
 }
 
 /**
- * Guesses the row of the next line on a page that is read in full though most of it was there before. Series keep their
- * order, so it is the row after the one before, or after the one that came in another's place. A guess counts only where
- * the line begins with that row's key: then name and labels need not be cut, hashed and looked up.
+ * Predicts the row of the next line on a page that is read in full although most of it is
+ * unchanged. Series keep their order, so it is the row after the last one, or after the one that
+ * appeared in another's place. If the line begins with the predicted row's key, its name and labels
+ * need no parsing, hashing or look-up.
  */
 class ExpectedRows {
-  /** Where the key ends on the line, after find() has found it. */
+  /** Where the key ends on the line; set by find(). */
   keyEnd = 0;
   readonly #table: SeriesTable;
   #next = 0;
@@ -337,7 +338,10 @@ class ExpectedRows {
     this.#table = table;
   }
 
-  /** The row whose key the line at `start` begins with; -1 where the caller must look it up, and call found(). */
+  /**
+   * The row whose key begins the line at `start`; -1 if the caller must look it up and call
+   * found().
+   */
   find(bytes: Buffer, start: number): number {
     const next = this.#next;
     if (this.#isKey(next, bytes, start)) {
@@ -351,13 +355,13 @@ class ExpectedRows {
     return other;
   }
 
-  /** The line belonged to another row, which may have come in place of the expected one. */
+  /** The line belonged to another row, which may have replaced the expected one. */
   found(row: number): void {
     this.#next++;
     this.#other = row + 1;
   }
 
-  /** A key without labels is not taken: what follows the blank might still belong to it. */
+  /** Keys without labels are not predicted: text after the blank might still belong to them. */
   #isKey(row: number, bytes: Buffer, start: number): boolean {
     const { keys, keyOffset, keyLength, count } = this.#table;
     const length = row < count ? keyLength[row]! : 0;

@@ -1,6 +1,8 @@
-// The labels of a series key as places in its bytes, so that most new rows need no strings. In: a key
-// that SampleLine.scan() has passed. Out: offsets in reused columns. A key that only parseSeriesKey() can read, since
-// it holds an escape or a quoted name, is refused. Labels with an empty value are listed here, too.
+// The labels of a series key as offsets, so that most new rows need no strings. In: a key that
+// passed SampleLine.scan(). Out: offsets in reused columns, including labels with an empty value.
+// Keys with an escape or a quoted name are refused: they need parseSeriesKey().
+
+import { resized } from '../../model/series-table.ts';
 
 const TAB = 0x09;
 const SPACE = 0x20;
@@ -12,9 +14,9 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const LABELS_MIN = 16;
 
-/** A reused reader: after read() returned true its columns describe the key. */
+/** A reused reader: once read() has returned true, its columns describe the key. */
 export class KeyLabels {
-  /** Just after the name, which begins where the key does. */
+  /** The end of the name, which begins where the key does. */
   nameEnd = 0;
   count = 0;
   labelStart: Uint32Array = new Uint32Array(LABELS_MIN);
@@ -23,7 +25,7 @@ export class KeyLabels {
   valueStart: Uint32Array = new Uint32Array(LABELS_MIN);
   valueEnd: Uint32Array = new Uint32Array(LABELS_MIN);
 
-  /** Finds the labels in bytes[start, end); false when it takes parseSeriesKey(). */
+  /** Finds the labels in bytes[start, end); false if the key needs parseSeriesKey(). */
   read(bytes: Buffer, start: number, end: number): boolean {
     this.count = 0;
     let at = start;
@@ -60,7 +62,7 @@ export class KeyLabels {
     return true;
   }
 
-  /** Notes the label at `start`; the offset after its value, or -1 at an escape. */
+  /** Notes the label at `start`; returns the offset after its value, or -1 at an escape. */
   #label(bytes: Buffer, start: number, end: number): number {
     const index = this.count++;
     if (index === this.labelStart.length) this.#grow();
@@ -80,19 +82,18 @@ export class KeyLabels {
   }
 
   #grow(): void {
-    const grown = (column: Uint32Array): Uint32Array => {
-      const copy = new Uint32Array(column.length * 2);
-      copy.set(column);
-      return copy;
-    };
-    this.labelStart = grown(this.labelStart);
-    this.labelEnd = grown(this.labelEnd);
-    this.valueStart = grown(this.valueStart);
-    this.valueEnd = grown(this.valueEnd);
+    const size = this.labelStart.length * 2;
+    this.labelStart = resized(this.labelStart, size);
+    this.labelEnd = resized(this.labelEnd, size);
+    this.valueStart = resized(this.valueStart, size);
+    this.valueEnd = resized(this.valueEnd, size);
   }
 }
 
-/** Whether `length` bytes are the same at two places; for few bytes that is cheaper than a call of Buffer's. */
+/**
+ * Whether two places have the same `length` bytes; for few bytes this is faster than
+ * Buffer.compare.
+ */
 function isSameRun(bytes: Uint8Array, start: number, otherStart: number, length: number): boolean {
   for (let i = 0; i < length; i++) if (bytes[start + i] !== bytes[otherStart + i]) return false;
   return true;

@@ -1,9 +1,9 @@
-// Notes, while the full function reads a page, how the page is laid out, so that the next one may be replayed. The
-// skeleton (see PageLayout) takes the place of the key arena: the keys of the rows on the page are part of it.
-// A page with a bad line, a repeated series, an exemplar or a NUL has no layout.
+// Records the layout of a page while the full function reads it, so that the next page can be
+// replayed. The skeleton (see PageLayout) replaces the key arena: it contains the keys of the
+// page's rows. A page with a bad line, a repeated series, an exemplar or a NUL has no layout.
 
 import type { Page } from '../../model/page.ts';
-import type { SeriesTable } from '../../model/series-table.ts';
+import { NO_ROW, resized, type SeriesTable } from '../../model/series-table.ts';
 import { mayRepeat } from '../../model/memory.ts';
 import { isComparable } from './same-text.ts';
 import type { SampleLine } from './sample-line.ts';
@@ -13,7 +13,7 @@ export class LayoutBuilder {
   readonly #table: SeriesTable;
   #skeleton: Buffer | null;
   #used = 0;
-  /** Where the text after the last sample's numbers begins. */
+  /** Where the text after the last number begins. */
   #rest = 0;
   #count = 0;
   #rows = new Uint32Array(256);
@@ -26,11 +26,11 @@ export class LayoutBuilder {
     this.#table = table;
     table.layout = null;
     const isWorthIt = mayRepeat(table.layoutMisses, table.page);
-    // No larger than the page: the skeleton is the page without its numbers.
+    // The skeleton is the page without its numbers, so the page's size is enough.
     this.#skeleton = isWorthIt ? Buffer.allocUnsafeSlow(page.bytes.length) : null;
   }
 
-  /** Notes one good sample line. */
+  /** Adds one good sample line. */
   add(row: number, line: SampleLine): void {
     if (this.#skeleton === null) return;
     if (line.exemplarStart >= 0) return this.abandon();
@@ -43,12 +43,15 @@ export class LayoutBuilder {
     this.#rest = line.timeStart >= 0 ? line.timeEnd : line.valueEnd;
   }
 
-  /** This page is not to be replayed. */
+  /** Drops the layout: this page cannot be replayed. */
   abandon(): void {
     this.#skeleton = null;
   }
 
-  /** Gives the layout to the table; its keys move into the skeleton, the keys of other rows follow it. */
+  /**
+   * Gives the layout to the table. The keys of its rows move into the skeleton, the other keys
+   * follow.
+   */
   finish(lines: number): void {
     const table = this.#table;
     if (this.#skeleton === null || this.#count === 0) return;
@@ -57,8 +60,8 @@ export class LayoutBuilder {
     const skeleton = this.#skeleton;
     if (!isComparable(skeleton.subarray(0, end))) return;
     for (let index = 0; index < this.#count; index++) {
-      // Rows on this page get their place below; a mark separates them from the others.
-      table.keyOffset[this.#rows[index]!] = 0xffffffff;
+      // Marks the page's rows; they get their offsets below.
+      table.keyOffset[this.#rows[index]!] = NO_ROW;
     }
     const keys = withOtherKeys(table, skeleton.subarray(0, end));
     for (let index = 0; index < this.#count; index++)
@@ -83,22 +86,18 @@ export class LayoutBuilder {
   }
 
   #grow(): void {
-    const grown = (column: Uint32Array): Uint32Array<ArrayBuffer> => {
-      const copy = new Uint32Array(column.length * 2);
-      copy.set(column);
-      return copy;
-    };
-    this.#rows = grown(this.#rows);
-    this.#ends = grown(this.#ends);
-    this.#keyOffsets = grown(this.#keyOffsets);
+    const size = this.#rows.length * 2;
+    this.#rows = resized(this.#rows, size);
+    this.#ends = resized(this.#ends, size);
+    this.#keyOffsets = resized(this.#keyOffsets, size);
   }
 }
 
-/** The skeleton, followed by the keys of all rows that are not on the page; it takes no more memory than it must. */
+/** The skeleton followed by the keys of all rows not on the page, without spare capacity. */
 function withOtherKeys(table: SeriesTable, skeleton: Buffer): { bytes: Buffer; used: number } {
   let size = skeleton.length;
   const isOther = (row: number): boolean =>
-    table.keyOffset[row] !== 0xffffffff && table.keyLength[row] !== 0;
+    table.keyOffset[row] !== NO_ROW && table.keyLength[row] !== 0;
   for (let row = 0; row < table.count; row++) if (isOther(row)) size += table.keyLength[row]!;
   const isTight = skeleton.buffer.byteLength - size <= size >> 5;
   if (size === skeleton.length && isTight) return { bytes: skeleton, used: size };

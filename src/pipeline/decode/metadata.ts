@@ -1,34 +1,34 @@
-// Comment lines (HELP, TYPE, UNIT, EOF) of a page, and the question they answer: to which metric does a
-// sample name belong, and as what (otlp-mapping A4, A5, B)? In: comment lines of one page. Out: metrics in
-// the SeriesTable, whose declared half is brought up to date when the page has ended.
+// Comment lines (HELP, TYPE, UNIT, EOF) of a page. They determine the metric and role of each
+// sample name (otlp-mapping A4, A5, B). In: comment lines of one page. Out: metrics in the
+// SeriesTable, whose declared half is updated at the end of the page.
 
-import type { DeclaredType, Metric } from '../../model/metric.ts';
+import { DECLARED_TYPES, type DeclaredType, type Metric } from '../../model/metric.ts';
 import type { ExpositionFormat } from '../../model/page.ts';
 import { ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { unescapeHelp, unescapeText } from './series-key.ts';
 
-/** The comment lines of this page about one family; the first line of a kind wins. */
+/** One family's comment lines on this page; the first line of a kind wins. */
 export interface FamilyLines {
-  /** The first of these lines. */
+  /** The line number of the first of them. */
   readonly line: number;
   type: DeclaredType | null;
   help: string | null;
   unit: string | null;
 }
 
-/** A sample name's place: index into table.metrics, and one of ROLE. */
+/** Where a sample name belongs: index into table.metrics, and one of ROLE. */
 export interface NamePlace {
   readonly metric: number;
   readonly role: number;
 }
 
 /**
- * Which suffixes of a family's name belong to the family, and what they are. `''` is the bare name. But for gauge
- * histograms, of which nothing is sent, a role has one suffix.
+ * The suffixes of each type's sample names, with their roles. `''` is the bare name. Except for
+ * gauge histograms, which are never sent, each role has one suffix.
  */
 const SUFFIX_ROLES: Partial<Record<DeclaredType, Readonly<Record<string, number>>>> = {
   histogram: { _bucket: ROLE.bucket, _count: ROLE.count, _sum: ROLE.sum, _created: ROLE.created },
-  // OpenMetrics has the `g`; text 0.0.4 and some writers of OpenMetrics do without.
+  // The `g` is from OpenMetrics; text 0.0.4 and some OpenMetrics writers omit it.
   gaugehistogram: {
     _bucket: ROLE.gaugePart,
     _gcount: ROLE.gaugePart,
@@ -44,7 +44,7 @@ const OPENMETRICS_SUFFIX_ROLES: typeof SUFFIX_ROLES = {
   counter: { _total: ROLE.scalar, _created: ROLE.created },
   info: { _info: ROLE.scalar },
 };
-/** The other way round: by which suffixes a role is known. Rows of other roles have the name of their metric. */
+/** The reverse: the suffixes of each role. Rows of other roles have their metric's name. */
 const SUFFIXES_OF_ROLE: Readonly<Partial<Record<number, readonly string[]>>> = {
   [ROLE.bucket]: ['_bucket'],
   [ROLE.count]: ['_count'],
@@ -53,17 +53,7 @@ const SUFFIXES_OF_ROLE: Readonly<Partial<Record<number, readonly string[]>>> = {
   [ROLE.gaugePart]: ['_bucket', '_gcount', '_gsum', '_count', '_sum', '_created'],
 };
 
-const TYPES: readonly DeclaredType[] = [
-  'counter',
-  'gauge',
-  'unknown',
-  'histogram',
-  'summary',
-  'info',
-  'stateset',
-  'gaugehistogram',
-];
-/** What text 0.0.4 calls its types, in any case: the last two are not in its documentation, but in use. */
+/** The types of text 0.0.4, in any case; the last two are undocumented but used. */
 const TEXT_TYPES: ReadonlyMap<string, DeclaredType> = new Map([
   ['counter', 'counter'],
   ['gauge', 'gauge'],
@@ -76,7 +66,7 @@ const TEXT_TYPES: ReadonlyMap<string, DeclaredType> = new Map([
 const COMMENT = /^#[ \t]*(HELP|TYPE|UNIT|EOF)(?:[ \t]+|$)/;
 const NAME = /^(?:"((?:[^"\\]|\\.)*)"|([^ \t]+))[ \t]*/;
 
-/** The names of a NamePlace's metric, which need not exist. */
+/** The names of a NamePlace's metric, which may not exist yet. */
 interface NameHome {
   readonly name: string;
   readonly familyName: string;
@@ -108,7 +98,7 @@ export class PageMetadata {
     return this.#families;
   }
 
-  /** Reads the comment on line `number`; the reason when it is one of ours and wrong, null otherwise. */
+  /** Reads the comment on line `number`; returns the reason if it is bad, else null. */
   readLine(text: string, number: number): string | null {
     const match = COMMENT.exec(text);
     if (match === null) return null;
@@ -123,7 +113,7 @@ export class PageMetadata {
       return null;
     }
     const name = NAME.exec(rest);
-    // A keyword alone is a comment like any other.
+    // A keyword without a name is an ordinary comment.
     if (name === null) return null;
     const family = name[1] === undefined ? name[2]! : unescapeText(name[1]);
     const lines = this.#familyLines(family, number);
@@ -135,7 +125,7 @@ export class PageMetadata {
     return null;
   }
 
-  /** The metric that a sample name belongs to, made if it is new. */
+  /** The metric and role of a sample name; adds the metric if it is new. */
   placeOf(sampleName: string): NamePlace {
     const table = this.#table;
     const { name, familyName, declared, role } = this.#homeOf(sampleName);
@@ -149,8 +139,8 @@ export class PageMetadata {
   }
 
   /**
-   * True when the comment lines of this page may give a row on it another place than the one where it was filed: before
-   * its TYPE came, or on another page. It goes through names, not through rows.
+   * Whether a row of this page may now belong elsewhere: its TYPE came after it, or differs from
+   * the previous page's. Checks names, not rows.
    */
   movesRows(): boolean {
     for (const metric of this.#table.metrics)
@@ -171,7 +161,7 @@ export class PageMetadata {
     return false;
   }
 
-  /** Brings the declared half of every metric seen on this page up to date. */
+  /** Updates the declared half of every metric on this page. */
   finish(): void {
     for (const metric of this.#table.metrics) {
       if (metric.seenPage !== this.#table.page) continue;
@@ -196,10 +186,10 @@ export class PageMetadata {
     const isText = this.#format === 'text';
     const type = isText
       ? TEXT_TYPES.get(word.toLowerCase())
-      : TYPES.find(candidate => candidate === word);
+      : DECLARED_TYPES.find(candidate => candidate === word);
     lines.type = type ?? 'unknown';
     return type === undefined
-      ? `the type ${JSON.stringify(word.slice(0, 40))} is none of the format's`
+      ? `the format has no type ${JSON.stringify(word.slice(0, 40))}`
       : null;
   }
 
@@ -212,7 +202,7 @@ export class PageMetadata {
     return lines;
   }
 
-  /** The full name comes first: a TYPE of its own makes it a family of its own. */
+  /** A TYPE of the full name wins over a suffix of another family. */
   #homeOf(name: string): NameHome {
     const own = this.#families.get(name)?.type;
     if (own !== undefined && own !== null) {
@@ -234,7 +224,10 @@ function isHome(home: NameHome, metric: Metric, role: number): boolean {
   return isRole && home.name === metric.name && home.familyName === metric.familyName;
 }
 
-/** The name in OTLP: histograms and summaries go by their family's, an OpenMetrics counter keeps `_total`. */
+/**
+ * The name in OTLP: histograms and summaries use the family's; counters of OpenMetrics keep
+ * `_total`.
+ */
 function metricNameOf(family: string, type: DeclaredType): string {
   if (type === 'counter') return `${family}_total`;
   return type === 'info' ? `${family}_info` : family;
@@ -244,7 +237,7 @@ function metricKey(familyName: string, name: string): string {
   return familyName === name ? name : `${familyName}\u0000${name}`;
 }
 
-/** Adds a metric whose derived half is still empty. */
+/** Adds a metric; derive fills its derived half. */
 export function addMetric(
   table: SeriesTable,
   name: string,

@@ -1,6 +1,6 @@
-// Numbers of exposition text, read from bytes without making strings where that is possible. Guarantees:
-// every decimal that the formats allow becomes the nearest double, bit for bit; hex, `0b`, `_` and the
-// empty text are refused (otlp-mapping A2). Number() alone would accept '' and 0x1 and refuse Inf.
+// Reads the numbers of exposition text, mostly without making strings. Each decimal that the
+// formats allow becomes the nearest double, bit for bit; hex, `0b`, `_` and empty text are refused
+// (otlp-mapping A2). Number() alone would accept '' and 0x1 and refuse Inf.
 
 const ZERO = 0x30;
 const NINE = 0x39;
@@ -11,21 +11,21 @@ const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const LETTER_E = 0x65;
 
-/** Powers of ten that a double holds exactly: one multiply or divide by them rounds once. */
+/** Powers of ten that are exact as doubles: one multiplication or division by them rounds once. */
 const SCALE_MAX = 22;
 const EXACT_POWERS = Array.from({ length: SCALE_MAX + 1 }, (_, exponent) =>
   Number(`1e${exponent}`),
 );
-/** Digits whose sum stays below it have been summed up without losing a bit, however many they are. */
+/** A sum of digits below this is exact, however many digits there are. */
 const MANTISSA_END = 2 ** 53;
-/** No integer of 64 bits is beyond it, even where the sum of its digits has lost bits. */
+/** Larger than any 64-bit integer, even if the sum of its digits is inexact. */
 const INTEGER_MAX = 2 ** 64;
-/** No text of a double worth reading is longer; it bounds what reaches Number(). */
+/** Longer than any useful number; limits what reaches Number(). */
 const LENGTH_MAX = 1100;
 
 /**
- * Reads bytes[start, end) as a value into out[0]; false when it is no number of the formats.
- * Exact cases take one multiplication; the rest goes through the grammar and then Number().
+ * Reads bytes[start, end) as a value into out[0]; false if it is not a number. Exact cases take one
+ * multiplication; others are checked against the grammar and passed to Number().
  */
 export function readValue(bytes: Buffer, start: number, end: number, out: Float64Array): boolean {
   let at = start;
@@ -65,8 +65,8 @@ export function readValue(bytes: Buffer, start: number, end: number, out: Float6
 }
 
 /**
- * The same in one pass, for values as they are mostly written: `17`, `4.25`, `1.5e+06` before a blank or a newline.
- * Gives where the value ends, or -1 where readValue() must look at it.
+ * A faster readValue() for the usual spellings: `17`, `4.25`, `1.5e+06` before a blank or newline.
+ * Returns where the value ends, or -1 if readValue() must read it.
  */
 export function passPlainValue(bytes: Buffer, start: number, out: Float64Array): number {
   let at = start;
@@ -81,7 +81,6 @@ export function passPlainValue(bytes: Buffer, start: number, out: Float64Array):
   if (at === start || dot === start || dot === at - 1) return -1;
   let scale = dot < 0 ? 0 : dot + 1 - at;
   if (bytes[at] === LETTER_E) {
-    // `e+NN`, as large numbers are mostly written.
     if (bytes[at + 1] !== PLUS || at + 4 > bytes.length) return -1;
     const tens = bytes[at + 2]! - ZERO;
     const ones = bytes[at + 3]! - ZERO;
@@ -95,12 +94,12 @@ export function passPlainValue(bytes: Buffer, start: number, out: Float64Array):
   return at;
 }
 
-/** Exact where both are in their bounds: one operation rounds once. */
+/** Exact within the bounds: a single operation rounds once. */
 function scaled(mantissa: number, scale: number): number {
   return scale < 0 ? mantissa / EXACT_POWERS[-scale]! : mantissa * EXACT_POWERS[scale]!;
 }
 
-/** The exponent at bytes[start, end), `e` included, or NaN when it is none. Huge ones are clamped. */
+/** The exponent at bytes[start, end), including its `e`; NaN if invalid. Huge ones are clamped. */
 function readExponent(bytes: Buffer, start: number, end: number): number {
   if ((bytes[start]! | 0x20) !== 0x65) return Number.NaN;
   let at = start + 1;
@@ -116,14 +115,16 @@ function readExponent(bytes: Buffer, start: number, end: number): number {
   return isNegative ? -exponent : exponent;
 }
 
-/** Long mantissas and large exponents: the grammar was checked, so Number() rounds correctly. */
+/**
+ * Long mantissas and large exponents: the text matches the grammar, so Number() rounds correctly.
+ */
 function readSlow(bytes: Buffer, start: number, end: number, out: Float64Array): boolean {
   if (end - start > LENGTH_MAX) return false;
   out[0] = Number(bytes.toString('latin1', start, end));
   return true;
 }
 
-/** NaN or an infinity by its word in any case; 0 when it is neither. */
+/** NaN or an infinity, in any case; 0 for other words. */
 function specialValue(bytes: Buffer, start: number, end: number, sign: number): number {
   if (end - start !== 3 && end - start !== 8) return 0;
   const word = bytes.toString('latin1', start, end).toLowerCase();
@@ -131,7 +132,7 @@ function specialValue(bytes: Buffer, start: number, end: number, sign: number): 
   return word === 'inf' || word === 'infinity' ? sign * Infinity : 0;
 }
 
-/** Reads an integer of milliseconds (text format 0.0.4); false for anything that is none. */
+/** Reads integer milliseconds (text 0.0.4); false for anything else. */
 export function readMilliseconds(
   bytes: Buffer,
   start: number,
@@ -149,13 +150,13 @@ export function readMilliseconds(
     value = value * 10 + (byte - ZERO);
     if (value > INTEGER_MAX) return false;
   }
-  // Beyond 2^53 the sum has lost bits.
+  // Beyond 2^53 the sum is inexact.
   if (value > MANTISSA_END) return readSlow(bytes, start, end, out);
   out[0] = isNegative ? -value : value;
   return true;
 }
 
-/** Reads float seconds (OpenMetrics) as milliseconds, rounded to the nearest one. */
+/** Reads seconds as a float (OpenMetrics); gives milliseconds, rounded. */
 export function readSeconds(bytes: Buffer, start: number, end: number, out: Float64Array): boolean {
   if (!readValue(bytes, start, end, out)) return false;
   const milliseconds = Math.round(out[0]! * 1000);

@@ -1,7 +1,8 @@
-// The repeating function of decode: a page that is laid out as the last one. Instead of parsing names and labels it
-// compares the text between values with the last page's, and reads only values and timestamps. In: a Page and
-// a table with a layout. Out: what the full function (decode.ts) would have put into value, timeMs, seen and line,
-// or false at the first surprise; then the full function must read the page, and puts right what was begun here.
+// The repeating function of decode, for a page with the previous page's layout. It compares the
+// text between values with the previous page's instead of parsing names and labels, and reads only
+// values and timestamps. In: a Page and a table with a layout. Out: value, timeMs, seen and line as
+// the full function (decode.ts) would set them. At the first difference it gives up: the full
+// function then reads the page and overwrites what was written here.
 //
 //   keys   …\nup{a="b"} │\nup{a="c"} │…                           from: compared up to here
 //           └ the same ┘ └ the same ┘
@@ -37,12 +38,10 @@ export class Replay {
     this.#layout = layout;
     const { buffer, byteOffset, length } = page.bytes;
     this.#view = new DataView(buffer, byteOffset, length);
-    table.page++;
-    table.repeats.length = 0;
-    table.exemplars.clear();
+    table.turnPage();
   }
 
-  /** Reads up to `samples` samples: 'done' with the page, 'surprised' by it, or 'going' on. */
+  /** Reads up to `samples` samples; 'surprised' when the page differs. */
   step(samples: number): 'going' | 'done' | 'surprised' {
     const { rows, format, end } = this.#layout;
     if (this.#page.format !== format) return 'surprised';
@@ -59,7 +58,7 @@ export class Replay {
     return 'done';
   }
 
-  /** The report that the full function would give of the same page. */
+  /** The report that the full function would give. */
   report(): PageReport {
     return {
       isUsable: true,
@@ -72,7 +71,7 @@ export class Replay {
     };
   }
 
-  /** Reads the samples before number `last`. Local variables: this runs for every line of every page. */
+  /** Reads the samples before number `last`. Uses local variables: this runs for every line. */
   #readSamples(last: number): boolean {
     const { rows, ends } = this.#layout;
     const { value, timeMs, seen, page, keysView } = this.#table;
@@ -104,7 +103,7 @@ export class Replay {
     return true;
   }
 
-  /** Reads the value at `at` into #number; gives where it ends. */
+  /** Reads the value at `at` into #number; returns its end. */
   #passValue(at: number): number {
     const { bytes } = this.#page;
     const plainEnd = passPlainValue(bytes, at, this.#number);
@@ -113,7 +112,7 @@ export class Replay {
     return readValue(bytes, at, end, this.#number) ? end : SURPRISE;
   }
 
-  /** Reads the timestamp after the blank at `at` into #lastTime; gives where it ends. */
+  /** Reads the timestamp after the blank at `at` into #lastTime; returns its end. */
   #passTime(at: number): number {
     const { bytes, format } = this.#page;
     const end = tokenEnd(bytes, at + 1);
@@ -125,29 +124,29 @@ export class Replay {
 }
 
 /**
- * The timestamp of the last line that had one: mostly all lines of a page have the same. Its text is kept with the byte
- * before it and the byte after it, so that two comparisons recognize it in any format:
+ * The newest timestamp: usually all lines of a page have the same one. Its text is kept with the
+ * bytes before and after it, so that two comparisons recognize it in either format:
  *
- *   ␣1795321266014⏎      two words that overlap or touch, so 8 to 16 bytes
+ *   ␣1795321266014⏎      two words that overlap or touch: 8 to 16 bytes
  *   └ head ┘
  *          └ tail ┘
  */
 class LastTime {
   ms: number = Number.NaN;
-  /** Of the text with the byte before it. */
+  /** Of the text, including the byte before it. */
   length = WORD - 1;
-  /** NaN equals nothing: so none is known at first. */
+  /** NaN equals nothing: no time is known at first. */
   #head = Number.NaN;
   #tail = Number.NaN;
 
-  /** Whether the same text is at `at`, where its blank is. */
+  /** Whether the same text is at `at`, the position of its blank. */
   isAt(view: DataView, at: number): boolean {
     const tailAt = at + this.length + 1 - WORD;
     if (tailAt + WORD > view.byteLength) return false;
     return view.getFloat64(at, true) === this.#head && view.getFloat64(tailAt, true) === this.#tail;
   }
 
-  /** Keeps the time `ms`, whose text ends at `end` and whose blank is at `at`. */
+  /** Keeps the time `ms`; its blank is at `at`, its text ends at `end`. */
   note(view: DataView, at: number, end: number, ms: number): void {
     this.ms = ms;
     const isKept = end - at >= WORD - 1 && end - at < 2 * WORD && end < view.byteLength;
@@ -157,7 +156,7 @@ class LastTime {
   }
 }
 
-/** The next blank or newline; the full function reads what else may end a token. */
+/** The next blank or newline. Other token ends are left to the full function. */
 function tokenEnd(bytes: Buffer, start: number): number {
   let at = start;
   while (at < bytes.length && bytes[at] !== SPACE && bytes[at] !== NEWLINE) at++;

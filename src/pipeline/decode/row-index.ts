@@ -1,25 +1,44 @@
-// Finds the row of a series by its key: open addressing over the hashes in the SeriesTable, so
-// that a million series cost 8 MB and no object each. Keys are equal when their bytes are, or when they name
-// the same series with the labels in another order or other escapes.
+// Finds the row of a series by its key. The index uses open addressing over the hashes in the
+// SeriesTable: a million series take 8 MB and no objects. Keys are equal if their bytes are, or if
+// they name the same series with another order of labels or other escapes.
 
 import type { SeriesTable } from '../../model/series-table.ts';
-import { duplicateLabel, isSameSeries, parseSeriesKey } from './series-key.ts';
+import { SampleLine } from './sample-line.ts';
+import { duplicateLabel, isSameSeries, keyOfRow, parseSeriesKey } from './series-key.ts';
 
-/** A key's place in its bytes, and its hash, as SampleLine gives them. */
+/** A key's offsets and hash, as SampleLine provides them. */
 export interface KeyPlace {
   readonly keyStart: number;
   readonly keyEnd: number;
   readonly hash: number;
 }
 
-/** The row of the scanned series, or -1. A key in another spelling replaces the stored one. */
+/** The row of the scanned series, or -1. A key with another spelling replaces the stored one. */
 export function findRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): number {
   return search(table, bytes, place, true);
 }
 
-/** The same for a key that is on no page: it replaces none. */
-export function lookUpRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): number {
-  return search(table, bytes, place, false);
+type Labels = readonly (readonly [name: string, value: string])[];
+
+const PLAIN_NAME = /^[A-Za-z_:][A-Za-z0-9_:]*$/;
+const PLAIN_LABEL = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const NO_LIMITS = { labels: Infinity, nameBytes: Infinity, valueBytes: Infinity };
+
+/** The row of the series with this name and these labels in any order, or -1. */
+export function findSeries(table: SeriesTable, name: string, labels: Labels): number {
+  const words = labels.map(([label, value]) => {
+    const shown = PLAIN_LABEL.test(label) ? label : quoted(label);
+    return `${shown}=${quoted(value)}`;
+  });
+  const isPlain = PLAIN_NAME.test(name);
+  const inside = (isPlain ? words : [quoted(name), ...words]).join(',');
+  const bytes = Buffer.from(`${isPlain ? name : ''}{${inside}} 0`);
+  const line = new SampleLine(NO_LIMITS);
+  return line.scan(bytes, 0, bytes.length) ? search(table, bytes, line, false) : -1;
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }
 
 function search(table: SeriesTable, bytes: Buffer, place: KeyPlace, isOnPage: boolean): number {
@@ -32,8 +51,8 @@ function search(table: SeriesTable, bytes: Buffer, place: KeyPlace, isOnPage: bo
     if (isStoredKey(table, row, bytes, place)) return row;
     if (!isRespelled(table, row, bytes, place)) continue;
     if (isOnPage) {
-      // The saved state goes by the text of the key.
-      table.savedStarts = null;
+      // The saved state identifies rows by the text of the key.
+      table.startsVersion++;
       storeKey(table, row, bytes, place);
     }
     return row;
@@ -45,27 +64,32 @@ export function insertRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): n
   const row = table.addRow();
   storeKey(table, row, bytes, place);
   table.hash[row] = place.hash;
-  // At most two of three slots are taken.
+  // At most two thirds of the slots are used.
   if ((table.count - table.free.length) * 3 > table.slots.length * 2)
     rebuildIndex(table, table.slots.length * 2);
   else putSlot(table, row);
   return row;
 }
 
-/** Frees a row: its series is gone for good. The caller rebuilds the index after a round of these. */
+/**
+ * Frees the row of a series that is gone. The caller rebuilds the index once for all freed rows.
+ */
 export function freeRow(table: SeriesTable, row: number): void {
   table.keyLength[row] = 0;
-  table.isOrderStale = true;
+  table.orderVersion++;
   table.free.push(row);
 }
 
-/** Makes the index anew with `size` slots (a power of two), leaving freed rows out. */
+/** Rebuilds the index with `size` slots (a power of two), without the freed rows. */
 export function rebuildIndex(table: SeriesTable, size: number = table.slots.length): void {
   table.slots = new Uint32Array(size);
   for (let row = 0; row < table.count; row++) if (table.keyLength[row] !== 0) putSlot(table, row);
 }
 
-/** Packs the keys of living rows together once more than half of the arena is waste. A layout keeps them in place. */
+/**
+ * Compacts the keys of living rows if they use less than half of the arena. A layout fixes their
+ * place.
+ */
 export function compactKeys(table: SeriesTable): void {
   if (table.layout !== null) return;
   let living = 0;
@@ -98,13 +122,11 @@ function isStoredKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyP
   return table.keys.compare(bytes, place.keyStart, place.keyEnd, offset, offset + length) === 0;
 }
 
-/** A key that has a label twice is no series: it must not pass for one that is known. */
+/** A key with a duplicate label is invalid and must not match a known series. */
 function isRespelled(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlace): boolean {
   const key = parseSeriesKey(bytes, place.keyStart, place.keyEnd);
   if (duplicateLabel(key) !== null) return false;
-  const offset = table.keyOffset[row]!;
-  const stored = parseSeriesKey(table.keys, offset, offset + table.keyLength[row]!);
-  return isSameSeries(stored, key);
+  return isSameSeries(keyOfRow(table, row), key);
 }
 
 function storeKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlace): void {

@@ -1,21 +1,25 @@
-// Compares text of two buffers, eight bytes at a time: a page that repeats the one before costs mostly this.
-// Eight bytes are read as one double, since doubles compare in registers where BigInts become objects until V8 has
-// optimized. They are equal just when their bits are, with two exceptions:
+// Compares text of two buffers, eight bytes at a time: most of the cost of a page that repeats the
+// previous one. The bytes are read as doubles: V8 compares these in registers, but allocates
+// BigInts in unoptimized code. Doubles are equal if and only if their bits are, with two
+// exceptions:
 //
-//   NaN is unlike itself   the text counts as changed: a page with bytes like these is read in full every time
-//   0 equals -0            only where seven bytes are NUL: isComparable() refuses such a text beforehand
+//   NaN differs from itself   such text counts as changed: its page is always read in full
+//   0 equals -0               only with seven NUL bytes: isComparable() refuses such text
 
 const WORD = 8;
-/** Two words are compared with one step of the loop. */
+/** One step of the loop compares two words. */
 const STEP = 2 * WORD;
 const NUL = 0;
 
-/** Whether isSameText() may be asked about `text`. */
+/** Whether isSameText() accepts `text`. */
 export function isComparable(text: Buffer): boolean {
   return !text.includes(NUL);
 }
 
-/** Whether `other` has at `otherStart` the bytes [start, end) of `text`, which must be comparable. */
+/**
+ * Whether the bytes [start, end) of `text`, which must be comparable, are in `other` at
+ * `otherStart`.
+ */
 export function isSameText(
   text: DataView,
   start: number,
@@ -29,7 +33,7 @@ export function isSameText(
   const last = end - STEP;
   for (let at = start; at < last; at += STEP)
     if (!isSameStep(text, at, other, at + shift)) return false;
-  // The last step overlaps with the one before: cheaper than the rest byte by byte.
+  // The last step overlaps the previous one: faster than comparing the rest byte by byte.
   return isSameStep(text, last, other, last + shift);
 }
 

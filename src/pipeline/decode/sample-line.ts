@@ -1,6 +1,6 @@
-// One sample line of either text format, cut into its tokens: name, labels, value, timestamp, exemplar.
-// In: bytes and where the line starts and ends. Out: offsets in the fields of a reused scanner, and a hash
-// of the series that does not depend on the order of its labels. It makes no strings and keeps no state.
+// Splits a sample line of either text format into tokens: name, labels, value, timestamp, exemplar.
+// In: bytes and the bounds of the line. Out: offsets in the fields of a reused scanner, and a hash
+// of the series that does not depend on the order of labels. It creates no strings.
 //
 //   name{label="value",…} value timestamp # {label="value"} value timestamp
 //   └────── key ────────┘ └ value ┘ └ time ┘ └─────────── exemplar ─────────┘
@@ -19,7 +19,9 @@ const SMALL_N = 0x6e;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
-/** Bit 1: may start a label name; bit 2: may start a metric name; bit 4: digit, may follow in both. */
+/**
+ * Bit 1: may start a label name; bit 2: may start a metric name; bit 4: digit, may follow in both.
+ */
 const NAME_BYTES = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte++) {
   const isLetter = /[A-Za-z_]/.test(String.fromCharCode(byte));
@@ -30,7 +32,7 @@ const LABEL_START = 1;
 const METRIC_START = 2;
 const DIGIT = 4;
 
-/** How a character becomes part of a hash: FNV-1a, 32 bits. */
+/** FNV-1a, 32 bits. */
 const HASH_SEED = 0x811c9dc5;
 const HASH_PRIME = 0x01000193;
 
@@ -41,27 +43,29 @@ export interface LineLimits {
   readonly valueBytes: number;
 }
 
-/** A reused scanner: after scan() returned true its fields describe the line. */
+/** A reused scanner: once scan() has returned true, its fields describe the line. */
 export class SampleLine {
   nameStart = 0;
   nameEnd = 0;
-  /** The series as written: name and labels, without blanks around. */
+  /** Name and labels as written, without surrounding blanks. */
   keyStart = 0;
   keyEnd = 0;
   labelCount = 0;
-  /** Equal for the same name and labels in any order and spelling; an empty label value counts as absent. */
+  /**
+   * Equal for equal names and labels in any order and spelling; empty label values count as absent.
+   */
   hash = 0;
   valueStart = 0;
   valueEnd = 0;
-  /** timeStart is -1 where the line has no timestamp. */
+  /** -1 without a timestamp. */
   timeStart = -1;
   timeEnd = -1;
   /** Just after the `#` of an exemplar, or -1. */
   exemplarStart = -1;
-  /** After scan() returned false: the problem, and its byte offset. */
+  /** The problem and its byte offset, once scan() has returned false. */
   reason = '';
   reasonAt = 0;
-  /** The hash of the token that was read last. */
+  /** The hash of the newest token. */
   #hash = 0;
   readonly #limits: LineLimits;
 
@@ -69,7 +73,7 @@ export class SampleLine {
     this.#limits = limits;
   }
 
-  /** Cuts bytes[start, end), without its newline; false with `reason` when it is no sample. */
+  /** Splits bytes[start, end), without its newline; false with `reason` if it is not a sample. */
   scan(bytes: Buffer, start: number, end: number): boolean {
     let at = skipBlanks(bytes, start, end);
     this.keyStart = at;
@@ -91,14 +95,14 @@ export class SampleLine {
     return this.#numbers(bytes, at, end);
   }
 
-  /** Cuts a line whose key is known to end, with its labels, at `keyEnd`. It has no name and no hash then. */
+  /** Splits a line whose key and labels are known to end at `keyEnd`. Sets no name and no hash. */
   scanNumbers(bytes: Buffer, keyStart: number, keyEnd: number, end: number): boolean {
     this.keyStart = keyStart;
     this.keyEnd = keyEnd;
     return this.#numbers(bytes, keyEnd, end);
   }
 
-  /** Cuts the exemplar after its `#`: labels, value, perhaps a time. The key then is the label set. */
+  /** Splits the exemplar after its `#`: labels, value, optional time. The key is the label set. */
   scanExemplar(bytes: Buffer, start: number, end: number): boolean {
     const open = skipBlanks(bytes, start, end);
     if (bytes[open] !== OPEN || open >= end)
@@ -135,7 +139,9 @@ export class SampleLine {
     return bytes[next] === OPEN && next < end ? next : at;
   }
 
-  /** From after `{` to after `}`; -1 with a reason. A quoted string without `=` is the name. */
+  /**
+   * Reads from after `{` to after `}`; -1 with a reason. A quoted string without `=` is the name.
+   */
   #labels(bytes: Buffer, start: number, end: number): number {
     let at = skipBlanks(bytes, start, end);
     while (bytes[at] !== CLOSE) {
@@ -195,7 +201,10 @@ export class SampleLine {
     return after;
   }
 
-  /** A quoted string at `start`; the offset after its closing quote. The hash is of the unescaped text: see unescapeText(). */
+  /**
+   * Reads a quoted string at `start`; returns the offset after its closing quote. The hash is of
+   * the unescaped text: see unescapeText().
+   */
   #quoted(bytes: Buffer, start: number, end: number): number {
     let hash = HASH_SEED;
     let at = start + 1;
@@ -265,7 +274,7 @@ function skipBlanks(bytes: Buffer, start: number, end: number): number {
   return at;
 }
 
-/** Whether a value may begin at `at` without a blank before it: after labels, or with a sign. */
+/** Whether a value may follow without a blank: after labels, or if it begins with a sign. */
 function mayTouch(bytes: Buffer, at: number): boolean {
   return bytes[at - 1] === CLOSE || bytes[at] === PLUS || bytes[at] === MINUS;
 }

@@ -1,18 +1,19 @@
-// A series key (`name{label="value"}`, as on its page) taken apart into strings. decode needs it for
-// new rows only, derive and encode when they meet a row for the first time. Keys come from SampleLine, so
-// their syntax is known to be right; the label *set* is checked here.
+// Parses a series key (`name{label="value"}`, as on its page) into strings. Used only for new rows.
+// Keys come from SampleLine, so their syntax is valid; the label *set* is checked here.
 
-/** Name and labels of a series; labels in page order, those with an empty value left out. */
+import type { SeriesTable } from '../../model/series-table.ts';
+
+/** Name and labels of a series, in page order and without labels with an empty value. */
 export interface SeriesKey {
   readonly name: string;
   readonly labels: readonly (readonly [name: string, value: string])[];
-  /** Names of labels whose value is empty: they count as absent, but may not occur twice either. */
+  /** Labels with an empty value: they count as absent, but may not occur twice either. */
   readonly emptyLabels: readonly string[];
 }
 
 const OPEN = 0x7b;
 
-/** Takes bytes[start, end) apart. The bytes must have passed SampleLine.scan(). */
+/** Parses bytes[start, end), which must have passed SampleLine.scan(). */
 export function parseSeriesKey(bytes: Buffer, start: number, end: number): SeriesKey {
   let open = start;
   while (open < end && bytes[open] !== OPEN) open++;
@@ -38,13 +39,19 @@ export function parseSeriesKey(bytes: Buffer, start: number, end: number): Serie
   return { name, labels, emptyLabels };
 }
 
+/** The parsed key of a row. */
+export function keyOfRow(table: SeriesTable, row: number): SeriesKey {
+  const offset = table.keyOffset[row]!;
+  return parseSeriesKey(table.keys, offset, offset + table.keyLength[row]!);
+}
+
 /** The name of a label that occurs twice, or null. */
 export function duplicateLabel(key: SeriesKey): string | null {
   const names = [...key.labels.map(([name]) => name), ...key.emptyLabels];
   return names.find((name, i) => names.indexOf(name) < i) ?? null;
 }
 
-/** Whether two keys name the same series: the order of labels does not matter. */
+/** Whether two keys name the same series, in any order of labels. */
 export function isSameSeries(a: SeriesKey, b: SeriesKey): boolean {
   if (a.name !== b.name || a.labels.length !== b.labels.length) return false;
   return a.labels.every(([label, value]) =>
@@ -57,7 +64,7 @@ export function labelValue(key: SeriesKey, label: string): string {
   return key.labels.find(([name]) => name === label)?.[1] ?? '';
 }
 
-/** A quoted text (unescaped) or a bare word at `at`, and the offset after it. */
+/** A quoted (unescaped) or bare word at `at`, and the offset after it. */
 function readWord(text: string, at: number): [string, number] {
   if (text[at] !== '"') {
     let end = at;
@@ -72,7 +79,7 @@ function readWord(text: string, at: number): [string, number] {
   return [unescapeText(text.slice(at + 1, end)), end + 1];
 }
 
-/** Undoes `\\`, `\"` and `\n`; any other backslash stays. */
+/** Unescapes `\\`, `\"` and `\n`; any other backslash stays. */
 export function unescapeText(text: string): string {
   return text.replace(/\\([\\"n])/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
 }

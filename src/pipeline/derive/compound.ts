@@ -1,5 +1,5 @@
-// Histograms and summaries: several rows of the page are one point of OTLP (otlp-mapping D and E). Filing finds
-// the point that a row belongs to; judging says whether the rows of this page make a valid point.
+// Histograms and summaries: several rows of the page form one point of OTLP (otlp-mapping D and E).
+// This file assigns rows to points and judges whether the rows of a page form a valid point.
 
 import { FATE, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import type { Compound } from '../../model/memory.ts';
@@ -7,8 +7,8 @@ import { readValue } from '../decode/number.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 
 /**
- * Files a row under its point; `id` says which: what the rows of one point have in common. The first row becomes
- * the head. A row that the format does not provide for stays alone, and false is returned.
+ * Assigns a row to the point with this id, which all rows of the point share. The first row becomes
+ * the head. Returns false for a row that the format does not provide for: it stays alone.
  */
 export function fileInCompound(
   table: SeriesTable,
@@ -37,7 +37,7 @@ export function fileInCompound(
 
 const NO_PARTS = { count: NO_ROW, sum: NO_ROW, created: NO_ROW, isRespelled: false } as const;
 
-/** A bound that is missing or no number is NaN: judging then refuses the point. */
+/** A missing or invalid bound is NaN: such a point is refused later. */
 function boundOf(key: SeriesKey, label: string): number {
   const text = Buffer.from(labelValue(key, label));
   const number = new Float64Array(1);
@@ -47,7 +47,7 @@ function boundOf(key: SeriesKey, label: string): number {
 function insertBound(compound: Compound, row: number, bound: number): void {
   const { bounds } = compound;
   let at = bounds.length;
-  // What is no number stands last, where it is in nobody's way.
+  // NaN comes last.
   const isBehind = (other: number): boolean =>
     other > bound || (Number.isNaN(other) && !Number.isNaN(bound));
   while (at > 0 && isBehind(bounds[at - 1]!)) at--;
@@ -57,17 +57,16 @@ function insertBound(compound: Compound, row: number, bound: number): void {
 }
 
 /**
- * Takes a row out of its point. If it was the head, a row that stays takes its place with all that is known of the
- * series; where none stays, the point is gone at once, and each row is alone. Returns the head that the point has now,
- * NO_ROW if it is gone. `isLeaving` is true for the rows that are taken out of their points now, before or after this one:
- * a point of many rows must not be handed on by each of them.
+ * Takes a row out of its point. Another row replaces the head and inherits the series; without one
+ * the point is removed and each row is alone. Returns the point's head, or NO_ROW if it is removed.
+ * `isLeaving`: rows that are being taken out too, which must not become heads in turn.
  */
 export function unfile(
   table: SeriesTable,
   row: number,
   isLeaving: (row: number) => boolean,
 ): number {
-  const head = table.head[row] ?? row;
+  const head = table.head[row]!;
   const compound = table.compounds.get(head);
   table.head[row] = row;
   table.flags[row] = table.flags[row]! & ~ROW_FLAG.observed;
@@ -104,41 +103,43 @@ function rehome(
   table.compoundByKey.set(compound.key, next);
   for (const part of rows) table.head[part] = next;
   moveSeries(table, head, next);
-  table.isOrderStale = true;
+  table.orderVersion++;
   return next;
 }
 
-/** Lets one row go on with the series of another: its times, start and flags. The other begins anew. */
+/** Moves a series to another row: its times, start and flags. The old row begins a new series. */
 export function moveSeries(table: SeriesTable, from: number, to: number): void {
   const { startMs, processMs, lastTimeMs, movedAtMs, flags } = table;
-  for (const column of [startMs, processMs, lastTimeMs, movedAtMs]) column[to] = column[from]!;
-  // Whether it was a part of the newest observation is each row's own.
+  table.setStart(to, startMs[from]!);
+  table.setProcess(to, processMs[from]!);
+  table.setLastTime(to, lastTimeMs[from]!);
+  movedAtMs[to] = movedAtMs[from]!;
+  // Being part of the newest sample belongs to the row, not to the series.
   flags[to] = (flags[from]! & ~ROW_FLAG.observed) | (flags[to]! & ROW_FLAG.observed);
-  beginAnew(table, from);
+  forgetSeries(table, from);
 }
 
-/** What was known of the series of a row is forgotten. */
-export function beginAnew(table: SeriesTable, row: number): void {
-  const { startMs, processMs, lastTimeMs, movedAtMs, flags } = table;
-  table.savedStarts = null;
-  for (const column of [startMs, processMs, lastTimeMs, movedAtMs]) column[row] = Number.NaN;
-  flags[row] = flags[row]! & ROW_FLAG.observed;
+/** Forgets the series of a row. */
+export function forgetSeries(table: SeriesTable, row: number): void {
+  table.forgetStream(row);
+  table.setLastTime(row, Number.NaN);
+  table.movedAtMs[row] = Number.NaN;
+  table.flags[row] = table.flags[row]! & ROW_FLAG.observed;
 }
 
-/** True when a row is part of this page. */
 export function isOnPage(table: SeriesTable, row: number | undefined): boolean {
   return row !== undefined && row !== NO_ROW && table.seen[row] === table.page;
 }
 
 /**
- * Rows of one bound or quantile (`le="1"` and `le="1.0"`) are one part, whose exporter has changed its spelling: the one on
- * this page goes on where another left off. Call it before the point is judged.
+ * Rows with the same bound or quantile (`le="1"` and `le="1.0"`) are one part with two spellings:
+ * the one on this page continues the absent one. Call this before judging the point.
  */
 export function settleSpellings(table: SeriesTable, compound: Compound): void {
   if (!compound.isRespelled) return;
   const { rows, bounds } = compound;
   const heirs = new Map<number, number>();
-  // Rows of one bound stand side by side.
+  // Rows with the same bound are adjacent.
   for (let from = 0, to = 0; from < rows.length; from = to) {
     do to++;
     while (to < rows.length && bounds[to] === bounds[from]);
@@ -149,18 +150,16 @@ export function settleSpellings(table: SeriesTable, compound: Compound): void {
     for (const row of spellings)
       if (!isOnPage(table, row) && !Number.isNaN(table.lastValue[row])) heirs.set(row, heir);
   }
-  if (heirs.size === 0) return;
-  table.savedStarts = null;
   for (const [row, heir] of heirs) {
-    table.lastValue[heir] = table.lastValue[row]!;
-    table.lastValue[row] = Number.NaN;
+    table.setLastValue(heir, table.lastValue[row]!);
+    table.setLastValue(row, Number.NaN);
     const { observed } = ROW_FLAG;
     table.flags[heir] = table.flags[heir]! | (table.flags[row]! & observed);
     table.flags[row] = table.flags[row]! & ~observed;
   }
 }
 
-/** Puts the rows of a point that stand on this page into `parts`, bounds first; the creation time is none of them. */
+/** Collects the rows of a point that are on this page, bounds first, without the creation time. */
 export function partsOf(table: SeriesTable, compound: Compound, parts: number[]): void {
   parts.length = 0;
   for (const row of compound.rows) if (isOnPage(table, row)) parts.push(row);
@@ -168,7 +167,7 @@ export function partsOf(table: SeriesTable, compound: Compound, parts: number[])
   if (isOnPage(table, compound.sum)) parts.push(compound.sum);
 }
 
-/** What the parts on this page make of the point: FATE.point when it is valid, else the reason to drop it. */
+/** FATE.point if the parts on this page form a valid point, else the reason to drop it. */
 export function judgeCompound(
   table: SeriesTable,
   head: number,
@@ -184,7 +183,9 @@ export function judgeCompound(
   return hasGoodBounds(table, compound) ? FATE.point : invalid;
 }
 
-/** A whole number that every back end can hold: OTLP's counts have 64 bits, and many read them with a sign. */
+/**
+ * A whole number below 2^63: OTLP's counts have 64 bits, and many back ends read them as signed.
+ */
 function isCount(value: number): boolean {
   return value >= 0 && value < 2 ** 63 && Number.isInteger(value);
 }
@@ -195,7 +196,7 @@ function agreeInTime(table: SeriesTable, parts: readonly number[]): boolean {
   return true;
 }
 
-/** Buckets are cumulative: they rise with their bounds and never pass the count. No two have one bound. */
+/** Cumulative buckets rise with their bounds up to the count, and no bound occurs twice. */
 function hasRisingBuckets(table: SeriesTable, compound: Compound): boolean {
   let lastCount = 0;
   let lastBound = Number.NaN;
@@ -212,7 +213,7 @@ function hasRisingBuckets(table: SeriesTable, compound: Compound): boolean {
   return table.value[compound.count]! >= lastCount;
 }
 
-/** No quantile is missing, or no number, or stands twice. Values may be anything, NaN too. */
+/** No quantile is missing, invalid or duplicate. Values may be anything, including NaN. */
 function hasGoodQuantiles(table: SeriesTable, compound: Compound): boolean {
   let last = Number.NaN;
   for (const [i, row] of compound.rows.entries()) {

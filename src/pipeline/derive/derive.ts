@@ -1,7 +1,8 @@
-// derive gives the samples of a page their meaning: type and unit, time and start, staleness, whether they are
-// sent at all. In: the table as decode left it. Out: fate, block, head, startMs, timeMs and value of every row as
-// they are sent, and what became of each service. Every rule of otlp-mapping B to I stands once, in the files
-// beside this one; this file says in which order. It works in slices and never throws on input.
+// derive determines the type, unit, time, start and staleness of samples, and whether they are
+// sent. In: the table after decode. Out: fate, block, head, startMs, timeMs and value of each row
+// as sent, and the outcome of each service. The files of this folder implement each rule of
+// otlp-mapping B to I once; this file sets their order. It works in slices and never throws on
+// input.
 
 import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport, ScrapeTime } from '../../model/page.ts';
@@ -13,62 +14,56 @@ import { judgeCompounds, judgeRows, type Judging, quietMetrics } from './judge.t
 import type { DeriveOptions } from './options.ts';
 import { clockSkewMs, readPageTime } from './page-time.ts';
 import { judgeRepeats } from './repeats.ts';
-import { serviceOf } from './places.ts';
+import { serviceOf, serviceOfRow } from './places.ts';
 import { resolveRows } from './resolve.ts';
 import { isWorthSaving, restoreRows } from './state.ts';
 import { setScrapeSeries } from './scrape-series.ts';
-import {
-  countAdded,
-  newTallies,
-  readsOf,
-  samplesOf,
-  serviceOfRow,
-  type Tally,
-  tallyPage,
-} from './tally.ts';
-import { settleTwins } from './twins.ts';
+import { countAdded, newTallies, readsOf, samplesOf, type Tally, tallyPage } from './tally.ts';
+import { settleDuplicates } from './duplicates.ts';
 import { countStuckUptimes, weighUptimes } from './reset.ts';
 
-/** How many rows are judged before the event loop gets its turn. */
+/** Rows judged before the event loop gets a turn. */
 const SLICE_ROWS = 1024;
 
-/** What derive needs of a scrape beside the columns. `report` is null when there is no good page. */
+/** The facts of a scrape beyond the columns. `report` is null without a good page. */
 export interface ScrapeOutcome extends ScrapeTime {
   readonly bodyBytes: number;
   readonly report: PageReport | null;
-  /** Why there is no page; '' with a good one. */
+  /** Why there is no page; '' if there is one. */
   readonly reason: string;
 }
 
-/** What one page meant for one service. */
+/** The outcome of a page for one service. */
 export interface ServiceOutcome {
   readonly id: string;
   readonly configIndex: number;
   readonly isUp: boolean;
-  /** '' when up; else why not: the scrape's reason, `absent`, `bad_lines` or `service_samples`. */
+  /** '' if up; else the scrape's reason, `absent`, `bad_lines` or `service_samples`. */
   readonly reason: string;
   readonly samples: number;
   readonly badLines: number;
-  /** Points made for it on this page: from samples, markers, and the bridge's own. */
+  /** Points made for it on this page: from samples, markers, and prom2otlp's own. */
   readonly points: number;
   readonly stalePoints: number;
-  /** True when its explicit timestamps have not moved for stale_after (G2). */
+  /** True if its explicit timestamps have not moved for stale_after (G2). */
   readonly isSourceStale: boolean;
-  /** Uptimes on the page that stand still though their times move: restarts cannot be told by them (F5). */
+  /**
+   * Uptimes on the page that do not grow although their times move: they cannot show restarts (F5).
+   */
   readonly stuckUptimes: number;
 }
 
 export interface DeriveReport {
   readonly services: readonly ServiceOutcome[];
-  /** New series for which there was no room; null where there was. */
+  /** New series that were refused; null if none. */
   readonly refused: Refused | null;
   /** Samples by service and fate, for the account. */
   readonly reads: readonly SampleCount[];
-  /** What the page says against the catalog, or null when that is what the one before said. */
+  /** Differences between page and catalog, or null if they are the previous page's. */
   readonly drift: DriftReport | null;
-  /** Labels `__name__` on this page: they are dropped. */
+  /** Labels `__name__` on this page, which are dropped. */
   readonly nameLabels: number;
-  /** By how much our clock is ahead of the service's; NaN where that does not say. */
+  /** How far our clock is ahead of the service's; NaN if unknown. */
   readonly clockSkewMs: number;
 }
 
@@ -79,7 +74,7 @@ export function* derive(
   options: DeriveOptions,
 ): Generator<void, DeriveReport> {
   const { report } = scrape;
-  if (report === null) turnPage(table);
+  if (report === null) table.turnPage();
   const time = readPageTime(table.clock, scrape);
   for (const id of options.configured.keys()) serviceOf(table, id, options);
   const addedRows = report === null ? [] : table.fresh.filter(row => !table.filedBefore.has(row));
@@ -93,7 +88,7 @@ export function* derive(
   const tallies =
     report === null ? newTallies(table, scrape.reason) : tallyPage(table, report, options, refused);
   countAdded(table, tallies, addedRows);
-  settleTwins(table);
+  settleDuplicates(table);
   weighUptimes(table, time, options);
   const mayDerive = options.mapping === 'semantic' && options.startTimes;
   const keepMs = keepMsOf(options);
@@ -123,21 +118,14 @@ function countNameLabels(table: SeriesTable): number {
   return count;
 }
 
-/** There is no page to decode, or it cannot be used: nothing of it, or of the one before, is on this page. */
-function turnPage(table: SeriesTable): void {
-  table.page++;
-  table.repeats.length = 0;
-  table.exemplars.clear();
-}
-
 /**
- * New rows of a page that could not be used are given up; where memory is short, those whose end was told, too, and those
- * of which nothing is known. (All rows are missing on such a page.)
+ * After an unusable page, frees its new rows. If memory is short, also frees ended rows that have
+ * their marker or no state. (On such a page all rows are absent.)
  */
 function forgetUnused(table: SeriesTable, reason: string): void {
   const isOver = (row: number): boolean =>
     (table.flags[table.head[row]!]! & ROW_FLAG.staleSent) !== 0 || !isWorthSaving(table, row);
-  // A page with too many samples says nothing of what the table holds.
+  // A page with too many samples says nothing about the table's size.
   const isShort = SHORT_OF_MEMORY.has(reason) && reason !== 'limit_samples';
   const gone = isShort ? endedRows(table).filter(isOver) : [];
   const placed: number[] = [];
@@ -147,21 +135,21 @@ function forgetUnused(table: SeriesTable, reason: string): void {
   forgetEarly(table, gone);
 }
 
-/** Why there is no page where memory is short. */
+/** The reasons for which a page is refused for lack of memory. */
 export const SHORT_OF_MEMORY: ReadonlySet<string> = new Set([
   'limit_memory',
   'limit_samples',
   'too_large',
 ]);
 
-/** What a configured service had before it failed is what it will have when it is back. */
+/** A configured service that is down keeps its series for its return. */
 function isForgettable(table: SeriesTable, tallies: readonly Tally[], row: number): boolean {
   const service = serviceOfRow(table, row);
   const isStranger = (table.services[service]?.configIndex ?? -1) < 0;
   return isStranger || tallies[service]?.reason === '';
 }
 
-/** Tells each service that is sent how it fared, in points as in the report. */
+/** Makes each sent service's outcome and its own series. */
 function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
   const { table, tallies } = judging;
   const hasMoved = new Uint8Array(table.services.length);
@@ -171,7 +159,7 @@ function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
   const stuck = countStuckUptimes(table);
   for (const [index, tally] of tallies.entries()) {
     const slot = table.services[index];
-    // A slot whose service is gone waits for the next one.
+    // The slot of a service that is gone, free for reuse.
     if (slot === undefined || table.serviceById.get(slot.id) !== index || !slot.isSent) continue;
     if (hasMoved[index] === 1 || Number.isNaN(slot.movedAtMs))
       slot.movedAtMs = judging.time.monotonicMs;
@@ -199,7 +187,7 @@ function outcomeOf(
     seriesAdded: tally.added,
     bodyBytes: scrape.bodyBytes,
   };
-  // What is filtered, or read into the Resource, does not tell whether the source moves.
+  // Samples that are filtered or read into the Resource do not show whether the source moves.
   const hasTimes = facts.samplesKept > tally.fates[FATE.consumed]!;
   const own = setScrapeSeries(table, index, facts, { time, options });
   return {

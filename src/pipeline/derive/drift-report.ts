@@ -1,6 +1,6 @@
-// What the pages of a target say against the catalog (otlp-mapping B): names that appeared or vanished, declared types
-// that contradict it, damaged names. In: the metrics of a good page. Out: a report when anything has changed since
-// the last one, with how many findings are new; null otherwise. It costs one look at each metric per page.
+// Compares the pages of a target with the catalog (otlp-mapping B): names that appeared or
+// vanished, declared types that contradict it, damaged names. In: the metrics of a good page. Out:
+// a report with the number of new findings if anything has changed since the last one, else null.
 
 import { driftOf, type FamilyDrift } from '../../catalog/drift.ts';
 import type { DeclaredType, Family, Metric } from '../../model/metric.ts';
@@ -9,11 +9,11 @@ import type { DeriveOptions } from './options.ts';
 
 export interface DriftReport {
   readonly families: ReadonlyMap<Family, FamilyDrift>;
-  /** Findings that the report before did not have. */
+  /** Findings that the previous report did not have. */
   readonly added: Readonly<Record<keyof FamilyDrift, number>>;
 }
 
-/** Compares the page with the catalog; call it on good pages only. Strict mode has no catalog. */
+/** Call this on good pages only. Strict mode has no catalog. */
 export function reportDrift(table: SeriesTable, options: DeriveOptions): DriftReport | null {
   if (options.mapping === 'strict') return null;
   const { drift } = table;
@@ -37,7 +37,7 @@ export function reportDrift(table: SeriesTable, options: DeriveOptions): DriftRe
   return { families, added };
 }
 
-/** A number that is another one whenever a name came or went, or its declared type changed. */
+/** Changes when a name appears or vanishes or its declared type changes. */
 function fingerprintOf(table: SeriesTable): number {
   let hash = 1;
   for (const [index, metric] of table.metrics.entries()) {
@@ -49,7 +49,7 @@ function fingerprintOf(table: SeriesTable): number {
   return hash;
 }
 
-/** The bridge's own series are seen on every page, but stand on none. */
+/** prom2otlp's own metrics have seenPage 0. */
 function isOnPage(table: SeriesTable, metric: Metric): boolean {
-  return metric.seenPage === table.page && metric.seenPage > 0;
+  return metric.seenPage === table.page;
 }

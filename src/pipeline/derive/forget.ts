@@ -1,29 +1,30 @@
-// What has been gone for long is given up, so that a target whose names, labels or servers change without end does
-// not grow without end: rows first, whole points and single parts of them, then the metrics, blocks, components and
-// services that no row refers to. Their places in the table are taken again by what comes next.
+// Forgets series that have been gone for long, so that targets with ever new names, labels or
+// servers do not grow: first rows (whole points and single parts), then the metrics, blocks,
+// components and services without rows. Freed places in the table are reused.
 
 import { NO_ROW, ROLE, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
 import type { Component } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
-import { isStreamOfProcess } from './reset.ts';
 import type { DeriveOptions } from './options.ts';
-import { forgetIdentities, moveIdentity } from './twins.ts';
+import { blockOfRow, componentOfRow } from './places.ts';
+import { isStreamOfProcess, laterMs } from './reset.ts';
+import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
-/** A series that ended this long ago is forgotten; if it comes back it is a new one. */
+/** A series is forgotten this long after its end; if it returns it is new. */
 const FORGET_AFTER_MS: number = 60 * 60_000;
 
-/** As many components without a row are remembered as there are others, but never fewer than this. */
+/** Components without rows are kept up to the number of others, but at least this many. */
 const KEPT_COMPONENTS_MIN = 16;
 
-/** How long a row is kept: also at long intervals it may be missing on a few pages. */
+/** How long a row is kept. With long intervals it may be absent from a few pages. */
 export function keepMsOf(options: DeriveOptions): number {
   return Math.max(FORGET_AFTER_MS, 4 * options.intervalMs);
 }
 
 /**
- * Forgets ended rows for want of room. They may come back on the next page, and nothing tells then whether they were flushed,
- * or their process restarted, in between: their streams are over.
+ * Forgets ended rows to make room. They may return on the next page, and a flush or restart in
+ * between would go unnoticed: their streams are over.
  */
 export function forgetEarly(table: SeriesTable, gone: readonly number[]): void {
   for (const row of gone) {
@@ -37,7 +38,7 @@ export function forgetEarly(table: SeriesTable, gone: readonly number[]): void {
 export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
   if (gone.length === 0) return;
   const heads = new Set<number>();
-  // Nothing knows of a row that never got a place.
+  // Rows that were never placed are not referenced.
   const placed = gone.filter(row => table.block[row] !== NO_ROW);
   const leaving = new Set(placed);
   const isLeaving = (row: number): boolean => leaving.has(row);
@@ -53,16 +54,16 @@ export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
   forgetIdentities(table, heads);
   freeOwnRows(table);
   dropLinks(table);
-  // What else holds rows, and what stands where the keys are about to move.
+  // The layout refers to rows, and to keys that are about to move.
   table.layout = null;
-  table.savedStarts = null;
+  table.startsVersion++;
   cutFreeEnd(table);
   rebuildIndex(table, slotsFor(table.count));
   compactKeys(table);
   releasePlaces(table);
 }
 
-/** Gives back the memory of rows behind the last one that lives: what has grown for a moment must not stay large. */
+/** Releases the memory of free rows at the end: the table must not stay large after a peak. */
 function cutFreeEnd(table: SeriesTable): void {
   while (table.count > 0 && table.keyLength[table.count - 1] === 0) table.count--;
   const kept = table.free.filter(row => row < table.count);
@@ -71,45 +72,41 @@ function cutFreeEnd(table: SeriesTable): void {
   if (table.value.length > SPARE_SHARE * table.count) table.trim();
 }
 
-/** Columns that are so many times longer than they need be are cut. */
+/** Columns are cut if they are longer than needed by this factor. */
 const SPARE_SHARE = 2;
 
-/** At most two of three slots are taken, and at most so many times more are there. */
+/** At most two thirds of the slots are used, and the table is no larger than needed for that. */
 function slotsFor(rows: number): number {
   return Math.max(2 ** Math.ceil(Math.log2(Math.max(rows, 1) * 1.5 + 1)), 128);
 }
 
-/** What was counted by then has been told: should the series come back, it is no growth (F8). */
+/** Samples up to now were counted: if the series returns, they are not growth (F8). */
 function noteForgotten(table: SeriesTable, row: number): void {
   const component = componentOfRow(table, row);
   if (component === undefined) return;
   const lastMs = table.lastTimeMs[row]!;
   if (lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
-  // A stream that began with the process that counts now goes on where the series comes back; any other one is over.
-  const { uptimeName } = table.metrics[table.metric[row]!] ?? { uptimeName: null };
+  // A returning series continues its stream only if that began with the current process.
+  const { uptimeName } = table.metrics[table.metric[row]!]!;
   const isWhole = isStreamOfProcess(table, row, component.uptimes.get(uptimeName ?? ''));
   if (!isWhole) tearStream(table, row, component);
 }
 
-/** A series of this component that is new, or comes back, is not dated to before the last sample of this one. */
+/**
+ * A new or returning series of this component must not be dated to before this one's last sample.
+ */
 function tearStream(table: SeriesTable, row: number, component: Component): void {
-  const lastMs = table.lastTimeMs[row]!;
-  const isDated = (table.metrics[table.metric[row]!]?.uptimeName ?? null) !== null;
-  // NaN of a series that was never sent.
-  if (isDated && !Number.isNaN(lastMs) && !(lastMs <= component.tornMs)) component.tornMs = lastMs;
+  const { uptimeName } = table.metrics[table.metric[row]!]!;
+  if (uptimeName !== null) component.tornMs = laterMs(component.tornMs, table.lastTimeMs[row]!);
 }
 
-function componentOfRow(table: SeriesTable, row: number): Component | undefined {
-  return table.components[table.blocks[table.block[row]!]?.component ?? -1];
-}
-
-/** A service that no entry names is gone with its last series: nobody waits for its `up`. */
+/** Frees the own series of unconfigured services that have no other series left. */
 function freeOwnRows(table: SeriesTable): void {
   const hasOwn = (slot: ServiceSlot): boolean => slot.configIndex < 0 && slot.ownRows.length > 0;
   if (!table.services.some(hasOwn)) return;
   const isAlive = new Uint8Array(table.services.length);
   for (let row = 0; row < table.count; row++) {
-    const block = table.blocks[table.block[row]!];
+    const block = blockOfRow(table, row);
     const isLiving = table.keyLength[row] !== 0 && table.role[row] !== ROLE.synthetic;
     if (isLiving && block !== undefined) isAlive[block.service] = 1;
   }
@@ -131,7 +128,7 @@ function dropLinks(table: SeriesTable): void {
   for (const slot of table.services) if (isFree(slot.infoRow)) slot.infoRow = NO_ROW;
 }
 
-/** Finds the entries that no living row refers to. */
+/** Frees the entries that no row refers to. */
 function releasePlaces(table: SeriesTable): void {
   const { metrics, blocks, components, services, spare } = table;
   const hasMetric = new Uint8Array(metrics.length);
@@ -142,7 +139,7 @@ function releasePlaces(table: SeriesTable): void {
     hasBlock[table.block[row]!] = 1;
   }
   const hasComponent = new Uint8Array(components.length);
-  // A configured service keeps its slot: its `up` is sent whatever happens.
+  // A configured service keeps its slot: its `up` is always sent.
   const hasService = Uint8Array.from(services, ({ configIndex }) => (configIndex < 0 ? 0 : 1));
   for (const [index, { component, service }] of blocks.entries()) {
     if (hasBlock[index] === 0) continue;
@@ -160,7 +157,7 @@ function releasePlaces(table: SeriesTable): void {
   spare.services = cutSpareEnd(services, spare.services);
 }
 
-/** Drops spare entries at the end of a list; gives those that are left. */
+/** Drops spare entries at the end of a list; returns the others. */
 function cutSpareEnd(list: unknown[], spare: readonly number[]): number[] {
   const isSpare = new Uint8Array(list.length);
   for (const index of spare) isSpare[index] = 1;
@@ -169,8 +166,9 @@ function cutSpareEnd(list: unknown[], spare: readonly number[]): number[] {
 }
 
 /**
- * The begin of a process is kept over long absences (F5): components of configured services stay though their last row is
- * gone, those that were shown last. What is given up leaves a time: a process that began before it is not dated again.
+ * Components of configured services outlive their last row, because the start of a process is kept
+ * over long absences (F5): those seen last are kept. Forgetting one leaves a time: a process that
+ * began before it is not dated again.
  */
 function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint8Array): void {
   const ended = [...table.componentByKey.values()]
@@ -190,15 +188,9 @@ function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint
       kept++;
       isUsed[index] = 1;
       hasService[component.service] = 1;
-    } else noteReleased(table, component);
+      // Without an uptime too: a later row may bring one that dates the others.
+    } else table.releasedMs = laterMs(table.releasedMs, component.firstTimeMs);
   }
-}
-
-/** Also of a component without an uptime: a row of it that comes later may bring the uptime that dates the others. */
-function noteReleased(table: SeriesTable, { firstTimeMs }: Component): void {
-  // NaN if nothing of it was sent.
-  if (Number.isNaN(firstTimeMs) || firstTimeMs <= table.releasedMs) return;
-  table.releasedMs = firstTimeMs;
 }
 
 function lastProvenMs(component: Component | undefined): number {
@@ -206,7 +198,7 @@ function lastProvenMs(component: Component | undefined): number {
   return times.reduce((newest, ms) => (ms <= newest ? newest : ms), Number.NaN);
 }
 
-/** Entries are found by their keys alone: one that has lost its key is spare. */
+/** Entries are found by their keys only: an entry without a key is spare. */
 function release(byKey: Map<string, number>, isUsed: Uint8Array, spare: number[]): void {
   for (const [key, index] of byKey) {
     if (isUsed[index] === 1) continue;

@@ -1,24 +1,26 @@
-// Judges the rows of a page one after the other: what stands in a sample's way, what it is as an observation, whether
-// a series that is missing has ended. In: the table with its rows resolved and its uptimes weighed. Out: the fate of
-// every row, and of every sample a count. Nothing is allocated for a row whose series is known.
+// Judges the rows of a page one by one: whether anything prevents sending a sample, how it
+// continues its series, and whether an absent series has ended. In: the table with placed rows and
+// weighed uptimes. Out: the fate of each row, and a count of each sample. Known series need no
+// allocation.
 
-import type { Metric } from '../../model/metric.ts';
+import { isCompound, type Metric } from '../../model/metric.ts';
 import { FATE, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { type Compound, NO_PROCESS } from '../../model/memory.ts';
 import { isOnPage, judgeCompound, partsOf, settleSpellings } from './compound.ts';
 import { observeCompound, observeScalar, type Observing, type Place } from './observe.ts';
 import type { DeriveOptions } from './options.ts';
+import { blockOfRow, serviceOfRow } from './places.ts';
 import { processOf } from './reset.ts';
 import { readTargetInfo } from './resolve.ts';
-import { endIfStale } from './stale.ts';
-import { blockOfRow, countFate, type Tally } from './tally.ts';
+import { endIfStale, isOpen } from './stale.ts';
+import { countFate, type Tally } from './tally.ts';
 
-/** What is judged with, and by what is counted. */
+/** The inputs of judging, and the counts. */
 export interface Judging extends Observing {
   readonly tallies: readonly Tally[];
-  /** Rows that have been gone for so long are to be given up. */
+  /** Rows that have been absent for this long are forgotten. */
   readonly keepMs: number;
-  /** Such rows, found on the way. */
+  /** The rows to forget. */
   readonly gone: number[];
   /** By block; see lookAround(). */
   readonly surroundings: (Surroundings | undefined)[];
@@ -26,12 +28,14 @@ export interface Judging extends Observing {
   readonly quiet: QuietMetrics;
 }
 
-/** What the rows of one block have in common. */
+/** The common facts of all rows of a block. */
 export interface Surroundings extends Place {
-  /** The fate that all of them meet, or FATE.none. */
+  /** The fate of all its rows, or FATE.none. */
   readonly barrier: number;
   readonly tally: Tally | undefined;
-  /** The quiet kind that was asked for last, and the process that counters of that kind belong to; see judgeQuietRows(). */
+  /**
+   * The quiet kind asked for last, and the process of counters of that kind; see judgeQuietRows().
+   */
   kind: number;
   processMs: number;
 }
@@ -50,7 +54,9 @@ const NOWHERE: Surroundings = {
   processMs: NO_PROCESS,
 };
 
-/** Judges rows [from, to): all scalars, and of histograms and summaries what stands in their way. */
+/**
+ * Judges rows [from, to): scalars completely, parts of histograms and summaries up to the point.
+ */
 export function judgeRows(judging: Judging, from: number, to: number): void {
   for (let row = from; row < to; row++) {
     row = judgeQuietRows(judging, row, to);
@@ -77,12 +83,7 @@ function judgeAnyRow(judging: Judging, row: number): void {
   else if (!isCompound(metric)) settle(judging, row, outcome, around.tally);
 }
 
-/** True for metrics whose points are made of several rows. */
-function isCompound(metric: Metric): boolean {
-  return metric.kind === 'histogram' || metric.kind === 'summary';
-}
-
-/** What surrounds a row that is on the page; found out once per block and page. */
+/** The facts of the block of a row on this page; computed once per block and page. */
 export function lookAround(judging: Judging, row: number): Surroundings {
   const { table, tallies, time, options } = judging;
   const index = table.block[row]!;
@@ -119,15 +120,15 @@ function judgeRow(judging: Judging, row: number, metric: Metric, around: Surroun
   if (isCompound(metric)) {
     if (metric.declared === 'gaugehistogram') return FATE.gaugeHistogram;
     if (table.head[row] !== row || table.compounds.has(row)) return FATE.part;
-    // The family's bare name, which these types do not have, or a quantile that is none.
+    // The family's bare name, which these types do not have, or an invalid quantile.
     return metric.kind === 'histogram' ? FATE.histogramInvalid : FATE.summaryInvalid;
   }
   if (role !== ROLE.scalar) return FATE.consumed;
-  if (table.twins.size > 0 && table.twins.has(row)) return FATE.duplicate;
+  if (table.duplicates.size > 0 && table.duplicates.has(row)) return FATE.duplicate;
   return observeScalar(judging, row, metric, around);
 }
 
-/** A head has its outcome: counts its point, or ends its series if there has been none for long. */
+/** Counts the head's point, or ends its series if there has been none for long. */
 function settle(judging: Judging, head: number, outcome: number, tally: Tally | undefined): void {
   if (outcome === FATE.point) {
     if (tally !== undefined) tally.points++;
@@ -139,26 +140,25 @@ function settle(judging: Judging, head: number, outcome: number, tally: Tally | 
   }
 }
 
-/** A row that is not on the page: its series may have ended, and after a long time the row is given up. */
+/** A row that is not on the page: ends its series if due, and forgets the row after a long time. */
 function missRow(judging: Judging, row: number, metric: Metric): void {
   const { table, time, tallies } = judging;
   if (!isCompound(metric) && endIfStale(judging, row, true)) {
-    const tally = tallies[blockOfRow(table, row)?.service ?? NO_ROW];
+    const tally = tallies[serviceOfRow(table, row)];
     if (tally !== undefined) tally.stale++;
     return;
   }
-  // The parts of a point that is gone as a whole go with its head, which still has to be ended.
-  const head = table.head[row] ?? row;
+  // Parts of an absent point are kept as long as its head, which still has to be ended.
+  const head = table.head[row]!;
   const compound = isCompound(metric) ? table.compounds.get(head) : undefined;
   const owner = compound === undefined || isOnPage(table, compound.count) ? row : head;
   const movedAtMs = table.movedAtMs[owner]!;
-  const flags = table.flags[owner]!;
-  const isOpen = (flags & (ROW_FLAG.sent | ROW_FLAG.staleSent)) === ROW_FLAG.sent;
   if (Number.isNaN(movedAtMs)) table.movedAtMs[row] = time.monotonicMs;
-  else if (!isOpen && time.monotonicMs - movedAtMs >= judging.keepMs) judging.gone.push(row);
+  else if (!isOpen(table.flags[owner]!) && time.monotonicMs - movedAtMs >= judging.keepMs)
+    judging.gone.push(row);
 }
 
-/** Judges all histograms and summaries; call it after all rows. Yields after every `slice` of them. */
+/** Judges all histograms and summaries, after all rows. Yields after every `slice` of them. */
 export function* judgeCompounds(judging: Judging, slice: number): Generator<void, void> {
   const parts: number[] = [];
   let left = slice;
@@ -172,22 +172,22 @@ export function* judgeCompounds(judging: Judging, slice: number): Generator<void
 
 function judgePoint(judging: Judging, head: number, compound: Compound, parts: number[]): void {
   const { table, options } = judging;
-  const metric = table.metrics[table.metric[head]!];
+  const metric = table.metrics[table.metric[head]!]!;
   const block = blockOfRow(table, head);
-  if (metric === undefined || block === undefined) return;
+  if (block === undefined) return;
   const tally = judging.tallies[block.service];
   settleSpellings(table, compound);
   partsOf(table, compound, parts);
   const hasCreated = isOnPage(table, compound.created);
   const first = parts[0] ?? (hasCreated ? compound.created : NO_ROW);
   if (first === NO_ROW || table.fate[first] !== FATE.part) {
-    // Gone, or all of its rows met the same barrier, and are counted.
+    // Absent, or all of its rows met the same barrier and are counted.
     const isGone = first === NO_ROW || table.fate[first] === FATE.serviceFailed;
     if (endIfStale(judging, head, isGone) && tally !== undefined) tally.stale++;
     return;
   }
   let fate: number = FATE.duplicate;
-  if (!table.twins.has(head))
+  if (!table.duplicates.has(head))
     fate = judgeCompound(table, head, compound, {
       parts,
       honorTimestamps: options.honorTimestamps,
@@ -208,36 +208,40 @@ function judgePoint(judging: Judging, head: number, compound: Compound, parts: n
   settle(judging, head, fate, tally);
 }
 
-// The quiet rows: those for which nothing has happened, almost all rows of almost every page. A number whose series is
-// known, with a later time than before and nothing in its way; of a counter, neither a fall nor a restart. They get
-// exactly what judgeAnyRow() would give them, and are counted in runs of one block.
+// Quiet rows are almost all rows of almost every page: numbers of known series with a newer time,
+// no barrier and, for counters, neither a fall nor a restart. They get the results of
+// judgeAnyRow(), but are counted in runs of one block.
 
-/** What a metric's rows may be: never quiet, or quiet as plain numbers, as counters, or as counters that uptimes date. */
+/**
+ * What a metric's rows can be: never quiet, or quiet as numbers, counters, or counters with an
+ * uptime.
+ */
 const NEVER = 0;
 const NUMBER = 1;
 const COUNTER = 2;
-/** From here on: one kind for each name of an uptime. */
+/** From here on, one kind for each name of an uptime. */
 const DATED = 3;
 
 export interface QuietMetrics {
-  /** The kind of a metric, by its index. */
+  /** By metric index. */
   readonly kinds: Uint8Array;
-  /** The uptime of a kind, from DATED on. */
+  /** The uptime of each kind from DATED on. */
   readonly uptimeNames: readonly string[];
 }
 
-/** Flags that an accepted sample clears. */
+/** The flags that an accepted sample clears. */
 const CLEARED = ~(ROW_FLAG.staleSent | ROW_FLAG.restored | ROW_FLAG.explicitTime);
 
-/** Which rows may be quiet, by their metric; made once per page. */
+/** Which metrics can have quiet rows; made once per page. */
 export function quietMetrics(
   table: SeriesTable,
   options: DeriveOptions,
   mayDerive: boolean,
 ): QuietMetrics {
   const uptimeNames: string[] = [];
-  const kindOf = ({ isIncluded, kind, uptimeName }: Metric): number => {
-    if (!isIncluded || kind === 'histogram' || kind === 'summary') return NEVER;
+  const kindOf = (metric: Metric): number => {
+    const { isIncluded, kind, uptimeName } = metric;
+    if (!isIncluded || isCompound(metric)) return NEVER;
     if (kind !== 'sum') return NUMBER;
     if (options.isDelta) return NEVER;
     if (uptimeName === null || !mayDerive) return COUNTER;
@@ -250,7 +254,7 @@ export function quietMetrics(
 
 const KINDS_MAX = 255;
 
-/** Judges rows from `from` on while they are quiet; returns the first one that is not, or `to`. */
+/** Judges rows from `from` while they are quiet; returns the first other one, or `to`. */
 function judgeQuietRows(judging: Judging, from: number, to: number): number {
   const { surroundings } = judging;
   const blockOf = judging.table.block;
@@ -260,7 +264,7 @@ function judgeQuietRows(judging: Judging, from: number, to: number): number {
     if (around === undefined || around.barrier !== FATE.none) return row;
     const end = judgeRun(judging, row, to, { block, around });
     if (end > row) countPoints(judging.table, around, end - row);
-    // It ended at another block, or at a row that is not quiet.
+    // The run ended at another block, or at a row that is not quiet.
     if (end < to && blockOf[end] === block) return end;
     row = end;
   }
@@ -274,33 +278,37 @@ function countPoints({ page }: SeriesTable, { block, tally }: Surroundings, coun
   tally.points += count;
 }
 
-/** Of which process counters of this kind are in the block; asked once for a kind, since almost all blocks have one. */
+/**
+ * Looks up the process of counters of this kind; rarely repeated, since most blocks have one kind.
+ */
 function askProcess(around: Surroundings, kind: number, uptimeNames: readonly string[]): void {
   around.kind = kind;
-  around.processMs = processOf(around.component?.uptimes.get(uptimeNames[kind - DATED] ?? ''));
+  around.processMs = processOf(around.component?.uptimes.get(uptimeNames[kind - DATED]!));
 }
 
-/** The same within one block. Locals and columns only: this is what a page's judgement costs. */
+/**
+ * judgeQuietRows() within one block. Only locals and columns: this is the cost of judging a page.
+ */
 function judgeRun(
   { table, options, time, quiet: { kinds, uptimeNames } }: Judging,
   from: number,
   to: number,
   { block, around }: { readonly block: number; readonly around: Surroundings },
 ): number {
-  const { page, seen, role, metric, block: blockOf, fate, twins, createdRows } = table;
+  const { page, seen, role, metric, block: blockOf, fate, duplicates, createdRows } = table;
   const { value, timeMs, processMs, lastValue, lastTimeMs, movedAtMs, flags } = table;
   const { nowMs, futureMs, monotonicMs } = time;
   const { honorTimestamps } = options;
-  const hasTwins = twins.size > 0;
+  const hasDuplicates = duplicates.size > 0;
   const hasCreated = createdRows.size > 0;
   for (let row = from; row < to; row++) {
     if (blockOf[row] !== block || seen[row] !== page || role[row] !== ROLE.scalar) return row;
-    const kind = kinds[metric[row]!] ?? NEVER;
-    if (kind === NEVER || (hasTwins && twins.has(row))) return row;
+    const kind = kinds[metric[row]!]!;
+    if (kind === NEVER || (hasDuplicates && duplicates.has(row))) return row;
     const stampMs = timeMs[row]!;
     const isExplicit = honorTimestamps && stampMs === stampMs;
     const sentMs = isExplicit ? stampMs : nowMs;
-    // Without a sample before, or after one from a clock that was wrong, these are false.
+    // False without a previous sample, or if a wrong clock dated it.
     if (!(sentMs > lastTimeMs[row]! && sentMs <= futureMs && sentMs > 0)) return row;
     const now = value[row]!;
     if (kind >= COUNTER) {

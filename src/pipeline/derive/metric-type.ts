@@ -1,6 +1,6 @@
-// What a metric becomes in OTLP: name, kind, unit, description (otlp-mapping B and C). In: the declared half of
-// a Metric. Out: its derived half. In strict mode the page's own words decide alone; in semantic mode the user's
-// override beats the catalog, and the catalog beats the page.
+// The OTLP form of a metric: name, kind, unit, description (otlp-mapping B and C). In: the declared
+// half of a Metric. Out: its derived half. In strict mode only the page decides; in semantic mode
+// an override wins over the catalog, and the catalog over the page.
 
 import { CATALOG } from '../../catalog/all.ts';
 import type { CatalogEntry } from '../../catalog/catalog.ts';
@@ -8,7 +8,7 @@ import type { OverrideConfig } from '../../config/config.ts';
 import type { DeclaredType, Metric, PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
 
-/** Names that the bridge itself sends per service (I4); a scraped series of that name steps aside. */
+/** prom2otlp's own series per service (I4); scraped series with these names are renamed. */
 export const SCRAPE_SERIES: readonly string[] = [
   'up',
   'scrape_duration_seconds',
@@ -29,7 +29,7 @@ const DECLARED_KINDS: Readonly<Record<DeclaredType, PointKind>> = {
   gaugehistogram: 'histogram',
 };
 
-/** UNIT words of OpenMetrics in UCUM; other words go unchanged. */
+/** OpenMetrics units in UCUM; other units stay unchanged. */
 const UCUM: ReadonlyMap<string, string> = new Map([
   ['days', 'd'],
   ['hours', 'h'],
@@ -94,7 +94,7 @@ function resolveKind(
   const declared = DECLARED_KINDS[metric.declared];
   metric.kind = declared;
   metric.typeSource = metric.hasType ? 'declared' : 'none';
-  // The shape of the samples cannot be argued with.
+  // Nothing can override the shape of the samples.
   if (declared === 'histogram' || declared === 'summary') return;
   const type = override?.type ?? null;
   if (type !== null) {
@@ -106,7 +106,10 @@ function resolveKind(
   }
 }
 
-/** A guess never makes a counter: a counter that stays a gauge loses rate(), the reverse invents resets. */
+/**
+ * A guess never makes a counter: a counter sent as a gauge loses rate(), the reverse invents
+ * resets.
+ */
 function catalogKind(entry: CatalogEntry, metric: Metric): PointKind {
   switch (entry.type) {
     case 'counter':
@@ -115,7 +118,7 @@ function catalogKind(entry: CatalogEntry, metric: Metric): PointKind {
       return entry.isAdditive ? 'updown' : 'gauge';
     case 'info':
       return 'updown';
-    // A state set sent as one number is a code: adding codes has no meaning.
+    // A state set sent as one number is a code: sums of codes have no meaning.
     case 'stateset':
       return metric.declared === 'stateset' ? 'updown' : 'gauge';
     default:
@@ -123,7 +126,7 @@ function catalogKind(entry: CatalogEntry, metric: Metric): PointKind {
   }
 }
 
-/** The unit `1` is never sent: translators of names append `_ratio` to it. */
+/** The unit `1` is never sent: back ends that translate names append `_ratio` for it. */
 function unitOf(
   metric: Metric,
   entry: CatalogEntry | null,

@@ -1,40 +1,35 @@
-// One observation of a series: judges its time, moves its start, and notes what the next page will be compared
-// with. In: a row whose value and timeMs decode has filled. Out: its fate; value, timeMs and startMs as they are
-// sent. All of otlp-mapping F for scalars, and for the head and parts of histograms and summaries.
+// Accepts one sample of a series: judges its time, updates its start, and notes what the next page
+// is compared with. In: a row with value and timeMs from decode. Out: its fate; value, timeMs and
+// startMs as sent. All of otlp-mapping F for scalars, and for the heads and parts of histograms and
+// summaries.
 
 import type { Metric } from '../../model/metric.ts';
 import { type Block, FATE, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import type { Component, Compound } from '../../model/memory.ts';
-import { createdMsOf } from './created.ts';
-import { judgeHistogramDelta, makeDelta } from './delta.ts';
-import type { DeriveOptions } from './options.ts';
 import type { PageTime } from './page-time.ts';
 import {
+  createdMsOf,
   FALL,
   fallOfCompound,
   forgetAbsentParts,
   isObserved,
+  type Judge,
   judgeStream,
   STREAM,
 } from './reset.ts';
-import { isSameValue, judgeTime } from './time.ts';
 
-/** What is the same for all rows of a page, and for the rows of one block. */
-export interface Observing {
-  readonly table: SeriesTable;
-  readonly options: DeriveOptions;
+/** The common inputs for all rows of a page. */
+export interface Observing extends Judge {
   readonly time: PageTime;
-  /** Whether starts may be derived, or stand on the page alone. */
-  readonly mayDerive: boolean;
 }
 
-/** The block that a row belongs to, and its component if it has one. */
+/** A row's block, and its component if it has one. */
 export interface Place {
   readonly block: Block;
   readonly component: Component | undefined;
 }
 
-/** Observes a scalar row; its fate is point, repeated, baseline or one of the time reasons. */
+/** Judges a scalar's sample; the fate is point, repeated, baseline or a time reason. */
 export function observeScalar(
   observing: Observing,
   row: number,
@@ -47,8 +42,8 @@ export function observeScalar(
   let fate = judgeRowTime(observing, row, isSameValue(value, last));
   if (fate !== FATE.point) return fate;
   if (metric.kind === 'sum') fate = observeSum(observing, row, metric, place);
-  // A counter that is no number for once is compared with what it was before.
-  if (metric.kind !== 'sum' || !Number.isNaN(value)) table.lastValue[row] = value;
+  // After a NaN, a counter is compared with its last number.
+  if (metric.kind !== 'sum' || !Number.isNaN(value)) table.setLastValue(row, value);
   accept(observing, row, fate, place);
   return fate;
 }
@@ -69,7 +64,7 @@ function observeSum(observing: Observing, row: number, metric: Metric, place: Pl
   return options.isDelta ? makeDelta(table, row, place.component, { isFirst, stream }) : FATE.point;
 }
 
-/** Observes a histogram or summary; `parts` are its rows on this page, which judgeCompound() has found valid. */
+/** Judges the sample of a histogram or summary; judgeCompound() has found `parts` valid. */
 export function observeCompound(
   observing: Observing,
   head: number,
@@ -102,16 +97,17 @@ export function observeCompound(
   return fate;
 }
 
-/** A part that was a series of its own in between may have been of this point before: it is not older than the part. */
+/**
+ * A part that was its own series meanwhile may have been in this point before: the point continues
+ * no earlier than the part.
+ */
 function takeLastTime(table: SeriesTable, head: number, parts: readonly number[]): void {
   const { lastTimeMs } = table;
   const newestMs = parts.reduce((newest, row) => Math.max(newest, lastTimeMs[row] || 0), 0);
-  if (newestMs === 0) return;
-  table.savedStarts = null;
-  lastTimeMs[head] = newestMs;
+  if (newestMs > 0) table.setLastTime(head, newestMs);
 }
 
-/** Whether the parts on this page are those of the newest observation. */
+/** Whether the parts on this page are those of the newest sample. */
 function hasSameParts(table: SeriesTable, compound: Compound, parts: readonly number[]): boolean {
   let count = 0;
   for (const row of compound.rows) if (isObserved(table, row)) count++;
@@ -120,7 +116,7 @@ function hasSameParts(table: SeriesTable, compound: Compound, parts: readonly nu
   return count === parts.length && parts.every(row => isObserved(table, row));
 }
 
-/** Notes the parts of an observation, and makes of their values what they grew by. */
+/** Notes the parts of a sample; for deltas, replaces their values by their growth. */
 function noteParts(
   table: SeriesTable,
   head: number,
@@ -134,10 +130,8 @@ function noteParts(
     const value = table.value[row]!;
     const last = table.lastValue[row]!;
     if (isGrowth) table.value[row] = value - last;
-    // A part that has a value now, or has none any more, is another one to save.
-    if (Number.isNaN(value) !== Number.isNaN(last)) table.savedStarts = null;
-    table.lastValue[row] = value;
-    table.lastTimeMs[row] = table.lastTimeMs[head]!;
+    table.setLastValue(row, value);
+    table.setLastTime(row, table.lastTimeMs[head]!);
     flags[row] = flags[row]! | ROW_FLAG.observed;
   }
 }
@@ -147,12 +141,12 @@ function isSameDistribution(table: SeriesTable, parts: readonly number[]): boole
   return true;
 }
 
-/** Nothing is known of the stream that this sample belongs to. */
+/** Whether nothing is known of the sample's stream. */
 function isFirstOf(table: SeriesTable, row: number): boolean {
   return Number.isNaN(table.processMs[row]!);
 }
 
-/** Fills in the time of the row's sample and judges it. */
+/** Sets the time of the row's sample and judges it. */
 function judgeRowTime(observing: Observing, row: number, isSame: boolean): number {
   const { table, options, time } = observing;
   const stampMs = table.timeMs[row]!;
@@ -163,39 +157,121 @@ function judgeRowTime(observing: Observing, row: number, isSame: boolean): numbe
   table.flags[row] = isExplicit ? flags | ROW_FLAG.explicitTime : flags & ~ROW_FLAG.explicitTime;
   const lastMs = table.lastTimeMs[row]!;
   if (lastMs > time.futureMs) {
-    beginAnew(table, row);
+    forgetSamples(table, row);
     return judgeTime(timeMs, Number.NaN, false, time.futureMs);
   }
-  // A marker stands 1 ms behind the sample that it ended: this may be that very sample.
+  // A marker's time is 1 ms after the sample that it ended: this may be that sample.
   const hasMarker = options.staleMarkers && (flags & ROW_FLAG.staleSent) !== 0;
   const isEnded = hasMarker && isExplicit && timeMs === lastMs - 1;
-  // What a gauge said to the process before this one is not kept: the same time is the same sample.
+  // A gauge's last value is not saved over a restart: the same time then counts as the same sample.
   const isKnown = isSame || (flags & ROW_FLAG.restored) !== 0;
   return judgeTime(timeMs, isEnded ? timeMs : lastMs, isKnown, time.futureMs);
 }
 
-/** What was sent before was dated by a clock that was wrong: it is no measure of what comes now. */
-function beginAnew(table: SeriesTable, row: number): void {
-  table.savedStarts = null;
-  table.startMs[row] = Number.NaN;
-  table.processMs[row] = Number.NaN;
-  table.lastTimeMs[row] = Number.NaN;
-  table.lastValue[row] = Number.NaN;
+/** Earlier samples were dated by a wrong clock: nothing can be compared with them. */
+function forgetSamples(table: SeriesTable, row: number): void {
+  table.forgetStream(row);
+  table.setLastTime(row, Number.NaN);
+  table.setLastValue(row, Number.NaN);
   table.flags[row] = table.flags[row]! & ROW_FLAG.explicitTime;
 }
 
-/** Notes an observation that may be followed by newer ones only, whether it made a point or a baseline. */
+/** Notes an accepted sample, whether it makes a point or a baseline. */
 function accept(observing: Observing, row: number, fate: number, place: Place): void {
   const { table, time } = observing;
-  // From its first observation on it is worth saving.
-  if (Number.isNaN(table.lastTimeMs[row]!)) table.savedStarts = null;
-  table.lastTimeMs[row] = table.timeMs[row]!;
+  table.setLastTime(row, table.timeMs[row]!);
   table.movedAtMs[row] = time.monotonicMs;
   const before = table.flags[row]!;
   const flags = before & ~(ROW_FLAG.staleSent | ROW_FLAG.restored);
-  // A baseline opens no series that has been ended.
+  // A baseline does not reopen an ended series.
   const hasEnded = (before & ROW_FLAG.staleSent) !== 0;
   if (fate === FATE.point) table.flags[row] = flags | ROW_FLAG.sent;
   else table.flags[row] = hasEnded ? flags & ~ROW_FLAG.sent : flags;
   place.block.movedPage = table.page;
+}
+
+// Time (F2, F3): whether a point may follow the points sent before. Back ends answer 400 to points
+// that go back or conflict, and discard the whole request.
+
+/**
+ * Judges a sample at `timeMs` against the newest accepted one at `lastTimeMs` (NaN: none).
+ * `isSame`: value and buckets are equal to it. Times beyond `futureMs` are refused.
+ */
+export function judgeTime(
+  timeMs: number,
+  lastTimeMs: number,
+  isSame: boolean,
+  futureMs: number,
+): number {
+  if (timeMs > futureMs) return FATE.timeFuture;
+  if (!(timeMs > 0)) return FATE.timeBackwards;
+  if (Number.isNaN(lastTimeMs) || timeMs > lastTimeMs) return FATE.point;
+  if (timeMs < lastTimeMs) return FATE.timeBackwards;
+  return isSame ? FATE.repeated : FATE.timeConflict;
+}
+
+/** NaN equals NaN, and 0 equals -0. */
+export function isSameValue(a: number, b: number): boolean {
+  return a === b || (Number.isNaN(a) && Number.isNaN(b));
+}
+
+// Delta temporality (F8): a point is the growth since the previous point, and starts at that
+// point's time. The deltas add up to the growth of the counter, without its value when the series
+// was first seen: months of traffic would appear as one spike. lastTimeMs and lastValue are still
+// the previous sample's.
+
+/**
+ * Replaces a counter's value by its growth. `isFirst`: the series is unknown; `stream`: one of
+ * STREAM. NaN and values below zero are no measure of growth.
+ */
+function makeDelta(
+  table: SeriesTable,
+  row: number,
+  component: Component | undefined,
+  { isFirst, stream }: { readonly isFirst: boolean; readonly stream: number },
+): number {
+  const value = table.value[row]!;
+  if (isFirst) return value >= 0 ? judgeFirst(table, row, component) : FATE.baseline;
+  const before = stream === STREAM.began ? 0 : table.lastValue[row]!;
+  moveDelta(table, row);
+  if (stream === STREAM.unknown || !(value >= 0 && before >= 0)) return FATE.baseline;
+  table.value[row] = value - before;
+  return FATE.point;
+}
+
+/** Like makeDelta() for a histogram, whose numbers stay: its fate, and the start of the point. */
+function judgeHistogramDelta(
+  table: SeriesTable,
+  head: number,
+  component: Component | undefined,
+  facts: {
+    readonly isFirst: boolean;
+    readonly stream: number;
+    /** Whether it has the same parts as the previous sample. */
+    readonly isSameSet: boolean;
+  },
+): number {
+  const { isFirst, stream, isSameSet } = facts;
+  if (isFirst) return judgeFirst(table, head, component);
+  moveDelta(table, head);
+  // The growth of buckets is unknown if the bounds have changed.
+  const isKnown = stream === STREAM.began || (stream === STREAM.goesOn && isSameSet);
+  return isKnown ? FATE.point : FATE.baseline;
+}
+
+/** A delta starts at the previous point's time. */
+function moveDelta(table: SeriesTable, row: number): void {
+  table.setStart(row, table.lastTimeMs[row]!);
+}
+
+/**
+ * The first point is sent only if its count began after we began to scrape; else it is a baseline.
+ */
+function judgeFirst(table: SeriesTable, row: number, component: Component | undefined): number {
+  const startMs = table.startMs[row]!;
+  const timeMs = table.timeMs[row]!;
+  const firstTimeMs = component?.firstTimeMs ?? Infinity;
+  // The start shows later points that this one was seen. An unknown start equals its time.
+  if (Number.isNaN(startMs)) table.setStart(row, timeMs);
+  return startMs < timeMs && startMs > firstTimeMs ? FATE.point : FATE.baseline;
 }

@@ -1,4 +1,4 @@
-// What derive needs to know of the configuration, made once per target.
+// The configuration as derive needs it, made once per target.
 
 import type { CatalogLookup } from '../../catalog/lookup.ts';
 import type { Config, MetricsConfig } from '../../config/config.ts';
@@ -21,7 +21,7 @@ export interface DeriveOptions
     | 'intervalMs'
   > {
   readonly lookup: CatalogLookup;
-  /** True for `delta` alone: `lowmemory` means cumulative for what is scraped. */
+  /** Only for `delta`: `lowmemory` means cumulative for scraped data. */
   readonly isDelta: boolean;
   readonly serviceSamplesMax: number;
   /** Shared by all targets. */
@@ -30,11 +30,11 @@ export interface DeriveOptions
   /** The services of this target: id to index into Config.services. */
   readonly configured: ReadonlyMap<string, number>;
   readonly unconfigured: Config['unconfiguredServices'];
-  /** Absent while there is one shard. */
+  /** Absent if there is one shard. */
   readonly otherShards?: OtherShards;
 }
 
-/** The options of one target: `configured` are the services behind it that this process takes. */
+/** The options of one target; `configured`: its services in this process. */
 export function deriveOptions(
   config: Pick<Config, 'metrics' | 'otlp' | 'unconfiguredServices'>,
   lookup: CatalogLookup,
@@ -55,9 +55,13 @@ export function deriveOptions(
   };
 }
 
-/** The service that a page without namespaces belongs to; null where several share it, in whichever shard. */
-export function soleService({ configured, otherShards }: DeriveOptions): string | null {
-  const [only] = configured.keys();
-  const isSole = configured.size + (otherShards?.serviceCount ?? 0) === 1;
-  return isSole ? (only ?? null) : null;
+/**
+ * The service id of a namespace. A page without namespaces belongs to its target's only service; ''
+ * if several services share the page, in any shard.
+ */
+export function serviceIdOf(namespace: string, options: DeriveOptions): string {
+  if (namespace !== '') return namespace;
+  const [only = ''] = options.configured.keys();
+  const count = options.configured.size + (options.otherShards?.serviceCount ?? 0);
+  return count === 1 ? only : '';
 }

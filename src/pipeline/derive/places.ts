@@ -1,17 +1,22 @@
-// Whose a row is: services, their components and blocks, found by what a row's labels say, or made if they are new. Places
-// of those that are gone (forget.ts) are taken again.
+// The owner of a row: services, their components and blocks, found by the row's labels and added if
+// new. Places freed by forget.ts are reused.
 
+import { type Component, NO_EVIDENCE } from '../../model/memory.ts';
 import type { Family, Metric } from '../../model/metric.ts';
-import { NO_ROW, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
-import { soleService, type DeriveOptions } from './options.ts';
-import { NO_EVIDENCE } from './reset.ts';
+import {
+  type Block,
+  NO_ROW,
+  type ScopeIdentity,
+  type SeriesTable,
+} from '../../model/series-table.ts';
+import { serviceIdOf, type DeriveOptions } from './options.ts';
 
 /**
- * The slot of a namespace. A page without the label belongs whole to the one service of its target; where
- * several are configured it cannot be told whose it is, and the samples count as unconfigured.
+ * The slot of a namespace, added if new. A page without the label belongs to its target's only
+ * service; if several are configured, its samples count as unconfigured.
  */
 export function serviceOf(table: SeriesTable, namespace: string, options: DeriveOptions): number {
-  const id = namespace === '' ? (soleService(options) ?? '') : namespace;
+  const id = serviceIdOf(namespace, options);
   const known = table.serviceById.get(id);
   if (known !== undefined) return known;
   const configIndex = options.configured.get(id) ?? -1;
@@ -35,7 +40,21 @@ export function serviceOf(table: SeriesTable, namespace: string, options: Derive
   return index;
 }
 
-/** The component of a service that its `service_name` and `server_name` labels tell, made if it is new. */
+/** The block of a row; undefined before the row is placed. */
+export function blockOfRow(table: SeriesTable, row: number): Block | undefined {
+  return table.blocks[table.block[row]!];
+}
+
+/** Index of a row's service; -1 before the row is placed. */
+export function serviceOfRow(table: SeriesTable, row: number): number {
+  return blockOfRow(table, row)?.service ?? -1;
+}
+
+export function componentOfRow(table: SeriesTable, row: number): Component | undefined {
+  return table.components[blockOfRow(table, row)?.component ?? -1];
+}
+
+/** The component of a service, by the labels `service_name` and `server_name`; added if new. */
 export function componentOf(
   table: SeriesTable,
   service: number,
@@ -52,21 +71,21 @@ export function componentOf(
   return index;
 }
 
-/** Files a row of an uptime series; what is known of the process does not depend on its further labels. */
+/** Registers a row of an uptime series; its other labels do not matter. */
 export function takeEvidence(
   table: SeriesTable,
   component: number,
   row: number,
   metric: Metric,
 ): void {
-  table.savedStarts = null;
+  table.startsVersion++;
   const uptimes = table.components[component]?.uptimes;
   const known = uptimes?.get(metric.name);
   if (known === undefined) uptimes?.set(metric.name, { rows: [row], ...NO_EVIDENCE });
   else if (!known.rows.includes(row)) known.rows.push(row);
 }
 
-/** The block of a service's component and scope, made if it is new. */
+/** The block of a component and scope, added if new. */
 export function blockOf(
   table: SeriesTable,
   service: number,
@@ -82,7 +101,9 @@ export function blockOf(
   return index;
 }
 
-/** The scope of a family; in strict mode there is one. A version would rename every series at each release. */
+/**
+ * The scope of a family; strict mode has one. With a version, each release would rename all series.
+ */
 export function scopeOfFamily(family: Family, options: DeriveOptions): ScopeIdentity {
   const name = options.mapping === 'strict' ? 'prom2otlp' : `prom2otlp/${family}`;
   return { name, version: '', schemaUrl: '', attributes: [] };

@@ -1,16 +1,15 @@
-// Further samples of a series that the page already had. The page's first sample of a series stands in the columns;
-// a later one makes a point of its own if its time is newer, or takes the place of a first one that gave no point.
-// Otherwise it is dropped: as a repetition, a conflict, or a duplicate where a second point has no meaning.
+// Further samples of a series on the same page. The first one is in the columns; a later one makes
+// another point if its time is newer, or replaces a first one that gave no point. Otherwise it is
+// dropped: as a repeat, a conflict, or a duplicate where a second point has no meaning.
 
-import type { Metric } from '../../model/metric.ts';
+import { isCompound, type Metric } from '../../model/metric.ts';
 import { FATE, ROLE } from '../../model/series-table.ts';
 import type { RepeatedSample } from '../../model/memory.ts';
 import { lookAround, type Judging, type Surroundings } from './judge.ts';
-import { observeScalar } from './observe.ts';
+import { isSameValue, judgeTime, observeScalar } from './observe.ts';
 import { countFate } from './tally.ts';
-import { isSameValue, judgeTime } from './time.ts';
 
-/** Judges them all; call it after the rows. */
+/** Judges them all, after the rows. */
 export function judgeRepeats(judging: Judging): void {
   for (const sample of judging.table.repeats) {
     const around = lookAround(judging, sample.row);
@@ -27,9 +26,8 @@ function judgeRepeat(judging: Judging, sample: RepeatedSample, around: Surroundi
   const metric = table.metrics[table.metric[row]!]!;
   if (around.barrier !== FATE.none) return around.barrier;
   if (!metric.isIncluded) return FATE.excluded;
-  const isNumber = metric.kind !== 'histogram' && metric.kind !== 'summary';
-  if (!isNumber || table.role[row] !== ROLE.scalar) return FATE.duplicate;
-  const fate = table.fate[row] ?? FATE.none;
+  if (isCompound(metric) || table.role[row] !== ROLE.scalar) return FATE.duplicate;
+  const fate = table.fate[row]!;
   if (fate === FATE.point) return addPoint(judging, sample, metric);
   return GAVE_NO_POINT.has(fate) ? takePlace(judging, sample, metric, around) : FATE.duplicate;
 }
@@ -41,7 +39,7 @@ const GAVE_NO_POINT: ReadonlySet<number> = new Set([
   FATE.timeFuture,
 ]);
 
-/** The row's own sample gave no point: this one is judged in its columns. */
+/** The row's first sample gave no point: judges this one in its columns. */
 function takePlace(
   judging: Judging,
   sample: RepeatedSample,
@@ -54,11 +52,13 @@ function takePlace(
   table.timeMs[row] = sample.timeMs;
   const fate = observeScalar(judging, row, metric, around);
   table.fate[row] = fate;
-  // The point is the row's, not one more.
+  // This is the row's point, not an additional one.
   return fate === FATE.point ? FATE.part : fate;
 }
 
-/** A second point of the same series on one page: a newer time, and for counters no fall. */
+/**
+ * Adds a second point of a series on one page: its time must be newer, and a counter must not fall.
+ */
 function addPoint(judging: Judging, sample: RepeatedSample, metric: Metric): number {
   const { table, options, time } = judging;
   const { row, value } = sample;
@@ -70,7 +70,7 @@ function addPoint(judging: Judging, sample: RepeatedSample, metric: Metric): num
   if (fate !== FATE.point) return fate;
   if (!isRising || (options.isDelta && metric.kind === 'sum')) return FATE.duplicate;
   if (metric.kind === 'sum') sample.startMs = table.startMs[row]!;
-  table.lastTimeMs[row] = sample.timeMs;
-  table.lastValue[row] = value;
+  table.setLastTime(row, sample.timeMs);
+  table.setLastValue(row, value);
   return fate;
 }

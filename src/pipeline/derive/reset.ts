@@ -1,126 +1,131 @@
-// The one place where a reset is decided (otlp-mapping F4 to F7): does a counter, histogram or summary go on, did it begin
-// again, or is nothing known of what it counted since its previous sample? In: a sample in time order, whether it fell,
-// what the page says of its creation, and the uptime of its component. Out: one of STREAM, and the row's start.
-// Guarantees: in doubt a count is lost and never claimed; a start is never later than its point, never goes back, and
-// never lies before the previous point of another stream.
+// The only place that decides about resets (otlp-mapping F4 to F7): does a counter, histogram or
+// summary continue, has it begun again, or is its growth since the previous sample unknown? In: a
+// sample in time order, whether it fell, its creation time if the page has one, and the uptime of
+// its component. Out: one of STREAM, and the row's start. Guarantees: in doubt a count is lost
+// rather than invented; a start is never later than its point, never goes back, and never precedes
+// a point of an earlier stream.
 //
-// A stream belongs to a process, and a process is known by the time at which it began: the time of its uptime sample minus
-// the value. So there are two questions. Of each component, once per page: is this still the process that it was
-// (weighUptimes)? Of each series, where the answer has changed or its value has fallen: what of the new value was counted
-// since the previous sample (judgeStream)?
+// A stream belongs to a process, identified by its start time: that of its uptime sample minus
+// the value. Two questions follow. For each component, once per page: is it still the same process
+// (weighUptimes)? For each series, if that has changed or its value has fallen: how much of the new
+// value was counted since the previous sample (judgeStream)?
 
 import {
   type Compound,
   type Component,
+  NO_EVIDENCE,
   NO_PROCESS,
   type UptimeEvidence,
 } from '../../model/memory.ts';
 import type { Metric } from '../../model/metric.ts';
-import { NO_ROW, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import { findSeries } from '../decode/row-index.ts';
+import type { SeriesKey } from '../decode/series-key.ts';
 import type { DeriveOptions } from './options.ts';
 import type { PageTime } from './page-time.ts';
+import { componentOfRow } from './places.ts';
 
-/** J: uptimes are whole seconds, and stamps jitter. Begins that are closer than this are those of one process. */
+/**
+ * J: uptimes are whole seconds, and timestamps jitter. Closer start times are one process's.
+ */
 const JITTER_MS = 2000;
 
-/** What became of a series between its previous sample and this one. */
+/** How a series continues between its previous sample and this one. */
 export const STREAM = {
-  /** It goes on: it grew by the difference of the two values. */
+  /** It continues: it grew by the difference of the two values. */
   goesOn: 0,
-  /** It began again in between: all of the new value is growth. */
+  /** It began again: all of the new value is growth. */
   began: 1,
-  /** Nothing tells what was counted in between: the new value is a baseline. */
+  /** Unknown: the new value is a baseline. */
   unknown: 2,
 } as const;
 
-/** How a sample is lower than the one before it. */
+/** How a sample is lower than the previous one. */
 export const FALL = {
   none: 0,
-  /** The value, the count or a cumulative bucket. */
+  /** The value, the count or a cumulative bucket fell. */
   value: 1,
-  /** Only what lies between two bounds: all cumulative buckets have risen. */
+  /** Only the count between two bounds fell: all cumulative buckets have risen. */
   bucket: 2,
 } as const;
 
-/** What there is to know of a sample beside its row. Times in ms, NaN where there is none. */
+/** The facts of a sample in addition to its row. Times in ms, NaN if unknown. */
 export interface StreamFacts {
   /** One of FALL. */
   readonly fall: number;
-  /** What the page says; see createdMsOf(). */
+  /** The page's creation time; see createdMsOf(). */
   readonly createdMs: number;
   readonly component: Component | undefined;
   /** The series that dates the process, or null. */
   readonly uptimeName: string | null;
-  /** True where startMs is to be that of the stream; a delta begins where the one before it ended. */
+  /** True if startMs is the stream's start; a delta starts at the previous point. */
   readonly isCumulative: boolean;
 }
 
 export interface Judge {
   readonly table: SeriesTable;
   readonly options: DeriveOptions;
-  /** False where only the page's own word counts: in strict mode, and without start_times. */
+  /** False if only the page can give starts: in strict mode, and without start_times. */
   readonly mayDerive: boolean;
 }
 
 /**
- * Judges a sample that has been accepted and whose time is in timeMs; gives one of STREAM. Sets startMs, where it is
- * cumulative or the first of its series, and processMs: NaN there means that nothing is known of the series.
+ * Judges an accepted sample with its time in timeMs; returns one of STREAM. Sets startMs, if
+ * cumulative or the first of its series, and processMs; NaN there means that the series is unknown.
  */
 export function judgeStream(judge: Judge, row: number, facts: StreamFacts): number {
   const { table, mayDerive } = judge;
   const { createdMs, fall } = facts;
   const timeMs = table.timeMs[row]!;
-  const isTold = createdMs > 0 && createdMs <= timeMs;
-  if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, facts, isTold);
+  const hasCreated = createdMs > 0 && createdMs <= timeMs;
+  if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, facts, hasCreated);
   if (!mayDerive) {
     const startMs = table.startMs[row]!;
-    if (isTold && facts.isCumulative && !(createdMs <= startMs))
-      setStart(table, row, Number.isNaN(startMs) ? createdMs : notBefore(table, row, createdMs));
+    if (hasCreated && facts.isCumulative && !(createdMs <= startMs))
+      table.setStart(row, Number.isNaN(startMs) ? createdMs : notBefore(table, row, createdMs));
     return AFTER_FALL[fall] ?? STREAM.unknown;
   }
-  const evidence = isTold ? undefined : evidenceOf(facts);
-  const processMs = isTold ? createdMs : processOf(evidence);
+  const evidence = hasCreated ? undefined : evidenceOf(facts);
+  const processMs = hasCreated ? createdMs : processOf(evidence);
   const known = table.processMs[row]!;
-  // Evidence that was gathered anew, as after a reload, dates the same process a little differently.
+  // Evidence gathered again, as after a reload, dates the same process slightly differently.
   const isAnother =
     processMs !== NO_PROCESS && !isSameBegin(processMs, known) && timeMs >= processMs;
   if (isAnother) return judgeProcess(judge, row, facts, { processMs, evidence });
   return judgeFall(table, row, facts, evidence);
 }
 
-/** The first sample of a series: it began with its process, or nobody knows when. */
+/** The first sample of a series: it began with its process, or at an unknown time. */
 function beginFirst(
   { table, mayDerive }: Judge,
   row: number,
   facts: StreamFacts,
-  isTold: boolean,
+  hasCreated: boolean,
 ): number {
   const { component, createdMs } = facts;
   const timeMs = table.timeMs[row]!;
   const evidence = evidenceOf(facts);
-  const mayDate = mayDerive && !isTold && evidence?.isSplit !== true;
+  const mayDate = mayDerive && !hasCreated && evidence?.isSplit !== true;
   const processMs = mayDate ? processOf(evidence) : NO_PROCESS;
   const isDated = processMs !== NO_PROCESS && processMs <= timeMs;
-  table.savedStarts = null;
-  table.processMs[row] = NO_PROCESS;
-  if (isDated) table.processMs[row] = processMs;
-  else if (isTold) table.processMs[row] = createdMs;
-  if (!isTold && !mayDerive) return STREAM.goesOn;
-  // A stream of a series that was forgotten may have lasted until then. A late uptime dates its process too late: it may
-  // have begun at any time since the process before it was last seen.
+  table.setProcess(row, isDated ? processMs : hasCreated ? createdMs : NO_PROCESS);
+  if (!hasCreated && !mayDerive) return STREAM.goesOn;
+  // A forgotten series may have had a stream until tornMs. A late uptime dates its process too
+  // late: it may have begun at any time since the previous process was last seen.
   const earliestMs = evidence !== undefined && evidence.lag > 0 ? evidence.leftMs : processMs;
   const tornMs = component?.tornMs ?? Number.NaN;
   const isTorn = processMs <= tornMs || earliestMs <= tornMs;
-  const beginMs = isTold ? createdMs : isDated && !isTorn ? processMs : timeMs;
-  // Another stream was sent until then: while the series was of another kind, or by another row to a process before ours.
+  const beginMs = hasCreated ? createdMs : isDated && !isTorn ? processMs : timeMs;
+  // Another stream was sent until then: as another kind of metric, or by another row before a
+  // restart.
   const isOver = beginMs < table.lastTimeMs[row]!;
-  setStart(table, row, isOver ? timeMs : beginMs);
+  table.setStart(row, isOver ? timeMs : beginMs);
   return STREAM.goesOn;
 }
 
 /**
- * F5: another process counts than the one that the series belonged to. It is growth only if it began between the
- * previous sample and this one.
+ * F5: the series has belonged to another process. The count is growth only if the new process began
+ * between the previous sample and this one.
  */
 function judgeProcess(
   { table, options }: Judge,
@@ -131,29 +136,31 @@ function judgeProcess(
   const { processMs, evidence } = process;
   const isUnknown = table.processMs[row] === NO_PROCESS;
   const previousMs = previousSampleMs(table, row, { evidence, options });
-  // The page itself says of this series when it began: then it is certain.
-  const { shownMs, leftMs, unsure } = evidence ?? { ...PAGE_SAYS, leftMs: previousMs };
-  table.savedStarts = null;
-  table.processMs[row] = processMs;
+  // A creation time on the page is certain.
+  const { shownMs, leftMs, unsure } = evidence ?? { ...CERTAIN, leftMs: previousMs };
+  table.setProcess(row, processMs);
   if (unsure === 1) return lose(table, row, facts);
   const hasBegun = processMs >= previousMs - JITTER_MS;
   if (hasBegun && facts.fall === FALL.value) return begin(table, row, facts, processMs);
-  // The previous sample was already its own, as the uptime or another counter has shown; or nothing tells that it was not.
+  // The uptime or another counter has shown that the previous sample was already the new process's;
+  // or nothing shows otherwise.
   const isMarked = isMarkedByPage(table, row, options);
   if ((previousMs >= shownMs && !isMarked) || isUnknown)
     return judgeFall(table, row, facts, evidence);
   if (!hasBegun) return lose(table, row, facts);
-  // Without an uptime beside the previous sample, or with one that is late, that may have been of either process: the
-  // difference is safe.
+  // The previous sample may be of either process if no uptime came with it, or a late one: the
+  // difference of the values is safe.
   const isLater = processMs > previousMs + JITTER_MS;
   const isLate = evidence !== undefined && evidence.lag > 0;
   if (!isLate && (isLater || leftMs >= previousMs)) return begin(table, row, facts, processMs);
   return judgeFall(table, row, facts, evidence);
 }
 
-const PAGE_SAYS = { shownMs: Number.NaN, unsure: 0 };
+const CERTAIN = { shownMs: Number.NaN, unsure: 0 };
 
-/** F7: the process is the same. A value that fell was flushed; a bucket that fell by itself says nothing. */
+/**
+ * F7: the process is the same. A fallen value was flushed; if only a bucket fell, nothing is known.
+ */
 function judgeFall(
   table: SeriesTable,
   row: number,
@@ -162,7 +169,7 @@ function judgeFall(
 ): number {
   if (facts.fall === FALL.none) return STREAM.goesOn;
   const timeMs = table.timeMs[row]!;
-  // It may turn out to be a restart that the uptime tells a poll later.
+  // A late uptime may show on the next poll that it was a restart.
   if (evidence !== undefined && !(timeMs <= evidence.fellMs)) evidence.fellMs = timeMs;
   if (facts.fall === FALL.bucket) return lose(table, row, facts);
   return begin(table, row, facts, Number.NEGATIVE_INFINITY);
@@ -170,20 +177,23 @@ function judgeFall(
 
 const AFTER_FALL: readonly number[] = [STREAM.goesOn, STREAM.began, STREAM.unknown];
 
-/** A new stream that began then, or with the previous point; its start is never that of the one before it. */
+/**
+ * Begins a new stream at `atMs` or the previous point; its start always differs from the last
+ * stream's.
+ */
 function begin(table: SeriesTable, row: number, facts: StreamFacts, atMs: number): number {
   if (!facts.isCumulative) return STREAM.began;
   const lastMs = table.lastTimeMs[row]!;
   const latestMs = notBefore(table, row, atMs);
-  // A process that is not a second old.
+  // Else the process is less than a second old.
   const startMs = latestMs < table.timeMs[row]! ? latestMs : lastMs;
-  setStart(table, row, startMs === table.startMs[row] ? startMs + 1 : startMs);
+  table.setStart(row, startMs === table.startMs[row] ? startMs + 1 : startMs);
   return STREAM.began;
 }
 
-/** A new stream of which the beginning is not known: it starts with its own first point. */
+/** Begins a new stream with an unknown start: it starts at its own first point. */
 function lose(table: SeriesTable, row: number, facts: StreamFacts): number {
-  if (facts.isCumulative) setStart(table, row, table.timeMs[row]!);
+  if (facts.isCumulative) table.setStart(row, table.timeMs[row]!);
   return STREAM.unknown;
 }
 
@@ -193,15 +203,10 @@ function notBefore(table: SeriesTable, row: number, atMs: number): number {
   return lastMs > atMs ? lastMs : atMs;
 }
 
-function setStart(table: SeriesTable, row: number, startMs: number): void {
-  table.savedStarts = null;
-  table.startMs[row] = startMs;
-}
-
 /**
- * When the series was last sampled. A staleness marker bears another time: 1 ms more where samples have timestamps, else
- * that of the page on which the series was missing. The sample before it came with the last uptime, if that was one poll
- * earlier.
+ * When the series was last sampled. The time of a staleness marker is 1 ms later if samples have
+ * timestamps, else that of the page on which the series was absent. In that case the last sample
+ * came with the last uptime, if that is one poll older.
  */
 function previousSampleMs(
   table: SeriesTable,
@@ -217,7 +222,10 @@ function previousSampleMs(
   return leftMs < lastMs && leftMs > lastMs - 1.5 * around.options.intervalMs ? leftMs : lastMs;
 }
 
-/** True where the last time of a series is that of a marker which says no more than that the sample before it is older. */
+/**
+ * True if the last time of a series is only a marker's, so that its last sample is older by an
+ * unknown amount.
+ */
 function isMarkedByPage(
   table: SeriesTable,
   row: number,
@@ -227,11 +235,35 @@ function isMarkedByPage(
   return staleMarkers && flags === ROW_FLAG.staleSent;
 }
 
+// Creation times of OpenMetrics counters (F4): `foo_created` is the start of `foo_total` with the
+// same labels, not a metric. Those of histograms and summaries are parts of their points
+// (compound.ts).
+
+/** Links a new counter to its creation time, or the reverse, whichever came last. */
+export function linkCreated(table: SeriesTable, row: number, metric: Metric, key: SeriesKey): void {
+  if (metric.declared !== 'counter' || metric.familyName === metric.name) return;
+  if (table.role[row] === ROLE.created) {
+    const counter = findSeries(table, metric.name, key.labels);
+    if (counter >= 0 && table.role[counter] === ROLE.scalar) table.createdRows.set(counter, row);
+  } else if (table.role[row] === ROLE.scalar) {
+    const created = findSeries(table, `${metric.familyName}_created`, key.labels);
+    if (created >= 0 && table.role[created] === ROLE.created) table.createdRows.set(row, created);
+  }
+}
+
+/** The start given by a creation row of this page, in ms; NaN if there is none. */
+export function createdMsOf(table: SeriesTable, created: number | undefined): number {
+  if (created === undefined || table.seen[created] !== table.page) return Number.NaN;
+  // In the text format the same name may be a metric of its own.
+  if (table.role[created] !== ROLE.created) return Number.NaN;
+  return Math.round(table.value[created]! * 1000);
+}
+
 // Falls.
 
 /**
- * F7 for the parts of a point that are on this page: how they fell against the newest finite value of each. Quantiles and
- * sums fall in the ordinary course of things.
+ * F7 for the parts of a point on this page: how they fell since each one's newest finite value.
+ * Quantiles and sums may fall without a reset.
  */
 export function fallOfCompound(
   table: SeriesTable,
@@ -246,7 +278,7 @@ export function fallOfCompound(
   return kind === 'histogram' && hasBucketFallen(table, compound) ? FALL.bucket : FALL.none;
 }
 
-/** Whether less lies between two bounds than did; bounds that the observation before had not are passed over. */
+/** Whether the count between two bounds fell, for bounds that the previous sample also had. */
 function hasBucketFallen(table: SeriesTable, compound: Compound): boolean {
   const { rows, bounds, count } = compound;
   let [below, belowLast] = [0, 0];
@@ -262,18 +294,18 @@ function hasBucketFallen(table: SeriesTable, compound: Compound): boolean {
   return false;
 }
 
-/** True when the row was a part of the newest accepted observation of its point. */
+/** Whether the row was a part of the newest accepted sample of its point. */
 export function isObserved(table: SeriesTable, row: number): boolean {
   return (table.flags[row]! & ROW_FLAG.observed) !== 0;
 }
 
-/** After a reset: what is remembered of parts that are not on this page is older than it, and would look like another. */
+/**
+ * After a reset, forgets the values of absent parts: they are older and would look like another
+ * reset.
+ */
 export function forgetAbsentParts(table: SeriesTable, compound: Compound): void {
   for (const row of [...compound.rows, compound.sum]) {
-    if (row === NO_ROW || table.seen[row] === table.page) continue;
-    if (Number.isNaN(table.lastValue[row]!)) continue;
-    table.savedStarts = null;
-    table.lastValue[row] = Number.NaN;
+    if (row !== NO_ROW && table.seen[row] !== table.page) table.setLastValue(row, Number.NaN);
   }
 }
 
@@ -283,15 +315,15 @@ function evidenceOf({ component, uptimeName }: StreamFacts): UptimeEvidence | un
   return uptimeName === null ? undefined : component?.uptimes.get(uptimeName);
 }
 
-/** When the process began that counts now, as processMs of its rows has it; NO_PROCESS where nothing tells. */
+/** The start time of the current process, as in processMs of its rows; NO_PROCESS if unknown. */
 export function processOf(evidence: UptimeEvidence | undefined): number {
   if (evidence === undefined || Number.isNaN(evidence.processMs)) return NO_PROCESS;
   return evidence.processMs;
 }
 
 /**
- * True if the stream of a row began with the process that counts now. Restarts within the jitter of one another look like
- * one process: the stream must have lasted for longer than that.
+ * Whether a row's stream began with the current process. Restarts within the jitter look like one
+ * process, so the stream must have lasted longer than that.
  */
 export function isStreamOfProcess(
   table: SeriesTable,
@@ -303,42 +335,31 @@ export function isStreamOfProcess(
   return table.lastTimeMs[row]! > (evidence?.beginMs ?? Number.NaN) + JITTER_MS;
 }
 
+/** The later of two times; NaN means none. */
+export function laterMs(aMs: number, bMs: number): number {
+  return bMs <= aMs || Number.isNaN(bMs) ? aMs : bMs;
+}
+
 function isSameBegin(a: number, b: number): boolean {
   return Math.abs(a - b) <= JITTER_MS;
 }
 
-/** Evidence before the first sample. */
-export const NO_EVIDENCE: Omit<UptimeEvidence, 'rows'> = {
-  value: Number.NaN,
-  timeMs: Number.NaN,
-  sinceMs: Number.NaN,
-  processMs: Number.NaN,
-  beginMs: Number.NaN,
-  shownMs: Number.NaN,
-  provenMs: Number.NaN,
-  leftMs: Number.NaN,
-  fellMs: Number.NaN,
-  lag: Number.NaN,
-  doubt: 0,
-  unsure: 0,
-  isSplit: false,
-  hasFallenNow: false,
-  provenAtMs: Number.NaN,
-};
-
-/** Restarts after which an uptime that was late is relied on again: a flush may fall together with one that is late. */
+/**
+ * Punctual restarts after which a late uptime is trusted again: a late one may coincide with a
+ * flush.
+ */
 const RESTARTS_IN_TIME = 3;
-/** Polls of true growth after which an uptime that stood still is evidence again. */
+/** Polls with normal growth after which a stuck uptime is evidence again. */
 const POLLS_OF_GROWTH = 2;
 
-/** One sample of an uptime, with its time by the stamps and by our monotonic clock. */
+/** A sample of an uptime, with its timestamp and our monotonic clock. */
 interface UptimeSample {
   readonly value: number;
   readonly timeMs: number;
   readonly atMs: number;
 }
 
-/** A component whose uptime says that another process counts now. */
+/** A component whose uptime shows a new process. */
 interface Turn {
   readonly component: Component;
   readonly evidence: UptimeEvidence;
@@ -369,7 +390,7 @@ export function weighUptimes(
   for (const turn of turns) settleTurn(turn, options.intervalMs);
 }
 
-/** How many uptimes on this page stand still, by service: nothing that they date is known to have begun again. */
+/** The stuck uptimes on this page, by service: restarts of what they date are not visible. */
 export function countStuckUptimes(table: SeriesTable): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
   for (const { service, uptimes } of table.components)
@@ -379,7 +400,10 @@ export function countStuckUptimes(table: SeriesTable): ReadonlyMap<number, numbe
   return counts;
 }
 
-/** The row of an uptime on this page. Two that other labels tell apart are no evidence of either process. */
+/**
+ * The row of an uptime on this page. Two rows with different labels are no evidence of either
+ * process.
+ */
 function rowOnPage(table: SeriesTable, evidence: UptimeEvidence): number {
   let found: number = NO_ROW;
   let count = 0;
@@ -392,13 +416,13 @@ function rowOnPage(table: SeriesTable, evidence: UptimeEvidence): number {
   return count === 1 ? found : NO_ROW;
 }
 
-/** Takes a sample of an uptime; true when it shows another process than the one before. */
+/** Accepts a sample of an uptime; true if it shows a new process. */
 function weigh(evidence: UptimeEvidence, sample: UptimeSample, futureMs: number): boolean {
   const { value, timeMs } = sample;
   if (!(value >= 0 && timeMs - value * 1000 > 0) || timeMs > futureMs) return false;
-  // What a clock that was wrong has dated is no measure.
+  // The last sample was dated by a wrong clock.
   if (evidence.timeMs > futureMs) Object.assign(evidence, NO_EVIDENCE);
-  // A sample that was seen before says nothing new, nor does an older one.
+  // A repeated or older sample shows nothing new.
   if (timeMs <= evidence.timeMs) return false;
   const before = { value: evidence.value, timeMs: evidence.timeMs };
   evidence.value = value;
@@ -408,13 +432,18 @@ function weigh(evidence: UptimeEvidence, sample: UptimeSample, futureMs: number)
     Object.assign(evidence, knownFrom(sample));
     return false;
   }
-  // One that stood still and goes on has not grown by more than the time: that would be an older process.
+  // An older process shows at once even if the uptime was stuck: no uptime grows faster than time.
   const isOlder = timeMs - value * 1000 < evidence.beginMs - JITTER_MS;
   if (isInDoubt(evidence, before.value, sample) && !isOlder) return false;
+  // An unchanged value may be left over from an ended process: it does not prove that it still ran.
+  if (value === before.value) return false;
   return isAnother(evidence, before.timeMs, sample);
 }
 
-/** An uptime that stands still though its time moves is no evidence, until it has truly grown for two polls. */
+/**
+ * An uptime that does not grow while its time moves is no evidence until two polls of normal
+ * growth.
+ */
 function isInDoubt(evidence: UptimeEvidence, before: number, sample: UptimeSample): boolean {
   const { value, timeMs } = sample;
   const stood = value === before;
@@ -423,7 +452,7 @@ function isInDoubt(evidence: UptimeEvidence, before: number, sample: UptimeSampl
   if (stood && passedMs > JITTER_MS) evidence.doubt = POLLS_OF_GROWTH + 1;
   else if (evidence.doubt > 0) {
     const grownMs = (value - before) * 1000;
-    // The step with which it moves again is no growth yet.
+    // The first step after standing still is no growth yet.
     const isMoving = evidence.doubt <= POLLS_OF_GROWTH;
     const hasGrown = !stood && Math.abs(grownMs - passedMs) <= JITTER_MS;
     evidence.doubt = isMoving && hasGrown ? evidence.doubt - 1 : POLLS_OF_GROWTH;
@@ -431,19 +460,21 @@ function isInDoubt(evidence: UptimeEvidence, before: number, sample: UptimeSampl
   return evidence.doubt > 0;
 }
 
-/** Compares with the newest sample that was certain. The clocks are believed only where both say the same. */
+/**
+ * Compares with the newest certain sample. Unless the uptime fell, both clocks must show a change.
+ */
 function isAnother(evidence: UptimeEvidence, lastMs: number, sample: UptimeSample): boolean {
   const { value, timeMs, atMs } = sample;
   const beginMs = timeMs - value * 1000;
   const laterMs = beginMs - evidence.beginMs;
   if (Math.abs(laterMs) > JITTER_MS) {
     const grownMs = value * 1000 - (evidence.provenMs - evidence.beginMs);
-    // What is late by a poll is so by one that may have been longer.
+    // A late uptime lags by one poll, which may have been longer than usual.
     const isLate = evidence.lag > 0 && laterMs > 0 && laterMs <= JITTER_MS + timeMs - lastMs;
     if (isLate && grownMs >= 0) return false;
-    // Not known after a restart of our own.
+    // NaN after a restart of prom2otlp.
     const passedMs = atMs - evidence.provenAtMs;
-    // By our own clock it has grown as it should: the clock of the stamps was set.
+    // By our own clock it grew normally: the clock of the timestamps was set.
     const isStep = laterMs > 0 ? passedMs - grownMs <= JITTER_MS : grownMs - passedMs <= JITTER_MS;
     if (grownMs < 0 || !isStep) {
       evidence.unsure = grownMs >= 0 && Number.isNaN(passedMs) ? 1 : 0;
@@ -456,27 +487,27 @@ function isAnother(evidence: UptimeEvidence, lastMs: number, sample: UptimeSampl
   return false;
 }
 
-/** What is known of a process by its first sample. */
+/** The evidence that the first sample of a process gives. */
 function knownFrom({ value, timeMs, atMs }: UptimeSample): Partial<UptimeEvidence> {
   const beginMs = Math.round(timeMs - value * 1000);
   return { processMs: beginMs, beginMs, shownMs: timeMs, provenMs: timeMs, provenAtMs: atMs };
 }
 
-/** Finds out in which components counters have fallen on this page, that were sampled a poll ago. */
+/** Finds the components whose counters fell since the previous poll. */
 function noteFalls(
   table: SeriesTable,
   pollAgoMs: number,
   options: Pick<DeriveOptions, 'staleMarkers'>,
 ): void {
-  const { seen, page, value, lastValue, lastTimeMs, metrics, metric, blocks, block } = table;
+  const { seen, page, value, lastValue, lastTimeMs, metrics, metric } = table;
   for (let row = 0; row < table.count; row++) {
     if (seen[row] !== page || !(value[row]! < lastValue[row]!)) continue;
-    const name = metrics[metric[row]!]?.uptimeName ?? null;
-    const component = table.components[blocks[block[row]!]?.component ?? -1];
-    const evidence = name === null ? undefined : component?.uptimes.get(name);
+    const name = metrics[metric[row]!]!.uptimeName;
+    const evidence = name === null ? undefined : componentOfRow(table, row)?.uptimes.get(name);
     if (evidence === undefined) continue;
     const lastMs = lastTimeMs[row]!;
-    // On the page of a marker the uptime must have been missing, too: then their last samples came together.
+    // If a marker came last, the uptime must have been absent too: then their last samples came
+    // together.
     const isEnded = isMarkedByPage(table, row, options);
     const sampledMs = isEnded ? Math.min(evidence.provenMs, lastMs) : lastMs;
     if (sampledMs >= pollAgoMs && !(isEnded && sampledMs === lastMs)) evidence.hasFallenNow = true;
@@ -484,24 +515,24 @@ function noteFalls(
 }
 
 /**
- * Another process counts. Where counters fell before, it is the restart that they have shown, if it did not begin more than
- * a poll after that. If the uptime went on until after the fall, it shows what was true a poll ago. That is learned, and
- * unlearned when both fall together.
+ * Settles a change of process. If counters fell earlier, that fall was this restart, unless the
+ * process began more than a poll after it. If the uptime still continued after the fall, it is one
+ * poll late: this is learned, and unlearned when both change together.
  */
 function settleTurn({ component, evidence, sample }: Turn, pollMs: number): void {
   const { fellMs, provenMs, lag } = evidence;
   const hasFallenNow = evidence.hasFallenNow && sample.value * 1000 < provenMs - evidence.beginMs;
   const beginMs = sample.timeMs - sample.value * 1000;
   const wentOn = provenMs >= fellMs;
-  const isTold =
+  const isExplained =
     beginMs <= fellMs + pollMs + JITTER_MS &&
     beginMs > provenMs - JITTER_MS &&
     !(wentOn && hasFallenNow && lag === 0);
-  if (hasFallenNow && !isTold) evidence.lag = lag > 0 ? lag - 1 : 0;
-  // A fall that came with a process of its own, before or now, teaches nothing: this may be a further restart. Nor does one
-  // of which a page is missing since: the process may have begun after it.
+  if (hasFallenNow && !isExplained) evidence.lag = lag > 0 ? lag - 1 : 0;
+  // Nothing is learned from a fall that came with its own restart, before or now: this may be
+  // another one. Nor if a page is missing since the fall: the process may have begun after it.
   else if (
-    isTold &&
+    isExplained &&
     wentOn &&
     !hasFallenNow &&
     fellMs > evidence.shownMs &&
@@ -509,8 +540,8 @@ function settleTurn({ component, evidence, sample }: Turn, pollMs: number): void
   )
     evidence.lag = RESTARTS_IN_TIME;
   Object.assign(evidence, knownFrom(sample), { leftMs: provenMs, doubt: 0 });
-  if (isTold) evidence.shownMs = Math.min(fellMs, sample.timeMs);
-  // A fall on this page may be the sign of a further restart, while it is not known how late the uptime is.
+  if (isExplained) evidence.shownMs = Math.min(fellMs, sample.timeMs);
+  // While the uptime's lag is unknown, a fall on this page may announce another restart.
   evidence.fellMs = hasFallenNow && lag !== 0 ? sample.timeMs : Number.NaN;
-  if (!(component.tornMs >= component.firstTimeMs)) component.tornMs = component.firstTimeMs;
+  component.tornMs = laterMs(component.tornMs, component.firstTimeMs);
 }

@@ -1,5 +1,5 @@
-// The series that the bridge itself adds per service and scrape (otlp-mapping I4): `up` and `scrape_*`. They are
-// rows of the table like any other, under keys that no page can hold, and go out even when the scrape failed.
+// prom2otlp's own series per service and scrape (otlp-mapping I4): `up` and `scrape_*`. They are
+// rows of the table under keys that no page can contain, and are sent even if the scrape fails.
 
 import { FATE, ROLE, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
 import { addMetric } from '../decode/metadata.ts';
@@ -9,7 +9,7 @@ import type { DeriveOptions } from './options.ts';
 import type { PageTime } from './page-time.ts';
 import { blockOf, scopeOfFamily } from './places.ts';
 
-/** What one scrape was like for one service. Sizes and durations are those of the whole target. */
+/** The facts of a scrape for one service. Sizes and durations are the whole target's. */
 export interface ScrapeFacts {
   readonly isUp: boolean;
   readonly durationMs: number;
@@ -28,10 +28,10 @@ const DESCRIPTIONS: readonly string[] = [
   'Size of the inflated page, which may hold other services too.',
 ];
 const UNITS: readonly string[] = ['', 's', '', '', '', 'By'];
-/** No page can hold a name that begins with this byte. */
+/** No name on a page can begin with this byte. */
 const KEY_MARK = '\u0001';
 
-/** Sets the six series of one service for this page; returns how many points that makes. */
+/** Sets the six series of a service for this page; returns the number of points. */
 export function setScrapeSeries(
   table: SeriesTable,
   service: number,
@@ -55,15 +55,14 @@ export function setScrapeSeries(
 
 function setPoint(table: SeriesTable, row: number, value: number, time: PageTime): void {
   const lastMs = table.lastTimeMs[row]!;
-  // A time from a clock that was wrong is forgotten; two scrapes within a millisecond follow each other.
+  // A time from a wrong clock is ignored. Times of two scrapes within a millisecond still increase.
   const timeMs = lastMs >= time.nowMs && lastMs <= time.futureMs ? lastMs + 1 : time.nowMs;
   table.value[row] = value;
   table.timeMs[row] = timeMs;
   table.lastTimeMs[row] = timeMs;
   table.seen[row] = table.page;
   table.fate[row] = FATE.point;
-  const block = table.blocks[table.block[row]!];
-  if (block !== undefined) block.movedPage = table.page;
+  table.blocks[table.block[row]!]!.movedPage = table.page;
 }
 
 function rowsOf(
@@ -88,18 +87,16 @@ function rowsOf(
 }
 
 function metricOf(table: SeriesTable, index: number): number {
-  const name = SCRAPE_SERIES[index] ?? '';
+  const name = SCRAPE_SERIES[index]!;
   const key = `${KEY_MARK}${name}`;
   const known = table.metricByKey.get(key);
   if (known !== undefined) return known;
   const added = addMetric(table, name, key, 'gauge');
-  const metric = table.metrics[added];
-  if (metric !== undefined) {
-    metric.changed = false;
-    metric.hasType = true;
-    metric.sentUnit = UNITS[index] ?? '';
-    metric.sentDescription = DESCRIPTIONS[index] ?? '';
-  }
+  const metric = table.metrics[added]!;
+  metric.changed = false;
+  metric.hasType = true;
+  metric.sentUnit = UNITS[index]!;
+  metric.sentDescription = DESCRIPTIONS[index]!;
   table.metricByKey.set(key, added);
   return added;
 }

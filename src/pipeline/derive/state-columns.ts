@@ -1,24 +1,23 @@
-// Columns of numbers as one blob and back: how many there are, their lengths in bytes, then the columns back to back,
-// in pieces with their sizes. Large pieces are compressed, since times and counts repeat; small ones stand as they are:
-// to set up a compressor costs more than their bytes do.
+// Columns of numbers as one blob: the number of columns, their lengths in bytes, and the columns,
+// split into pieces with sizes. Large pieces are compressed, since times and counts repeat; for
+// small ones the set-up of a compressor would cost more than it saves.
 //
-//   size │ piece │ size │ piece │ …        size: 32 bits, the highest one set where the piece is not compressed
+//   size │ piece │ size │ piece │ …        size: 32 bits, the highest set if uncompressed
 
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import type { Column } from '../../model/series-table.ts';
 
-/** What is compressed in one go. */
+/** How much is compressed at once. */
 const PIECE_BYTES = 2 ** 20;
-/** Columns that are shorter together are one piece. */
+/** Columns up to this total length form one piece. */
 const JOINED_BYTES_MAX = 2 ** 16;
 /** About one page of the store. */
 const PLAIN_BYTES_MAX = 4096;
 const PLAIN = 0x8000_0000;
 const PACKED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-export type StateColumn = Float64Array | Uint32Array | Uint8Array;
-
 /** Makes the blob; yields between pieces. */
-export function* packColumns(columns: readonly StateColumn[]): Generator<void, Buffer> {
+export function* packColumns(columns: readonly Column[]): Generator<void, Buffer> {
   const bytes = columns.map(({ buffer, byteOffset, byteLength }) =>
     Buffer.from(buffer, byteOffset, byteLength),
   );
@@ -43,7 +42,7 @@ function packPiece(piece: Buffer): readonly [size: Buffer, piece: Buffer] {
   return [size, packed];
 }
 
-/** Fails when the blob is not what packColumns() made. */
+/** Throws if packColumns() did not make the blob. */
 export function unpackColumns(blob: Buffer): Buffer[] {
   const pieces: Buffer[] = [];
   for (let at = 0; at < blob.length; ) {

@@ -1,43 +1,36 @@
-// The marks of the state: of each row the time of its newest sample, its flags, and the value where a fall of it means
-// something. Rows that stand behind each other mostly have the same time and flags, so these are kept by runs of rows;
-// of gauges no value is missed, and none is kept. Making them is a part of every page's cost.
+// The marks of the state: for each row the time of its newest sample, its flags, and its value if a
+// fall would matter. Adjacent rows mostly share time and flags, so these are stored by runs of
+// rows; values of gauges are not stored. Marks are made for every page, so they must be cheap.
 //
-//   by run   timeMs │ flags, with the bit that says whether values are kept │ rows        by kept row   value
+//   by run   timeMs │ flags, with a bit for stored values │ rows        by row with a value   value
 
 import type { Metric } from '../../model/metric.ts';
-import type { SeriesTable } from '../../model/series-table.ts';
+import { type Column, resized, type SeriesTable } from '../../model/series-table.ts';
 import type { RestoredState } from '../../model/memory.ts';
-import { doublesOf, integersOf, type StateColumn } from './state-columns.ts';
+import { doublesOf, integersOf } from './state-columns.ts';
 
-/** Beside the bits of ROW_FLAG: the rows of the run have values. */
+/** In addition to the bits of ROW_FLAG: the rows of the run have values. */
 const HAS_VALUE = 0x80;
 const RUNS_MIN = 64;
 
-/** What the marks say of all rows. */
+/** The marks of all rows. */
 export type ReadMarks = Pick<RestoredState, 'lastTimeMs' | 'flags' | 'lastValue'>;
 
-/** Columns of marks that grow as rows are added, in memory that is used again. */
+/** Columns of marks that grow as rows are added. */
 export class Marks {
   #timeMs = new Float64Array(RUNS_MIN);
   #flags = new Uint8Array(RUNS_MIN);
   #rows = new Uint32Array(RUNS_MIN);
   #runs = 0;
-  #value = new Float64Array(0);
+  readonly #value: Float64Array;
   #values = 0;
 
-  /** Begins anew, for up to so many rows. */
-  begin(rows: number): void {
-    this.#runs = 0;
-    this.#values = 0;
-    if (this.#value.length < rows) this.#value = new Float64Array(rows);
+  /** For at most `rows` rows. */
+  constructor(rows: number) {
+    this.#value = new Float64Array(rows);
   }
 
-  /** The bytes that are held for the next marks. */
-  get heldBytes(): number {
-    return this.#value.byteLength + this.#timeMs.length * 13;
-  }
-
-  /** Adds what the table knows of rows[from, to); `isCounting` is by metric. */
+  /** Adds rows[from, to) of the table; `isCounting` is by metric. */
   take(
     { lastTimeMs, flags, lastValue, metric }: SeriesTable,
     rows: Uint32Array,
@@ -67,15 +60,14 @@ export class Marks {
     this.#values = values;
   }
 
-  /** Adds one row that was read from marks; without a value that is NaN. */
+  /** Adds one restored row; `value` may be NaN. */
   add(timeMs: number, flags: number, value: number): void {
     const hasValue = !Number.isNaN(value);
     if (hasValue) this.#value[this.#values++] = value;
     this.#addRun(timeMs, flags | (hasValue ? HAS_VALUE : 0), 1);
   }
 
-  /** Valid until the next begin(). */
-  columns(): readonly [StateColumn, StateColumn, StateColumn, StateColumn] {
+  columns(): readonly [Column, Column, Column, Column] {
     const runs = this.#runs;
     return [
       this.#timeMs.subarray(0, runs),
@@ -95,19 +87,18 @@ export class Marks {
 
   #grow(): void {
     const size = this.#timeMs.length * 2;
-    const [timeMs, flags, rows] = [this.#timeMs, this.#flags, this.#rows];
-    (this.#timeMs = new Float64Array(size)).set(timeMs);
-    (this.#flags = new Uint8Array(size)).set(flags);
-    (this.#rows = new Uint32Array(size)).set(rows);
+    this.#timeMs = resized(this.#timeMs, size);
+    this.#flags = resized(this.#flags, size);
+    this.#rows = resized(this.#rows, size);
   }
 }
 
-/** Counters, histograms and summaries: a fall of their value means something. 1 for those, by metric. */
+/** 1 for each metric whose fall matters: counters, histograms and summaries. */
 export function countingMetrics(metrics: readonly Metric[]): Uint8Array {
   return Uint8Array.from(metrics, ({ kind }) => (kind === 'gauge' || kind === 'updown' ? 0 : 1));
 }
 
-/** Reads the marks of `count` rows; null when they are those of other rows. */
+/** Reads the marks of `count` rows; null if they belong to other rows. */
 export function readMarks(
   count: number,
   timesOfRuns: Buffer,

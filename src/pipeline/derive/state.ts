@@ -1,21 +1,22 @@
-// What must survive the process: start times, the times last sent, the last values of what counts, and the evidence of
-// uptimes. In: the table after derive. Out: two blobs, and from them the table of the next process. Committed with the
-// batch that it belongs to, so that a daemon killed between any two scrapes goes on as if nothing had happened: no start
-// moves, no delta is lost, no point goes twice.
+// The state that survives a restart: start times, times last sent, last values of counters, and the
+// evidence of uptimes. In: the table after derive. Out: two blobs, and from them the next process's
+// table. They are committed with their batch, so a daemon killed between any two scrapes continues
+// as if nothing had happened: no start moves, no delta is lost, no point is sent twice.
 //
 //   starts (written when rows or starts change)      marks (written with every page; see state-marks.ts)
-//   ids │ startMs │ processMs │ names of uptimes     time, flags │ lastValue │ what the uptimes say
+//   ids │ startMs │ processMs │ names of uptimes     time, flags │ lastValue │ evidence of uptimes
 //   form │ identities
 //
-// Both hold one entry per row, in the order of `starts`. A row is known again by a 53-bit id made of its key: the hash
-// that finds it in the table, and bits of a CRC of the text. A row that sends the identity of others, too (twins.ts), is
-// saved with a check of that identity: whichever of them comes first knows until when the identity was sent. Whoever
-// changes a start, or what rows there are to save, forgets table.savedStarts: then they are written anew.
+// Both have one entry per row, in the order of `starts`. A row is identified by a 53-bit id of its
+// key: the hash of the table's index, and bits of a CRC of the text. Rows that share an identity
+// (duplicates.ts) are saved with a checksum of it: whichever comes first then knows until when the
+// identity was sent. `starts` is written only if table.startsVersion has changed.
 
 import { crc32 } from 'node:zlib';
 import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import {
   type Compound,
+  NO_EVIDENCE,
   NO_PROCESS,
   type RestoredState,
   SAVED_NUMBERS,
@@ -23,9 +24,9 @@ import {
   type SavedUptime,
 } from '../../model/memory.ts';
 import type { DeriveOptions } from './options.ts';
-import { beginAnew } from './compound.ts';
-import { componentOf, serviceOf } from './places.ts';
-import { NO_EVIDENCE } from './reset.ts';
+import { forgetSeries } from './compound.ts';
+import { componentOf, componentOfRow, serviceOf } from './places.ts';
+import { laterMs } from './reset.ts';
 import { doublesOf, integersOf, packColumns, unpackColumns } from './state-columns.ts';
 import { countingMetrics, Marks, readMarks } from './state-marks.ts';
 
@@ -33,38 +34,39 @@ import { countingMetrics, Marks, readMarks } from './state-marks.ts';
 export const STARTS = 'target-starts';
 export const MARKS = 'target-marks';
 
-/** How many rows are gone through before the event loop gets its turn. */
+/** Rows processed before the event loop gets a turn. */
 const SLICE_ROWS = 65_536;
 const RESTORED_SLICE = 4096;
 const CRC_BITS = 2 ** 21;
-/** A service that is back after so many good pages begins anew. */
+/** Rows that are absent from this many good pages are forgotten. */
 const RESTORE_PAGES = 10;
-/** Marks of more than this are not kept for the next page of another target. */
-const HELD_BYTES_MAX = 2 ** 23;
-/** Of an uptime in the marks: its own numbers, then firstTimeMs and tornMs of its component. */
+/** Numbers per uptime in the marks: its own, then firstTimeMs and tornMs of its component. */
 const EVIDENCE_NUMBERS = SAVED_NUMBERS.length + 2;
-/** What the first form took for jitter. */
+/** The jitter that the first form assumed. */
 const FIRST_FORM_JITTER_MS = 5000;
-/** The form of the blobs: stands in `starts` as a column of its own, which the first form did not have. */
+/** The form of the blobs: a column of `starts` that the first form does not have. */
 const FORM = 2;
 
-/** Blobs by kind, to be stored under the target's id; those that have not changed are left out. */
+/** Blobs by kind, to be stored under the target's id; unchanged ones are omitted. */
 export interface StateBlobs {
   readonly starts?: Buffer;
   readonly marks: Buffer;
 }
 
 /**
- * Makes the blobs for what the table now holds, and for what it was given by a former process and has not seen again yet
- * (a service that is down since); yields between slices. `saved` is the table's memory of the last call.
+ * Makes the blobs from the table, including restored rows that have not appeared yet, as of a
+ * service that is down; yields between slices.
  */
 export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
   const unseen = unseenOf(table);
-  if (unseen.places.length > 0) table.savedStarts = null;
-  const starts = table.savedStarts === null ? yield* packStarts(table, unseen) : undefined;
-  const { rows, uptimes } = table.savedStarts ?? NOTHING_SAVED;
-  const marks = takeSpareMarks();
-  marks.begin(rows.length + unseen.places.length);
+  const known = table.savedStarts;
+  const isCurrent = known !== null && known.version === table.startsVersion;
+  const saved = isCurrent ? known : listToSave(table);
+  const { rows, uptimes } = saved;
+  const starts = isCurrent ? undefined : yield* packStarts(table, saved, unseen);
+  // Unseen rows may appear, or be forgotten, on the next page.
+  table.savedStarts = unseen.places.length > 0 ? null : saved;
+  const marks = new Marks(rows.length + unseen.places.length);
   const isCounting = countingMetrics(table.metrics);
   for (let from = 0; from < rows.length; from += SLICE_ROWS) {
     marks.take(table, rows, from, Math.min(from + SLICE_ROWS, rows.length), isCounting);
@@ -73,24 +75,10 @@ export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
   addUnseen(marks, unseen);
   const evidence = evidenceOf(unseen, uptimes);
   const blob = yield* packColumns([...marks.columns(), evidence]);
-  spareMarks = marks.heldBytes <= HELD_BYTES_MAX ? marks : null;
-  // Once all is seen, or given up, the starts are other ones.
-  if (unseen.places.length > 0) table.savedStarts = null;
   return starts === undefined ? { marks: blob } : { starts, marks: blob };
 }
 
-const NOTHING_SAVED: SavedStarts = { rows: new Uint32Array(0), uptimes: [] };
-
-/** What the last call has written its marks in, unless it is still at it. */
-let spareMarks: Marks | null = null;
-
-function takeSpareMarks(): Marks {
-  const marks = spareMarks ?? new Marks();
-  spareMarks = null;
-  return marks;
-}
-
-/** What a former process knew and no page has had since: ids, their places in `restored`, and all uptimes. */
+/** Restored state that no page has shown yet: ids, their indexes in `restored`, and all uptimes. */
 interface Unseen {
   readonly restored: RestoredState | null;
   readonly ids: readonly number[];
@@ -103,7 +91,7 @@ function unseenOf({ restored }: SeriesTable): Unseen {
     [...(restored?.indexById.keys() ?? [])],
     [...(restored?.indexById.values() ?? [])],
   ];
-  // Where the table has its own they come later, and count.
+  // The table's own uptimes come later in the blob and win.
   return { restored, ids, places, uptimes: restored?.uptimes ?? [] };
 }
 
@@ -113,7 +101,7 @@ function addUnseen(marks: Marks, { restored, places }: Unseen): void {
   for (const place of places) marks.add(lastTimeMs[place]!, flags[place]!, lastValue[place]!);
 }
 
-/** What the uptimes say, in the order of their names in `starts`. */
+/** The evidence of uptimes, in the order of their names in `starts`. */
 function evidenceOf(unseen: Unseen, uptimes: SavedStarts['uptimes']): Float64Array {
   return Float64Array.from([
     ...unseen.uptimes.flatMap(numbersOf),
@@ -127,7 +115,7 @@ function numbersOf(saved: Omit<SavedUptime, 'component' | 'name'>): readonly num
   return [...SAVED_NUMBERS.map(name => saved[name]), saved.firstTimeMs, saved.tornMs];
 }
 
-/** The blobs as the queue keeps them: by kind, under the target's id. */
+/** The blobs as the queue stores them: by kind, under the target's id. */
 export function stateEntries(
   id: string,
   blobs: StateBlobs | null,
@@ -139,14 +127,25 @@ export function stateEntries(
     : [{ kind: STARTS, key: id, blob: blobs.starts }, marks];
 }
 
-/** The bridge's own series need no memory; all others do once they were observed. */
+/** True for rows that have had a sample, except prom2otlp's own. */
 export function isWorthSaving(table: SeriesTable, row: number): boolean {
   if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return false;
   return !Number.isNaN(table.lastTimeMs[row]!) || !Number.isNaN(table.lastValue[row]!);
 }
 
-function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer> {
-  const rows = rowsToSave(table);
+function listToSave(table: SeriesTable): SavedStarts {
+  return {
+    version: table.startsVersion,
+    rows: rowsToSave(table),
+    uptimes: uptimesOf(table),
+  };
+}
+
+function* packStarts(
+  table: SeriesTable,
+  { rows, uptimes }: SavedStarts,
+  unseen: Unseen,
+): Generator<void, Buffer> {
   const count = rows.length + unseen.ids.length;
   const ids = new Float64Array(count);
   const startMs = new Float64Array(count);
@@ -155,7 +154,7 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
   for (const [i, row] of rows.entries()) {
     if (i % SLICE_ROWS === 0) yield;
     ids[i] = idOfRow(table, row);
-    // Any part of a point may be the first one that comes back.
+    // Any part of a point may return first.
     const head = table.head[row]!;
     startMs[i] = table.startMs[head]!;
     processMs[i] = table.processMs[head]!;
@@ -169,14 +168,12 @@ function* packStarts(table: SeriesTable, unseen: Unseen): Generator<void, Buffer
       processMs[rows.length + i] = restored.processMs[place]!;
       identity[rows.length + i] = restored.identity[place]!;
     }
-  const uptimes = uptimesOf(table);
-  table.savedStarts = { rows, uptimes };
   const names = [
     ...unseen.uptimes.map(({ component, name }) => [component, name]),
     ...uptimes.map(({ path, name }) => [path, name]),
   ];
   const text = Buffer.from(JSON.stringify(names));
-  const releasedMs = Float64Array.of(later(table.releasedMs, restored?.releasedMs ?? Number.NaN));
+  const releasedMs = Float64Array.of(laterMs(table.releasedMs, restored?.releasedMs ?? Number.NaN));
   const form = Uint32Array.of(FORM);
   return yield* packColumns([ids, startMs, processMs, text, form, identity, releasedMs]);
 }
@@ -188,7 +185,7 @@ function rowsToSave(table: SeriesTable): Uint32Array {
   return rows.slice(0, count);
 }
 
-/** What a series is known by to another process: a number of 53 bits made of its key. */
+/** Identifies a series to other processes: 53 bits of its key. */
 export function idOfRow(table: SeriesTable, row: number): number {
   let check = table.keyCheck[row]!;
   if (check === 0) {
@@ -201,22 +198,21 @@ export function idOfRow(table: SeriesTable, row: number): number {
 
 function uptimesOf(table: SeriesTable): SavedStarts['uptimes'] {
   return [...table.componentByKey].flatMap(([key, index]) => {
-    const component = table.components[index];
-    if (component === undefined) return [];
+    const component = table.components[index]!;
     const path = componentName(table, key, index);
     return [...component.uptimes].map(([name, evidence]) => ({ component, path, name, evidence }));
   });
 }
 
-/** Indexes of services change with the process; their ids do not. */
+/** By the service's id, because its index differs between processes. */
 function componentName(table: SeriesTable, key: string, index: number): string {
-  const service = table.services[table.components[index]?.service ?? 0]?.id ?? '';
+  const service = table.services[table.components[index]!.service]!.id;
   return [service, ...key.split('\u0000').slice(1)].join('\u0000');
 }
 
 /**
- * Reads what saveState() made, in this form or the first one; null when it is damaged or of another make: the daemon then
- * begins anew.
+ * Reads the blobs of saveState(), in this form or the first one; null if they are damaged or
+ * unknown: the daemon then begins without state.
  */
 export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   try {
@@ -251,7 +247,7 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   }
 }
 
-/** Until when each identity was sent: what a row knows that has not come since may be older than what another has sent. */
+/** Until when each identity was sent: a row that was not sent last knows only an older time. */
 function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap<number, number> {
   const until = new Map<number, number>();
   for (const [i, check] of identity.entries()) {
@@ -262,8 +258,8 @@ function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap
 }
 
 /**
- * At most so many rows of a former state: ended ones go first, the oldest before the others. What they had counted was
- * sent: if they come back, it is no growth (F8).
+ * Limits a restored state to `rowsMax` rows: ended ones are dropped first, the oldest before the
+ * others. Their counts were sent: if they return, they are not growth (F8).
  */
 export function limitRestored(restored: RestoredState, rowsMax: number): RestoredState {
   const { indexById, lastTimeMs, flags } = restored;
@@ -276,19 +272,14 @@ export function limitRestored(restored: RestoredState, rowsMax: number): Restore
   let forgottenMs = Number.NaN;
   for (const [id, place] of ids.slice(0, excess)) {
     indexById.delete(id);
-    forgottenMs = later(forgottenMs, lastTimeMs[place]!);
+    forgottenMs = laterMs(forgottenMs, lastTimeMs[place]!);
   }
   const uptimes = restored.uptimes.map(uptime => ({
     ...uptime,
-    firstTimeMs: later(uptime.firstTimeMs, forgottenMs),
-    tornMs: later(uptime.tornMs, forgottenMs),
+    firstTimeMs: laterMs(uptime.firstTimeMs, forgottenMs),
+    tornMs: laterMs(uptime.tornMs, forgottenMs),
   }));
-  return { ...restored, uptimes, releasedMs: later(restored.releasedMs, forgottenMs) };
-}
-
-/** The later of two times, either of which may be NaN for none. */
-function later(aMs: number, bMs: number): number {
-  return bMs <= aMs || Number.isNaN(bMs) ? aMs : bMs;
+  return { ...restored, uptimes, releasedMs: laterMs(restored.releasedMs, forgottenMs) };
 }
 
 type UptimeNumbers = Omit<SavedUptime, 'component' | 'name'>;
@@ -307,7 +298,7 @@ const readUptime: NumbersReader = {
   },
 };
 
-/** The first form knew the newest sample and the process. */
+/** The first form had the newest sample and the process. */
 const readFirstForm: NumbersReader = {
   length: 4,
   read: numbers => {
@@ -318,7 +309,9 @@ const readFirstForm: NumbersReader = {
   },
 };
 
-/** In the first form a third column meant something else, and no flag said what the parts of a point were. */
+/**
+ * In the first form the third column had another meaning, and no flag marked the parts of a point.
+ */
 function fromFirstForm({ processMs, startMs, flags, lastValue }: RestoredState): void {
   for (let i = 0; i < processMs.length; i++) {
     processMs[i] = Number.isNaN(startMs[i]) ? Number.NaN : NO_PROCESS;
@@ -341,7 +334,7 @@ function readUptimes(
   }));
 }
 
-/** Gives rows that are new on this page what a former process knew of them; call it once they are resolved. */
+/** Applies the restored state to rows that are new on this page, once they are resolved. */
 export function* restoreRows(
   table: SeriesTable,
   rows: readonly number[],
@@ -360,13 +353,16 @@ export function* restoreRows(
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
 
-/** What components were that nobody knows any more, those of this page may have been. restoreUptimes() knows better of some. */
+/**
+ * Components on this page may have been forgotten by the previous process. restoreUptimes()
+ * corrects those that were not.
+ */
 function restoreReleased(table: SeriesTable, { releasedMs }: RestoredState): void {
-  table.releasedMs = later(table.releasedMs, releasedMs);
-  for (const component of table.components) component.tornMs = later(component.tornMs, releasedMs);
+  table.releasedMs = laterMs(table.releasedMs, releasedMs);
+  for (const component of table.components)
+    component.tornMs = laterMs(component.tornMs, releasedMs);
 }
 
-/** The same for one row. */
 function restoreRow(
   table: SeriesTable,
   restored: RestoredState,
@@ -378,59 +374,60 @@ function restoreRow(
   const index = restored.indexById.get(id);
   if (index === undefined || table.role[row] === ROLE.synthetic) return;
   restored.indexById.delete(id);
-  table.savedStarts = null;
-  table.startMs[row] = restored.startMs[index]!;
-  table.processMs[row] = restored.processMs[index]!;
-  table.lastTimeMs[row] = restored.lastTimeMs[index]!;
-  table.lastValue[row] = restored.lastValue[index]!;
+  table.setStart(row, restored.startMs[index]!);
+  table.setProcess(row, restored.processMs[index]!);
+  table.setLastTime(row, restored.lastTimeMs[index]!);
+  table.setLastValue(row, restored.lastValue[index]!);
   table.flags[row] = restored.flags[index]! | ROW_FLAG.restored;
   table.movedAtMs[row] = monotonicMs;
   if (restored.isFirstForm) dateFirstForm(table, row);
 }
 
 /**
- * Forgets what is known of parts that the newest observation of their point did not have: it may be older than a reset. The
- * head is the part that came first; it goes on with what the newest one knows.
+ * Forgets the values of parts that the newest sample of their point did not have: they may be older
+ * than a reset. The head, which is the part seen first, gets the newest part's times.
  */
 function settleParts(table: SeriesTable, head: number, compound: Compound): void {
   const { lastTimeMs, flags } = table;
   const parts = [...compound.rows, compound.count, compound.sum].filter(row => row !== NO_ROW);
   const hasEnded = (flags[head]! & ROW_FLAG.staleSent) !== 0;
-  // The time of a head that has ended is that of its marker.
+  // The time of an ended head is its marker's.
   const timed = parts.filter(row => row !== head || !hasEnded);
   const [first] = timed;
   if (first === undefined) return;
   const newest = timed.reduce((a, b) => (lastTimeMs[b]! > lastTimeMs[a]! ? b : a), first);
   for (const row of timed) {
     if (!(lastTimeMs[row]! < lastTimeMs[newest]!)) continue;
-    table.lastValue[row] = Number.NaN;
+    table.setLastValue(row, Number.NaN);
     flags[row] = flags[row]! & ~ROW_FLAG.observed;
     if (row !== head) continue;
-    lastTimeMs[head] = lastTimeMs[newest]!;
-    table.startMs[head] = table.startMs[newest]!;
-    table.processMs[head] = table.processMs[newest]!;
+    table.setLastTime(head, lastTimeMs[newest]!);
+    table.setStart(head, table.startMs[newest]!);
+    table.setProcess(head, table.processMs[newest]!);
   }
 }
 
-/** What a row knows of an identity that another row has sent since is over: all that holds is until when it was sent. */
+/**
+ * If another row has sent this row's identity since, only the time until which it was sent still
+ * holds.
+ */
 function settleOwner(table: SeriesTable, { sentUntil }: RestoredState, row: number): void {
   const untilMs = sentUntil.get(table.owners.get(row)?.check ?? 0);
   if (untilMs === undefined || table.lastTimeMs[row]! >= untilMs) return;
-  beginAnew(table, row);
-  table.lastTimeMs[row] = untilMs;
-  table.lastValue[row] = Number.NaN;
+  forgetSeries(table, row);
+  table.setLastTime(row, untilMs);
+  table.setLastValue(row, Number.NaN);
 }
 
-/** The first form told the process by the start: one that is not older than the process belongs to it. */
+/** The first form identified the process by the start: a start that is not older belongs to it. */
 function dateFirstForm(table: SeriesTable, row: number): void {
-  const { uptimeName } = table.metrics[table.metric[row]!] ?? { uptimeName: null };
-  const component = table.components[table.blocks[table.block[row]!]?.component ?? -1];
-  const { processMs } = component?.uptimes.get(uptimeName ?? '') ?? NO_EVIDENCE;
+  const { uptimeName } = table.metrics[table.metric[row]!]!;
+  const { processMs } = componentOfRow(table, row)?.uptimes.get(uptimeName ?? '') ?? NO_EVIDENCE;
   const startMs = table.startMs[row]!;
-  if (startMs >= processMs - FIRST_FORM_JITTER_MS) table.processMs[row] = processMs;
+  if (startMs >= processMs - FIRST_FORM_JITTER_MS) table.setProcess(row, processMs);
 }
 
-/** Takes over what was known of processes: of components that are not on the page, too. */
+/** Restores the evidence of uptimes, including components that are not on the page. */
 function restoreUptimes(table: SeriesTable, restored: RestoredState, options: DeriveOptions): void {
   for (const { component: path, name, firstTimeMs, tornMs, ...saved } of restored.uptimes) {
     const [id = '', serviceName = '', serverName = ''] = path.split('\u0000');
@@ -442,25 +439,26 @@ function restoreUptimes(table: SeriesTable, restored: RestoredState, options: De
     const { rows } = component.uptimes.get(name) ?? { rows: [] };
     component.uptimes.set(name, { ...NO_EVIDENCE, ...saved, rows });
     Object.assign(component, { firstTimeMs, tornMs });
-    table.savedStarts = null;
+    table.startsVersion++;
   }
   restored.uptimes = [];
 }
 
-/** What has not come by now is forgotten. Should it come back, nothing of it is growth that was not told before. */
+/**
+ * Forgets the rows that have not appeared by now. If they return, earlier counts are not growth.
+ */
 function giveUp(table: SeriesTable, restored: RestoredState): void {
   const { lastTimeMs, lastValue, indexById } = restored;
   let newestMs = Number.NaN;
   for (const index of indexById.values()) {
-    const lastMs = lastTimeMs[index]!;
-    if (!Number.isNaN(lastValue[index]) && !(lastMs <= newestMs)) newestMs = lastMs;
+    if (!Number.isNaN(lastValue[index])) newestMs = laterMs(newestMs, lastTimeMs[index]!);
   }
   table.restored = null;
   if (Number.isNaN(newestMs)) return;
-  // A component that comes after this has no memory of its own.
-  table.releasedMs = later(table.releasedMs, newestMs);
+  // A component that is added later has no evidence of its own.
+  table.releasedMs = laterMs(table.releasedMs, newestMs);
   for (const component of table.components) {
     if (newestMs > component.firstTimeMs) component.firstTimeMs = newestMs;
-    component.tornMs = later(component.tornMs, newestMs);
+    component.tornMs = laterMs(component.tornMs, newestMs);
   }
 }

@@ -1,28 +1,29 @@
-// What became of the samples of each service on one page: the numbers from which failures of a single service,
-// the account and the bridge's own series are made.
+// The outcome of each service's samples on one page: numbers for failures of single services, for
+// the account and for prom2otlp's own series.
 
 import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport } from '../../model/page.ts';
-import { type Block, FATE, FATE_NAMES, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import { FATE, FATE_NAMES, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Refused } from './admission.ts';
-import { soleService, type DeriveOptions } from './options.ts';
+import { serviceIdOf, type DeriveOptions } from './options.ts';
+import { serviceOfRow } from './places.ts';
 
-/** Counts of one service while its page is judged. */
+/** The counts of one service on one page. */
 export interface Tally {
-  /** '' while the service is fine; else why it is down on this page. */
+  /** '' if the service is up; else why it is down on this page. */
   reason: string;
   badLines: number;
-  /** Series that this page shows for the first time, or again after their end. */
+  /** Series that are new on this page, or return after their end. */
   added: number;
-  /** Points made of samples. */
+  /** Points made from samples. */
   points: number;
-  /** Markers of series that have ended. */
+  /** Markers of ended series. */
   stale: number;
   /** Samples by fate. */
   readonly fates: Uint32Array;
 }
 
-/** One tally per service; `reason` is why there is no page at all, or ''. */
+/** One tally per service; `reason`: why there is no page, or ''. */
 export function newTallies(table: SeriesTable, reason: string): Tally[] {
   return table.services.map(() => ({
     reason,
@@ -34,7 +35,10 @@ export function newTallies(table: SeriesTable, reason: string): Tally[] {
   }));
 }
 
-/** Attributes the bad lines of a page, and finds the services that fail alone by them or by their size (A6, A7). */
+/**
+ * Assigns the bad lines to services, and finds services that fail because of these or their size
+ * (A6, A7).
+ */
 export function tallyPage(
   table: SeriesTable,
   report: PageReport,
@@ -47,7 +51,7 @@ export function tallyPage(
     if (tally !== undefined) tally.fates[FATE.seriesLimit] = count;
   }
   for (const [namespace, count] of report.badByNamespace) {
-    const tally = tallies[serviceOfNamespace(table, namespace, options)];
+    const tally = tallies[table.serviceById.get(serviceIdOf(namespace, options)) ?? -1];
     if (tally !== undefined) tally.badLines += count;
   }
   if (report.badLines === 0 && report.samples <= options.serviceSamplesMax) return tallies;
@@ -62,7 +66,7 @@ export function tallyPage(
   return tallies;
 }
 
-/** Good samples on this page by service: needed beforehand only where one of them may fail. */
+/** Good samples on this page by service; needed in advance only if a service may fail. */
 function countSamples(table: SeriesTable): Uint32Array {
   const { seen, page, role, block } = table;
   const byBlock = new Uint32Array(table.blocks.length);
@@ -81,7 +85,7 @@ function countSamples(table: SeriesTable): Uint32Array {
   return counts;
 }
 
-/** Counts the rows that are new on this page. */
+/** Counts the new rows of this page. */
 export function countAdded(
   table: SeriesTable,
   tallies: readonly Tally[],
@@ -94,34 +98,24 @@ export function countAdded(
   }
 }
 
-/** Index of the service that a row belongs to. */
-export function serviceOfRow(table: SeriesTable, row: number): number {
-  return blockOfRow(table, row)?.service ?? 0;
-}
-
-/** The block that a row belongs to. */
-export function blockOfRow(table: SeriesTable, row: number): Block | undefined {
-  return table.blocks[table.block[row]!];
-}
-
 /** Counts one sample. */
 export function countFate(tally: Tally | undefined, fate: number): void {
   if (tally !== undefined) tally.fates[fate] = tally.fates[fate]! + 1;
 }
 
-/** Good samples of the service on this page; each has met one fate by the end. */
+/** Good samples of the service on this page: at the end each has one fate. */
 export function samplesOf(tally: Tally): number {
   return tally.fates.reduce((sum, count) => sum + count, 0);
 }
 
-/** Samples that made points, as parts of histograms and summaries too. */
+/** Samples that made points, including parts of histograms and summaries. */
 function usedOf(tally: Tally): number {
   return tally.fates[FATE.point]! + tally.fates[FATE.part]!;
 }
 
 /**
- * Samples by service and fate, for the account: all sample lines of the page, with those that could not be read.
- * Bad lines of no service that is known stand under ''.
+ * Samples by service and fate, for the account: all sample lines of the page, including bad ones.
+ * Bad lines of no known service count under ''.
  */
 export function readsOf(
   table: SeriesTable,
@@ -132,30 +126,25 @@ export function readsOf(
   const reads: SampleCount[] = [];
   let strayLines = report?.badLines ?? 0;
   for (const [index, tally] of tallies.entries()) {
-    const service = table.services[index]?.id ?? '';
+    const service = table.services[index]!.id;
     const add = (fate: string, count: number): void => {
       if (count > 0) reads.push({ service, fate, count });
     };
     add('used', usedOf(tally));
     for (const [fate, count] of tally.fates.entries())
-      if (fate !== FATE.point && fate !== FATE.part) add(FATE_NAMES[fate] ?? '', count);
+      if (fate !== FATE.point && fate !== FATE.part) add(FATE_NAMES[fate]!, count);
     add('bad_line', tally.badLines);
     strayLines -= tally.badLines;
   }
   if (strayLines > 0) reads.push({ service: '', fate: 'bad_line', count: strayLines });
   const addStray = (fate: number, count: number): void => {
-    if (count > 0) reads.push({ service: '', fate: FATE_NAMES[fate] ?? '', count });
+    if (count > 0) reads.push({ service: '', fate: FATE_NAMES[fate]!, count });
   };
-  // A service that no entry names is gone with its last series.
+  // An unconfigured service is forgotten with its last series.
   let homeless = 0;
   for (const [id, count] of refused?.byService ?? [])
     if (!table.serviceById.has(id)) homeless += count;
   addStray(FATE.seriesLimit, homeless);
   addStray(FATE.serviceLimit, refused?.ofServices ?? 0);
   return reads;
-}
-
-function serviceOfNamespace(table: SeriesTable, namespace: string, options: DeriveOptions): number {
-  const id = namespace === '' ? (soleService(options) ?? '') : namespace;
-  return table.serviceById.get(id) ?? -1;
 }

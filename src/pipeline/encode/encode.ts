@@ -1,11 +1,11 @@
-// encode: the points that derive has decided on, as one OTLP request in protobuf, in the order in which they are sent. In:
-// the table, and the identities of its services. Out: a Batch whose parts are one service each; every block is a
-// ResourceMetrics of its own, so parts can be cut out and put together again. It does no IO and works in slices.
+// encode: writes the points of a page as one OTLP request in protobuf. In: the table, and the
+// identities of its services. Out: a Batch with one part per service. Each block becomes its own
+// ResourceMetrics, so parts can be cut out and recombined. It does no IO and works in slices.
 
 import { bug } from '../../errors.ts';
 import type { Batch, BatchPart } from '../../model/batch.ts';
 import { mayRepeat } from '../../model/memory.ts';
-import type { Metric } from '../../model/metric.ts';
+import { isCompound, type Metric } from '../../model/metric.ts';
 import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
 import { makeTemplate, patch } from './patch.ts';
@@ -15,7 +15,7 @@ import {
   writeNumberPoint,
   writeSummaryPoint,
 } from './points.ts';
-import { WIRE, type WireWriter } from './wire.ts';
+import type { WireWriter } from './wire.ts';
 
 export interface EncodeOptions {
   readonly isDelta: boolean;
@@ -26,7 +26,7 @@ export interface EncodeOptions {
   readonly resourceOf: (service: number) => ResourceIdentity;
 }
 
-/** How many points are written before the event loop gets its turn. */
+/** Points written before the event loop gets a turn. */
 const SLICE_POINTS = 256;
 const TEMPORALITY_DELTA = 1;
 const TEMPORALITY_CUMULATIVE = 2;
@@ -41,19 +41,19 @@ const TEMPORALITY_CUMULATIVE = 2;
 // Histogram                   1 data_points, 2 aggregation_temporality
 const DATA_FIELDS = { gauge: 5, sum: 7, updown: 7, histogram: 9, summary: 11 } as const;
 
-/** What a point takes beside the texts of its labels, about. */
+/** Approximate size of a point without its labels. */
 const POINT_BYTES = 48;
 
 /**
- * Writes the points of this page. Yields between slices. The bytes of the batch are the writer's or the table's memory,
- * valid until the next page.
+ * Writes the points of this page. Yields between slices. The batch uses memory of the writer or the
+ * table and is valid until the next page.
  *
- *   page            how it is written                 kept for the next page
- *   the first       in full (encode)                  once its order is settled: a template of the payload
- *   the same again  into the last payload (patch.ts)  the template
+ *   page      written by                        kept for the next page
+ *   first     the full function (encode)        a template of the payload, once its order is settled
+ *   repeated  patching the template (patch.ts)  the template
  *
- * Both give the same bytes. The first surprise falls back to the full function and drops the template; a target whose
- * template misses often makes one less often (mayRepeat() in model/memory.ts).
+ * Both ways give the same bytes. At the first difference the full function takes over and the
+ * template is dropped; a target whose templates often fail gets fewer (mayRepeat() in memory.ts).
  */
 export function* encodePage(
   table: SeriesTable,
@@ -67,7 +67,7 @@ export function* encodePage(
     return patched;
   }
   if (table.template !== null) table.templateMisses++;
-  const isSettled = !table.isOrderStale;
+  const isSettled = table.orderedVersion === table.orderVersion;
   table.template = null;
   const batch = yield* encode(table, writer, options, madeAtMs);
   if (isSettled && mayRepeat(table.templateMisses, table.page))
@@ -75,7 +75,7 @@ export function* encodePage(
   return batch;
 }
 
-/** Encodes the points of the page; yields between slices. The batch is the writer's memory: copy or use it at once. */
+/** Encodes the points of the page; yields between slices. The batch is in the writer's memory. */
 export function* encode(
   table: SeriesTable,
   writer: WireWriter,
@@ -94,7 +94,7 @@ export function* encode(
   return { signal: 'metrics', payload: writer.written(), parts: run.parts, madeAtMs };
 }
 
-/** The messages that are open while rows come in send order: resource, scope, metric, data. */
+/** Writes rows in sending order and tracks the open messages: resource, scope, metric, data. */
 class EncodeRun {
   readonly parts: BatchPart[] = [];
   readonly #table: SeriesTable;
@@ -107,7 +107,7 @@ class EncodeRun {
   #metric = -1;
   #partStart = 0;
   #partPoints = 0;
-  /** Marks of the open messages, outermost first. */
+  /** The open messages, outermost first. */
   #marks: number[] = [];
 
   constructor(table: SeriesTable, writer: WireWriter, options: EncodeOptions) {
@@ -119,7 +119,7 @@ class EncodeRun {
     this.#repeats = new Set(further.map(({ row }) => row));
   }
 
-  /** Writes the point of one head, if it has one on this page. */
+  /** Writes the point of a head if it has one on this page. */
   add(row: number): void {
     const table = this.#table;
     const fate = table.fate[row];
@@ -132,7 +132,7 @@ class EncodeRun {
     if (this.#repeats.has(row)) this.#writeRepeats(row);
   }
 
-  /** Closes everything that is open. */
+  /** Closes all open messages. */
   end(): void {
     this.#close(0);
     this.#endPart();
@@ -167,26 +167,23 @@ class EncodeRun {
     writeResource(writer, 1, this.#options.resourceOf(block.service), info);
     this.#marks.push(writer.begin(2));
     writeScope(writer, 1, block.scope);
-    // schema_url of the scope is written before its metrics: field order is free.
+    // The scope's schema_url comes before the metrics: protobuf allows any field order.
     if (block.scope.schemaUrl !== '') writer.string(3, block.scope.schemaUrl);
   }
 
-  /** Temporality and monotonicity, of the kinds that have them. */
+  /** Temporality and monotonicity, for the kinds that have them. */
   #writeNature(metric: Metric): void {
     const writer = this.#writer;
     if (metric.kind === 'gauge' || metric.kind === 'summary') return;
     const isDelta = this.#options.isDelta && metric.kind !== 'updown';
-    writer.tag(2, WIRE.varint);
-    writer.varint(isDelta ? TEMPORALITY_DELTA : TEMPORALITY_CUMULATIVE);
-    if (metric.kind !== 'sum') return;
-    writer.tag(3, WIRE.varint);
-    writer.varint(1);
+    writer.varintField(2, isDelta ? TEMPORALITY_DELTA : TEMPORALITY_CUMULATIVE);
+    if (metric.kind === 'sum') writer.varintField(3, 1);
   }
 
   #writePoint(row: number, metric: Metric): void {
     const table = this.#table;
     this.#partPoints++;
-    if (metric.kind === 'histogram' || metric.kind === 'summary') {
+    if (isCompound(metric)) {
       const compound = table.compounds.get(row) ?? bug(`row ${row} heads no ${metric.kind}`);
       const write = metric.kind === 'histogram' ? writeHistogramPoint : writeSummaryPoint;
       write(this.#writer, this.#points, row, compound);
@@ -230,12 +227,13 @@ class EncodeRun {
   }
 }
 
-// The order in which points are sent: by service, block, metric, then as they came. One stable counting sort over the
-// heads of all points, made anew only when rows came or went.
+// The sending order: by service, block and metric; rows of one metric keep their order. A stable
+// counting sort over the heads of all points, repeated only after rows or metrics changed.
 
-/** table.order, brought up to date. Yields between the passes over all rows. */
+/** table.order, updated if needed. Yields between the passes over all rows. */
 function* sendOrder(table: SeriesTable): Generator<void, Uint32Array> {
-  if (!table.isOrderStale) return table.order;
+  const version = table.orderVersion;
+  if (table.orderedVersion === version) return table.order;
   const heads = new Uint32Array(table.count);
   let count = 0;
   for (let row = 0; row < table.count; row++) if (isHead(table, row)) heads[count++] = row;
@@ -249,10 +247,10 @@ function* sendOrder(table: SeriesTable): Generator<void, Uint32Array> {
   yield;
   table.order = countingSort(byMetric, table.blocks.length, row => {
     const block = table.block[row]!;
-    // Rows of pages that could not be used have no block yet, and no point on this page.
+    // Rows of unusable pages have no block yet, and no point on this page.
     return block === NO_ROW ? 0 : blockRanks[block]!;
   });
-  table.isOrderStale = false;
+  table.orderedVersion = version;
   return table.order;
 }
 
@@ -263,7 +261,7 @@ function isHead(table: SeriesTable, row: number): boolean {
   return isAlone || table.compounds.has(row);
 }
 
-/** Blocks of one service are neighbours, so that a service is one run of the payload. */
+/** Blocks of one service are adjacent, so that each service is one range of the payload. */
 function rankBlocks(table: SeriesTable): Uint32Array {
   const indexes = table.blocks.map((_, index) => index);
   const serviceOf = (index: number): number => table.blocks[index]!.service;

@@ -1,42 +1,38 @@
-// Encodes the bridge's own gauges about a database service. In: names, numbers
-// and one time. Out: protobuf, one ResourceMetrics per service, back to back. It does no IO.
+// Encodes prom2otlp's own gauges about a database service. In: names, numbers and one time. Out:
+// protobuf, one ResourceMetrics per service. It does no IO.
 
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
-import { WIRE, type WireWriter } from './wire.ts';
+import { NO_RECORDED_VALUE } from './points.ts';
+import type { WireWriter } from './wire.ts';
 
 export interface Gauge {
   readonly name: string;
   readonly description: string;
-  /** '' where it counts. */
+  /** '' for counts. */
   readonly unit: string;
   readonly points: readonly GaugePoint[];
 }
 
 export interface GaugePoint {
   readonly attributes: readonly (readonly [key: string, value: string])[];
-  /** null: there is none any more, which ends the series at the back end. */
+  /** null ends the series at the back end. */
   readonly value: number | null;
 }
 
-/** Whose they are: the service as its metrics name it, with the labels of its target_info. */
+/** The service as its metrics identify it, with the labels of its target_info. */
 export interface GaugeOwner {
   readonly identity: ResourceIdentity;
   readonly info: ReadonlyMap<string, string>;
   readonly scope: string;
-  /** Put before each name; '' for none. */
+  /** Put before each name; may be ''. */
   readonly prefix: string;
 }
 
-const NO_RECORDED_VALUE = 1;
+// ExportMetricsServiceRequest 1 resource_metrics ResourceMetrics 1 resource, 2 scope_metrics
+// ScopeMetrics 1 scope, 2 metrics Metric 1 name, 2 description, 3 unit, 5 gauge Gauge 1 data_points
+// NumberDataPoint 7 attributes, 8 flags (uint32), 3 time_unix_nano (fixed64), 4 as_double (double)
 
-// ExportMetricsServiceRequest 1 resource_metrics
-// ResourceMetrics             1 resource, 2 scope_metrics
-// ScopeMetrics                1 scope, 2 metrics
-// Metric                      1 name, 2 description, 3 unit, 5 gauge
-// Gauge                       1 data_points
-// NumberDataPoint             7 attributes, 8 flags (uint32), 3 time_unix_nano (fixed64), 4 as_double (double)
-
-/** Appends the gauges of one service to what the writer holds; returns the number of points. */
+/** Appends the gauges of one service; returns the number of points. */
 export function writeGauges(
   writer: WireWriter,
   owner: GaugeOwner,
@@ -68,15 +64,8 @@ export function writeGauges(
 function writePoint(writer: WireWriter, { attributes, value }: GaugePoint, timeMs: number): void {
   const mark = writer.begin(1);
   for (const [key, text] of attributes) writeAttribute(writer, 7, key, text);
-  if (value === null) {
-    writer.tag(8, WIRE.varint);
-    writer.varint(NO_RECORDED_VALUE);
-  }
-  writer.tag(3, WIRE.fixed64);
-  writer.fixed64Ms(timeMs);
-  if (value !== null) {
-    writer.tag(4, WIRE.fixed64);
-    writer.double(value);
-  }
+  if (value === null) writer.varintField(8, NO_RECORDED_VALUE);
+  writer.timeField(3, timeMs);
+  if (value !== null) writer.doubleField(4, value);
   writer.end(mark);
 }

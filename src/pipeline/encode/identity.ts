@@ -1,4 +1,4 @@
-// The parts of OTLP that say whose a point is: Resource, scope, attributes (otlp-mapping I). Knows the field
+// The identity of points in OTLP: Resource, scope, attributes (otlp-mapping I). It knows the field
 // numbers of resource.proto and common.proto; wire.ts knows the bytes.
 
 import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
@@ -10,10 +10,10 @@ import { WIRE, type WireWriter } from './wire.ts';
 /** One database service as a Resource. */
 export interface ResourceIdentity {
   readonly name: string;
-  /** The database service id: host and port would collide, all services share one host. */
+  /** The database service id. Host and port are not unique: all services share a host. */
   readonly id: string;
   readonly attributes: Readonly<Record<string, string>>;
-  /** Where it was scraped; null where there was no server, as for files. */
+  /** The scraped server; null for files. */
   readonly server: {
     readonly address: string;
     readonly port: number;
@@ -26,7 +26,10 @@ export interface ResourceIdentity {
 // KeyValue             1 key (string), 2 value (AnyValue)
 // AnyValue             1 string_value (string), 3 int_value (int64, varint)
 
-/** Writes a Resource as field `field`. The entry's attributes beat target_info, which beats the scraped address. */
+/**
+ * Writes a Resource as field `field`. Attributes of the configuration override target_info, which
+ * overrides the scraped address.
+ */
 export function writeResource(
   writer: WireWriter,
   field: number,
@@ -61,7 +64,7 @@ export function writeScope(writer: WireWriter, field: number, scope: ScopeIdenti
   writer.end(mark);
 }
 
-/** Writes the attributes of a row's point as repeated field `field`, straight from its key. */
+/** Writes the attributes of a row's point as field `field`, directly from its key. */
 export function writePointAttributes(
   writer: WireWriter,
   field: number,
@@ -90,13 +93,13 @@ export function writePointAttributes(
   }
 }
 
-/** The places of the labels in the key that is being written. */
+/** The labels of the current key. */
 const places = new KeyLabels();
 const NAMESPACE = Buffer.from('namespace');
-/** Up to here each length of a KeyValue with a string is one byte. */
+/** Up to this size, all lengths in a KeyValue with a string take one byte. */
 const SHORT_ATTRIBUTE_BYTES = 0x7f - 6;
 
-/** The same as writeAttribute() for a label of `places`, without making strings of it. */
+/** Like writeAttribute(), for a label of `places`, without making strings. */
 function copyAttribute(writer: WireWriter, field: number, keys: Buffer, index: number): void {
   const labelStart = places.labelStart[index]!;
   const labelEnd = places.labelEnd[index]!;
@@ -109,7 +112,7 @@ function copyAttribute(writer: WireWriter, field: number, keys: Buffer, index: n
     return;
   }
   writer.tag(field, WIRE.bytes);
-  writer.makeRoom(size + 7);
+  writer.reserve(size + 7);
   const { bytes } = writer;
   let to = writer.length;
   bytes[to++] = size + 6;
@@ -128,7 +131,7 @@ const KEY_TAG = 8 + WIRE.bytes;
 const VALUE_TAG = 16 + WIRE.bytes;
 const STRING_TAG = 8 + WIRE.bytes;
 
-/** Writes one KeyValue with a string as field `field`. */
+/** Writes a KeyValue with a string as field `field`. */
 export function writeAttribute(
   writer: WireWriter,
   field: number,
@@ -147,8 +150,7 @@ function writeIntAttribute(writer: WireWriter, key: string, value: number): void
   const mark = writer.begin(1);
   writer.string(1, key);
   const inner = writer.begin(2);
-  writer.tag(3, 0);
-  writer.varint(value);
+  writer.varintField(3, value);
   writer.end(inner);
   writer.end(mark);
 }

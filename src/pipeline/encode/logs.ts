@@ -1,25 +1,28 @@
-// Encodes log records as OTLP: one request for one database service and one scope. In: records, one by one, so that
-// the caller sees how large the request gets. Out: protobuf, the same bytes for the same records. It does no IO.
+// Encodes log records as OTLP: one request per database service and scope. Records are added one by
+// one, so that the caller can watch the size. Equal records give equal bytes. It does no IO.
 
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
 import { putTimeMs, WIRE, type WireWriter } from './wire.ts';
 
-/** A number is sent as int64 (it must be a safe integer), or as a double where the entry says so. */
+/** Numbers are sent as int64 (they must be safe integers), or as double if marked. */
 export type LogAttribute =
   | readonly [key: string, value: string | number | boolean]
   | readonly [key: string, value: number, type: 'double'];
 
 /** One record as it is sent. */
 export interface LogRecord {
-  /** Whole milliseconds since the epoch: the wrapper's time of its first line, else the line's own; NaN if unknown. */
+  /**
+   * Whole milliseconds since the epoch: the wrapper's time of the first line, else the line's own;
+   * NaN if unknown.
+   */
   readonly timeMs: number;
   /** 0 to 999,999. */
   readonly timeExtraNs: number;
-  /** OTLP's SeverityNumber; 0 where the line says nothing. */
+  /** OTLP's SeverityNumber; 0 if unknown. */
   readonly severityNumber: number;
   /** As received. */
   readonly severityText: string;
-  /** The message; all its lines, joined by `\n`. Literals are redacted where that is configured. */
+  /** The message: all its lines, joined by `\n`, with literals redacted if configured. */
   readonly body: string;
   /** Set for slow-query and audit records. */
   readonly eventName: string | null;
@@ -30,20 +33,19 @@ const LOGS_SCOPE = 'prom2otlp/logs';
 
 const TWO_32 = 0x1_0000_0000;
 
-// ExportLogsServiceRequest 1 resource_logs
-// ResourceLogs             1 resource, 2 scope_logs
-// ScopeLogs                1 scope, 2 log_records
-// LogRecord                1 time_unix_nano (fixed64), 2 severity_number (enum), 3 severity_text, 5 body (AnyValue),
+// ExportLogsServiceRequest 1 resource_logs ResourceLogs 1 resource, 2 scope_logs ScopeLogs 1 scope,
+// 2 log_records LogRecord 1 time_unix_nano (fixed64), 2 severity_number (enum), 3 severity_text, 5
+// body (AnyValue),
 //                          6 attributes (KeyValue, repeated), 11 observed_time_unix_nano (fixed64), 12 event_name
-// AnyValue                 1 string_value, 2 bool_value, 3 int_value (int64), 4 double_value
+// AnyValue 1 string_value, 2 bool_value, 3 int_value (int64), 4 double_value
 
-/** A request in the making. One at a time per writer. */
+/** A request being written; at most one per writer at a time. */
 export class LogsRequest {
   count = 0;
   readonly #writer: WireWriter;
   readonly #marks: readonly [resourceLogs: number, scopeLogs: number];
 
-  /** Forgets what the writer held. `info` are the labels of the service's target_info, as its metrics have them. */
+  /** Resets the writer. `info`: the labels of the service's target_info. */
   constructor(
     writer: WireWriter,
     resource: ResourceIdentity,
@@ -59,20 +61,17 @@ export class LogsRequest {
     this.#marks = [resourceLogs, scopeLogs];
   }
 
-  /** What has been written so far. */
+  /** The size so far. */
   get bytes(): number {
     return this.#writer.length;
   }
 
-  /** `more` are attributes beside the record's own. */
+  /** `more`: attributes in addition to the record's own. */
   add(record: LogRecord, observedAtMs: number, more: readonly LogAttribute[]): void {
     const writer = this.#writer;
     const mark = writer.begin(2);
     writeTime(writer, 1, record.timeMs, record.timeExtraNs);
-    if (record.severityNumber > 0) {
-      writer.tag(2, WIRE.varint);
-      writer.varint(record.severityNumber);
-    }
+    if (record.severityNumber > 0) writer.varintField(2, record.severityNumber);
     if (record.severityText !== '') writer.string(3, record.severityText);
     const body = writer.begin(5);
     writer.string(1, record.body);
@@ -85,7 +84,7 @@ export class LogsRequest {
     this.count++;
   }
 
-  /** The whole request: the writer's memory, valid until it is used again. */
+  /** The whole request, in the writer's memory: valid until its next use. */
   end(): Buffer {
     const [resourceLogs, scopeLogs] = this.#marks;
     this.#writer.end(scopeLogs);
@@ -94,7 +93,7 @@ export class LogsRequest {
   }
 }
 
-/** Left out where the time is unknown. */
+/** Writes nothing if the time is unknown. */
 function writeTime(writer: WireWriter, field: number, timeMs: number, extraNs: number): void {
   if (!(timeMs > 0)) return;
   writer.tag(field, WIRE.fixed64);
@@ -112,13 +111,9 @@ function writeLogAttribute(writer: WireWriter, [key, value, type]: LogAttribute)
   const mark = writer.begin(6);
   writer.string(1, key);
   const inner = writer.begin(2);
-  if (typeof value === 'boolean') {
-    writer.tag(2, WIRE.varint);
-    writer.varint(value ? 1 : 0);
-  } else if (type === 'double') {
-    writer.tag(4, WIRE.fixed64);
-    writer.double(value);
-  } else {
+  if (typeof value === 'boolean') writer.varintField(2, value ? 1 : 0);
+  else if (type === 'double') writer.doubleField(4, value);
+  else {
     writer.tag(3, WIRE.varint);
     writeInt64(writer, value);
   }
@@ -126,7 +121,7 @@ function writeLogAttribute(writer: WireWriter, [key, value, type]: LogAttribute)
   writer.end(mark);
 }
 
-/** A negative number is ten bytes: its two's complement in 64 bits. */
+/** A negative number takes ten bytes: its 64-bit two's complement. */
 function writeInt64(writer: WireWriter, value: number): void {
   if (value >= 0) return writer.varint(value);
   const bytes: number[] = [];

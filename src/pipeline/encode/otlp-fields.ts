@@ -1,9 +1,12 @@
-// What OTLP's messages look like on the wire: one table per message, to be held against the .proto files by eye.
-// Each row is a field's number, its name in OTLP/JSON, its type and its label; no message has more than one oneof.
-// Fields that this project neither sends nor reads (entities, profiles' string tables) are left out, and skipped.
-// https://github.com/open-telemetry/opentelemetry-proto (v1.10.0)
+// The messages of OTLP on the wire: one table per message, in the order of the .proto files. Each
+// row has a field's number, its name in OTLP/JSON, its type and its label; no message has several
+// oneofs. Fields that this project neither sends nor reads (entities, string tables) are omitted
+// and skipped. https://github.com/open-telemetry/opentelemetry-proto (v1.10.0)
 
-/** The form of a value on the wire and in JSON: `id` is bytes shown as hex, `bytes` are shown as base64. */
+/**
+ * The form of a value on the wire and in JSON: `id` is bytes shown as hex, `bytes` are shown as
+ * base64.
+ */
 export type ScalarType =
   | 'bool'
   | 'bytes'
@@ -23,7 +26,7 @@ export interface MessageField {
   readonly name: string;
   readonly type: ScalarType | Message;
   readonly isRepeated: boolean;
-  /** False where a default on the wire means the same as nothing: JSON leaves the field out. */
+  /** False if the default value means the same as an absent field: JSON omits it. */
   readonly hasPresence: boolean;
   /** Other members of the same oneof: the last one on the wire wins. */
   readonly rivals: readonly string[];
@@ -53,7 +56,7 @@ function fill(fields: Message, rows: readonly Row[]): void {
 
 // opentelemetry/proto/common/v1/common.proto
 
-/** Holds itself by way of the next three, so its fields are filled in below. */
+/** Contains itself through the next three messages, so its fields are added below. */
 const anyValue: Message = [];
 
 const keyValue: Message = message([

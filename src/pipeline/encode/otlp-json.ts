@@ -1,6 +1,7 @@
-// OTLP protobuf comes in, OTLP/JSON goes out: the only decoder of OTLP in the program, for http/json, `show encode`,
-// `queue export` and the demo's receiver. A default is left out unless the field is optional or of a oneof.
-// Enums are integers, 64-bit integers decimal strings, ids hex, other bytes base64, NaN and infinities strings.
+// Converts OTLP protobuf to OTLP/JSON: the program's only decoder of OTLP, for http/json, `show
+// encode`, `queue export` and the demo's receiver. Default values are omitted unless the field is
+// optional or in a oneof. Enums are integers, 64-bit integers decimal strings, ids hex, other bytes
+// base64, NaN and infinities strings.
 // https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
 import type { Signal } from '../../model/batch.ts';
 import {
@@ -14,7 +15,7 @@ import type { JsonDouble, LogsRequestJson, MetricsRequestJson } from './otlp-sha
 import { WIRE } from './wire.ts';
 import { WireReader } from './wire-reader.ts';
 
-/** Messages may hold themselves (AnyValue); beyond this depth the input is refused, as other decoders do. */
+/** Messages can be recursive (AnyValue): deeper input is refused, as by other decoders. */
 export const NESTING_DEPTH_MAX = 100;
 
 /** An ExportMetricsServiceRequest as OTLP/JSON. Throws a WireError when the bytes are damaged. */
@@ -27,29 +28,29 @@ export function decodeLogsRequest(bytes: Uint8Array): LogsRequestJson {
   return readMessage(new WireReader(bytes, 'logs request'), logsRequest, {}, 1);
 }
 
-/** The same request as the text of an http/json body. Throws a WireError when the bytes are damaged. */
+/** The text of an http/json body. Throws a WireError when the bytes are damaged. */
 export function otlpJson(signal: Signal, bytes: Uint8Array): string {
   const request = signal === 'metrics' ? decodeMetricsRequest(bytes) : decodeLogsRequest(bytes);
-  // A replacer takes time for each value, and is seldom needed.
+  // A replacer costs time for each value and is rarely needed.
   const mayHoldOne = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(
     NEGATIVE_ZERO,
   );
   return mayHoldOne ? JSON.stringify(request, keepNegativeZero) : JSON.stringify(request);
 }
 
-/** As a double of protobuf. */
+/** The bytes of a double -0. */
 const NEGATIVE_ZERO = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0x80]);
-// Node has it, TypeScript does not know it yet.
+// Exists in Node, but not yet in TypeScript's types.
 const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => object };
 
-/** JSON has a negative zero, which JSON.stringify() writes as 0. */
+/** JSON has a negative zero, but JSON.stringify() writes it as 0. */
 function keepNegativeZero(_key: string, value: unknown): unknown {
   return Object.is(value, -0) ? rawJSON('-0') : value;
 }
 
 type JsonObject = Record<string, unknown>;
 
-/** Reads to the end of the reader, and adds to what `into` already holds. */
+/** Reads to the end of the reader; merges into `into`. */
 function readMessage(
   reader: WireReader,
   message: Message,
@@ -73,7 +74,7 @@ function readMessage(
       if (wireType !== WIRE.bytes) failWireType(reader, name, wireType);
       const outerEnd = reader.enter();
       if (field.isRepeated) append(into, name, readMessage(reader, type, {}, depth + 1));
-      // The parts of a message that comes in several pieces belong together.
+      // The parts of a split message are merged.
       else into[name] = readMessage(reader, type, (into[name] ?? {}) as JsonObject, depth + 1);
       reader.leave(outerEnd);
     }
@@ -102,7 +103,7 @@ function readScalar(
   else delete into[name];
 }
 
-/** A negative zero is not one: it has a bit set. */
+/** A negative zero is not a default: it has a bit set. */
 function isDefault(value: unknown): boolean {
   return Object.is(value, 0) || value === '' || value === '0' || value === false;
 }

@@ -1,11 +1,11 @@
-// The shapes of OTLP/JSON, as otlp-json.ts decodes them and http/json sends them. An absent field has its default
-// (0, empty, false) or, where OTLP distinguishes the two, is not set. Times, counts and other 64-bit integers are
-// decimal strings, in nanoseconds where they are times; ids are hex, bytes base64.
+// The types of OTLP/JSON, as decoded by otlp-json.ts and sent by http/json. An absent field has its
+// default (0, empty, false) or, where OTLP makes a difference, is not set. 64-bit integers are
+// decimal strings, times in nanoseconds; ids are hex, bytes base64.
 // https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
 
 export type JsonDouble = number | 'NaN' | 'Infinity' | '-Infinity';
 
-/** One member is set, or none for an empty value. */
+/** At most one member is set. */
 export interface AnyValueJson {
   readonly stringValue?: string;
   readonly boolValue?: boolean;
@@ -44,7 +44,7 @@ export interface ExemplarJson {
   readonly traceId?: string;
 }
 
-/** What every kind of point has. */
+/** The common fields of all kinds of points. */
 export interface PointJson extends Attributed {
   readonly startTimeUnixNano?: string;
   readonly timeUnixNano?: string;

@@ -1,11 +1,12 @@
-// The repeating function of encode: the points of the last page again, with other numbers. In: a table whose template
-// holds these points, and what derive has decided on. Out: the same bytes that the full function (encode.ts) would write,
-// made by writing times and values into the template; or null at the first surprise: then the template is void, and the
+// The repeating function of encode: writes the numbers of a page into the payload of the previous
+// page. In: a table with a template of these points. Out: the bytes that the full function
+// (encode.ts) would write, or null at the first difference; the template is then invalid and the
 // full function must run.
 //
-// A template is made of a payload that was encoded in full: makeTemplate() walks the protobuf once and notes the place of
-// each point's numbers. A payload with markers, exemplars or repeated samples gives none. A template has proven itself:
-// writing the page's own numbers into it gave the same bytes.
+// A template is made from a fully encoded payload: makeTemplate() walks the protobuf once and notes
+// the offsets of each point's numbers. Payloads with markers, exemplars or repeated samples get no
+// template. Each template is verified: writing the page's own numbers into it must give the same
+// bytes.
 
 import type { Batch, BatchPart } from '../../model/batch.ts';
 import { FATE, NO_ROW, type SeriesTable } from '../../model/series-table.ts';
@@ -18,22 +19,26 @@ import {
 import { WireReader } from './wire-reader.ts';
 import { putDouble, putFixed64, putTimeMs, type WireWriter } from './wire.ts';
 
-/** Points that are patched, or walked through, before the event loop gets its turn. */
+/** Points processed before the event loop gets a turn. */
 const SLICE_POINTS = 2048;
-/** Bytes that hold points, and where the times of each begin. */
+/** The bytes of points, and the offsets of their times. */
 type Places = Pick<PayloadTemplate, 'bytes' | 'view' | 'offsets' | 'forms'>;
 
-/** A number and the tag before it: fixed64 or double. */
+/** The size of a fixed64 or double with its tag. */
 const SLOT = 9;
 
-/** Patches the template of the table; yields between slices. The batch is the template's or the writer's memory. */
+/**
+ * Patches the table's template; yields between slices. The batch uses memory of the template or
+ * writer.
+ */
 export function* patch(
   table: SeriesTable,
   writer: WireWriter,
   madeAtMs: number,
 ): Generator<void, Batch | null> {
   const { template } = table;
-  if (template === null || table.isOrderStale || table.repeats.length > 0) return null;
+  const isSettled = table.orderedVersion === table.orderVersion;
+  if (template === null || !isSettled || table.repeats.length > 0) return null;
   const points = countPoints(table);
   if (table.exemplars.size > 0 || points === null) return null;
   const parts: BatchPart[] = [];
@@ -44,7 +49,7 @@ export function* patch(
   for (const [index, block] of template.blocks.entries()) {
     const { firstPoint, pointCount } = block;
     if (table.blocks[block.block]?.movedPage !== table.page) {
-      // Everything before it goes; from here on the payload is put together piece by piece.
+      // Keeps all blocks before this one; the payload is then assembled block by block.
       if (isWhole) copyBlocks(template, index, writer);
       isWhole = false;
       if (hasAnyPoint(table, template.rows, firstPoint, pointCount)) return null;
@@ -60,13 +65,13 @@ export function* patch(
       yield;
     }
   }
-  // A head outside the template has a point, too.
+  // A point outside the template exists.
   if (held !== points) return null;
   const payload = isWhole ? template.bytes : writer.written();
   return { signal: 'metrics', payload, parts, madeAtMs };
 }
 
-/** Blocks of one service are neighbours: they make one part. */
+/** Adjacent blocks of one service form one part. */
 function addPart(parts: BatchPart[], service: string, points: number, length: number): void {
   const last = parts.at(-1);
   if (last?.service === service)
@@ -86,7 +91,7 @@ function copyBlocks(template: PayloadTemplate, count: number, writer: WireWriter
   if (last !== undefined) writer.raw(template.bytes, 0, last.offset + last.length);
 }
 
-/** How many heads have a point on this page; null when one has a marker. */
+/** How many heads have a point on this page; null if one has a marker. */
 function countPoints({ fate, order }: SeriesTable): number | null {
   let count = 0;
   for (let index = 0; index < order.length; index++) {
@@ -97,14 +102,16 @@ function countPoints({ fate, order }: SeriesTable): number | null {
   return count;
 }
 
-/** Whether any of the points [first, first + count) has one on this page; `rows` are their heads. */
+/**
+ * Whether a point [first, first + count) of the template occurs on this page; `rows` are the heads.
+ */
 function hasAnyPoint(table: SeriesTable, rows: Uint32Array, first: number, count: number): boolean {
   for (let point = first; point < first + count; point++)
     if (table.fate[rows[point]!] === FATE.point) return true;
   return false;
 }
 
-/** Writes the numbers of points [from, to) of the template; false when one of them does not fit its form. */
+/** Writes the numbers of points [from, to) of the template; false if one does not fit its form. */
 function patchPoints(
   table: SeriesTable,
   template: PayloadTemplate,
@@ -134,8 +141,8 @@ function patchPoints(
 }
 
 /**
- * Writes the numbers of a histogram or summary, in the order of points.ts. Bounds and quantiles belong to the point: false
- * when those of this page are not the ones in the template.
+ * Writes the numbers of a histogram or summary, in the order of points.ts; false if its bounds or
+ * quantiles differ from the template's.
  */
 function patchCompound(table: SeriesTable, template: Places, point: number, head: number): boolean {
   const compound = table.compounds.get(head);
@@ -145,7 +152,7 @@ function patchCompound(table: SeriesTable, template: Places, point: number, head
   const begin = template.offsets[point]!;
   let at = begin;
   const startMs = table.startMs[head]!;
-  // The first tag shows whether the template has a start: field 2, or at once the time, field 3.
+  // The first tag shows whether the template has a start: field 2, or 3 for the time.
   const hasStart = bytes[at] === 0x11;
   if (hasStart === Number.isNaN(startMs)) return false;
   if (hasStart) putTimeMs(view, at + 1, startMs);
@@ -200,7 +207,7 @@ function patchBuckets(
 
 const QUANTILE_TAG = 0x32;
 
-/** Quantiles up to the end of the point: tag, length (18), then quantile and value. */
+/** Quantiles up to the end of the point: tag, length (18), quantile and value. */
 function patchQuantiles(
   table: SeriesTable,
   { view, bytes }: Places,
@@ -219,14 +226,14 @@ function patchQuantiles(
   return bytes[at] !== QUANTILE_TAG;
 }
 
-// How a template is made.
+// Making a template.
 
-// Fields of the messages that are walked through; see encode.ts and points.ts.
+// Fields of the visited messages; see encode.ts and points.ts.
 const RESOURCE_METRICS = 1;
 const SCOPE_METRICS = 2;
 const METRICS = 2;
 const DATA_POINTS = 1;
-/** Field of a metric's data to the fields that may come before a point's times, and its form. */
+/** By field of a metric's data: the fields that may precede a point's times, and its form. */
 const DATA: Readonly<
   Record<number, { readonly before: readonly number[]; readonly form: number }>
 > = {
@@ -239,8 +246,8 @@ const START_FIELD = 2;
 const TIME_FIELD = 3;
 
 /**
- * Notes the places in `payload`, which is copied; it must hold exactly the points of this page, and stay as it is
- * until the end. Yields between slices.
+ * Makes a template from `payload`, which must contain exactly the points of this page and not
+ * change until the end. Yields between slices. null if this is not possible.
  */
 export function* makeTemplate(
   table: SeriesTable,
@@ -284,7 +291,7 @@ class Walk {
     this.forms = new Uint8Array(rows.length);
   }
 
-  /** False when the payload is not what the rows say. */
+  /** False if the payload does not match the rows. */
   *run(): Generator<void, boolean> {
     const reader = this.#reader;
     let sliceEnd = SLICE_POINTS;
@@ -329,7 +336,9 @@ class Walk {
     });
   }
 
-  /** Notes where the times begin. Before them only bounds may change: patch.ts compares those. */
+  /**
+   * Notes where the times begin. Only bounds may change before them: patchBuckets() compares these.
+   */
   #dataPoint(data: { readonly before: readonly number[]; readonly form: number }): boolean {
     const reader = this.#reader;
     while (!reader.isAtEnd) {
@@ -350,7 +359,7 @@ class Walk {
     return false;
   }
 
-  /** Goes through the fields of a message; `visit` says null for one to pass over. */
+  /** Visits the fields of a message; `visit` returns null to skip one. */
   #eachField(visit: (field: number) => boolean | null): boolean {
     const reader = this.#reader;
     while (!reader.isAtEnd) {

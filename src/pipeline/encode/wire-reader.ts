@@ -1,10 +1,9 @@
-// Reads protobuf bytes: the other direction of wire.ts, as ignorant of what the fields mean. It takes views, never
-// copies, and never looks past its end. Damaged input ends in the one error that this file throws, a WireError;
-// there is no input on which a reader hangs, since every read moves it forward.
-// https://protobuf.dev/programming-guides/encoding/
+// Reads protobuf bytes: the inverse of wire.ts, and equally unaware of what fields mean. It returns
+// views, not copies. Damaged input throws a WireError. Every read advances or throws, so it cannot
+// hang. https://protobuf.dev/programming-guides/encoding/
 import { WIRE } from './wire.ts';
 
-/** Damaged or foreign bytes. The message says what could not be decoded, why, and at which byte. */
+/** Damaged or foreign bytes. The message has the input, the reason and the byte offset. */
 export class WireError extends Error {
   constructor(what: string, reason: string, offset: number) {
     super(`cannot decode ${what}: ${reason} at byte ${String(offset)}`);
@@ -15,12 +14,12 @@ export class WireError extends Error {
 /** A cursor over `bytes[offset, end)`. */
 export class WireReader {
   readonly bytes: Buffer;
-  /** Of the innermost message that was entered. */
+  /** The end of the innermost open message. */
   end: number;
   offset: number;
   readonly #what: string;
   readonly #view: DataView;
-  // The two halves of the varint that was read last.
+  // The two halves of the newest varint.
   #low = 0;
   #high = 0;
 
@@ -42,17 +41,17 @@ export class WireReader {
     const start = this.offset;
     this.#readVarint();
     const tag = this.#low;
-    if (this.#high !== 0 || tag < 8) this.#fail('a tag that is none', start);
+    if (this.#high !== 0 || tag < 8) this.#fail('an invalid tag', start);
     return tag;
   }
 
-  /** A varint cut to 32 bits, as the format asks of uint32. */
+  /** A varint truncated to 32 bits, as the format requires for uint32. */
   uint32(): number {
     this.#readVarint();
     return this.#low;
   }
 
-  /** int32 and enums: negative numbers come as ten bytes. */
+  /** int32 and enums: negative numbers take ten bytes. */
   int32(): number {
     return this.uint32() | 0;
   }
@@ -68,7 +67,7 @@ export class WireReader {
     return this.#low !== 0 || this.#high !== 0;
   }
 
-  /** In decimal: 64 bits do not fit into a number. */
+  /** Decimal: 64 bits do not fit a number. */
   uint64(): string {
     this.#readVarint();
     return decimal(this.#low, this.#high);
@@ -103,15 +102,15 @@ export class WireReader {
     return this.bytes.subarray(this.#advance(size), this.offset);
   }
 
-  /** Ill-formed UTF-8 becomes U+FFFD. */
+  /** Invalid UTF-8 becomes U+FFFD. */
   string(): string {
     const size = this.#size();
     return this.bytes.toString('utf8', this.#advance(size), this.offset);
   }
 
   /**
-   * Goes into a length-delimited value, a nested message or packed numbers: until `leave`, the reader ends where that
-   * ends. Returns what `leave` wants.
+   * Enters a length-delimited value (a message or packed numbers): `end` is its end until `leave`,
+   * which needs the returned value.
    */
   enter(): number {
     const outerEnd = this.end;
@@ -126,7 +125,7 @@ export class WireReader {
     this.end = outerEnd;
   }
 
-  /** Passes over the value of a field that nobody asked for. */
+  /** Skips the value of an unknown field. */
   skip(wireType: number): void {
     if (wireType === WIRE.varint) this.#readVarint();
     else if (wireType === WIRE.fixed64) this.#advance(8);
@@ -135,7 +134,6 @@ export class WireReader {
     else this.fail(`wire type ${String(wireType)}, which OTLP does not use,`);
   }
 
-  /** Ends the reading, here. */
   fail(reason: string): never {
     return this.#fail(reason, this.offset);
   }
@@ -151,7 +149,7 @@ export class WireReader {
     return this.#low;
   }
 
-  /** Moves forward by `size` bytes and returns where they start. */
+  /** Advances by `size` bytes; returns where they start. */
   #advance(size: number): number {
     const start = this.offset;
     const left = this.end - start;
@@ -162,7 +160,7 @@ export class WireReader {
     return start;
   }
 
-  /** Up to ten bytes of seven bits: the first four and a half make the low half. */
+  /** Up to ten bytes of seven bits each; bits 28 to 31 and 32 to 34 come from the fifth. */
   #readVarint(): void {
     const start = this.offset;
     this.#low = 0;

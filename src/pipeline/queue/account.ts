@@ -1,13 +1,13 @@
-// The numbers of the queue, in one place: what became of every sample and point of each service (invariant 9), and how
-// many rows, bytes and points wait for each signal. They are read from the store when it is opened. A transaction
-// collects what it changes in a Change, writes its counts as its last step, and hands it to `apply` once it is
-// committed: a transaction that fails changes no number. The account balances when
+// The numbers of the queue: the fate of every sample and point of each service (invariant 9), and how many rows, bytes
+// and points wait for each signal. They are read from the store when it is opened. A transaction collects its changes
+// in a Change, writes the counts as its last step, and passes the Change to `apply` once it is committed: a failed
+// transaction changes no number. The account balances when
 //   samples read = used + metadata + repeated + dropped by reason, and
 //   points made (samples, stale, synthetic) = accepted + rejected + set aside + evicted + queued.
 // Numbers of samples are keyed `sample/<fate>`, of points `point/<state>`; resends are counted apart.
 
 import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
-import type { QueueFile, RowHead, Sums } from './queue-file.ts';
+import type { Count, QueueFile, RowHead, Sums } from './queue-file.ts';
 import type { AccountView, Settlement } from './queue.ts';
 import { rowPoints, type NewRow } from './rows.ts';
 
@@ -15,7 +15,7 @@ import { rowPoints, type NewRow } from './rows.ts';
 export const POINT_STATES = ['made', 'accepted', 'rejected', 'set_aside', 'evicted'] as const;
 export type PointState = (typeof POINT_STATES)[number];
 
-/** So many services have numbers of their own; all later ones share one set. */
+/** The first services are counted one by one; all later ones are counted together. */
 export const ACCOUNT_SERVICES_MAX = 10_000;
 const OTHER_SERVICES = 'other';
 
@@ -28,15 +28,8 @@ export interface Eviction {
   readonly parts: readonly Pick<BatchPart, 'service' | 'points'>[];
 }
 
-/** What the sums count of a row. */
+/** The part of a row that the sums count. */
 type WaitingRow = Pick<RowHead, 'signal' | 'countedBytes' | 'points'>;
-
-/** One number of the account. */
-export interface Count {
-  readonly service: string;
-  readonly key: string;
-  readonly count: number;
-}
 
 const NO_SUMS: Sums = { rows: 0, bytes: 0, points: 0 };
 
@@ -85,7 +78,7 @@ export class Account implements AccountView {
     return this.#sums[signal];
   }
 
-  /** Takes over a change that was committed. */
+  /** Adds a committed change. */
   apply(change: Change): void {
     for (const { service, key, count } of change.counts()) this.add(service, key, count);
     this.#sums = {
@@ -95,8 +88,8 @@ export class Account implements AccountView {
   }
 
   /**
-   * Takes over what files say, all together. Gives the change that makes the account balance, which it does already
-   * unless rows or counts were lost by damage.
+   * Replaces all numbers by the sums over these files. Returns the change that balances the account, which is empty
+   * unless damage lost rows or counts.
    */
   load(files: readonly QueueFile[]): Change {
     const found = new Change();
@@ -186,13 +179,13 @@ export class Change {
     this.#wait(row, -1);
   }
 
-  /** Points were evicted. If their row was stored, `removed` counts that. */
+  /** Counts evicted points. A row that was stored must also go through `removed`. */
   evicted({ signal, parts }: Omit<Eviction, 'reason'>, reason: EvictionReason): void {
     for (const { service, points } of parts) this.count(service, 'point/evicted', points);
     this.evictions.push({ signal, parts, reason });
   }
 
-  /** The last step within the transaction. */
+  /** Writes the counts: the last step of the transaction. */
   write(file: QueueFile): void {
     for (const { service, key, count } of this.counts()) file.addCount(service, key, count);
   }

@@ -1,33 +1,32 @@
-// The clock for the ages of rows: the wall clock without the steps by which it was set while this process ran. When
-// somebody sets the clock of the machine by days, the rows of the queue must neither all be too old nor stay young for
-// ever. In: the wall clock and the monotonic one. Out: a time that never steps, and its difference to the wall clock.
-// The file of the queue keeps that difference, so that the next process continues from it. Time between two processes
-// counts by the wall clock.
+// The clock for the ages of rows: the wall clock without its steps. If somebody sets the machine's clock by days, the
+// queued rows must neither expire all at once nor stay young for ever. In: the wall clock and the monotonic clock. Out:
+// a time that never steps, and its offset from the wall clock. The queue's file keeps the offset, so that the next
+// process continues with it. The time between two processes is measured by the wall clock.
 
 import type { Clock } from '../../lib/clock.ts';
 import type { QueueFile } from './queue-file.ts';
 
-/** Smaller steps are corrections: no age depends on them. */
+/** Smaller steps are corrections, which this clock follows. */
 const STEP_MS_MIN = 60_000;
 
-/** The offset is kept in the file of the queue as a state. */
+/** The state that keeps the offset. */
 const STATE = { kind: 'clock', key: 'offset' } as const;
 
 export class AgeClock {
   readonly #clock: Clock;
   /** Wall clock minus monotonic clock, at the last call. */
   #lead: number;
-  /** By how much the wall clock was set forward in total. */
+  /** The sum of all steps of the wall clock. */
   #offsetMs: number;
   /** The time of the last step. */
   #stepAtMs = -Infinity;
 
-  /** `offsetMs`: as an earlier process saved it. `newestMs`: the time of the newest row on this clock. */
+  /** `offsetMs`: saved by an earlier process. `newestMs`: the time of the newest row on this clock. */
   constructor(clock: Clock, offsetMs = 0, newestMs: number = -Infinity) {
     const nowMs = clock.nowMs();
     this.#clock = clock;
     this.#lead = nowMs - clock.monotonicMs();
-    // The newest row is in the future: the wall clock was set back since.
+    // If the newest row is in the future, the wall clock was set back since.
     this.#offsetMs = Math.min(offsetMs, nowMs - newestMs);
   }
 
@@ -40,12 +39,11 @@ export class AgeClock {
     return this.#clock.nowMs() - this.offsetMs;
   }
 
-  /** A recent time of the wall clock on this clock. What was read before the last step counts as read at the step. */
+  /** Converts a recent time of the wall clock. A time read before the last step becomes the time of the step. */
   timeOf(wallMs: number): number {
     return Math.max(wallMs - this.offsetMs, this.#stepAtMs);
   }
 
-  /** The wall clock's time for a time of this clock. */
   wallMs(timeMs: number): number {
     return timeMs + this.offsetMs;
   }

@@ -1,6 +1,6 @@
-// Compresses a row's payload when it is committed, and decompresses it where it must be split or compressed otherwise.
-// The input must not change until the promise settles: the thread pool reads it. Only zstd of up to 8 MiB runs on the
-// main thread, because it takes less time than the hand-over to a thread (bench: half of the cost of a fleet's page).
+// Compresses a row's payload when it is committed, and decompresses it to split it or to change its encoding. The input
+// must not change until the promise settles: the thread pool reads it. Only zstd of up to 8 MiB runs on the main
+// thread, because passing it to a thread costs more (bench: half of the cost of a fleet's page).
 
 import { constants, gunzip, gzip, zstdCompress, zstdCompressSync, zstdDecompress } from 'node:zlib';
 import { promisify } from 'node:util';
@@ -11,20 +11,20 @@ const gunzipAsync = promisify(gunzip);
 const zstdAsync = promisify(zstdCompress);
 const unzstdAsync = promisify(zstdDecompress);
 
-// Level 1 of either: higher levels double the cost for a tenth of the bytes. zstd looks back 256 KiB: as good for
-// points as any larger window, and a third smaller than with 128 KiB; every decoder takes it (RFC 8878 asks for 8 MiB).
+// Level 1: higher levels double the cost to save a tenth of the bytes. A zstd window of 256 KiB is as good for points
+// as any larger one, and gives a third less than 128 KiB; every decoder supports it (RFC 8878 asks for 8 MiB).
 const GZIP_LEVEL = 1;
 const ZSTD_PARAMS = {
   [constants.ZSTD_c_compressionLevel]: 1,
   [constants.ZSTD_c_windowLog]: 18,
 };
-/** The most that is compressed in one turn of the event loop: it takes about 0.4 ms a MiB. */
+/** The limit for one turn of the event loop: a MiB takes about 0.4 ms. */
 const ZSTD_SYNC_BYTES_MAX = 8 * 1024 * 1024;
-/** Points shrink to a thirteenth or less: with this much room the output comes in one piece. */
+/** Points shrink to a thirteenth or less, so a buffer of this share holds the whole output. */
 const OUTPUT_SHARE = 12;
 const OUTPUT_BYTES_MIN = 4096;
 
-/** The compressed bytes, always a copy: also with `none`. */
+/** The compressed bytes; a copy even with `none`. */
 export async function compress(encoding: Encoding, bytes: Buffer): Promise<Buffer> {
   const chunkSize = Math.max(OUTPUT_BYTES_MIN, Math.ceil(bytes.length / OUTPUT_SHARE));
   if (encoding === 'gzip') return await gzipAsync(bytes, { level: GZIP_LEVEL, chunkSize });

@@ -1,6 +1,6 @@
 // Gathers the payloads of one tick, so that many small pages become one row of the queue and one request. In: batches
-// as their targets finish. Out: one commit of all batches that came within the waiting time, and another of the later
-// ones: a slow target delays nobody. The memory for it is bounded.
+// as their targets finish. Out: one commit of all batches that came within the waiting time, and another one of the
+// later batches, so that a slow target delays nobody. Its memory is bounded.
 
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -9,14 +9,14 @@ import type { Commit, CommitOutcome, Queue } from './queue.ts';
 
 /** A payload of this size is committed alone, without a copy. */
 const WHOLE_BYTES = 4 * 1024 * 1024;
-/** The most that is gathered before it is committed. */
+/** The most bytes that are gathered for one commit. */
 const GATHERED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** What one target's page adds to a tick. */
+/** One target's page within a tick. */
 export interface Gathered {
   readonly batch: Batch;
   readonly reads: readonly SampleCount[];
-  /** What must be stored together with the batch. */
+  /** Stored together with the batch. */
   readonly state: Commit['state'];
 }
 
@@ -25,21 +25,23 @@ export interface GatherOptions {
   readonly clock: Clock;
   readonly waitMs: number;
   readonly buffers: BodyBufferPool;
-  /** Called when a commit stored nothing, which only happens with a closed queue: its points are lost. */
+  /** Called when a commit failed and its points are lost, which only happens when the queue is closed. */
   readonly onFailed: (message: string) => void;
 }
 
 export class Gather {
   readonly #queue: Queue;
   readonly #options: GatherOptions;
-  readonly #ended = new AbortController();
   /** Payloads back to back. The memory is borrowed: fresh large buffers would cost more garbage collections. */
   #payload: BodyBuffer | null = null;
   #parts: BatchPart[] = [];
   #madeAtMs = 0;
   #reads: SampleCount[] = [];
   #state: Commit['state'][number][] = [];
-  #timed: Promise<void> | null = null;
+  /** Ends the waiting time; null while none runs. */
+  #cancelTimer: (() => void) | null = null;
+  /** The commits at the ends of waiting times. */
+  #timed: Promise<unknown> = Promise.resolve();
 
   constructor(queue: Queue, options: GatherOptions) {
     this.#queue = queue;
@@ -47,8 +49,8 @@ export class Gather {
   }
 
   /**
-   * Takes one page's points; they are committed by flush(), or when the waiting time is over. When the promise settles
-   * the payload may change: it is copied, or it was large and is committed.
+   * Adds the points of one page. They are committed by flush() or at the end of the waiting time. The payload may
+   * change once the promise has settled: by then it is copied, or committed if it is large.
    */
   async add({ batch, reads, state }: Gathered): Promise<void> {
     const { length } = batch.payload;
@@ -64,21 +66,22 @@ export class Gather {
     this.#madeAtMs = batch.madeAtMs;
     this.#reads.push(...reads);
     this.#state.push(...state);
-    this.#timed ??= this.#flushLater();
+    this.#cancelTimer ??= this.#startTimer();
   }
 
   /** Commits the rest. Settles when everything that was added is in the queue. */
   async flush(): Promise<void> {
-    this.#ended.abort();
+    this.#cancelTimer?.();
     await this.#timed;
     await this.#commit();
   }
 
-  async #flushLater(): Promise<void> {
+  #startTimer(): () => void {
     const { clock, waitMs } = this.#options;
-    await clock.sleep(waitMs, this.#ended.signal);
-    this.#timed = null;
-    await this.#commit();
+    return clock.after(waitMs, () => {
+      this.#cancelTimer = null;
+      this.#timed = Promise.all([this.#timed, this.#commit()]);
+    });
   }
 
   async #commit(): Promise<void> {

@@ -1,6 +1,6 @@
-// Commits of metrics that the file of the queue could not take, because it cannot be written. They are kept in a second
-// database in memory, of a bounded size: rows are sent from it as from the file, and when it is full the oldest are
-// evicted and counted. Everything moves into the file once that can be written again.
+// Holds commits of metrics while the queue's file cannot be written, in a second database, in memory and of bounded
+// size. Its rows are sent like those in the file; when it is full, the oldest are evicted and counted. Everything moves
+// into the file once that can be written again.
 //
 //   numbers of the queue (account.ts) = numbers in the file + numbers held here
 
@@ -9,7 +9,7 @@ import { MEMORY, QueueFile, SET_ASIDE_ROWS_MAX } from './queue-file.ts';
 import type { Commit, QueueRow } from './queue.ts';
 import { storeCommit, type Situation } from './transactions.ts';
 
-/** The most that is held: compressed, it is hours of metrics. */
+/** Compressed: this is hours of metrics. */
 const HELD_BYTES_MAX = 16 * 2 ** 20;
 
 type StateEntry = Commit['state'][number];
@@ -20,7 +20,7 @@ export class Held {
   /** Blobs to store, and null for those to delete. */
   readonly #state = new Map<string, StateEntry>();
 
-  /** `maxBytes`: the limit of metrics in the queue; what is held counts towards it. */
+  /** `maxBytes`: the limit of metrics in the queue. */
   constructor(maxBytes: number) {
     this.#maxBytes = Math.min(maxBytes, HELD_BYTES_MAX);
   }
@@ -30,14 +30,14 @@ export class Held {
     return this.#file;
   }
 
-  /** The held blob, null when it is to be deleted; undefined when none of that kind and key is held. */
+  /** The held blob; null for one to delete, undefined when none is held for that kind and key. */
   readState(kind: string, key: string): Buffer | null | undefined {
     return this.#state.get(stateName(kind, key))?.blob;
   }
 
   /** The rows, oldest first; read one by one. */
   *rows(): IterableIterator<QueueRow> {
-    // All ids at once: rows may be removed meanwhile.
+    // All ids at once, because the caller may remove rows.
     const ids = [...(this.#file?.ids('metrics') ?? [])];
     for (const id of ids) {
       const found = this.#file?.read(id);
@@ -65,7 +65,7 @@ export class Held {
     return this.write(file => storeCommit(file, { reads, state: [] }, rows, situation));
   }
 
-  /** One transaction, with its counts. */
+  /** Runs `work` as one transaction, and writes its counts. */
   write(work: (file: QueueFile) => Change): Change {
     const file = this.#file;
     if (file === null) return new Change();
@@ -76,7 +76,7 @@ export class Held {
     });
   }
 
-  /** Writes everything except the rows into the queue's file, as a part of its transaction; `copied` follows. */
+  /** Writes everything except the rows into the queue's file, within its transaction. Call `copied` after the commit. */
   copyTo(file: QueueFile): void {
     for (const { service, key, count } of this.#file?.counts() ?? [])
       file.addCount(service, key, count);

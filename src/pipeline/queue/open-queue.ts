@@ -1,4 +1,4 @@
-// Opens the queue that the configuration asks for.
+// Opens the queue of a configuration.
 
 import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,10 +14,10 @@ export interface OpenQueueOptions {
   readonly logger: Logger;
 }
 
-/** OTLP/JSON is up to this many times as large as protobuf, in which the size of a row is measured. */
+/** OTLP/JSON is up to this many times as large as protobuf; rows are measured in protobuf. */
 const JSON_FACTOR = 8;
 
-/** In the directory of the configuration, or in bounded memory where that is null. Throws an OperatorError. */
+/** On disk in `queue.directory`, or in bounded memory if that is null. Throws an OperatorError. */
 export function openQueue(options: OpenQueueOptions): Promise<Queue> {
   const { config, clock, counters, logger } = options;
   const { otlp } = config;
@@ -35,7 +35,7 @@ export function openQueue(options: OpenQueueOptions): Promise<Queue> {
   return new Promise(resolve => resolve(SqliteQueue.open(queueOptions, config.queue.directory)));
 }
 
-/** With `auto` the sender changes it once it knows what the back end takes. */
+/** With `auto` the sender changes it once it knows what the back end supports. */
 function firstEncoding({ compression }: OtlpSignalConfig): Encoding {
   return compression === 'auto' ? 'gzip' : compression;
 }

@@ -1,12 +1,12 @@
-// The directory of the durable queue: what lies in it, how its file is opened, and how a damaged one is replaced.
+// The directory of the durable queue: its files, how the queue is opened, and how a damaged one is replaced.
 //
 //   queue.sqlite (-wal, -shm)  the queue               lock.sqlite  held while a process uses the directory
 //   salvage.sqlite             while a damaged queue   reserve      space for acknowledgements on a full disk
-//                              is taken over           *.corrupt    damaged files: kept, never deleted by us
+//                              is salvaged             *.corrupt    damaged files: kept, never deleted by us
 //   rescue.sqlite              while a deleted queue
-//                              is written anew
+//                              is written again
 //
-// Whenever the process ends, the next one finds either the old queue or the new one.
+// Whenever a process is killed, the next one finds either the old queue or the new one, complete.
 
 import { randomFillSync } from 'node:crypto';
 import {
@@ -39,7 +39,7 @@ import { QueueFile } from './queue-file.ts';
 import { isHeaderDamaged, mendHeader, salvage, type SalvageReport } from './recovery.ts';
 import { isDiskFull, storageProblem } from './schema.ts';
 
-/** A damaged file was replaced: its new name, and what was salvaged from it. */
+/** How a damaged file was replaced: its new name, and what was salvaged. */
 export interface Replacement {
   readonly corruptFile: string;
   readonly damage: string;
@@ -59,7 +59,7 @@ export class QueueDirectory {
   }
 
   /**
-   * Makes the directory if it is missing, and makes sure that only this user can use it and its files. Returns a note
+   * Creates the directory if it is missing, and ensures that only this user can use it and its files. Returns a note
    * for the operator, or null. Throws an UnsafeFileError or a system error.
    */
   secure(): string | null {
@@ -71,7 +71,7 @@ export class QueueDirectory {
     return note;
   }
 
-  /** A file beside the queue. */
+  /** The path of a file in the directory. */
   file(name: string): string {
     return join(this.path, name);
   }
@@ -90,15 +90,15 @@ export class QueueDirectory {
     }
   }
 
-  /** Opens the queue; null when the file is damaged and must be replaced. Throws for anything else. */
+  /** Opens the queue; null when the file is damaged and must be replaced. Throws every other error. */
   open(): QueueFile | null {
-    // An earlier process did not finish it.
+    // Left unfinished by an earlier process.
     this.#remove('rescue.sqlite');
     this.#finishReplacement();
     // SQLite would delete a log without its database.
     if ((statSync(this.#queuePath, { throwIfNoEntry: false })?.size ?? 0) === 0)
       this.#putLogAside();
-    // SQLite gives its other files the mode of this one, and log lines may be in them.
+    // SQLite gives its other files the mode of this one; they may contain log lines.
     createFile(this.#queuePath);
     if (isHeaderDamaged(this.#queuePath)) return null;
     let file: QueueFile | undefined;
@@ -113,8 +113,8 @@ export class QueueDirectory {
   }
 
   /**
-   * Salvages what can be read of the damaged queue, and puts the damaged file aside with its header mended. The queue
-   * must be closed. Throws when the bytes cannot be read at all: then the disk fails, and the file may be whole.
+   * Salvages the readable part of the damaged queue, and puts the damaged file aside with its header repaired. The
+   * queue must be closed. Throws when the bytes cannot be read: then the disk fails, and the file may be intact.
    */
   replace(damage: string, atMs: number): Replacement {
     for (const suffix of ['', '-wal']) readThrough(`${this.#queuePath}${suffix}`);
@@ -129,8 +129,8 @@ export class QueueDirectory {
   }
 
   /**
-   * Writes the queue anew when some of its open files were deleted or replaced, and closes it. A file in the place of
-   * one of ours is put aside. Throws when it cannot; the queue is still open then, or can be opened.
+   * Writes the queue again when some of its open files were deleted or replaced, and closes it. A file that replaced
+   * one of ours is put aside. If it throws, the queue is still open or can be opened.
    */
   renew(file: QueueFile, atMs: number): void {
     const gone = file.misplaced();
@@ -142,7 +142,7 @@ export class QueueDirectory {
     renameSync(this.file('rescue.sqlite'), this.file('salvage.sqlite'));
     syncDirectory(this.path);
     file.close();
-    // The content of our own files is in the copy.
+    // Our own files are in the copy.
     for (const name of FILES) if (!gone.includes(name)) rmSync(this.file(name), { force: true });
     this.#finishReplacement();
   }
@@ -151,7 +151,7 @@ export class QueueDirectory {
     return this.file('queue.sqlite');
   }
 
-  /** A salvaged file is complete once the damaged one was moved away; before that the work starts over. */
+  /** A salvaged file is complete once the damaged one was moved away; before that it is discarded. */
   #finishReplacement(): void {
     if (!existsSync(this.file('salvage.sqlite'))) return;
     if (existsSync(this.#queuePath)) return this.#remove('salvage.sqlite');
@@ -188,7 +188,7 @@ export class QueueDirectory {
   }
 }
 
-/** Only its owner may use it. A file that exists keeps its mode. */
+/** Readable by its owner only. An existing file keeps its mode. */
 function createFile(path: string): void {
   const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
   closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_RDWR, 0o600));
@@ -230,8 +230,8 @@ export function openError(what: string, cause: unknown): OperatorError {
 
 /**
  * Keeps a second process out of the directory: a write transaction on a small database, which only one process can
- * hold. The operating system frees it however the process ends. A PID file would stay, and would mislead between
- * containers.
+ * hold. The operating system releases it however the process ends. A PID file would remain, and PIDs mean nothing
+ * across containers.
  */
 export class DirectoryLock {
   readonly #db: DatabaseSync;
@@ -247,12 +247,12 @@ export class DirectoryLock {
     let db: DatabaseSync | undefined;
     const path = join(directory, 'lock.sqlite');
     try {
-      // With SQLite's own mode others could read it, and lock it. To open and close an existing file would drop its
-      // locks.
+      // With SQLite's own mode others could read and lock it. An existing file is left alone: to open and close it
+      // would drop this process's locks on it.
       if (!existsSync(path)) createFile(path);
       db = new DatabaseSync(path, { timeout: 0 });
-      // A journal on disk would need space, and nothing is ever written. Not EXCLUSIVE: a reader of the file, such as
-      // a backup, must not prevent the start.
+      // A journal on disk would need space, and nothing is ever written. Not EXCLUSIVE: a reader, such as a backup,
+      // must not prevent the start.
       db.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE');
       return new DirectoryLock(db, new FilePlace(path));
     } catch (error) {
@@ -286,8 +286,8 @@ export class DirectoryLock {
 }
 
 /**
- * Disk space in reserve: a file that is deleted when the disk is full, so that acknowledgements of the back end can
- * still be stored. Until there is room for it again, and some more, nothing new is stored.
+ * A file that is deleted when the disk is full, so that the back end's acknowledgements can still be stored. Nothing
+ * new is stored until there is room for it again, and some more.
  */
 export class Reserve {
   readonly #path: string;
@@ -304,10 +304,10 @@ export class Reserve {
     return this.#isHeld;
   }
 
-  /** Makes the reserve if it is missing; true when it is there. */
+  /** Creates the reserve if it is missing; true when it exists. */
   hold(): boolean {
     if (this.#isHeld) return true;
-    // With the last free bytes in reserve the next commit would fail.
+    // If it took the last free bytes, the next commit would fail.
     if (freeBytes(dirname(this.#path)) < 2 * this.#bytes) return false;
     this.#isHeld = this.#write();
     return this.#isHeld;
@@ -318,7 +318,7 @@ export class Reserve {
     this.#isHeld = this.#isWhole();
   }
 
-  /** Frees the space; false when there was none. */
+  /** Deletes the reserve; false when there was none. */
   giveUp(): boolean {
     const wasHeld = this.#isHeld;
     this.#isHeld = false;
@@ -339,18 +339,18 @@ export class Reserve {
     try {
       rmSync(this.#path, { force: true });
     } catch {
-      // Where nothing can be removed, no space can be gained.
+      // Then no space can be gained.
     }
   }
 
   #write(): boolean {
     try {
-      // Never into an existing file: it has another size, or is a link.
+      // An existing file has another size, or is a link.
       this.#remove();
       const { O_CREAT, O_EXCL, O_WRONLY } = constants;
       const file = openSync(this.#path, O_CREAT | O_EXCL | O_WRONLY, 0o600);
       try {
-        // Random: some file systems store a run of equal bytes in no space at all.
+        // Random, because some file systems need no space for a run of equal bytes.
         writeSync(file, randomFillSync(Buffer.allocUnsafeSlow(this.#bytes)));
         fsyncSync(file);
       } finally {

@@ -1,6 +1,6 @@
-// The database of the queue as functions: one per statement, with checksums written and verified on the way. It is a
-// file, or memory under the path MEMORY. It knows no limits and no account's meaning; each function is part of whatever
-// transaction is open.
+// The database of the queue: one function per statement, which also writes and verifies checksums. It is a file, or in
+// memory under the path MEMORY. It knows neither limits nor the meaning of counts. Each function is part of the open
+// transaction, if there is one.
 
 import {
   closeSync,
@@ -18,9 +18,9 @@ import { FilePlace } from '../../lib/private-files.ts';
 import type { BatchPart, Signal } from '../../model/batch.ts';
 import type { Encoding, QueueRow, SetAside } from './queue.ts';
 import { rowBytes, rowPoints, type NewRow } from './rows.ts';
-import { openDatabase, PAGE_BYTES, pragma, type OpenOptions } from './schema.ts';
+import { openDatabase, PAGE_BYTES, type OpenOptions } from './schema.ts';
 
-/** The path of a database that is in memory alone. */
+/** The path of a database in memory. */
 export const MEMORY = ':memory:';
 
 /** One row as SQLite gives it. */
@@ -37,13 +37,20 @@ export interface RowHead {
   readonly parts: readonly BatchPart[];
 }
 
+/** One number of the account. */
+export interface Count {
+  readonly service: string;
+  readonly key: string;
+  readonly count: number;
+}
+
 export interface Sums {
   readonly rows: number;
   readonly bytes: number;
   readonly points: number;
 }
 
-/** The bounds of the set-aside entries; those that are removed stay in the counters. */
+/** The bounds of the set-aside entries. Removed entries remain counted. */
 export const SET_ASIDE_ROWS_MAX = 1000;
 const SET_ASIDE_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -56,7 +63,7 @@ const HEAD_COLUMNS = 'id, signal, made_at_ms, points, counted_bytes, parts';
 export class QueueFile {
   readonly #path: string;
   readonly #db: DatabaseSync;
-  /** Where SQLite opened the file, its log and the index of the log. */
+  /** The open files: the database, its log and the index of the log. */
   readonly #places: readonly FilePlace[];
   readonly #statements = new Map<string, StatementSync>();
 
@@ -68,19 +75,18 @@ export class QueueFile {
   }
 
   /**
-   * Opens or creates the file, or opens MEMORY. Throws what SQLite throws, or a StorageError for a file that is not
-   * ours.
+   * Opens or creates the file, or opens MEMORY. Throws SQLite's errors, and a StorageError for a file that is not ours.
    */
   static open(path: string, options?: OpenOptions): QueueFile {
     return new QueueFile(path, openDatabase(path, options));
   }
 
-  /** Everything that `work` does, or nothing; throws what it throws. */
+  /** Runs `work` as one transaction. Rethrows its errors. */
   transact<T>(work: () => T): T {
-    this.#db.exec('BEGIN IMMEDIATE');
+    this.#run('BEGIN IMMEDIATE');
     try {
       const result = work();
-      this.#db.exec('COMMIT');
+      this.#run('COMMIT');
       return result;
     } catch (error) {
       // In some cases, such as a full disk, SQLite has rolled back by itself.
@@ -114,7 +120,7 @@ export class QueueFile {
     return gone.map(place => basename(place.path));
   }
 
-  /** Writes everything to a new file and syncs it; an existing one must be empty. Works with deleted files, too. */
+  /** Writes everything to a new or empty file, and syncs it. Works even if our own files were deleted. */
   copyTo(path: string): void {
     this.#run('VACUUM INTO ?', path);
   }
@@ -130,7 +136,7 @@ export class QueueFile {
     return result === 'ok' ? null : result;
   }
 
-  /** Moves the log into the database as far as it can; false when the disk is too full for that. */
+  /** Moves as much of the log into the database as possible; false when the disk is too full for that. */
   checkpoint(): boolean {
     try {
       this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
@@ -142,7 +148,7 @@ export class QueueFile {
 
   /** Gives unused pages beyond `keptPages` back to the disk; false when there are none. */
   shrink(keptPages: number): boolean {
-    const pages = pragma(this.#db, 'freelist_count') - keptPages;
+    const pages = Number(this.#get('PRAGMA freelist_count')?.['freelist_count']) - keptPages;
     if (pages <= 0) return false;
     this.#db.exec(`PRAGMA incremental_vacuum(${String(pages)})`);
     return true;
@@ -265,7 +271,7 @@ export class QueueFile {
     );
   }
 
-  counts(): readonly { readonly service: string; readonly key: string; readonly count: number }[] {
+  counts(): readonly Count[] {
     return this.#all('SELECT service, key, count FROM account').map(row => ({
       service: String(row['service']),
       key: String(row['key']),
@@ -273,7 +279,7 @@ export class QueueFile {
     }));
   }
 
-  /** Removes the account and the set-aside entries: another file has them. */
+  /** Removes the account and the set-aside entries, once another file has them. */
   clearCounts(): void {
     this.#run('DELETE FROM account');
     this.#run('DELETE FROM set_aside');
@@ -335,7 +341,7 @@ export class QueueFile {
   }
 }
 
-/** What `head` returns once the row is inserted. */
+/** The head that an inserted row will have. */
 export function headFor(row: QueueRow): RowHead {
   const { id, signal, madeAtMs, parts } = row;
   return { id, signal, madeAtMs, points: rowPoints(row), countedBytes: rowBytes(row), parts };
@@ -347,7 +353,7 @@ function headOf(columns: Columns): RowHead {
     id: Number(columns['id']),
     signal: String(columns['signal']) as Signal,
     madeAtMs: Number(columns['made_at_ms']),
-    // Not the column: where damage makes them differ, the account goes by the parts.
+    // Not from the column: if damage makes the two differ, the account counts by the parts.
     points: rowPoints({ parts }),
     countedBytes: Number(columns['counted_bytes']),
     parts,
@@ -368,7 +374,7 @@ export function rowOf(columns: Columns): QueueRow {
   };
 }
 
-/** Over all columns that decide which bytes are sent. */
+/** Covers all columns that determine the bytes to send. */
 export function checksumOf(row: NewRow, parts: string): number {
   const { signal, encoding, madeAtMs, rawBytes, body } = row;
   const head = [signal, encoding, Math.round(madeAtMs), rawBytes, parts].join(' ');

@@ -1,16 +1,15 @@
-// The queue's own counters and log lines. It counts what happened; it decides nothing.
+// The counters, gauges and log lines of the queue.
 
-import type { Counter } from '../../lib/counters.ts';
-import type { Logger } from '../../lib/log.ts';
-import { Throttle } from '../../lib/throttle.ts';
-import type { Signal } from '../../model/batch.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
+import { ThrottledLog } from '../../lib/throttled-log.ts';
+import { SIGNALS } from '../../model/batch.ts';
 import type { Eviction, EvictionReason } from './account.ts';
-import type { Sums } from './queue-file.ts';
-import type { Commit, CommitOutcome, QueueOptions, QueueStats, SetAside } from './queue.ts';
+import type { Commit, CommitOutcome, Queue, QueueOptions, QueueStats, SetAside } from './queue.ts';
 import type { Replacement } from './queue-directory.ts';
 import { rowPoints } from './rows.ts';
 
-/** Operations that are tried again when the file fails. */
+/** Operations that are retried after the file failed. */
 export type StorageOperation = 'read' | 'store' | 'settle' | 'expire' | 'files';
 
 const REMEDIES: Readonly<Record<EvictionReason, string>> = {
@@ -20,129 +19,147 @@ const REMEDIES: Readonly<Record<EvictionReason, string>> = {
   damaged: 'check the disk of queue.directory',
 };
 
+export const QUEUE_COUNTERS = {
+  rows: {
+    name: 'prom2otlp_queue_rows',
+    help: 'Queued requests.',
+    labels: ['signal'],
+  },
+  bytes: {
+    name: 'prom2otlp_queue_bytes',
+    help: 'Queued bytes, compressed.',
+    labels: ['signal'],
+  },
+  points: {
+    name: 'prom2otlp_queue_points',
+    help: 'Queued points or log records.',
+    labels: ['signal'],
+  },
+  maxBytes: {
+    name: 'prom2otlp_queue_max_bytes',
+    help: 'The limit of queue_bytes.',
+    labels: ['signal'],
+  },
+  commits: {
+    name: 'prom2otlp_queue_commits_total',
+    help: 'Commits by outcome.',
+    labels: ['outcome'],
+  },
+  refused: {
+    name: 'prom2otlp_queue_refused_points_total',
+    help: 'Points of commits that stored nothing.',
+    labels: ['signal', 'outcome'],
+  },
+  evicted: {
+    name: 'prom2otlp_queue_evicted_points_total',
+    help: 'Points dropped before the back end accepted them.',
+    labels: ['signal', 'service', 'reason'],
+  },
+  setAside: {
+    name: 'prom2otlp_queue_set_aside_points_total',
+    help: 'Points that the back end refused for good.',
+    labels: ['signal', 'service'],
+  },
+  corruptFiles: {
+    name: 'prom2otlp_queue_corrupt_files',
+    help: 'Damaged files kept aside in the directory of the queue.',
+  },
+  writes: {
+    name: 'prom2otlp_queue_writes_total',
+    help: 'Transactions on the file of the queue.',
+  },
+  writeSeconds: {
+    name: 'prom2otlp_queue_write_seconds_total',
+    help: 'Time spent in transactions on the file of the queue, mostly waiting for the disk.',
+  },
+  storageErrors: {
+    name: 'prom2otlp_queue_storage_errors_total',
+    help: 'Failed operations on the files of the queue; `files`: checks that found files deleted or replaced.',
+    labels: ['operation'],
+  },
+  oldestAge: {
+    name: 'prom2otlp_queue_oldest_age_seconds',
+    help: 'Age of the oldest queued request; 0 if the queue is empty.',
+    labels: ['signal'],
+  },
+  trouble: {
+    name: 'prom2otlp_queue_trouble_state',
+    help: '1 while new data cannot be stored normally because the disk is full or fails; else 0.',
+  },
+} as const;
+
 export class QueueMeter {
-  readonly #logger: Logger;
-  readonly #throttle: Throttle;
-  readonly #rows: Counter;
-  readonly #bytes: Counter;
-  readonly #points: Counter;
-  readonly #maxBytes: Counter;
-  readonly #commits: Counter;
-  readonly #refused: Counter;
-  readonly #evicted: Counter;
-  readonly #setAside: Counter;
-  readonly #corruptFiles: Counter;
-  readonly #storageErrors: Counter;
-  readonly #writes: Counter;
-  readonly #writeSeconds: Counter;
+  readonly #log: ThrottledLog;
+  readonly #clock: Clock;
+  readonly #counters: CountersOf<typeof QUEUE_COUNTERS>;
 
   constructor({ counters, logger, clock }: Pick<QueueOptions, 'counters' | 'logger' | 'clock'>) {
-    this.#logger = logger;
-    this.#throttle = new Throttle({ clock });
-    this.#rows = counters.gauge('prom2otlp_queue_rows', 'Queued requests.', ['signal']);
-    this.#bytes = counters.gauge('prom2otlp_queue_bytes', 'Queued bytes, compressed.', ['signal']);
-    this.#points = counters.gauge('prom2otlp_queue_points', 'Queued points or log records.', [
-      'signal',
-    ]);
-    this.#maxBytes = counters.gauge('prom2otlp_queue_max_bytes', 'The limit of queue_bytes.', [
-      'signal',
-    ]);
-    this.#commits = counters.counter('prom2otlp_queue_commits_total', 'Commits by outcome.', [
-      'outcome',
-    ]);
-    this.#refused = counters.counter(
-      'prom2otlp_queue_refused_points_total',
-      'Points of commits that stored nothing.',
-      ['signal', 'outcome'],
-    );
-    this.#evicted = counters.counter(
-      'prom2otlp_queue_evicted_points_total',
-      'Points dropped before the back end accepted them.',
-      ['signal', 'service', 'reason'],
-    );
-    this.#setAside = counters.counter(
-      'prom2otlp_queue_set_aside_points_total',
-      'Points that the back end refused for good.',
-      ['signal', 'service'],
-    );
-    this.#corruptFiles = counters.gauge(
-      'prom2otlp_queue_corrupt_files',
-      'Damaged files kept aside in the directory of the queue.',
-    );
-    this.#writes = counters.counter(
-      'prom2otlp_queue_writes_total',
-      'Transactions on the file of the queue.',
-    );
-    this.#writeSeconds = counters.counter(
-      'prom2otlp_queue_write_seconds_total',
-      'Time spent in transactions on the file of the queue, mostly waiting for the disk.',
-    );
-    this.#storageErrors = counters.counter(
-      'prom2otlp_queue_storage_errors_total',
-      'Failed operations on the files of the queue; `files`: checks that found files deleted or replaced.',
-      ['operation'],
-    );
+    this.#log = new ThrottledLog(logger, clock);
+    this.#clock = clock;
+    this.#counters = counters.of(QUEUE_COUNTERS);
   }
 
-  /** What waits of a signal, and its limit. */
-  space(
-    signal: Signal,
-    { rows, bytes, points, maxBytes }: Sums & Pick<QueueStats, 'maxBytes'>,
-  ): void {
-    this.#rows.set(rows, signal);
-    this.#bytes.set(bytes, signal);
-    this.#points.set(points, signal);
-    this.#maxBytes.set(maxBytes, signal);
+  /** Makes the gauges show this queue. */
+  follow(queue: Pick<Queue, 'stats' | 'trouble'>): void {
+    const { rows, bytes, points, maxBytes, oldestAge, trouble } = this.#counters;
+    const bySignal = (of: (stats: QueueStats) => number) => (): readonly CounterSeries[] =>
+      SIGNALS.map(signal => ({ labelValues: [signal], value: of(queue.stats(signal)) }));
+    rows.follow(bySignal(stats => stats.rows));
+    bytes.follow(bySignal(stats => stats.bytes));
+    points.follow(bySignal(stats => stats.points));
+    maxBytes.follow(bySignal(stats => stats.maxBytes));
+    oldestAge.follow(
+      bySignal(({ oldestAtMs }) =>
+        oldestAtMs === null ? 0 : (this.#clock.nowMs() - oldestAtMs) / 1000,
+      ),
+    );
+    trouble.follow(() => (queue.trouble() === null ? 0 : 1));
   }
 
   commit(outcome: CommitOutcome, { batches }: Pick<Commit, 'batches'>): void {
-    this.#commits.add(1, outcome.kind);
+    this.#counters.commits.add(1, outcome.kind);
     if (outcome.kind === 'full' || outcome.kind === 'failed')
-      for (const batch of batches) this.#refused.add(rowPoints(batch), batch.signal, outcome.kind);
+      for (const batch of batches)
+        this.#counters.refused.add(rowPoints(batch), batch.signal, outcome.kind);
     if (outcome.kind === 'full')
-      this.#throttle.run('full', swallowedCount =>
-        this.#logger.warn(
-          { swallowedCount },
-          'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
-        ),
+      this.#log.warn(
+        'full',
+        {},
+        'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
       );
     if (outcome.kind === 'held')
-      this.#throttle.run('held', swallowedCount =>
-        this.#logger.error(
-          { cause: outcome.message, swallowedCount },
-          'cannot write the file of the queue; metrics are kept in memory and sent from there',
-        ),
+      this.#log.error(
+        'held',
+        { cause: outcome.message },
+        'cannot write the file of the queue; metrics are kept in memory and sent from there',
       );
     if (outcome.kind === 'failed')
-      this.#throttle.run('failed', swallowedCount =>
-        this.#logger.error({ cause: outcome.message, swallowedCount }, 'cannot store a batch'),
-      );
+      this.#log.error('failed', { cause: outcome.message }, 'cannot store a batch');
   }
 
   evicted({ signal, reason, parts }: Eviction): void {
-    for (const { service, points } of parts) this.#evicted.add(points, signal, service, reason);
+    for (const { service, points } of parts)
+      this.#counters.evicted.add(points, signal, service, reason);
     const services = [...new Set(parts.map(part => part.service))];
     const points = parts.reduce((sum, part) => sum + part.points, 0);
-    this.#throttle.run(`evicted ${signal} ${reason}`, swallowedCount =>
-      this.#logger.warn(
-        {
-          signal,
-          reason,
-          points,
-          services: services.slice(0, 10),
-          serviceCount: services.length,
-          remedy: REMEDIES[reason],
-          swallowedCount,
-        },
-        'points were dropped from the queue',
-      ),
+    this.#log.warn(
+      `evicted ${signal} ${reason}`,
+      {
+        signal,
+        reason,
+        points,
+        services: services.slice(0, 10),
+        serviceCount: services.length,
+        remedy: REMEDIES[reason],
+      },
+      'points were dropped from the queue',
     );
   }
 
-  /** Points that were only in memory at the end of the process. */
+  /** The process ends with these points only in memory. */
   lost(points: number): void {
     if (points === 0) return;
-    this.#logger.error(
+    this.#log.plain.error(
       { points },
       'points that were kept in memory are lost: the file of the queue could not be written to the end',
     );
@@ -150,67 +167,64 @@ export class QueueMeter {
 
   /** One transaction on the file. */
   written(durationMs: number): void {
-    this.#writes.add(1);
-    this.#writeSeconds.add(durationMs / 1000);
+    this.#counters.writes.add(1);
+    this.#counters.writeSeconds.add(durationMs / 1000);
   }
 
-  /** Reading or writing failed; the operation is tried again later. */
+  /** Reading or writing failed; the operation is retried later. */
   storageError(operation: StorageOperation, cause: string): void {
-    this.#storageErrors.add(1, operation);
-    this.#throttle.run(`storage ${operation}`, swallowedCount =>
-      this.#logger.error(
-        { operation, cause, swallowedCount },
-        'the file of the queue does not work',
-      ),
+    this.#counters.storageErrors.add(1, operation);
+    this.#log.error(
+      `storage ${operation}`,
+      { operation, cause },
+      'the file of the queue does not work',
     );
   }
 
   /** A note about the directory for the operator. */
   noted(note: string): void {
-    this.#logger.warn({ key: 'queue.directory' }, note);
+    this.#log.plain.warn({ key: 'queue.directory' }, note);
   }
 
-  /** The start found no room except the reserve for acknowledgements. */
+  /** The queue was opened on a full disk. */
   diskFull(): void {
-    this.#logger.warn(
+    this.#log.plain.warn(
       { remedy: REMEDIES.disk },
-      'the disk of the queue is full: new metrics take the place of the oldest, or wait in memory, until there is space',
+      'the disk of the queue is full: until there is space, new metrics replace the oldest or wait in memory',
     );
   }
 
-  /** Files that were deleted or replaced while they were open were written anew. */
   filesRenewed(names: string): void {
-    this.#storageErrors.add(1, 'files');
-    this.#logger.error(
+    this.#counters.storageErrors.add(1, 'files');
+    this.#log.plain.error(
       { names },
-      'files of the queue were deleted or replaced while they were in use: all that waits was written anew; see who did that',
+      'files of the queue were deleted or replaced while in use: all queued data was written again; find out who did that',
     );
   }
 
-  /** Such files cannot be written anew; it is tried again. */
+  /** Deleted or replaced files cannot be written again yet; the queue retries. */
   filesGone(names: string, cause: string): void {
-    this.#storageErrors.add(1, 'files');
-    this.#throttle.run('files gone', swallowedCount =>
-      this.#logger.error(
-        { names, cause, swallowedCount },
-        'files of the queue were deleted or replaced, and cannot be written anew: what waits ends with this process',
-      ),
+    this.#counters.storageErrors.add(1, 'files');
+    this.#log.error(
+      'files gone',
+      { names, cause },
+      'files of the queue were deleted or replaced, and cannot be written again: queued data is lost when this process ends',
     );
   }
 
-  /** A damaged file was replaced by a salvaged one. */
   replaced({ corruptFile, damage, report }: Replacement): void {
-    this.#logger.error(
+    this.#log.plain.error(
       { corruptFile, damage, ...report },
       'the file of the queue was damaged: the readable rows were recovered, the damaged file is kept next to it',
     );
   }
 
   corruptFiles(count: number): void {
-    this.#corruptFiles.set(count);
+    this.#counters.corruptFiles.set(count);
   }
 
   setAside(asides: readonly SetAside[]): void {
-    for (const { signal, service, points } of asides) this.#setAside.add(points, signal, service);
+    for (const { signal, service, points } of asides)
+      this.#counters.setAside.add(points, signal, service);
   }
 }

@@ -1,5 +1,5 @@
-// Reads the durable queue of a directory, also while a daemon uses it. Each call returns what was committed at that
-// moment. No transaction stays open between two rows: it would keep the daemon from moving its log into the file.
+// Reads the durable queue of a directory, even while a daemon uses it. Each call returns the committed state of that
+// moment. No transaction stays open between two rows, because that would keep the daemon from checkpointing.
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ export class QueueView {
 
   /** One row after the other, oldest first; null for a row that cannot be read or is damaged. */
   *rows(signal: Signal): Generator<QueueRow | null> {
-    // All ids at once: an open cursor is a transaction that lasts as long as its reader.
+    // All ids at once: an open cursor would keep a transaction open.
     for (const id of this.#read(() => [...this.#file.ids(signal)])) {
       const found = this.#find(id);
       if (found !== 'gone') yield found;
@@ -67,7 +67,7 @@ export class QueueView {
     return blob === 'damaged' ? null : (blob ?? null);
   }
 
-  /** The last entries that were set aside, newest first. */
+  /** The latest set-aside entries, newest first. */
   setAside(count: number): readonly SetAside[] {
     return this.#read(() => this.#file.setAside(count));
   }
@@ -79,7 +79,7 @@ export class QueueView {
       .sort();
   }
 
-  /** The bytes of the queue on the disk, with the reserve and without damaged files. */
+  /** Bytes on disk, including the reserve, without damaged files. */
   diskBytes(): number {
     const sizes = FILES.map(name =>
       statSync(join(this.directory, name), { throwIfNoEntry: false }),

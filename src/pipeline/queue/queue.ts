@@ -1,8 +1,8 @@
-// The queue between encode and send: a row stays in it until the back end has accepted it or refused it for good. One
-// store (SQLite) on a file or in memory. Asynchronous from the start.
+// The queue between encode and send: a row stays in it until the back end has accepted it or refused it for good. The
+// store is SQLite, in a file or in memory.
 //
-// A row is one compressed request of a tick with an index into its uncompressed bytes, so that splitting,
-// order and the account stay per service. Every call that moves points updates the account in the same step.
+// A row is one compressed request of a tick, with an index of the services in its uncompressed bytes: splitting, order
+// and the account are per service. Every call that moves points updates the account in the same step.
 
 import type { QueueConfig } from '../../config/config.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -13,12 +13,11 @@ import type { Batch, BatchPart, SampleCount, Signal } from '../../model/batch.ts
 /** How a row's body is compressed, in the words of Content-Encoding. */
 export type Encoding = 'gzip' | 'zstd' | 'none';
 
-/** What a queue is opened with. */
 export interface QueueOptions {
   readonly config: QueueConfig;
-  /** From `otlp.max_request`: no row is larger uncompressed, unless a single point is. */
+  /** From `otlp.max_request`: the largest row, uncompressed, unless a single point is larger. */
   readonly maxRequestBytes: Readonly<Record<Signal, number>>;
-  /** How rows are compressed until `compressAs`. */
+  /** How rows are compressed until `compressAs` changes it. */
   readonly compression: Readonly<Record<Signal, Encoding>>;
   readonly clock: Clock;
   readonly counters: Counters;
@@ -37,8 +36,8 @@ export interface QueueRow {
 }
 
 /**
- * What one tick commits at once: its batches, the state that belongs to them, and the samples that were read. Payloads
- * are compressed off the main thread: they must not change until the commit has ended.
+ * The data of one tick: its batches, the state that belongs to them, and the number of samples read. Payloads may be
+ * compressed on other threads: they must not change until the commit has ended.
  */
 export interface Commit {
   readonly batches: readonly Batch[];
@@ -56,8 +55,8 @@ export interface Commit {
  * How a commit ended.
  *
  *   stored  in the file; metrics without room have evicted the oldest, or were evicted themselves
- *   held    the file cannot be written: metrics are in memory, sent from there, and written once the file works again
- *   full    logs have no room; nothing is stored, and the caller must not advance
+ *   held    the file cannot be written: metrics are kept in memory, sent from there, and written once the file works
+ *   full    logs have no room; nothing is stored, and the caller must not advance its cursor
  *   failed  nothing is stored
  */
 export type CommitOutcome =
@@ -66,7 +65,7 @@ export type CommitOutcome =
   | { readonly kind: 'full' }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** What became of the points of one service in a row, or in a part of one. */
+/** The outcome of one service's points in a row, or in a part of one. */
 export interface Settlement {
   readonly service: string;
   readonly accepted: number;
@@ -74,15 +73,15 @@ export interface Settlement {
   readonly setAside: number;
 }
 
-/** The rest of a row that was settled in part: the points without a decision. */
+/** The unsettled part of a row: the points without a decision. */
 export type RowRest = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;
 
-/** A request, or a piece of one, that the back end refused for good; kept in a bounded table for people to look at. */
+/** A request, or a piece of one, that the back end refused for good; kept in a bounded table for inspection. */
 export interface SetAside {
   readonly signal: Signal;
   readonly service: string;
   readonly points: number;
-  /** The back end's own words. */
+  /** The back end's message. */
   readonly reason: string;
   /** An uncompressed request with at least the first of the points. */
   readonly sample: Buffer;
@@ -93,7 +92,7 @@ export interface SetAside {
 export interface QueueStats {
   /** Queued requests. */
   readonly rows: number;
-  /** Compressed, against the limit. */
+  /** Compressed; the limit counts these. */
   readonly bytes: number;
   /** Points or log records. */
   readonly points: number;
@@ -102,7 +101,7 @@ export interface QueueStats {
   readonly newestAtMs: number | null;
 }
 
-/** What became of every sample and point, by service: see account.ts. */
+/** The fate of every sample and point, by service: see account.ts. */
 export interface AccountView {
   get(service: string, key: string): number;
   /** Points of a service that are made and not yet in a final state. */
@@ -115,22 +114,21 @@ export interface AccountView {
 }
 
 export interface Queue {
-  /** Stores everything of one tick or nothing. */
+  /** Stores all of a commit or nothing. */
   commit(commit: Commit): Promise<CommitOutcome>;
   /**
-   * The oldest rows of a signal in order, leaving out `skip`; [] when there are none. Bodies are owned by the caller.
+   * The oldest rows of a signal, except `skip`, in order; [] when there are none. The caller owns the bodies.
    */
   oldest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]>;
   /**
-   * Marks a row as being sent, so that it is not evicted; false when it has left the queue. The mark ends with
-   * `unpin`, or when all of the row is settled. Only a pinned row can be settled: otherwise its points could be
-   * counted twice.
+   * Protects a row from eviction while it is sent; false when it has left the queue. Ends with `unpin`, or when the
+   * whole row is settled. Only a pinned row can be settled: otherwise its points could be counted twice.
    */
   pin(id: number): boolean;
   unpin(id: number): void;
   /**
-   * Removes a pinned row, counts the outcome of its points, and keeps what was set aside. Never fails for a full disk.
-   * A `rest` takes the place of the row and stays pinned; then only the difference is settled.
+   * Removes a pinned row, counts the outcome of its points, and stores set-aside entries; a full disk does not prevent
+   * it. A `rest` replaces the row and stays pinned; then only the difference is settled.
    */
   settle(
     id: number,
@@ -138,20 +136,20 @@ export interface Queue {
     aside: readonly SetAside[],
     rest?: RowRest | null,
   ): Promise<void>;
-  /** The last entries that were set aside, newest first. */
+  /** The latest set-aside entries, newest first. */
   readSetAside(count: number): Promise<readonly SetAside[]>;
   readState(kind: string, key: string): Promise<Buffer | null>;
   stats(signal: Signal): QueueStats;
-  /** From now on new rows of the signal are compressed like this. */
+  /** Sets the compression of new rows. */
   compressAs(signal: Signal, encoding: Encoding): void;
-  /** Why the last commit was not simply stored, such as a full or failing disk; null when it was. */
+  /** Why the last commit was not stored normally, such as a full or failing disk; null when it was. */
   trouble(): string | null;
-  /** Notes for the operator, in sentences: what other programs have done to the files. */
+  /** Notes for the operator, as sentences: what other programs did to the files. */
   notes(): readonly string[];
-  /** Names of damaged files that were put aside in the directory. The queue never deletes them. */
+  /** Names of damaged files kept in the directory. The queue never deletes them. */
   corruptFiles(): readonly string[];
   readonly account: AccountView;
-  /** Calls `listener` after each commit, so that senders wake up. Returns a function that ends that. */
+  /** Calls `listener` after each commit. Returns a function that removes it. */
   onCommit(listener: () => void): () => void;
   close(): Promise<void>;
 }

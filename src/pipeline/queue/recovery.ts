@@ -1,9 +1,9 @@
-// Saves what can be saved of a damaged queue file. Two parts may be damaged:
+// Recovers the data of a damaged queue file. Two parts may be damaged:
 //
-//   the header   With one wrong byte there SQLite reads nothing of the file. Most of its bytes are the same in every
-//                file of ours, so they are corrected in place. A file of another program stays as it is.
-//   the pages    Whatever can be read is copied into a fresh file, row by row, so that a lost page costs only the rows
-//                on it. Only rows with a right checksum are copied. The damaged file is not changed.
+//   the header   One wrong byte makes the whole file unreadable for SQLite. Most of its bytes are the same in every
+//                file of ours, so they are corrected in place. A file of another program is not changed.
+//   the pages    Every readable row with a valid checksum is copied into a new file, so that a lost page costs only the
+//                rows on it. The damaged file is not changed.
 
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -28,7 +28,7 @@ const MARKS: readonly Field[] = [
 const FIXED: readonly Field[] = [
   { offset: 0, bytes: Buffer.from('SQLite format 3\0') },
   { offset: 16, bytes: Buffer.of(PAGE_BYTES >> 8, PAGE_BYTES & 0xff) },
-  // With a log, or without one where the disk cannot have it.
+  // With a write-ahead log, or without one on a disk that does not support it.
   { offset: 18, bytes: Buffer.of(2, 2), orBytes: Buffer.of(1, 1) },
   // No reserved bytes at the end of a page, and the only payload fractions that SQLite allows.
   { offset: 20, bytes: Buffer.of(0, 64, 32, 32) },
@@ -79,17 +79,17 @@ function int32(value: number): Buffer {
 
 export interface SalvageReport {
   readonly rows: number;
-  /** Rows whose ids were found but could not be read. Others may be lost without a trace. */
+  /** Rows of which only the id could be read. Others may be lost without a trace. */
   readonly lostRows: number;
   readonly states: number;
   readonly lostStates: number;
 }
 
-/** So many ids are left free, because lost rows may have had them and a sender may still use them. */
+/** This many ids are skipped: lost rows may have had them, and a sender may still use them. */
 const IDS_SKIPPED = 1_000_000;
 const ROWS_PER_STEP = 16;
 
-/** Copies the damaged file into a new one, which is complete and closed afterwards. Throws when it cannot write. */
+/** Copies the damaged file into a new one, and closes both. Throws when it cannot write. */
 export function salvage(damagedPath: string, freshPath: string): SalvageReport {
   const fresh = QueueFile.open(freshPath);
   try {
@@ -107,7 +107,7 @@ export function salvage(damagedPath: string, freshPath: string): SalvageReport {
 function openDamaged(path: string): DatabaseSync | null {
   try {
     const damaged = new DatabaseSync(path, { readOnly: true, defensive: false });
-    // Without this SQLite reads nothing of a file whose tail is missing.
+    // Without this SQLite cannot read a file whose tail is missing.
     damaged.exec('PRAGMA writable_schema = ON');
     return damaged;
   } catch {
@@ -140,7 +140,7 @@ function takeBatches(
   }
   const ids = [...known].sort((a, b) => a - b);
   let rows = 0;
-  // In steps, so that the log of the new file stays small.
+  // In steps, to keep the log of the new file small.
   for (let i = 0; i < ids.length; i += ROWS_PER_STEP)
     rows += fresh.transact(() => takeRows(damaged, fresh, ids.slice(i, i + ROWS_PER_STEP)));
   fresh.skipIds(lastId(damaged, ids) + IDS_SKIPPED);
@@ -210,7 +210,7 @@ function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
   }
 }
 
-/** From the oldest up to the first that cannot be read: these are only for people to look at. */
+/** From the oldest up to the first unreadable one: they are only for inspection. */
 function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
   readUntilDamage(damaged, 'SELECT * FROM set_aside ORDER BY id', columns => {
     const { at_ms: atMs, signal, service, points, reason, sample } = columns;
@@ -227,7 +227,7 @@ function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
   });
 }
 
-/** Calls `take` with the rows of a query up to the first that cannot be read. Throws what `take` throws. */
+/** Calls `take` with the rows of a query up to the first unreadable one. Rethrows errors of `take`. */
 function readUntilDamage(
   damaged: DatabaseSync,
   sql: string,
@@ -237,7 +237,7 @@ function readUntilDamage(
   for (let columns = next(); columns !== null; columns = next()) take(columns);
 }
 
-/** Null at the end and at the first error. */
+/** Returns the next row; null at the end and after an error. */
 function rowsOf(damaged: DatabaseSync, sql: string): () => Columns | null {
   let rows: Iterator<Columns> | undefined;
   return () => {

@@ -1,6 +1,5 @@
-// Makes queue rows of a tick's batch: at most `maxRequestBytes` uncompressed each, cut between services where
-// possible and within one service only where it alone is larger; then compressed. Points keep their order and
-// each row knows which bytes belong to which service.
+// Turns a tick's batch into queue rows: at most `maxRequestBytes` each before compression, cut between services, or
+// within a service that alone is larger. Points keep their order, and each row knows the bytes of each service.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bug } from '../../errors.ts';
@@ -18,11 +17,11 @@ interface Slice {
   readonly bytes: Buffer;
 }
 
-/** An estimate of what a row and each of its parts take in the file in addition to the body. */
+/** Estimates of the space that a row and each of its parts need in the file besides the body. */
 const ROW_BYTES = 96;
 const PART_BYTES = 48;
 
-/** The rows of a batch, in order; [] for a batch without points. The payload must not change meanwhile. */
+/** The rows of a batch, in order; [] for a batch without points. The payload must not change until they are made. */
 export async function makeRows(
   batch: Batch,
   compression: QueueOptions['compression'],
@@ -33,7 +32,7 @@ export async function makeRows(
   const encoding = compression[batch.signal];
   const made: Promise<NewRow>[] = [];
   for (const slices of rows) {
-    // The main thread compresses: the event loop gets a turn between two rows.
+    // The main thread compresses with zstd: the event loop gets a turn between two rows.
     if (encoding === 'zstd' && made.length > 0) await nextTurn();
     made.push(makeRow(batch, encoding, slices));
   }
@@ -54,7 +53,7 @@ export function sumBytes(rows: readonly NewRow[]): number {
   return rows.reduce((sum, row) => sum + rowBytes(row), 0);
 }
 
-/** The outcome of a commit whose logs have no room; null when they have. */
+/** The outcome of a commit if its logs have no room; else null. */
 export function logsWithoutRoom(
   rows: readonly NewRow[],
   { bytes, maxBytes }: Pick<QueueStats, 'bytes' | 'maxBytes'>,
@@ -72,7 +71,7 @@ function cutBatch(batch: Batch, maxBytes: number): readonly Slice[] {
   let end = 0;
   const slices: Slice[] = [];
   for (const part of batch.parts) {
-    if (part.offset !== end) bug(`parts of a batch do not stand back to back at byte ${end}`);
+    if (part.offset !== end) bug(`parts of a batch are not contiguous at byte ${end}`);
     end += part.length;
     const bytes = batch.payload.subarray(part.offset, end);
     if (part.points > 0) slices.push(...cutPart(batch, part, bytes, maxBytes));
@@ -120,7 +119,7 @@ async function makeRow(
   return { signal: batch.signal, encoding, body, rawBytes, parts, madeAtMs: batch.madeAtMs };
 }
 
-/** The bytes of neighbouring slices. Mostly they are a run of the payload, which needs no copy. */
+/** The bytes of adjacent slices. Usually they are contiguous in the payload, and need no copy. */
 function joined({ payload }: Batch, slices: readonly Slice[], rawBytes: number): Buffer {
   const bytes = slices.map(slice => slice.bytes);
   let end = bytes[0]?.byteOffset ?? 0;
@@ -130,7 +129,7 @@ function joined({ payload }: Batch, slices: readonly Slice[], rawBytes: number):
     return isNext;
   });
   const start = end - rawBytes - payload.byteOffset;
-  // Small buffers of other origin may share memory with the payload, too.
+  // Small buffers from elsewhere may share the payload's ArrayBuffer.
   if (!isRun || start < 0 || start + rawBytes > payload.length) return Buffer.concat(bytes);
   return payload.subarray(start, start + rawBytes);
 }

@@ -1,9 +1,9 @@
-// The file format of the queue: one SQLite database, its tables and how it is opened. A commit survives the end of the
-// process (WAL) and of the machine (synchronous FULL, where the disk honours fsync).
+// The file format of the queue: one SQLite database, its tables, and how it is opened. A commit survives a crash of the
+// process (WAL) and a power cut (synchronous FULL, if the disk honours fsync).
 //
-//   batch      one queued request: compressed body, index by service, checksum over all of it
+//   batch      queued requests: compressed body, index by service, checksum of both
 //   state      blobs by kind and key, committed together with their batches
-//   account    what became of every sample and point, by service
+//   account    the fate of every sample and point, by service
 //   set_aside  content that the back end refused for good, bounded
 
 import { DatabaseSync } from 'node:sqlite';
@@ -11,10 +11,10 @@ import { UnsafeFileError } from '../../lib/private-files.ts';
 
 /** Marks the file as ours: `p2ot`. */
 export const APPLICATION_ID = 0x70326f74;
-/** Raised with every change that an older program could not read. */
+/** Increased with every change that an older version cannot read. */
 export const FORMAT_VERSION = 1;
 
-// AUTOINCREMENT: without it SQLite would use the id of the newest row again after that row was deleted.
+// AUTOINCREMENT: without it SQLite would reuse the id of the newest row after that row was deleted.
 // The body is the last column, so that reading the others does not touch its pages.
 const TABLES = `
   CREATE TABLE batch (
@@ -54,12 +54,12 @@ const TABLES = `
   ) STRICT;
 `;
 
-/** A failure that neither SQLite nor the operating system reports, and that is no broken invariant. */
+/** A storage failure found by us instead of SQLite or the operating system. */
 export class StorageError extends Error {}
 
 export interface OpenOptions {
   readonly isReadOnly?: boolean;
-  /** The log is moved into the database once it has this many bytes. */
+  /** The size of the log that triggers a checkpoint. */
   readonly checkpointBytes?: number;
 }
 
@@ -67,7 +67,7 @@ export const PAGE_BYTES = 4096;
 /** How long the event loop may block while another program, such as a backup, has the file locked. */
 const BUSY_MS = 200;
 
-/** Opens or creates the database; throws what SQLite throws, or a StorageError for a file that is not ours. */
+/** Opens or creates the database. Throws SQLite's errors, and a StorageError for a file that is not ours. */
 export function openDatabase(path: string, options: OpenOptions = {}): DatabaseSync {
   const { isReadOnly = false, checkpointBytes = 1024 * 1024 } = options;
   const db = new DatabaseSync(path, { readOnly: isReadOnly, timeout: BUSY_MS });
@@ -82,7 +82,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): DatabaseS
 }
 
 function prepare(db: DatabaseSync, checkpointPages: number): void {
-  // auto_vacuum only works before the first table is made; the other settings are per connection.
+  // page_size and auto_vacuum only work before the first table is created; the other settings are per connection.
   db.exec(`
     PRAGMA page_size = ${String(PAGE_BYTES)};
     PRAGMA auto_vacuum = INCREMENTAL;
@@ -114,7 +114,7 @@ function checkFormat(db: DatabaseSync): void {
 }
 
 /** The number that a pragma returns. */
-export function pragma(db: DatabaseSync, name: string): number {
+function pragma(db: DatabaseSync, name: string): number {
   const row = db.prepare(`PRAGMA ${name}`).get();
   return Number(Object.values(row ?? {})[0]);
 }

@@ -1,7 +1,7 @@
-// Cuts an OTLP request in protobuf into smaller requests without decoding it. By size it cuts at the coarsest place
-// that gives two pieces, which is between Resources, then scopes, then metrics, then data points (or log records). The
-// other fields of a parent (Resource, scope, name, unit, temporality, unknown fields) are copied into both pieces, so
-// that each is a complete request and together they hold every point once. Envelopes without points are left out.
+// Splits an OTLP request in protobuf into smaller requests without decoding it. By size it cuts at the highest level
+// that has two children: Resources, then scopes, then metrics, then data points (or log records). The other fields of a
+// parent (Resource, scope, name, unit, temporality, unknown fields) are copied into both pieces, so that each is a
+// complete request and together they hold every point once. Envelopes without points are dropped.
 //
 //   ExportMetricsServiceRequest 1 ─▶ ResourceMetrics 2 ─▶ ScopeMetrics 2 ─▶ Metric 5|7|9|10|11 ─▶ data 1 ─▶ point
 //   ExportLogsServiceRequest    1 ─▶ ResourceLogs    2 ─▶ ScopeLogs    2 ─▶ LogRecord
@@ -10,7 +10,7 @@ import type { Signal } from '../../model/batch.ts';
 import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE, WireWriter } from '../encode/wire.ts';
 
-/** The numbers of the fields that hold the children, from the request down. The last level holds points. */
+/** The field numbers of the children at each level, from the request down. The last level holds points. */
 const CHILD_FIELDS: Readonly<Record<Signal, readonly (readonly number[])[]>> = {
   metrics: [[1], [2], [2], [5, 7, 9, 10, 11], [1]],
   logs: [[1], [2], [2]],
@@ -45,10 +45,10 @@ export function splitRequest(signal: Signal, request: Buffer, maxBytes: number):
   );
 }
 
-/** A message as the runs of bytes that it is to be put together of: nothing is copied on the way up. */
+/** The byte ranges that make up a message; they are copied only once, at the end. */
 type Parts = readonly Buffer[];
 
-/** Fills one message after the other with children; a child that is too large by itself is split in turn. */
+/** Fills messages with children, one after the other; a child that is too large alone is split itself. */
 function splitMessage(
   message: Buffer,
   levels: Levels,
@@ -86,7 +86,7 @@ function splitMessage(
 /** A tag and a length. */
 const ENVELOPE_BYTES_MAX = 8;
 
-/** The bytes of children; those that stand back to back are one run. */
+/** The bytes of children; contiguous ones are one range. */
 function runsOf(message: Buffer, children: readonly Child[]): Parts {
   const runs: Buffer[] = [];
   let from = children[0]?.start ?? 0;
@@ -106,7 +106,7 @@ function sumBytes(parts: Parts): number {
   return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** The request with its first point only: a sample for people to look at. */
+/** The request with its first point only: a sample for inspection. */
 export function firstPoint(signal: Signal, request: Buffer): Buffer {
   let piece = request;
   for (let halves = halveRequest(signal, piece); halves !== null; ) {
@@ -129,7 +129,7 @@ function readerOf(bytes: Buffer): WireReader {
   return new WireReader(bytes, 'request');
 }
 
-/** Counts to the end of the reader's current message. */
+/** Counts the points up to the end of the reader's current message. */
 function countWithin(reader: WireReader, levels: Levels, level: number): number {
   const childFields = levels[level];
   if (childFields === undefined) return 1;
@@ -163,7 +163,7 @@ function halve(message: Buffer, levels: Levels, level: number): readonly [Buffer
   return [join(children.slice(0, cut)), join(children.slice(cut))];
 }
 
-/** The children of a message that hold points, and all other fields as they are. */
+/** The children of a message that hold points, and the bytes of all other fields. */
 function takeApart(
   message: Buffer,
   levels: Levels,
@@ -201,7 +201,7 @@ function wrapped(field: number, body: Parts): Parts {
   return [head.written(), ...body];
 }
 
-/** The place (1 … length-1) at which the sums of the weights before and after it differ least. */
+/** The index (1 … length-1) at which the sums of the weights before and after it differ least. */
 export function middle(weights: readonly number[]): number {
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   let cut = 1;
@@ -214,10 +214,10 @@ export function middle(weights: readonly number[]): number {
   return cut;
 }
 
-// By time: between the older and the newer points of metrics requests. A back end that takes no older samples is sent
-// the older piece first.
+// By time: between the older and the newer points of a metrics request. The older piece is sent first, because some
+// back ends refuse samples older than the last.
 
-/** The field of a point, of whatever kind, that holds its time. */
+/** The field with the time, the same for points of every kind. */
 const TIME_TAG = (3 << 3) | WIRE.fixed64;
 
 /** The time of each point in order, in nanoseconds as a double. [] for damaged bytes. */
@@ -249,7 +249,7 @@ export function cutAt(request: Buffer, time: number): readonly [older: Buffer, n
   return halves ?? [request, none];
 }
 
-/** A message with those of its points alone; null when none is left. */
+/** A message with only the points that `isKept` accepts; null when none is left. */
 function keepPoints(
   message: Buffer,
   level: number,
@@ -270,7 +270,7 @@ function keepPoints(
     isWhole &&= kept === child;
     hasPoints ||= kept !== null;
     if (kept === child) parts.push(message.subarray(start, reader.offset));
-    else if (kept !== null) parts.push(headOf(tag, kept.length), kept);
+    else if (kept !== null) parts.push(...wrapped(tag >>> 3, [kept]));
   }
   if (!hasPoints) return null;
   return isWhole ? message : Buffer.concat(parts);
@@ -284,11 +284,4 @@ function timeOf(point: Buffer): number {
     reader.skip(tag & 7);
   }
   return 0;
-}
-
-function headOf(tag: number, length: number): Buffer {
-  const head = new WireWriter();
-  head.tag(tag >>> 3, WIRE.bytes);
-  head.varint(length);
-  return head.written();
 }

@@ -1,12 +1,12 @@
 // The queue in one SQLite database: a file in a directory, whose rows survive a crash, a kill and a power cut; or
-// memory, with the same limits. One writer, transactions on the main thread. On a full disk new metrics take the place
-// of old ones, and a reserve keeps space for acknowledgements (storage.ts). While the file cannot be written at all,
-// metrics are held in memory and sent from there (held.ts).
+// memory, with the same limits. One writer, transactions on the main thread. On a full disk new metrics replace old
+// ones, and a reserve keeps space for acknowledgements (storage.ts). While the file cannot be written at all, metrics
+// are held in memory and sent from there (held.ts).
 
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { Serial } from '../../lib/permits.ts';
-import { type Signal, SIGNALS } from '../../model/batch.ts';
+import type { Signal } from '../../model/batch.ts';
 import { Account, Change } from './account.ts';
 import { openAgeClock, writeClockOffset, type AgeClock } from './age-clock.ts';
 import { Held } from './held.ts';
@@ -44,7 +44,7 @@ const CHECK_MS = 15_000;
 
 const NOTES_MAX = 5;
 
-/** Reading the numbers of a file may show that it is damaged: then they are read once more. */
+/** Reading the numbers may reveal damage, after which they are read again; at most this many times. */
 const REFRESHES_MAX = 3;
 
 /** The text of `trouble()` on a full disk. */
@@ -65,21 +65,21 @@ export class SqliteQueue implements Queue {
   readonly #listeners = new Set<() => void>();
   readonly #pinned = new Set<number>();
   /**
-   * Settlements that could not be written yet. Their rows stay pinned; readers see what is left of them, or no row.
+   * Settlements that could not be written yet. Their rows stay pinned; readers see only the unsettled rest.
    */
   readonly #unsettled = new Map<number, Outcome>();
-  /** True while the account may differ from the file, because that was replaced or could not be read. */
+  /** The account may differ from the file, because the file was replaced or could not be read. */
   #isAccountStale = true;
-  /** When the oldest and the newest row were made, by the wall clock; as they were last read. */
+  /** When the oldest and the newest row were made, by the wall clock, as last read. */
   #times: Record<Signal, Times> = { metrics: NO_TIMES, logs: NO_TIMES };
-  /** The offset of the age clock that the file has; null when unknown. */
+  /** The age clock's offset in the file; null when unknown. */
   #savedOffsetMs: number | null = null;
-  /** The last id that this process or the file gave to a row. */
+  /** The highest row id in this process or in the file. */
   #lastId: number;
   /** See `trouble()`. */
   #trouble: string | null = null;
   #compression: Readonly<Record<Signal, Encoding>>;
-  /** Says which files were deleted or replaced and cannot be written anew; null when there are none. */
+  /** A message that names files which were deleted or replaced and cannot be written again; null when there are none. */
   #gone: string | null = null;
   /** See `notes()`. */
   readonly #notes: string[] = [];
@@ -95,9 +95,10 @@ export class SqliteQueue implements Queue {
     this.#held = new Held(options.config.metrics.maxBytes);
     this.#ages = storage.read(file => openAgeClock(file, options.clock));
     this.#lastId = storage.read(file => file.lastId());
+    meter.follow(this);
   }
 
-  /** Opens or creates the queue in a directory, or in memory where that is null. Throws an OperatorError. */
+  /** Opens or creates the queue in a directory, or in memory if that is null. Throws an OperatorError. */
   static open(options: QueueOptions, directory: string | null): SqliteQueue {
     const meter = new QueueMeter(options);
     if (directory === null) {
@@ -121,7 +122,7 @@ export class SqliteQueue implements Queue {
     try {
       queue = new SqliteQueue(options, { meter, storage });
       queue.#refresh();
-      // A start needs a file that can be written, if only with the reserve.
+      // The file must be writable at the start, if only with the reserve.
       queue.#write(() => new Change(), 'at any cost');
       if (!storage.hasRoom(PAGE_BYTES)) {
         queue.#trouble = DISK_FULL;
@@ -147,10 +148,13 @@ export class SqliteQueue implements Queue {
   }
 
   oldest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]> {
-    if (this.#isClosed) return Promise.resolve([]);
-    if (signal === 'metrics') this.#expire();
-    const stored = this.#guard('read', () => this.#find(signal, count, skip)) ?? [];
-    const rows = [...stored, ...this.#findHeld(signal, count - stored.length, skip)];
+    if (this.#isClosed || this.#isEmpty(signal)) return Promise.resolve([]);
+    const madeBeforeMs = signal === 'metrics' ? this.#madeBeforeMs : -Infinity;
+    let rows = this.#findAll(signal, count, skip);
+    if (rows.some(row => row.madeAtMs < madeBeforeMs)) {
+      this.#expire();
+      rows = this.#findAll(signal, count, skip);
+    }
     const inWallTime = rows.map(row => ({ ...row, madeAtMs: this.#ages.wallMs(row.madeAtMs) }));
     return Promise.resolve(inWallTime);
   }
@@ -260,7 +264,7 @@ export class SqliteQueue implements Queue {
     }
   }
 
-  /** The rows of a commit with ids that no row has had before. */
+  /** The rows of a commit, with new ids. */
   async #makeRows({ batches }: Commit): Promise<readonly QueueRow[]> {
     const { maxRequestBytes } = this.#options;
     const rows: QueueRow[] = [];
@@ -272,7 +276,7 @@ export class SqliteQueue implements Queue {
     return rows;
   }
 
-  /** Stores the commit in one transaction, after everything that still waits for one. Returns the evicted points. */
+  /** Stores the commit in one transaction, after everything else that waits to be written. Returns the evicted points. */
   #store(commit: Commit, made: readonly QueueRow[]): number {
     this.#settleAll();
     this.#storeHeld();
@@ -288,8 +292,8 @@ export class SqliteQueue implements Queue {
   }
 
   /**
-   * Moves on to the last id in the file, and returns it. It is higher than ours when somebody deleted our lock and
-   * another process wrote into the file.
+   * Skips the ids in use in the file, and returns the last of them. It is higher than ours when somebody deleted our
+   * lock and another process wrote into the file.
    */
   #skipTakenIds(): number {
     const takenId = this.#storage.read(file => file.lastId());
@@ -297,7 +301,7 @@ export class SqliteQueue implements Queue {
     return takenId;
   }
 
-  /** Writes the held commits. Throws what SQLite throws; the rest stays held. */
+  /** Writes the held commits. Throws SQLite's errors; the rest stays held. */
   #storeHeld(): void {
     if (this.#held.file === null) return;
     this.#skipTakenIds();
@@ -328,9 +332,19 @@ export class SqliteQueue implements Queue {
     return { ...this.account.sums(signal), maxBytes: this.#options.config[signal].maxBytes };
   }
 
-  /** Metrics from before this time are too old. */
+  /** Older metrics are evicted. */
   get #madeBeforeMs(): number {
     return this.#ages.nowMs() - this.#options.config.metrics.maxAgeMs;
+  }
+
+  /** By the account, which knows without asking the file. */
+  #isEmpty(signal: Signal): boolean {
+    return !this.#isAccountStale && this.account.sums(signal).rows === 0;
+  }
+
+  #findAll(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
+    const stored = this.#guard('read', () => this.#find(signal, count, skip)) ?? [];
+    return [...stored, ...this.#findHeld(signal, count - stored.length, skip)];
   }
 
   #find(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
@@ -350,7 +364,7 @@ export class SqliteQueue implements Queue {
     const atMs = this.#options.clock.nowMs();
     for (const id of damagedIds) {
       this.#write(file => removeDamaged(file, id, atMs), 'at any cost');
-      // The services in the row's index may be damaged, too.
+      // The services in the row's index may be wrong, too.
       this.#distrustAccount();
     }
     return rows;
@@ -371,27 +385,25 @@ export class SqliteQueue implements Queue {
     return this.#held.file?.has(id) ?? false;
   }
 
-  /** Gives up metrics that are too old, if there are any. */
+  /** Evicts metrics that are too old. */
   #expire(): void {
-    const { oldestAtMs } = this.stats('metrics');
     const situation = { pinned: this.#pinned, madeBeforeMs: this.#madeBeforeMs };
-    if (oldestAtMs === null || oldestAtMs >= this.#ages.wallMs(situation.madeBeforeMs)) return;
     const work = (file: QueueFile): Change => expire(file, situation);
     this.#guard('expire', () => this.#write(work, 'at any cost'));
     this.#apply(this.#held.write(work));
   }
 
-  /** True when a row is settled but the file does not know it yet. */
+  /** True when a row is settled but still in the file. */
   #isGone(id: number): boolean {
     return this.#unsettled.get(id)?.rest === null;
   }
 
-  /** Writes the waiting settlements. Those that cannot be written now keep waiting. */
+  /** Writes the pending settlements. Those that cannot be written stay pending. */
   #settleAll(): void {
     for (const [id, outcome] of this.#unsettled) {
       const settle = (): Change => this.#write(file => settleRow(file, id, outcome), 'at any cost');
       if (this.#guard('settle', settle) === null) {
-        // There may be no space for the rest of a row; to remove a row takes next to none.
+        // Only the rest of a row may lack space; removing a row needs almost none.
         if (outcome.rest !== null) continue;
         return;
       }
@@ -418,26 +430,24 @@ export class SqliteQueue implements Queue {
     }
   }
 
-  /** Files that were deleted or replaced are written anew from the open ones, which have all commits. */
+  /** Deleted or replaced files are written again from the open ones, which have all commits. */
   #checkFiles(): void {
     const found = this.#storage.checkFiles();
     this.#gone = null;
     if (found.kind === 'in place') return;
     const names = found.names.join(', ');
     if (found.kind === 'gone') {
-      this.#gone = `its files were deleted or replaced (${names}) and cannot be written anew: ${found.cause}`;
+      this.#gone = `its files were deleted or replaced (${names}) and cannot be written again: ${found.cause}`;
       this.#meter.filesGone(names, found.cause);
       return;
     }
     const at = new Date(this.#options.clock.nowMs()).toISOString();
-    this.#notes.push(`${names} of the queue were deleted or replaced, and written anew at ${at}`);
+    this.#notes.push(`${names} of the queue were deleted or replaced, and written again at ${at}`);
     this.#notes.splice(0, this.#notes.length - NOTES_MAX);
     this.#meter.filesRenewed(names);
   }
 
-  /**
-   * One transaction on the file, with its counts. Throws what SQLite throws; then nothing has changed.
-   */
+  /** Runs `work` as one transaction on the file, and writes its counts. Throws SQLite's errors, having changed nothing. */
   #write(work: (file: QueueFile) => Change, cost?: 'at any cost'): Change {
     const { offsetMs } = this.#ages;
     const writeAll = (file: QueueFile): Change => {
@@ -453,14 +463,13 @@ export class SqliteQueue implements Queue {
     return change;
   }
 
-  /** A change was committed, in the file or in what is held. */
+  /** Applies a change that was committed, in the file or among the held commits. */
   #apply(change: Change): void {
     this.account.apply(change);
     for (const eviction of change.evictions) this.#meter.evicted(eviction);
-    for (const signal of SIGNALS) this.#meter.space(signal, this.#space(signal));
   }
 
-  /** Leaves the account as it is: a caller may compare the two. Where the file cannot be read the last times stay. */
+  /** Does not refresh the account: a caller may compare the two. If the file cannot be read, the last times remain. */
   #readTimes(signal: Signal): void {
     try {
       this.#times[signal] = this.#storage.read(file => this.#timesOf(file, signal));
@@ -489,8 +498,8 @@ export class SqliteQueue implements Queue {
   }
 
   /**
-   * Reads the account again if it may differ from the file, and corrects it where damage has unbalanced it. Throws what
-   * SQLite throws; the next call reads it again.
+   * Reads the account again if it may differ from the file, and balances it after damage. Throws SQLite's errors; the
+   * next call retries.
    */
   #refresh(): void {
     for (let i = 0; this.#isAccountStale && i < REFRESHES_MAX; i++) {
@@ -510,7 +519,7 @@ export class SqliteQueue implements Queue {
     }
   }
 
-  /** Null when the file fails, which is counted and logged, or the queue is closed. */
+  /** Runs `work`; null when the queue is closed, or the file fails, which is counted and logged. */
   #guard<T>(operation: StorageOperation, work: () => T): T | null {
     if (this.#isClosed) return null;
     try {

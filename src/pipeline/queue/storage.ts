@@ -1,6 +1,6 @@
-// Where the queue keeps its rows: a database in memory, or a file in a directory. The file stays usable whatever
-// happens to its disk: it is locked against other processes, has space in reserve for acknowledgements, and is
-// replaced by a salvaged one when it is damaged.
+// Stores the rows of the queue in a database in memory, or in a file in a directory. The file stays usable whatever
+// happens to its disk: it is locked against other processes, has space in reserve for acknowledgements, and is replaced
+// by a salvaged copy when it is damaged.
 
 import { causeText, OperatorError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,34 +14,34 @@ import {
 import { MEMORY, QueueFile } from './queue-file.ts';
 import { isStorageFailure, StorageError, storageProblem } from './schema.ts';
 
-/** The result of a check of the files: `renewed` and `gone` name those that were deleted or replaced while open. */
+/** `renewed` and `gone` name the files that were deleted or replaced while open. */
 export type FileCheck =
   | { readonly kind: 'in place' }
   | { readonly kind: 'renewed'; readonly names: readonly string[] }
   | { readonly kind: 'gone'; readonly names: readonly string[]; readonly cause: string };
 
-/** So many unused pages stay in the database for the next rows. */
+/** This many unused pages stay in the database for new rows. */
 const UNUSED_PAGES_MAX = 2048;
 
 export interface Storage {
-  /** Reads; a damaged file is replaced and read again. Throws what SQLite throws. */
+  /** Reads; a damaged file is replaced and read again. Throws SQLite's errors. */
   read<T>(work: (file: QueueFile) => T): T;
-  /** Writes all that `work` does, or nothing; it may run twice. Throws what SQLite throws. */
+  /** Runs `work` as one transaction; it may run twice. Throws SQLite's errors. */
   write<T>(work: (file: QueueFile) => T): T;
-  /** The same for a write that must not fail on a full disk: it may use up the reserve. */
+  /** The same for a write that must succeed on a full disk: it may use the reserve. */
   writeAtAnyCost<T>(work: (file: QueueFile) => T): T;
-  /** Whether the disk has room for so many bytes, in the log and in the file, without the reserve. */
+  /** Whether the disk has room for this many bytes, in the log and in the file, without the reserve. */
   hasRoom(bytes: number): boolean;
-  /** To be called periodically: files that were deleted or replaced while open are written anew. */
+  /** To be called periodically: writes files again that were deleted or replaced while open. */
   checkFiles(): FileCheck;
-  /** To be called after rows were removed: gives space back, and takes the reserve back when there is room. */
+  /** To be called after rows were removed: gives space back to the disk, and renews the reserve if there is room. */
   tidy(): void;
-  /** Names of the damaged files that were put aside in the queue's directory. */
+  /** Names of the damaged files kept in the directory. */
   corruptFiles(): readonly string[];
   close(): void;
 }
 
-/** Ends with the process. The limits of the queue bound its size. */
+/** Lost when the process ends. The limits of the queue bound its size. */
 export class MemoryStorage implements Storage {
   readonly #file = QueueFile.open(MEMORY);
 
@@ -83,13 +83,13 @@ export interface FileStorageOptions {
   /** The limit of the queue, which sets the size of the reserve. */
   readonly maxBytes: number;
   readonly clock: Clock;
-  /** Called when a damaged file was replaced: everything that was read before may have changed. */
+  /** Called when a damaged file was replaced: all earlier reads may be outdated. */
   readonly onReplaced: (replacement: Replacement) => void;
   /** Called when a file that seemed damaged was opened again. */
   readonly onReopened: () => void;
   /** Called with a note about the directory for the operator. */
   readonly onNoted: (note: string) => void;
-  /** Called after each transaction, also a failed one: how long it blocked the event loop. */
+  /** Called after each transaction, even a failed one, with the time for which it blocked the event loop. */
   readonly onWritten: (durationMs: number) => void;
 }
 
@@ -112,10 +112,10 @@ export class FileStorage implements Storage {
     this.#reserve = new Reserve(directory.file('reserve'), reserveBytesFor(options.maxBytes));
   }
 
-  /** Throws an OperatorError: the directory is held, cannot be written, or holds what is not ours. */
+  /** Throws an OperatorError if the directory is held or not writable, or contains a foreign file. */
   static open(options: FileStorageOptions): FileStorage {
     const { directory: path, maxBytes } = options;
-    // The log must fit into the reserve several times, or the reserve would not make room for a checkpoint.
+    // The reserve must hold several logs, or deleting it would not make room for a checkpoint.
     const directory = new QueueDirectory(path, reserveBytesFor(maxBytes) / 4);
     try {
       const note = directory.secure();
@@ -164,7 +164,7 @@ export class FileStorage implements Storage {
       return this.write(work);
     } catch (error) {
       if (storageProblem(error) === null || !this.#reserve.giveUp()) throw error;
-      // With the log moved into the file, there is room for the next entries in the log.
+      // A checkpoint makes room in the log.
       this.#current().checkpoint();
       return this.write(work);
     }
@@ -209,7 +209,7 @@ export class FileStorage implements Storage {
     this.#reserve.hold();
   }
 
-  /** Throws when another process holds the directory now. The file is then its file, unless ours was deleted, too. */
+  /** Throws when another process holds the directory. The file then belongs to it, unless ours was deleted as well. */
   #lockAgain(): void {
     try {
       const lock = DirectoryLock.acquire(this.#directory.path);
@@ -233,13 +233,13 @@ export class FileStorage implements Storage {
     this.#reserve.hold();
   }
 
-  /** Gives the space of removed rows back to the disk, except for so many pages. */
+  /** Gives the space of removed rows back to the disk, except for `keptPages`. */
   #giveBack(keptPages: number): void {
     try {
       const file = this.#current();
       if (file.shrink(keptPages)) file.checkpoint();
     } catch (error) {
-      // The next read or write meets the same problem, and reports it.
+      // The next read or write reports it.
       if (!isStorageFailure(error)) throw error;
     }
   }
@@ -266,7 +266,7 @@ export class FileStorage implements Storage {
     try {
       return this.#directory.open();
     } catch (error) {
-      // Even opening takes some space.
+      // Even opening needs some space.
       if (storageProblem(error) === null || !this.#reserve.giveUp()) throw error;
       return this.#directory.open();
     }
@@ -276,7 +276,7 @@ export class FileStorage implements Storage {
     if (storageProblem(error) !== 'damaged') throw error;
     this.#file?.close();
     this.#file = null;
-    // SQLite may report a page that could not be read as damaged: only opening the file again decides.
+    // SQLite may report an unreadable page as damage: reopening the file decides.
     this.#file = this.#openSound() ?? this.#replace(causeText(error));
     this.#options.onReopened();
   }
@@ -285,7 +285,7 @@ export class FileStorage implements Storage {
     const replacement = this.#directory.replace(damage, this.#options.clock.nowMs());
     this.#options.onReplaced(replacement);
     const file = this.#directory.open();
-    if (file === null) throw new StorageError('the file that was salvaged is damaged, too');
+    if (file === null) throw new StorageError('the salvaged file is damaged, too');
     return file;
   }
 }

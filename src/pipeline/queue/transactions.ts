@@ -1,6 +1,6 @@
 // The transactions of the queue, as functions over its file: each returns its change of the numbers. A function may run
-// twice, after the file was replaced or space was made. The oldest rows are evicted first, and never one that is being
-// sent.
+// a second time after the file was replaced or space was freed. The oldest rows are evicted first, but never one that
+// is being sent.
 
 import { failpoint, isArmed, LOSE_ROW } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
@@ -14,24 +14,24 @@ import { StorageError } from './schema.ts';
 export interface Situation {
   /** Rows that are being sent: they are not evicted. */
   readonly pinned: ReadonlySet<number>;
-  /** Metrics from before this time are too old. */
+  /** Older metrics are evicted. */
   readonly madeBeforeMs: number;
   readonly space: Readonly<Record<Signal, { readonly bytes: number; readonly maxBytes: number }>>;
   /** False while the disk is full. */
   readonly hasRoom: boolean;
-  /** The reason that is counted when rows are evicted for want of space. */
+  /** The reason to count for rows that are evicted to make room. */
   readonly evictedFor: EvictionReason;
 }
 
-/** A settlement of a row: of all of it, or of a part. */
+/** A settlement of a whole row, or of a part. */
 export interface Outcome {
   readonly settlements: readonly Settlement[];
   readonly aside: readonly SetAside[];
-  /** Null when all of the row is settled. */
+  /** Null when the whole row is settled. */
   readonly rest: RowRest | null;
 }
 
-/** So much is kept of a row that was damaged on disk. */
+/** The most bytes that are kept of a damaged row. */
 const SAMPLE_BYTES_MAX = 64 * 1024;
 
 /** Joins two settlements of one row, in order. */
@@ -42,8 +42,7 @@ export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outco
 }
 
 /**
- * The rows and counts of a commit, and its state unless that is kept elsewhere. Throws when the disk is full and
- * nothing can be exchanged.
+ * Stores a commit: its rows, counts and state. Throws when the disk is full and old rows cannot make room.
  */
 export function storeCommit(
   file: QueueFile,
@@ -62,7 +61,7 @@ export function storeCommit(
   return change;
 }
 
-/** Moves a held row of metrics into the file. The numbers count it already. */
+/** Moves a held row of metrics into the file. The account already counts it. */
 export function storeHeld(file: QueueFile, row: QueueRow, situation: Situation): Change {
   const change = new Change();
   if (!situation.hasRoom) makeRoom(file, change, [row], situation);
@@ -83,7 +82,7 @@ export function expire(
   return change;
 }
 
-/** Removes a row, or replaces it by its rest, and keeps what was set aside. */
+/** Removes a row, or replaces it by its rest, and stores the set-aside entries. */
 export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change {
   const change = new Change();
   const head = file.head(id);
@@ -103,7 +102,7 @@ export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change
   return change;
 }
 
-/** Evicts a row with a wrong checksum, and keeps its bytes for people to look at. */
+/** Evicts a row with a wrong checksum, and keeps its bytes for inspection. */
 export function removeDamaged(file: QueueFile, id: number, atMs: number): Change {
   const change = new Change();
   const head = file.head(id);
@@ -123,7 +122,7 @@ export function removeDamaged(file: QueueFile, id: number, atMs: number): Change
   return change;
 }
 
-/** On a full disk metrics take the place of older ones, or are not stored. */
+/** On a full disk metrics replace older ones, or are not stored. */
 function makeRoom(
   file: QueueFile,
   change: Change,
@@ -150,13 +149,13 @@ function putRow(file: QueueFile, change: Change, row: QueueRow, situation: Situa
     change.evicted(row, situation.evictedFor);
     return;
   }
-  // Armed by a test that checks that the account and the oracle notice a lost row.
+  // A test arms this to check that the account and the oracle notice a lost row.
   if (isArmed(LOSE_ROW)) return;
   file.insert(row);
   change.added(headFor(row));
 }
 
-/** Evicts the oldest metrics until so many bytes are free. Returns the bytes that were freed. */
+/** Evicts the oldest metrics until `bytes` are freed. Returns the number of bytes freed. */
 function evictOldest(
   file: QueueFile,
   change: Change,
@@ -181,7 +180,7 @@ function evict(file: QueueFile, change: Change, head: RowHead, reason: EvictionR
   change.evicted(head, reason);
 }
 
-/** The oldest rows up to the first that is not wanted. An array, because the caller deletes them. */
+/** The oldest metrics up to the first unwanted one, without pinned ones. An array, because the caller deletes them. */
 function oldestMetricsWhile(
   file: QueueFile,
   pinned: ReadonlySet<number>,

@@ -1,12 +1,13 @@
-// Reads what a back end says in the body of its answer: the partial success of an accepted request, and the
-// message of a refused one. Both come as protobuf or JSON; nothing in here can fail, a body that says nothing
-// readable gives an empty message. Messages are as they came: the caller takes secrets out, then shortens them.
+// Reads the body of a back end's answer: the partial success of an accepted request, or the message of a refused one,
+// in protobuf or JSON. Nothing here can fail: an unreadable body gives an empty message. Messages are returned
+// unchanged: the caller redacts secrets, then shortens the text.
 //
 // Export{Metrics,Logs}ServiceResponse  1 partial_success   message
 // Export{Metrics,Logs}PartialSuccess   1 rejected_…        int64
 //                                      2 error_message     string
 // google.rpc.Status                    2 message           string
 
+import { isObject, membersOf } from '../../lib/json-pointer.ts';
 import type { Signal } from '../../model/batch.ts';
 import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
@@ -18,14 +19,14 @@ export interface PartialSuccess {
 
 export type BodyFormat = 'protobuf' | 'json' | 'html' | 'text';
 
-/** More of an answer than this is not read (J.5). */
+/** The most bytes of an answer that are read (J.5). */
 export const ANSWER_BYTES_MAX: number = 4 * 1024 * 1024;
-/** The most of a back end's message that is shown or kept, in characters. */
+/** The most characters of a back end's message that are shown or kept. */
 export const MESSAGE_LENGTH_MAX = 300;
 
 const PARTIAL_SUCCESS_TAG = (1 << 3) | WIRE.bytes;
 const REJECTED_TAG = (1 << 3) | WIRE.varint;
-/** The same number in PartialSuccess and in google.rpc.Status. */
+/** The field has the same number in PartialSuccess and in google.rpc.Status. */
 const MESSAGE_TAG = (2 << 3) | WIRE.bytes;
 
 const REJECTED_NAMES: Readonly<Record<Signal, readonly string[]>> = {
@@ -33,7 +34,7 @@ const REJECTED_NAMES: Readonly<Record<Signal, readonly string[]>> = {
   logs: ['rejectedLogRecords', 'rejected_log_records'],
 };
 
-/** What Content-Type says; undefined when it is absent or unknown. */
+/** The format that Content-Type names; undefined when it is absent or unknown. */
 export function bodyFormat(contentType: string | undefined): BodyFormat | undefined {
   const type = contentType?.split(';')[0]?.trim().toLowerCase();
   if (type === 'application/x-protobuf' || type === 'application/protobuf') return 'protobuf';
@@ -50,8 +51,8 @@ export function readPartialSuccess(
 ): PartialSuccess {
   if (format === 'protobuf') return readProtobuf(body, readPartialSuccessMessage) ?? NOTHING;
   if (format !== 'json') return NOTHING;
-  const answer = parseObject(body.toString('utf8'));
-  const partial = asObject(answer['partialSuccess'] ?? answer['partial_success']);
+  const answer = membersOf(parseJson(body.toString('utf8')));
+  const partial = membersOf(answer['partialSuccess'] ?? answer['partial_success']);
   const rejected = REJECTED_NAMES[signal]
     .map(name => partial[name])
     .find(value => value !== undefined);
@@ -59,7 +60,7 @@ export function readPartialSuccess(
   return { rejected: countOf(rejected), message: textOf(message) };
 }
 
-/** Whether the body of a 200 is what OTLP answers to an export; an empty one is, in protobuf. */
+/** Whether the body of a 200 is an OTLP export response; an empty body is one in protobuf. */
 export function isExportResponse(
   contentType: string | undefined,
   requestFormat: BodyFormat,
@@ -68,17 +69,17 @@ export function isExportResponse(
   if (body === null) return false;
   const format = bodyFormat(contentType) ?? (contentType === undefined ? requestFormat : undefined);
   if (format === 'protobuf') return readProtobuf(body, readPartialSuccessMessage) !== undefined;
-  if (format === 'json') return body.length === 0 || parsesAsObject(body.toString('utf8'));
+  if (format === 'json') return body.length === 0 || isObject(parseJson(body.toString('utf8')));
   return body.length === 0;
 }
 
-/** The message of an answer that is no success: of google.rpc.Status, or what else the body says in words. */
+/** The message of a refusal: from google.rpc.Status, or any other text in the body. */
 export function readErrorMessage(format: BodyFormat | undefined, body: Buffer): string {
   if (format === 'html') return '';
   if (format === 'protobuf') return readProtobuf(body, readStatusMessage) ?? '';
   const text = body.toString('utf8');
-  const status = parseObject(text);
-  const error = asObject(status['error']);
+  const status = membersOf(parseJson(text));
+  const error = membersOf(status['error']);
   const message = [status['message'], error['message'], status['error']].find(
     value => typeof value === 'string' && value !== '',
   );
@@ -88,7 +89,7 @@ export function readErrorMessage(format: BodyFormat | undefined, body: Buffer): 
 
 /** One printable line of at most MESSAGE_LENGTH_MAX characters. */
 export function oneLine(text: string): string {
-  // What would be cut off anyway is not looked at.
+  // Bounds the work on a long text.
   const start = text.trimStart().slice(0, 4 * MESSAGE_LENGTH_MAX);
   const line = start.replace(/[\s\p{C}]+/gu, ' ').trim();
   return line.length <= MESSAGE_LENGTH_MAX ? line : `${line.slice(0, MESSAGE_LENGTH_MAX - 1)}…`;
@@ -136,7 +137,7 @@ function readStatusMessage(reader: WireReader): string {
   return message;
 }
 
-/** A number of points; 64-bit integers are strings in OTLP/JSON. What is no such number is 0. */
+/** A number of points; 64-bit integers are strings in OTLP/JSON. Anything else counts as 0. */
 function countOf(value: unknown): number {
   const count = typeof value === 'number' || typeof value === 'string' ? Number(value) : 0;
   return Number.isFinite(count) && count > 0 ? Math.floor(count) : 0;
@@ -146,23 +147,11 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function parsesAsObject(text: string): boolean {
+/** Undefined if it is not JSON. */
+function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return asObject(JSON.parse(text));
-  } catch {
-    return {};
-  }
-}
-
-function asObject(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -1,70 +1,68 @@
-// `otlp.compression: auto`: zstd where the back end has shown that it takes it, else gzip. In: what came of each request,
-// and in which encoding it went out. Out: the encoding of the next one, which is remembered over restarts.
+// `otlp.compression: auto`: zstd if the back end has proved that it accepts it, else gzip. In: the result of each request
+// and its encoding. Out: the encoding of the next request. The decision is kept across restarts.
 //
-//   state    requests go out as          what ends it
-//   gzip     gzip                        gzip content is accepted, by an answer that would prove zstd: the next request
-//                                        that has content is a trial
-//   trial    zstd, once                  proof ─▶ zstd; anything else: the same request goes out as gzip at once, and
-//                                        gzip's answer alone counts: accepted ─▶ off; else ─▶ gzip, nothing was learned
-//   zstd     zstd                        a refusal that may be about the encoding, or any after ten in a row: the same
-//                                        request as gzip at once; accepted ─▶ off; after the second time until the restart
-//   off      gzip                        a day has passed ─▶ gzip
+//   state    encoding      transitions
+//   gzip     gzip          gzip content gets an answer that would prove zstd ─▶ trial with the next request with content
+//   trial    zstd, once    proof ─▶ zstd. Otherwise the same request is sent as gzip at once: accepted ─▶ off, else ─▶ gzip
+//   zstd     zstd          after a refusal that may be about the encoding, or after more than ten failures in a row, the
+//                          same request is sent as gzip at once: accepted ─▶ off
+//   off      gzip          a day has passed ─▶ gzip; the second `off` after `zstd` lasts until the restart
 //
-// Proof is a 200 whose body reads as an export response without rejections. Where not even gzip is answered like that,
-// nothing is tried: each trial would send points twice. Empty and tiny requests prove nothing, and go out as gzip. An
-// answer that asks for a pause (429, or any refusal with Retry-After) is obeyed as it is: nothing more goes out. A trial
-// therefore costs nobody a point, and an outage costs no more than one extra request for each that is due. What cannot be
-// seen is a gateway that acknowledges before it decodes; for that one there is `otlp.compression: gzip`.
+// Proof is a 200 whose body is an export response without rejections. A back end that does not answer gzip like that gets
+// no trial: it would receive points twice. Empty and tiny requests prove nothing, and are sent as gzip. When an answer
+// asks for a pause (429, or a refusal with Retry-After), nothing more is sent. So a trial loses no points, and an outage
+// costs at most one extra request per attempt. A gateway that acknowledges before it decodes goes unnoticed; for such a
+// gateway set `otlp.compression: gzip`.
 
 import type { Clock } from '../../lib/clock.ts';
-import type { Counter, Counters } from '../../lib/counters.ts';
+import type { Counters, CountersOf } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { SendResult } from './transport.ts';
 
-/** What came of one request, as far as its encoding may matter. */
+/** The result of one request, as far as its encoding may matter. */
 export interface Exchange {
   readonly result: SendResult;
-  /** Of HTTP; 0 without an answer. */
+  /** The HTTP status; 0 without an answer. */
   readonly status: number;
-  /** The body of a 200 reads as an export response without rejections. */
+  /** A 200 with an export response without rejections. */
   readonly isProof: boolean;
   /** The back end asks for a pause. */
   readonly isPauseAsked: boolean;
 }
 
-/** How requests go out, and why; times are wall clock. */
+/** The encoding of requests, and why; times are wall clock. */
 export interface CompressionStatus {
   readonly encoding: 'gzip' | 'zstd';
-  /** null: since the start. */
+  /** Null: since the start. */
   readonly sinceMs: number | null;
-  /** When zstd is tried again; null where that is open. */
+  /** When zstd may be tried again; null when no time is set. */
   readonly untilMs: number | null;
   readonly reason: string;
 }
 
 export interface AutoCompressionOptions {
   readonly signal: Signal;
-  /** How the back end is called in log lines. */
+  /** The back end's name in log lines. */
   readonly endpoint: string;
   readonly clock: Clock;
   readonly counters: Counters;
   readonly logger: Logger;
-  /** What an earlier run learned of this endpoint. */
+  /** The decision of an earlier run for this endpoint. */
   readonly remembered: CompressionStatus | null;
-  /** Called with what the next run should know, and whenever the encoding of requests changes. */
+  /** Called with each new decision. */
   readonly onLearned: (status: CompressionStatus) => void;
 }
 
-/** Less content than this proves nothing: some back ends answer tiny requests without reading them. */
+/** Smaller requests prove nothing: some back ends answer them without reading them. */
 export const CONTENT_BYTES_MIN = 512;
-/** How long zstd is left alone where it was refused. */
+/** How long zstd is not tried again after a refusal. */
 export const OFF_MS: number = 24 * 60 * 60_000;
-/** So often may a proven encoding be refused before it is left alone until the restart. */
+/** After this many refusals of proven zstd it is not tried again until the restart. */
 const FLIPS_MAX = 2;
 /**
- * After so many failures in a row each request goes out as gzip as well: what is there now may break off the connection, or
- * answer by a gateway's 502, where it meets zstd.
+ * After more failures in a row each request is also sent as gzip: a new back end may close the connection, or answer 502
+ * through a gateway, when it receives zstd.
  */
 const FAILURES_MAX = 10;
 /** Answers to zstd that may be about the encoding rather than about the content. */
@@ -77,38 +75,42 @@ const UNTRIED: CompressionStatus = {
   reason: 'zstd is tried once gzip was accepted',
 };
 
+export const COMPRESSION_COUNTERS = {
+  trials: {
+    name: 'prom2otlp_send_zstd_trials_total',
+    help: 'Requests sent with zstd before the back end had shown that it accepts zstd, by outcome.',
+    labels: ['signal', 'outcome'],
+  },
+} as const;
+
 export class AutoCompression {
   readonly #options: AutoCompressionOptions;
-  readonly #trials: Counter;
+  readonly #counters: CountersOf<typeof COMPRESSION_COUNTERS>;
   #status: CompressionStatus;
-  /** The endpoint has taken the newest gzip content, by an answer that would prove zstd. */
+  /** The last gzip request with content got an answer that would prove zstd. */
   #hasTakenGzip = false;
   #isTrying = false;
   #flipCount = 0;
-  /** Requests as zstd, with content, since one was accepted. */
+  /** Requests in zstd since one was accepted. */
   #failureCount = 0;
 
   constructor(options: AutoCompressionOptions) {
     this.#options = options;
     this.#status = options.remembered ?? UNTRIED;
-    this.#trials = options.counters.counter(
-      'prom2otlp_send_zstd_trials_total',
-      'Requests sent with zstd before the back end had shown that it accepts zstd, by outcome.',
-      ['signal', 'outcome'],
-    );
+    this.#counters = options.counters.of(COMPRESSION_COUNTERS);
   }
 
   status(): CompressionStatus {
     return this.#status;
   }
 
-  /** Sends one request in the encoding that suits; `exchange` may be called twice, with zstd and then with gzip. */
+  /** Sends one request; `exchange` may be called twice, with zstd and then with gzip. */
   async send(
     rawBytes: number,
     exchange: (encoding: 'gzip' | 'zstd') => Promise<Exchange>,
   ): Promise<SendResult> {
     const hasContent = rawBytes >= CONTENT_BYTES_MIN;
-    // What proves nothing goes out in the encoding that nobody refuses.
+    // A tiny request proves nothing; gzip is never refused.
     if (!hasContent) return (await exchange('gzip')).result;
     if (this.#status.encoding === 'zstd') return await this.#sendProven(exchange);
     if (this.#mayTry()) return await this.#try(exchange);
@@ -126,18 +128,18 @@ export class AutoCompression {
   async #try(exchange: (encoding: 'gzip' | 'zstd') => Promise<Exchange>): Promise<SendResult> {
     const { signal } = this.#options;
     this.#isTrying = true;
-    // Whatever happens now, the next trial needs another sign that the back end is there.
+    // The next trial needs a new proof that the back end works.
     this.#hasTakenGzip = false;
     try {
       const trial = await exchange('zstd');
       if (trial.isProof) {
-        this.#trials.add(1, signal, 'proven');
+        this.#counters.trials.add(1, signal, 'proven');
         this.#learn('zstd', null, 'the back end has taken it');
         return trial.result;
       }
       const { result } = trial.isPauseAsked ? trial : await exchange('gzip');
       const isRefused = !trial.isPauseAsked && result.kind === 'accepted';
-      this.#trials.add(1, signal, isRefused ? 'refused' : 'undecided');
+      this.#counters.trials.add(1, signal, isRefused ? 'refused' : 'undecided');
       if (isRefused) this.#turnOff(trial, OFF_MS);
       return result;
     } finally {
@@ -155,7 +157,7 @@ export class AutoCompression {
     const isFinal = attempt.result.kind === 'accepted' || attempt.isPauseAsked;
     if (isFinal || !isSuspect) return attempt.result;
     const { result } = await exchange('gzip');
-    // Another request may have found out meanwhile.
+    // Another request may have changed the encoding meanwhile.
     if (result.kind === 'accepted' && this.#status.encoding === 'zstd') {
       this.#flipCount++;
       this.#turnOff(attempt, this.#flipCount < FLIPS_MAX ? OFF_MS : Infinity);
@@ -180,15 +182,15 @@ export class AutoCompression {
   }
 }
 
-/** What is kept for the next run: by endpoint, the newest last. */
+/** A decision kept for the next run; the newest comes last. */
 interface Remembered extends CompressionStatus {
   readonly endpoint: string;
 }
 
-/** So many endpoints are remembered. */
+/** The most endpoints that are remembered. */
 const REMEMBERED_MAX = 8;
 
-/** Reads what was kept; null where this endpoint was not met, and where the blob cannot be read. */
+/** The remembered decision for an endpoint; null when there is none, or the blob cannot be read. */
 export function recall(blob: Buffer | null, endpoint: string): CompressionStatus | null {
   const found = parse(blob).find(entry => entry.endpoint === endpoint);
   if (found === undefined) return null;
@@ -196,14 +198,14 @@ export function recall(blob: Buffer | null, endpoint: string): CompressionStatus
   return { encoding, sinceMs, untilMs, reason };
 }
 
-/** What to keep after something was learned of `endpoint` (its URL and protocol). */
+/** The blob with a new decision for `endpoint` (its URL and protocol). */
 export function retain(
   blob: Buffer | null,
   endpoint: string,
   { untilMs, ...status }: CompressionStatus,
 ): Buffer {
   const others = parse(blob).filter(entry => entry.endpoint !== endpoint);
-  // `until the restart` is no time that a later run must wait for.
+  // Infinity means until the restart: a later run need not wait.
   const until = untilMs === Infinity ? null : untilMs;
   const entries = [...others, { endpoint, ...status, untilMs: until }].slice(-REMEMBERED_MAX);
   return Buffer.from(JSON.stringify(entries));

@@ -1,12 +1,12 @@
-// From an HTTP answer to one of the four kinds of SendResult. The rules, J being section J of the mapping:
+// Classifies an HTTP answer as one of the four kinds of SendResult. J is section J of the mapping:
 //
 //   answer                                              kind      rule
 //   2xx                                                 accepted  J.4, with the partial success of its body
-//   2xx that is a web page                              hold      a login page or a proxy's has stored nothing
+//   2xx with a web page                                 hold      from a login or a proxy: nothing was stored
 //   429, 502, 503, 504 (and no answer at all)           retry     J.3
 //   400, 413, 422                                       split     J.3
 //   401, 403, 404, 405                                  hold      J.3: about our key or path, never about content
-//   402, 407, 415, 3xx (never followed)                 hold      the same: a matter of settings must not cost data
+//   402, 407, 415, 3xx (never followed)                 hold      the same: wrong settings must not cost data
 //   408, other 5xx, any other status                    hold      J.3: content may be the cause
 
 import { parseRetryAfter } from '../../lib/retry-after.ts';
@@ -20,7 +20,7 @@ import {
 } from './answer.ts';
 import type { SendResult } from './transport.ts';
 
-/** What an answer consists of, as far as it matters. The body is empty when it could not be read. */
+/** The body is empty when it could not be read. */
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string | undefined;
@@ -30,20 +30,19 @@ export interface HttpAnswer {
 
 export interface ClassifyContext {
   readonly signal: Signal;
-  /** The format of the request: an answer without Content-Type is taken for the same. */
+  /** The format of the request, assumed for an answer without Content-Type. */
   readonly requestFormat: BodyFormat;
   readonly nowMs: number;
-  /** Takes secrets out of the back end's words; before they are cut, since half a key is a secret too. */
+  /** Removes secrets from the back end's message, before it is shortened: half a key is a secret, too. */
   readonly redact: (text: string) => string;
 }
 
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const THROTTLED = 429;
 const SPLIT: ReadonlySet<number> = new Set([400, 413, 422]);
-/** With all redirects. */
+/** Besides all redirects. */
 const SETTINGS: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 415]);
 
-/** What to look at when the back end keeps refusing. */
 const HINTS: Readonly<Record<number, string>> = {
   401: 'check otlp.headers',
   403: 'check otlp.headers and what this key may write',
@@ -53,8 +52,8 @@ const HINTS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Prometheus takes nothing older than what it has, unless told to. It also dates a series of its own by the points of each
- * Resource, so that a sample which lags behind is too old for it while it is in order for its series.
+ * By default Prometheus refuses samples older than its newest. It also derives a series per Resource from all points, so
+ * a sample that lags behind other series can be too old although its own series is in order.
  */
 const TOO_OLD = /out of order|too old sample|out of bounds(?!.*future)/i;
 const TOO_OLD_HINT =
@@ -79,7 +78,7 @@ export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): Se
   return { kind: 'hold', status, reason, mayBeContent: true };
 }
 
-/** Held because of how we ask, whatever the content. */
+/** Held because of our settings, whatever the content. */
 export function heldForSettings(status: number, reason: string): SendResult {
   return { kind: 'hold', status, reason, mayBeContent: false };
 }

@@ -1,15 +1,15 @@
-// One row while it is sent: whole at first, then in smaller and smaller pieces, until the ones that the back end
-// refuses are found. Answers come in; the next piece, the settlements and the rest of the row come out. It does no IO
-// and knows no time, so a test can follow a search step by step.
+// One row while it is sent: whole at first, then in ever smaller pieces, until those that the back end refuses are
+// found. In: answers. Out: the next piece, the settlements and the rest of the row. It does no IO and reads no clock, so
+// that a test can follow a search step by step.
 //
 // A piece is split for one of two reasons. The back end refused its content for good (400): refuse() splits it, or
 // sets a single point aside. Or the reason is unknown (500): cut() splits it on trial, and restore() undoes that if
 // the trial led to nothing (poison.ts).
 //
-// Metrics are split by time first, and the older piece is sent first: a back end that refuses older samples must still
-// accept the good ones. Among pieces of one time the largest is first, so that little is left unsent when the requests
-// are used up. A piece that is refused after PATIENCE others comes last, so that many bad points cost the good ones
-// nothing. A row whose content is refused gets at most REQUESTS_MAX requests; the rest of it is then set aside unsent.
+// Metrics are split by time first, and the older piece is sent first, because a back end may refuse samples older than
+// its newest. Among pieces of one time the largest goes first, so that little is left when the requests are used up.
+// After PATIENCE refusals in a row the refused pieces go last, so that many bad points do not block good ones. A row
+// whose content is refused gets at most REQUESTS_MAX requests; its rest is then set aside unsent.
 
 import type { Signal } from '../../model/batch.ts';
 import { compress, decompress } from '../queue/compression.ts';
@@ -27,9 +27,9 @@ import type { SendRequest } from './transport.ts';
 
 /** The most answers for a row whose content was refused, and the most cuts on trial (J.3). */
 export const REQUESTS_MAX = 64;
-/** After so many refusals in sequence the next refused piece is put off: so many find one point by its time. */
+/** After this many refusals in a row a refused piece is put off; this many suffice to find one point by its time. */
 const PATIENCE = 12;
-/** The most bytes that are kept of a refused piece: all of it, or its first point. */
+/** The most bytes to keep of a refused piece: a larger one keeps its first point. */
 export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 
 /** Bytes of one service that form a request. */
@@ -37,7 +37,7 @@ interface Slice {
   readonly service: string;
   readonly points: number;
   readonly bytes: Buffer;
-  /** The number of points of the row before the first of these. */
+  /** The number of points before it in the row. */
   readonly place: number;
 }
 
@@ -48,17 +48,17 @@ export interface Piece {
   /** The times of its oldest and newest point; 0 for log records, whose times do not matter. */
   readonly fromNs: number;
   readonly toNs: number;
-  /** It is sent when nothing else is left. */
+  /** It is sent after all others. */
   readonly isPutOff: boolean;
-  /** All of it was sent before, and no answer has decided about it. */
+  /** All its points were sent before without a decision. */
   isResend: boolean;
-  /** It cannot be cut on trial: a single point, or the cuts of its row are used up. */
+  /** It cannot be cut on trial: it is a single point, or the cuts of its row are used up. */
   isUncut: boolean;
-  /** The rounds that speak against a suspect, see poison.ts; null when it is no suspect. */
+  /** The number of rounds that count against a suspect, see poison.ts; null if it is no suspect. */
   suspicion: number | null;
 }
 
-/** A saved state of a delivery, for restore(). */
+/** The state of a delivery, for restore(). */
 export interface Mark {
   readonly pieces: readonly Piece[];
   readonly cutCount: number;
@@ -79,7 +79,7 @@ export class Delivery {
   #tallies = new Map<string, Tally>();
   #aside: SetAside[] = [];
   #refusal = { reason: '', atMs: 0 };
-  /** Rounds in sequence in which nothing of the row was accepted, see poison.ts. */
+  /** Rounds in a row in which nothing of the row was accepted, see poison.ts. */
   vainRounds = 0;
 
   constructor(row: QueueRow) {
@@ -108,12 +108,12 @@ export class Delivery {
     return this.#waiting;
   }
 
-  /** The row has left the queue: none of its pieces waits any more. */
+  /** The row has left the queue. */
   drop(): void {
     this.#waiting = [];
   }
 
-  /** The back end accepted a piece, but rejected so many of its points. */
+  /** The back end accepted a piece except for `rejected` of its points. */
   accept(rejected: number, piece: Piece | undefined = this.next()): void {
     if (piece === undefined) return;
     this.#take(piece);
@@ -129,8 +129,8 @@ export class Delivery {
   }
 
   /**
-   * The back end refused the content of a piece for good, for this reason. `raw` is the row's uncompressed payload,
-   * which is needed while the row is whole; null when it cannot be read.
+   * The back end refused the content of a piece for good. `raw` is the row's uncompressed payload, needed while the row
+   * is whole; null when it cannot be read.
    */
   refuse(
     reason: string,
@@ -151,7 +151,7 @@ export class Delivery {
     this.#endAtLimit();
   }
 
-  /** Sets a piece aside: rounds have shown that the back end refuses it. */
+  /** Sets a piece aside that the back end refused in many rounds. */
   giveUp(reason: string, atMs: number, raw: Buffer | null, piece: Piece): void {
     this.#take(piece);
     this.#refusal = { reason, atMs };
@@ -271,7 +271,7 @@ export async function rawOf({ row, isSplit }: Delivery): Promise<Buffer | null> 
   }
 }
 
-/** The rest of a row that was settled in part. */
+/** The unsettled rest of a row, as a row's content. */
 export async function restOf(delivery: Delivery): Promise<RowRest> {
   const { encoding } = delivery.row;
   const slices = delivery.rest();
@@ -364,7 +364,7 @@ function halveByTime(slices: readonly Slice[]): Halves | null {
   ];
 }
 
-/** The account counts the points of the row's index: the halves share that number, whatever the bytes contain. */
+/** The halves share the number of points in the row's index, which the account counts, whatever the bytes contain. */
 function shareSlice(
   signal: Signal,
   { service, points, place }: Slice,

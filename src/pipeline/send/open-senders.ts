@@ -1,5 +1,5 @@
-// Opens one sender per signal that is in use, each with the transport that the
-// configuration names. Metrics and logs may go to different places in different protocols.
+// Opens one sender per signal, with the transport of the configuration. Metrics and logs may go to different endpoints
+// over different protocols.
 
 import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,7 +14,7 @@ import { SendMeter } from './send-meter.ts';
 import { Sender } from './sender.ts';
 import type { Transport } from './transport.ts';
 
-/** The kind of the states that keep what `auto` has learned; the key is the signal. */
+/** The kind of the states that keep the decisions of `auto`; the key is the signal. */
 const COMPRESSION_STATE = 'compression';
 
 export interface SendersOptions {
@@ -65,7 +65,7 @@ async function openSender(
   return { signal, endpoint: shown, sender, compression };
 }
 
-/** Null when the settings or gRPC leave no choice. */
+/** Null when the configuration or gRPC leave no choice. */
 async function openCompression(
   signal: Signal,
   shown: string,
@@ -90,7 +90,7 @@ async function openCompression(
   });
 }
 
-/** If this commit cannot be stored, the next run only makes another trial. */
+/** If the commit fails, the next run just repeats the trial. */
 async function remember(
   queue: Queue,
   signal: Signal,
@@ -103,7 +103,7 @@ async function remember(
 }
 
 export interface TransportOptions {
-  /** The whole configuration, because none of its secrets may be shown. */
+  /** The whole configuration: all of its secrets are redacted. */
   readonly config: Config;
   readonly concurrency: number;
   readonly clock: Clock;
@@ -125,7 +125,7 @@ export async function openTransport(
   return new OtlpHttp({ ...shared, concurrency, compression });
 }
 
-/** What earlier runs have learned about an endpoint, from a queue that may be in use; null when nothing. */
+/** The decision of an earlier run for an endpoint, from a queue that may be in use; null when there is none. */
 export function rememberedCompression(
   signal: Signal,
   endpoint: string,

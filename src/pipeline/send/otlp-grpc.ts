@@ -1,6 +1,6 @@
-// OTLP over gRPC (opentelemetry.io/docs/specs/otlp/#otlpgrpc): one unary call of a signal's Export with the
-// protobuf that the queue holds, and how it ended, classified. The library neither encodes nor retries: it gets
-// bytes, and packs them with gzip where the settings ask for it. It is loaded only when a signal uses gRPC.
+// OTLP over gRPC (opentelemetry.io/docs/specs/otlp/#otlpgrpc): makes one unary call of a signal's Export with the
+// queued protobuf, and classifies its outcome. The library neither encodes nor retries; it only compresses with gzip if
+// configured. It is loaded only when a signal uses gRPC.
 
 import {
   ChannelCredentials,
@@ -26,6 +26,7 @@ import {
   createRedactor,
   createTlsContext,
   noAnswer,
+  refreshHeaders,
   type SendRequest,
   type SendResult,
   type Transport,
@@ -35,7 +36,7 @@ export interface OtlpGrpcOptions {
   /** `http://host:port` for a plain connection, `https://` for TLS. */
   readonly endpoint: string;
   readonly config: OtlpSignalConfig;
-  /** Where the service is reached: its secrets must not be shown either. */
+  /** The service's APIs, whose secrets must not be shown either. */
   readonly apis?: readonly ApiConfig[];
   /** The bridge's own version, for User-Agent. */
   readonly version: string;
@@ -47,22 +48,22 @@ const METHODS: Readonly<Record<Signal, string>> = {
   logs: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
 };
 
-/** What servers allow by default; those that see pings more often end the connection. */
+/** The default minimum of servers; more frequent pings make them close the connection. */
 const KEEPALIVE_MS = 300_000;
 
-/** Codes by which the library says that the back end was not reached or did not answer. */
+/** The library's codes for a back end that was not reached or did not answer. */
 const SILENT_CODES: ReadonlySet<number> = new Set([
   status.CANCELLED,
   status.DEADLINE_EXCEEDED,
   status.UNAVAILABLE,
 ]);
 const LATE_CODE: number = status.DEADLINE_EXCEEDED;
-/** The library's words, with code RESOURCE_EXHAUSTED, for an answer beyond the limit. */
+/** The library's message, with code RESOURCE_EXHAUSTED, for an answer beyond the limit. */
 const ANSWER_TOO_LARGE = new RegExp(
   `^Received message .*(?:vs|than) ${String(ANSWER_BYTES_MAX)}\\)?$`,
 );
 
-/** How a call ended, by the back end's word or the library's, which has no trailers. */
+/** How a call ended, reported by the back end, or by the library, which has no trailers. */
 interface Ending extends GrpcAnswer {
   readonly hasTrailers: boolean;
   /** The back end had begun to answer. */
@@ -83,15 +84,15 @@ export class OtlpGrpc implements Transport {
     this.#credentials = endpoint.startsWith('https:')
       ? ChannelCredentials.createFromSecureContext(createTlsContext(config.tls))
       : ChannelCredentials.createInsecure();
-    // What goes wrong is in the result of the call; the library would write it to the console, too.
+    // Failures are in the result of the call; the library would also write them to the console.
     setLogVerbosity(logVerbosity.NONE);
   }
 
   async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
     const result = await this.#attempt(request, abort);
-    // A rotated key is picked up at once instead of after a minute.
     const isRefused = result.kind === 'hold' && isKeyRefused(result.status);
-    return isRefused && this.#refreshHeaders() ? await this.#attempt(request, abort) : result;
+    const isRotated = isRefused && refreshHeaders(this.#options.config);
+    return isRotated ? await this.#attempt(request, abort) : result;
   }
 
   close(): Promise<void> {
@@ -104,7 +105,7 @@ export class OtlpGrpc implements Transport {
     try {
       bytes = await decompress(request.encoding, request.body, request.rawBytes);
     } catch (error) {
-      // Bytes that cannot be read here would never be accepted: they end up aside.
+      // Unreadable bytes would never be accepted: `split` sets them aside.
       return { kind: 'split', status: 0, reason: `cannot unpack: ${causeText(error)}` };
     }
     const metadata = this.#metadata();
@@ -112,7 +113,7 @@ export class OtlpGrpc implements Transport {
     const client = (this.#client ??= this.#connect());
     const ending = await this.#call(client, { signal: request.signal, bytes, metadata, abort });
     if (!isSilence(ending)) return this.#judge(request.signal, ending);
-    // The library would wait out a back-off of its own before it connects again, or use a dead connection.
+    // The library would wait for its own back-off before it connects again, or reuse a dead connection.
     this.#drop(client);
     const isLate = ending.code === LATE_CODE;
     const late = `none within ${String(this.#options.config.timeoutMs)} ms`;
@@ -123,7 +124,7 @@ export class OtlpGrpc implements Transport {
     const { code, details, hasTrailers, isBegun } = ending;
     const isTooLarge = isBegun && !hasTrailers && ANSWER_TOO_LARGE.test(details);
     if (!isTooLarge) return classifyGrpcAnswer(ending, { signal, redact: this.#redact });
-    // What it says is not known, and it would be the same again: nothing that a back end for OTLP does.
+    // The outcome is unknown, a retry would end the same, and no OTLP back end answers like this.
     const reason = `the answer is larger than ${String(ANSWER_BYTES_MAX)} bytes; check otlp.endpoint`;
     return heldForSettings(code, reason);
   }
@@ -138,11 +139,11 @@ export class OtlpGrpc implements Transport {
       'grpc.max_send_message_length': -1,
       'grpc.max_receive_message_length': ANSWER_BYTES_MAX,
       'grpc.keepalive_time_ms': KEEPALIVE_MS,
-      // Neither proxies of the environment, nor settings from the name service, nor retries that nobody counts.
+      // No proxies from the environment, no settings from DNS, no uncounted retries.
       'grpc.enable_http_proxy': 0,
       'grpc.service_config_disable_resolution': 1,
       'grpc.enable_retries': 0,
-      // A client that is dropped must not come back with its connections.
+      // A new client must not reuse the connections of a dropped one.
       'grpc.use_local_subchannel_pool': 1,
     };
     const number = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
@@ -190,7 +191,7 @@ export class OtlpGrpc implements Transport {
     });
   }
 
-  /** The configured headers; a text says which of them cannot be sent. */
+  /** The configured headers, or an error message if one cannot be sent. */
   #metadata(): Metadata | string {
     const metadata = new Metadata();
     for (const [name, secret] of Object.entries(this.#options.config.headers)) {
@@ -202,11 +203,6 @@ export class OtlpGrpc implements Transport {
       }
     }
     return metadata;
-  }
-
-  #refreshHeaders(): boolean {
-    const changes = Object.values(this.#options.config.headers).map(secret => secret.refresh());
-    return changes.includes(true);
   }
 }
 
@@ -228,20 +224,20 @@ function isSilence({ code, hasTrailers }: Ending): boolean {
   return SILENT_CODES.has(code) && !hasTrailers;
 }
 
-/** The library's words for a failed connection, without what it says around the cause. */
+/** The cause of a failed connection in the library's message. */
 function causeOf(details: string): string {
   const words = /Last error: (?:Error(?: \[\w+\])?: )?([\s\S]*?)\.? Resolution note: /;
   return words.exec(details)?.[1] ?? details;
 }
 
-// From the end of a gRPC call to one of the four kinds of SendResult. The rules, J being section J of the mapping:
+// Classifies the status of a gRPC call as one of the four kinds of SendResult. J is section J of the mapping:
 //
 //   status                                                              kind      rule
 //   OK                                                                  accepted  J.4
 //   CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE,   retry     J.6
 //   DATA_LOSS; RESOURCE_EXHAUSTED with a RetryInfo
-//   INVALID_ARGUMENT; RESOURCE_EXHAUSTED and OUT_OF_RANGE in the        split     J.3, as 400 and 413
-//   words of a server's limit for messages
+//   INVALID_ARGUMENT; RESOURCE_EXHAUSTED and OUT_OF_RANGE with the      split     J.3, as 400 and 413
+//   message of a server's size limit
 //   UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND, UNIMPLEMENTED        hold      J.3, as 401, 403, 404, 405
 //   all others                                                          hold      J.3, as 500
 //
@@ -251,7 +247,7 @@ function causeOf(details: string): string {
 /** How a call ended. */
 export interface GrpcAnswer {
   readonly code: number;
-  /** The back end's words (`grpc-message`). */
+  /** The back end's message (`grpc-message`). */
   readonly details: string;
   /** The trailer `grpc-status-details-bin`, if there was one. */
   readonly statusDetails: Buffer | null;
@@ -262,7 +258,6 @@ export interface GrpcAnswer {
 interface Status {
   readonly name: string;
   readonly kind: SendResult['kind'];
-  /** What to look at when the back end keeps refusing. */
   readonly hint?: string;
 }
 
@@ -287,7 +282,7 @@ const STATUSES: readonly Status[] = [
   { name: 'UNAUTHENTICATED', kind: 'hold', hint: 'check otlp.headers' },
 ];
 
-/** They say something about our key, path or protocol, and nothing about content. */
+/** These concern our key, path or protocol, never content. */
 const SETTINGS: ReadonlySet<string> = new Set([
   'NOT_FOUND',
   'PERMISSION_DENIED',
@@ -298,16 +293,16 @@ const SETTINGS: ReadonlySet<string> = new Set([
 const RESOURCE_EXHAUSTED = 8;
 const OUT_OF_RANGE = 11;
 
-/** How servers in Go, Java, C++, C#, Rust and JavaScript say that a message is larger than they take. */
+/** The messages of servers in Go, Java, C++, C#, Rust and JavaScript for a request that is too large. */
 const TOO_LARGE = /messag.*(?:larger than|exceeds|too large)/i;
 
-/** True for what a rotated key may cure. */
+/** True when a rotated key may be the cause. */
 function isKeyRefused(code: number): boolean {
   const { name } = statusOf(code);
   return name === 'UNAUTHENTICATED' || name === 'PERMISSION_DENIED';
 }
 
-/** `redact` takes secrets out of the back end's words, before they are cut. */
+/** `redact` removes secrets from the back end's message before it is shortened. */
 export function classifyGrpcAnswer(
   answer: GrpcAnswer,
   context: { readonly signal: Signal; readonly redact: (text: string) => string },
@@ -336,7 +331,7 @@ function statusOf(code: number): Status {
   return STATUSES[code] ?? { name: `status ${String(code)}`, kind: 'hold' };
 }
 
-/** The pause that a RetryInfo among the details asks for; null when there is none that can be read. */
+/** The pause in milliseconds that a RetryInfo asks for; null when there is no readable one. */
 export function readRetryDelay(statusDetails: Buffer | null): number | null {
   if (statusDetails === null) return null;
   try {

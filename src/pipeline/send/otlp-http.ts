@@ -1,6 +1,6 @@
-// OTLP over HTTP (opentelemetry.io/docs/specs/otlp/#otlphttp): one POST of the body as the queue holds it, and
-// its answer, classified. The body is made anew only where the request needs another form than the row has: JSON, or
-// another compression (auto-compression.ts chooses it, where the settings leave it open). Redirects are not followed.
+// OTLP over HTTP (opentelemetry.io/docs/specs/otlp/#otlphttp): posts a queued body, and classifies the answer. The body
+// is encoded again only for JSON or for another compression than the row has (auto-compression.ts chooses it for
+// `auto`). Redirects are not followed.
 
 import { Pool, type Dispatcher } from 'undici';
 import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
@@ -16,6 +16,7 @@ import {
   createRedactor,
   createTlsContext,
   noAnswer,
+  refreshHeaders,
   type SendRequest,
   type SendResult,
   type Transport,
@@ -24,11 +25,11 @@ import {
 export interface OtlpHttpOptions {
   /** The full URL of the signal. */
   readonly endpoint: string;
-  /** `protocol` is one of the two over HTTP. */
+  /** `protocol` is http/protobuf or http/json. */
   readonly config: OtlpSignalConfig;
-  /** Where the service is reached: its secrets must not be shown either. */
+  /** The service's APIs, whose secrets must not be shown either. */
   readonly apis?: readonly ApiConfig[];
-  /** Chooses the compression where `config` says `auto`; null: the settings say, and `auto` is gzip. */
+  /** Chooses the compression if `config` says `auto`; without it `auto` means gzip. */
   readonly compression?: AutoCompression | null;
   readonly concurrency: number;
   /** The bridge's own version, for User-Agent. */
@@ -39,10 +40,10 @@ export interface OtlpHttpOptions {
 // Longer than the usual interval of a minute, so that a tick finds its connection open.
 const KEEP_ALIVE_MS = 120_000;
 
-/** Of an answer whose body could not be read. */
+/** The body of an answer whose body could not be read; compared by identity. */
 const NO_BODY = Buffer.alloc(0);
 
-/** What is sent in place of a row's own bytes and its Content-Encoding. */
+/** The body to send, and its Content-Encoding. */
 interface Payload {
   readonly body: Buffer;
   readonly encoding: SendRequest['encoding'];
@@ -77,8 +78,8 @@ export class OtlpHttp implements Transport {
   async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
     const result = await this.#attempt(request, abort);
     const isKeyRefused = result.kind === 'hold' && (result.status === 401 || result.status === 403);
-    // A rotated key is picked up at once instead of after a minute.
-    return isKeyRefused && this.#refreshHeaders() ? await this.#attempt(request, abort) : result;
+    const isRotated = isKeyRefused && refreshHeaders(this.#options.config);
+    return isRotated ? await this.#attempt(request, abort) : result;
   }
 
   async close(): Promise<void> {
@@ -94,7 +95,7 @@ export class OtlpHttp implements Transport {
     return await compression.send(request.rawBytes, exchange);
   }
 
-  /** One request in this encoding, and what came of it. */
+  /** Sends one request in this encoding. */
   async #exchangeAs(
     encoding: Encoding,
     request: SendRequest,
@@ -107,8 +108,8 @@ export class OtlpHttp implements Transport {
     try {
       payload = await this.#payloadOf(request, encoding);
     } catch (error) {
-      // Bytes that cannot be read here would never be accepted: they end up aside.
-      const reason = `cannot encode anew: ${causeText(error)}`;
+      // Unreadable bytes would never be accepted: `split` sets them aside.
+      const reason = `cannot encode again: ${causeText(error)}`;
       return { ...nothing, result: { kind: 'split', status: 0, reason } };
     }
     try {
@@ -139,7 +140,7 @@ export class OtlpHttp implements Transport {
     }
   }
 
-  /** The row's own bytes where they have the form that is asked for. */
+  /** The row's own bytes if they already have the requested form. */
   async #payloadOf(request: SendRequest, encoding: Encoding): Promise<Payload> {
     const isJson = this.#options.config.protocol === 'http/json';
     if (!isJson && encoding === request.encoding) return request;
@@ -148,22 +149,23 @@ export class OtlpHttp implements Transport {
     return { body: await compress(encoding, bytes), encoding };
   }
 
-  /** Sends and reads, within the deadline. Rejects when there is no answer. */
+  /** Sends and reads the answer, within the deadline. Rejects when there is none. */
   async #exchange(payload: Payload, abort: AbortSignal): Promise<HttpAnswer> {
     const { timeoutMs } = this.#options.config;
-    const deadline = new AbortController();
-    const stop = AbortSignal.any([abort, deadline.signal]);
-    const done = new AbortController();
-    void this.#options.clock.sleep(timeoutMs, done.signal).then(() => {
-      if (!done.signal.aborted) deadline.abort(new Error(`none within ${String(timeoutMs)} ms`));
-    });
+    const stop = new AbortController();
+    const onAbort = (): void => stop.abort(abort.reason);
+    const cancelTimeout = this.#options.clock.after(timeoutMs, () =>
+      stop.abort(new Error(`none within ${String(timeoutMs)} ms`)),
+    );
+    if (abort.aborted) onAbort();
+    else abort.addEventListener('abort', onAbort);
     try {
       const response = await this.#pool.request({
         method: 'POST',
         path: this.#path,
         headers: this.#headersFor(payload),
         body: payload.body,
-        signal: stop,
+        signal: stop.signal,
       });
       return {
         status: response.statusCode,
@@ -172,7 +174,8 @@ export class OtlpHttp implements Transport {
         body: await readBody(response),
       };
     } finally {
-      done.abort();
+      cancelTimeout();
+      abort.removeEventListener('abort', onAbort);
     }
   }
 
@@ -189,11 +192,6 @@ export class OtlpHttp implements Transport {
       ...(encoding === 'none' ? {} : { 'content-encoding': encoding }),
     };
   }
-
-  #refreshHeaders(): boolean {
-    const changes = Object.values(this.#options.config.headers).map(secret => secret.refresh());
-    return changes.includes(true);
-  }
 }
 
 function headerOf(response: Dispatcher.ResponseData, name: string): string | undefined {
@@ -201,7 +199,7 @@ function headerOf(response: Dispatcher.ResponseData, name: string): string | und
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** The body, or nothing of it when it is too large, breaks off or is compressed: the status has decided. */
+/** The body; NO_BODY when it is too large, breaks off or is compressed, because the status alone decides. */
 async function readBody(response: Dispatcher.ResponseData): Promise<Buffer> {
   const { body } = response;
   const chunks: Buffer[] = [];

@@ -1,38 +1,37 @@
 // Finds the points that make the back end fail, called poison, in a row that it refuses for more than a minute without
-// a reason (500). A row without poison loses nothing. In: the rows of one lane, the oldest of which was just refused.
+// a reason (500). A row without poison loses nothing. In: the rows of one lane, of which the oldest was just refused.
 // Out: pieces that are settled or set aside; the rest waits for the next round, a minute later. One round, in order:
 //
-//   1. open     each piece under suspicion is sent, twice in a row           accepted ─▶ settled, it was no poison
-//   2. search   the oldest row that holds other pieces is cut and sent,      accepted ─▶ settled
-//               older points first                                           refused  ─▶ cut on; a piece that cannot be
-//                                                                                        cut comes under suspicion
-//   3. pass     nothing but suspects is left: one later row is sent          the same as 2
-//   4. close    at the first piece that 2 or 3 get accepted, each suspect    refused  ─▶ one round speaks against it;
-//               is sent once more                                                        after ROUNDS it is set aside
+//   1. open     each suspect is sent, twice in a row                         accepted ─▶ settled, it was no poison
+//   2. search   the oldest row with other pieces is cut and sent,            accepted ─▶ settled
+//               older points first                                           refused  ─▶ cut again; a piece that cannot
+//                                                                                        be cut becomes a suspect
+//   3. pass     if only suspects are left, one later row is sent             the same as 2
+//   4. close    once 2 or 3 get a piece accepted, each suspect is            refused  ─▶ the round counts against it;
+//               sent once more                                                           after ROUNDS it is set aside
 //
 // So a piece is set aside only after ROUNDS rounds, in each of which it was refused twice before and once after the
 // back end accepted other content. A back end that answers 500 at random, or to every second request, costs no points.
 //
-// Order. Pieces of one time may pass each other: none of them is older. Otherwise a piece passes an older one, of its
-// own row or of an earlier one, only when that cannot be split and was refused directly before; never in a flush. If
-// the back end accepts nothing of a row, the row stays whole and held, and nothing passes it: the back end may simply
-// be broken. After VAIN_ROUNDS such rounds the row counts as one piece that cannot be split, or it would block the
-// others for days.
+// Order. Pieces of one time may be sent in any order. Otherwise a piece passes an older one, of its own row or of an
+// earlier one, only if that cannot be split and was refused directly before; never during a flush. If the back end
+// accepts nothing of a row, the row stays whole and held, and nothing passes it: the back end may simply be broken.
+// After VAIN_ROUNDS such rounds the row counts as one piece that cannot be split, or it would block others for days.
 
 import type { Delivery, Piece } from './delivery.ts';
 import { REQUESTS_MAX } from './delivery.ts';
 import type { SendResult } from './transport.ts';
 
-/** So many rounds must speak against a piece. */
+/** A piece is set aside after this many rounds count against it. */
 export const ROUNDS = 5;
-/** After so many rounds without an acceptance a later row may pass this one. */
+/** After this many rounds without an acceptance a later row may pass this one. */
 const VAIN_ROUNDS = 5;
-/** After so many requests a round searches no other row. */
+/** After this many requests a round searches no further row. */
 const ROUND_REQUESTS_MAX: number = 2 * REQUESTS_MAX;
-/** With so many rows of suspects in the lane no other row passes them. */
+/** With this many rows of suspects in the lane, no further row passes them. */
 const SUSPECT_ROWS_MAX = 64;
 
-/** What a round needs from the sender. */
+/** The parts of the sender that a round uses. */
 export interface RoundPort {
   /** Sends a piece once; null when its row has left the queue. */
   send(delivery: Delivery, piece: Piece): Promise<SendResult | null>;
@@ -54,7 +53,7 @@ type Sent = 'decided' | 'refused' | 'stopped';
 export class Round {
   readonly #lane: readonly Delivery[];
   readonly #port: RoundPort;
-  /** The last piece that was sent, if it was refused: it need not be sent again at once. */
+  /** The last piece sent, if it was refused: it need not be sent again at once. */
   #refusedLast: Piece | null;
   /** The suspects that were refused in step 1. */
   #suspects: (readonly [Delivery, Piece])[] = [];
@@ -87,8 +86,7 @@ export class Round {
   }
 
   /**
-   * Searches row after row until the back end accepts something. Returns that row; null when the round must end
-   * before.
+   * Searches row after row until the back end accepts something. Returns that row; null when the round must end first.
    */
   async #goThrough(): Promise<Delivery | null> {
     for (const delivery of this.#lane) {
@@ -96,7 +94,7 @@ export class Round {
       if (isOpen(delivery)) {
         if (this.#requestCount >= ROUND_REQUESTS_MAX || !(await this.#search(delivery)))
           return null;
-        // A later row may have been refused for a moment only.
+        // A later row may have been refused only briefly.
         const isRefused = isOpen(delivery) || delivery !== this.#lane[0];
         if (this.acceptedCount === 0 && isRefused && !(await this.#mayBePassed(delivery)))
           return null;
@@ -108,7 +106,7 @@ export class Round {
     return later !== null && (await this.#search(later)) ? later : null;
   }
 
-  /** True when a row counts as one piece, and is refused once more. */
+  /** True when a row counts as one piece and was refused once more. */
   async #mayBePassed(delivery: Delivery): Promise<boolean> {
     const [oldest] = delivery.pieces();
     if (delivery.vainRounds < VAIN_ROUNDS || oldest === undefined) return false;
@@ -135,7 +133,7 @@ export class Round {
     const endCount = this.#requestCount + REQUESTS_MAX;
     let wasProven = this.#isProven;
     while (this.#requestCount < endCount && !this.#isOver) {
-      // It would pass the suspects of an earlier row.
+      // Sending it would pass the suspects of an earlier row.
       if (delivery !== this.#lane[0] && !this.#port.mayPass()) break;
       const piece = delivery.pieces().find(some => some.suspicion === null && !refused.has(some));
       if (piece !== undefined && (await this.#mayFollow(delivery, piece, refused))) {
@@ -154,7 +152,7 @@ export class Round {
     return !this.#isOver;
   }
 
-  /** All pieces were refused: each may contain poison. */
+  /** Splits the oldest refused piece, because all were refused. */
   async #cutOldest(delivery: Delivery, refused: Set<Piece>): Promise<boolean> {
     for (const piece of delivery.pieces()) {
       if (!refused.has(piece) || piece.isUncut) continue;
@@ -163,7 +161,7 @@ export class Round {
     return false;
   }
 
-  /** Splits a refused piece. While nothing was accepted, only on the way down to the oldest point. */
+  /** Splits a refused piece. Until something is accepted, only on the way down to the oldest point. */
   async #lookInto(delivery: Delivery, piece: Piece, refused: Set<Piece>): Promise<void> {
     const isWayDown = piece === delivery.pieces()[0];
     const mayCut = this.#isProven || isWayDown;
@@ -177,7 +175,7 @@ export class Round {
       .filter(some => some.fromNs < piece.toNs && (refused.has(some) || some.suspicion !== null));
     if (older.length === 0) return true;
     if (!this.#port.mayPass() || older.some(({ isUncut }) => !isUncut)) return false;
-    // A row that was taken in this round was refused for a moment only.
+    // A row that was taken in this round was refused only briefly.
     const isNew = delivery !== this.#lane[0] && delivery.vainRounds === 0;
     if (isNew && older.some(({ suspicion }) => suspicion === null)) return false;
     for (const some of older) {

@@ -1,22 +1,24 @@
-// Whether the back end is there. SenderHealth keeps what its answers have shown, for the status page. Presence asks
-// while rows wait for their next attempt: an empty request is valid OTLP and leaves no data. One lane's question
-// serves all that wait: every second at first, every ten after the first minute of an outage. An accepted one says
-// that the back end answers again, and nothing about content.
+// Whether the back end is reachable. SenderHealth keeps the latest answers for the status page. Presence probes with
+// empty requests, which are valid OTLP and leave no data, while rows wait for their next attempt: every second at first,
+// every ten seconds after the first minute of an outage, once for all lanes. An accepted probe shows that the back end
+// answers again; it says nothing about content.
 
 import type { Clock } from '../../lib/clock.ts';
 import type { SendResult } from './transport.ts';
 
-/** A lane is retrying while the back end is away or busy, and holding while it refuses. */
+/** A lane is retrying while the back end is unreachable or busy, and holding while it refuses requests. */
 export type LaneState = 'idle' | 'sending' | 'retrying' | 'holding';
 
 /** Times are wall clock, in milliseconds. */
 export interface SenderStatus {
   readonly state: LaneState;
-  /** The last answer other than an acceptance, in words; it stays after the back end has recovered. */
+  /** The last failure as text; it remains after the back end has recovered. */
   readonly lastError: string | null;
   readonly lastErrorAtMs: number | null;
   readonly lastAcceptedAtMs: number | null;
-  /** When the next attempt is due; null when none is waiting. */
+  /** Since when nothing is accepted; null after an acceptance. */
+  readonly failingSinceAtMs: number | null;
+  /** Null when no attempt is scheduled. */
   readonly nextAttemptAtMs: number | null;
 }
 
@@ -25,6 +27,7 @@ export class SenderHealth {
   #lastError: string | null = null;
   #lastErrorAtMs: number | null = null;
   #lastAcceptedAtMs: number | null = null;
+  #failingSinceAtMs: number | null = null;
   /** Monotonic. */
   #downSinceMs: number | null = null;
 
@@ -32,22 +35,24 @@ export class SenderHealth {
     this.#clock = clock;
   }
 
-  /** For how many milliseconds nothing was accepted; 0 when the last answer was an acceptance. */
+  /** The length of the current outage; 0 when there is none. */
   downMs(): number {
     return this.#downSinceMs === null ? 0 : this.#clock.monotonicMs() - this.#downSinceMs;
   }
 
-  /** Takes an answer. Returns the length of the outage that it ends, in milliseconds, else null. */
+  /** Notes a result. Returns the length of the outage that it ends, in milliseconds, else null. */
   note(result: SendResult): number | null {
     if (result.kind !== 'accepted') {
       this.#lastError = result.reason;
       this.#lastErrorAtMs = this.#clock.nowMs();
+      this.#failingSinceAtMs ??= this.#lastErrorAtMs;
       if (result.kind !== 'split') this.#downSinceMs ??= this.#clock.monotonicMs();
       return null;
     }
     const downMs = this.#downSinceMs === null ? null : this.downMs();
     this.#downSinceMs = null;
     this.#lastAcceptedAtMs = this.#clock.nowMs();
+    this.#failingSinceAtMs = null;
     return downMs;
   }
 
@@ -64,23 +69,24 @@ export class SenderHealth {
       lastError: this.#lastError,
       lastErrorAtMs: this.#lastErrorAtMs,
       lastAcceptedAtMs: this.#lastAcceptedAtMs,
+      failingSinceAtMs: this.#failingSinceAtMs,
       nextAttemptAtMs: timesMs.length === 0 ? null : Math.min(...timesMs),
     };
   }
 }
 
-/** The time between two questions, ± 30 %. A question without an answer is given up when the next one is due. */
+/** The time between two probes, ± 30 %. A probe without an answer is aborted when the next one is due. */
 const ASK_MS = 1000;
 const ASK_LATER_MS = 10_000;
 const FIRST_MS = 60_000;
 
 export interface PresenceOptions {
   readonly clock: Clock;
-  /** Numbers from 0 up to 1, for the jitter. */
+  /** Returns numbers from 0 up to 1, for the jitter. */
   readonly random: () => number;
   /** Sends one empty request. */
   readonly ask: (abort: AbortSignal) => Promise<SendResult>;
-  /** For how many milliseconds nothing was accepted. */
+  /** The length of the current outage in milliseconds. */
   readonly downMs: () => number;
 }
 
@@ -93,22 +99,22 @@ export class Presence {
     this.#options = options;
   }
 
-  /** Waits for `ms`, or until the signal is aborted; true when the back end was found to be there before that. */
+  /** Waits for `ms` or until the signal is aborted; true when a probe found the back end reachable before that. */
   async wait(ms: number, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
-    const told = new AbortController();
-    this.#waiting.add(told);
+    const found = new AbortController();
+    this.#waiting.add(found);
     if (this.#waiting.size === 1) {
       this.#asking = new AbortController();
-      void this.#askOnAndOn(this.#asking.signal);
+      void this.#askRepeatedly(this.#asking.signal);
     }
-    await this.#options.clock.sleep(ms, AbortSignal.any([signal, told.signal]));
-    this.#waiting.delete(told);
+    await this.#options.clock.sleep(ms, AbortSignal.any([signal, found.signal]));
+    this.#waiting.delete(found);
     if (this.#waiting.size === 0) this.#asking.abort();
-    return told.signal.aborted;
+    return found.signal.aborted;
   }
 
-  async #askOnAndOn(stop: AbortSignal): Promise<void> {
+  async #askRepeatedly(stop: AbortSignal): Promise<void> {
     const { clock, ask } = this.#options;
     await clock.sleep(this.#pauseMs(), stop);
     while (!stop.aborted) {
@@ -116,10 +122,10 @@ export class Presence {
       const pause = clock.sleep(this.#pauseMs(), stop).then(() => over.abort());
       const result = await ask(over.signal);
       if (result.kind === 'accepted' || result.kind === 'split') {
-        for (const told of this.#waiting) told.abort();
+        for (const found of this.#waiting) found.abort();
         return;
       }
-      // It is there, and has said when it wants the next request.
+      // It is reachable, and has said when it wants the next request.
       if (result.kind === 'retry' && (result.isThrottled || result.retryAfterMs !== null)) return;
       await pause;
     }

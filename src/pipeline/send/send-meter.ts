@@ -1,9 +1,9 @@
-// The sender's own counters and log lines. It counts what happened; it decides nothing.
+// The counters and log lines of a sender.
 
 import type { Clock } from '../../lib/clock.ts';
-import type { Counter, Counters } from '../../lib/counters.ts';
+import type { Counters, CountersOf } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
-import { Throttle } from '../../lib/throttle.ts';
+import { ThrottledLog } from '../../lib/throttled-log.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { SetAside, Settlement } from '../queue/queue.ts';
 import type { SendResult } from './transport.ts';
@@ -23,113 +23,110 @@ export interface Attempt {
   readonly points: number;
   readonly bodyBytes: number;
   readonly durationMs: number;
-  /** True when the same points were sent before and no answer decided about them. */
+  /** True if the same points were sent before and no answer settled them. */
   readonly isResend: boolean;
 }
 
-export class SendMeter {
-  readonly #options: SendMeterOptions;
-  readonly #throttle: Throttle;
-  readonly #requests: Counter;
-  readonly #seconds: Counter;
-  readonly #bytes: Counter;
-  readonly #points: Counter;
-  readonly #resent: Counter;
-  readonly #asked: Counter;
+export const SEND_COUNTERS = {
+  requests: {
+    name: 'prom2otlp_send_requests_total',
+    help: 'Requests to the back end by outcome.',
+    labels: ['signal', 'outcome'],
+  },
+  seconds: {
+    name: 'prom2otlp_send_seconds_total',
+    help: 'Time spent in requests to the back end.',
+    labels: ['signal'],
+  },
+  bytes: {
+    name: 'prom2otlp_send_bytes_total',
+    help: 'Bytes of request bodies, compressed.',
+    labels: ['signal'],
+  },
+  points: {
+    name: 'prom2otlp_send_points_total',
+    help: 'Points or log records that left the queue, by fate.',
+    labels: ['signal', 'fate'],
+  },
+  resent: {
+    name: 'prom2otlp_send_resent_points_total',
+    help: 'Points or log records sent again because no answer settled them.',
+    labels: ['signal'],
+  },
+  asked: {
+    name: 'prom2otlp_send_empty_requests_total',
+    help: 'Empty requests that checked whether the back end is reachable, by outcome.',
+    labels: ['signal', 'outcome'],
+  },
+  lastAccepted: {
+    name: 'prom2otlp_send_last_accepted_timestamp_seconds',
+    help: 'Time of the last request that the back end accepted, in seconds since the epoch; absent before the first one.',
+    labels: ['signal'],
+  },
+} as const;
 
-  constructor(options: SendMeterOptions) {
-    const { counters, clock } = options;
-    this.#options = options;
-    this.#throttle = new Throttle({ clock });
-    this.#requests = counters.counter(
-      'prom2otlp_send_requests_total',
-      'Requests to the back end by outcome.',
-      ['signal', 'outcome'],
-    );
-    this.#seconds = counters.counter(
-      'prom2otlp_send_seconds_total',
-      'Time spent in requests to the back end.',
-      ['signal'],
-    );
-    this.#bytes = counters.counter(
-      'prom2otlp_send_bytes_total',
-      'Bytes of request bodies, compressed.',
-      ['signal'],
-    );
-    this.#points = counters.counter(
-      'prom2otlp_send_points_total',
-      'Points or log records that left the queue, by fate.',
-      ['signal', 'fate'],
-    );
-    this.#resent = counters.counter(
-      'prom2otlp_send_resent_points_total',
-      'Points or log records sent again because no answer settled them.',
-      ['signal'],
-    );
-    this.#asked = counters.counter(
-      'prom2otlp_send_empty_requests_total',
-      'Empty requests that checked whether the back end is reachable, by outcome.',
-      ['signal', 'outcome'],
-    );
+export class SendMeter {
+  /** In every log line. */
+  readonly #fields: Pick<SendMeterOptions, 'signal' | 'endpoint'>;
+  readonly #clock: Clock;
+  readonly #log: ThrottledLog;
+  readonly #counters: CountersOf<typeof SEND_COUNTERS>;
+
+  constructor({ signal, endpoint, counters, logger, clock }: SendMeterOptions) {
+    this.#fields = { signal, endpoint };
+    this.#clock = clock;
+    this.#log = new ThrottledLog(logger, clock);
+    this.#counters = counters.of(SEND_COUNTERS);
   }
 
   attempt({ result, points, bodyBytes, durationMs, isResend }: Attempt): void {
-    const { signal } = this.#options;
-    this.#requests.add(1, signal, result.kind);
-    this.#seconds.add(durationMs / 1000, signal);
-    this.#bytes.add(bodyBytes, signal);
-    if (isResend) this.#resent.add(points, signal);
-    if (result.kind === 'retry' || result.kind === 'hold') this.#warnRefused(result, points);
-    if (result.kind === 'accepted' && (result.rejected > 0 || result.message !== ''))
-      this.#warnPartial(result.rejected, result.message);
+    const { signal } = this.#fields;
+    this.#counters.requests.add(1, signal, result.kind);
+    this.#counters.seconds.add(durationMs / 1000, signal);
+    this.#counters.bytes.add(bodyBytes, signal);
+    if (isResend) this.#counters.resent.add(points, signal);
+    if (result.kind === 'accepted') {
+      const { rejected, message: reason } = result;
+      this.#counters.lastAccepted.set(this.#clock.nowMs() / 1000, signal);
+      if (rejected > 0 || reason !== '')
+        this.#log.warn(
+          'partial',
+          { ...this.#fields, rejected, reason },
+          'the back end rejected some points',
+        );
+    }
+    if (result.kind === 'retry' || result.kind === 'hold')
+      this.#log.warn(
+        result.kind,
+        { ...this.#fields, points, reason: result.reason },
+        'cannot send to the back end; the points wait',
+      );
   }
 
   asked({ kind }: SendResult): void {
-    this.#asked.add(1, this.#options.signal, kind);
+    this.#counters.asked.add(1, this.#fields.signal, kind);
   }
 
   settled(settlements: readonly Settlement[], aside: readonly SetAside[]): void {
-    const { signal } = this.#options;
+    const { signal } = this.#fields;
     for (const { accepted, rejected, setAside } of settlements) {
-      this.#points.add(accepted, signal, 'accepted');
-      this.#points.add(rejected, signal, 'rejected');
-      this.#points.add(setAside, signal, 'set_aside');
+      this.#counters.points.add(accepted, signal, 'accepted');
+      this.#counters.points.add(rejected, signal, 'rejected');
+      this.#counters.points.add(setAside, signal, 'set_aside');
     }
     const [first] = aside;
     if (first === undefined) return;
     const points = aside.reduce((sum, entry) => sum + entry.points, 0);
-    this.#log('aside', (fields, logger) =>
-      logger.error(
-        { ...fields, points, service: first.service, reason: first.reason },
-        'the back end refuses points for good; they were set aside',
-      ),
+    const { service, reason } = first;
+    this.#log.error(
+      'aside',
+      { ...this.#fields, points, service, reason },
+      'the back end refuses points for good; they were set aside',
     );
   }
 
   /** The back end accepts again after an outage. */
   recovered(downMs: number): void {
-    const { signal, endpoint, logger } = this.#options;
-    logger.info({ signal, endpoint, downMs }, 'the back end accepts again');
-  }
-
-  #warnRefused(result: Extract<SendResult, { reason: string }>, points: number): void {
-    const { kind, reason } = result;
-    this.#log(kind, (fields, logger) =>
-      logger.warn({ ...fields, points, reason }, 'cannot send to the back end; the points wait'),
-    );
-  }
-
-  #warnPartial(rejected: number, message: string): void {
-    this.#log('partial', (fields, logger) =>
-      logger.warn({ ...fields, rejected, reason: message }, 'the back end rejected some points'),
-    );
-  }
-
-  #log(
-    key: string,
-    write: (fields: Readonly<Record<string, unknown>>, logger: Logger) => void,
-  ): void {
-    const { signal, endpoint, logger } = this.#options;
-    this.#throttle.run(key, swallowedCount => write({ signal, endpoint, swallowedCount }, logger));
+    this.#log.plain.info({ ...this.#fields, downMs }, 'the back end accepts again');
   }
 }

@@ -1,27 +1,27 @@
-// Sends the rows of one signal from the queue, oldest first, and settles them by the back end's answers. At concurrency
-// 1 rows leave in order: a lane has one row at a time, and sends its oldest piece until an answer decides about it. The
-// next step depends on the answer and on the state of the lane:
+// Sends the rows of one signal from the queue, oldest first, and settles them by the back end's answers. With
+// concurrency 1 rows leave in order: a lane has one row at a time, and sends its oldest piece until an answer decides
+// about it. The next step depends on the answer and on the state of the lane:
 //
 //   answer \ state     sending, retrying, holding                      holding for a minute or more
 //   ────────────────   ─────────────────────────────────────────────   ─────────────────────────────────────────────
 //   accepted           settle; next piece or row                       the same
-//   split (400)        smaller pieces, each settled by itself          the same
+//   split (400)        smaller pieces, each settled separately         the same
 //   retry (503, none)  retrying: again after a back-off of up to a     the same; the minute starts again
 //                      minute, or when an empty request is accepted
 //   retry, throttled   retrying: again after the back-off; no empty    the same
-//   or Retry-After     requests; never before what was asked for
+//   or Retry-After     requests; never before the requested time
 //   hold, settings     holding: again after 1 s, 2 s … a minute;       the same; the minute starts again
 //   (401, 404)         says nothing about content
 //   hold, may be       holding: again after 1 s, 2 s … a minute        a round of the search for poison, now and after
 //   content (500)                                                      every further minute (poison.ts)
 //
-// Each kind of failure has its own count for the back-off, until an answer decides about a piece. A flush tries sooner,
-// but not before the time that the back end asked for, and lets no row pass another.
+// Each kind of failure has its own count for the back-off, until an answer decides about a piece. A flush retries
+// sooner, but not before the time that the back end asked for, and lets no row pass another.
 //
-// When an empty request was accepted and the row is refused again (a Collector that is short of memory), the next
-// back-off goes without empty requests.
+// If an empty request was accepted but the row is then refused again (a Collector short of memory), the next back-off
+// has no empty requests.
 //
-// The sender stores nothing: whatever is not settled when the process ends is still in the queue.
+// The sender stores nothing: rows that are not settled when the process ends are still in the queue.
 
 import { backoffMs, type Backoff } from '../../lib/hold-off.ts';
 import { Bell } from '../../lib/bell.ts';
@@ -49,11 +49,11 @@ export interface SenderOptions {
 
 /** Retries use it with full jitter, holds without. */
 const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
-/** A row that is refused for so long, perhaps for its content, is searched for poison; then again in each such time. */
+/** After this time of refusals that content may have caused, a row is searched for poison; then again at this interval. */
 export const ROUND_MS = 60_000;
 /** The longest pause that a back end can ask for. */
 const RETRY_AFTER_MS_MAX: number = 15 * 60_000;
-/** In a flush the pause between two attempts is a tenth of its time on average, but not shorter than this. */
+/** In a flush the average pause between two attempts is a tenth of its time, but at least this. */
 export const FLUSH_PAUSE_MS = 1000;
 const FLUSH_RETRIES = 10;
 
@@ -72,15 +72,15 @@ interface Lane {
   /** Failures directly after an empty request was accepted. */
   vainCount: number;
   /** An accepted empty request ended the last pause. */
-  isTold: boolean;
-  /** Monotonic: since then all answers were refusals that content may have caused. */
+  isBack: boolean;
+  /** Monotonic: since when all answers were refusals that content may have caused. */
   refusedSinceMs: number | null;
   /** Monotonic: when its last round began. */
   roundAtMs: number;
-  /** Acceptances in this lane, and those in all others when its last round began. */
+  /** Accepted requests in this lane, and those in all others when its last round began. */
   acceptedCount: number;
   othersAccepted: number;
-  /** A flush does not wait for this lane: the back end refuses our settings, or the row for a minute or more. */
+  /** A flush does not wait for this lane: the back end refuses our settings, or has refused the row for a minute. */
   isHeldOff: boolean;
 }
 
@@ -126,9 +126,9 @@ export class Sender {
   }
 
   /**
-   * Sends all rows at once: it ends current pauses and tries several times within the time, but not before the time
-   * that the back end asked for. True when the queue has no more rows of the signal; false when the time is up or the
-   * back end refuses us: the rest stays queued. With an infinite time no pause gets shorter.
+   * Sends all rows now: ends current pauses and tries several times within the time, but not before the time that the
+   * back end asked for. True when the queue has no more rows of the signal; false when the time is up or the back end
+   * refuses requests, and the rest stays queued. An infinite time shortens no pause.
    */
   async flush(timeoutMs: number): Promise<boolean> {
     const pauseMs = Math.max(FLUSH_PAUSE_MS, timeoutMs / FLUSH_RETRIES);
@@ -142,7 +142,7 @@ export class Sender {
   }
 
   /**
-   * Takes no more rows, waits so long for the answer to the current request, and ends. The rest stays in the queue.
+   * Takes no more rows, waits up to `graceMs` for the answer to the current request, and ends. The rest stays queued.
    */
   async close(graceMs = 0): Promise<void> {
     this.#isEnding = true;
@@ -265,7 +265,7 @@ export class Sender {
     const round = new Round(lane.deliveries, refused, port);
     await round.run(others > lane.othersAccepted);
     lane.othersAccepted = others;
-    // The round got other content accepted: the minute of this row goes on.
+    // Acceptances in the round do not restart the minute of this row.
     lane.refusedSinceMs = round.stop === null ? refusedSinceMs : null;
     lane.isHeldOff = round.acceptedCount === 0;
     return round.stop;
@@ -336,7 +336,7 @@ export class Sender {
     return true;
   }
 
-  /** At once, also for a part of a row: accepted points must not be sent again after a stop or a kill. */
+  /** Stores the decisions at once, even for part of a row: accepted points must not be sent again after a kill. */
   async #settle(delivery: Delivery): Promise<void> {
     const { settlements, aside } = delivery.takeOutcome();
     if (settlements.length === 0) return;
@@ -359,7 +359,7 @@ export class Sender {
   async #pauseAfter(lane: Lane, result: SendResult, roundMs: number | null): Promise<void> {
     const { random } = this.#options;
     if (result.kind === 'retry') {
-      const isInVain = lane.isTold;
+      const isInVain = lane.isBack;
       lane.retryCount++;
       if (isInVain) lane.vainCount++;
       const backOffMs = backoffMs(BACKOFF, isInVain ? lane.vainCount : lane.retryCount, random);
@@ -389,9 +389,9 @@ export class Sender {
     lane.nextAttemptAtMs = clock.nowMs() + pauseMs;
     lane.wake = new AbortController();
     this.#bell.ring();
-    if (mayAsk) lane.isTold = await this.#presence.wait(pauseMs, lane.wake.signal);
+    if (mayAsk) lane.isBack = await this.#presence.wait(pauseMs, lane.wake.signal);
     else {
-      lane.isTold = false;
+      lane.isBack = false;
       await clock.sleep(pauseMs, lane.wake.signal);
     }
     lane.nextAttemptAtMs = null;
@@ -407,7 +407,7 @@ function newLane(): Lane {
     retryCount: 0,
     holdCount: 0,
     vainCount: 0,
-    isTold: false,
+    isBack: false,
     refusedSinceMs: null,
     roundAtMs: -Infinity,
     acceptedCount: 0,

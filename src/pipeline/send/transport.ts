@@ -1,6 +1,6 @@
-// The seam between the sender and the protocols: one attempt to hand a request to the back end, and what came of it in four
-// kinds. A SendResult is final: nobody who gets one reads its message. Below, what both protocols share: the words for a
-// request without an answer, the redaction of the back end's words, the certificates.
+// The interface between the sender and the protocols: one attempt to send a request, and four kinds of result. The
+// sender decides by the kind alone, never by the message. Below are the parts that both protocols share: results without
+// an answer, redaction, rotated headers, certificates.
 
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
@@ -22,12 +22,12 @@ export interface SendRequest {
 }
 
 /**
- * - `accepted`: with that many points rejected and the back end's message about it; never sent again.
- * - `retry`: nothing was decided; the same again later, not before `retryAfterMs` when the back end said so.
- *   `isThrottled`: it is there, and asks for less (429).
- * - `hold`: refused, and the protocol knows no retry for it. `mayBeContent`: a failure of the back end (500) that this
- *   content may have caused; else it is about our key, path or protocol (401, 404), and says nothing about content.
- * - `split`: this content is refused; the same again will be, too. Smaller pieces may be accepted.
+ * - `accepted`: except for `rejected` points, with the back end's message about them; never sent again.
+ * - `retry`: nothing was decided; send the same later, after `retryAfterMs` if the back end set it. `isThrottled`: the
+ *   back end is reachable, and asks for less (429).
+ * - `hold`: refused, without a retry in the protocol. `mayBeContent`: a failure of the back end (500) that this content
+ *   may have caused; else it concerns our key, path or protocol (401, 404), never content.
+ * - `split`: this content is refused, and would be again. Smaller pieces may be accepted.
  * `reason` is one printable line without secrets. `status` is 0 where there is none.
  */
 export type SendResult =
@@ -52,11 +52,11 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-// Why a request had no answer, and what to do about it. Causes come as texts of the network, of TLS and of the client
-// libraries; the same table serves both protocols, since gRPC passes on nothing but a text.
+// Hints for a request without an answer. Causes are texts from the network, from TLS and from the client libraries; one
+// table serves both protocols, because gRPC only passes on a text.
 
 const HINTS: readonly (readonly [cause: RegExp, hint: string])[] = [
-  [/^none within/, 'raise otlp.timeout if the back end needs longer by nature'],
+  [/^none within/, 'raise otlp.timeout if the back end always needs longer'],
   [/ENOTFOUND|EAI_|Name resolution failed/, 'check the host in otlp.endpoint and the name servers'],
   [/ECONNREFUSED/, 'check host and port in otlp.endpoint, and that the back end runs'],
   [/has expired/, 'the back end needs a new certificate'],
@@ -67,19 +67,19 @@ const HINTS: readonly (readonly [cause: RegExp, hint: string])[] = [
     'otlp.tls.ca must hold the authority of the back end',
   ],
   [/ alert /, 'the back end ended the handshake: check otlp.tls.cert and otlp.tls.key'],
-  [/wrong version number|packet length too long/, 'no TLS is spoken there: check otlp.endpoint'],
-  [/Protocol error|Expected HTTP/, 'another protocol is spoken there: check otlp.protocol'],
-  // With TLS 1.3 a server asks for our certificate after the handshake; the client does not pass that on.
+  [/wrong version number|packet length too long/, 'it does not use TLS: check otlp.endpoint'],
+  [/Protocol error|Expected HTTP/, 'it uses another protocol: check otlp.protocol'],
+  // With TLS 1.3 a server asks for our certificate after the handshake; the client does not report that.
   [
     /other side closed|ECONNRESET|disconnected/,
     'its log may say why; over https it may want a certificate (otlp.tls.cert)',
   ],
 ];
 
-/** OpenSSL names a thread, numbers, libraries and lines of its source around what went wrong. */
+/** OpenSSL surrounds the cause with a thread, numbers, libraries and source lines. */
 const OPENSSL_ERROR = /\S*:error:\w+:[^:]*:[^:]*:([^:]*):\S+:\d+:.*/;
 
-/** Nothing was decided about the request. `cause` holds no secret any more. */
+/** The result of a request without an answer. `cause` must not contain secrets. */
 export function noAnswer(cause: string): SendResult {
   const words = oneLine(cause.replace(OPENSSL_ERROR, '$1'));
   const hint = HINTS.find(([pattern]) => pattern.test(words))?.[1];
@@ -87,10 +87,10 @@ export function noAnswer(cause: string): SendResult {
   return { kind: 'retry', reason, retryAfterMs: null, isThrottled: false };
 }
 
-// The last gate before the back end's words leave the sender for a log, the page or the queue: it may echo the key that it
+// Redaction of the back end's messages before they reach a log, the page or the queue: it may echo the key that it
 // refuses or, when one gateway serves both ends, the key of the service.
 
-/** Shorter words of a header's value are names of tenants and the like, and would tear holes into every text. */
+/** Shorter words in a header's value are names of tenants and the like, and occur in ordinary text. */
 const SECRET_LENGTH_MIN = 8;
 
 /**
@@ -115,7 +115,13 @@ export function createRedactor(
   };
 }
 
-// The certificates of the configuration. What cannot be used is found at the start, not with the first request.
+/** Reads rotated secrets again, so that a new key is used at once. True when a header has changed. */
+export function refreshHeaders({ headers }: Pick<OtlpSignalConfig, 'headers'>): boolean {
+  const changes = Object.values(headers).map(secret => secret.refresh());
+  return changes.includes(true);
+}
+
+// The certificates of the configuration. Unusable ones are found at the start, not with the first request.
 
 /** Throws an OperatorError when a certificate or the key cannot be read, or the two do not belong together. */
 export function createTlsContext({ ca, cert, key }: OtlpSignalConfig['tls']): SecureContext {

@@ -26,6 +26,7 @@ export function fastClock({ speed, startMs, realMs }: Pace): Clock {
     nowMs: () => Math.round(startMs + (machineMs() - realMs) * speed),
     monotonicMs: () => performance.now() * speed,
     sleep: (ms, signal) => systemClock.sleep(ms / speed, signal),
+    after: (ms, run) => systemClock.after(ms / speed, run),
   };
 }
 

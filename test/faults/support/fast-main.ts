@@ -2,6 +2,7 @@
 
 import { openOutput } from '../../../src/cli/output.ts';
 import { verb } from '../../../src/cli/run.ts';
+import { runVerb } from '../../../src/cli/verb.ts';
 import { Bell } from '../../../src/lib/bell.ts';
 import { fastClock, PACE_VARIABLE, type Pace } from './fast-clock.ts';
 
@@ -10,8 +11,7 @@ const { out, err } = openOutput(process.stdout, process.stderr);
 const stop = new AbortController();
 process.on('SIGTERM', () => stop.abort());
 
-process.exitCode = await verb.run({
-  args: process.argv.slice(3),
+process.exitCode = await runVerb(verb, process.argv.slice(3), {
   environment: process.env,
   clock: fastClock(pace),
   out,

@@ -1,9 +1,8 @@
 // The outside of a bridge that pulls logs: a service whose logs are written at random, and a back end that takes
 // them down. Both remember everything, so that in the end each line can be asked for.
 
-import { systemClock } from '../../../src/lib/clock.ts';
-import { LogBook, type LogPlace } from '../../../src/simulator/log-source.ts';
-import { startReceiver, type Receiver } from '../../../src/simulator/receiver.ts';
+import { LogBook, type LogPlace } from '../../support/log-book.ts';
+import { Receiver } from '../../support/receiver.ts';
 import { startSimulator, type Simulator } from '../../../src/simulator/simulator.ts';
 import {
   type Delivered,
@@ -29,8 +28,6 @@ export class LogWorld implements AsyncDisposable {
   readonly clock: ShiftedClock = new ShiftedClock(START);
   readonly simulator: Simulator;
   readonly receiver: Receiver;
-  /** Accepted requests in order, also those whose answer was lost. */
-  readonly requests: Buffer[];
   /** Requests that were accepted without an answer. */
   lostAnswers = 0;
   #number = 0;
@@ -38,13 +35,11 @@ export class LogWorld implements AsyncDisposable {
   private constructor(parts: {
     simulator: Simulator;
     receiver: Receiver;
-    requests: Buffer[];
     book: LogBook;
     clock: ShiftedClock;
   }) {
     this.simulator = parts.simulator;
     this.receiver = parts.receiver;
-    this.requests = parts.requests;
     this.book = parts.book;
     this.clock = parts.clock;
   }
@@ -52,18 +47,13 @@ export class LogWorld implements AsyncDisposable {
   static async start(): Promise<LogWorld> {
     const clock = new ShiftedClock(START);
     const book = new LogBook(SERVICES);
-    const requests: Buffer[] = [];
     const simulator = await startSimulator({
       clock,
       key: 'test-key',
       services: SERVICES,
       logs: book,
     });
-    const receiver = await startReceiver({
-      clock: systemClock,
-      onAccepted: (_signal, body) => requests.push(Buffer.from(body)),
-    });
-    return new LogWorld({ simulator, receiver, requests, book, clock });
+    return new LogWorld({ simulator, receiver: await Receiver.start(), book, clock });
   }
 
   /** What the configuration file says; `logs` beside it. */
@@ -84,7 +74,10 @@ export class LogWorld implements AsyncDisposable {
   /** Accepts the next request and breaks the connection off within the answer. */
   loseAnswer(): void {
     this.lostAnswers++;
-    this.receiver.behave({ isAnswerCut: true, times: 1 });
+    this.receiver.behave = () => {
+      this.receiver.behave = () => 200;
+      return 'cut';
+    };
   }
 
   /** Writes up to `count` records of all kinds, some late, some filed under yesterday. */
@@ -97,6 +90,11 @@ export class LogWorld implements AsyncDisposable {
       for (const text of linesOf(place.type, this.#number++, atMs))
         this.book.write(place, { text, atMs }, random() < 0.1 ? atMs : this.clock.nowMs() - MINUTE);
     }
+  }
+
+  /** Accepted requests in order, also those whose answer was lost. */
+  get requests(): readonly Buffer[] {
+    return this.receiver.logBodies;
   }
 
   /** Every record that arrived, once per request that brought it, however often that came. */

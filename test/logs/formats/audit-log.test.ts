@@ -1,4 +1,4 @@
-// What is read of a line of the audit log, and what becomes of one that is none.
+// Lines of the audit log, and lines that do not parse.
 
 import { describe, expect, test } from 'vitest';
 import { MARK } from '../../../src/logs/record.ts';
@@ -81,7 +81,7 @@ test('newer servers put the port into the host, and the TLS version after the co
   expect(attribute(of('h', '0,TLSv1.2'), own('tls'))).toBe('TLSv1.2');
 });
 
-test('the instant in the zone of the server', () => {
+test('times are in the zone of the server', () => {
   const line = '20260304 09:12:08,db-0,app,h,76,0,CONNECT,,,0';
   expect(read(line, { timezone: 'America/New_York' })?.timeMs).toBe(
     Date.UTC(2026, 2, 4, 14, 12, 8),

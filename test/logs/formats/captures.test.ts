@@ -1,5 +1,5 @@
-// The logs that real servers wrote, against tables that were made by hand from the files: how many records, with
-// which time, severity, lines and beginning. Nothing is dropped, and each real event is one record.
+// The logs of real servers, compared with tables that were made by hand from the files: the number of records, and their
+// time, severity, lines and beginning. Nothing is dropped, and each real event is one record.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -119,7 +119,7 @@ const SLOW_RECORD_COUNT = 63;
 /** Where the servers started, by record. */
 const BANNERS = [0, 62];
 
-/** How many lines the audit log has of each second. */
+/** The number of lines of each second in the audit log. */
 const AUDIT_SECONDS: readonly (readonly [time: string, count: number])[] = [
   ['18:29:39', 7],
   ['18:30:09', 34],

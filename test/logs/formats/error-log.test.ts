@@ -1,4 +1,4 @@
-// What begins a record of the error log, and what is read of it.
+// Where records of the error log begin, and their fields.
 
 import { describe, expect, test } from 'vitest';
 import { MARK } from '../../../src/logs/record.ts';
@@ -6,7 +6,7 @@ import { attribute, type ReadingOptions, readLog, rejoin } from '../../support/l
 
 const NOTE = '2026-03-04  9:05:33 0 [Note] engined: ready for connections.';
 
-/** The log is cut into these records; parts of one line are joined by nothing. */
+/** Expects the log to be split into these records; parts of one line are not joined by a newline. */
 function check(records: readonly string[], options: ReadingOptions = {}): void {
   const text = records.join('\n');
   const rawOf = (more: ReadingOptions): string[] =>
@@ -104,7 +104,7 @@ describe('of a record it reads', () => {
     expect(severity('2026-03-04  9:06:10 0 [constructor] x')).toBe(0);
   });
 
-  test('the instant in the zone of the server', () => {
+  test('the time in the zone of the server', () => {
     const berlin = read('260704  9:06:10 [Note] x', { timezone: 'Europe/Berlin' });
     expect(berlin?.timeMs).toBe(Date.UTC(2026, 6, 4, 7, 6, 10));
   });

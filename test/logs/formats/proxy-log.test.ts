@@ -1,4 +1,4 @@
-// What begins a record of the proxy's log, and what is read of it.
+// Where records of the proxy's log begin, and their fields.
 
 import { expect, test } from 'vitest';
 import { MARK } from '../../../src/logs/record.ts';

@@ -1,5 +1,5 @@
-// What holds for every format: nothing is dropped, whatever the lines are; where a reader is saved and another
-// goes on, the records are the same; no record is longer than its limit.
+// The guarantees of every format: nothing is dropped, whatever the lines are; a reader continues from another's saved
+// state with the same records; no record is longer than its limit.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { rawLine, readLog, rejoin, TEST_OPTIONS } from '../../support/log-readin
 
 const TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log', 'general-log'];
 
-/** Lines of all formats, whole and broken, with what makes reading them hard. */
+/** Lines of all formats, valid and broken, including difficult ones. */
 const LINES = [
   '',
   ';',
@@ -43,7 +43,7 @@ const LINES = [
   '20260304 09:12:08,db-0,bad,h,76,0,FAILED_CONNECT,,,1045',
   '2026-03-04 09:05:33   notice : [monitor] (Mon); up',
 ];
-/** Lines that follow each other, so that whole records come up. */
+/** Consecutive lines, so that complete records occur. */
 const RUNS = [
   [12, 13, 18],
   [11, 12, 13, 18],
@@ -149,6 +149,22 @@ test('the hour that occurs twice follows the order of the lines, in every log, a
     }
   }
 });
+
+test.each(['error-log', 'audit-log'])(
+  '%s: lines of the state of another log are not taken over',
+  type => {
+    const other = createLineReader({ ...TEST_OPTIONS, type: 'slow-query-log' });
+    for (const number of [11, 12, 13, 18]) other.push(rawLine(LINES[number] ?? ''));
+    const saved = other.save();
+    const reader = createLineReader({ ...TEST_OPTIONS, type });
+    // As long a name as its own, so that only the name tells them apart.
+    for (const name of ['slow-query-log/1', `${type}/0`, `${type}/2`]) {
+      reader.restore(saved.replace(/^\S+/, name));
+      expect(reader.flush()).toEqual([]);
+      expect(reader.save()).toBe('');
+    }
+  },
+);
 
 test('a fresh reader saves nothing', () => {
   for (const type of TYPES) expect(createLineReader({ ...TEST_OPTIONS, type }).save()).toBe('');

@@ -1,4 +1,4 @@
-// The SQL in a server's own messages, and nothing else of them.
+// Redacts the SQL in a server's messages, and nothing else.
 
 import { describe, expect, test } from 'vitest';
 import { redactMessage } from '../../../src/logs/formats/redact.ts';
@@ -113,7 +113,7 @@ describe('values that messages quote are redacted', () => {
   });
 });
 
-/** What takes that long of so little is not linear, on whatever machine. */
+/** Linear code never takes this long for so little text, on any machine. */
 const QUADRATIC_MS = 2000;
 
 test('no text takes long', () => {

@@ -1,4 +1,4 @@
-// No literal survives, whatever way it is written, and all else does.
+// No literal survives, in any form, and everything else does.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -38,6 +38,7 @@ describe('redactSql', () => {
     );
     check('where a=-5 and b>-.5 and c in (-1)', 'where a=? and b>? and c in (?)');
     check('limit 10,20', 'limit ?,?');
+    for (const digit of '0123456789abcdefABCDEF') check(`where a = 0x${digit}1`, 'where a = ?');
   });
 
   test('keeps a minus that subtracts, and one that only looks like a comment', () => {
@@ -136,7 +137,7 @@ describe('redactUnknown', () => {
   });
 });
 
-/** Something to find again, that no name or keyword of the statement can hold. */
+/** A text that no name or keyword of the statement can contain. */
 const SECRET = 'ZQ';
 const text = fc.string({
   unit: fc.constantFrom(
@@ -167,7 +168,7 @@ const backslashString = fc
   .map(([value, quote]) => quote + value.replace(/[\\'"]/g, String.raw`\$&`) + quote);
 const doublingString = (value: string, quote: string): string =>
   quote + value.replaceAll('\\', '\\\\').replaceAll(quote, quote + quote) + quote;
-/** As a session writes it in which a backslash does not escape. */
+/** A string in a session in which a backslash does not escape. */
 const plainString = secretText.map(value => `'${value.replaceAll("'", "''")}'`);
 const number = fc.constantFrom(
   '9077',
@@ -206,7 +207,7 @@ const literal = fc.oneof(
   number,
 );
 
-/** Tokens stand apart by blanks, as no two literals touch in SQL. */
+/** Separates tokens by blanks, because no two literals touch in SQL. */
 function statementOf(...tokens: fc.Arbitrary<string>[]): fc.Arbitrary<string> {
   return fc
     .array(fc.oneof(name, operator, ...tokens), { maxLength: 30 })
@@ -243,7 +244,7 @@ describe('any statement', () => {
   });
 
   test('keeps its names, in their order', () => {
-    // What hides a quote from one of two readings makes both possible, and then the names are taken out as well.
+    // If one of two readings misses a quote, both are possible, and then the names are removed as well.
     const plainName = name.filter(word => word !== "`it's`");
     const plainLiteral = literal.filter(value => !/[#/`-]/.test(value));
     const names = fc.array(fc.tuple(plainName, plainLiteral), { maxLength: 10 });
@@ -257,7 +258,7 @@ describe('any statement', () => {
     );
   });
 
-  test('reports at each cut what is open', () => {
+  test('reports the open context at each cut', () => {
     fc.assert(
       fc.property(statementOf(literal), fc.nat(), (sql, cut) => {
         const at = cut % (sql.length + 1);
@@ -281,12 +282,12 @@ describe('any statement', () => {
   });
 });
 
-/** A cut behind a backslash, or within a doubled quote, is none that a line's end can make. */
+/** The end of a line never cuts after a backslash or within a doubled quote. */
 function endsWithinToken(sql: string, at: number): boolean {
   return /[\\'"]$/.test(sql.slice(0, at)) || /^['"]/.test(sql.slice(at));
 }
 
-/** What takes that long of so little is not linear, on whatever machine. */
+/** Linear code never takes this long for so little text, on any machine. */
 const QUADRATIC_MS = 2000;
 
 test('no text takes long', () => {

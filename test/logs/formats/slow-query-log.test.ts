@@ -1,4 +1,4 @@
-// Where one statement of the slow query log ends and the next begins, trap by trap; and what is read of each.
+// Where one statement of the slow query log ends and the next begins, trap by trap; and the fields of each.
 
 import { describe, expect, test } from 'vitest';
 import { createLineReader } from '../../../src/logs/formats/reader.ts';
@@ -41,7 +41,7 @@ const BANNER = [
   'Time\t\t    Id Command\tArgument',
 ].join('\n');
 
-/** The log is cut into these records, whatever the options; and into the same where a reader resumes. */
+/** Expects the log to be split into these records, with any options, and with a reader that resumes anywhere. */
 function check(records: readonly string[], options: ReadingOptions = {}): void {
   const text = records.join('\n');
   const rawOf = (more: ReadingOptions): string[] =>
@@ -235,7 +235,7 @@ describe('a whole header begins a record, in doubt', () => {
     const records = readLog('slow-query-log', text, { flushedAt: [6] });
     expect(records.map(({ marks }) => marks)).toEqual([0, doubt, doubt]);
     expect(records[1]?.body).toBe(`${FAKE}\n?`);
-    // Within the header, and before it is whole.
+    // Within the header, and before it is complete.
     for (const at of [7, 8, 9, 10, 11, 12]) {
       const parts = readLog('slow-query-log', text, { flushedAt: [at] });
       expect(parts.map(({ body }) => body).join('\n')).not.toContain('SEKRET');

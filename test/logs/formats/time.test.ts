@@ -1,4 +1,4 @@
-// The times of wrappers; stamps, and the instants they mean in zones that set their clocks.
+// The times of wrappers; stamps, and their instants in zones with clock changes.
 
 import { describe, expect, test } from 'vitest';
 import { createLocalTime, readStamp, WrapperTime } from '../../../src/logs/formats/time.ts';
@@ -77,7 +77,7 @@ describe('createLocalTime', () => {
       '01:59:59',
       '02:00:00',
     ]);
-    // Only an hour apart they are told apart: lines of one moment may stand in the wrong order.
+    // Almost simultaneous lines may be in the wrong order: only a step back of an hour means the second hour.
     expect(berlin('02:10:05', '02:10:04', '02:10:09')).toEqual([
       '00:10:05',
       '00:10:04',
@@ -89,7 +89,7 @@ describe('createLocalTime', () => {
       '01:09:59',
     ]);
     expect(berlin('03:00:01', '02:59:59')).toEqual(['02:00:01', '01:59:59']);
-    // What is out of order anyway tells nothing.
+    // Times that are out of order anyway prove nothing.
     expect(berlin('09:00:00', '02:30:00')).toEqual(['08:00:00', '00:30:00']);
     const york = (...times: string[]): string[] =>
       instants('America/New_York', ...times.map(time => `2026-11-01 ${time}`));
@@ -165,7 +165,7 @@ describe('the times of wrappers', () => {
     check('2026-03-04T09:05:34.000000001Z', SECOND + 1000, 1);
   });
 
-  test('are none where there is no time, also right after one of the same second', () => {
+  test('are NaN if there is no time, even directly after one of the same second', () => {
     const time = new WrapperTime();
     const check = (text: string): void => {
       time.read('2026-03-04T09:05:33Z');

@@ -68,7 +68,7 @@ describe('bad lines', () => {
     check('a 1 1.5\n', 1, 5, 'the timestamp is no time');
     check('a{b="1",b="2"} 1\n', 1, 1, 'the label "b" occurs twice');
     check('a 1 # {} 1\n', 1, 5, 'unexpected text after the value');
-    check('# TYPE a what\na 1\n', 1, 1, 'the type "what" is none of the format\'s');
+    check('# TYPE a what\na 1\n', 1, 1, 'the format has no type "what"');
   });
 
   test('names and labels that are not UTF-8 are refused, others on the page stay', () => {

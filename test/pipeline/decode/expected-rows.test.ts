@@ -1,4 +1,4 @@
-// A page that is read in full, of which most lines are guessed: the guesses must give what looking up gives.
+// On a page that is read in full, most rows are predicted: predictions must equal look-ups.
 
 import { array, assert, constantFrom, integer, property, tuple } from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What KeyLabels finds in a key is what parseSeriesKey() reads of it, or it refuses the key.
+// KeyLabels finds the same labels in a key as parseSeriesKey(), or refuses the key.
 
 import { array, assert, constantFrom, property, string, tuple } from 'fast-check';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { duplicateLabel, parseSeriesKey } from '../../../src/pipeline/decode/ser
 
 const NO_LIMITS = { labels: Infinity, nameBytes: Infinity, valueBytes: Infinity };
 
-/** Name, labels and whether two of them have one name, by both readers; null where one of them refuses the key. */
+/** Name, labels and whether a label is duplicate, by both readers; null if KeyLabels refuses. */
 function readBoth(text: string): readonly [places: unknown, key: unknown] | null {
   const bytes = Buffer.from(`${text} 1`);
   const line = new SampleLine(NO_LIMITS);

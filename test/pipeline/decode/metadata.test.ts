@@ -147,12 +147,12 @@ describe('comment lines', () => {
     const table = new SeriesTable();
     const metadata = new PageMetadata(table, 'text');
     expect(metadata.readLine('# TYPE a constructor', 1)).toBe(
-      'the type "constructor" is none of the format\'s',
+      'the format has no type "constructor"',
     );
-    expect(metadata.readLine('# TYPE b info', 2)).toBe('the type "info" is none of the format\'s');
+    expect(metadata.readLine('# TYPE b info', 2)).toBe('the format has no type "info"');
     expect(metadata.families.get('b')?.type).toBe('unknown');
     expect(new PageMetadata(table, 'openmetrics').readLine('# TYPE a Counter', 1)).toBe(
-      'the type "Counter" is none of the format\'s',
+      'the format has no type "Counter"',
     );
   });
 

@@ -4,7 +4,7 @@ import { readMilliseconds, readSeconds, readValue } from '../../../src/pipeline/
 
 type Reader = typeof readValue;
 
-/** What a reader makes of a text that stands between others; null when it refuses. */
+/** The number that a reader finds in a text between other texts; null if it refuses. */
 function read(reader: Reader, text: string): number | null {
   const out = new Float64Array(1);
   const bytes = Buffer.from(`7${text}7`, 'latin1');

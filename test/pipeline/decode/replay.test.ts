@@ -1,5 +1,5 @@
-// A repeated page is read only where it differs from the one before; what is read there must be what the full function
-// reads. That both paths agree on whole pages is test/fuzz/repeating.test.ts.
+// Replay reads only the numbers of a page, and must read them as the full function does.
+// test/fuzz/repeating.test.ts compares both functions on whole pages.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { Replay } from '../../../src/pipeline/decode/replay.ts';
 import { bug } from '../../../src/errors.ts';
 import { decodePage, pageOf } from '../../support/decode-page.ts';
 
-/** What a replay reads where another number stood, or how it ended. */
+/** The number that a replay reads in the place of another, or how the replay ended. */
 function replayed(number: string): number | string {
   const { table } = decodePage('a 1\nb 2\n');
   const layout = table.layout ?? bug('the page has no layout');
@@ -47,7 +47,7 @@ describe('numbers of a repeated page', () => {
 });
 
 describe('timestamps of a repeated page', () => {
-  /** What is read of a page with these timestamps, one a line, or how it ended. */
+  /** The times that a replay reads from a page with these timestamps, or how it ended. */
   function timesOf(times: readonly string[], format: ExpositionFormat = 'text') {
     const write = (all: readonly string[]): string =>
       `${all.map((time, i) => `line_of_a_page_${i} 1${time}`).join('\n')}\n`;
@@ -140,7 +140,7 @@ describe('keys of a repeated page', () => {
   });
 
   test('next to text that reads as NaN are left to the full function', () => {
-    // No UTF-8 reads so, but a comment may be anything.
+    // Not valid UTF-8, but a comment may contain any bytes.
     const bytes = Buffer.from(`# ${'x'.repeat(40)}\na 1\nb 2\n`);
     for (let at = 10; at < 26; at += 2) bytes.set([0xf8, 0x7f], at);
     const { table } = decodePage(bytes);

@@ -1,4 +1,4 @@
-// Text is compared as doubles: what doubles think of NaN and of zeros must not let a change pass unseen.
+// Text is compared as doubles: the rules for NaN and zeros must not hide a change.
 
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ function viewOf(text: Buffer): DataView {
   return new DataView(text.buffer, text.byteOffset, text.length);
 }
 
-/** Whether the text is found `before` bytes further on in another buffer, whose own bytes are `other`. */
+/** Whether the text is found after `before` bytes of a buffer that continues with `other`. */
 function isFound(text: Buffer, other: Buffer, before = 3): boolean {
   const shifted = Buffer.concat([Buffer.alloc(before, 'x'), other]);
   return isSameText(viewOf(text), 0, text.length, viewOf(shifted), before);
@@ -43,7 +43,7 @@ describe('isSameText', () => {
   });
 
   test('agrees with a comparison byte by byte on all comparable text, except for NaN', () => {
-    // Bytes of which zeros, NaN, infinities and denormals are made.
+    // Bytes that form zeros, NaN, infinities and denormals.
     const byte = fc.constantFrom(0x01, 0x61, 0x7f, 0x80, 0xef, 0xf0, 0xf8, 0xff);
     const bytes = fc.array(byte, { minLength: 8, maxLength: 40 }).map(all => Buffer.from(all));
     const edit = fc.tuple(fc.nat(39), byte);

@@ -3,7 +3,7 @@ import { SampleLine } from '../../../src/pipeline/decode/sample-line.ts';
 
 const LIMITS = { labels: 4, nameBytes: 20, valueBytes: 30 };
 
-/** The tokens of a line, or what is wrong with it and in which column. */
+/** The tokens of a line, or its problem and column. */
 function scan(text: string, limits = LIMITS): object {
   const line = new SampleLine(limits);
   const bytes = Buffer.from(`#${text}#`);

@@ -1,22 +1,22 @@
-// The lenient decoder against the public suites: what a page holds that its suite accepts, it reads as the suite
-// says (values, labels, times, exemplars, metadata), and without a problem.
+// The lenient decoder against the public suites: it reads each page that its suite accepts without a
+// problem, with the suite's values, labels, times, exemplars and metadata.
 
 import { describe, expect, test } from 'vitest';
 import type { ShownSample } from '../../../src/cli/prom2json.ts';
 import { decodePage } from '../../support/decode-page.ts';
 import { type CaseSample, expositionSuites, pageBytes } from '../../support/exposition-cases.ts';
 
-/** Pages of suites that the formats forbid and that no other parser reads: the line is dropped here too. */
+/** Pages that the formats forbid and no other parser reads: the bad line is dropped here too. */
 const DROPPED: Readonly<Record<string, string>> = {
-  'a comma without labels': 'a label stands before a comma',
-  'a comma without labels, blanks before': 'a label stands before a comma',
-  'a comma without labels, blanks behind': 'a label stands before a comma',
+  'a comma without labels': 'a comma must follow a label',
+  'a comma without labels, blanks before': 'a comma must follow a label',
+  'a comma without labels, blanks behind': 'a comma must follow a label',
   'every kind of line, a comma missing between labels': 'labels are separated by commas',
 };
 
-/** What a suite's own parser makes of a HELP that the format reads otherwise. */
+/** HELP texts that a suite's own parser reads differently than the format. */
 const HELP: Readonly<Record<string, string>> = {
-  // In text 0.0.4 a quote needs no escape in HELP, and has none.
+  // In text 0.0.4, HELP has no escape for a quote.
   'quoted label names, escapes and wide characters': 'gauge\ndoc\nstr\\"ing',
 };
 
@@ -53,7 +53,7 @@ function asCase({ name, labels, value, timestampMs }: ShownSample): CaseSample {
   return timestampMs === undefined ? [name, labels, value] : [name, labels, value, timestampMs];
 }
 
-/** Suites list their samples by family; the order says nothing here. */
+/** Suites list their samples by family, so the order is ignored. */
 function bySeries(a: CaseSample, b: CaseSample): number {
   const key = ([name, labels, value]: CaseSample): string =>
     JSON.stringify([name, Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)), value]);

@@ -1,7 +1,7 @@
-// How many series are remembered, and which of the new ones are refused: metrics.limits.series, .services and .memory.
+// Which new series are admitted: metrics.limits.series, .services and .memory.
 
 import { describe, expect, test } from 'vitest';
-import { defaultConfig } from '../../../src/cli/page-files.ts';
+import { defaultConfig } from '../../../src/config/load.ts';
 import type { PageLimits } from '../../../src/config/config.ts';
 import { SeriesBudget } from '../../../src/pipeline/derive/budget.ts';
 import { limitRestored, readState, saveState } from '../../../src/pipeline/derive/state.ts';
@@ -24,7 +24,7 @@ function gauges(from: number, to: number, more = ''): string {
   return indexes.map(i => `threads{user="u${i}"${more}} ${i}\n`).join('');
 }
 
-/** The values of the series that were sent, markers left out. */
+/** The values that were sent, without markers. */
 function sent(seen: Seen): number[] {
   const values = seen.points.filter(({ flags }) => flags === 0);
   return values.map(({ value }) => Number(value)).sort((a, b) => a - b);
@@ -34,14 +34,14 @@ function upTo(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
-/** Of all sample lines none is without a fate. */
+/** Each sample line of the page has a fate. */
 function expectBalance(seen: Seen): void {
   const sum = Object.values(seen.reads).reduce((total, count) => total + count, 0);
   expect(sum).toBe(seen.translated.page?.samples);
 }
 
 describe('series', () => {
-  test('over the limit new ones are refused, under a reason of their own, by family and count', () => {
+  test('above the limit, new ones are refused and counted by family', () => {
     const target = targetOf({ series: 5, serviceSamples: 10 });
     const seen = target.page(0, gauges(0, 8));
     expect(sent(seen)).toEqual(upTo(0, 5));
@@ -51,7 +51,16 @@ describe('series', () => {
     expect(seen.translated.derived.refused?.byService).toEqual(new Map([['local', 3]]));
   });
 
-  test('those that were admitted stay, the same ones stay refused, whatever their order on the page', () => {
+  test('a line that repeats a refused series is refused with it', () => {
+    for (const repeats of [1, 2, 3]) {
+      const target = targetOf({ series: 5, serviceSamples: 10 });
+      const seen = target.page(0, gauges(0, 6) + gauges(5, 6).repeat(repeats));
+      expect(seen.reads).toEqual({ used: 5, series_limit: 1 + repeats });
+      expect(sent(seen)).toEqual(upTo(0, 5));
+    }
+  });
+
+  test('admitted ones stay, refused ones stay refused, in any order on the page', () => {
     const target = targetOf({ series: 5, serviceSamples: 10 });
     target.page(0, gauges(0, 5));
     const lines = gauges(0, 8).split('\n').filter(Boolean).reverse().join('\n');
@@ -62,7 +71,7 @@ describe('series', () => {
     }
   });
 
-  test('ended ones make room, the oldest first, once their markers are sent', () => {
+  test('ended ones make room once their markers are sent, the oldest first', () => {
     const target = targetOf({ series: 6, serviceSamples: 10 });
     target.page(0, gauges(0, 2));
     // 0 and 1 end here, 2 and 3 a minute later; 2 alone comes back.
@@ -71,12 +80,12 @@ describe('series', () => {
     expect(keysOf(target)).toEqual([0, 1, 2, 3, 4, 5]);
     expect(target.page(180, gauges(2, 3) + gauges(6, 7)).reads).toEqual({ used: 2 });
     expect(keysOf(target)).toEqual([1, 2, 3, 4, 5, 6]);
-    // 4 and 5 have ended on the page before this one: their markers are in the queue.
+    // 4 and 5 ended on the previous page: their markers are in the queue.
     expect(target.page(240, gauges(7, 13)).reads).toEqual({ used: 4, series_limit: 2 });
     expect(keysOf(target)).toEqual([2, 6, 7, 8, 9, 10]);
   });
 
-  test('a series that came back while it was ended is not forgotten', () => {
+  test('a series that returned after its end is not forgotten', () => {
     const target = targetOf({ series: 4, serviceSamples: 10 });
     target.page(0, gauges(0, 2));
     target.page(60, gauges(2, 4));
@@ -86,14 +95,14 @@ describe('series', () => {
     expect(keysOf(target)).toEqual([0, 2, 3, 4]);
   });
 
-  test('series of which no end can be told give way too: they are absent, and were never sent', () => {
+  test('absent series that were never sent, and so have no end, make room too', () => {
     const options = { services: ['a', 'b'] };
     const target = targetOf({ series: 4, serviceSamples: 2 }, options);
     target.page(0, gauges(0, 4, ',namespace="x"'));
     expect(target.page(60, gauges(4, 8, ',namespace="x"')).reads).toEqual({ unconfigured: 4 });
   });
 
-  test('churn without end stays within the limit', () => {
+  test('endless churn stays within the limit', () => {
     const target = targetOf({ series: 100, serviceSamples: 50 });
     const { table } = target.translation;
     for (let page = 0; page < 40; page++) {
@@ -104,7 +113,7 @@ describe('series', () => {
     expect(table.count).toBeLessThan(150);
   });
 
-  test('with timestamps, too, where the end of a series shows late only', () => {
+  test('with timestamps too, where series end late', () => {
     const target = targetOf({ series: 100, serviceSamples: 50 });
     const { table } = target.translation;
     let refused = 0;
@@ -116,12 +125,12 @@ describe('series', () => {
       refused += seen.reads['series_limit'] ?? 0;
       expect(table.count - table.free.length).toBeLessThanOrEqual(106);
     }
-    // Each stands for five minutes: 100 places are worth 20 new series a minute.
+    // Each stays for five minutes: 100 places allow 20 new series a minute.
     expect(refused).toBeGreaterThan(400);
     expect(refused).toBeLessThanOrEqual(800);
   });
 
-  test('a refused series may stand on the page twice, or with an exemplar', () => {
+  test('a refused series may occur twice, or with an exemplar', () => {
     const target = targetOf({ series: 1, serviceSamples: 10 });
     const text = 'a 1\n# TYPE b counter\nb_total 1 # {x="y"} 1\nb_total 2\nb_total 2 17\n# EOF\n';
     const seen = target.page(0, text);
@@ -129,7 +138,7 @@ describe('series', () => {
     expectBalance(seen);
   });
 
-  test('histograms: parts for which there was no room do not spoil the point of the others later', () => {
+  test('histograms: refused parts do not spoil the point of the others later', () => {
     const target = targetOf({ series: 4, serviceSamples: 10 });
     const histogram =
       '# TYPE h histogram\nh_count 3\nh_bucket{le="1"} 1\nh_bucket{le="2"} 2\nh_bucket{le="+Inf"} 3\nh_sum 4\n';
@@ -140,7 +149,7 @@ describe('series', () => {
     }
   });
 
-  test('a page that cannot be used leaves nothing behind', () => {
+  test('an unusable page leaves nothing in the table', () => {
     const target = targetOf({ samples: 10 });
     const { table } = target.translation;
     for (let page = 0; page < 5; page++) {
@@ -153,7 +162,7 @@ describe('series', () => {
   });
 });
 
-/** Which of the gauges the table remembers. */
+/** The gauges in the table. */
 function keysOf({ translation: { table } }: Target): number[] {
   const rows = upTo(0, table.count).filter(row => table.keyLength[row] !== 0);
   return rows
@@ -171,9 +180,9 @@ describe('shares', () => {
   const of = (id: string, from: number, to: number): string =>
     gauges(from, to, `,namespace="${id}"`);
 
-  test('a service that has its share loses new series alone', () => {
+  test('only a service that exceeds its share loses new series', () => {
     const target = targetOf({ series: 20, serviceSamples: 5 }, two);
-    // With timestamps of their own, what is missing has not ended yet.
+    // With timestamps, absent series have not ended yet.
     const stamped = (seconds: number, from: number, to: number): string =>
       of('a', from, to).replaceAll('\n', ` ${at(seconds)}\n`);
     target.page(0, stamped(0, 0, 5) + of('b', 0, 5));
@@ -184,22 +193,22 @@ describe('shares', () => {
     expectBalance(seen);
   });
 
-  test('the share is twice what a page may bring, where that is more; the part of the others is kept for them', () => {
+  test('the share is at least two pages, but the others keep their parts', () => {
     const target = targetOf({ series: 20, serviceSamples: 9 }, two);
-    // 18 is more than the half of 20.
+    // 18 is more than half of 20.
     const seen = target.page(0, of('a', 0, 9) + of('b', 0, 1));
     expect(seen.reads).toEqual({ used: 10 });
     expect(target.page(60, of('a', 9, 18) + of('b', 0, 1)).reads).toEqual({ used: 10 });
-    // There are 19 now: one more place for whoever asks, but ten for b.
+    // There are 19 now: one place is free for anyone, but b may have ten.
     const third = target.page(120, of('a', 9, 18) + of('b', 0, 9));
     expect(third.reads).toEqual({ used: 18 });
   });
 
-  test('ended series of one service do not give way to another one', () => {
+  test('ended series of one service make no room for another service', () => {
     const target = targetOf({ series: 20, serviceSamples: 5 }, two);
     target.page(0, of('b', 0, 5));
     target.page(60, of('b', 5, 10));
-    // a may have ten; it asks for twelve.
+    // a may have ten and wants twelve.
     target.page(120, of('a', 0, 12) + of('b', 5, 10));
     const services = target.translation.table.blocks;
     const { table } = target.translation;
@@ -222,14 +231,14 @@ describe('shares', () => {
     expect(budget.series).toBe(30);
   });
 
-  test('services that no entry names share one part', () => {
+  test('unconfigured services share one part', () => {
     const target = targetOf({ series: 30, serviceSamples: 10 }, { ...two, unconfigured: 'send' });
     const strangers = upTo(0, 40)
       .map(i => of(`x${i}`, 0, 1))
       .join('');
     const seen = target.page(0, strangers);
     expect(seen.reads).toEqual({ used: 30, series_limit: 10 });
-    // What is configured has its part all the same.
+    // Configured services still have their parts.
     expect(target.page(60, strangers + of('a', 0, 10)).reads).toEqual({
       used: 40,
       series_limit: 10,
@@ -238,7 +247,7 @@ describe('shares', () => {
 });
 
 describe('services', () => {
-  test('of those that no entry names only so many are known; configured ones are', () => {
+  test('unconfigured ones are limited, configured ones are not', () => {
     const target = targetOf({ services: 3 }, { services: ['a', 'b'], unconfigured: 'send' });
     const strangers = upTo(0, 5)
       .map(i => gauges(0, 2, `,namespace="x${i}"`))
@@ -252,7 +261,7 @@ describe('services', () => {
     }
   });
 
-  test('new names without end leave nothing behind', () => {
+  test('endless new names leave nothing in the table', () => {
     const target = targetOf(
       { services: 3, serviceSamples: 5, series: 40 },
       { services: ['a', 'b'] },
@@ -268,7 +277,7 @@ describe('services', () => {
 });
 
 describe('memory', () => {
-  test('a page that takes more than is left is refused as a whole, with its reason, and leaves nothing', () => {
+  test('a page that needs too much is refused as a whole, with its reason, and leaves nothing', () => {
     const target = targetOf({ memoryBytes: 1_000_000 });
     const { table } = target.translation;
     const label = 'x'.repeat(900);
@@ -282,7 +291,7 @@ describe('memory', () => {
     expect(sent(target.page(120, gauges(0, 3)))).toEqual(upTo(0, 3));
   });
 
-  test('series that bring more than a row are refused where what they bring has no room', () => {
+  test('series are refused if the entries that they need besides their row have no room', () => {
     const target = targetOf({ memoryBytes: 1_000_000 });
     const lines = upTo(0, 1500).map(i => `a{server_name="s${i}"} ${i}\n`);
     const seen = target.page(0, lines.join(''));
@@ -292,7 +301,7 @@ describe('memory', () => {
     expectBalance(seen);
   });
 
-  test('series of which nothing is known give way, too: a target does not stay full of them', () => {
+  test('series without state make room too: a target does not stay full of them', () => {
     const target = targetOf({ memoryBytes: 1_000_000, serviceSamples: 3000 });
     const full = target.page(0, gauges(0, 4000));
     expect(full.translated.derived.services[0]?.reason).toBe('service_samples');
@@ -300,7 +309,7 @@ describe('memory', () => {
     expect(target.page(120, gauges(10_000, 13_000)).reads).toEqual({ used: 3000 });
   });
 
-  test('what is known of series that are there stays, though a page is refused for its size', () => {
+  test('the state of present series survives a page that is refused for its size', () => {
     const target = targetOf({ memoryBytes: 1_000_000 }, { temporality: 'delta' });
     target.page(0, '# TYPE queries counter\nqueries 100\n');
     const label = 'x'.repeat(900);
@@ -311,7 +320,7 @@ describe('memory', () => {
     ]);
   });
 
-  test('ended series give way where a page would have no room for them', () => {
+  test('ended series make room for a page', () => {
     const target = targetOf({ memoryBytes: 1_000_000 });
     let failed = 0;
     for (let page = 0; page < 20; page++) {
@@ -322,11 +331,11 @@ describe('memory', () => {
   });
 });
 
-describe('what comes back', () => {
+describe('series that return', () => {
   const counter = (i: number, value: number): string =>
     `# TYPE queries counter\nqueries{user="u${i}"} ${value}\n`;
 
-  test('in delta mode a series that was forgotten is a baseline', () => {
+  test('in delta mode a forgotten series is a baseline', () => {
     const target = targetOf({ series: 2, serviceSamples: 1 }, { temporality: 'delta' });
     target.page(0, counter(0, 100));
     expect(target.page(60, counter(0, 110)).shown).toEqual([
@@ -342,14 +351,14 @@ describe('what comes back', () => {
     );
   });
 
-  describe('in cumulative mode it starts with its own first point', () => {
+  describe('in cumulative mode a forgotten series starts with its own first point', () => {
     const queries = (value: number): string =>
       `engine_global_status_queries{server_name="s"} ${value}\n`;
     const uptime = (value: number): string =>
       `engine_global_status_uptime{server_name="s"} ${value}\n`;
     const limits = { series: 2, serviceSamples: 1 };
 
-    test('though another series of its server has brought the uptime in between', () => {
+    test('even if another series of its server brought the uptime meanwhile', () => {
       const target = targetOf(limits);
       target.page(0, queries(10));
       target.page(60, gauges(0, 1));
@@ -361,7 +370,7 @@ describe('what comes back', () => {
       );
     });
 
-    test('though its stream was that of the process: it may have restarted since', () => {
+    test('even if its stream was that of the process: it may have restarted since', () => {
       const target = targetOf({ series: 3, serviceSamples: 2 });
       expect(target.page(0, uptime(1000) + queries(97)).shown).toContain(
         'sum engine_global_status_queries{server_name=s} 97 @0 from -1000',
@@ -373,7 +382,7 @@ describe('what comes back', () => {
       );
     });
 
-    test('though a series that was never sent was forgotten after it', () => {
+    test('even if a series that was never sent was forgotten after it', () => {
       const target = targetOf(limits);
       const never = `engine_global_status_commands_total{server_name="s"} 5 ${at(7200)}\n`;
       target.page(0, queries(10));
@@ -388,7 +397,7 @@ describe('what comes back', () => {
     });
   });
 
-  test('what a former process admitted is known again, though new ones are refused', () => {
+  test('series admitted by the previous process are known again, while new ones are refused', () => {
     const limits = { series: 5, serviceSamples: 10 };
     const former = targetOf(limits);
     former.page(0, gauges(0, 5));
@@ -400,7 +409,7 @@ describe('what comes back', () => {
     expect(seen.reads).toEqual({ used: 5, series_limit: 3 });
   });
 
-  test('of a former state no more is taken over than there is room for: what has ended goes first', () => {
+  test('a restored state is limited to the available room: ended series are dropped first', () => {
     const former = targetOf({});
     former.page(0, gauges(0, 3));
     former.page(60, gauges(3, 6));

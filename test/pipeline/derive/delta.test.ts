@@ -307,7 +307,7 @@ describe('F8: the other kinds', () => {
       [],
       ['histogram h{} count=2 le1:0 le2:0 inf:2 @180 from 120'],
     ]);
-    // The first stream, whose start is unknown, has the time of its first point: the second one begins behind it.
+    // The first stream, whose start is unknown, has the time of its first point: the second one begins after it.
     expect(shown(run(pages, {})).map(([point]) => point)).toEqual([
       'histogram h{} count=9 le1:5 le2:2 inf:2 @0 from 0',
       'histogram h{} count=1 le1:1 inf:0 @60 from 0.001',

@@ -1,4 +1,4 @@
-// What the pages of a target say against the catalog, told when it changes.
+// Differences between pages and catalog are reported when they change.
 import { describe, expect, test } from 'vitest';
 import type { DriftReport } from '../../../src/pipeline/derive/drift-report.ts';
 import { Target } from '../../support/target.ts';

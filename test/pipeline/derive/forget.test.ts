@@ -1,11 +1,11 @@
-// What has been gone for long is given up: a target whose labels change without end stays of one size.
+// Series that are gone for long are forgotten: a target with ever new labels does not grow.
 import { describe, expect, test } from 'vitest';
 import { readState, saveState } from '../../../src/pipeline/derive/state.ts';
 import { at, outcomeOf, Target } from '../../support/target.ts';
 
 const HOUR = 3600;
 
-/** How much the table holds, in everything that could grow. */
+/** The sizes of everything in the table that could grow. */
 function sizes(target: Target): Record<string, number> {
   const { table } = target.translation;
   return {
@@ -211,7 +211,7 @@ describe('a counter that was forgotten starts no earlier than it ended', () => {
     page(120, 1120, 5);
     page(180, 30, 10);
     page(240, 90, 20);
-    // A restart, and the new process is seen once before its uptime is.
+    // A restart: the new process is seen once without its uptime.
     target.page(300, `${queries} 1\n`);
     target.page(360, 'threads 1\n');
     target.page(4020, 'threads 1\n');

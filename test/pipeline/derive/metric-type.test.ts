@@ -1,4 +1,4 @@
-// Rules B and C: what a metric is called, its unit, its description, and what it becomes.
+// Rules B and C: a metric's name, unit, description and type.
 import { describe, expect, test } from 'vitest';
 import type { MetricsConfig, OverrideConfig } from '../../../src/config/config.ts';
 import type { OtlpPoint } from '../../support/otlp-points.ts';
@@ -10,7 +10,7 @@ function pointsOf(text: string, metrics: Partial<MetricsConfig> = {}): readonly 
 
 const [STRICT, NONE]: Partial<MetricsConfig>[] = [{ mapping: 'strict' }, { units: 'none' }];
 
-/** What a page of one metric is sent as: kind, unit, declared type. */
+/** How a page of one metric is sent: kind, unit, declared type. */
 function kindOf(text: string, metrics: Partial<MetricsConfig> = {}): string {
   const [point] = pointsOf(text, metrics);
   if (point === undefined) return 'nothing';

@@ -1,4 +1,4 @@
-// F1 and F2 where clocks are set: ours by days, back and forth, and the service's.
+// F1 and F2 when clocks are set: ours by days, and the service's.
 import { describe, expect, test } from 'vitest';
 import {
   at,
@@ -11,7 +11,7 @@ import {
 
 const DAY = 86_400;
 
-/** Scrapes of `text` (`@` is the time at the service) each minute; `ours` is by how much our clock is off. */
+/** Scrapes `text` (`@`: the service's time) each minute; `ours` is the error of our clock. */
 function run(
   text: string,
   ours: readonly number[],
@@ -58,7 +58,7 @@ describe('our clock is set', () => {
   });
 
   test('F1: corrected by days, samples without timestamps follow at once', () => {
-    // The first page was dated wrongly; the second is dated right, and is not lost for three days.
+    // The first page was dated wrongly; the second, dated correctly, is not lost.
     const seen = run('a %', [3 * DAY, 0, 0], { mayGoBack: true });
     expect(shown(seen).slice(1)).toEqual(['gauge a{} 2 @120', 'gauge a{} 3 @180']);
     expect(seen.at(-1)?.reads).toEqual({ used: 1 });

@@ -1,4 +1,4 @@
-// A series that stands on a page more than once (F2, F3).
+// A series that occurs on a page more than once (F2, F3).
 import { describe, expect, test } from 'vitest';
 import { at, type Seen, Target, type TargetOptions } from '../../support/target.ts';
 

@@ -4,7 +4,7 @@ import { at, outcomeOf, Target, type TargetOptions } from '../../support/target.
 
 type Pages = readonly (readonly [seconds: number, text: string])[];
 
-/** A page of one engine server: its uptime and one counter, stamped at `seconds` unless told otherwise. */
+/** A page of one engine server: its uptime and one counter, stamped at `seconds` by default. */
 function page(seconds: number, uptime: number | null, queries: number, uptimeAt = seconds): string {
   const line = `engine_global_status_uptime ${uptime} ${at(uptimeAt)}\n`;
   return `${uptime === null ? '' : line}engine_global_status_queries ${queries} ${at(seconds)}\n`;
@@ -217,7 +217,7 @@ describe('F5: the start is derived from the uptime', () => {
       ],
       [-100, -100, -100],
     );
-    // The fall is handled when it shows; the evidence that comes a poll later moves nothing.
+    // The fall is handled at once; the evidence a poll later changes nothing.
     const pages: Pages = [
       [0, page(0, 100, 50)],
       [60, page(60, null, 3)],
@@ -284,7 +284,7 @@ describe('F5: the start is derived from the uptime', () => {
       [60, page(60, 160, 3)],
       [120, page(120, 30, 8)],
       [180, page(180, 90, 9)],
-      // From here on it is in time: three restarts with a fall, and one without.
+      // Now it is punctual: three restarts with a fall, and one without.
       ...[240, 480, 720, 960].flatMap((seconds, i): Pages => {
         const queries = i < 3 ? 2 : 6;
         return [0, 60, 120, 180].map(more => [
@@ -298,14 +298,14 @@ describe('F5: the start is derived from the uptime', () => {
   });
 
   test('F5: a fall together with a new process does not mean that the uptime is late', () => {
-    // Three restarts in a row; only at the first does the counter fall.
+    // Three restarts in a row; the counter falls only at the first.
     const pages: Pages = [
       [0, page(0, 3600, 100)],
       [60, page(60, 51, 5)],
       [120, page(120, 50, 9)],
       [180, page(180, 51, 12)],
     ];
-    // The second may be the first, told late: then the difference is safe.
+    // The second may be the first, shown late: the difference is safe.
     check(pages, [-3600, 9, 9, 129]);
   });
 
@@ -319,7 +319,7 @@ describe('F5: the start is derived from the uptime', () => {
       [240, page(240, 50, 0)],
       [300, ''],
       [360, page(360, 51, 0)],
-      // The process of 190 s answers again: what it has counted may be older than the previous sample.
+      // The process of 190 s answers again: its counts may be older than the previous sample.
       [420, page(420, 230, 2)],
     ];
     check(pages, [-3600, 0, null, 0, 190, null, 309, 420]);
@@ -347,8 +347,19 @@ describe('F5: the start is derived from the uptime', () => {
       [300, page(300, 260, 10)],
       [360, page(360, 10, 11)],
     ];
-    // The fall at 60 was that of the process that is shown at 300; the next one is told at once.
+    // The fall at 60 belongs to the process shown at 300; the next one is seen at once.
     check(restarted, [-100, 0, 0, 0, 0, 0, 350]);
+  });
+
+  test('F5: an uptime that has not moved does not prove that its process was still there', () => {
+    const pages: Pages = [
+      [0, page(0, 4000, 5)],
+      [1, page(1, 4001, 5)],
+      // Already the next process: its uptime stands still for less than the jitter.
+      [2, page(2, 4001, 9)],
+      [100, page(100, 98, 9)],
+    ];
+    check(pages, [-4000, -4000, -4000, -4000]);
   });
 
   test('F5: an uptime that does not move is reported, until it moves again', () => {
@@ -358,7 +369,7 @@ describe('F5: the start is derived from the uptime', () => {
       return outcomeOf(target.page(seconds, page(seconds, uptime, 5)))?.stuckUptimes;
     });
     expect(stuck).toEqual([0, 1, 1, 0, 0]);
-    // It is not on the page any more, or the page has not moved.
+    // It is no longer on the page, or the page has not moved.
     expect(outcomeOf(target.page(300, page(300, null, 5)))?.stuckUptimes).toBe(0);
     expect(outcomeOf(target.page(360, page(300, 340, 5, 240)))?.stuckUptimes).toBe(0);
   });
@@ -414,7 +425,7 @@ describe('F5: the start is derived from the uptime', () => {
     const target = new Target();
     target.page(0, page(0, 1000, 0));
     target.page(30, page(30, 3, 0));
-    // The uptime is stamped too late for once: that looks like a restart, and the next page like the process before it.
+    // One uptime is stamped too late: that looks like a restart, and the next page like its old process.
     target.page(45, page(45, 13, 0));
     for (const minutes of [1, 2, 62, 63])
       target.page(minutes * 60, `engine_global_status_uptime ${minutes * 60 - 27}\n`);
@@ -662,7 +673,7 @@ describe('F7: resets', () => {
     checkThird([2, 3, 3], 6, 60);
     checkThird([1, 3, 4], 6, 60);
     checkThird([2, 2, 4], 6, 60);
-    // Only what lies between two bounds fell: nothing tells what happened.
+    // Only the count between two bounds fell: the cause is unknown.
     checkThird([3, 3, 4], 6, 120);
     checkThird([2, 4, 4], 6, 120);
   });

@@ -1,6 +1,6 @@
-// Rules I1 to I3 and I5, A4, A5: whose a series is, its scope, and which labels stay.
+// Rules I1 to I3 and I5, A4, A5: the Resource of a series, its scope, and which labels stay.
 import { describe, expect, test } from 'vitest';
-import { defaultConfig } from '../../../src/cli/page-files.ts';
+import { defaultConfig } from '../../../src/config/load.ts';
 import { at, Target, type TargetOptions } from '../../support/target.ts';
 
 function seen(text: string, options: TargetOptions = {}): ReturnType<Target['page']> {
@@ -55,7 +55,7 @@ describe('I1: Resources', () => {
   test('I1: a page without namespace belongs to the one service of its target', () => {
     const { points } = seen('x 1\nx{namespace="a"} 2\nx{namespace="b"} 3', { services: ['a'] });
     expect(points.map(({ serviceId, value }) => [serviceId, value])).toEqual([['a', 1]]);
-    // The second line is the same series once its namespace is gone.
+    // Without its namespace, the second line is the same series.
   });
 
   test('I1: with several services, samples without namespace belong to none', () => {
@@ -226,7 +226,7 @@ describe('I5: envelopes', () => {
 });
 
 describe('very many series that change their type at once', () => {
-  // These end in a second, or not before the tests' time is up: where each series goes through all others, they take minutes.
+  // These take a second, but minutes if each series visits all others.
   test.each([
     [
       'the buckets of one histogram',

@@ -1,4 +1,4 @@
-// Rule I4: the series that the bridge adds per service and scrape.
+// Rule I4: the series that prom2otlp adds per service and scrape.
 import { describe, expect, test } from 'vitest';
 import { outcomeOf, type Seen, Target } from '../../support/target.ts';
 

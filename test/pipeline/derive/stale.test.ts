@@ -54,7 +54,7 @@ describe('G1: without timestamps', () => {
       `# TYPE h summary\nh{quantile="0.5"} 1\n${more}h_count 2\nh_sum 3\n`;
     target.page(60, text(''));
     expect(target.page(120, 'b 1\n').points[0]?.distribution).toBe('count=0 sum=0 q0.5:0');
-    // What is no quantile makes the point of its page invalid, and has no place in the marker either.
+    // An invalid quantile makes its point invalid, and does not get into the marker either.
     target.page(180, text(''));
     target.page(240, text('h{quantile="x"} 1\n'));
     expect(target.page(300, 'b 1\n').points[0]?.distribution).toBe('count=0 sum=0 q0.5:0');
@@ -71,6 +71,20 @@ describe('G1: without timestamps', () => {
       ['histogram h{} stale @180 from 120', 'gauge b{} 1 @180'],
     ]);
     expect(outcomeOf(seen[2] ?? target.fail(240))?.stalePoints).toBe(0);
+  });
+
+  test('G2: a series of numbers that becomes a part of a histogram does not end the histogram', () => {
+    const target = new Target();
+    const histogram =
+      '# TYPE x histogram\nx_bucket{le="1"} 1\nx_bucket{le="5"} 4\nx_sum 2\nx_count 5\n';
+    target.page(0, `x_bucket{le="x"} 5 ${at(0)}\n`);
+    target.page(60, histogram);
+    target.page(120, `# TYPE x counter\nx_total 5\n${histogram}`);
+    const broken = (seconds: number): string => `x_bucket{le="x"} 5 ${at(seconds)}\n${histogram}`;
+    target.page(180, broken(180));
+    // Now it has not moved for stale_after.
+    for (const seconds of [240, 300, 360])
+      expect(target.page(seconds, broken(seconds)).shown).toEqual([]);
   });
 
   test('G1: a failed scrape ends all series of the last good page, once', () => {
@@ -93,7 +107,7 @@ describe('G1: without timestamps', () => {
     target.page(0, text);
     target.fail(60);
     expect(target.page(120, text).shown).toEqual(['sum c{} 5 @120 from 0']);
-    // And they can end again.
+    // They can end again.
     expect(target.page(180, '').shown).toEqual(['sum c{} stale @180 from 0']);
   });
 

@@ -1,11 +1,11 @@
-// A process that ends between two scrapes leaves nothing behind but the blobs; the next one must say what the first one
-// would have said.
+// When a process ends between two scrapes, only the blobs remain: the next process must send what the
+// first one would have sent.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readState, saveState, type StateBlobs } from '../../../src/pipeline/derive/state.ts';
-import { at, Target, type TargetOptions } from '../../support/target.ts';
+import { at, T0, Target, type TargetOptions } from '../../support/target.ts';
 
 const COUNTER = 'engine_global_status_questions';
 const UPTIME = 'engine_global_status_uptime';
@@ -16,7 +16,7 @@ interface PageValues {
   readonly uptime?: number;
   readonly gauge: number;
   readonly buckets: readonly [number, number];
-  /** Stamp in seconds after T0; none: the page has no timestamps. */
+  /** Timestamp in seconds after T0; without one, the page has no timestamps. */
   readonly at?: number;
 }
 
@@ -46,8 +46,8 @@ function save(target: Target, before: StateBlobs | null): Required<StateBlobs> {
 }
 
 /**
- * What a process shows that lives through all pages, and what processes show that live for one page each. null is a
- * scrape that fails.
+ * The points of one process that reads all pages, and of processes that read one page each. null is
+ * a failed scrape.
  */
 function check(pages: readonly (PageValues | null)[], options: TargetOptions): void {
   const whole = new Target(options);
@@ -60,7 +60,7 @@ function check(pages: readonly (PageValues | null)[], options: TargetOptions): v
     if (blobs !== null) part.translation.table.restored = readState(blobs.starts, blobs.marks);
     const actual = see(part);
     blobs = save(part, blobs);
-    // Staleness markers need a process that has seen the series itself.
+    // Only a process that has seen the series itself sends markers.
     if (values !== null) expect([index, actual]).toEqual([index, expected]);
   }
 }
@@ -125,11 +125,11 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
       blobs = save(part, blobs);
     }
     const after = target(blobs);
-    // The page from before the restarts again: every point of it has been sent.
+    // The page from before the restarts: each of its points has been sent.
     expect(after.page(300, pageText(first)).shown).toEqual([]);
     const shown = after.page(360, pageText({ ...second, uptime: 1360, at: 330 })).shown;
     expect(shown.filter(line => line.includes(COUNTER))).toHaveLength(1);
-    // Once all has come again, what is saved is whole without a former process's memory.
+    // Once all series have returned, the saved state is complete without the restored one.
     const last = save(after, blobs);
     expect(readState(last.starts, last.marks)).not.toBeNull();
   });
@@ -137,6 +137,24 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
   test('a sent sample is not sent again', () => {
     check(standing, { temporality });
   });
+});
+
+test('a histogram that ended keeps the time of its marker and its start over a restart, though a part is older', () => {
+  const histogram = (parts: readonly string[], stamp = ''): string =>
+    ['# TYPE h histogram', ...parts.map(part => part + stamp), ''].join('\n');
+  const all = ['h_bucket{le="1"} 1', 'h_bucket{le="+Inf"} 2', 'h_count 2', 'h_sum 2'];
+  const before = new Target();
+  before.page(0, histogram(all));
+  // Without the sum, which is then older than the other parts.
+  before.page(60, histogram(all.slice(0, -1)));
+  expect(before.page(120, 'other 1\n').shown).toContain('histogram h{} stale @120 from 0');
+  const blobs = save(before, null);
+  const after = new Target();
+  after.translation.table.restored = readState(blobs.starts, blobs.marks);
+  expect(after.page(180, histogram(all, ` ${T0 + 90_000}`)).shown).toEqual([]);
+  expect(after.page(240, histogram(all)).shown).toEqual([
+    'histogram h{} count=2 sum=2 le1:1 inf:1 @240 from 0',
+  ]);
 });
 
 describe('a state of the first form', () => {

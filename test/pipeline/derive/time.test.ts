@@ -1,8 +1,8 @@
-// Rules F1 to F3: which time a sample has, and whether it may follow what was sent before.
+// Rules F1 to F3: the time of a sample, and whether it may follow the samples sent before.
 import { describe, expect, test } from 'vitest';
 import { at, outcomeOf, type Seen, Target, type TargetOptions } from '../../support/target.ts';
 
-/** The points of each page, each a text. Pages are lines with `@seconds` for a timestamp. */
+/** The points of each page as texts. In the lines of a page, `@seconds` is a timestamp. */
 function run(pages: Readonly<Record<number, string>>, options: TargetOptions = {}): Seen[] {
   const target = new Target(options);
   return Object.entries(pages).map(([seconds, text]) => target.page(Number(seconds), page(text)));

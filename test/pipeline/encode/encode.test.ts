@@ -1,4 +1,4 @@
-// The request as a whole: envelopes, parts, metadata, the order of points.
+// A whole request: envelopes, parts, metadata, the order of points.
 import { describe, expect, test } from 'vitest';
 import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';

@@ -43,7 +43,7 @@ test('points have their Resource, scope, attributes and time; one without a valu
   ]);
 });
 
-test('services stand back to back, each a request by itself', () => {
+test('each service is a request by itself', () => {
   const writer = new WireWriter();
   writeGauges(writer, OWNER, GAUGES, 1_000);
   const firstLength = writer.length;

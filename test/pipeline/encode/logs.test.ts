@@ -45,7 +45,7 @@ function decoded(record: Partial<LogRecord>, more: readonly LogAttribute[] = [])
   return resourceLogs?.[0]?.scopeLogs?.[0]?.logRecords?.[0] ?? {};
 }
 
-test('a request is what the official definitions say', () => {
+test('a request follows the official definitions', () => {
   const request = oracleDecodeLogs(encoded([{}, { body: 'two' }]));
   expect(request.resourceLogs).toHaveLength(1);
   const scopeLogs = request.resourceLogs?.[0]?.scopeLogs ?? [];
@@ -62,13 +62,13 @@ test('a request is what the official definitions say', () => {
   ]);
 });
 
-test('the Resource has the bytes that the metrics of the service have', () => {
+test('the Resource has the same bytes as in the metrics of the service', () => {
   const metrics = new WireWriter();
   writeResource(metrics, 1, ORDERS, new Map([['engine', 'x']]));
   expect(encoded([{}]).includes(metrics.written())).toBe(true);
 });
 
-test('times are exact to the nanosecond, and left out where they are unknown', () => {
+test('times are exact to the nanosecond, and omitted if unknown', () => {
   const check = (timeMs: number, timeExtraNs: number, want: string | undefined): void =>
     expect(decoded({ timeMs, timeExtraNs }).timeUnixNano).toBe(want);
   check(TIME_MS, 394_001, `${TIME_MS}394001`);
@@ -76,11 +76,11 @@ test('times are exact to the nanosecond, and left out where they are unknown', (
   check(1, 7, '1000007');
   check(Number.NaN, 0, undefined);
   check(-1, 0, undefined);
-  // Whatever the low half of the nanoseconds is, the carry is right.
+  // The carry is right for any low half of the nanoseconds.
   for (let i = 0; i < 50; i++) check(TIME_MS + 86 * i, 999_999, `${TIME_MS + 86 * i}999999`);
 });
 
-test('what is not known is left out', () => {
+test('unknown fields are omitted', () => {
   const record = decoded({ severityNumber: 0, severityText: '', body: '' });
   expect(Object.keys(record).sort()).toEqual(['body', 'observedTimeUnixNano', 'timeUnixNano']);
 });
@@ -113,7 +113,7 @@ test('requests can be counted and cut as the queue does', () => {
   expect(countPoints('logs', encoded([{}, {}, {}]))).toBe(3);
 });
 
-test('the same records give the same bytes, also from a writer that was used before', () => {
+test('the same records give the same bytes, even from a used writer', () => {
   const writer = new WireWriter(64);
   const once = (): Buffer => {
     const request = new LogsRequest(writer, ORDERS);

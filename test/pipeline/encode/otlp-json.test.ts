@@ -20,7 +20,7 @@ import {
   oracleEncodeMetrics,
 } from '../../reference/oracle.ts';
 
-/** One of everything, with values that an encoder could get wrong. */
+/** One of each field, with values that encoders may get wrong. */
 const everything: MetricsRequestJson = {
   resourceMetrics: [
     {
@@ -169,7 +169,7 @@ describe('a request is decoded', () => {
 });
 
 describe('encodings that OTLP allows and our encoder does not use', () => {
-  /** A metric made of what `write` puts into its message. */
+  /** A metric whose message `write` writes. */
   function metricOf(write: (writer: WireWriter) => void): unknown {
     const writer = new WireWriter();
     const marks = [writer.begin(1), writer.begin(2), writer.begin(2)];
@@ -258,7 +258,7 @@ describe('damaged input', () => {
     expect(where([0x0d, 0, 0, 0, 0])).toBe(
       'cannot decode metrics request: field resourceMetrics with wire type 5 at byte 1',
     );
-    expect(where([0x03])).toBe('cannot decode metrics request: a tag that is none at byte 0');
+    expect(where([0x03])).toBe('cannot decode metrics request: an invalid tag at byte 0');
     expect(where([0x5b])).toBe(
       'cannot decode metrics request: wire type 3, which OTLP does not use, at byte 1',
     );

@@ -1,5 +1,5 @@
-// Bounds and quantiles belong to the point (otlp-mapping D2, E2): what a page repeats is sent under its own set, though
-// only that set has changed. The usual page comes several times first, so that there is something to repeat.
+// Bounds and quantiles belong to the point (otlp-mapping D2, E2): a page that changes only these must
+// not be sent with the template's. The usual page comes several times first, to make a template.
 
 import { describe, expect, test } from 'vitest';
 import { Target } from '../../support/target.ts';
@@ -26,17 +26,17 @@ function summary(quantiles: Readonly<Record<string, number>>, count = 9): string
 }
 
 describe('a page that is patched', () => {
-  /** Pages whose series are all known by then, and `last`, which changes the set of a point and nothing else. */
+  /** Pages that introduce all series, and `last`, which changes only the set of a point. */
   function lastOf(known: string, usual: string, last: string): readonly string[] {
     return sentOf([known, usual, usual, usual, usual, last]);
   }
 
-  test('a quantile less', () => {
+  test('one quantile less', () => {
     const both = summary({ 0.5: 1, 0.9: 9 });
     expect(lastOf(both, both, summary({ 0.9: 7 }, 10))).toEqual(['s count=10 sum=1 q0.9:7']);
   });
 
-  test('a quantile more', () => {
+  test('one quantile more', () => {
     const both = summary({ 0.5: 1, 0.9: 9 });
     const one = summary({ 0.5: 2 }, 10);
     const last = summary({ 0.5: 3, 0.9: 7 }, 11);
@@ -56,7 +56,7 @@ describe('a page that is patched', () => {
     expect(lastOf(all, histogram({ 1: 2, 5: 3 }, 10), last)).toEqual([sent]);
   });
 
-  test('a bound less, and one more', () => {
+  test('one bound less, and one more', () => {
     const all = histogram({ 1: 1, 2: 2, 5: 3 });
     const less = histogram({ 1: 2, 5: 3 }, 10);
     expect(lastOf(all, all, less)).toEqual(['h count=10 sum=1 le1:2 le5:1 inf:7']);

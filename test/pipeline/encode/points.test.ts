@@ -1,4 +1,4 @@
-// Rule H, and the bytes of points: what the oracle reads of them.
+// Rule H, and the bytes of points as the oracle decodes them.
 import { describe, expect, test } from 'vitest';
 import type { ExemplarJson } from '../../../src/pipeline/encode/otlp-shape.ts';
 import { at, Target } from '../../support/target.ts';

@@ -62,8 +62,8 @@ test('nothing is read past the end, nor past the end of a nested message', () =>
   check('0361', input => input.enter(), 'a value of 3 bytes where 1 are left at byte 1');
   check('808080801061', input => input.view(), 'a length beyond 4 GiB at byte 0');
   check('80'.repeat(11), input => input.uint64(), 'a number of more than ten bytes at byte 0');
-  check('00', input => input.tag(), 'a tag that is none at byte 0');
-  check('808080808001', input => input.tag(), 'a tag that is none at byte 0');
+  check('00', input => input.tag(), 'an invalid tag at byte 0');
+  check('808080808001', input => input.tag(), 'an invalid tag at byte 0');
   check('00', input => input.skip(4), 'wire type 4, which OTLP does not use, at byte 0');
   const inside = (input: WireReader): string => {
     input.enter();

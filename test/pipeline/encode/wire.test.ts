@@ -9,7 +9,7 @@ import {
 } from '../../../src/pipeline/encode/wire.ts';
 import { WireReader } from '../../../src/pipeline/encode/wire-reader.ts';
 
-/** Hex of what `write` writes into a writer that has to grow. */
+/** The bytes that `write` writes into a writer that has to grow, as hex. */
 function written(write: (writer: WireWriter) => void): string {
   const writer = new WireWriter(1);
   write(writer);
@@ -123,11 +123,13 @@ describe('strings and bytes', () => {
     expect(written(writer => writer.bytesField(1, source, 2, 4))).toBe('0a026364');
     expect(written(writer => writer.bytesField(1, source))).toBe('0a06616263646566');
     expect(written(writer => writer.raw(source, 5))).toBe('66');
+    // A short range of a source that is larger than the buffer.
+    expect(written(writer => writer.raw(Buffer.alloc(100_000, 'ab'), 0, 3))).toBe('616261');
   });
 });
 
 describe('nested messages', () => {
-  test('content moves only when its length takes more than a byte', () => {
+  test('content moves only if its length needs more than one byte', () => {
     const check = (size: number, shift: number, head: string): void => {
       const writer = new WireWriter(1);
       const mark = writer.begin(1);
@@ -179,6 +181,20 @@ test('a reset writer writes the same bytes into the same memory', () => {
   const { bytes } = writer;
   expect(write()).toBe(first);
   expect(writer.bytes).toBe(bytes);
+});
+
+test('memory that was needed once is given back, unless it is little or nothing is known', () => {
+  const MIB = 1024 * 1024;
+  const keptOf = (usedBytes: number, expectedBytes: number): number => {
+    const writer = new WireWriter(usedBytes);
+    writer.reset(expectedBytes);
+    return writer.bytes.length;
+  };
+  expect(keptOf(40 * MIB, 100_000)).toBe(100_000);
+  expect(keptOf(40 * MIB, 11 * MIB)).toBe(40 * MIB);
+  expect(keptOf(4 * MIB, 100_000)).toBe(4 * MIB);
+  expect(keptOf(40 * MIB, 0)).toBe(40 * MIB);
+  expect(keptOf(1000, 4 * MIB)).toBe(4 * MIB);
 });
 
 test('written values can be overwritten', () => {

@@ -55,7 +55,7 @@ test('numbers from the files replace all known ones together', () => {
     const { length: rawBytes } = body;
     const row = { id: 1, signal: 'metrics', encoding: 'none', madeAtMs: 5, rawBytes } as const;
     file.insert({ ...row, parts, body });
-    // One point of the first was lost unseen, and two of the second were never counted.
+    // One point of the first service was lost, and two of the second were never counted.
     file.addCount(service, 'point/made', i === 0 ? 4 : 1);
     return file;
   });

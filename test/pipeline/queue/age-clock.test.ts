@@ -6,7 +6,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 describe('the clock for ages', () => {
-  test('is the wall clock until that is set', async () => {
+  test('equals the wall clock until that is set', async () => {
     const clock = new FakeClock();
     const ages = new AgeClock(clock);
     const startMs = clock.nowMs();
@@ -35,7 +35,7 @@ describe('the clock for ages', () => {
     expect(ages.offsetMs).toBe(0);
   });
 
-  test('a time read before the clock was set is not older than that', async () => {
+  test('a time read before the clock was set counts as the time of the step', async () => {
     const clock = new FakeClock();
     const ages = new AgeClock(clock);
     const readAtMs = clock.nowMs();
@@ -52,7 +52,7 @@ describe('the clock for ages', () => {
     expect(ages.nowMs()).toBe(clock.nowMs() - 5 * DAY_MS);
   });
 
-  test('a start with a wall clock behind the newest row counts from that row', () => {
+  test('if the wall clock is behind the newest row at the start, ages count from that row', () => {
     const clock = new FakeClock();
     const newestMs = clock.nowMs() + 300 * DAY_MS;
     expect(new AgeClock(clock, 0, newestMs).nowMs()).toBe(newestMs);

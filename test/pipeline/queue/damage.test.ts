@@ -1,5 +1,5 @@
-// What becomes of a queue whose file was damaged on disk: it always opens, what can be read is there, what
-// cannot is counted, and the damaged file is kept.
+// A queue whose file was damaged on disk: it always opens, recovers every readable row, counts the others as evicted,
+// and keeps the damaged file.
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -31,7 +31,7 @@ import { acceptRow, commitOf, expectBalance, queueOptions, services } from './qu
 const NONE: ReadonlySet<number> = new Set();
 const ROWS = 40;
 const PAGE_BYTES = 4096;
-/** Where the header says whose file it is, and of which version. */
+/** The header fields for the owner and the version of the file. */
 const MARKS = [60, 61, 62, 63, 68, 69, 70, 71];
 
 interface Stage {
@@ -71,7 +71,6 @@ async function createStage(): Promise<Stage> {
   return { directory, path: join(directory, 'queue.sqlite'), options, log };
 }
 
-/** The same in a directory of its own. */
 function copyOf(original: Stage): Stage {
   const directory = temporaryDirectory();
   const path = join(directory, 'queue.sqlite');
@@ -90,7 +89,7 @@ function overwrite(path: string, offset: number, bytes: Uint8Array): void {
   closeSync(file);
 }
 
-/** Opens, checks what always holds, and gives the services whose rows are there. */
+/** Opens the queue, checks its invariants, and returns the services of its rows. */
 async function reopen({ directory, options }: Stage): Promise<{
   readonly services: readonly string[];
   readonly corruptFiles: readonly string[];
@@ -107,7 +106,7 @@ async function reopen({ directory, options }: Stage): Promise<{
     );
     for (const [i, blob] of states.entries())
       if (blob !== null) expect(blob).toEqual(Buffer.alloc(500, i));
-    // It works: what comes now is stored and can be settled.
+    // New rows are stored and can be settled.
     const now = options.clock.nowMs();
     expect(await queue.commit(commitOf(metricsBatch({ fresh: 1 }, now)))).toMatchObject({
       kind: 'stored',
@@ -197,13 +196,13 @@ test('a torn tail costs its content', async () => {
 test('a page of junk costs its content, and no more', async () => {
   const stage = await createStage();
   const pages = statSync(stage.path).size / PAGE_BYTES;
-  // Somewhere in the middle, where rows are.
+  // In the middle of the file, where rows are.
   overwrite(stage.path, Math.floor(pages / 2) * PAGE_BYTES, Buffer.alloc(PAGE_BYTES, 0xa5));
   const { services } = await reopen(stage);
   expect(services.length).toBeGreaterThan(ROWS - 10);
 });
 
-test('a file of junk is put aside whole, and a new one is created', async () => {
+test('a file of junk is put aside, and a new one is created', async () => {
   for (const junk of [Buffer.from('junk'), Buffer.alloc(100_000, 0x5a), Buffer.alloc(8192)]) {
     const stage = await createStage();
     writeFileSync(stage.path, junk);
@@ -220,7 +219,7 @@ test('an empty file is a new queue', async () => {
   expect(await reopen(stage)).toMatchObject({ services: [], corruptFiles: [] });
 });
 
-test('a second damage on the same day does not replace the first', async () => {
+test('two damaged files of the same day are both kept', async () => {
   const stage = await createStage();
   for (let i = 1; i <= 3; i++) {
     writeFileSync(stage.path, `junk ${i}`);
@@ -234,7 +233,7 @@ describe('with a log that is not yet in the file', () => {
   async function createKilled(): Promise<Stage> {
     const { options, log } = await createStage();
     const running = temporaryDirectory();
-    // With large shares the log is moved into the file late.
+    // With large limits the log is checkpointed late.
     const config = { ...options.config, metrics: { maxBytes: 1e9, maxAgeMs: 3_600_000 } };
     const queue = SqliteQueue.open({ ...options, config }, running);
     for (let i = 0; i < 5; i++)
@@ -277,7 +276,7 @@ describe('an interrupted salvage', () => {
     expect(services.length).toBeGreaterThan(ROWS / 2);
   });
 
-  test('is completed after that', async () => {
+  test('is completed if the damaged file was already moved', async () => {
     const stage = await createStage();
     salvage(stage.path, join(stage.directory, 'salvage.sqlite'));
     renameSync(stage.path, join(stage.directory, 'queue-x.corrupt'));
@@ -294,7 +293,7 @@ test('damage that appears while the queue is in use is repaired without a restar
   const { options } = await createStage();
   const queue = SqliteQueue.open(options, directory);
   const now = options.clock.nowMs();
-  // More than SQLite keeps in memory.
+  // More than SQLite's cache holds.
   const put = async (service: string): Promise<void> => {
     const bytes = randomBytes(100_000);
     const batch = batchOf('metrics', [{ service, points: 10, bytes }], now);
@@ -313,7 +312,7 @@ test('damage that appears while the queue is in use is repaired without a restar
   expect(queue.corruptFiles()).toHaveLength(1);
   expectBalance(queue);
   await put('fresh');
-  // A row that is on its way keeps its id, and no other row gets it, even if it was lost itself.
+  // A row that is being sent keeps its id: no other row gets it, even if this one was lost.
   await queue.settle(held.id, [{ service: 's0', accepted: 10, rejected: 0, setAside: 0 }], []);
   expect((await services(queue, 'metrics')).at(-1)).toBe('fresh');
   expectBalance(queue);
@@ -359,7 +358,7 @@ test('an index that lacks rows is rebuilt from them', async () => {
   const start = (page - 1) * PAGE_BYTES;
   const entry = readFileSync(stage.path).lastIndexOf('metrics', start + PAGE_BYTES - 1);
   expect(entry).toBeGreaterThan(start);
-  // Of the first row: in order before the others, as before, but of no signal that anyone asks for.
+  // The first row gets an unknown signal that sorts before the others.
   overwrite(stage.path, entry, Buffer.from('metricr'));
   const { services: found, corruptFiles } = await reopen(stage);
   expect(found).toHaveLength(ROWS);

@@ -1,5 +1,5 @@
-// Files of the queue that somebody deletes, or replaces, while it uses them: noticed within a minute, told, and written
-// anew with all that waits.
+// Somebody deletes or replaces files of the queue while they are in use: within a minute the queue notices and reports
+// it, and writes them again with all queued data.
 
 import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ function renewalsIn({ counters }: Options): number {
   return errors?.get('files') ?? 0;
 }
 
-/** What a process finds that comes after this one was killed now. */
+/** The services that the next process would find if this one were killed now. */
 async function foundByNext({ directory }: Stage): Promise<readonly string[]> {
   const copy = join(temporaryDirectory(), 'copy');
   cpSync(directory, copy, { recursive: true });
@@ -80,7 +80,7 @@ for (const [what, remove] of Object.entries(DELETIONS))
     expect(queue.corruptFiles()).toEqual([]);
     await options.clock.advance(MINUTE_MS);
     expect(renewalsIn(options)).toBe(1);
-    expect(queue.notes()).toEqual([expect.stringContaining('written anew')]);
+    expect(queue.notes()).toEqual([expect.stringContaining('written again')]);
     expect(queue.trouble()).toBeNull();
     expect(await foundByNext(stage)).toEqual(['b', 'c', 'd']);
     expect(await commit('e')).toBe('stored');
@@ -89,7 +89,7 @@ for (const [what, remove] of Object.entries(DELETIONS))
     expect(String(await queue.readState('last', 'k'))).toBe('e');
     expect(queue.account.get('a', 'point/accepted')).toBe(10);
     expect(await foundByNext(stage)).toEqual(['b', 'c', 'd', 'e']);
-    // Once is enough.
+    // Only once.
     await options.clock.advance(MINUTE_MS);
     expect(renewalsIn(options)).toBe(1);
     expect(readdirSync(directory).sort()).toEqual([
@@ -118,7 +118,7 @@ test('if it cannot write new files, the queue reports it, sends the waiting rows
   renameSync(directory, `${directory}-away`);
   writeFileSync(directory, 'in the way');
   await options.clock.advance(MINUTE_MS);
-  expect(queue.trouble()).toContain('cannot be written anew');
+  expect(queue.trouble()).toContain('cannot be written again');
   expect(await commit('d')).toBe('stored');
   expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'd']);
   expectBalance(queue);
@@ -128,7 +128,7 @@ test('if it cannot write new files, the queue reports it, sends the waiting rows
   expect(await foundByNext(stage)).toEqual(['b', 'c', 'd']);
 });
 
-test('also at the end of the process', async () => {
+test('deleted files are also written again when the queue is closed', async () => {
   const { directory, options, queue } = await createStage();
   rmSync(directory, { recursive: true });
   await queue.close();
@@ -148,7 +148,7 @@ test('only the lock: it is taken again, or the file is left to the process that 
   other.exec('BEGIN IMMEDIATE');
   await options.clock.advance(MINUTE_MS);
   expect(queue.trouble()).toContain('another process is using it');
-  // What comes in now goes out from memory.
+  // New rows are held in memory.
   expect(await commit('d')).toBe('held');
   expect(await services(queue, 'metrics')).toEqual(['d']);
   other.close();
@@ -171,7 +171,7 @@ test('only the lock, and another process uses the queue meanwhile: all rows of b
   await commitOther('other-1');
   expect(await commit('d')).toBe('stored');
   await options.clock.advance(MINUTE_MS);
-  // One that is being sent while the other process takes its id.
+  // This row is being sent when the other process takes its id.
   expect([await commit('e'), await commit('f')]).toEqual(['held', 'held']);
   for (const name of ['other-2', 'other-3', 'other-4']) await commitOther(name);
   const [sending] = await queue.oldest('metrics', 1, NONE);

@@ -1,5 +1,5 @@
-// What other users may have put into the directory of the queue, or may do to the files in it: refused in words, or
-// mended.
+// Links, FIFOs and permissions by which other users could interfere with the queue's directory: refused with a message,
+// or corrected.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -54,7 +54,7 @@ describe('files', () => {
     test(`${name} as a FIFO: refused at once`, async () => {
       const directory = temporaryDirectory();
       execFileSync('mkfifo', [join(directory, name)]);
-      // In a process of its own: opening a FIFO would hold this one for ever.
+      // In a separate process: opening a FIFO would block this one for ever.
       const child = spawn(process.execPath, [VICTIM, 'commit', directory], { timeout: 10_000 });
       let told = '';
       child.stderr.on('data', (text: Buffer) => (told += String(text)));
@@ -95,7 +95,7 @@ describe('the lock', () => {
     const reader = new DatabaseSync(path);
     onTestFinished(() => reader.close());
     reader.exec('CREATE TABLE t (a); BEGIN; SELECT * FROM t');
-    // A lock for reading, held as long as its statement.
+    // A read lock, held as long as its statement.
     const rows = reader.prepare('SELECT * FROM sqlite_schema').iterate();
     rows.next();
     open(directory);
@@ -148,7 +148,7 @@ describe('the directory', () => {
   });
 });
 
-/** What a queue notes that another user's process opens. */
+/** The notes of a queue that another user's process opens. */
 async function openedAs(user: number, directory: string): Promise<readonly string[]> {
   const { setegid, seteuid } = process;
   if (setegid === undefined || seteuid === undefined) throw new Error('no users here');

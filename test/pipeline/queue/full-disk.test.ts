@@ -1,4 +1,4 @@
-// The durable queue on a disk that is really full: a file system of 2 MiB in memory, which only root can mount.
+// The durable queue on a full disk: a file system of 2 MiB in memory, which only root can mount.
 
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -15,7 +15,7 @@ import { acceptRow, expectBalance, HOUR_MS, queueOptions, services } from './que
 const NONE: ReadonlySet<number> = new Set();
 const BODY_BYTES = 60_000;
 
-/** A directory on a disk of its own; null when there cannot be one. */
+/** A directory on its own disk; null if it cannot be mounted. */
 function mountDisk(): string | null {
   const directory = temporaryDirectory();
   try {
@@ -33,7 +33,7 @@ if (!canMount) console.log('full-disk: skipped, since only root can mount a smal
 interface Disk {
   readonly directory: string;
   readonly options: QueueOptions;
-  /** Another program takes every byte that is left. */
+  /** Another program uses every free byte. */
   readonly fill: () => void;
   readonly clear: () => void;
 }
@@ -56,7 +56,7 @@ function createDisk(): Disk {
       try {
         for (;;) appendFileSync(filler, Buffer.alloc(chunk, 1));
       } catch {
-        // Full, for chunks of this size.
+        // Full for chunks of this size.
       }
   };
   return { directory, options, fill, clear: () => rmSync(filler) };
@@ -71,7 +71,7 @@ function commitOf(service: string, signal: 'metrics' | 'logs' = 'metrics'): Comm
   };
 }
 
-/** Commits until one does not simply succeed; gives how many did, and that one. */
+/** Commits until one does not simply succeed. Returns the number of commits before it, and its outcome. */
 async function commitUntilFull(queue: SqliteQueue): Promise<[number, CommitOutcome]> {
   for (let i = 0; ; i++) {
     const outcome = await queue.commit(commitOf(`s${i}`));
@@ -97,7 +97,7 @@ describe.runIf(canMount)('on a full disk', () => {
     await queue.close();
   });
 
-  test('logs are not stored, nor anything else of their commit', async () => {
+  test('a commit with logs is not stored at all', async () => {
     const { directory, options, fill } = createDisk();
     const queue = SqliteQueue.open(options, directory);
     expect(await queue.commit(commitOf('a', 'logs'))).toMatchObject({ kind: 'stored' });
@@ -120,7 +120,7 @@ describe.runIf(canMount)('on a full disk', () => {
     if (first === undefined || second === undefined) throw new Error('no row');
     const [part] = first.parts;
     if (part === undefined) throw new Error('no part');
-    // Larger than all that is in reserve.
+    // Larger than the reserve.
     const body = randomBytes(10 * BODY_BYTES);
     const rest = {
       encoding: 'none',
@@ -158,7 +158,7 @@ describe.runIf(canMount)('on a full disk', () => {
     expect(rows.length).toBeGreaterThanOrEqual(count - 2);
     for (const row of rows.slice(0, -1)) {
       await acceptRow(queue, row);
-      // Whatever that gave back is gone at once.
+      // The freed space is used up at once.
       fill();
     }
     const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
@@ -169,7 +169,7 @@ describe.runIf(canMount)('on a full disk', () => {
     const again = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
     expect(again.stats('metrics').rows).toBe(1);
     expect(again.account.total()).toEqual(account);
-    // Once there is space, everything is as before.
+    // With free space everything works as before.
     clear();
     expect(await again.commit(commitOf('later'))).toEqual({ kind: 'stored', evictedPoints: 0 });
     expect(existsSync(join(directory, 'reserve'))).toBe(true);

@@ -1,5 +1,5 @@
-// While the file of the queue cannot be written: another program has it locked. What is committed then is sent from
-// memory, and nothing of it is missing from the file once that works again.
+// The queue's file cannot be written because another program has locked it. New commits are sent from memory, and all of
+// them reach the file once it works again.
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -25,7 +25,7 @@ interface Stage {
   readonly directory: string;
   readonly options: ReturnType<typeof queueOptions>;
   readonly queue: SqliteQueue;
-  /** From now on nothing can be written, until the function that it gives is called. */
+  /** Locks the file. Returns a function that unlocks it. */
   readonly block: () => () => void;
   readonly commitOf: (service: string) => Commit;
 }
@@ -75,7 +75,7 @@ test('held rows go out from memory, after the rows in the file', async () => {
   unblock();
 });
 
-test('a partly settled row is its rest, in memory and in the file', async () => {
+test('a partly settled row is replaced by its rest, in memory and in the file', async () => {
   const { directory, options, queue, block, commitOf } = createStage();
   await queue.commit(commitOf('a'));
   const unblock = block();
@@ -83,7 +83,7 @@ test('a partly settled row is its rest, in memory and in the file', async () => 
   await queue.commit(commitOf('c'));
   const [stored, held] = await queue.oldest('metrics', 2, NONE);
   if (stored === undefined || held === undefined) throw new Error('no row');
-  // In pieces, as they are accepted: none of it can be written yet.
+  // Settled piece by piece while nothing can be written.
   await acceptPart(queue, stored, 6);
   await acceptPart(queue, { ...stored, parts: [{ ...partOf(stored), points: 6 }] }, 4);
   await acceptPart(queue, held, 3);
@@ -120,7 +120,7 @@ test('the file gets everything once it can be written, in order, and a new proce
   const unblock = block();
   for (const service of ['b', 'c', 'd']) await queue.commit(commitOf(service));
   const rows = await queue.oldest('metrics', 9, NONE);
-  // One goes out from memory, one is on its way while the file comes back.
+  // One row is sent from memory, another one is being sent when the file works again.
   if (rows[1] === undefined || rows[2] === undefined) throw new Error('no row');
   await acceptRow(queue, rows[1]);
   expect(queue.pin(rows[2].id)).toBe(true);
@@ -144,7 +144,7 @@ test('the file gets everything once it can be written, in order, and a new proce
   await again.close();
 });
 
-test('the end of the process is a last chance to write', async () => {
+test('closing the queue writes the held commits', async () => {
   const { directory, options, queue, block, commitOf } = createStage();
   const unblock = block();
   await queue.commit(commitOf('a'));

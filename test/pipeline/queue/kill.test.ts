@@ -1,5 +1,5 @@
-// A process is killed while it commits or settles: what it was told is done is done, and what was stored
-// together is there together or not at all.
+// A process is killed while it commits or settles: everything acknowledged is stored, and each transaction is stored as
+// a whole or not at all.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,21 +13,21 @@ import { commitOf, expectBalance, queueOptions } from './queue-behaviour.ts';
 
 const VICTIM = join(import.meta.dirname, '../../support/queue-victim.ts');
 
-/** Runs the victim, kills it some time after its first words, and gives what it has told. */
+/** Runs the victim, kills it after `count` lines of output, and returns its output. */
 async function killed(mode: string, directory: string, count: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [VICTIM, mode, directory], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let told = '';
+  let output = '';
   child.stdout.setEncoding('utf8');
   child.stdout.on('data', (text: string) => {
-    told += text;
-    if (told.split('\n').length > count) child.kill('SIGKILL');
+    output += text;
+    if (output.split('\n').length > count) child.kill('SIGKILL');
   });
   const [, signal] = (await once(child, 'close')) as [number | null, string | null];
   expect(signal).toBe('SIGKILL');
-  return told.trim().split('\n');
+  return output.trim().split('\n');
 }
 
 function optionsFor(directory: string): QueueOptions {
@@ -57,7 +57,7 @@ test('killed while committing: every acknowledged commit is there, whole', async
     expect(last).toBeGreaterThan(0);
     await look(directory, async queue => {
       const stored = (await rowsOf(queue)).length;
-      // One more than was told may have been stored in the moment of the kill.
+      // One more than the output shows may have been stored at the moment of the kill.
       expect(stored - last).toBeGreaterThanOrEqual(0);
       expect(stored - last).toBeLessThanOrEqual(1);
       expect(Number(await queue.readState('cursor', 'a'))).toBe(stored);

@@ -50,7 +50,7 @@ test('a directory that another queue holds is an operator’s mistake', async ()
   await queue.close();
 });
 
-test('rows have the compression of their signal, and are smaller if they will be sent as JSON', async () => {
+test('rows use the compression of their signal, and are smaller if they are sent as JSON', async () => {
   const rowsFor = async (changes: Partial<typeof SIGNAL>): Promise<readonly number[]> => {
     const queue = await open(null, changes);
     const now = new FakeClock().nowMs();

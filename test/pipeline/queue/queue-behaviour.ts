@@ -1,4 +1,4 @@
-// What every queue does, whichever store is behind it: one suite, run by the test of each store.
+// The behaviour of every queue, whatever its store: one suite, run by the test of each store.
 
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -12,13 +12,14 @@ import type {
   QueueRow,
   SetAside,
 } from '../../../src/pipeline/queue/queue.ts';
+import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/queue-meter.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 
 export const HOUR_MS = 3_600_000;
 const NONE: ReadonlySet<number> = new Set();
 
-/** Options with a clock of the test's own and room for a few uncompressed rows; a test alters what it is about. */
+/** Options with a manual clock and room for a few uncompressed rows; each test overrides the ones it needs. */
 export function queueOptions(changes: Partial<QueueOptions> = {}): QueueOptions & {
   readonly clock: FakeClock;
 } {
@@ -41,13 +42,13 @@ export function commitOf(...batches: Batch[]): Commit {
   return { batches, state: [], reads: [] };
 }
 
-/** A share that holds `count` rows of `metricsBatch({ a: 10 })` and not one more. */
+/** A limit that allows exactly `count` rows of `metricsBatch({ a: 10 })`. */
 export function shareFor(count: number): number {
   const oneRowBytes = metricsBatch({ a: 10 }, 0).payload.length + 145;
   return count * oneRowBytes + oneRowBytes / 2;
 }
 
-/** Pins a row and accepts all of it but `left` points of its last service, which take its place. */
+/** Pins a row and accepts all but `left` points of its last service, which replace it. */
 export async function acceptPart(queue: Queue, row: QueueRow, left: number): Promise<void> {
   expect(queue.pin(row.id)).toBe(true);
   const settlements = row.parts.map(({ service, points }, i) => ({
@@ -98,7 +99,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       await queue.close();
     });
 
-    test('rows come out in the order they went in, per signal', async () => {
+    test('rows of a signal keep their order', async () => {
       const options = queueOptions();
       queue = await open(options);
       const now = options.clock.nowMs();
@@ -160,7 +161,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expectBalance(queue);
     });
 
-    test('a row that is settled in part keeps its id, its place and its age with what is left', async () => {
+    test('the rest of a partly settled row keeps its id, place and age', async () => {
       const options = queueOptions();
       queue = await open({
         ...options,
@@ -184,7 +185,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 12, oldestAtMs: now - 5 });
       expect(queue.account.get('b', 'point/accepted')).toBe(4);
       expectBalance(queue);
-      // Still pinned: it is passed over until it is let go, and then costs what is left of it.
+      // It is not evicted while it is pinned; after that its eviction counts only the rest.
       for (const id of ['d', 'e', 'f'])
         await queue.commit(commitOf(metricsBatch({ [id]: 10 }, now)));
       expect((await services(queue, 'metrics'))[0]).toBe('b');
@@ -195,7 +196,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expectBalance(queue);
     });
 
-    test('the set-aside are shown newest first and are bounded', async () => {
+    test('set-aside entries are bounded and listed newest first', async () => {
       const options = queueOptions();
       queue = await open(options);
       const entry = (points: number): SetAside => ({
@@ -223,7 +224,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(await queue.readSetAside(5000)).toHaveLength(1);
     });
 
-    test('what was read is counted per service with the commit', async () => {
+    test('a commit counts the samples read per service', async () => {
       queue = await open(queueOptions());
       const reads = [
         { service: 'a', fate: 'used', count: 7 },
@@ -256,7 +257,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       await check('start', 'a', 'other');
     });
 
-    test('a state blob is a copy: the caller may go on writing into its buffer', async () => {
+    test('a state blob is copied: the caller may reuse its buffer', async () => {
       queue = await open(queueOptions());
       const blob = Buffer.from('one');
       await queue.commit({ batches: [], state: [{ kind: 'k', key: 'a', blob }], reads: [] });
@@ -264,7 +265,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect((await queue.readState('k', 'a'))?.toString()).toBe('one');
     });
 
-    test('metrics that find no room push out the oldest, counted per service', async () => {
+    test('new metrics evict the oldest if there is no room, counted per service', async () => {
       const options = queueOptions();
       queue = await open({
         ...options,
@@ -287,7 +288,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expectBalance(queue);
     });
 
-    test('a row that is being sent is passed over by eviction, until it is let go', async () => {
+    test('a pinned row is not evicted', async () => {
       const options = queueOptions();
       queue = await open({
         ...options,
@@ -309,7 +310,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expectBalance(queue);
     });
 
-    test('a batch that has no room even alone is counted as evicted itself, and evicts nothing', async () => {
+    test('a batch larger than the limit is evicted itself, and evicts nothing else', async () => {
       const options = queueOptions();
       queue = await open({
         ...options,
@@ -347,7 +348,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expectBalance(queue);
     });
 
-    test('logs that find no room are refused, with all that belongs to their commit', async () => {
+    test('a commit whose logs have no room is refused as a whole', async () => {
       const options = queueOptions();
       queue = await open({ ...options, config: { ...options.config, logs: { maxBytes: 1000 } } });
       const now = options.clock.nowMs();
@@ -363,7 +364,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(Object.fromEntries(queue.account.total())).toEqual(before);
       expect((await queue.readState('cursor', 'a'))?.toString()).toBe('one');
       expect(await services(queue, 'metrics')).toEqual(['a']);
-      // Once the back end has taken the first, there is room again.
+      // Once the back end has accepted the first, there is room again.
       const [row] = await queue.oldest('logs', 1, NONE);
       if (row === undefined) throw new Error('no row');
       await acceptRow(queue, row);
@@ -371,7 +372,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expectBalance(queue);
     });
 
-    test('a full log share does not stop metrics, nor the other way round', async () => {
+    test('full logs do not block metrics, and full metrics do not block logs', async () => {
       const options = queueOptions();
       queue = await open({
         ...options,
@@ -392,7 +393,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(await services(queue, 'logs')).toEqual(['a']);
     });
 
-    test('logs that can never fit fail with the key to raise', async () => {
+    test('logs larger than the limit fail, and the message names the key to raise', async () => {
       const options = queueOptions();
       queue = await open({ ...options, config: { ...options.config, logs: { maxBytes: 100 } } });
       const outcome = await queue.commit(commitOf(logsBatch('a', ['x'.repeat(500)], 1e13)));
@@ -400,7 +401,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(JSON.stringify(outcome)).toContain('queue.logs.max_bytes');
     });
 
-    test('figures of a signal: rows, bytes, points, oldest and newest', async () => {
+    test('stats of a signal: rows, bytes, points, oldest and newest', async () => {
       const options = queueOptions();
       queue = await open(options);
       expect(queue.stats('metrics')).toEqual({
@@ -421,11 +422,16 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
         newestAtMs: now,
       });
       expect(queue.stats('logs').rows).toBe(0);
-      const rows = options.counters.list().find(({ name }) => name === 'prom2otlp_queue_rows');
-      expect(rows?.get('metrics')).toBe(2);
+      const gauges = options.counters.of(QUEUE_COUNTERS);
+      expect(gauges.rows.get('metrics')).toBe(2);
+      expect(gauges.points.get('metrics')).toBe(7);
+      expect(gauges.trouble.get()).toBe(0);
+      await options.clock.advance(10_000);
+      expect(gauges.oldestAge.get('metrics')).toBe(10.005);
+      expect(gauges.oldestAge.get('logs')).toBe(0);
     });
 
-    test('listeners hear of every stored commit and of no other', async () => {
+    test('listeners are called after each stored commit and no other', async () => {
       const options = queueOptions();
       queue = await open({ ...options, config: { ...options.config, logs: { maxBytes: 100 } } });
       let heard = 0;
@@ -436,13 +442,13 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(heard).toBe(1);
     });
 
-    test('settling what is not in the queue changes nothing', async () => {
+    test('settling an unknown row changes nothing', async () => {
       queue = await open(queueOptions());
       await queue.settle(99, [{ service: 'a', accepted: 1, rejected: 0, setAside: 0 }], []);
       expect(queue.account.services()).toEqual([]);
     });
 
-    test('a closed queue stores nothing, hands out nothing and does not throw', async () => {
+    test('a closed queue stores nothing, returns nothing and does not throw', async () => {
       const options = queueOptions();
       queue = await open(options);
       const early = queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));

@@ -37,7 +37,7 @@ test('an uncompressed row does not share memory with the payload, which the next
   expect(row?.body).toEqual(before);
 });
 
-test('a larger one is cut between services, and each row has an index of its own bytes', async () => {
+test('a larger batch is cut between services, and each row has an index of its own bytes', async () => {
   const batch = metricsBatch({ a: 10, b: 10, c: 10, d: 10 }, 7);
   const [first, second] = batch.parts;
   const rows = await makeRows(batch, 'gzip', (first?.length ?? 0) + (second?.length ?? 0));
@@ -52,7 +52,7 @@ test('a larger one is cut between services, and each row has an index of its own
     }
 });
 
-test('one service larger than the limit is cut inside, and its points stay in order', async () => {
+test('a service larger than the limit is cut, and its points stay in order', async () => {
   const batch = metricsBatch({ a: 2, b: 1000, c: 2 }, 7);
   const rows = await makeRows(batch, 'gzip', 3000);
   const pieces = await Promise.all(rows.map(raw));

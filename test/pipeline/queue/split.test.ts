@@ -81,10 +81,10 @@ test('a cut goes between Resources before scopes, metrics and points', () => {
     name,
     gauge: { dataPoints: Array.from({ length: count }, () => ({ asDouble: 1 })) },
   });
-  // Where the request has two Resources, it is there, however uneven.
+  // With two Resources the cut is between them, however uneven.
   check(Buffer.concat([metricsBytes('a', 1), metricsBytes('b', 9)]), [1, 9]);
   check(Buffer.concat([metricsBytes('a', 9), metricsBytes('b', 1)]), [9, 1]);
-  // Of several places the most even one.
+  // With more children the cut is as even as possible.
   check(Buffer.concat(['a', 'b', 'c', 'd'].map(name => metricsBytes(name, 5))), [10, 10]);
   // One Resource with two scopes; one scope with two metrics; one metric.
   const scopes = [{ metrics: [metric('x', 2), metric('y', 2)] }, { metrics: [metric('z', 1)] }];
@@ -103,7 +103,7 @@ test('a thousand points need ten halvings', () => {
   expect(depth).toBeLessThanOrEqual(10);
 });
 
-test('the sample of a request is its first point alone', () => {
+test('the sample of a request is its first point', () => {
   const check = (signal: Signal, bytes: Buffer): void =>
     expect(flatPoints(signal, firstPoint(signal, bytes))).toEqual(
       flatPoints(signal, bytes).slice(0, 1),
@@ -130,13 +130,13 @@ test('damaged bytes are not split', () => {
   check(Buffer.from([0x0a]));
 });
 
-/** The time of a point in the words of `flatPoints`, as near as a double is. */
+/** The time of a point of `flatPoints`, as a double. */
 function timeIn(point: string): number {
   const { point: parsed } = JSON.parse(point) as { point: { timeUnixNano?: string } };
   return Number(parsed.timeUnixNano ?? 0);
 }
 
-test('the pieces of any request hold every point once, each on its side', () => {
+test('the two pieces of any request hold every point once, older points in the first', () => {
   fc.assert(
     fc.property(arbitraryMetricsRequest, fc.nat(), (request, pick) => {
       const bytes = oracleEncodeMetrics(request);

@@ -27,7 +27,7 @@ describeQueue('SqliteQueue in a directory', options =>
 );
 describeQueue('SqliteQueue in memory', options => Promise.resolve(SqliteQueue.open(options, null)));
 
-/** Opens the queue of a directory for one visit. */
+/** Opens the queue of a directory, and closes it after the call. */
 async function visit<T>(
   directory: string,
   options: QueueOptions,
@@ -130,7 +130,7 @@ describe('after a restart', () => {
     expect(second).toBeGreaterThan(first);
   });
 
-  test('a smaller share applies from the next commit on', async () => {
+  test('a lower limit applies from the next commit on', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     const now = options.clock.nowMs();
@@ -272,26 +272,21 @@ describe('the directory', () => {
     writeFileSync(join(parent, 'file'), '');
     check(join(parent, 'file'), `E_QUEUE_OPEN: cannot use ${join(parent, 'file')}: EEXIST`);
     check(join(parent, 'file', 'below'), 'ENOTDIR');
-    // A directory in the place of the file.
+    // A directory with the name of the file.
     const inTheWay = join(parent, 'in-the-way');
     mkdirSync(join(inTheWay, 'queue.sqlite'), { recursive: true });
     check(inTheWay, 'queue.sqlite is a directory and no regular file');
-    // Free again after a start that failed.
+    // A failed start releases the lock.
     check(inTheWay, 'is a directory');
   });
 
-  test.skipIf(process.getuid?.() === 0)(
-    'in which one may not write is the operator’s mistake',
-    () => {
-      const directory = temporaryDirectory();
-      chmodSync(directory, 0o500);
-      expect(mistakeOf(() => SqliteQueue.open(queueOptions(), directory))).toContain(
-        'E_QUEUE_OPEN',
-      );
-    },
-  );
+  test.skipIf(process.getuid?.() === 0)('is an operator’s mistake if it is not writable', () => {
+    const directory = temporaryDirectory();
+    chmodSync(directory, 0o500);
+    expect(mistakeOf(() => SqliteQueue.open(queueOptions(), directory))).toContain('E_QUEUE_OPEN');
+  });
 
-  test('is left alone with another program’s database, or a newer version’s', async () => {
+  test('is not changed if it holds a database of another program or of a newer version', async () => {
     const check = async (sql: string, words: string): Promise<void> => {
       const directory = temporaryDirectory();
       const db = new DatabaseSync(join(directory, 'queue.sqlite'));

@@ -1,5 +1,5 @@
-// Whatever is done to a queue in whatever order, with a file that cannot be written at times: what waits is what was
-// put in and not settled, in order, in memory as in the file.
+// Any sequence of operations, with a file that cannot be written at times: the queue holds exactly the rows that were
+// committed and not settled, in order, in memory and in the file.
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -24,7 +24,7 @@ const steps = fc.array(
   { minLength: 5, maxLength: 25 },
 );
 
-/** A queue, what should wait in it, and another program that may have its file locked. */
+/** A queue, its expected rows, and another program that may lock its file. */
 class Stage {
   readonly directory: string = temporaryDirectory();
   readonly options: ReturnType<typeof queueOptions> = queueOptions();
@@ -99,7 +99,7 @@ class Stage {
     this.#unblock();
     await this.queue.close();
     this.queue = SqliteQueue.open(this.options, this.directory);
-    // What could not be written before is in the account now.
+    // The account includes what could not be written before.
     const total = this.queue.account.total();
     expect(total.get('point/made') ?? 0).toBe(POINTS * this.#made);
     expect(total.get('point/accepted') ?? 0).toBe(this.#accepted);

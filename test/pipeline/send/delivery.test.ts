@@ -25,7 +25,7 @@ function rowOf(batch: Batch): QueueRow {
 interface Run {
   readonly delivery: Delivery;
   readonly requestCount: number;
-  /** Points that the back end took, as text. */
+  /** Points that the back end accepted, as text. */
   readonly taken: readonly string[];
 }
 
@@ -85,8 +85,8 @@ test('one poisonous point of a thousand costs that point alone', () => {
 });
 
 /**
- * A back end as Prometheus is without a window for late samples: it dates a series of its own by the points of each
- * service, and refuses a request with one that is older than what it has. Every service was at time 40 before.
+ * A back end like Prometheus without an out-of-order window: it refuses a request with a point older than the newest of
+ * the same service. Every service starts at time 40.
  */
 function runStrict(
   services: Readonly<Record<string, readonly (readonly [points: number, time: number])[]>>,
@@ -115,7 +115,7 @@ function timedBytes(service: string, pointCount: number, time: number): Buffer {
 const serviceOf = (point: string): string => /"stringValue":"(.*?)"/.exec(point)?.[1] ?? '';
 const timeOf = (point: string): number => Number(/"timeUnixNano":"(\d+)"/.exec(point)?.[1]);
 
-test('samples that are too late cost only themselves', () => {
+test('only late samples are set aside', () => {
   const names = Array.from({ length: 10 }, (_, i) => `s${i}`);
   const groups = (i: number) => [[30, 10 + i] as const, [90, 50 + i] as const, [6, 70] as const];
   const services = Object.fromEntries(names.map((name, i) => [name, groups(i)]));
@@ -177,7 +177,7 @@ test('poison everywhere ends at the limit of requests; the rest is set aside wit
   expect(aside[0]?.reason).toBe('not sent, 64 requests were spent: bad point');
 });
 
-test('with several poisonous points the largest pieces go first, so that little is lost', () => {
+test('with several poisonous points the largest pieces go first, so that few points are lost', () => {
   const poison = [17, 222, 391, 640, 913];
   const { delivery } = run(metricsBatch({ a: 1000 }, 0), point =>
     poison.some(value => hasValue(value)(point)),
@@ -256,7 +256,7 @@ test('at every step, accepted, set-aside and remaining points make up the row, e
       else delivery.refuse('no', 99, batch.payload);
       if (isTaken) gone.push(...sent);
       const { aside } = delivery.takeOutcome();
-      // Within so few answers only single points are set aside: the sample is the whole.
+      // After so few answers only single points are set aside, so the sample is the whole piece.
       for (const { sample } of aside) gone.push(...flatPoints('metrics', sample));
       const rest = delivery.rest();
       expect(rest.map(({ service }) => service)).toEqual([
@@ -293,7 +293,7 @@ test('a trial split can be undone until something is settled', () => {
   delivery.accept(0);
   delivery.restore(mark);
   expect(delivery.pieces().map(({ points }) => points)).toEqual([4]);
-  // Answers to pieces of a trial do not use up what a refused row may cost.
+  // Answers to trial pieces do not count towards the limit of a refused row.
   expect(delivery.takeOutcome().aside).toEqual([]);
 });
 
@@ -310,7 +310,7 @@ test('the number of trial splits of a row is bounded', () => {
   expect(delivery.pieces().reduce((sum, { points }) => sum + points, 0)).toBe(200);
 });
 
-test('a sample is bounded: the first point if the whole is too large, nothing if that is', () => {
+test('a sample is bounded: the first point if the piece is too large, nothing if that is, too', () => {
   const check = (lineBytes: number, count: number, want: number): void => {
     const bodies = Array.from({ length: count }, () => 'x'.repeat(lineBytes));
     const batch = batchOf(

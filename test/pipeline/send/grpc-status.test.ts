@@ -17,7 +17,7 @@ function classify(
   return classifyGrpcAnswer({ ...none, ...answer, code }, { signal: 'metrics', redact });
 }
 
-test('every code leads to the reaction in the mapping', () => {
+test('every code has the reaction of the mapping', () => {
   const check = (kind: string, ...names: (keyof typeof codes)[]): void => {
     for (const name of names) expect([name, classify(codes[name]).kind]).toEqual([name, kind]);
   };
@@ -83,7 +83,7 @@ test("a message larger than the server's limit is split", () => {
 });
 
 describe('RetryInfo', () => {
-  test('it makes RESOURCE_EXHAUSTED a matter of time, and is waited for', () => {
+  test('it makes RESOURCE_EXHAUSTED a retry after its delay', () => {
     const statusDetails = retryInfo(30, 5e8);
     const want = { kind: 'retry', retryAfterMs: 30_500 };
     expect(classify(codes.RESOURCE_EXHAUSTED, { statusDetails })).toMatchObject(want);

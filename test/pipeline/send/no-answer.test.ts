@@ -18,7 +18,7 @@ test('each cause that an operator can fix has a remedy', () => {
   const clocks = "check the clocks of both machines, and the back end's certificate";
   check('certificate is not yet valid', `no answer: certificate is not yet valid; ${clocks}`);
   const http = 'Response does not match the HTTP/1.1 protocol (Expected HTTP/)';
-  const protocol = 'another protocol is spoken there: check otlp.protocol';
+  const protocol = 'it uses another protocol: check otlp.protocol';
   check(http, `no answer: ${http}; ${protocol}`);
   const alert = 'ssl3_read_bytes:ssl/tls alert handshake failure:../ssl/record.c:918:';
   check(

@@ -139,7 +139,7 @@ describe('an answer', () => {
     expect(await send(connect())).toMatchObject(want);
   };
 
-  test('counts by its status, with or without headers before it', async () => {
+  test('is classified by its status, with or without headers before it', async () => {
     for (const hasHeaders of [false, true]) {
       const refuse = (code: number, message: string): GrpcAnswer => ({ code, message, hasHeaders });
       await check(refuse(codes.INVALID_ARGUMENT, 'bad'), { kind: 'split', status: 3 });
@@ -303,7 +303,9 @@ describe('TLS', () => {
   test('a server without TLS is distinguished from one with it', async () => {
     const url = backEnd.url.replace('http:', 'https:').replace('127.0.0.1', 'localhost');
     const result = await send(connect({ tls: { ...NO_TLS, ca: TEST_TLS.ca } }, url));
-    expect(result).toMatchObject({ reason: expect.stringMatching(/wrong version number; no TLS/) });
+    expect(result).toMatchObject({
+      reason: expect.stringMatching(/wrong version number; it does not use TLS/),
+    });
     const plain = (await startSecure(TEST_TLS)).replace('https:', 'http:');
     expect(await send(connect({}, plain))).toMatchObject({ kind: 'retry' });
   });

@@ -1,4 +1,4 @@
-// What a search for poison costs and what it finds, each time as a whole story in the simulation.
+// What a search for poison finds and what it costs, in complete simulated runs.
 
 import { expect, test } from 'vitest';
 import { ROUNDS } from '../../../src/pipeline/send/poison.ts';
@@ -40,7 +40,7 @@ function pages(count: number): Script['pages'] {
   }));
 }
 
-/** When a line of the log was written, in minutes. */
+/** The time of a log line, in minutes. */
 const minutesOf = (line: string | undefined): number => Number.parseFloat(line ?? '') / 60;
 
 test('one poisonous series on one page costs that point alone, after rounds a minute apart', async () => {
@@ -53,7 +53,7 @@ test('one poisonous series on one page costs that point alone, after rounds a mi
   expect(found).toBeGreaterThan(1);
   expect(gone - found).toBeGreaterThan(ROUNDS - 0.1);
   expect(gone - found).toBeLessThan(ROUNDS + 1);
-  // The other points of its page did not wait for that, and later pages passed it one a minute.
+  // The other points of its page did not wait for that, and one later page a minute passed it.
   const others = log.find(line => line.includes('200') && line.includes('s0/m3@0'));
   expect(minutesOf(others)).toBeLessThan(1.2);
   const passed = log.filter(line => line.includes('200') && minutesOf(line) < gone).slice(2);
@@ -91,7 +91,7 @@ test.each([401, 403, 404, 405])('%i says nothing about content, however long', a
   const phases = [{ lengthMs: 60 * MINUTE_MS, mood, share: 1 }];
   const { aside, requests, drainedMs } = await run({ pages: pages(20), phases });
   expect(aside).toBe(0);
-  // One a minute of the first row, and each of the others once.
+  // One request a minute for the first row, and one for each of the others.
   expect(requests).toBeLessThan(60 + 10 + 20);
   expect(drainedMs).toBeLessThan(MINUTE_MS + 2000);
 });

@@ -2,11 +2,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Counters, type Counter } from '../../../src/lib/counters.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
-import { noAnswer } from '../../../src/pipeline/send/transport.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import { SendMeter } from '../../../src/pipeline/send/send-meter.ts';
 import { FLUSH_PAUSE_MS, ROUND_MS, Sender } from '../../../src/pipeline/send/sender.ts';
-import type { SendResult, Transport } from '../../../src/pipeline/send/transport.ts';
+import { noAnswer, type SendResult, type Transport } from '../../../src/pipeline/send/transport.ts';
 import { BackEnd, type Answer, type ReceivedRequest } from '../../support/back-end.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { flatPoints, metricsBatch } from '../../support/otlp-requests.ts';
@@ -20,7 +19,7 @@ let queue: SqliteQueue;
 let backEnd: BackEnd;
 let sender: Sender;
 let log: Record<string, unknown>[];
-/** What comes of empty requests, of which the back end sees nothing, and how many there were. */
+/** The result of empty requests, which do not reach the back end, and their number. */
 let empty: SendResult;
 let emptyCount: number;
 
@@ -90,22 +89,22 @@ async function put(points: Readonly<Record<string, number>>, ageMs = 0): Promise
   await queue.commit(commitOf(metricsBatch(points, clock.nowMs() - ageMs)));
 }
 
-/** What is put with this age is too old after AGEING_MS, which is less than a pause. */
+/** A row of this age is too old after AGEING_MS, which is less than a pause. */
 const NEARLY_OLD_MS = HOUR_MS - 100;
 const AGEING_MS = 200;
 
-/** Until something that happens on a real socket has happened. */
+/** Waits for an event on a real socket. */
 async function until(condition: () => boolean): Promise<void> {
   await vi.waitFor(() => expect(condition()).toBe(true), { timeout: 5000, interval: 2 });
 }
 
-/** Until the sender waits for its next attempt, and gives for how long. */
+/** Waits until the sender waits for its next attempt. Returns for how long it waits. */
 async function pauseMs(): Promise<number> {
   await until(() => sender.status().nextAttemptAtMs !== null);
   return (sender.status().nextAttemptAtMs ?? 0) - clock.nowMs();
 }
 
-/** The same where others sleep, too. */
+/** The same if others sleep as well. */
 async function dueInMs(state: 'retrying' | 'holding' = 'retrying'): Promise<number> {
   const { nextAttemptAtMs } = await vi.waitUntil(() => {
     const status = sender.status();
@@ -114,7 +113,7 @@ async function dueInMs(state: 'retrying' | 'holding' = 'retrying'): Promise<numb
   return (nextAttemptAtMs ?? 0) - clock.nowMs();
 }
 
-/** Lets the current pause pass, and waits for the next one or for the end of the work. */
+/** Advances to the end of the current pause, and waits for the next one or for the end of the work. */
 async function passPause(): Promise<void> {
   const before = backEnd.requests.length;
   await clock.advance(await pauseMs());
@@ -130,15 +129,12 @@ function received(requests: readonly ReceivedRequest[] = backEnd.requests): read
   });
 }
 
-function counter(name: string): Counter {
-  const found = counters.list().find(some => some.name === name);
-  if (found === undefined) throw new Error(`no counter ${name}`);
-  return found;
-}
+const counter = (name: string): Counter =>
+  counters.list().find(some => some.name === name) ?? expect.fail(name);
 
 const isSettled = (): boolean => queue.stats('metrics').rows === 0;
 
-/** Answers requests that hold a service with one answer, all others with 200. */
+/** Gives requests that contain a service one answer, and all others 200. */
 function refuse(service: string, answer: Answer): void {
   backEnd.answer = ({ raw }) => (raw.includes(service) ? answer : { status: 200 });
 }
@@ -158,6 +154,8 @@ describe('accepted', () => {
     });
     expect(counter('prom2otlp_send_requests_total').get('metrics', 'accepted')).toBe(3);
     expect(counter('prom2otlp_send_points_total').get('metrics', 'accepted')).toBe(10);
+    const lastAccepted = counter('prom2otlp_send_last_accepted_timestamp_seconds');
+    expect(lastAccepted.get('metrics')).toBe(clock.nowMs() / 1000);
     expect(counter('prom2otlp_send_bytes_total').get('metrics')).toBe(
       backEnd.requests.reduce((sum, { body }) => sum + body.length, 0),
     );
@@ -165,6 +163,7 @@ describe('accepted', () => {
       state: 'idle',
       lastError: null,
       lastErrorAtMs: null,
+      failingSinceAtMs: null,
       lastAcceptedAtMs: clock.nowMs(),
       nextAttemptAtMs: null,
     });
@@ -229,7 +228,7 @@ describe('accepted', () => {
 });
 
 describe('retry', () => {
-  test('a busy or absent back end gets the same bytes again, and nothing overtakes', async () => {
+  test('a busy or unreachable back end gets the same bytes again, and nothing overtakes', async () => {
     const answers: (Answer | (() => void))[] = [
       { status: 429 },
       { status: 502 },
@@ -293,6 +292,7 @@ describe('retry', () => {
       state: 'retrying',
       lastError: 'the back end answered 503: starting',
       lastErrorAtMs: clock.nowMs(),
+      failingSinceAtMs: clock.nowMs(),
       lastAcceptedAtMs: null,
       nextAttemptAtMs: clock.nowMs() + 500,
     });
@@ -361,7 +361,7 @@ describe('retry', () => {
     await clock.advance(SECOND_MS);
     await until(() => sender.status().state === 'retrying');
     for (let i = 0; i < 20; i++) await passPause();
-    // Were every one believed, there would be as many of them as attempts.
+    // If each of them were believed, there would be as many as attempts.
     expect(emptyCount - told).toBeLessThanOrEqual(11);
   });
 
@@ -404,7 +404,7 @@ describe('hold', () => {
       await passPause();
     }
     await pauseMs();
-    // However long: it says nothing about content.
+    // However long it lasts: the status says nothing about content.
     expect(received()).toEqual(['a', ...seconds.map(() => 'a')]);
     expect(emptyCount).toBe(0);
     expect(sender.status()).toMatchObject({
@@ -475,6 +475,7 @@ describe('hold', () => {
     for (let i = 0; i < 8; i++) await passPause();
     await pauseMs();
     expect(received()).not.toContain('b');
+    expect(counter('prom2otlp_send_last_accepted_timestamp_seconds').series).toEqual([]);
     backEnd.answer = () => ({ status: 200 });
     await passPause();
     await until(isSettled);
@@ -588,7 +589,7 @@ describe('split', () => {
       if (isDown) return { status: 503 };
       if (points.some(isPoison)) return { status: 400, body: 'a bad point' };
       taken.push(...points);
-      // Down for the process that splits, from the second piece that was accepted on.
+      // For the process that splits, the back end is down after the second accepted piece.
       isDown = taken.length > 50;
       return { status: 200 };
     };

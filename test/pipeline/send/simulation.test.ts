@@ -1,5 +1,5 @@
-// The sender in simulation: what hostile scripts of answers must not do to the order, and how soon all goes on. The
-// same runs with many more scripts in test/fuzz/sender.test.ts.
+// The sender in simulation: hostile scripts of answers must not change the order, and sending must resume soon. The
+// same with many more scripts is in test/fuzz/sender.test.ts.
 
 import { expect, test } from 'vitest';
 import {
@@ -92,12 +92,12 @@ test('after an outage of less than a minute the first row is sent within two sec
   expect(total.scripts).toBe(50);
 });
 
-test('with any answers, nothing is lost and nothing is passed without cause', async () => {
+test('with any answers, nothing is lost and no row is passed without cause', async () => {
   const total = await runScripts(arbitraryScript, { numRuns: 200 });
   expect(total.scripts).toBe(200);
 });
 
-test('the same from a file that is opened again after a restart', async () => {
+test('the same with a queue file that is reopened after a restart', async () => {
   const directory = temporaryDirectory();
   let runs = 0;
   const open = () => fileBench(`${directory}/${String(runs++)}`);

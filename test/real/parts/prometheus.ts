@@ -26,6 +26,12 @@ export interface PrometheusRunning extends Running {
   newest(selector: string): Promise<PromqlSample[]>;
 }
 
+/** The module counts 0.314.0 where the program counts 3.14.0. */
+export function releasedVersion(moduleVersion: string): string {
+  const [, minor, patch] = moduleVersion.split('.');
+  return `${minor?.slice(0, 1)}.${Number(minor?.slice(1))}.${patch}`;
+}
+
 export const prometheus: Part<PrometheusOptions, PrometheusRunning> = {
   name: 'prometheus',
   prepare: () =>
@@ -33,12 +39,8 @@ export const prometheus: Part<PrometheusOptions, PrometheusRunning> = {
       name: 'prometheus',
       package: 'github.com/prometheus/prometheus/cmd/prometheus',
       versionOf: 'github.com/prometheus/prometheus',
-      // The module counts 0.314.0 where the program counts 3.14.0.
-      linkerFlags: version => {
-        const [, minor, patch] = version.split('.');
-        const released = `${minor?.slice(0, 1)}.${Number(minor?.slice(1))}.${patch}`;
-        return `-X github.com/prometheus/common/version.Version=${released}`;
-      },
+      linkerFlags: version =>
+        `-X github.com/prometheus/common/version.Version=${releasedVersion(version)}`,
       sources: [],
     }),
   start: startPrometheus,

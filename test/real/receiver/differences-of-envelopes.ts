@@ -35,13 +35,15 @@ export const envelopeDifferences: readonly KnownDifference[] = [
     rule: 'I1',
     receiver: 'renames a scraped `job` or `instance` to `exported_job` or `exported_instance`',
     bridge: 'removes both; sends the first of the series that differ in nothing else',
-    why: 'they identify the source, as the Resource does ([decision 13](decisions/0013-twins.md))',
+    why: 'they identify the source, as the Resource does ([decision 13](decisions/0013-duplicates.md))',
     explains: (difference, { page }) => {
       const { field } = difference;
       const { metric, attributes } = pointOf(difference);
-      const hasTwins = page.hasLine(new RegExp(`^${metric}\\{(?:job|instance)=`));
-      const isTwin = field === 'value' || (isOnly(difference, 'ours') && attributes === '');
-      return (hasTwins && isTwin) || /\bexported_(?:job|instance)=theirs/.test(attributes);
+      const hasDuplicates = page.hasLine(new RegExp(`^${metric}\\{(?:job|instance)=`));
+      const isDuplicate = field === 'value' || (isOnly(difference, 'ours') && attributes === '');
+      return (
+        (hasDuplicates && isDuplicate) || /\bexported_(?:job|instance)=theirs/.test(attributes)
+      );
     },
   },
   {

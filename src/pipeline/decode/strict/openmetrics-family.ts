@@ -1,7 +1,8 @@
-// One family of an OpenMetrics page: its metadata, the rules of its type for each sample, the rules between the samples of
-// a histogram's point, and the order of its samples: points of one metric come together, their times do not go back, all
-// of them have a time or none.
+// One family of an OpenMetrics page: its metadata, the rules of its type for each sample, the rules
+// between the samples of a histogram point, and the order of its samples: points of one metric are
+// adjacent, their times do not go back, and either all of them have a time or none.
 
+import type { DeclaredType } from '../../../model/metric.ts';
 import {
   labelOf,
   type LineFailure,
@@ -20,16 +21,16 @@ export interface OpenMetricsMetadata {
   readonly valueOffset: number;
 }
 
-/** Metadata first, then samples in page order, then `finish`; all problems go to the list. */
+/** Call takeMetadata() first, then takeSample() in page order, then finish(). */
 export class OpenMetricsFamily {
   readonly name: string;
   readonly firstLine: number;
-  #type: OpenMetricsType | null = null;
+  #type: DeclaredType | null = null;
   #unit: { readonly text: string; readonly line: number; readonly offset: number } | null = null;
   #hasHelp = false;
   #hasSamples = false;
   readonly #problems: ProblemList;
-  /** Metrics that have been seen, the current one, and the series of its current point. */
+  /** The metrics seen so far, the current one, and the series of its current point. */
   readonly #metrics = new Set<string>();
   #metric: string | null = null;
   #metricLine = 0;
@@ -46,30 +47,30 @@ export class OpenMetricsFamily {
   }
 
   /** Unknown until a TYPE line says otherwise. */
-  get type(): OpenMetricsType {
+  get type(): DeclaredType {
     return this.#type ?? 'unknown';
   }
 
-  /** Every sample name that the family could use, its own name included. */
+  /** Every sample name that the family could use, including its own. */
   get claimedNames(): string[] {
     return [...new Set(['', ...SAMPLE_SUFFIXES[this.type]])].map(suffix => this.name + suffix);
   }
 
-  /** What follows the family's name when the sample is one of the family's, or null. */
+  /** The rest of a sample name after the family's, or null if the sample is not the family's. */
   suffixOf(sampleName: string): string | null {
     if (!sampleName.startsWith(this.name)) return null;
     const suffix = sampleName.slice(this.name.length);
     return SAMPLE_SUFFIXES[this.type].includes(suffix) ? suffix : null;
   }
 
-  /** Takes a metadata line that names the family. */
+  /** Accepts a metadata line of the family. */
   takeMetadata(metadata: OpenMetricsMetadata, line: number): void {
     const { keyword, value, valueOffset: offset } = metadata;
     const add = (reason: string): void => this.#problems.add(line, 0, reason);
     if (this.#hasSamples) add(`${keyword} of ${shown(this.name)} after its samples`);
     if (keyword === 'TYPE') {
       if (this.#type !== null) add(`a second TYPE line for ${shown(this.name)}`);
-      this.#type ??= value as OpenMetricsType;
+      this.#type ??= value as DeclaredType;
     } else if (keyword === 'UNIT') {
       if (this.#unit !== null) add(`a second UNIT line for ${shown(this.name)}`);
       this.#unit ??= { text: value, line, offset };
@@ -79,7 +80,7 @@ export class OpenMetricsFamily {
     }
   }
 
-  /** Takes a sample of the family; `suffix` comes from suffixOf(). */
+  /** Accepts a sample of the family; `suffix` comes from suffixOf(). */
   takeSample(sample: StrictSample, suffix: string, line: number): void {
     this.#hasSamples = true;
     const failure = sampleFailure(this.type, this.name, suffix, sample);
@@ -94,7 +95,7 @@ export class OpenMetricsFamily {
     else this.#point.spoil();
   }
 
-  /** Closes the family, and checks the rules that need all of it. */
+  /** Ends the family and checks the rules that need all of its samples. */
   finish(): void {
     this.#finishMetric();
     if (this.#unit === null || this.#unit.text === '') return;
@@ -105,9 +106,9 @@ export class OpenMetricsFamily {
       this.#problems.add(line, offset, `a family of type ${this.type} has no unit`);
   }
 
-  /** Moves on to the metric and point of this sample; the problem with its place, or null. */
+  /** Moves on to this sample's metric and point; returns an order problem or null. */
   #orderProblem({ labels, time }: StrictSample, suffix: string): string | null {
-    // The labels of an info belong to its point: they do not name its metric.
+    // The labels of an info belong to its point, not to its metric.
     const metric = this.type === 'info' ? '' : labelKey(labels, pointLabelOf(this.type, this.name));
     let reason: string | null = null;
     if (metric !== this.#metric) {
@@ -116,7 +117,7 @@ export class OpenMetricsFamily {
       this.#metrics.add(metric);
       this.#metric = metric;
     }
-    // The suites have creation times without a timestamp beside totals with one.
+    // The conformance suites have creation times without a timestamp next to totals with one.
     const timeReason = suffix === '_created' && time === null ? null : this.#moveTo(time);
     const series = `${suffix}${labelKey(labels, null)}`;
     const isTwice = time === null && this.#series.has(series);
@@ -126,7 +127,10 @@ export class OpenMetricsFamily {
     );
   }
 
-  /** Moves on to the point at `time`; the problem with that, or null. Points of infos are metrics of their own. */
+  /**
+   * Moves on to the point at `time`; returns a problem or null. Each point of an info is its own
+   * metric.
+   */
   #moveTo(time: number | null): string | null {
     const last = this.#time;
     this.#time = time;
@@ -152,7 +156,7 @@ export class OpenMetricsFamily {
   }
 }
 
-/** Labels as one text that does not depend on their order; empty values count as absent. */
+/** The labels as one text that does not depend on their order; empty values count as absent. */
 function labelKey(labels: readonly StrictLabel[], without: string | null): string {
   const pairs = labels
     .filter(({ name, value }) => name !== without && value !== '')
@@ -160,20 +164,11 @@ function labelKey(labels: readonly StrictLabel[], without: string | null): strin
   return JSON.stringify(pairs.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-// The rules of each type for a single sample: its suffix, its special label, its value, its exemplar.
+// The rules of each type for a single sample: its suffix, its special label, its value, its
+// exemplar.
 
-type OpenMetricsType =
-  | 'counter'
-  | 'gauge'
-  | 'histogram'
-  | 'gaugehistogram'
-  | 'stateset'
-  | 'info'
-  | 'summary'
-  | 'unknown';
-
-/** What may follow the family's name in the names of its samples. */
-const SAMPLE_SUFFIXES: Readonly<Record<OpenMetricsType, readonly string[]>> = {
+/** The suffixes of each type's sample names. */
+const SAMPLE_SUFFIXES: Readonly<Record<DeclaredType, readonly string[]>> = {
   counter: ['_total', '_created'],
   summary: ['', '_count', '_sum', '_created'],
   histogram: ['_bucket', '_count', '_sum', '_created'],
@@ -188,16 +183,18 @@ const NOT_NAN = new Set(['_total', '_count', '_sum', '_bucket', '_gcount', '_gsu
 const NOT_NEGATIVE = new Set(['_total', '_count', '_sum', '_bucket', '_gcount']);
 const INTEGERS = new Set(['_count', '_bucket', '_gcount']);
 
-/** The label by which the samples of one point differ: it is no label of the metric. Null where there is none. */
-function pointLabelOf(type: OpenMetricsType, family: string): string | null {
+/**
+ * The label that distinguishes the samples of one point, and so is no label of the metric; or null.
+ */
+function pointLabelOf(type: DeclaredType, family: string): string | null {
   if (type === 'stateset') return family;
   if (type === 'summary') return 'quantile';
   return isHistogram(type) ? 'le' : null;
 }
 
-/** The first rule of its type that a sample breaks, or null. `suffix` is what follows the family's name. */
+/** The first rule of its type that a sample breaks, or null. */
 function sampleFailure(
-  type: OpenMetricsType,
+  type: DeclaredType,
   family: string,
   suffix: string,
   sample: StrictSample,
@@ -210,7 +207,7 @@ function sampleFailure(
 }
 
 function labelFailure(
-  type: OpenMetricsType,
+  type: DeclaredType,
   family: string,
   suffix: string,
   { labels }: StrictSample,
@@ -230,9 +227,9 @@ function thresholdFailure({ value, offset }: StrictLabel): LineFailure | null {
   const threshold = numberOf(value);
   if (threshold === null || Number.isNaN(threshold))
     return { offset, reason: `the threshold ${shown(value)} is no number` };
-  // Other numbers may be written in any way, but infinity must read the same everywhere.
+  // Other numbers have several spellings; infinity must have this one.
   if (threshold === Infinity && value !== '+Inf')
-    return { offset, reason: `the threshold ${shown(value)} is to be written "+Inf"` };
+    return { offset, reason: `the threshold ${shown(value)} must be written "+Inf"` };
   return null;
 }
 
@@ -243,7 +240,7 @@ function quantileFailure({ value, offset }: StrictLabel): LineFailure | null {
 }
 
 function valueFailure(
-  type: OpenMetricsType,
+  type: DeclaredType,
   suffix: string,
   { value, valueOffset: offset }: StrictSample,
 ): LineFailure | null {
@@ -264,7 +261,7 @@ function valueFailure(
 }
 
 function exemplarFailure(
-  type: OpenMetricsType,
+  type: DeclaredType,
   suffix: string,
   { exemplar, labels }: StrictSample,
 ): LineFailure | null {
@@ -280,13 +277,13 @@ function exemplarFailure(
 }
 
 /** The two types that have buckets. */
-function isHistogram(type: OpenMetricsType): boolean {
+function isHistogram(type: DeclaredType): boolean {
   return type === 'histogram' || type === 'gaugehistogram';
 }
 
 // The rules between all samples with one label set and one time.
 
-/** Give it every sample of the point with `add`, then ask `finish`. */
+/** Call add() for each sample of the point, then finish(). */
 class HistogramPoint {
   /** The line of the point's last sample. */
   line = 0;
@@ -299,7 +296,7 @@ class HistogramPoint {
   #problem: string | null = null;
   #isSpoilt = false;
 
-  /** Takes a sample that has passed the rules of its type; `suffix` is what follows the family's name. */
+  /** Accepts a sample that is valid by itself. */
   add(sample: StrictSample, suffix: string, line: number): void {
     this.line = line;
     this.#isGauge ||= suffix.startsWith('_g');
@@ -308,7 +305,7 @@ class HistogramPoint {
     else if (suffix === '_sum' || suffix === '_gsum') this.#sum = sample.value;
   }
 
-  /** A sample of the point was wrong by itself: that something is missing now is no further problem. */
+  /** A sample of the point was invalid: parts that are missing now are no further problem. */
   spoil(): void {
     this.#isSpoilt = true;
   }
@@ -324,7 +321,7 @@ class HistogramPoint {
     this.#bucketCount = sample.value;
   }
 
-  /** The first rule between the samples that is broken, or null. */
+  /** The first broken rule between the samples, or null. */
   finish(): string | null {
     if (this.#isSpoilt) return null;
     if (this.#problem !== null) return this.#problem;
@@ -332,7 +329,7 @@ class HistogramPoint {
     if (this.#count !== null && this.#count !== this.#bucketCount)
       return 'the count is not that of the bucket with le="+Inf"';
     if ((this.#count === null) !== (this.#sum === null))
-      return 'count and sum stand together or not at all';
+      return 'count and sum occur together or not at all';
     if (this.#sum === null) return null;
     if (this.#hasNegativeThreshold && !this.#isGauge)
       return 'a histogram with negative thresholds has no sum';

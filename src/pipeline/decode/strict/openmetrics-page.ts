@@ -1,9 +1,10 @@
-// OpenMetrics 1.0, read strictly: the lines as the ABNF of the specification has them (single spaces, no blanks elsewhere,
-// nothing at the end), and the rules of a page: families follow each other without interleaving, their names and those
-// of their samples do not clash, no line is blank, and `# EOF` is the last. Lines that are wrong by themselves are left
-// out of the rest. Quoted names (`{"a.b"} 1`, `# TYPE "a.b" gauge`) are an extension of the ABNF that Prometheus writes and
-// reads under the same content type.
+// OpenMetrics 1.0, read strictly: each line follows the specification's ABNF (single spaces, no
+// other blanks), families are not interleaved, names of families and samples do not clash, no line
+// is blank, and `# EOF` is the last line. Invalid lines are excluded from the rules of the page.
+// Quoted names (`{"a.b"} 1`, `# TYPE "a.b" gauge`) extend the ABNF: Prometheus writes and reads
+// them under this content type.
 
+import { DECLARED_TYPES } from '../../../model/metric.ts';
 import { OpenMetricsFamily, type OpenMetricsMetadata } from './openmetrics-family.ts';
 import {
   type BracedLabels,
@@ -27,7 +28,7 @@ const BYTE_ORDER_MARK = '\u00ef\u00bb\u00bf';
 /** Reads a page line by line; call `line` for each and `finish` at the end. */
 export class OpenMetricsPage {
   readonly #problems: ProblemList;
-  /** Every name that a family has or could use for a sample, and the family. */
+  /** Each name that a family has or could use for a sample. */
   readonly #claims = new Map<string, OpenMetricsFamily>();
   #family: OpenMetricsFamily | null = null;
   #line = 0;
@@ -37,7 +38,7 @@ export class OpenMetricsPage {
     this.#problems = problems;
   }
 
-  /** Takes the next line, without its newline. */
+  /** Reads the next line, without its newline. */
   line(text: string): void {
     this.#line++;
     if (this.#hasEnded) this.#add(0, 'a line after # EOF');
@@ -48,7 +49,7 @@ export class OpenMetricsPage {
     else this.#readLine(text);
   }
 
-  /** Takes the text after the last newline. */
+  /** Reads the text after the last newline. */
   finish(rest: string): void {
     if (rest !== '') this.line(rest);
     this.#closeFamily();
@@ -83,7 +84,7 @@ export class OpenMetricsPage {
     this.#family = new OpenMetricsFamily(name, this.#line, this.#problems);
   }
 
-  /** Names are claimed when a family is complete: its TYPE says which. */
+  /** Claims the names once the family is complete: they depend on its TYPE. */
   #closeFamily(): void {
     const family = this.#family;
     if (family === null) return;
@@ -111,19 +112,10 @@ export class OpenMetricsPage {
 
 // The lines, each by itself.
 
-const TYPES = new Set([
-  'counter',
-  'gauge',
-  'histogram',
-  'gaugehistogram',
-  'stateset',
-  'info',
-  'summary',
-  'unknown',
-]);
+const TYPES: ReadonlySet<string> = new Set(DECLARED_TYPES);
 const EXEMPLAR_POINTS_MAX = 128;
 
-/** A line that begins with `#`; null with a failure. EOF is the page's business. */
+/** Reads a metadata line; null with a failure. */
 function readOpenMetricsComment(cursor: LineCursor): OpenMetricsMetadata | null {
   const word = cursor.take(/# (?:HELP|TYPE|UNIT) /y);
   if (word === '')
@@ -136,11 +128,11 @@ function readOpenMetricsComment(cursor: LineCursor): OpenMetricsMetadata | null 
   const valueOffset = cursor.offset;
   const value = cursor.takeRest();
   if (keyword === 'TYPE' && !TYPES.has(value))
-    return cursor.fail(`the type ${shownBytes(value)} is none of the format's`, valueOffset);
+    return cursor.fail(`the format has no type ${shownBytes(value)}`, valueOffset);
   if (keyword === 'UNIT' && !/^[A-Za-z0-9_:]*$/.test(value))
-    return cursor.fail(`the unit ${shownBytes(value)} is no part of a name`, valueOffset);
-  // The ABNF wants a backslash before every double quote of a HELP text, and nothing half at its end. The
-  // conformance suites hold texts with either, and no parser minds.
+    return cursor.fail(`the unit ${shownBytes(value)} cannot be part of a name`, valueOffset);
+  // The ABNF requires a backslash before each double quote of a HELP text, and no lone backslash at
+  // its end. The conformance suites contain both, and no parser objects.
   if (keyword === 'HELP' && decodeUtf8(value) === null)
     return cursor.fail('the help text is not valid UTF-8', valueOffset);
   return { keyword, name, value, valueOffset };
@@ -199,7 +191,7 @@ function readExemplar(cursor: LineCursor): StrictExemplar | null {
   return { labels: braced.labels, value, offset: start + 1 };
 }
 
-/** In code points, as the limit counts. */
+/** In code points, as the limit is. */
 function length(text: string): number {
   return Array.from(text).length;
 }

@@ -1,6 +1,7 @@
-// Strict mode (otlp-mapping A6): a second, separate reading of a page that says what the format's own specification
-// forbids, with line and column. It makes no samples and is made for `check`, `show decode --strict` and
-// tests, so it is written to be read rather than to be fast. Memory: one line and the names of the page.
+// Strict mode (otlp-mapping A6): a second reader that lists violations of the format's
+// specification with line and column. `check`, `show decode --strict` and tests use it, so it is
+// written for readability, not speed. It makes no samples. Memory: one line and the names of the
+// page.
 
 import type { ExpositionFormat, Problem } from '../../../model/page.ts';
 import { OpenMetricsPage } from './openmetrics-page.ts';
@@ -9,10 +10,7 @@ import { TextPage } from './text-page.ts';
 
 const NEWLINE = 0x0a;
 
-/**
- * Violations of the format's specification, in page order: empty when the page is right. At most
- * PROBLEMS_MAX; reading ends when that many have been found.
- */
+/** Violations of the format's specification, in page order. Stops after PROBLEMS_MAX. */
 export function strictProblems(bytes: Buffer, format: ExpositionFormat): Problem[] {
   const list = new ProblemList();
   const page = format === 'text' ? new TextPage(list) : new OpenMetricsPage(list);
@@ -24,6 +22,6 @@ export function strictProblems(bytes: Buffer, format: ExpositionFormat): Problem
     start = newline + 1;
   }
   if (!list.isFull) page.finish(bytes.toString('latin1', start));
-  // What shows only at the end of a family was found late.
+  // Some problems are found only at the end of a family.
   return list.problems.sort((a, b) => a.line - b.line || a.column - b.column);
 }

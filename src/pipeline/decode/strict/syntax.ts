@@ -1,19 +1,21 @@
-// The syntax that both strict readers share: a cursor in one line, names, quoted texts, label sets, numbers as Go's
-// ParseFloat and ParseInt and the grammar of OpenMetrics 1.0 write them (no hex, no underscores, nothing out of range),
-// and the list of problems. A line is held as latin1, so that an index is a byte and columns need no counting; names
-// and values that leave the cursor are decoded as UTF-8. The readers return null after they have noted a failure.
+// The syntax shared by both strict readers: a line cursor, names, quoted texts, label sets, numbers
+// as in Go's ParseFloat and ParseInt and the grammar of OpenMetrics 1.0 (no hex, no underscores,
+// nothing out of range), and the list of problems. Lines are latin1 strings, so an index is a byte
+// offset; names and values are decoded as UTF-8. Readers return null after they have noted a
+// failure.
 
 import { isUtf8 } from 'node:buffer';
 import { type Problem, PROBLEMS_MAX } from '../../../model/page.ts';
+import { unescapeText } from '../series-key.ts';
 
 /**
- * Collects problems in the order in which they are found, at most PROBLEMS_MAX: a page of another format would have no
- * end of them. `add` counts lines from 1 and takes byte offsets within the line.
+ * Collects at most PROBLEMS_MAX problems, in the order found. `add` counts lines from 1 and expects
+ * byte offsets within the line.
  */
 export class ProblemList {
   readonly problems: Problem[] = [];
 
-  /** True when it takes no more: the reader may stop. */
+  /** True when no more are accepted. */
   get isFull(): boolean {
     return this.problems.length >= PROBLEMS_MAX;
   }
@@ -23,7 +25,7 @@ export class ProblemList {
   }
 }
 
-/** A word of the page as a message can show it: quoted, and not longer than a line bears. */
+/** A word of the page for a message: quoted and shortened. */
 export function shown(word: string): string {
   return JSON.stringify(word.length > 40 ? `${word.slice(0, 40)}…` : word);
 }
@@ -33,7 +35,10 @@ export interface LineFailure {
   readonly reason: string;
 }
 
-/** Which escapes a quoted text may have: those of text 0.0.4 only, or a backslash before anything (OpenMetrics). */
+/**
+ * The allowed escapes of a quoted text: those of text 0.0.4, or a backslash before anything
+ * (OpenMetrics).
+ */
 export type EscapeRule = 'known' | 'any';
 
 export class LineCursor {
@@ -58,19 +63,19 @@ export class LineCursor {
     return this.text.startsWith(word, this.offset);
   }
 
-  /** Steps over `word` if it is here. */
+  /** Skips `word` if it is here. */
   skip(word: string): boolean {
     if (!this.isAt(word)) return false;
     this.offset += word.length;
     return true;
   }
 
-  /** Steps over blanks and tabs. */
+  /** Skips blanks and tabs. */
   skipBlanks(): void {
     while (this.isAt(' ') || this.isAt('\t')) this.offset++;
   }
 
-  /** The text that a sticky expression matches here, or ''. */
+  /** Takes the text that a sticky expression matches here, or ''. */
   take(pattern: RegExp): string {
     pattern.lastIndex = this.offset;
     const word = pattern.exec(this.text)?.[0] ?? '';
@@ -78,19 +83,18 @@ export class LineCursor {
     return word;
   }
 
-  /** Everything up to the next blank, tab or the end. */
+  /** Takes everything up to the next blank, tab or the end. */
   takeWord(): string {
     return this.take(/[^ \t]*/y);
   }
 
-  /** Everything that is left. */
   takeRest(): string {
     const rest = this.text.slice(this.offset);
     this.offset = this.text.length;
     return rest;
   }
 
-  /** Notes the first failure; null, so that a caller can return it. */
+  /** Notes the first failure; returns null for the caller to return. */
   fail(reason: string, offset: number = this.offset): null {
     this.failure ??= { offset, reason };
     return null;
@@ -120,7 +124,7 @@ function readQuotedName(cursor: LineCursor, escapes: EscapeRule): string | null 
   return name === '' ? cursor.fail('the name is empty', start) : name;
 }
 
-/** A text in double quotes, unescaped; null with a failure when it is none, or no UTF-8. */
+/** A text in double quotes, unescaped; null with a failure if it is malformed or not UTF-8. */
 function readQuoted(cursor: LineCursor, escapes: EscapeRule): string | null {
   const start = cursor.offset;
   if (!cursor.skip('"')) return cursor.fail('expected a double quote');
@@ -138,16 +142,16 @@ function readQuoted(cursor: LineCursor, escapes: EscapeRule): string | null {
   cursor.offset++;
   const text = decodeUtf8(cursor.text.slice(start + 1, cursor.offset - 1));
   if (text === null) return cursor.fail('a quoted text is not valid UTF-8', start);
-  return text.replace(/\\([\\"n])/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
+  return unescapeText(text);
 }
 
-/** The text of latin1 characters that are bytes of UTF-8; null when they are not. */
+/** Decodes latin1 characters as bytes of UTF-8; null if they are not valid. */
 export function decodeUtf8(latin1: string): string | null {
   const bytes = Buffer.from(latin1, 'latin1');
   return isUtf8(bytes) ? bytes.toString('utf8') : null;
 }
 
-/** Latin1 characters of a line as a message can show them. */
+/** Latin1 characters of a line for a message. */
 export function shownBytes(latin1: string): string {
   return shown(decodeUtf8(latin1) ?? latin1);
 }
@@ -159,7 +163,7 @@ export interface StrictLabel {
   readonly offset: number;
 }
 
-/** Name and labels of a sample. The name is '' where the braces hold none. */
+/** Name and labels of a sample. The name is '' if the braces contain none. */
 export interface BracedLabels {
   readonly name: string;
   readonly labels: readonly StrictLabel[];
@@ -174,7 +178,7 @@ export interface StrictExemplar {
 export interface StrictSample extends BracedLabels {
   readonly value: number;
   readonly valueOffset: number;
-  /** In the unit of the format; null where the line has none. */
+  /** In the unit of the format; null without a timestamp. */
   readonly time: number | null;
   readonly exemplar: StrictExemplar | null;
 }
@@ -184,7 +188,7 @@ export interface LabelRules {
   readonly escapes: 'known' | 'any';
   /** Text 0.0.4: blanks anywhere between tokens, and a comma after the last label. */
   readonly isLoose: boolean;
-  /** Whether there must be a quoted text without `=`: the metric's name. */
+  /** Whether a quoted text without `=` is required: the metric's name. */
   readonly holdsName: boolean;
 }
 
@@ -239,10 +243,10 @@ const REAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INFINITE = /^([+-]?)inf(?:inity)?$/i;
 const INTEGER = /^[+-]?\d+$/;
 const INT64_MAX = 2n ** 63n - 1n;
-/** Beyond this many digits nothing fits 64 bits; leading zeros are not worth a larger limit. */
+/** Longer words cannot be 64-bit integers, except by leading zeros. */
 const INTEGER_LENGTH_MAX = 1000;
 
-/** A value, or null when the word is no number of the formats or does not fit a double. */
+/** A value; null if the word is not a number of the formats or is out of range. */
 export function numberOf(word: string): number | null {
   if (REAL.test(word)) {
     const value = Number(word);
@@ -254,12 +258,12 @@ export function numberOf(word: string): number | null {
   return infinite[1] === '-' ? -Infinity : Infinity;
 }
 
-/** A timestamp of OpenMetrics: seconds, a number that is neither NaN nor infinite. */
+/** An OpenMetrics timestamp: finite seconds. */
 export function secondsOf(word: string): number | null {
   return REAL.test(word) ? numberOf(word) : null;
 }
 
-/** Whether the word is a timestamp of text 0.0.4: an integer of 64 bits. */
+/** Whether the word is a timestamp of text 0.0.4: a 64-bit integer. */
 export function isMilliseconds(word: string): boolean {
   if (!INTEGER.test(word) || word.length > INTEGER_LENGTH_MAX) return false;
   const value = BigInt(word.replace(/^\+/, ''));

@@ -1,8 +1,8 @@
-// Text 0.0.4, read strictly: the grammar of its lines, and the rules of a page: one HELP and one TYPE per name, TYPE before
-// the samples, numbers in `le` and `quantile`, no negative counts, a newline at the end. The grammar is that of the
-// format's documentation; a comment says where that is silent or the tests of the reference parser differ. As that
-// parser and its tests have it, a page may hold a series twice, families may be interleaved, and a histogram may lack
-// its parts.
+// Text 0.0.4, read strictly: the grammar of lines, and the rules of a page: one HELP and one TYPE
+// per name, TYPE before the samples, numbers in `le` and `quantile`, no negative counts, a newline
+// at the end. The grammar is that of the format's documentation; comments mark where it is silent
+// or the reference parser's tests differ. As in those tests, a series may occur twice, families may
+// be interleaved, and histograms may be incomplete.
 
 import {
   type BracedLabels,
@@ -42,7 +42,7 @@ export class TextPage {
     this.#problems = problems;
   }
 
-  /** Takes the next line, without its newline. */
+  /** Reads the next line, without its newline. */
   line(text: string): void {
     this.#line++;
     const cursor = new LineCursor(text);
@@ -58,7 +58,7 @@ export class TextPage {
     if (cursor.failure !== null) this.#add(cursor.failure.offset, cursor.failure.reason);
   }
 
-  /** Takes the text after the last newline. */
+  /** Reads the text after the last newline. */
   finish(rest: string): void {
     if (rest === '') return;
     this.line(rest);
@@ -68,7 +68,7 @@ export class TextPage {
   #takeMetadata({ keyword, name, value, offset }: TextMetadata): void {
     const family = this.#family(name);
     if (keyword === 'HELP') {
-      // An empty docstring is none, so that another may follow.
+      // An empty HELP does not count: another may follow.
       if (value === '') return;
       if (family.hasHelp) this.#add(offset, `a second HELP line for ${shown(name)}`);
       family.hasHelp = true;
@@ -96,7 +96,7 @@ export class TextPage {
       this.#add(label.offset, `the label ${name} holds ${shown(label.value)}, which is no number`);
   }
 
-  /** The family that a sample name belongs to, and the rest of the name. */
+  /** The family of a sample name, and the suffix. */
   #familyOf(name: string): [TextFamily, suffix: string] {
     const own = this.#families.get(name);
     if (own !== undefined) return [own, ''];
@@ -138,12 +138,12 @@ const TYPES = new Set([
   'histogram',
   'summary',
   'untyped',
-  // The documentation has the five above; the reference parser's tests also want these two.
+  // The five above are documented; the reference parser's tests also require these.
   'gaugehistogram',
   'gauge_histogram',
 ]);
 
-/** A comment line from its `#`; null when it says nothing, or with a failure. */
+/** Reads a comment from its `#`; null if it is not metadata, or with a failure. */
 function readTextComment(cursor: LineCursor): TextMetadata | null {
   cursor.skip('#');
   cursor.skipBlanks();
@@ -151,7 +151,8 @@ function readTextComment(cursor: LineCursor): TextMetadata | null {
   const keyword = cursor.takeWord();
   if (keyword !== 'HELP' && keyword !== 'TYPE') return null;
   cursor.skipBlanks();
-  // A keyword alone is a comment like any other: the reference parser's tests have `# HELP` so.
+  // A keyword without a name is an ordinary comment: the reference parser's tests have such a `#
+  // HELP`.
   if (cursor.isAtEnd) return null;
   const name = readMetricName(cursor, 'known');
   if (name === null) return null;
@@ -170,7 +171,10 @@ function readHelp(cursor: LineCursor, name: string, offset: number): TextMetadat
   return { keyword: 'HELP', name, value, offset };
 }
 
-/** The place of a backslash that escapes nothing, or -1. `\"` is not in the documentation, but the reference parser reads it. */
+/**
+ * The offset of an invalid backslash, or -1. `\"` is undocumented, but the reference parser reads
+ * it.
+ */
 function badEscape(text: string): number {
   let at = text.indexOf('\\');
   while (at >= 0 && /[\\n"]/.test(text[at + 1] ?? '')) at = text.indexOf('\\', at + 2);
@@ -183,17 +187,16 @@ function readType(cursor: LineCursor, name: string, offset: number): TextMetadat
   cursor.skipBlanks();
   if (!cursor.isAtEnd) return cursor.fail('unexpected text after the type');
   if (value === '') return cursor.fail('expected a type after the metric name');
-  // The documentation writes types in lower case; the reference parser does not mind.
+  // Types are documented in lower case; the reference parser accepts any.
   const type = value.toLowerCase();
-  if (!TYPES.has(type))
-    return cursor.fail(`the type ${shownBytes(value)} is none of the format's`, start);
+  if (!TYPES.has(type)) return cursor.fail(`the format has no type ${shownBytes(value)}`, start);
   return { keyword: 'TYPE', name, value: type.replace('_', ''), offset };
 }
 
 const LABELS_AFTER_NAME: LabelRules = { escapes: 'known', isLoose: true, holdsName: false };
 const LABELS_WITH_NAME: LabelRules = { escapes: 'known', isLoose: true, holdsName: true };
 
-/** A sample line, without the blanks before it; null with a failure. */
+/** Reads a sample line without leading blanks; null with a failure. */
 function readTextSample(cursor: LineCursor): StrictSample | null {
   const named = cursor.isAt('{') ? readLabels(cursor, LABELS_WITH_NAME) : readNamed(cursor);
   if (named === null) return null;
@@ -207,7 +210,7 @@ function readNamed(cursor: LineCursor): BracedLabels | null {
   if (cursor.isAt('"')) return cursor.fail('a quoted name must be inside the braces');
   const name = readMetricName(cursor, 'known');
   if (name === null) return null;
-  // Blanks are needed only where two tokens would merge, which a sign or a brace prevents.
+  // Blanks are required only where two tokens would merge; a sign or a brace prevents that.
   if (!cursor.isAtEnd && !' \t{+-'.includes(cursor.here))
     return cursor.fail('expected a blank after the metric name');
   cursor.skipBlanks();

@@ -1,0 +1,63 @@
+// `health`: asks the daemon of the configuration on this machine whether it is ready, for the health check of a container.
+
+import { loadConfig } from '../config/load.ts';
+import { causeText, formatMistake, OperatorError } from '../errors.ts';
+import { printableLine } from '../lib/printable.ts';
+import { action, type Call, CONFIG_OPTION, configOf, type Verb, type VerbContext } from './verb.ts';
+
+const OPTIONS = { config: CONFIG_OPTION };
+const TIMEOUT_MS = 3000;
+/** An answer names one missing step on each line. */
+const REASON_LENGTH_MAX = 1000;
+
+export const verb: Verb = {
+  name: 'health',
+  summary: 'asks the running daemon whether it is ready, for a container',
+  about: `Asks /readyz at the address of status.listen, as the configuration has it, and waits 3 seconds at most. The
+    daemon is ready after the first scrape of every service.`,
+  actions: [action({ name: '', summary: '', options: OPTIONS, run: health })],
+  exits: {
+    0: 'the daemon is ready',
+    1: 'it is not, for the printed reason',
+    2: 'a wrong argument',
+  },
+  examples: ['prom2otlp health --config /etc/prom2otlp.yaml'],
+};
+
+async function health(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
+  const { environment, out, err } = context;
+  const file = configOf(call, environment);
+  try {
+    const url = readyUrl(loadConfig({ file, environment }).status);
+    const reason = await reasonAgainst(url);
+    if (reason === null) out.line(`ready: ${url}`);
+    else err.line(`not ready: ${url}: ${reason}`);
+    return reason === null ? 0 : 1;
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    // Docker reserves the exit code 2.
+    for (const mistake of error.mistakes) err.line(formatMistake(mistake));
+    return 1;
+  }
+}
+
+/** Where a process of the same machine reaches what listens there. */
+function readyUrl({ host, port }: { readonly host: string; readonly port: number }): string {
+  const own: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const name = own[host] ?? host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}/readyz`;
+}
+
+/** Why the daemon is not ready; null when it is. */
+async function reasonAgainst(url: string): Promise<string | null> {
+  if (url.endsWith(':0/readyz'))
+    return 'status.listen takes any free port, which nobody else knows';
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' });
+    if (answer.status === 200) return null;
+    const text = (await answer.text()).trim().replaceAll('\n', '; ');
+    return printableLine(`${answer.status}: ${text}`).slice(0, REASON_LENGTH_MAX);
+  } catch (error) {
+    return causeText(error);
+  }
+}

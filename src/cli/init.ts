@@ -1,0 +1,141 @@
+// `init`: a first configuration, from what a key can see: each service on the metrics page gets an entry. Texts of the
+// service are foreign: none can become a reference, a key or a line of its own in the file.
+
+import { existsSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseConfig } from '../config/load.ts';
+import { causeText, OperatorError } from '../errors.ts';
+import { printableLine } from '../lib/printable.ts';
+import { withProgress } from './output.ts';
+import { ACCESS_OPTIONS, KEY_VARIABLE, withService } from './service-access.ts';
+import { readServices, type SeenService } from './services.ts';
+import {
+  action,
+  type Call,
+  file,
+  flag,
+  required,
+  text,
+  type Verb,
+  type VerbContext,
+  withDefault,
+} from './verb.ts';
+
+const OPTIONS = {
+  'base-url': required(text('URL', 'the address of the API')),
+  'key-file': ACCESS_OPTIONS['key-file'],
+  endpoint: withDefault(text('URL', 'the OpenTelemetry back end'), 'http://localhost:4318'),
+  output: file('a new file instead of stdout', 'o'),
+  force: flag('replaces the file of --output'),
+};
+
+export const verb: Verb = {
+  name: 'init',
+  summary: 'writes a first configuration, from what a key can see',
+  about: `Reads the metrics page once and writes a commented configuration with an entry for each database service on it.
+    The key stays where it is: the configuration names its file, or the variable.`,
+  actions: [action({ name: '', summary: '', options: OPTIONS, run: init })],
+  exits: {
+    0: 'written',
+    1: 'the page cannot be read, or has no service',
+    2: 'a mistake on the command line, or the file exists',
+  },
+  examples: [
+    'prom2otlp init --base-url https://api.example.com --key-file api-key -o prom2otlp.yaml',
+    'PROM2OTLP_API_KEY=… prom2otlp init --base-url https://api.example.com',
+  ],
+};
+
+function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
+  const { output, force } = call.values;
+  const { out, err, environment } = context;
+  if (output !== undefined && !force && existsSync(output))
+    throw cannotWrite(output, 'it exists', 'add --force to replace it');
+  const access = { config: undefined, 'service-id': undefined, ...call.values };
+  return withService({ command: call.command, values: access }, context, async service => {
+    const found = await withProgress(context, 'reading the page', readServices(service, context));
+    if (typeof found === 'string') {
+      err.line(found);
+      return 1;
+    }
+    const services = found.filter(({ id }) => /^[^\s,$]+$/.test(id));
+    if (services.length === 0) {
+      err.line('no series on the page has a `namespace`: the key sees no database service');
+      return 1;
+    }
+    const text = configurationText(call, services);
+    // A configuration that `run` would refuse is never written.
+    parseConfig(text, { file: output ?? 'prom2otlp.yaml', environment });
+    if (output === undefined) out.line(text.trimEnd());
+    else {
+      write(output, text, force);
+      err.line(
+        `${output}: ${services.length} services; next: prom2otlp check -c ${output} --probe`,
+      );
+    }
+    return 0;
+  });
+}
+
+function configurationText(
+  { values }: Call<typeof OPTIONS>,
+  services: readonly SeenService[],
+): string {
+  const keyFile = values['key-file'];
+  const key = keyFile === undefined ? `env:${KEY_VARIABLE}` : `file:${resolve(keyFile)}`;
+  return `${schemaLine()}# A first configuration, by \`prom2otlp init\`. Every other key has a default: docs/configuration.md explains them all.
+api:
+  base_url: ${scalar(values['base-url'])}
+  # Where the key is. It goes to the address above only.
+  key: ${scalar(`\${${key}}`)}
+# The database services that the key sees. Remove those that you do not want.
+services:
+${services.map(entry).join('\n')}
+otlp:
+  # Your OpenTelemetry back end, OTLP over HTTP. For gRPC, add \`protocol: grpc\`, and name its port, usually 4317.
+  endpoint: ${scalar(values.endpoint)}
+queue:
+  # Holds data until the back end accepts it: a directory for this process alone. null: memory only.
+  directory: /var/lib/prom2otlp
+# The logs of the services, and the state of their backup schedules:
+# logs: {enabled: true}
+# backups: {enabled: true}
+`;
+}
+
+function entry({ id, name, topology, servers }: SeenService): string {
+  const about = [topology, ...servers.map(server => server.name)].filter(one => one !== '');
+  const lines = [
+    ...(about.length === 0 ? [] : [`  # ${printableLine(about.join(', '))}`]),
+    `  - id: ${scalar(id)}`,
+    // A `\${…}` in the service's own text would be read as a reference of ours.
+    ...(name === '' || name.includes('$') ? [] : [`    name: ${scalar(printableLine(name))}`]),
+  ];
+  return lines.join('\n');
+}
+
+/** A text as YAML has it: in quotes unless it cannot be anything else. A JSON text is a YAML text in double quotes. */
+function scalar(text: string): string {
+  const isPlain = /^(?:https?:\/\/|\$\{)[\w./:-]+\}?$|^(?=.*\d)[a-z][\w-]*$/i.test(text);
+  return isPlain ? text : JSON.stringify(text);
+}
+
+/** For editors: the schema that was installed with the program; '' where it is not. */
+function schemaLine(): string {
+  const path = fileURLToPath(new URL('../../config/schema.json', import.meta.url));
+  return existsSync(path) ? `# yaml-language-server: $schema=${path}\n` : '';
+}
+
+function write(path: string, text: string, isForced: boolean): void {
+  try {
+    writeFileSync(path, text, { flag: isForced ? 'w' : 'wx' });
+  } catch (error) {
+    throw cannotWrite(path, causeText(error), 'name a file in a directory where you may write');
+  }
+}
+
+function cannotWrite(path: string, cause: string, hint: string): OperatorError {
+  const message = `cannot write ${JSON.stringify(path)}: ${cause}`;
+  return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }]);
+}

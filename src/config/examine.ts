@@ -1,0 +1,178 @@
+// What `check` says about a configuration that is valid: frequent mistakes that only a person can judge, and the effective
+// value of every key with its origin. Secrets, and whatever came out of a reference, stay hidden.
+
+import { isLoopbackHost } from '../lib/loopback.ts';
+import type { Signal } from '../model/batch.ts';
+import type { Config } from './config.ts';
+import { isBlock, kindAt, readAlone, type Kind, type Violation } from './declare.ts';
+import { CONFIG, otlp } from './keys.ts';
+import type { LayeredTree } from './otel-variables.ts';
+import { isPlainMap, pathText, valueAt, type KeyPath, type Places } from './places.ts';
+import { ExpandedText } from './secrets.ts';
+import { formatDuration, formatSize } from './units.ts';
+
+/** A valid configuration, and what it was made from. */
+export interface Judgement {
+  readonly config: Config;
+  readonly places: Places;
+  /** The YAML with the variables of each signal. */
+  readonly trees: Readonly<Record<Signal, LayeredTree>>;
+}
+
+// Frequent mistakes.
+
+/** The warnings of one tree. In a container, `localhost` is the container itself. */
+export function warningsOf({ root }: LayeredTree, isContainer: boolean): Violation[] {
+  return [
+    ...endpointWarnings(root),
+    ...scalarsOf(root, []).flatMap(([path, value]) => scalarWarnings(path, value)),
+    ...(isContainer ? addresses(root).flatMap(localhostWarning) : []),
+  ];
+}
+
+const ENDPOINTS = ['endpoint', 'metrics_endpoint', 'logs_endpoint'] as const;
+
+/** The texts of the addresses that are set, by their paths. */
+function addresses(root: unknown): readonly (readonly [path: KeyPath, url: URL])[] {
+  const services = valueAt(root, ['services']);
+  const apis = Array.isArray(services) ? services.map((_, i) => ['services', i, 'api']) : [];
+  const paths = [
+    ...[['api'], ...apis].map(path => [...path, 'base_url']),
+    ...ENDPOINTS.map(name => ['otlp', name]),
+  ];
+  return paths.flatMap(path => {
+    const value = valueAt(root, path);
+    const url = URL.parse(value instanceof ExpandedText ? value.text : String(value));
+    return url === null ? [] : [[path, url] as const];
+  });
+}
+
+function endpointWarnings(root: unknown): Violation[] {
+  const protocol = readAlone(otlp.keys.protocol, valueAt(root, ['otlp', 'protocol']));
+  const isGrpc = protocol === 'grpc';
+  const [wrong, right] = isGrpc ? ['4318', '4317'] : ['4317', '4318'];
+  return addresses(root).flatMap(([path, url]): Violation[] => {
+    if (path[0] !== 'otlp') return [];
+    const found: Violation[] = [];
+    const signalPath = /\/v1\/(?:metrics|logs|traces)\/?$/.exec(url.pathname)?.[0];
+    if (path[1] === 'endpoint' && !isGrpc && signalPath !== undefined) {
+      const problem = `prom2otlp appends /v1/metrics and /v1/logs to this URL, which already ends in ${signalPath}`;
+      found.push({ path, problem, hint: 'remove the path, or set `metrics_endpoint` instead' });
+    }
+    if (url.port === wrong) {
+      const problem = `port ${wrong} is usually for OTLP over ${isGrpc ? 'HTTP' : 'gRPC'}, and the protocol is ${protocol}`;
+      const other = isGrpc ? 'http/protobuf' : 'grpc';
+      found.push({ path, problem, hint: `use port ${right}, or \`protocol: ${other}\`` });
+    }
+    return found;
+  });
+}
+
+function localhostWarning([path, url]: readonly [KeyPath, URL]): Violation[] {
+  if (!isLoopbackHost(url.hostname)) return [];
+  const problem = `in a container, ${url.hostname} is the container itself`;
+  return [{ path, problem, hint: 'name a host that the container can reach' }];
+}
+
+function scalarWarnings(path: KeyPath, value: unknown): Violation[] {
+  const isSecret = kindAt(CONFIG, path)?.isSecret === true;
+  if (typeof value !== 'string') return [];
+  if (/\$\{(?:file|env):[^}]*$/.test(value)) {
+    const problem = 'a reference begins with `${`, and no `}` ends it';
+    return [{ path, problem, hint: 'add the `}`' }];
+  }
+  if (!isSecret) return [];
+  const name = /^\$(?:\{(\w+)\}|(\w+))$/.exec(value);
+  if (name !== null) {
+    const problem = 'the value is sent as it is written here, with its dollar sign';
+    const hint = `write \`\${env:${name[1] ?? name[2] ?? ''}}\` for the value of the variable`;
+    return [{ path, problem, hint }];
+  }
+  if (!isKeyText(path, value)) return [];
+  const hint = 'put it into a file, and write `${file:/path}` here, or use `${env:NAME}`';
+  return [{ path, problem: 'a secret is written into the configuration', hint }];
+}
+
+/** Not every header is secret, and not every proxy has a password. */
+function isKeyText(path: KeyPath, value: string): boolean {
+  const name = String(path.at(-1));
+  if (path.at(-2) === 'headers') return /auth|key|token|secret|password/i.test(name);
+  return name !== 'proxy' || value.includes('@');
+}
+
+/** All scalars and references of the YAML. */
+function scalarsOf(value: unknown, path: KeyPath): (readonly [path: KeyPath, value: unknown])[] {
+  if (isPlainMap(value))
+    return Object.entries(value).flatMap(([name, one]) => scalarsOf(one, [...path, name]));
+  if (Array.isArray(value)) return value.flatMap((one, index) => scalarsOf(one, [...path, index]));
+  return [[path, value]];
+}
+
+// Effective values.
+
+export interface EffectiveValue {
+  readonly key: string;
+  readonly value: string;
+  /** `default`, `memory`, the place in the file, or the name of a variable. */
+  readonly from: string;
+}
+
+/** Every key that has a value, in the order of the declarations; for logs only where a variable differs. */
+export function effectiveValues({ config, places, trees }: Judgement): readonly EffectiveValue[] {
+  const lowered = new Map(config.memory.lowered.map(one => [one.key, one.value]));
+  const show = (tree: LayeredTree, path: KeyPath, fallback: unknown): EffectiveValue[] => {
+    const key = pathText(path);
+    const given = valueAt(tree.root, path);
+    if (given !== undefined) {
+      const { line } = places.ofValue(path);
+      const from = tree.variableOf(path) ?? `${config.file}:${line}`;
+      return [{ key, value: shown(given, kindAt(CONFIG, path)), from }];
+    }
+    const limit = lowered.get(key);
+    if (limit !== undefined) return [{ key, value: sizeText(key, limit), from: 'memory' }];
+    const value = derived(key, config) ?? fallback;
+    return value === undefined ? [] : [{ key, value: shown(value, undefined), from: 'default' }];
+  };
+  const walk = (tree: LayeredTree, kind: Kind<unknown>, path: KeyPath): EffectiveValue[] => {
+    if (!isBlock(kind)) return [];
+    return Object.values(kind.keys).flatMap(({ name, kind, default: fallback }) => {
+      const own = [...path, name];
+      const given = valueAt(tree.root, own);
+      if (isBlock(kind)) return walk(tree, kind, own);
+      const { element } = kind;
+      if (Array.isArray(given) && element !== undefined && isBlock(element))
+        return given.flatMap((_, index) => walk(tree, element, [...own, index]));
+      if (isPlainMap(given))
+        return Object.keys(given).flatMap(one => show(tree, [...own, one], undefined));
+      return show(tree, own, fallback);
+    });
+  };
+  const { metrics, logs } = trees;
+  const ofLogs = walk(logs, CONFIG.keys.otlp.kind, ['otlp']);
+  const all = walk(metrics, CONFIG, []);
+  const known = new Set(all.map(one => JSON.stringify(one)));
+  const others = ofLogs.filter(one => !known.has(JSON.stringify(one)));
+  return [...all, ...others.map(one => ({ ...one, key: `${one.key} (logs)` }))];
+}
+
+/** Defaults that depend on other keys. */
+function derived(key: string, { otlp, services, metrics }: Config): string | undefined {
+  const [service] = services;
+  if (key === 'api.timeout' && service !== undefined && metrics.intervalMs < 10_000)
+    return formatDuration(metrics.intervalMs);
+  if (key === 'otlp.endpoint' && otlp.metrics.protocol === 'grpc') return otlp.metricsEndpoint;
+  return undefined;
+}
+
+function sizeText(key: string, amount: number): string {
+  return /\.(?:memory|body)$/.test(key) ? formatSize(amount) : String(amount);
+}
+
+function shown(value: unknown, kind: Kind<unknown> | undefined): string {
+  if (value instanceof ExpandedText) return value.template;
+  if (kind?.isSecret === true && value !== null) return '[secret]';
+  if (typeof value === 'string') return value.replaceAll(/:\/\/[^\s/]*@/g, '://[secret]@');
+  return JSON.stringify(value, (_, one: unknown) =>
+    one instanceof ExpandedText ? one.template : one,
+  );
+}

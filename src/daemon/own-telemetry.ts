@@ -1,0 +1,237 @@
+// Sends the program's own metrics as OTLP. Once per interval the reader of the OpenTelemetry SDK
+// collects all counters from a MetricProducer, and the official exporter's base class hands the
+// result to a delegate, which encodes it as protobuf. The counters are no instruments of the SDK:
+// to aggregate again what is counted already took half of the time. The bytes go to the queue, and
+// to the account like those of a service with the name `prom2otlp`. A failure never ends the
+// process: it is counted and logged, and the next interval has the same numbers. Import this file
+// on demand: the SDK takes memory.
+
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
+import { ExportResultCode, millisToHrTime } from '@opentelemetry/core';
+import {
+  AggregationTemporalityPreference,
+  OTLPMetricExporterBase,
+} from '@opentelemetry/exporter-metrics-otlp-http';
+import type { IOtlpExportDelegate } from '@opentelemetry/otlp-exporter-base';
+import { ProtobufMetricsSerializer } from '@opentelemetry/otlp-transformer';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AggregationTemporality,
+  DataPointType,
+  type MetricData,
+  type MetricProducer,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+  type ResourceMetrics,
+} from '@opentelemetry/sdk-metrics';
+import type { Config } from '../config/config.ts';
+import { causeText } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Counter, Counters, CounterSeries } from '../lib/counters.ts';
+import type { ThrottledLog } from '../lib/throttled-log.ts';
+import { programVersion } from '../lib/version.ts';
+import type { Batch } from '../model/batch.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
+
+export interface OwnTelemetryOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  readonly log: ThrottledLog;
+  readonly queue: Pick<Queue, 'commit'>;
+}
+
+/** Close it before the queue. */
+export interface OwnTelemetry {
+  /** Sends all counters to the queue now; never rejects. */
+  flush(): Promise<void>;
+  /** Sends all counters to the queue for the last time, and stops; never rejects. */
+  close(): Promise<void>;
+}
+
+/** The name in the account and of the scope; the default of service.name. */
+export const OWN_SERVICE = 'prom2otlp';
+const EXPORT_TIMEOUT_MS_MAX = 30_000;
+
+export const OWN_TELEMETRY_COUNTERS = {
+  failures: {
+    name: 'prom2otlp_telemetry_failures_total',
+    help: "Requests of prom2otlp's own telemetry that could not be queued.",
+  },
+} as const;
+
+/** Starts the interval. Its timer does not keep the process alive. */
+export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
+  const { config, clock, counters, log } = options;
+  const { intervalMs } = config.telemetry;
+  const { failures } = counters.of(OWN_TELEMETRY_COUNTERS);
+  const fail = (error: unknown): void => {
+    failures.add(1);
+    log.warn(
+      'telemetry',
+      { cause: causeText(error) },
+      'cannot queue own telemetry: the next request has these numbers',
+    );
+  };
+  const store = async (metrics: ResourceMetrics): Promise<void> => {
+    await queueMetrics(metrics, options);
+  };
+  const exporter = new OTLPMetricExporterBase(createDelegate(store, fail), {
+    // Without this, the package reads the environment.
+    temporalityPreference: TEMPORALITIES[config.otlp.temporality],
+  });
+  const resource = resourceFromAttributes({
+    'service.name': config.telemetry.serviceName,
+    'service.version': programVersion(),
+    'service.instance.id': instanceId(config, hostname()),
+  });
+  const isDelta = config.otlp.temporality === 'delta';
+  const producer = createProducer(counters, clock, isDelta, resource);
+  const reader = new PeriodicExportingMetricReader({
+    exporter,
+    exportIntervalMillis: intervalMs,
+    exportTimeoutMillis: Math.min(intervalMs, EXPORT_TIMEOUT_MS_MAX),
+    metricProducers: [producer],
+  });
+  const provider = new MeterProvider({ resource, readers: [reader] });
+  let closed: Promise<void> | undefined;
+  return {
+    flush: () => (closed === undefined ? provider.forceFlush().catch(fail) : Promise.resolve()),
+    close: () => (closed ??= provider.shutdown().catch(fail)),
+  };
+}
+
+/**
+ * The same after a restart, and different for any two running daemons: the host, and the directory
+ * of the queue, which only one process can hold; without a directory, the file of the
+ * configuration.
+ */
+export function instanceId({ queue, file, shard }: Config, host: string): string {
+  const place = queue.directory ?? resolve(file);
+  const share = shard.count === 1 ? '' : `#${String(shard.index)}`;
+  return `${host}:${place}${share}`;
+}
+
+const TEMPORALITIES = {
+  cumulative: AggregationTemporalityPreference.CUMULATIVE,
+  delta: AggregationTemporalityPreference.DELTA,
+  lowmemory: AggregationTemporalityPreference.LOWMEMORY,
+} as const;
+
+/** Reads all counters at once. With delta temporality a sum is its growth since the last reading. */
+function createProducer(
+  counters: Counters,
+  clock: Clock,
+  isDelta: boolean,
+  resource: ResourceMetrics['resource'],
+): MetricProducer {
+  const attributesOf = attributesBySeries();
+  const growthOf = isDelta ? growthBySeries() : (_: Counter, { value }: CounterSeries) => value;
+  let startTime = millisToHrTime(clock.nowMs());
+  const read = (counter: Counter, endTime: HrTime): MetricData => {
+    const { name, help, kind, series } = counter;
+    const isSum = kind === 'counter';
+    const dataPoints = series.map(entry => ({
+      startTime,
+      endTime,
+      attributes: attributesOf(counter, entry),
+      value: isSum ? growthOf(counter, entry) : entry.value,
+    }));
+    const base = {
+      descriptor: { name, description: help, unit: unitOf(name), valueType: ValueType.DOUBLE },
+      aggregationTemporality:
+        isSum && isDelta ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE,
+      dataPoints,
+    };
+    return isSum
+      ? { ...base, dataPointType: DataPointType.SUM, isMonotonic: true }
+      : { ...base, dataPointType: DataPointType.GAUGE };
+  };
+  return {
+    collect: () => {
+      const endTime = millisToHrTime(clock.nowMs());
+      const metrics = counters
+        .list()
+        .map(counter => read(counter, endTime))
+        .filter(({ dataPoints }) => dataPoints.length > 0);
+      if (isDelta) startTime = endTime;
+      const scopeMetrics = [{ scope: { name: OWN_SERVICE }, metrics }];
+      return Promise.resolve({ resourceMetrics: { resource, scopeMetrics }, errors: [] });
+    },
+  };
+}
+
+/** Labels as attributes; those of a series that stays are made once. */
+function attributesBySeries(): (counter: Counter, entry: CounterSeries) => Attributes {
+  const known = new WeakMap<CounterSeries, Attributes>();
+  return ({ labelNames }, entry) => {
+    const found = known.get(entry);
+    if (found !== undefined) return found;
+    const labels = labelNames.map((label, i) => [label, entry.labelValues[i] ?? '']);
+    const attributes = Object.fromEntries(labels) as Attributes;
+    known.set(entry, attributes);
+    return attributes;
+  };
+}
+
+/** Values since the last call for the same series; one that has fallen began again. */
+function growthBySeries(): (counter: Counter, entry: CounterSeries) => number {
+  const lastValues = new Map<string, number>();
+  return ({ name }, { labelValues, value }) => {
+    const key = [name, ...labelValues].join('\u0000');
+    const last = lastValues.get(key) ?? 0;
+    lastValues.set(key, value);
+    return value < last ? value : value - last;
+  };
+}
+
+/** The unit is the last word of a name, before `_total`. */
+function unitOf(name: string): string {
+  const unit = /_(bytes|seconds)(?:_total)?$/.exec(name)?.[1];
+  if (unit === undefined) return '';
+  return unit === 'bytes' ? 'By' : 's';
+}
+
+/** A delegate that stores one request at a time: after a timeout the reader calls again. */
+function createDelegate(
+  store: (metrics: ResourceMetrics) => Promise<void>,
+  fail: (error: unknown) => void,
+): IOtlpExportDelegate<ResourceMetrics> {
+  let isBusy = false;
+  const exportOnce = async (metrics: ResourceMetrics): Promise<ExportResultCode> => {
+    try {
+      if (isBusy) throw new Error('the previous request is still in progress');
+      isBusy = true;
+      await store(metrics).finally(() => (isBusy = false));
+      return ExportResultCode.SUCCESS;
+    } catch (error) {
+      fail(error);
+      return ExportResultCode.FAILED;
+    }
+  };
+  return {
+    export: (metrics, done) => void exportOnce(metrics).then(code => done({ code })),
+    forceFlush: () => Promise.resolve(),
+    shutdown: () => Promise.resolve(),
+    // The package's metrics about itself are not used.
+    setMetrics: () => undefined,
+  };
+}
+
+async function queueMetrics(
+  metrics: ResourceMetrics,
+  { clock, queue }: OwnTelemetryOptions,
+): Promise<void> {
+  const bytes = ProtobufMetricsSerializer.serializeRequest(metrics);
+  if (bytes === undefined) throw new Error('the encoder returns no bytes');
+  const payload = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const points = metrics.scopeMetrics
+    .flatMap(scope => scope.metrics)
+    .reduce((sum, { dataPoints }) => sum + dataPoints.length, 0);
+  const part = { service: OWN_SERVICE, points, offset: 0, length: payload.length };
+  const batch: Batch = { signal: 'metrics', payload, parts: [part], madeAtMs: clock.nowMs() };
+  const outcome = await queue.commit({ batches: [batch], state: [], reads: [] });
+  if (outcome.kind === 'failed') throw new Error(outcome.message);
+}

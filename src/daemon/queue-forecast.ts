@@ -1,0 +1,75 @@
+// When the queue will be full, at the rate of the last minutes. In: the size of each signal's rows, every few seconds.
+// Out: the time that is left, for the status page and a gauge; nothing while the queue does not grow.
+
+import type { Clock } from '../lib/clock.ts';
+import type { Counters } from '../lib/counters.ts';
+import { type Signal, SIGNALS } from '../model/batch.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
+
+const LOOK_MS = 10_000;
+/** The rate is that of so many looks: ten minutes. */
+const LOOKS_MAX = 60;
+/** Before that, one batch more or less makes the rate. */
+const LOOKS_MIN = 4;
+
+export const FORECAST_COUNTERS = {
+  fullIn: {
+    name: 'prom2otlp_queue_full_seconds',
+    help: 'Seconds until the queue is full at the rate of the last ten minutes; absent while it does not grow.',
+    labels: ['signal'],
+  },
+} as const;
+
+interface Look {
+  readonly atMs: number;
+  readonly bytes: number;
+}
+
+export class QueueForecast {
+  readonly #queue: Pick<Queue, 'stats'>;
+  readonly #clock: Clock;
+  readonly #looks = new Map<Signal, Look[]>();
+
+  constructor(queue: Pick<Queue, 'stats'>, clock: Clock, counters: Counters) {
+    this.#queue = queue;
+    this.#clock = clock;
+    counters.of(FORECAST_COUNTERS).fullIn.follow(() =>
+      SIGNALS.flatMap(signal => {
+        const ms = this.fullInMs(signal);
+        return ms === null ? [] : [{ labelValues: [signal], value: ms / 1000 }];
+      }),
+    );
+  }
+
+  /** Looks at the queue until `stop`. */
+  async run(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      this.look();
+      await this.#clock.sleep(LOOK_MS, stop);
+    }
+  }
+
+  look(): void {
+    const atMs = this.#clock.monotonicMs();
+    for (const signal of SIGNALS) {
+      const looks = this.#looks.get(signal) ?? [];
+      const { bytes } = this.#queue.stats(signal);
+      // Only an outage fills the queue: its rate begins with the last acceptance.
+      if (bytes < (looks.at(-1)?.bytes ?? 0)) looks.length = 0;
+      looks.push({ atMs, bytes });
+      if (looks.length > LOOKS_MAX) looks.shift();
+      this.#looks.set(signal, looks);
+    }
+  }
+
+  /** Milliseconds until the signal's share is full; null while it does not grow, or nobody can tell yet. */
+  fullInMs(signal: Signal): number | null {
+    const looks = this.#looks.get(signal) ?? [];
+    const [first, last] = [looks[0], looks.at(-1)];
+    if (first === undefined || last === undefined || looks.length < LOOKS_MIN) return null;
+    const grown = last.bytes - first.bytes;
+    const { bytes, maxBytes } = this.#queue.stats(signal);
+    if (grown <= 0 || last.atMs === first.atMs) return null;
+    return (Math.max(0, maxBytes - bytes) * (last.atMs - first.atMs)) / grown;
+  }
+}

@@ -1,0 +1,233 @@
+// What the last scrape of a target showed, for the log and the status page. A change of state is
+// logged at once, a lasting failure through a throttle.
+
+import type { ThrottledLog } from '../lib/throttled-log.ts';
+import type { Problem } from '../model/page.ts';
+import { SeriesTable } from '../model/series-table.ts';
+import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
+import type { Target } from '../pipeline/collect/plan-targets.ts';
+import type { DeriveReport, ServiceOutcome } from '../pipeline/derive/derive.ts';
+import type { DriftReport } from '../pipeline/derive/drift-report.ts';
+import { SKEW_MS_MAX } from '../pipeline/derive/page-time.ts';
+import type { Translated } from '../pipeline.ts';
+
+// Each has a message without a full stop, and a hint in whole sentences. The log and the status
+// page share them.
+
+/** Uptimes do not grow while their timestamps, or our scrapes, go on. */
+export const UPTIME_STUCK = {
+  message: 'an uptime series does not move: it cannot show restarts and failovers',
+  hint: 'A counter that falls is still a reset. Check the exporter of the uptime series.',
+};
+
+/** New series for which metrics.limits had no room. */
+export const SERIES_REFUSED = {
+  message: 'new series are dropped: metrics.limits allows no more (series, services, memory)',
+  hint: 'Look for a label whose values change without end, and have the service leave it out; or raise the limit if there is memory for it.',
+};
+
+/** The clock of this machine and the one of the service are far apart. */
+export const CLOCK_SKEWED = {
+  message: 'the clock of this machine and the one of the service differ',
+  hint: 'Set the clock of this machine: samples without a timestamp, and the series up and scrape_*, get its time.',
+};
+
+/** A target's scrapes as the status page shows them. Times are wall clock, in milliseconds. */
+export interface TargetStatus {
+  readonly scrapeCount: number;
+  readonly failureCount: number;
+  /** null before the first scrape. */
+  readonly lastScrapeAtMs: number | null;
+  readonly lastDurationMs: number | null;
+  /** '' after a good scrape; else a word of a closed set, such as `timeout`. */
+  readonly lastReason: string;
+  /** `cannot <verb> <address>: <cause>`; '' after a good scrape. */
+  readonly lastMessage: string;
+  /** What to do about a failure; '' after a good scrape. */
+  readonly hint: string;
+  readonly firstProblem: Problem | null;
+  /**
+   * New series of the last page that were dropped because there was no room, in all and by family;
+   * null if none was.
+   */
+  readonly refused: {
+    readonly samples: number;
+    readonly families: Readonly<Record<string, number>>;
+  } | null;
+  /** The size of the page, unpacked. */
+  readonly bodyBytes: number;
+  /** Sample lines of the page, and those of them that cannot be read. */
+  readonly samples: number;
+  readonly badLines: number;
+  /** Whether decode read the whole page, or only where it differs from the previous one. */
+  readonly path: Translated['path'];
+  /** How far our clock is ahead of the service's, by its answer; null if the answer has no time. */
+  readonly clockSkewMs: number | null;
+}
+
+const NOT_SCRAPED: TargetStatus = {
+  scrapeCount: 0,
+  failureCount: 0,
+  lastScrapeAtMs: null,
+  lastDurationMs: null,
+  lastReason: '',
+  lastMessage: '',
+  hint: '',
+  firstProblem: null,
+  refused: null,
+  bodyBytes: 0,
+  samples: 0,
+  badLines: 0,
+  path: null,
+  clockSkewMs: null,
+};
+
+export class TargetLog {
+  readonly target: Target;
+  /** The target's memory; only to be read. */
+  readonly table: SeriesTable = new SeriesTable();
+  status: TargetStatus = NOT_SCRAPED;
+  /** The services on the last page, and their samples by fate as in the account. */
+  services: readonly ServiceOutcome[] = [];
+  reads: DeriveReport['reads'] = [];
+  /** Where the last good page differed from the catalog. */
+  drift: DriftReport['families'] = new Map();
+  readonly #log: ThrottledLog;
+
+  constructor(target: Target, log: ThrottledLog) {
+    this.target = target;
+    this.#log = log;
+  }
+
+  /** Takes the result of one scrape. */
+  note(scrape: ScrapeResult, translated: Translated): void {
+    const { derived } = translated;
+    const before = { reason: this.status.lastReason, services: this.services };
+    this.status = statusAfter(this.status, scrape, translated);
+    this.services = derived.services;
+    this.reads = derived.reads;
+    if (derived.drift !== null) this.drift = derived.drift.families;
+    this.#reportPage(before.reason);
+    this.#reportServices(before.services);
+  }
+
+  #reportPage(reasonBefore: string): void {
+    const target = this.target.name;
+    const { lastReason: reason, lastMessage: message, hint, badLines, clockSkewMs } = this.status;
+    if (reason !== '') {
+      // All targets of one origin that fail for one reason have one cause, and so one line.
+      const origin = URL.parse(this.target.api.baseUrl)?.host ?? '';
+      this.#log.warn(
+        `scrape ${origin} ${reason}`,
+        { target, reason, message, hint },
+        'cannot scrape the target',
+      );
+    } else if (reasonBefore !== '')
+      this.#log.plain.info({ target, after: reasonBefore }, 'the target answers again');
+    const { firstProblem, refused } = this.status;
+    if (badLines > 0 && firstProblem !== null)
+      this.#log.warn(
+        `lines ${target}`,
+        { target, badLines, ...firstProblem },
+        'dropped lines of the page that cannot be read; the first is named',
+      );
+    if (refused !== null)
+      this.#log.warn(
+        `series ${target}`,
+        { target, ...refused, hint: SERIES_REFUSED.hint },
+        SERIES_REFUSED.message,
+      );
+    if (isSkewed(clockSkewMs))
+      this.#log.warn(
+        `clock ${target}`,
+        { target, clockSkewMs, hint: CLOCK_SKEWED.hint },
+        CLOCK_SKEWED.message,
+      );
+  }
+
+  /** A line for each configured service; one line for all others, which may be any number. */
+  #reportServices(servicesBefore: readonly ServiceOutcome[]): void {
+    for (const { id, stuckUptimes } of this.services)
+      if (stuckUptimes > 0)
+        this.#log.warn(
+          `uptime ${id}`,
+          { service: id, stuckUptimes, hint: UPTIME_STUCK.hint },
+          UPTIME_STUCK.message,
+        );
+    const before = new Map(servicesBefore.map(({ id, reason }) => [id, reason]));
+    const changed = this.services.filter(
+      ({ id, reason }) => reason !== (before.get(id) ?? '') && reason !== this.status.lastReason,
+    );
+    for (const { id, configIndex, reason } of changed) {
+      if (configIndex < 0) continue;
+      if (reason === '') this.#log.plain.info({ service: id }, 'the service is back on the page');
+      else
+        this.#log.plain.warn({ service: id, reason }, 'the service is down on a page that is good');
+    }
+    const others = changed.filter(({ configIndex, reason }) => configIndex < 0 && reason !== '');
+    const [first] = others;
+    if (first === undefined) return;
+    const target = this.target.name;
+    this.#log.warn(
+      `unconfigured ${target}`,
+      { target, services: others.length, first: first.id, reason: first.reason },
+      'services that no entry names are down on a page that is good; the first is named',
+    );
+  }
+}
+
+function statusAfter(
+  { scrapeCount, failureCount }: TargetStatus,
+  scrape: ScrapeResult,
+  { page, path, reason, derived }: Translated,
+): TargetStatus {
+  const { startedAtMs, durationMs } = scrape.kind === 'page' ? scrape.page : scrape;
+  const [firstProblem = null] = page?.problems ?? [];
+  const failure =
+    scrape.kind === 'page'
+      ? { message: firstProblem?.reason ?? '', hint: hintOf(page?.limit ?? null) }
+      : scrape;
+  const isFailed = reason !== '';
+  return {
+    scrapeCount: scrapeCount + 1,
+    failureCount: failureCount + Number(isFailed),
+    lastScrapeAtMs: startedAtMs,
+    lastDurationMs: durationMs,
+    lastReason: reason,
+    lastMessage: isFailed ? failure.message : '',
+    hint: isFailed ? failure.hint : '',
+    firstProblem,
+    refused: derived.refused === null ? null : refusedReport(derived.refused),
+    bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
+    samples: page?.samples ?? 0,
+    badLines: page?.badLines ?? 0,
+    path,
+    clockSkewMs: Number.isNaN(derived.clockSkewMs) ? null : derived.clockSkewMs,
+  };
+}
+
+/** What was refused by family, the largest families first; only so many are named. */
+function refusedReport(
+  refused: NonNullable<DeriveReport['refused']>,
+): NonNullable<TargetStatus['refused']> {
+  const families = [...refused.byFamily].sort(([, a], [, b]) => b - a);
+  const shown = families.filter(([name]) => name !== '').slice(0, FAMILIES_SHOWN_MAX);
+  return {
+    samples: families.reduce((sum, [, count]) => sum + count, 0),
+    families: Object.fromEntries(shown.map(([name, count]) => [name.slice(0, NAME_LENGTH), count])),
+  };
+}
+
+const FAMILIES_SHOWN_MAX = 10;
+const NAME_LENGTH = 100;
+
+function hintOf(limit: string | null): string {
+  if (limit === null) return '';
+  if (limit === 'memory') return 'give the process more memory if pages like this are expected';
+  return `raise metrics.limits.${limit} if pages of this size are expected`;
+}
+
+/** True when our clock and the service's differ by too much. */
+export function isSkewed(clockSkewMs: number | null): clockSkewMs is number {
+  return clockSkewMs !== null && Math.abs(clockSkewMs) > SKEW_MS_MAX;
+}

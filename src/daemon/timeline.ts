@@ -1,0 +1,70 @@
+// What happened lately, for the time lines of the status page: samples, the longest scrape, failures and the points in
+// the queue. In: one note per scrape. A slot is one round: it ends when a target is scraped that is in it already. So
+// each slot has every target once, however late a scrape is. The number of slots, and so the memory, is fixed. Nothing
+// is saved.
+
+/** How many slots are kept: with a scrape per minute, an hour and a half. */
+export const TIMELINE_SLOTS = 90;
+
+/** What one scrape adds. */
+interface ScrapeNote {
+  /** The id of the target. */
+  readonly target: string;
+  /** Wall clock, in milliseconds. */
+  readonly atMs: number;
+  readonly samples: number;
+  readonly durationMs: number;
+  readonly isFailed: boolean;
+  /** Points in the queue at that moment. */
+  readonly queued: number;
+}
+
+interface TimelineSlot {
+  /** RFC 3339: its first scrape. */
+  readonly at: string;
+  /** Of all scrapes in the slot together. */
+  samples: number;
+  /** Of the longest scrape. */
+  durationMs: number;
+  failures: number;
+  /** The most points in the queue. */
+  queued: number;
+}
+
+export interface TimelineReport {
+  /** The interval of the scrapes. */
+  readonly slotMs: number;
+  /** TIMELINE_SLOTS of them, the oldest first; the last one may go on. null before the first. */
+  readonly slots: readonly (Readonly<TimelineSlot> | null)[];
+}
+
+export class Timeline {
+  readonly #intervalMs: number;
+  readonly #slots: TimelineSlot[] = [];
+  readonly #targets = new Set<string>();
+
+  constructor(intervalMs: number) {
+    this.#intervalMs = intervalMs;
+  }
+
+  note({ target, atMs, samples, durationMs, isFailed, queued }: ScrapeNote): void {
+    if (this.#slots.length === 0 || this.#targets.has(target)) {
+      this.#targets.clear();
+      const at = new Date(atMs).toISOString();
+      this.#slots.push({ at, samples: 0, durationMs: 0, failures: 0, queued: 0 });
+      if (this.#slots.length > TIMELINE_SLOTS) this.#slots.shift();
+    }
+    this.#targets.add(target);
+    const slot = this.#slots.at(-1);
+    if (slot === undefined) return;
+    slot.samples += samples;
+    slot.durationMs = Math.max(slot.durationMs, durationMs);
+    slot.failures += isFailed ? 1 : 0;
+    slot.queued = Math.max(slot.queued, queued);
+  }
+
+  report(): TimelineReport {
+    const missing = Array.from({ length: TIMELINE_SLOTS - this.#slots.length }, () => null);
+    return { slotMs: this.#intervalMs, slots: [...missing, ...this.#slots] };
+  }
+}

@@ -1,0 +1,187 @@
+// Series that differ only in labels that are not sent (otlp-mapping I1, drop_labels) are one series
+// to the back end: with both, the request would contain a point twice and be refused as a whole.
+// One of them owns the identity and is sent; the others are dropped as duplicates. If the owner
+// leaves the page, a duplicate continues its series. In: new heads of points. Out:
+// table.duplicates. Without removed labels this costs nothing.
+
+import { crc32 } from 'node:zlib';
+import { isCompound, type Metric } from '../../model/metric.ts';
+import { ROLE, type SeriesTable } from '../../model/series-table.ts';
+import type { Identity } from '../../model/memory.ts';
+import { findSeries } from '../decode/row-index.ts';
+import { labelValue, type SeriesKey } from '../decode/series-key.ts';
+import { forgetSeries, isOnPage, moveSeries } from './compound.ts';
+import { serviceOfRow } from './places.ts';
+import { isPointLabel, scopePart } from './point-labels.ts';
+
+/** The facts that determine a head's identity. */
+export interface IdentityContext {
+  readonly key: SeriesKey;
+  readonly metric: Metric;
+  /** Index into table.services. */
+  readonly service: number;
+  readonly dropLabels: ReadonlySet<string>;
+}
+
+/** Registers a new head, as the owner of its identity or as a duplicate. */
+export function registerIdentity(table: SeriesTable, head: number, context: IdentityContext): void {
+  const { key, metric, service } = context;
+  const slot = table.services[service]!;
+  const role = table.role[head];
+  const kept = key.labels.filter(
+    ([label]) => scopePart(label) !== null || isPointLabel(label, role, context.dropLabels),
+  );
+  const isDistribution = table.compounds.has(head);
+  const ownLabels = labelValue(key, 'namespace') === '' ? 0 : 1;
+  const isAtRisk =
+    isDistribution ||
+    key.labels.length > kept.length + ownLabels ||
+    metric.sentName !== metric.name ||
+    (slot.hasNamed && slot.hasBare);
+  if (!isAtRisk && table.identities.size === 0) return;
+  const sorted = kept.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  // A number and a distribution of one name are two series, though a page can have only one of
+  // them.
+  const identity = JSON.stringify([slot.id, metric.sentName, isDistribution, sorted]);
+  const known = table.identities.get(identity);
+  if (known !== undefined) return addDuplicate(table, known, head);
+  const plain = isDistribution ? undefined : plainRow(table, head, kept, context);
+  if (plain !== undefined) addDuplicate(table, addOwner(table, identity, plain), head);
+  else if (isAtRisk) addOwner(table, identity, head);
+}
+
+function addOwner(table: SeriesTable, key: string, owner: number): Identity {
+  const identity = { key, check: crc32(key) || 1, owner, duplicates: new Set<number>() };
+  table.startsVersion++;
+  table.identities.set(key, identity);
+  table.owners.set(owner, identity);
+  return identity;
+}
+
+function addDuplicate(table: SeriesTable, identity: Identity, duplicate: number): void {
+  identity.duplicates.add(duplicate);
+  table.duplicates.set(duplicate, identity);
+}
+
+/**
+ * A series that lost no label but its namespace is found by its key, so its identity need not be
+ * kept.
+ */
+function plainRow(
+  table: SeriesTable,
+  head: number,
+  kept: readonly (readonly [string, string])[],
+  { metric, service }: IdentityContext,
+): number | undefined {
+  const { id } = table.services[service]!;
+  const bare = findSeries(table, metric.sentName, kept);
+  const named = findSeries(table, metric.sentName, [...kept, ['namespace', id]]);
+  return [bare, named].find(row => row !== head && isPlaced(table, row, service));
+}
+
+/** True for a number of this service that is already placed. */
+function isPlaced(table: SeriesTable, row: number, service: number): boolean {
+  const isNumber =
+    table.role[row] === ROLE.scalar && !isCompound(table.metrics[table.metric[row]!]!);
+  return isNumber && serviceOfRow(table, row) === service;
+}
+
+/** Duplicates whose owner has left the page take over; call this before a page is judged. */
+export function settleDuplicates(table: SeriesTable): void {
+  for (const [duplicate, identity] of table.duplicates) {
+    const { owner } = identity;
+    // A duplicate has a memory only from the previous process, which sent it: so does this process.
+    if (knowsMore(table, duplicate, owner)) {
+      forgetSeries(table, owner);
+      handOver(table, identity, duplicate);
+      addDuplicate(table, identity, owner);
+      continue;
+    }
+    if (!Number.isNaN(table.lastTimeMs[duplicate])) forgetSeries(table, duplicate);
+    if (isPointOnPage(table, duplicate) && !isPointOnPage(table, owner)) {
+      takeOver(table, identity, duplicate);
+      addDuplicate(table, identity, owner);
+    }
+  }
+}
+
+/** Whether a duplicate was sent later than its owner. The owner may only know that time from it. */
+function knowsMore(
+  { lastTimeMs, processMs }: SeriesTable,
+  duplicate: number,
+  owner: number,
+): boolean {
+  const [duplicateMs, ownerMs] = [lastTimeMs[duplicate]!, lastTimeMs[owner]!];
+  if (Number.isNaN(duplicateMs) || ownerMs > duplicateMs) return false;
+  return ownerMs !== duplicateMs || Number.isNaN(processMs[owner]!);
+}
+
+function isPointOnPage(table: SeriesTable, head: number): boolean {
+  const compound = table.compounds.get(head);
+  if (compound === undefined) return isOnPage(table, head);
+  return isOnPage(table, compound.count) || compound.rows.some(row => isOnPage(table, row));
+}
+
+/** Forgets heads: a duplicate takes over their identity, or it is removed. */
+export function forgetIdentities(table: SeriesTable, gone: Iterable<number>): void {
+  for (const head of gone) {
+    table.duplicates.get(head)?.duplicates.delete(head);
+    table.duplicates.delete(head);
+  }
+  for (const head of gone) {
+    const identity = table.owners.get(head);
+    if (identity === undefined) continue;
+    const [heir] = identity.duplicates;
+    if (heir !== undefined) takeOver(table, identity, heir);
+    else {
+      table.owners.delete(head);
+      table.identities.delete(identity.key);
+    }
+  }
+}
+
+/** Moves the identity to the new head of a point. */
+export function moveIdentity(table: SeriesTable, from: number, to: number): void {
+  const known = table.duplicates.get(from);
+  if (known !== undefined) {
+    known.duplicates.delete(from);
+    table.duplicates.delete(from);
+    addDuplicate(table, known, to);
+  }
+  const own = table.owners.get(from);
+  if (own === undefined) return;
+  table.startsVersion++;
+  own.owner = to;
+  table.owners.delete(from);
+  table.owners.set(to, own);
+}
+
+/** Makes a duplicate the owner; the old owner has no identity then. */
+function handOver(table: SeriesTable, identity: Identity, duplicate: number): void {
+  identity.duplicates.delete(duplicate);
+  table.duplicates.delete(duplicate);
+  moveIdentity(table, identity.owner, duplicate);
+  table.orderVersion++;
+}
+
+/** handOver(), including the owner's series. */
+function takeOver(table: SeriesTable, identity: Identity, duplicate: number): void {
+  const { owner } = identity;
+  handOver(table, identity, duplicate);
+  moveSeries(table, owner, duplicate);
+  copyValues(table, owner, duplicate);
+}
+
+/** Copies the values that the next ones are compared with, part by part. */
+function copyValues(table: SeriesTable, owner: number, duplicate: number): void {
+  const { lastValue, compounds } = table;
+  const copy = (from: number | undefined, to: number | undefined): void => {
+    if (from !== undefined && to !== undefined) table.setLastValue(to, lastValue[from]!);
+  };
+  const [old, next] = [compounds.get(owner), compounds.get(duplicate)];
+  if (old === undefined || next === undefined) return copy(owner, duplicate);
+  copy(old.count, next.count);
+  copy(old.sum, next.sum);
+  for (const [i, bound] of next.bounds.entries())
+    copy(old.rows[old.bounds.indexOf(bound)], next.rows[i]);
+}

@@ -1,0 +1,349 @@
+// The status of each part that polls the service: the metrics of a target, the logs of an API, the backups of an API. In:
+// the outcome of every attempt. Out: the state for the status page and two gauges, from the first attempt on, and how
+// long to send no requests.
+//
+// The reports of one origin and key share a KeyWatch. While the service refuses the key to every part that has tried
+// since it last accepted it, they wait, and one small request probes for all (decision 57). A report only waits after its
+// own refusal, so that a missing permission for one area does not stop the others.
+
+import { Bell } from '../lib/bell.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Counters } from '../lib/counters.ts';
+import { HoldOff, type HoldOffOptions } from '../lib/hold-off.ts';
+import type { ServiceHttp } from './http-client.ts';
+import type { Result, ServiceError } from './service-error.ts';
+
+export type PullKind = 'metrics' | 'logs' | 'backups';
+
+/** Times are wall clock, in milliseconds; null if it has not happened yet. */
+export interface PullStatus {
+  readonly kind: PullKind;
+  /** The host and its services. */
+  readonly target: string;
+  /** Host and port of the service. */
+  readonly origin: string;
+  readonly serviceCount: number;
+  /** The name of the first service; '' if there is none. */
+  readonly firstService: string;
+  /** `waiting` before the first answer or failure. */
+  readonly state: 'waiting' | 'ok' | 'failed';
+  /** One of a fixed set of words, such as `auth`; '' unless failed. */
+  readonly reason: string;
+  readonly message: string;
+  readonly hint: string;
+  readonly lastAttemptAtMs: number | null;
+  readonly lastSuccessAtMs: number | null;
+  /** Since when it has failed for this reason. */
+  readonly failingSinceAtMs: number | null;
+  readonly nextAttemptAtMs: number | null;
+}
+
+export interface PullReportOptions {
+  readonly kind: PullKind;
+  /** Unique within its kind; a reload does not change it. */
+  readonly id: string;
+  readonly target: string;
+  readonly services: readonly { readonly name: string }[];
+  readonly client: Pick<ServiceHttp, 'host' | 'isKeyNew'>;
+  readonly clock: Clock;
+  readonly holdOff: HoldOffOptions;
+  /** Sends a minimal request to check whether the key is accepted. */
+  readonly probe: (signal: AbortSignal) => Promise<Result<unknown>>;
+}
+
+/** The problem of an answer with a status of success, such as `limit_samples`. */
+export interface BadContent {
+  readonly reason: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** The status does not show whether the parameters or the key are refused. */
+const BAD_REQUEST = 400;
+
+export class PullReport {
+  readonly kind: PullKind;
+  readonly id: string;
+  readonly target: string;
+  /** Host and port of the service. */
+  readonly origin: string;
+  /** Rings when an attempt is worthwhile before it is due. */
+  readonly looks: Bell = new Bell();
+  readonly #options: PullReportOptions;
+  readonly #holdOff: HoldOff<ServiceError>;
+  #watch: KeyWatch | null = null;
+  #error: ServiceError | BadContent | null = null;
+  #serviceError: ServiceError | null = null;
+  #status: Pick<
+    PullStatus,
+    'state' | 'lastAttemptAtMs' | 'lastSuccessAtMs' | 'failingSinceAtMs' | 'nextAttemptAtMs'
+  > = {
+    state: 'waiting',
+    lastAttemptAtMs: null,
+    lastSuccessAtMs: null,
+    failingSinceAtMs: null,
+    nextAttemptAtMs: null,
+  };
+
+  constructor(options: PullReportOptions) {
+    const { kind, id, target, client, holdOff } = options;
+    this.kind = kind;
+    this.id = id;
+    this.target = target;
+    this.origin = client.host;
+    this.#options = options;
+    this.#holdOff = new HoldOff(holdOff);
+  }
+
+  get status(): PullStatus {
+    const { kind, target, origin } = this;
+    const error = this.#error;
+    return {
+      kind,
+      target,
+      origin,
+      serviceCount: this.#options.services.length,
+      firstService: this.#options.services[0]?.name ?? '',
+      ...this.#status,
+      reason: this.#reason,
+      message: error?.message ?? '',
+      hint: error?.hint ?? '',
+    };
+  }
+
+  /** Joins the reports that share the key, and continues with the state of the same part of a replaced daemon. */
+  join(watch: KeyWatch, former: PullReport | undefined): void {
+    this.#watch = watch;
+    watch.add(this);
+    if (former === undefined) return;
+    this.#status = former.#status;
+    this.#error = former.#error;
+    this.#serviceError = former.#serviceError;
+  }
+
+  /** When the next attempt is due (wall clock); null while none is planned. */
+  set nextAttemptAtMs(timeMs: number | null) {
+    this.#status = { ...this.#status, nextAttemptAtMs: timeMs };
+  }
+
+  get nextAttemptAtMs(): number | null {
+    return this.#status.nextAttemptAtMs;
+  }
+
+  /** Notes that the service has accepted the key. */
+  answered(): void {
+    this.#holdOff.clear();
+    this.#watch?.accepted(this);
+  }
+
+  /** Notes a success. */
+  succeeded(): void {
+    const nowMs = this.#options.clock.nowMs();
+    this.#status = {
+      ...this.#status,
+      state: 'ok',
+      lastAttemptAtMs: nowMs,
+      lastSuccessAtMs: nowMs,
+      failingSinceAtMs: null,
+    };
+    this.#error = null;
+    this.#serviceError = null;
+    this.answered();
+  }
+
+  /** Notes a failure; an abort by this program is not one. */
+  failed(error: ServiceError | BadContent): void {
+    if (error.reason === 'aborted') return;
+    const { clock } = this.#options;
+    const before = this.#reason;
+    this.#error = error;
+    this.#serviceError = 'kind' in error ? error : null;
+    const nowMs = clock.nowMs();
+    const isSame = this.#status.state === 'failed' && before === this.#reason;
+    const failingSinceAtMs = isSame ? this.#status.failingSinceAtMs : nowMs;
+    this.#status = { ...this.#status, state: 'failed', lastAttemptAtMs: nowMs, failingSinceAtMs };
+    if (error.reason === 'auth') this.#watch?.refused(this);
+  }
+
+  /** Begins a hold-off after a failed attempt that began at `startedMs` (monotonic). */
+  holdOff(error: ServiceError, isRefused: boolean, startedMs: number): void {
+    this.#holdOff.note(error, isRefused, startedMs, this.#options.clock.monotonicMs());
+  }
+
+  /** Ends the hold-off, because the last failure was not a refusal. */
+  clearHoldOff(): void {
+    this.#holdOff.clear();
+  }
+
+  /** The failure because of which no request should be sent now; null if one may be sent. */
+  held(): ServiceError | null {
+    const nowMs = this.#options.clock.monotonicMs();
+    const held = this.isKeyRefused ? this.#serviceError : this.#holdOff.heldFor(nowMs);
+    // The key was replaced meanwhile, so there is no reason to wait.
+    if (held?.reason !== 'auth' || !this.#options.client.isKeyNew()) return held;
+    this.#holdOff.clear();
+    return null;
+  }
+
+  /** The rest of the hold-off; 0 while the key is refused to all parts. */
+  heldMs(): number {
+    return this.isKeyRefused ? 0 : this.#holdOff.remainingMs(this.#options.clock.monotonicMs());
+  }
+
+  /** True while this part waits because the key itself is refused. */
+  get isKeyRefused(): boolean {
+    return this.isRefused && this.#watch?.isRefused === true;
+  }
+
+  /** True while the service seems to refuse the key to this part. */
+  get isRefused(): boolean {
+    return this.#reason === 'auth';
+  }
+
+  /** A 400 may be about the parameters or the key: the other reports decide. */
+  get #reason(): string {
+    const reason = this.#error?.reason ?? '';
+    const isInDoubt = reason === 'bad_request' && this.#serviceError?.status === BAD_REQUEST;
+    return isInDoubt && this.#watch?.isRefused === true ? 'auth' : reason;
+  }
+
+  isKeyNew(): boolean {
+    return this.#options.client.isKeyNew();
+  }
+
+  probe(signal: AbortSignal): Promise<Result<unknown>> {
+    return this.#options.probe(signal);
+  }
+
+  /** Makes the part try at once. */
+  lookAgain(): void {
+    this.#holdOff.clear();
+    this.looks.ring();
+  }
+}
+
+/** How often the source of a refused key is read. */
+const LOOK_MS = 2000;
+/** How often one part probes for all: often while the key is likely being replaced, then rarely. */
+const ASK_MS = 5000;
+const ASK_LATER_MS = 60_000;
+const FIRST_MS = 600_000;
+
+/** One key at one origin, and all parts that use it. */
+export class KeyWatch {
+  readonly #clock: Clock;
+  readonly #reports: PullReport[] = [];
+  readonly #refusals = new Bell();
+  /** The number of answers so far that accept or refuse the key. */
+  #answerCount = 0;
+  /** The numbers of the last acceptance, and of each report's first refusal since. */
+  #accepted = 0;
+  readonly #refused = new Map<PullReport, number>();
+  /** Monotonic; null unless the key itself is refused. */
+  #refusedSinceMs: number | null = null;
+  #askAtMs = -Infinity;
+  #askCount = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(report: PullReport): void {
+    this.#reports.push(report);
+  }
+
+  /** True while the key itself is refused. */
+  get isRefused(): boolean {
+    return this.#refusedSinceMs !== null;
+  }
+
+  refused(report: PullReport): void {
+    this.#answerCount++;
+    if (!this.#refused.has(report)) this.#refused.set(report, this.#answerCount);
+    this.#refusals.ring();
+    if (this.isRefused || Math.max(...this.#refused.values()) < this.#accepted) return;
+    this.#refusedSinceMs = this.#clock.monotonicMs();
+    this.#askAtMs = this.#refusedSinceMs + ASK_MS;
+  }
+
+  /** Notes that the service has accepted the key from a part: all waiting parts try again. */
+  accepted(report: PullReport): void {
+    this.#refused.delete(report);
+    this.#release(this.isRefused ? this.#reports.filter(({ isRefused }) => isRefused) : []);
+  }
+
+  #release(waiting: readonly PullReport[]): void {
+    this.#accepted = ++this.#answerCount;
+    this.#refusedSinceMs = null;
+    for (const report of waiting) report.lookAgain();
+  }
+
+  /** While a key is refused, reads its source and probes for all parts. Runs until `stop`. */
+  async run(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      const seen = this.#refusals.rings;
+      if (this.#reports.every(report => !report.isRefused)) await this.#refusals.wait(seen, stop);
+      await this.#clock.sleep(LOOK_MS, stop);
+      if (!stop.aborted) await this.#look(stop);
+    }
+  }
+
+  async #look(stop: AbortSignal): Promise<void> {
+    const refused = this.#reports.filter(report => report.isRefused);
+    const isKeyNew = refused.some(report => report.isKeyNew());
+    const isDue = this.isRefused && this.#clock.monotonicMs() >= this.#askAtMs;
+    if (!isKeyNew && !isDue) return;
+    // In turns, because one part may lack a permission that the others have.
+    const asker = refused[this.#askCount++ % Math.max(refused.length, 1)];
+    if (asker === undefined) return;
+    const result = await asker.probe(stop);
+    if (result.ok || result.error.reason === 'too_large') {
+      this.#release(refused);
+      return;
+    }
+    const nowMs = this.#clock.monotonicMs();
+    const isFresh = nowMs - (this.#refusedSinceMs ?? nowMs) < FIRST_MS;
+    const askedMs = result.error.retryAfterMs ?? 0;
+    this.#askAtMs = nowMs + Math.max(isFresh ? ASK_MS : ASK_LATER_MS, askedMs);
+  }
+}
+
+export const PULL_COUNTERS = {
+  up: {
+    name: 'prom2otlp_pull_up',
+    help: '1 if the last attempt to read metrics, logs or backups of a target succeeded; else 0, with the reason.',
+    labels: ['pull', 'target', 'reason'],
+  },
+  lastSuccess: {
+    name: 'prom2otlp_pull_last_success_timestamp_seconds',
+    help: 'When metrics, logs or backups of a target were last read, as Unix time; 0 before the first time.',
+    labels: ['pull', 'target'],
+  },
+} as const;
+
+/** Makes the gauges show these reports. */
+export function followPulls(counters: Counters, reports: readonly PullReport[]): void {
+  const { up, lastSuccess } = counters.of(PULL_COUNTERS);
+  const tried = (): readonly PullStatus[] => [
+    // Two targets may have the same name, but a gauge has one series per name.
+    ...new Map(
+      reports
+        .map(report => report.status)
+        .filter(({ state }) => state !== 'waiting')
+        .sort((a, b) => Number(a.state === 'failed') - Number(b.state === 'failed'))
+        .map(status => [`${status.kind} ${status.target}`, status]),
+    ).values(),
+  ];
+  up.follow(() =>
+    tried().map(({ kind, target, state, reason }) => ({
+      labelValues: [kind, target, reason],
+      value: state === 'ok' ? 1 : 0,
+    })),
+  );
+  lastSuccess.follow(() =>
+    tried().map(({ kind, target, lastSuccessAtMs }) => ({
+      labelValues: [kind, target],
+      value: (lastSuccessAtMs ?? 0) / 1000,
+    })),
+  );
+}

@@ -1,0 +1,57 @@
+// `check` without a probe: its verdict, warnings, and the effective values.
+
+import { afterAll, expect, test } from 'vitest';
+import { verb } from '../../src/cli/check.ts';
+import { tempDirectory } from '../support/program.ts';
+import { callVerb } from '../support/verb-context.ts';
+
+const directory = tempDirectory();
+afterAll(() => directory[Symbol.dispose]());
+
+const BASE = `api:
+  base_url: https://api.example.com
+  key: \${env:KEY}
+  headers: {X-Region: canary-region}
+services:
+  - id: dbpgf12345678
+    name: \${env:NAME}
+otlp:
+  endpoint: https://back.example.com
+`;
+const environment = { KEY: 'canary-key', NAME: 'canary-name', OTEL_LOG_LEVEL: 'warn' };
+
+test('says how much is polled how often, and warns without failing', async () => {
+  const file = directory.write('p.yaml', BASE);
+  const { code, out, err } = await callVerb(verb, ['-c', file], { environment });
+  expect([code, out, err]).toEqual([0, `${file}: valid: 1 service, polled every 60 s\n`, '']);
+  const likely = directory.write(
+    'q.yaml',
+    BASE.replace('back.example.com', 'back.example.com:4317'),
+  );
+  const variable = { ...environment, PROM2OTLP_CONFIG: likely };
+  const warned = await callVerb(verb, [], { environment: variable });
+  expect(warned.code).toBe(0);
+  expect(warned.err).toMatch(/^warning: .*q\.yaml:9:13: otlp\.endpoint: port 4317 is usually/);
+  expect(warned.out).toContain(': valid: 1 service');
+});
+
+test('--print shows each value with its origin, and no secret', async () => {
+  const logs = { OTEL_EXPORTER_OTLP_LOGS_TIMEOUT: '500' };
+  const file = directory.write('r.yaml', `${BASE}  protocol: grpc\nmetrics: {interval: 5s}\n`);
+  const args = ['--config', file, '--print'];
+  const { code, out } = await callVerb(verb, args, { environment: { ...environment, ...logs } });
+  expect(code).toBe(0);
+  const rows = out.split('\n').map(line => line.trim().split(/\s{2,}/));
+  const check = (key: string, value: string, from: string): void =>
+    expect(rows.find(([first]) => first === key)).toEqual([key, value, from]);
+  check('api.base_url', 'https://api.example.com', `${file}:2`);
+  check('api.key', '${env:KEY}', `${file}:3`);
+  check('api.headers.X-Region', '[secret]', `${file}:4`);
+  check('api.timeout', '5s', 'default');
+  check('services[0].name', '${env:NAME}', `${file}:7`);
+  check('metrics.interval', '5s', `${file}:11`);
+  check('log.level', 'warn', 'OTEL_LOG_LEVEL');
+  check('otlp.timeout', '10s', 'default');
+  check('otlp.timeout (logs)', '500ms', 'OTEL_EXPORTER_OTLP_LOGS_TIMEOUT');
+  expect(out).not.toContain('canary');
+});

@@ -1,0 +1,67 @@
+// `health` against status servers as the daemon has them.
+
+import { afterAll, expect, test } from 'vitest';
+import { verb } from '../../src/cli/health.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { startStatusServer, type StatusServer } from '../../src/status/status-server.ts';
+import { tempDirectory } from '../support/program.ts';
+import { callVerb, type Printed } from '../support/verb-context.ts';
+
+const directory = tempDirectory();
+afterAll(() => directory[Symbol.dispose]());
+
+function serve(host: string, waitingFor: readonly string[] = []): Promise<StatusServer> {
+  const report = (): never => {
+    throw new Error('not asked for');
+  };
+  const options = { host, port: 0, token: null, report, waitingFor: () => waitingFor };
+  return startStatusServer({ ...options, counters: new Counters(), clock });
+}
+
+function ask(listen: string, environment = {}): Promise<Printed> {
+  const api = { base_url: 'http://127.0.0.1:9', key: 'k' };
+  const status = { listen, token: 'any' };
+  const text = JSON.stringify({ api, services: [{ id: 'a' }], status });
+  return callVerb(verb, ['-c', directory.write('config.yaml', text)], { environment });
+}
+
+test('0 when the daemon is ready, also where it listens on all addresses', async () => {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.adopt(await serve('127.0.0.1'), one => one.close());
+  const url = `http://127.0.0.1:${server.port}/readyz`;
+  for (const host of ['127.0.0.1', '0.0.0.0'])
+    expect(await ask(`${host}:${server.port}`)).toEqual({
+      code: 0,
+      out: `ready: ${url}\n`,
+      err: '',
+    });
+});
+
+test('1 with what is missing, while the daemon starts', async () => {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.adopt(await serve('127.0.0.1', ['the first scrape of a']), one =>
+    one.close(),
+  );
+  const { code, out, err } = await ask(`127.0.0.1:${server.port}`);
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toMatch(/^not ready: http:\S+\/readyz: 503: .*the first scrape of a\n$/);
+});
+
+test('1 with the reason when nobody answers, and when nobody can know where', async () => {
+  const server = await serve('127.0.0.1');
+  await server.close();
+  const gone = await ask(`127.0.0.1:${server.port}`);
+  expect([gone.code, gone.err]).toEqual([1, expect.stringContaining('ECONNREFUSED')]);
+  const free = await ask('127.0.0.1:0');
+  expect([free.code, free.err]).toEqual([1, expect.stringContaining('any free port')]);
+  const broken = directory.write('broken.yaml', 'api: {}');
+  const bad = await callVerb(verb, ['--config', broken]);
+  expect([bad.code, bad.err]).toEqual([1, expect.stringContaining('base_url: missing')]);
+});
+
+test('finds the configuration by the variable', async () => {
+  const environment = { PROM2OTLP_CONFIG: directory.path + '/nowhere.yaml' };
+  const { code, err } = await callVerb(verb, [], { environment });
+  expect([code, err]).toEqual([1, expect.stringContaining('nowhere.yaml": there is no such file')]);
+});

@@ -1,0 +1,251 @@
+import { hostname } from 'node:os';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import {
+  instanceId,
+  OWN_SERVICE,
+  OWN_TELEMETRY_COUNTERS,
+  type OwnTelemetry,
+  startTelemetry,
+} from '../../src/daemon/own-telemetry.ts';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { type Counter, COUNTER_SERIES_MAX, Counters } from '../../src/lib/counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { ThrottledLog } from '../../src/lib/throttled-log.ts';
+import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import type { CommitOutcome, Queue } from '../../src/pipeline/queue/queue.ts';
+import { saneMetrics } from '../support/wire-sanity.ts';
+import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
+
+const REQUESTS = {
+  requests: { name: 'prom2otlp_requests_total', help: 'Requests.', labels: ['service'] },
+} as const;
+
+const open: OwnTelemetry[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map(telemetry => telemetry.close()));
+});
+
+function configOf(changes: Readonly<Record<string, unknown>> = {}): Config {
+  const text = JSON.stringify({
+    api: { base_url: 'https://a', key: 'k' },
+    services: [{ id: 'x' }],
+    queue: { directory: null },
+    telemetry: { interval: '1h' },
+    ...changes,
+  });
+  return parseConfig(text, { file: '/etc/prom2otlp.yaml', environment: {} });
+}
+
+function everyTenMs(): Config {
+  const config = configOf();
+  return { ...config, telemetry: { ...config.telemetry, intervalMs: 10 } };
+}
+
+interface Setup {
+  readonly telemetry: OwnTelemetry;
+  readonly counters: Counters;
+  /** A counter that was there at the start. */
+  readonly requests: Counter<readonly ['service']>;
+  /** The rows of every request that was queued. */
+  readonly queued: OtlpPoint[][];
+  readonly causes: unknown[];
+}
+
+/** Telemetry over a queue that keeps the rows, or calls `commit`. */
+function start({
+  config = configOf(),
+  commit,
+}: {
+  readonly config?: Config;
+  readonly commit?: Queue['commit'];
+} = {}): Setup {
+  const counters = new Counters();
+  const { requests } = counters.of(REQUESTS);
+  const queued: OtlpPoint[][] = [];
+  const causes: unknown[] = [];
+  const keep: Queue['commit'] = ({ batches }) => {
+    const [batch] = batches;
+    const rows = otlpPoints(saneMetrics(batch?.payload ?? Buffer.alloc(0)));
+    expect(rows).toHaveLength(batch?.parts[0]?.points ?? 0);
+    queued.push(rows);
+    return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+  };
+  const warn = ({ cause }: Readonly<Record<string, unknown>>): void => void causes.push(cause);
+  const log = new ThrottledLog({ ...silentLogger, warn }, clock);
+  const queue = { commit: commit ?? keep };
+  const telemetry = startTelemetry({ config, clock, counters, log, queue });
+  open.push(telemetry);
+  return { telemetry, counters, requests, queued, causes };
+}
+
+const named = (rows: OtlpPoint[] | undefined, name: string): OtlpPoint[] =>
+  (rows ?? []).filter(row => row.metric === name);
+
+test('a counter is sent as a monotonic sum, with labels, help and unit', async () => {
+  const { telemetry, requests, queued } = start();
+  requests.add(7, 'orders');
+  requests.add(1, 'billing');
+  await telemetry.flush();
+  const rows = named(queued[0], 'prom2otlp_requests_total');
+  expect(rows.map(row => [row.attributes, row.value])).toStrictEqual([
+    ['service=orders', 7],
+    ['service=billing', 1],
+  ]);
+  expect(rows[0]).toMatchObject({
+    resource: expect.stringMatching(
+      `^service.instance.id=${hostname()}:/etc/prom2otlp.yaml,service.name=prom2otlp,service.version=`,
+    ) as string,
+    scope: 'prom2otlp',
+    description: 'Requests.',
+    unit: '',
+    type: 'sum',
+    isMonotonic: true,
+    temporality: 'cumulative',
+  });
+  expect(Math.abs(Number(rows[0]?.timeNs) / 1e6 - Date.now())).toBeLessThan(60_000);
+});
+
+test('a gauge is sent as a gauge, and names tell the unit', async () => {
+  const { telemetry, counters, queued } = start();
+  const { age, bytes } = counters.of({
+    age: { name: 'prom2otlp_queue_age_seconds', help: 'Age.' },
+    bytes: { name: 'prom2otlp_read_bytes_total', help: 'Bytes.' },
+  });
+  age.set(1.5);
+  bytes.add(3);
+  await telemetry.flush();
+  await telemetry.flush();
+  expect(named(queued[1], 'prom2otlp_queue_age_seconds')).toMatchObject([
+    { type: 'gauge', unit: 's', value: 1.5, attributes: '' },
+  ]);
+  expect(named(queued[1], 'prom2otlp_read_bytes_total')).toMatchObject([{ unit: 'By', value: 3 }]);
+});
+
+test('a counter that is registered later is sent, too', async () => {
+  const { telemetry, counters, queued } = start();
+  counters.of({ late: { name: 'prom2otlp_late_total', help: 'Late.' } }).late.add(2);
+  await telemetry.flush();
+  expect(named(queued[0], 'prom2otlp_late_total')).toMatchObject([{ value: 2 }]);
+});
+
+test('every series of a full counter is sent', async () => {
+  const { telemetry, requests, queued } = start();
+  for (let i = 0; i < COUNTER_SERIES_MAX + 10; i++) requests.add(1, `service ${String(i)}`);
+  await telemetry.flush();
+  const rows = named(queued[0], 'prom2otlp_requests_total');
+  expect(rows).toHaveLength(requests.series.length);
+  expect(rows.at(-1)).toMatchObject({ attributes: 'service=other', value: 10 });
+});
+
+test('with delta temporality a sum is the growth since the last request', async () => {
+  const { telemetry, requests, queued } = start({
+    config: configOf({ otlp: { temporality: 'delta' } }),
+  });
+  requests.add(5, 'orders');
+  await telemetry.flush();
+  requests.add(2, 'orders');
+  await telemetry.flush();
+  const rows = queued.flatMap(request => named(request, 'prom2otlp_requests_total'));
+  expect(rows.map(row => [row.temporality, row.value])).toStrictEqual([
+    ['delta', 5],
+    ['delta', 2],
+  ]);
+});
+
+test('requests go out by themselves, once per interval', async () => {
+  let calls = 0;
+  const called = Promise.withResolvers<void>();
+  start({
+    config: everyTenMs(),
+    commit: () => {
+      if (++calls === 3) called.resolve();
+      return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+    },
+  });
+  await called.promise;
+  expect(calls).toBeGreaterThanOrEqual(3);
+});
+
+test('closing queues the last counts, and nothing follows', async () => {
+  const { telemetry, requests, queued, causes } = start();
+  requests.add(9, 'orders');
+  await telemetry.close();
+  await telemetry.close();
+  await telemetry.flush();
+  expect(queued.map(rows => named(rows, 'prom2otlp_requests_total')[0]?.value)).toStrictEqual([9]);
+  expect(causes).toStrictEqual([]);
+});
+
+test('a failed commit is counted and logged, and the next request is queued', async () => {
+  let isFull = true;
+  let stored = 0;
+  const { telemetry, counters, causes } = start({
+    commit: () => {
+      if (isFull) return Promise.resolve({ kind: 'failed', message: 'disk full' });
+      stored++;
+      return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+    },
+  });
+  await telemetry.flush();
+  expect(causes).toStrictEqual(['disk full']);
+  expect(counters.of(OWN_TELEMETRY_COUNTERS).failures.get()).toBe(1);
+  isFull = false;
+  await telemetry.flush();
+  expect(stored).toBe(1);
+});
+
+test('a slow queue gets one request at a time, also after the timeout of the SDK', async () => {
+  const answer = Promise.withResolvers<CommitOutcome>();
+  let calls = 0;
+  const { causes } = start({
+    config: everyTenMs(),
+    commit: () => {
+      calls++;
+      return answer.promise;
+    },
+  });
+  await expect.poll(() => causes[0]).toBe('the previous request is still in progress');
+  expect(calls).toBe(1);
+  answer.resolve({ kind: 'stored', evictedPoints: 0 });
+  await expect.poll(() => calls).toBeGreaterThan(1);
+});
+
+test('counts are queued as a separate service, and the account balances', async () => {
+  const config = configOf();
+  const counters = new Counters();
+  const { x } = counters.of({ x: { name: 'prom2otlp_x_total', help: 'X.', labels: ['a'] } });
+  x.add(7, 'b');
+  const queue = await openQueue({ config, clock, counters: new Counters(), logger: silentLogger });
+  const telemetry = startTelemetry({
+    config,
+    clock,
+    counters,
+    log: new ThrottledLog(silentLogger, clock),
+    queue,
+  });
+  await telemetry.close();
+  const [row] = await queue.oldest('metrics', 1, new Set());
+  const points = otlpPoints(saneMetrics(gunzipSync(row?.body ?? Buffer.alloc(0))));
+  expect(points.filter(({ metric }) => metric === 'prom2otlp_x_total')).toMatchObject([
+    { serviceName: 'prom2otlp', attributes: 'a=b', value: 7, type: 'sum' },
+  ]);
+  expect(points[0]?.resource).toMatch(
+    /^service\.instance\.id=[^,]+:\/etc\/prom2otlp\.yaml,service\.name=prom2otlp,service\.version=/,
+  );
+  expect(row?.parts).toMatchObject([{ service: OWN_SERVICE, points: points.length, offset: 0 }]);
+  expect(queue.account.get(OWN_SERVICE, 'point/made')).toBe(points.length);
+  expect(queue.account.queued(OWN_SERVICE)).toBe(points.length);
+  await queue.close();
+});
+
+test('an installation keeps its id, and no two have the same', () => {
+  const check = (changes: Readonly<Record<string, unknown>>, want: string): void => {
+    expect(instanceId(configOf(changes), 'db-host')).toBe(want);
+  };
+  check({}, 'db-host:/etc/prom2otlp.yaml');
+  check({ queue: { directory: '/var/lib/prom2otlp' } }, 'db-host:/var/lib/prom2otlp');
+  check({ shard: { index: 1, count: 3 } }, 'db-host:/etc/prom2otlp.yaml#1');
+});

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { QueueForecast } from '../../src/daemon/queue-forecast.ts';
+import { Counters, renderCounters } from '../../src/lib/counters.ts';
+import type { QueueStats } from '../../src/pipeline/queue/queue.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+/** A queue of 1000 bytes, and looks at it every ten seconds. */
+function setUp() {
+  const clock = new FakeClock();
+  const counters = new Counters();
+  let bytes = 0;
+  const stats = (): QueueStats => ({
+    rows: 1,
+    bytes,
+    points: 1,
+    maxBytes: 1000,
+    oldestAtMs: null,
+    newestAtMs: null,
+  });
+  const forecast = new QueueForecast({ stats }, clock, counters);
+  const grow = async (...sizes: readonly number[]): Promise<number | null> => {
+    for (const size of sizes) {
+      bytes = size;
+      forecast.look();
+      await clock.advance(10_000);
+    }
+    return forecast.fullInMs('metrics');
+  };
+  const gauge = (): string | undefined =>
+    renderCounters(counters)
+      .split('\n')
+      .find(line => line.startsWith('prom2otlp_queue_full_seconds{signal="metrics"'));
+  return { grow, gauge };
+}
+
+test('a queue that grows steadily is full in time', async () => {
+  const { grow, gauge } = setUp();
+  expect(await grow(0, 10, 20)).toBe(null);
+  expect(await grow(30)).toBe(970_000);
+  expect(gauge()).toBe('prom2otlp_queue_full_seconds{signal="metrics"} 970');
+});
+
+test('a queue that does not grow has no end', async () => {
+  const { grow, gauge } = setUp();
+  expect(await grow(50, 50, 50, 50, 50)).toBe(null);
+  expect(gauge()).toBe(undefined);
+});
+
+test('an acceptance begins the count anew', async () => {
+  const { grow } = setUp();
+  expect(await grow(0, 300, 600, 900)).toBe((100 * 30_000) / 900);
+  expect(await grow(0)).toBe(null);
+  expect(await grow(10, 20, 30)).toBe(970_000);
+});
+
+test('a full queue is full now', async () => {
+  const { grow } = setUp();
+  expect(await grow(100, 400, 700, 1000)).toBe(0);
+});

@@ -1,0 +1,68 @@
+// What the log says of a target's pages: bounded, whatever the page holds.
+
+import { expect, test } from 'vitest';
+import type { LogFields, Logger } from '../../src/lib/log.ts';
+import { ThrottledLog } from '../../src/lib/throttled-log.ts';
+import { defaultConfig } from '../../src/config/load.ts';
+import type { Target as PlannedTarget } from '../../src/pipeline/collect/plan-targets.ts';
+import { TargetLog } from '../../src/daemon/target-log.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { type Seen, Target, type TargetOptions } from '../support/target.ts';
+
+interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+function logged(options: TargetOptions, texts: readonly string[]): readonly Line[] {
+  const lines: Line[] = [];
+  const write =
+    (level: string) =>
+    (fields: LogFields, message: string): void =>
+      void lines.push({ level, fields, message });
+  const logger: Logger = {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+  };
+  const clock = new FakeClock();
+  const planned = { name: 'api.example.com (db1)' } as PlannedTarget;
+  const log = new TargetLog(planned, new ThrottledLog(logger, clock));
+  const target = new Target(options);
+  for (const [i, text] of texts.entries()) {
+    const { translated }: Seen = target.page(i * 60, text);
+    const times = { startedAtMs: 0, monotonicMs: 0, durationMs: 1, serverAtMs: Number.NaN };
+    const bytes = Buffer.from(text);
+    const page = { bytes, format: 'text', wireBytes: bytes.length, ...times } as const;
+    log.note({ kind: 'page', page, notice: null }, translated);
+  }
+  return lines;
+}
+
+test('thousands of services that no entry names, gone with the next page, are one line', () => {
+  const page = (number: number): string =>
+    Array.from({ length: 3000 }, (_, i) => `a{namespace="x${number}_${i}"} 1\n`).join('');
+  const options = { services: ['db1'], unconfigured: 'send' } as const;
+  const lines = logged(options, [`${page(0)}a{namespace="db1"} 1\n`, page(1)]);
+  expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
+    'warn the service is down on a page that is good',
+    'warn services that no entry names are down on a page that is good; the first is named',
+  ]);
+  expect(lines[0]?.fields).toMatchObject({ service: 'db1', reason: 'absent' });
+  expect(lines[1]?.fields).toMatchObject({ services: 3000, first: 'x0_0', reason: 'absent' });
+});
+
+test('refused series are told by family and count, never by the value of a label', () => {
+  const { limits, ...metrics } = defaultConfig().metrics;
+  const options = { metrics: { ...metrics, limits: { ...limits, series: 3 } } };
+  const page = ['a', 'a', 'a', 'b', 'b', 'c', 'b']
+    .map((name, i) => `${name}{user="secret-${i}"} 1\n`)
+    .join('');
+  const lines = logged(options, [page, page]);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]?.message).toMatch(/^new series are dropped/);
+  expect(lines[0]?.fields).toMatchObject({ samples: 4, families: { b: 3, c: 1 } });
+  expect(JSON.stringify(lines)).not.toContain('secret');
+});

@@ -1,0 +1,178 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { Counters, renderCounters } from '../../src/lib/counters.ts';
+import {
+  followPulls,
+  KeyWatch,
+  type PullReport,
+  type PullReportOptions,
+} from '../../src/service/pull-report.ts';
+import { requestError, type ServiceError } from '../../src/service/service-error.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { testReport } from '../support/pull-report.ts';
+
+const REQUEST = { method: 'GET', address: 'https://api.example.com/x' };
+const refusal = requestError({ reason: 'auth' }, REQUEST, { status: 401 });
+const doubtful = requestError({ reason: 'bad_request' }, REQUEST, { status: 400 });
+const failure = requestError({ reason: 'server_error' }, REQUEST, { status: 500 });
+
+/** Three parts that share a key, and what the service answers to their small requests. */
+function shared(answer: () => ServiceError | null = () => refusal) {
+  const clock = new FakeClock();
+  const watch = new KeyWatch(clock);
+  const asked: string[] = [];
+  let isKeyNew = false;
+  const part = (kind: PullReportOptions['kind']): PullReport => {
+    const report = testReport(clock, {
+      kind,
+      client: { host: 'api.example.com', isKeyNew: () => isKeyNew },
+      probe: () => {
+        asked.push(kind);
+        const error = answer();
+        return Promise.resolve(error === null ? { ok: true } : { ok: false, error });
+      },
+    });
+    report.join(watch, undefined);
+    return report;
+  };
+  return {
+    clock,
+    watch,
+    asked,
+    metrics: part('metrics'),
+    logs: part('logs'),
+    backups: part('backups'),
+    replaceKey: () => (isKeyNew = true),
+  };
+}
+
+describe('the state of a part', () => {
+  test('has times from the first failure on', async () => {
+    const clock = new FakeClock();
+    const report = testReport(clock);
+    expect(report.status).toMatchObject({ state: 'waiting', lastAttemptAtMs: null, reason: '' });
+    report.failed(failure);
+    const startMs = clock.nowMs();
+    await clock.advance(10_000);
+    report.failed(failure);
+    expect(report.status).toMatchObject({
+      state: 'failed',
+      reason: 'server_error',
+      lastAttemptAtMs: startMs + 10_000,
+      lastSuccessAtMs: null,
+      failingSinceAtMs: startMs,
+    });
+    report.failed(refusal);
+    expect(report.status.failingSinceAtMs).toBe(startMs + 10_000);
+    report.succeeded();
+    expect(report.status).toMatchObject({ state: 'ok', reason: '', failingSinceAtMs: null });
+    expect(report.status.lastSuccessAtMs).toBe(startMs + 10_000);
+  });
+
+  test('does not change when this program gives a request up', () => {
+    const report = testReport(new FakeClock());
+    report.failed(requestError({ reason: 'aborted' }, REQUEST, {}));
+    expect(report.status.state).toBe('waiting');
+  });
+
+  test('goes on over a reload', () => {
+    const clock = new FakeClock();
+    const former = testReport(clock);
+    former.failed(failure);
+    const report = testReport(clock);
+    report.join(new KeyWatch(clock), former);
+    expect(report.status).toEqual(former.status);
+  });
+
+  test('is a gauge from the first attempt on, one for each name', () => {
+    const clock = new FakeClock();
+    const counters = new Counters();
+    const reports = [testReport(clock), testReport(clock), testReport(clock, { kind: 'logs' })];
+    followPulls(counters, reports);
+    expect(renderCounters(counters)).not.toContain('prom2otlp_pull_up{');
+    reports[0]?.failed(refusal);
+    reports[1]?.succeeded();
+    const lines = renderCounters(counters).split('\n');
+    const target = 'target="api.example.com (orders)"';
+    expect(lines.filter(line => line.startsWith('prom2otlp_pull_'))).toEqual([
+      `prom2otlp_pull_up{pull="metrics",${target},reason="auth"} 0`,
+      `prom2otlp_pull_last_success_timestamp_seconds{pull="metrics",${target}} 0`,
+    ]);
+  });
+});
+
+describe('a key that is refused', () => {
+  test('makes wait whoever it was refused to, and nobody else', () => {
+    const { metrics, logs } = shared();
+    metrics.failed(refusal);
+    expect(metrics.held()).toBe(refusal);
+    expect(logs.held()).toBe(null);
+    logs.failed(doubtful);
+    expect(logs.status.reason).toBe('auth');
+    expect(logs.held()).toBe(doubtful);
+  });
+
+  test('is not refused as such after an answer to somebody else', () => {
+    const { watch, metrics, logs } = shared();
+    logs.failed(refusal);
+    expect(watch.isRefused).toBe(true);
+    metrics.succeeded();
+    expect(watch.isRefused).toBe(false);
+    expect(logs.looks.rings).toBe(1);
+    // Still refused to the logs: their own affair.
+    logs.failed(refusal);
+    expect([watch.isRefused, logs.held(), metrics.held()]).toEqual([false, null, null]);
+    metrics.failed(refusal);
+    expect([watch.isRefused, logs.held(), metrics.held()]).toEqual([true, refusal, refusal]);
+  });
+
+  test('is asked for by one for all, in turns, and all look again when it is accepted', async () => {
+    let answer: ServiceError | null = refusal;
+    const { clock, watch, asked, metrics, logs, backups } = shared(() => answer);
+    const stop = new AbortController();
+    const running = watch.run(stop.signal);
+    metrics.failed(refusal);
+    logs.failed(refusal);
+    await nextTurn();
+    await clock.advance(26_000);
+    expect(asked).toEqual(['metrics', 'logs', 'metrics', 'logs']);
+    await clock.advance(1_200_000);
+    expect(asked.length).toBeLessThan(130);
+    answer = null;
+    await clock.advance(62_000);
+    expect([metrics, logs, backups].map(report => report.looks.rings)).toEqual([1, 1, 0]);
+    expect([watch.isRefused, metrics.held(), logs.held()]).toEqual([false, null, null]);
+    stop.abort();
+    await clock.advance(2000);
+    await running;
+  });
+
+  test('is tried at once when its source has another one', async () => {
+    const { clock, watch, asked, metrics, replaceKey } = shared(() => null);
+    const stop = new AbortController();
+    const running = watch.run(stop.signal);
+    metrics.failed(refusal);
+    await nextTurn();
+    await clock.advance(1000);
+    replaceKey();
+    await clock.advance(1500);
+    expect([asked, metrics.looks.rings]).toEqual([['metrics'], 1]);
+    stop.abort();
+    await clock.advance(2000);
+    await running;
+  });
+
+  test('a service that fails says nothing of the key', async () => {
+    const { clock, watch, asked, metrics } = shared(() => failure);
+    const stop = new AbortController();
+    const running = watch.run(stop.signal);
+    metrics.failed(refusal);
+    await nextTurn();
+    await clock.advance(13_000);
+    expect(asked).toHaveLength(2);
+    expect(watch.isRefused).toBe(true);
+    stop.abort();
+    await clock.advance(2000);
+    await running;
+  });
+});

@@ -1,0 +1,19 @@
+// A report of a pull for tests that look at something else, or at the report alone.
+
+import type { Clock } from '../../src/lib/clock.ts';
+import { AFTER_REFUSAL } from '../../src/lib/hold-off.ts';
+import { PullReport, type PullReportOptions } from '../../src/service/pull-report.ts';
+
+export function testReport(clock: Clock, changes: Partial<PullReportOptions> = {}): PullReport {
+  return new PullReport({
+    kind: 'metrics',
+    id: 'id',
+    target: 'api.example.com (orders)',
+    services: [{ name: 'orders' }],
+    client: { host: 'api.example.com', isKeyNew: () => false },
+    clock,
+    holdOff: AFTER_REFUSAL,
+    probe: () => Promise.resolve({ ok: true }),
+    ...changes,
+  });
+}

@@ -1,0 +1,48 @@
+// All metrics of the program itself, by section of docs/telemetry.md. In: the groups that the files
+// of src declare next to the code that counts. A new counter needs no entry here; a new group needs
+// one, and a test finds a missing one.
+
+import { BACKUP_COUNTERS } from '../src/backups/service-backups.ts';
+import { OWN_TELEMETRY_COUNTERS } from '../src/daemon/own-telemetry.ts';
+import { PROCESS_COUNTERS } from '../src/daemon/process-counters.ts';
+import { FORECAST_COUNTERS } from '../src/daemon/queue-forecast.ts';
+import { RELOAD_COUNTERS } from '../src/daemon/reload.ts';
+import { type Counter, type CounterGroup, Counters } from '../src/lib/counters.ts';
+import { LOG_COUNTERS } from '../src/logs/log-meter.ts';
+import { SCHEDULE_COUNTERS } from '../src/pipeline/collect/schedule.ts';
+import { SCRAPE_COUNTERS } from '../src/pipeline/collect/scrape.ts';
+import { QUEUE_COUNTERS } from '../src/pipeline/queue/queue-meter.ts';
+import { COMPRESSION_COUNTERS } from '../src/pipeline/send/auto-compression.ts';
+import { SEND_COUNTERS } from '../src/pipeline/send/send-meter.ts';
+import { PAGE_COUNTERS } from '../src/pipeline/translate-meter.ts';
+import { SERVICE_COUNTERS } from '../src/service/http-client.ts';
+import { PULL_COUNTERS } from '../src/service/pull-report.ts';
+import { STATUS_COUNTERS } from '../src/status/status-server.ts';
+
+const SECTIONS: Readonly<Record<string, readonly CounterGroup[]>> = {
+  Scraping: [SCRAPE_COUNTERS, SCHEDULE_COUNTERS],
+  'Requests to the service': [SERVICE_COUNTERS, PULL_COUNTERS],
+  'Pages, samples and points': [PAGE_COUNTERS],
+  'The queue': [QUEUE_COUNTERS, FORECAST_COUNTERS],
+  Sending: [SEND_COUNTERS, COMPRESSION_COUNTERS],
+  Logs: [LOG_COUNTERS],
+  'Backup schedules': [BACKUP_COUNTERS],
+  'The status address': [STATUS_COUNTERS],
+  'The configuration': [RELOAD_COUNTERS],
+  'Own telemetry': [OWN_TELEMETRY_COUNTERS],
+  'The process': [PROCESS_COUNTERS],
+};
+
+/** A section of the page and its counters, by name. */
+export interface CounterSection {
+  readonly title: string;
+  readonly counters: readonly Counter[];
+}
+
+export const COUNTER_SECTIONS: readonly CounterSection[] = Object.entries(SECTIONS).map(
+  ([title, groups]) => {
+    const counters = new Counters();
+    for (const group of groups) counters.of(group);
+    return { title, counters: counters.list().toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
+  },
+);
