@@ -11,13 +11,15 @@ import type { StatusReport } from '../../src/status/status-report.ts';
 import { runFolder } from '../real/support/folder.ts';
 import { reasonToSkip } from '../real/support/part.ts';
 import { freePort } from '../real/support/process.ts';
-import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
+import { Receiver } from '../support/receiver.ts';
 import { until } from '../support/program.ts';
-import { buildImage, containers, podman, runArgs } from './support/containers.ts';
+import { sharedClone } from './support/clone.ts';
+import { containers, dockerScript, podman, runArgs } from './support/containers.ts';
+import { commandsOf } from './support/install-document.ts';
 
 const skip = await reasonToSkip([containers]);
 
-const TAG = 'localhost/prom2otlp:image-test';
+const TAG = 'localhost/prom2otlp:0.1.0';
 const KEY = 'key-of-the-image-test';
 const TOKEN = 'token-of-the-image-test';
 const MB = 1e6;
@@ -25,13 +27,15 @@ const MB = 1e6;
 describe.skipIf(skip !== null)('the image', () => {
   const closing: (() => Promise<unknown>)[] = [];
   let simulator: Simulator;
-  let receiver: CheckedReceiver | null = null;
+  let receiver: Receiver | null = null;
   let folder = '';
   let statusUrl = '';
   let otlpPort = 0;
 
   beforeAll(async () => {
-    await buildImage(TAG);
+    const clone = await sharedClone();
+    clone.provide('docker', dockerScript);
+    await clone.once(commandsOf('Docker')[0] ?? '');
     simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
     closing.push(() => simulator.close());
     folder = await runFolder('image');
@@ -45,7 +49,6 @@ describe.skipIf(skip !== null)('the image', () => {
   afterAll(async () => {
     await podman(['rm', '--force', '--ignore', '--volumes', 'bridge']);
     await podman(['volume', 'rm', '--force', 'queue']);
-    await podman(['rmi', '--force', TAG]);
     await receiver?.close();
     for (const close of closing) await close();
     if (folder !== '') await rm(folder, { recursive: true, force: true });
@@ -75,14 +78,23 @@ describe.skipIf(skip !== null)('the image', () => {
     return report?.queue.find(({ signal }) => signal === 'metrics')?.points;
   };
 
-  test('is small, has no shell, is not root, and prints its version', async () => {
+  test('is small, says what it is, has no shell, is not root, and prints its version', async () => {
     const inspected = await podman(['image', 'inspect', TAG]);
-    const [image] = JSON.parse(inspected) as [{ Size: number; Config: { User: string } }];
+    const [image] = JSON.parse(inspected) as [
+      { Size: number; Config: { User: string; Labels: Record<string, string> } },
+    ];
+    const name = 'org.opencontainers.image';
+    expect(image.Config.Labels).toMatchObject({
+      [`${name}.version`]: '0.1.0',
+      [`${name}.revision`]: expect.stringMatching(/^[0-9a-f]{40}$/) as string,
+      [`${name}.source`]: 'https://github.com/prom2otlp/prom2otlp',
+    });
     console.log(`image: ${(image.Size / MB).toFixed(0)} MB unpacked`);
     expect(image.Size).toBeLessThan(150 * MB);
     expect(image.Config.User).toBe('1000:1000');
     const once = ['run', '--rm', ...runArgs];
-    expect(await podman([...once, TAG, 'version'])).toContain('prom2otlp');
+    const revision = image.Config.Labels[`${name}.revision`]?.slice(0, 12) ?? '';
+    expect(await podman([...once, TAG, 'version'])).toContain(`commit ${revision}`);
     const shell = podman([...once, '--entrypoint', '/bin/sh', TAG, '-c', 'true']);
     await expect(shell).rejects.toThrow(/not found|no such file/);
   });
@@ -109,11 +121,10 @@ describe.skipIf(skip !== null)('the image', () => {
     });
     await podman(['kill', '--signal', 'KILL', 'bridge']);
     await podman(['wait', 'bridge']);
-    receiver = await startCheckedReceiver({ clock, port: otlpPort });
+    receiver = await Receiver.start(otlpPort);
     await podman(['start', 'bridge']);
-    const { points } = receiver.totals;
-    const arrived = (): number => Object.values(points).reduce((sum, count) => sum + count, 0);
-    await until('what waited has arrived', () => arrived() >= before);
+    const { points } = receiver;
+    await until('what waited has arrived', () => points.length >= before);
   });
 
   test('stops within its deadline, with everything delivered; its memory is small', async () => {

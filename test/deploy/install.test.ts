@@ -1,44 +1,37 @@
-// The starts of docs/install.md by npm, Docker and Kubernetes, command by command as they stand there; systemd's is in
+// The starts of docs/install.md by npm, Docker, Helm and Kubernetes, command by command as they stand there; systemd's is in
 // systemd.test.ts. Docker is podman here. There is no cluster: what kubectl is told is held against the manifests.
 
-import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { chown, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
-import { checkoutFolder, runFolder } from '../real/support/folder.ts';
-import { reasonToSkip } from '../real/support/part.ts';
-import { run, startServer } from '../real/support/process.ts';
-import { type CheckedReceiver, startCheckedReceiver } from '../support/checked-receiver.ts';
+import { need, reasonToSkip } from '../real/support/part.ts';
+import { startServer } from '../real/support/process.ts';
 import { until } from '../support/program.ts';
-import { containers, podman } from './support/containers.ts';
-import { cloneInto, commandsOf, configurationFor } from './support/install-document.ts';
-import { checkKustomization, kubecheck } from './support/kubecheck.ts';
+import { Receiver } from '../support/receiver.ts';
+import { type Clone, sharedClone } from './support/clone.ts';
+import { containers, dockerScript, podman } from './support/containers.ts';
+import { commandsOf, configurationFor, yamlWith } from './support/install-document.ts';
+import { checkObjects, kubecheck } from './support/kubecheck.ts';
 
 const noContainers = await reasonToSkip([containers]);
 const noKubecheck = await reasonToSkip([kubecheck]);
 
 const KEY = 'key-of-the-install-test';
-const MAX_MS = 600_000;
 
 let simulator: Simulator;
-let receiver: CheckedReceiver;
-let clone = '';
-/** Stands before everything else on the path of the commands. */
-let commands = '';
+let receiver: Receiver;
+let clone: Clone;
 
 beforeAll(async () => {
   simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
-  receiver = await startCheckedReceiver({ clock });
-  clone = await runFolder('install-clone');
-  await cloneInto(clone);
-  commands = join(clone, 'commands/bin');
-  await mkdir(commands, { recursive: true });
+  receiver = await Receiver.start();
+  clone = await sharedClone();
 });
 afterAll(async () => {
   await simulator.close();
   await receiver.close();
-  await rm(clone, { recursive: true, force: true });
 });
 
 // Each way starts a daemon of its own, which knows nothing of those before.
@@ -52,47 +45,34 @@ async function writeFiles(): Promise<void> {
     otlpUrl: receiver.url,
     serviceId: service?.id ?? '',
   };
-  await writeFile(join(clone, 'api-key'), `${KEY}\n`);
-  await writeFile(join(clone, 'prom2otlp.yaml'), configurationFor(place));
+  await writeFile(join(clone.folder, 'api-key'), `${KEY}\n`);
+  await writeFile(join(clone.folder, 'prom2otlp.yaml'), configurationFor(place));
 }
 
-const environment = (): Record<string, string> => ({
-  PATH: [commands, process.env['PATH']].join(delimiter),
-  npm_config_prefix: join(clone, 'commands'),
-});
-
-function inClone(command: string): Promise<string> {
-  const options = { folder: clone, env: environment(), timeoutMs: MAX_MS };
-  return run('bash', ['-ec', command], options);
-}
-
-/** A program that is found under this name. */
-async function provide(name: string, script: string): Promise<void> {
-  const path = join(commands, name);
-  await writeFile(path, `#!/usr/bin/env bash\nset -e\n${script}\n`);
-  await chmod(path, 0o755);
+/** What installs, packs and builds is done once in a run; other tests have perhaps done it. */
+function runOf(command: string): Promise<string> {
+  return /^(npm|docker build) (?!install)/.test(command) ? clone.once(command) : clone.run(command);
 }
 
 async function pointsArrive(): Promise<void> {
-  const { points } = receiver.totals;
-  const before = points.sum;
-  await until('points arrive', () => points.sum > before, 60_000);
+  const before = receiver.counters.length;
+  await until('points arrive', () => receiver.counters.length > before, 60_000);
 }
 
 test('by npm', async () => {
   await writeFiles();
   const all = commandsOf('npm');
   for (const command of all.slice(0, -1)) {
-    const output = await inClone(command);
+    const output = await runOf(command);
     if (command.includes('--probe')) expect(output).toContain('orders');
   }
   const [program, ...args] = all.at(-1)?.split(' ') ?? [];
   const daemon = await startServer({
     name: 'daemon',
-    command: join(commands, program ?? ''),
+    command: join(clone.programs, program ?? ''),
     args,
-    env: environment(),
-    folder: clone,
+    env: clone.environment,
+    folder: clone.folder,
     isReady: async () => (await fetch('http://127.0.0.1:9464/readyz')).ok,
   });
   await pointsArrive();
@@ -102,14 +82,13 @@ test('by npm', async () => {
 });
 
 test.skipIf(noContainers !== null)('by Docker', async () => {
-  const script = join(checkoutFolder, 'test/deploy/support/docker-command.ts');
-  await provide('docker', `exec '${process.execPath}' '${script}' "$@"`);
+  clone.provide('docker', dockerScript);
   await writeFiles();
-  await chown(join(clone, 'api-key'), 1000, 1000);
+  await chown(join(clone.folder, 'api-key'), 1000, 1000);
   try {
     for (const command of commandsOf('Docker')) {
       // The neighbours of this test are on the loopback interface; the document says how to reach those.
-      const output = await inClone(command);
+      const output = await runOf(command);
       if (command.includes('--probe')) expect(output).toContain('orders');
     }
     await pointsArrive();
@@ -118,19 +97,42 @@ test.skipIf(noContainers !== null)('by Docker', async () => {
   } finally {
     await podman(['rm', '--force', '--ignore', 'prom2otlp']);
     await podman(['volume', 'rm', '--force', 'prom2otlp']);
-    await podman(['rmi', '--force', 'localhost/prom2otlp:0.1.0']);
   }
 });
 
-test.skipIf(noKubecheck !== null)('by Kubernetes', async () => {
-  await provide('kubectl', `printf '%s\\n' "$*" >> kubectl.log`);
+test.skipIf(noKubecheck !== null)('by Helm', async () => {
+  clone.provide('kubectl', `printf '%s\\n' "$*" >> kubectl-helm.log`);
+  clone.provide('helm', `exec ${(await need(kubecheck)).path} helm "$@" > helm.yaml`);
   await writeFiles();
-  for (const command of commandsOf('Kubernetes')) await inClone(command);
-  const told = (await readFile(join(clone, 'kubectl.log'), 'utf8')).trim().split('\n');
+  await writeFile(join(clone.folder, 'values.yaml'), yamlWith('repository: registry.example.com'));
+  for (const command of commandsOf('Helm')) await clone.run(command);
+  const { problems, objects } = await checkObjects(join(clone.folder, 'helm.yaml'));
+  expect(problems).toEqual([]);
+  const told = (await readFile(join(clone.folder, 'kubectl-helm.log'), 'utf8')).trim().split('\n');
+  const [, secret, rollout, logs] = told;
+  const workload = objects.find(({ kind }) => kind === 'StatefulSet');
+  expect(rollout).toContain(`statefulset/${workload.metadata.name}`);
+  expect(logs).toContain(`${workload.metadata.name}-0`);
+  const { secretName } = workload.spec.template.spec.volumes.find(
+    (volume: { secret?: unknown }) => volume.secret !== undefined,
+  ).secret;
+  expect(secret).toContain(`create secret generic ${secretName} `);
+  expect(workload.spec.template.spec.containers[0].image).toBe(
+    'registry.example.com/prom2otlp:0.1.0',
+  );
+  const text: string = objects.find(({ kind }) => kind === 'ConfigMap').data['prom2otlp.yaml'];
+  expect(text).toContain('name: orders');
+});
+
+test.skipIf(noKubecheck !== null)('by Kubernetes', async () => {
+  clone.provide('kubectl', `printf '%s\\n' "$*" >> kubectl.log`);
+  await writeFiles();
+  for (const command of commandsOf('Kubernetes')) await clone.run(command);
+  const told = (await readFile(join(clone.folder, 'kubectl.log'), 'utf8')).trim().split('\n');
   const [namespace, secret, apply, rollout, logs] = told;
   expect(told).toHaveLength(5);
   const folder = /^apply --kustomize (\S+)$/.exec(apply ?? '')?.[1] ?? '';
-  const { problems, objects } = await checkKustomization(join(clone, folder));
+  const { problems, objects } = await checkObjects(join(clone.folder, folder));
   expect(problems).toEqual([]);
 
   // Everything is in the namespace that is made, and the Secret has what the pod mounts and the configuration names.

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { reasonToSkip } from '../real/support/part.ts';
-import { checkKustomization, type CheckedObjects, kubecheck } from './support/kubecheck.ts';
+import { checkObjects, type CheckedObjects, kubecheck } from './support/kubecheck.ts';
 
 const skip = await reasonToSkip([kubecheck]);
 const source = join(import.meta.dirname, '../../deploy/kubernetes');
@@ -30,7 +30,7 @@ function bridgeOf(objects: Objects): { pod: Objects[number]; container: Objects[
 const folders = ['stand-alone', 'shards', 'sidecar'];
 
 describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
-  const checked = skip === null ? checkKustomization(join(source, folder)) : null;
+  const checked = skip === null ? checkObjects(join(source, folder)) : null;
   const objects = async (): Promise<Objects> => (await checked)?.objects ?? [];
 
   test('is valid for the API', async () => {
@@ -108,9 +108,9 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
 
 describe.skipIf(skip !== null)('in particular', () => {
   test('only one pod sends a series: never two replicas of the same share', async () => {
-    const alone = await checkKustomization(join(source, 'stand-alone'));
+    const alone = await checkObjects(join(source, 'stand-alone'));
     expect(kindOf(alone.objects, 'StatefulSet').spec.replicas).toBe(1);
-    const sidecar = await checkKustomization(join(source, 'sidecar'));
+    const sidecar = await checkObjects(join(source, 'sidecar'));
     expect(kindOf(sidecar.objects, 'Deployment').spec).toMatchObject({
       replicas: 1,
       strategy: { type: 'Recreate' },
@@ -119,7 +119,7 @@ describe.skipIf(skip !== null)('in particular', () => {
   });
 
   test('the number of shards is that of the configuration, and the ordinal is their index', async () => {
-    const { objects } = await checkKustomization(join(source, 'shards'));
+    const { objects } = await checkObjects(join(source, 'shards'));
     const { spec } = kindOf(objects, 'StatefulSet');
     const text: string = kindOf(objects, 'ConfigMap').data['prom2otlp.yaml'];
     expect(text).toContain(`count: ${spec.replicas}\n`);
@@ -133,7 +133,7 @@ describe.skipIf(skip !== null)('in particular', () => {
   });
 
   test('the network policy admits the status address, and lets name resolution, HTTPS and OTLP out', async () => {
-    const { objects } = await checkKustomization(join(source, 'stand-alone'));
+    const { objects } = await checkObjects(join(source, 'stand-alone'));
     const { spec } = kindOf(objects, 'NetworkPolicy');
     expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);
     expect(spec.ingress.flatMap((rule: Objects[number]) => rule.ports)).toEqual([
@@ -197,7 +197,7 @@ describe.skipIf(skip !== null)('the check finds', () => {
     const text = readFileSync(path, 'utf8');
     expect(text).toContain(from);
     writeFileSync(path, text.replace(from, to));
-    const { problems } = await checkKustomization(join(copy, 'stand-alone'));
+    const { problems } = await checkObjects(join(copy, 'stand-alone'));
     expect(problems.join('\n')).toMatch(says);
   });
 });

@@ -1,18 +1,26 @@
 // The systemd unit: it is right, it takes the daemon nearly everything that it does not need, and it starts. The start
 // is a real one, by the commands of docs/install.md, on a machine with a systemd of its own.
 
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SIMULATED_KEY } from '../../src/cli/simulate.ts';
-import { demoServices } from '../../src/simulator/topology.ts';
+import { demoServices } from '../../src/simulator/world.ts';
 import type { StatusReport } from '../../src/status/status-report.ts';
-import { checkoutFolder, runFolder } from '../real/support/folder.ts';
+import { checkoutFolder } from '../real/support/folder.ts';
 import { reasonToSkip } from '../real/support/part.ts';
-import { run, runAny } from '../real/support/process.ts';
+import { runAny } from '../real/support/process.ts';
 import { until } from '../support/program.ts';
-import { cloneInto, commandsOf, configurationFor } from './support/install-document.ts';
+import { type Clone, sharedClone } from './support/clone.ts';
+import { commandsOf, configurationFor } from './support/install-document.ts';
 import { type Machine, machinePart, startMachine } from './support/machine.ts';
 
 const skip = await reasonToSkip([machinePart]);
@@ -54,13 +62,11 @@ describe.skipIf(skip !== null)('the unit', () => {
 
 describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md', () => {
   let machine: Machine;
-  let clone = '';
+  let clone: Clone;
 
   beforeAll(async () => {
-    clone = await runFolder('systemd-clone');
-    await cloneInto(clone);
-    const [install = '', pack = ''] = commandsOf('systemd');
-    await run('bash', ['-ec', `${install}\n${pack}`], { folder: clone, timeoutMs: 300_000 });
+    clone = await sharedClone();
+    for (const command of commandsOf('systemd').slice(0, 2)) await clone.once(command);
     machine = await startMachine();
     copyFileSync(process.execPath, join(machine.root, 'usr/bin/node'));
     bring();
@@ -72,15 +78,14 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
   });
   afterAll(async () => {
     await machine?.stop();
-    if (clone !== '') await rm(clone, { recursive: true, force: true });
   });
 
   /** What the commands take from the clone, and the two files that their reader has made. */
   function bring(): void {
     const home = join(machine.root, 'root/clone');
     mkdirSync(home, { recursive: true });
-    cpSync(join(clone, 'deploy'), join(home, 'deploy'), { recursive: true });
-    copyFileSync(join(clone, 'prom2otlp-0.1.0.tgz'), join(home, 'prom2otlp-0.1.0.tgz'));
+    cpSync(join(clone.folder, 'deploy'), join(home, 'deploy'), { recursive: true });
+    copyFileSync(join(clone.folder, 'prom2otlp-0.1.0.tgz'), join(home, 'prom2otlp-0.1.0.tgz'));
     writeFileSync(join(home, 'api-key'), `${SIMULATED_KEY}\n`);
     const place = {
       serviceUrl: `http://127.0.0.1:${PORT}`,
@@ -100,9 +105,9 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     inMachine(`systemctl show --property ${name} --value prom2otlp`);
 
   /** Points that wait, and whether the service is up; undefined while nobody answers. */
-  async function state(): Promise<{ points: number; isUp: boolean } | undefined> {
+  async function state(node = 'node'): Promise<{ points: number; isUp: boolean } | undefined> {
     const ask = `fetch('http://127.0.0.1:9464/status.json').then(a => a.text()).then(console.log)`;
-    const { stdout } = await machine.run('node', '-e', ask);
+    const { stdout } = await machine.run(node, '-e', ask);
     if (!stdout.startsWith('{')) return undefined;
     const { queue, services } = JSON.parse(stdout) as StatusReport;
     const points = queue.find(({ signal }) => signal === 'metrics')?.points ?? 0;
@@ -167,4 +172,37 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
   test('the clone contained the whole package', () => {
     expect(existsSync(join(machine.root, 'opt/prom2otlp/dist/main.js'))).toBe(true);
   });
+
+  test('the .deb takes its place, starts with a Node.js of its own, and leaves nothing when purged', async () => {
+    await inMachine('systemctl disable --now --quiet prom2otlp');
+    const left = '/opt/prom2otlp /etc/prom2otlp /var/lib/prom2otlp /usr/bin/node';
+    await inMachine(`rm -r ${left} /etc/systemd/system/prom2otlp.service`);
+    const [install = '', build = '', ...rest] = commandsOf('Debian package');
+    await clone.once(install);
+    await clone.once(build);
+    const name = globSync('prom2otlp_*.deb', { cwd: clone.folder })[0] ?? '';
+    copyFileSync(join(clone.folder, name), join(machine.root, 'root/clone', name));
+    const remove = rest.splice(rest.findIndex(command => command.includes('remove')));
+    for (const command of rest) await inMachine(offline(command));
+    expect(await property('ActiveState')).toBe('active');
+    expect(await property('ExecStart')).toContain('/usr/lib/prom2otlp/node');
+    await until(
+      'points wait',
+      async () => ((await state('/usr/lib/prom2otlp/node'))?.points ?? 0) > 0,
+    );
+    expect(await inMachine('prom2otlp version')).toContain(`node ${process.version}`);
+    expect(await inMachine('stat -c "%U %a" /var/lib/prom2otlp')).toBe('prom2otlp 700');
+    for (const command of remove) await inMachine(offline(command));
+    expect(await property('ActiveState')).toBe('inactive');
+    expect(await inMachine('ls /usr/bin/prom2otlp 2>&1 || true')).toContain('No such file');
+    expect(await inMachine('ls /etc/prom2otlp 2>&1 || true')).toContain('No such file');
+  });
 });
+
+/** The machine reaches no network: dpkg does what apt-get does after its downloads. */
+function offline(command: string): string {
+  return command
+    .replace('apt-get install ./', 'dpkg --install ')
+    .replace('apt-get purge', 'dpkg --purge')
+    .replace('apt-get remove', 'dpkg --remove');
+}

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { appendFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { cached, checkoutFolder, realFolder } from '../../real/support/folder.ts';
+import { cached, realFolder } from '../../real/support/folder.ts';
 import type { Prepared } from '../../real/support/part.ts';
 import { findProgram, run, runAny } from '../../real/support/process.ts';
 import { debianRoot } from './debian-root.ts';
@@ -79,18 +79,31 @@ async function importBase(root: string): Promise<void> {
  * `docker build -t TAG FOLDER` as far as it goes here: without network namespaces and registry, with this machine's
  * certificates and package registry mounted for the time of the build; nothing of them stays in the image.
  */
-export async function buildImage(tag: string, source: string = checkoutFolder): Promise<void> {
+export async function buildImage(
+  tag: string,
+  source: string,
+  settings: readonly string[],
+): Promise<void> {
+  await runAny('buildah', [...storage, 'rmi', '--force', tag]);
   const certificates = '/etc/ssl/certs/ca-certificates.crt';
   const registry = (await run('npm', ['config', 'get', 'registry'])).trim();
   const npmrc = join(folder, 'npmrc');
   await writeFile(npmrc, `registry=${registry}\ncafile=/etc/ssl/certs/host.crt\n`);
   const mounts = [`${certificates}:/etc/ssl/certs/host.crt:ro`, `${npmrc}:/usr/local/etc/npmrc:ro`];
   const where = ['--isolation', 'chroot', '--pull-never', '--signature-policy', policy];
-  const what = ['--format', 'docker', '--layers=false', '-t', tag];
+  const what = ['--format', 'docker', '--layers=false', '-t', tag, ...settings];
   const volumes = mounts.flatMap(mount => ['--volume', mount]);
   const args = [...storage, 'bud', ...where, ...what, ...volumes, source];
   await run('buildah', args, { timeoutMs: BUILD_MAX_MS });
 }
+
+/** What stands for `docker` among the commands of a clone: see docker-command.ts. */
+export const dockerScript: string = [
+  'exec',
+  `'${process.execPath}'`,
+  `'${join(import.meta.dirname, 'docker-command.ts')}'`,
+  '"$@"',
+].join(' ');
 
 /** Arguments that make podman work where there is neither systemd nor the right to raise limits. */
 export const podmanArgs: readonly string[] = [

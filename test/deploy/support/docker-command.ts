@@ -6,9 +6,9 @@ import { buildImage, podmanArgs, runArgs } from './containers.ts';
 
 const [verb = '', ...rest] = process.argv.slice(2);
 if (verb === 'build') {
-  const [option, tag = '', folder = ''] = rest;
+  const [option, tag = '', ...more] = rest;
   if (option !== '--tag') throw new Error(`cannot build: expected --tag, got ${String(option)}`);
-  await buildImage(tag, folder);
+  await buildImage(tag, more.at(-1) ?? '', more.slice(0, -1));
 } else {
   const more = verb === 'run' ? runArgs : [];
   const { status } = spawnSync('podman', [...podmanArgs, verb, ...more, ...rest], {

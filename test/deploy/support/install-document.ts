@@ -19,6 +19,14 @@ export function commandsOf(section: string): string[] {
   return commands;
 }
 
+/** The block of YAML that contains this text. */
+export function yamlWith(part: string): string {
+  const blocks = [...document.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml = '']) => yaml);
+  const found = blocks.find(yaml => yaml.includes(part));
+  if (found === undefined) throw new Error(`cannot find ${part} in a block of YAML`);
+  return found;
+}
+
 export interface Place {
   readonly serviceUrl: string;
   readonly otlpUrl: string;

@@ -1,11 +1,14 @@
-// test/deploy/go/kubecheck: builds a kustomization and checks its objects against the API of Kubernetes, offline.
+// test/deploy/go/kubecheck: builds a kustomization, or renders a chart with Helm's own packages, and checks the objects
+// against the API of Kubernetes, offline.
 
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { checkoutFolder } from '../../real/support/folder.ts';
 import { goBuild } from '../../real/support/go-build.ts';
 import { need, type Preparable } from '../../real/support/part.ts';
-import { runAny } from '../../real/support/process.ts';
+import { run, runAny } from '../../real/support/process.ts';
 
 export const kubecheck: Preparable = {
   name: 'kubecheck',
@@ -15,7 +18,7 @@ export const kubecheck: Preparable = {
       moduleFolder: join(checkoutFolder, 'test/deploy/go'),
       package: './kubecheck',
       versionOf: 'k8s.io/client-go',
-      sources: ['kubecheck/main.go'],
+      sources: ['kubecheck/chart.go', 'kubecheck/main.go'],
     }),
 };
 
@@ -27,9 +30,29 @@ export interface CheckedObjects {
   readonly objects: readonly any[];
 }
 
-export async function checkKustomization(folder: string): Promise<CheckedObjects> {
-  const { path } = await need(kubecheck);
-  const { stdout, stderr } = await runAny(path, [folder]);
+/** Checks a folder with a kustomization, or a file of objects. */
+export async function checkObjects(path: string): Promise<CheckedObjects> {
+  const program = await need(kubecheck);
+  const { stdout, stderr } = await runAny(program.path, [path]);
   const problems = stderr.split('\n').filter(line => line !== '');
   return { problems, objects: parseAllDocuments(stdout).map(document => document.toJS()) };
+}
+
+/** Runs a command of Helm (kubecheck/chart.go lists them). Throws with its words if it fails. */
+export async function helm(...args: readonly string[]): Promise<string> {
+  return run((await need(kubecheck)).path, ['helm', ...args]);
+}
+
+/** Renders a chart with these values, and checks the objects. */
+export async function checkChart(chart: string, values: object = {}): Promise<CheckedObjects> {
+  const folder = await mkdtemp(join(tmpdir(), 'prom2otlp-chart-'));
+  try {
+    await writeFile(join(folder, 'values.yaml'), JSON.stringify(values));
+    const command = ['template', 'metrics', chart, '--namespace', 'prom2otlp'];
+    const text = await helm(...command, '--values', join(folder, 'values.yaml'));
+    await writeFile(join(folder, 'objects.yaml'), text);
+    return await checkObjects(join(folder, 'objects.yaml'));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }

@@ -1,5 +1,5 @@
-// kubecheck FOLDER: builds a kustomization and checks each object that comes out of it against the API of Kubernetes.
-// Prints the objects as YAML. A field that the API does not have, a value of the wrong type, a key that stands twice or
+// kubecheck FOLDER|FILE: builds a kustomization, or reads the objects in a file, and checks each of them against the API of
+// Kubernetes and of the Prometheus operator. Prints the objects as YAML. A field that the API does not have, a value of the wrong type, a key that stands twice or
 // a required field that is missing goes to stderr, one line each, and makes the exit code 1.
 package main
 
@@ -7,21 +7,34 @@ import (
 	"fmt"
 	"os"
 
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/provider"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == "helm" {
+		if err := helm(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: kubecheck FOLDER")
+		fmt.Fprintln(os.Stderr, "usage: kubecheck FOLDER|FILE, or kubecheck helm COMMAND")
 		os.Exit(2)
 	}
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), os.Args[1])
+	objects, err := objectsAt(os.Args[1])
+	if err == nil {
+		err = monitoring.AddToScheme(scheme.Scheme)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -44,6 +57,21 @@ func main() {
 	if problems > 0 {
 		os.Exit(1)
 	}
+}
+
+func objectsAt(path string) (resmap.ResMap, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()).NewResMapFromBytes(text)
 }
 
 func check(object *resource.Resource, strict runtime.Decoder) []string {

@@ -1,0 +1,107 @@
+{{- define "prom2otlp.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "prom2otlp.fullname" -}}
+{{- $name := include "prom2otlp.name" . }}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "prom2otlp.selector" -}}
+app.kubernetes.io/name: {{ include "prom2otlp.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "prom2otlp.labels" -}}
+{{ include "prom2otlp.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* The configuration: what follows from the pod, and the values above it. */}}
+{{- define "prom2otlp.config" -}}
+{{- $secrets := "/run/secrets/prom2otlp" }}
+{{- $api := dict "key" (printf "${file:%s/api-key}" $secrets) }}
+{{- $status := dict "listen" "0.0.0.0:9464" "token" (printf "${file:%s/status-token}" $secrets) }}
+{{- $config := dict "api" $api "status" $status }}
+{{- if gt (int .Values.shards) 1 }}
+{{- $_ := set $config "shard" (dict "index" "${env:SHARD}" "count" (int .Values.shards)) }}
+{{- end }}
+{{- mergeOverwrite $config (deepCopy .Values.config) | toYaml }}
+{{- end }}
+
+{{- define "prom2otlp.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+{{- end }}
+
+{{/* The daemon's container. With restartPolicy: Always among the init containers it is a sidecar. */}}
+{{- define "prom2otlp.container" -}}
+name: prom2otlp
+image: {{ include "prom2otlp.image" . }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+ports:
+  - {name: status, containerPort: 9464}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 1000
+  runAsGroup: 1000
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+  seccompProfile: {type: RuntimeDefault}
+env:
+  # The reason of an exit, in one line: `kubectl describe pod` shows it. A killed process leaves only its log.
+  - {name: PROM2OTLP_TERMINATION_MESSAGE, value: /dev/termination-log}
+  {{- if gt (int .Values.shards) 1 }}
+  - name: SHARD
+    valueFrom:
+      fieldRef: {fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}
+  {{- end }}
+  {{- with .Values.env }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+terminationMessagePath: /dev/termination-log
+terminationMessagePolicy: FallbackToLogsOnError
+startupProbe:
+  httpGet: {path: /healthz, port: status}
+  periodSeconds: 2
+  failureThreshold: 30
+livenessProbe:
+  httpGet: {path: /healthz, port: status}
+  periodSeconds: 20
+  timeoutSeconds: 5
+resources:
+  {{- toYaml .Values.resources | nindent 2 }}
+volumeMounts:
+  - {name: prom2otlp-config, mountPath: /etc/prom2otlp, readOnly: true}
+  - {name: prom2otlp-secrets, mountPath: /run/secrets/prom2otlp, readOnly: true}
+  - {name: prom2otlp-queue, mountPath: /var/lib/prom2otlp}
+  - {name: prom2otlp-tmp, mountPath: /tmp}
+{{- end }}
+
+{{/* All volumes of the container but the queue. They are mounted as folders: the daemon loads what changes in them. */}}
+{{- define "prom2otlp.volumes" -}}
+- name: prom2otlp-config
+  configMap: {name: {{ include "prom2otlp.fullname" . }}}
+- name: prom2otlp-secrets
+  secret: {secretName: {{ .Values.existingSecret }}, defaultMode: 0440}
+- name: prom2otlp-tmp
+  emptyDir: {sizeLimit: 512Mi}
+{{- end }}
+
+{{/* For a chart that has this one as a dependency: an entry of the pod's initContainers. */}}
+{{- define "prom2otlp.sidecar" -}}
+- restartPolicy: Always
+  {{- include "prom2otlp.container" . | nindent 2 }}
+{{- end }}

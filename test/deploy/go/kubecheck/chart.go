@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+)
+
+// helm does what these commands of Helm do, without a cluster:
+//
+//	lint CHART [--values FILE]
+//	install|upgrade|template NAME CHART [--namespace NAMESPACE] [--values FILE]
+//
+// lint prints what Helm's linter finds, from warnings on; the others print the objects. `--install`, `--create-namespace` and
+// `--wait` are for a cluster, and do nothing here.
+func helm(args []string) error {
+	namespace, file := "default", ""
+	var words []string
+	for i := 0; i < len(args); i++ {
+		switch args[i] {
+		case "--namespace", "--values":
+			if i++; i == len(args) {
+				return fmt.Errorf("%s needs a value", args[i-1])
+			}
+			if args[i-1] == "--values" {
+				file = args[i]
+			} else {
+				namespace = args[i]
+			}
+		case "--install", "--create-namespace", "--wait":
+		default:
+			words = append(words, args[i])
+		}
+	}
+	values := chartutil.Values{}
+	if file != "" {
+		var err error
+		if values, err = chartutil.ReadValuesFile(file); err != nil {
+			return err
+		}
+	}
+	if len(words) == 2 && words[0] == "lint" {
+		return lintChart(words[1], namespace, values)
+	}
+	if len(words) == 3 && (words[0] == "install" || words[0] == "upgrade" || words[0] == "template") {
+		return template(words[1], words[2], namespace, values)
+	}
+	return fmt.Errorf("cannot run helm %s", strings.Join(args, " "))
+}
+
+func lintChart(folder, namespace string, values chartutil.Values) error {
+	result := lint.AllWithKubeVersion(folder, values, namespace, nil)
+	var problems []string
+	for _, message := range result.Messages {
+		if message.Severity >= support.WarningSev {
+			problems = append(problems, message.Error())
+		}
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%s", strings.Join(problems, "\n"))
+	}
+	fmt.Println("0 chart(s) failed")
+	return nil
+}
+
+func template(name, folder, namespace string, values chartutil.Values) error {
+	loaded, err := loader.Load(folder)
+	if err != nil {
+		return err
+	}
+	if err := chartutil.ProcessDependenciesWithMerge(loaded, values); err != nil {
+		return err
+	}
+	release := chartutil.ReleaseOptions{Name: name, Namespace: namespace, Revision: 1, IsInstall: true}
+	// Also checks the values against values.schema.json.
+	all, err := chartutil.ToRenderValues(loaded, values, release, chartutil.DefaultCapabilities)
+	if err != nil {
+		return err
+	}
+	files, err := engine.Render(loaded, all)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for name := range files {
+		if filepath.Ext(name) == ".yaml" && strings.TrimSpace(files[name]) != "" {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		fmt.Fprintf(os.Stdout, "---\n# Source: %s\n%s\n", name, files[name])
+	}
+	return nil
+}

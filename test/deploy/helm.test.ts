@@ -1,0 +1,175 @@
+// The chart: what comes out of it is what the API of Kubernetes takes, in each variant that docs/install.md names, and has
+// the properties of the kustomizations.
+
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/load.ts';
+import { checkoutFolder, runFolder } from '../real/support/folder.ts';
+import { reasonToSkip } from '../real/support/part.ts';
+import { yamlWith } from './support/install-document.ts';
+import {
+  checkChart,
+  type CheckedObjects,
+  checkObjects,
+  helm,
+  kubecheck,
+} from './support/kubecheck.ts';
+
+const skip = await reasonToSkip([kubecheck]);
+const chart = join(checkoutFolder, 'deploy/helm');
+
+type Objects = CheckedObjects['objects'];
+
+const kindsOf = (objects: Objects): string[] => objects.map(({ kind }) => String(kind)).sort();
+const kindOf = (objects: Objects, kind: string): Objects[number] =>
+  objects.find(object => object.kind === kind);
+
+const EVERYTHING = {
+  shards: 3,
+  existingSecret: 'my-secret',
+  image: { repository: 'registry.example.com/prom2otlp', digest: `sha256:${'a'.repeat(64)}` },
+  imagePullSecrets: [{ name: 'registry' }],
+  serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
+  prometheusRule: { enabled: true, labels: { release: 'prometheus' } },
+  dashboards: { enabled: true },
+  persistence: { size: '10Gi', storageClass: 'fast' },
+  env: [{ name: 'REGION', value: 'north' }],
+  podLabels: { team: 'data' },
+  podAnnotations: { note: 'text' },
+  nodeSelector: { disk: 'ssd' },
+  tolerations: [{ key: 'data', operator: 'Exists' }],
+  affinity: { nodeAffinity: {} },
+  priorityClassName: 'high',
+};
+
+function configIn(objects: Objects): ReturnType<typeof parseConfig> {
+  const text: string = kindOf(objects, 'ConfigMap').data['prom2otlp.yaml'];
+  const secrets = text.replaceAll(/\$\{file:[^}]+\}/g, 'a-secret-of-some-length');
+  return parseConfig(secrets, { file: 'prom2otlp.yaml', environment: { SHARD: '2' } });
+}
+
+describe.skipIf(skip !== null)('deploy/helm', () => {
+  test('passes the linter', async () => {
+    expect(await helm('lint', chart)).toContain('0 chart(s) failed');
+  });
+
+  test('makes what the kustomization stand-alone makes, and a PodDisruptionBudget', async () => {
+    const { problems, objects } = await checkChart(chart);
+    expect(problems).toEqual([]);
+    const kustomized = await checkObjects(join(checkoutFolder, 'deploy/kubernetes/stand-alone'));
+    expect(kindsOf(objects)).toEqual(
+      [...kindsOf(kustomized.objects), 'PodDisruptionBudget'].sort(),
+    );
+    const { spec } = kindOf(objects, 'StatefulSet');
+    const { spec: other } = kindOf(kustomized.objects, 'StatefulSet');
+    const [container] = spec.template.spec.containers;
+    const [otherContainer] = other.template.spec.containers;
+    // All but the names of volumes, and where the same rules about users are.
+    const same = ['ports', 'env', 'resources', 'startupProbe', 'livenessProbe', 'readinessProbe'];
+    for (const key of same) expect(container[key]).toEqual(otherContainer[key]);
+    expect({ ...spec.template.spec.securityContext, ...container.securityContext }).toEqual({
+      ...other.template.spec.securityContext,
+      ...otherContainer.securityContext,
+    });
+    expect(spec.replicas).toBe(1);
+    const { spec: policy } = kindOf(objects, 'NetworkPolicy');
+    const { spec: otherPolicy } = kindOf(kustomized.objects, 'NetworkPolicy');
+    expect(policy.ingress).toEqual(otherPolicy.ingress);
+    expect(policy.egress.flatMap((rule: Objects[number]) => rule.ports)).toEqual(
+      otherPolicy.egress.flatMap((rule: Objects[number]) => rule.ports),
+    );
+  });
+
+  test('mounts folders and keeps names: the daemon loads a change, and no pod restarts', async () => {
+    const one = await checkChart(chart);
+    const two = await checkChart(chart, { config: { metrics: { interval: '30s' } } });
+    const [before, after] = [one, two].map(({ objects }) => kindOf(objects, 'StatefulSet'));
+    expect(after).toEqual(before);
+    expect(configIn(two.objects).metrics.intervalMs).toBe(30_000);
+    const { volumeMounts } = before.spec.template.spec.containers[0];
+    expect(volumeMounts).toHaveLength(4);
+    for (const mount of volumeMounts) expect(mount).not.toHaveProperty('subPath');
+  });
+
+  test('has a valid configuration, in which the values win', async () => {
+    const { objects } = await checkChart(chart, {
+      config: { api: { timeout: '5s' }, status: { listen: '0.0.0.0:9999' } },
+    });
+    const config = configIn(objects);
+    expect(config.status.port).toBe(9999);
+    expect(config.services.map(({ name }) => name)).toEqual(['orders']);
+  });
+
+  test('with everything: shards, an own Secret, the Prometheus operator, dashboards', async () => {
+    const { problems, objects } = await checkChart(chart, EVERYTHING);
+    expect(problems).toEqual([]);
+    const { spec } = kindOf(objects, 'StatefulSet');
+    const pod = spec.template.spec;
+    expect(spec.replicas).toBe(3);
+    expect(configIn(objects).shard).toMatchObject({ count: 3 });
+    expect(pod.containers[0].env).toContainEqual({
+      name: 'SHARD',
+      valueFrom: { fieldRef: { fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']" } },
+    });
+    expect(pod.containers[0].image).toMatch(/^registry\.example\.com\/prom2otlp@sha256:a{64}$/);
+    expect(pod.volumes).toContainEqual({
+      name: 'prom2otlp-secrets',
+      secret: { secretName: 'my-secret', defaultMode: 0o440 },
+    });
+    const [endpoint] = kindOf(objects, 'ServiceMonitor').spec.endpoints;
+    expect(endpoint.authorization.credentials).toEqual({ name: 'my-secret', key: 'status-token' });
+    const service = kindOf(objects, 'Service').metadata.labels;
+    expect(service).toMatchObject(kindOf(objects, 'ServiceMonitor').spec.selector.matchLabels);
+    expect(kindOf(objects, 'PrometheusRule').spec.groups.length).toBeGreaterThan(0);
+    const dashboards = objects.filter(({ metadata }) => metadata.labels.grafana_dashboard === '1');
+    expect(dashboards.flatMap(({ data }) => Object.keys(data)).sort()).toEqual([
+      'prom2otlp.json',
+      'services.json',
+    ]);
+    for (const { data } of dashboards)
+      for (const text of Object.values(data))
+        expect(JSON.parse(String(text))).toHaveProperty('panels');
+  });
+
+  test('is a sidecar in the chart of a workload, as docs/install.md shows', async () => {
+    const shop = await runFolder('helm-shop');
+    cpSync(join(import.meta.dirname, 'fixtures/shop'), shop, { recursive: true });
+    mkdirSync(join(shop, 'charts'));
+    mkdirSync(join(shop, 'templates'), { recursive: true });
+    cpSync(chart, join(shop, 'charts/prom2otlp'), { recursive: true, dereference: true });
+    await writeFile(join(shop, 'templates/shop.yaml'), yamlWith('initContainers:'));
+    await writeFile(join(shop, 'values.yaml'), yamlWith('workload: {enabled: false}'));
+    const { problems, objects } = await checkChart(shop);
+    expect(problems).toEqual([]);
+    expect(kindsOf(objects)).toEqual(['ConfigMap', 'Deployment']);
+    const { spec } = kindOf(objects, 'Deployment');
+    expect(spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
+    const [container] = spec.template.spec.initContainers;
+    expect(container).toMatchObject({ name: 'prom2otlp', restartPolicy: 'Always' });
+    const volumes: Objects = spec.template.spec.volumes;
+    const mounts: Objects = container.volumeMounts;
+    expect(new Set(volumes.map(({ name }) => name))).toEqual(
+      new Set(mounts.map(({ name }) => name)),
+    );
+    await rm(shop, { recursive: true, force: true });
+  });
+
+  test.each([
+    ['a value that the chart does not have', { replicas: 3 }, /replicas/],
+    ['a wrong type', { shards: 'three' }, /shards/],
+    ['a tag in the place of a digest', { image: { digest: '1.0' } }, /digest/],
+  ])('refuses %s', async (_what, values, says) => {
+    await expect(checkChart(chart, values)).rejects.toThrow(says);
+  });
+
+  test('has the version of the program', () => {
+    const { version } = JSON.parse(readFileSync(join(checkoutFolder, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    const text = readFileSync(join(chart, 'Chart.yaml'), 'utf8');
+    expect(text).toContain(`\nversion: ${version}\n`);
+    expect(text).toContain(`\nappVersion: ${version}\n`);
+  });
+});
