@@ -98,8 +98,11 @@ export class Bench {
       // A hiccup of the machine, a scrape that took too long, costs samples: the whole group has a second try.
       if (lost.length === 0) return;
       this.#say(`once more: ${lost.join('; ')}`);
-      const isOf = ({ scenario, group }: PacedResult): boolean =>
-        batch.runs.some(run => run.scenario.name === scenario && run.group === group);
+      const isOf = (result: PacedResult): boolean =>
+        batch.runs.some(
+          ({ scenario, group, run }) =>
+            scenario.name === result.scenario && group === result.group && run === result.run,
+        );
       this.#paced = this.#paced.filter(result => !isOf(result));
       await this.#runSideBySide(batch.runs);
       return;
@@ -121,9 +124,9 @@ export class Bench {
   /** What did not arrive, in words. */
   async #runSideBySide(runs: readonly PacedRun[]): Promise<readonly string[]> {
     const losses: string[] = [];
-    const measured = runs.map(async ({ scenario, contender, group }) => {
+    const measured = runs.map(async ({ scenario, contender, group, run }) => {
       try {
-        const result = await runPaced(scenario, contenderOf(contender), group);
+        const result = await runPaced(scenario, contenderOf(contender), { group, run });
         this.#paced.push(result);
         losses.push(...result.losses.map(loss => `${scenario.name}, ${contender}: ${loss}`));
       } catch (error) {

@@ -1,6 +1,7 @@
 // The floor under a page of the fleet: what a program costs that takes each of its bytes in, holds them against the page
 // before, and keeps what it sends on the disk, but understands nothing. `node bench/floor.ts [pages]`. Nothing here is
-// ours: the system's sockets into one buffer, memcmp, and SQLite with the settings of the queue.
+// ours: the system's sockets into one buffer, memcmp, and SQLite with the settings of the queue. The steps are not told
+// apart: what one leaves in the caches, and work of the kernel for the next, would be counted to the wrong one.
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -21,11 +22,6 @@ const SENT_BYTES = 1_480_000;
 /** Not counted: V8 and caches have seen everything once. */
 const WARM = 5;
 
-interface Step {
-  readonly name: string;
-  run(): Promise<void> | void;
-}
-
 async function main(pages: number): Promise<void> {
   const page = new PageSource(pageOf(SPEC, 0)).render(Date.now()).bytes;
   const worker = new Worker(new URL(import.meta.url), { workerData: page });
@@ -34,31 +30,20 @@ async function main(pages: number): Promise<void> {
   const before = Buffer.from(page);
   const directory = mkdtempSync(join(tmpdir(), 'bench-floor-'));
   const store = storing(join(directory, 'floor.db'));
-  const steps: readonly Step[] = [
-    { name: 'receive', run: () => receive(port, taken) },
-    { name: 'compare', run: () => compare(taken, before) },
-    { name: 'store, read and delete', run: store },
-  ];
-  const spentMs = steps.map(() => 0);
-  for (let i = 0; i < WARM + pages; i++)
-    for (const [index, step] of steps.entries()) {
-      const startMs = threadMs();
-      await step.run();
-      if (i >= WARM) spentMs[index] = (spentMs[index] ?? 0) + threadMs() - startMs;
-    }
+  let startMs = 0;
+  for (let i = 0; i < WARM + pages; i++) {
+    if (i === WARM) startMs = threadMs();
+    await receive(port, taken);
+    compare(taken, before);
+    store();
+  }
+  const floorMs = (threadMs() - startMs) / pages;
   await worker.terminate();
   rmSync(directory, { recursive: true });
   const megabytes = (page.length / 1e6).toFixed(1);
   process.stdout.write(`a page of ${SERIES} series, ${megabytes} MB, ${pages} times\n`);
-  for (const [index, { name }] of steps.entries()) tell(name, (spentMs[index] ?? 0) / pages);
-  tell('floor', spentMs.reduce((sum, ms) => sum + ms, 0) / pages);
-}
-
-function tell(name: string, ms: number): void {
-  const perSample = ((ms * 1e6) / SERIES).toFixed(0);
-  process.stdout.write(
-    `${name.padEnd(24)} ${ms.toFixed(1).padStart(5)} ms  ${perSample} ns/sample\n`,
-  );
+  const perSample = ((floorMs * 1e6) / SERIES).toFixed(0);
+  process.stdout.write(`floor ${floorMs.toFixed(1)} ms  ${perSample} ns/sample\n`);
 }
 
 /** Of this thread: the page server is another one. */

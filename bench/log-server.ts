@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Endpoint } from '../src/simulator/answer.ts';
 import { GeneratedLogs } from '../src/simulator/log-source.ts';
 import { createLogsEndpoint } from '../src/simulator/logs-endpoint.ts';
-import { corpusServices } from '../src/simulator/topology.ts';
+import { corpusServices } from './corpus/services.ts';
 
 const LOGS_PATH = '/observability/v2/logs';
 const SEED = 7;
@@ -12,9 +12,8 @@ const SEED = 7;
 /** Answers requests for logs; false for all others. */
 export type AnswerLogs = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-export function createLogServer(series: number): AnswerLogs {
-  const services = corpusServices({ services: 1, seriesPerService: series });
-  const endpoint: Endpoint = createLogsEndpoint(new GeneratedLogs(services, SEED));
+export function createLogServer(): AnswerLogs {
+  const endpoint: Endpoint = createLogsEndpoint(new GeneratedLogs(corpusServices(1), SEED));
   return (request, response) => {
     const url = new URL(request.url ?? '', 'http://localhost');
     if (!url.pathname.startsWith(LOGS_PATH)) return false;

@@ -68,7 +68,7 @@ class PageServer {
 
   constructor(options: PageServerOptions) {
     this.#options = options;
-    this.#answerLogs = options.hasLogs ? createLogServer(options.series) : () => false;
+    this.#answerLogs = options.hasLogs ? createLogServer() : () => false;
     this.#addresses = Array.from({ length: options.addresses }, (_, address) => ({
       source: new PageSource(pageOf(options, address)),
       tail: Promise.resolve(),

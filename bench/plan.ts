@@ -7,6 +7,7 @@ export interface PacedRun {
   readonly scenario: PacedScenario;
   readonly contender: string;
   readonly group: number;
+  readonly run: number;
 }
 
 /** Runs one after the other; what stands in one batch runs side by side. */
@@ -18,9 +19,27 @@ export type Batch =
       readonly contenders: readonly string[];
     };
 
+/** Each scenario in all of its runs, the first of all before the second of any: an hour that was bad spoils one. */
 export function planBatches(
   scenarios: readonly Scenario[],
   isWanted: (contender: string) => boolean,
+): readonly Batch[] {
+  const runs = Math.max(
+    ...scenarios.map(scenario => (scenario.kind === 'paced' ? scenario.runs : 1)),
+  );
+  return Array.from({ length: runs }, (_, run) =>
+    planRun(
+      scenarios.filter(scenario => run < (scenario.kind === 'paced' ? scenario.runs : 1)),
+      isWanted,
+      run,
+    ),
+  ).flat();
+}
+
+function planRun(
+  scenarios: readonly Scenario[],
+  isWanted: (contender: string) => boolean,
+  run: number,
 ): readonly Batch[] {
   const batches: Batch[] = [];
   const together = new Map<string, PacedRun[]>();
@@ -36,16 +55,18 @@ export function planBatches(
       if (runs.length === 0) batches.push({ kind: 'paced', runs });
       together.set(key, runs);
       const paced = atPaceOf(scenario, contenders);
-      runs.push(...contenders.map(contender => ({ scenario: paced, contender, group })));
+      runs.push(...contenders.map(contender => ({ scenario: paced, contender, group, run })));
     }
   }
   return batches;
 }
 
-/** A group is as fast as its slowest. */
+/** A group is as fast as its slowest, and its window as long as those of the others. */
 function atPaceOf(scenario: PacedScenario, contenders: readonly string[]): PacedScenario {
   const intervals = contenders.map(name => scenario.slower[name] ?? 0);
-  return { ...scenario, intervalMs: Math.max(scenario.intervalMs, ...intervals) };
+  const intervalMs = Math.max(scenario.intervalMs, ...intervals);
+  const polls = Math.ceil((scenario.polls * scenario.intervalMs) / intervalMs);
+  return { ...scenario, intervalMs, polls };
 }
 
 /** Ours stands in every group to be compared with: where only it is left, once is enough. */

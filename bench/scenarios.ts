@@ -15,6 +15,8 @@ export interface PacedScenario extends CorpusSpec {
   readonly warmPolls: number;
   /** How many polls of each page the window is long. */
   readonly polls: number;
+  /** How often all of it is measured anew: the figures are medians. */
+  readonly runs: number;
   /** Whether logs are pulled, too, by those who can. */
   readonly hasLogs: boolean;
   /** Scenarios with the same word here run at the same time. */
@@ -74,8 +76,11 @@ function size(
   return { addresses, services, series };
 }
 
+const WINDOW_MS = 5 * 60_000;
+const RUNS = 3;
+
 function paced(
-  scenario: Pick<PacedScenario, 'name' | 'title' | 'intervalMs' | 'polls' | 'groups'> &
+  scenario: Pick<PacedScenario, 'name' | 'title' | 'intervalMs' | 'groups'> &
     Pick<CorpusSpec, 'addresses' | 'services' | 'series'> &
     Partial<PacedScenario>,
 ): PacedScenario {
@@ -83,6 +88,8 @@ function paced(
     kind: 'paced',
     corpus: 'engine',
     isRemote: false,
+    polls: WINDOW_MS / scenario.intervalMs,
+    runs: RUNS,
     // What the first pages cost (compiling, laying out) is over by then.
     warmPolls: 5,
     hasLogs: false,
@@ -100,7 +107,6 @@ const SCENARIOS: readonly Scenario[] = [
     intervalMs: 10_000,
     // V8 goes on compiling while a page comes every 10 s.
     warmPolls: 12,
-    polls: 3,
     groups: IN_GROUPS,
   }),
   paced({
@@ -109,7 +115,6 @@ const SCENARIOS: readonly Scenario[] = [
     ...size(1, 200, 500),
     isRemote: true,
     intervalMs: 10_000,
-    polls: 3,
     groups: [[...MAIN, PROBED]],
   }),
   paced({
@@ -118,7 +123,6 @@ const SCENARIOS: readonly Scenario[] = [
     ...size(200, 1, 500),
     intervalMs: 2000,
     warmPolls: 8,
-    polls: 12,
     groups: IN_GROUPS,
   }),
   paced({
@@ -127,7 +131,6 @@ const SCENARIOS: readonly Scenario[] = [
     corpus: 'histograms',
     ...size(20, 1, 1200),
     intervalMs: 4000,
-    polls: 5,
     together: 'corpora',
     groups: [MAIN, ['ours', PROBED]],
   }),
@@ -137,7 +140,6 @@ const SCENARIOS: readonly Scenario[] = [
     corpus: 'churning',
     ...size(20, 1, 1200),
     intervalMs: 4000,
-    polls: 5,
     together: 'corpora',
     groups: [MAIN, ['ours', PROBED]],
   }),
@@ -147,7 +149,6 @@ const SCENARIOS: readonly Scenario[] = [
     corpus: 'captured',
     ...size(20, 1, 1161),
     intervalMs: 4000,
-    polls: 5,
     together: 'corpora',
     groups: [MAIN, ['ours', PROBED]],
   }),
@@ -196,7 +197,6 @@ const SCENARIOS: readonly Scenario[] = [
     ...size(200, 1, 5000),
     intervalMs: 10_000,
     warmPolls: 4,
-    polls: 3,
     groups: IN_PAIRS,
     slower: { 'plain-stack': 30_000 },
   }),
@@ -205,7 +205,7 @@ const SCENARIOS: readonly Scenario[] = [
     name: 'growth',
     title: 'ours alone, from 1,000 to 1,000,000 series in pages of at most 5,000, every 4 s',
     sizes: [1000, 10_000, 100_000, 1_000_000],
-    rounds: 6,
+    rounds: 75,
     groups: [['ours']],
   },
 ];
@@ -219,6 +219,7 @@ const SMOKE: readonly Scenario[] = [
     intervalMs: 3000,
     warmPolls: 2,
     polls: 2,
+    runs: 1,
     groups: [[...MAIN, 'plain-stack', PROBED]],
   }),
   paced({
@@ -228,6 +229,7 @@ const SMOKE: readonly Scenario[] = [
     intervalMs: 3000,
     warmPolls: 2,
     polls: 2,
+    runs: 1,
     groups: [['ours', 'vmagent']],
   }),
   {

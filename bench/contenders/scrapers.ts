@@ -4,7 +4,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { collector } from '../../test/real/parts/collector.ts';
-import { prometheus } from '../../test/real/parts/prometheus.ts';
+import { prometheus, releasedVersion } from '../../test/real/parts/prometheus.ts';
 import { vmagent } from '../../test/real/parts/vmagent.ts';
 import { exclusively, realFolder, runFolder } from '../../test/real/support/folder.ts';
 import type { Preparable } from '../../test/real/support/part.ts';
@@ -38,7 +38,10 @@ export function prometheusAgent(isDefaultGc: boolean): Contender {
     name: isDefaultGc ? 'prometheus-agent' : 'prometheus-agent-gogc100',
     title: isDefaultGc ? 'Prometheus agent' : 'Prometheus agent, GOGC=100',
     isRounded: false,
-    prepare: () => prepare(prometheus, 'prometheus'),
+    prepare: async () => {
+      const prepared = await prepare(prometheus, 'prometheus');
+      return 'absent' in prepared ? prepared : { version: releasedVersion(prepared.version) };
+    },
     start: task => prometheus.start({ isAgent: true, config: agentConfig(task), ...env }),
   };
 }

@@ -4,9 +4,8 @@
 
 import { readFileSync } from 'node:fs';
 import { hashText } from '../../src/simulator/load.ts';
-import { layoutPage } from '../../src/simulator/page.ts';
-import { seriesOf } from '../../src/simulator/series.ts';
-import { corpusServices } from '../../src/simulator/topology.ts';
+import { pageLines } from '../../src/simulator/page.ts';
+import { corpusSeries, corpusServices } from './services.ts';
 import {
   bucketLine,
   type CorpusLine,
@@ -51,26 +50,19 @@ export function pageOf(spec: CorpusSpec, address: number): CorpusPage {
   return withHistograms(spec, address, lines);
 }
 
-function servicesOf({ addresses, services, series }: CorpusSpec, address: number) {
+function servicesOf({ addresses, services }: CorpusSpec, address: number) {
   const first = address * services;
-  return corpusServices({ services: addresses * services, seriesPerService: series }).slice(
-    first,
-    first + services,
-  );
+  return corpusServices(addresses * services).slice(first, first + services);
 }
 
 const FOLLOWED = 'engine_global_status_questions';
 
 function engineLines(spec: CorpusSpec, address: number): readonly CorpusLine[] {
   const services = servicesOf(spec, address);
-  const { series, prefixes, ends } = layoutPage(
-    services.flatMap(service => seriesOf(service, SEED)),
-    {},
-  );
-  return series.map(({ name, shape, hash, service }, index) => {
+  const all = services.flatMap(service => corpusSeries(service, spec.series, SEED));
+  return pageLines(all).map(({ series: { name, shape, hash, service }, metadata, key }) => {
     // Without the one TYPE line that lacks its blank: the plain stack would give the page up for it.
-    const text = prefixes.toString('utf8', ends[index - 1] ?? 0, ends[index]);
-    const before = text.replace(/^#TYPE /m, '# TYPE ');
+    const before = `${metadata.replace(/^#TYPE /m, '# TYPE ')}${key} `;
     if (shape.kind === 'uptime') return uptimeLine(before);
     if (shape.kind !== 'counter') return swayingLine(before, hash);
     const line = risingLine(before, hash);

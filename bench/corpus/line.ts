@@ -3,6 +3,7 @@
 //
 //   mantissa of poll n   first + (n * step) % span
 //   text                 mantissa, with a dot before the last `places` digits, then `e+NN` where there is an exponent
+//   a double             its mantissa of 53 bits as a fraction of 2^53, with the 17 digits that any double may need
 
 export interface CorpusLine {
   /** HELP and TYPE where they stand here, name, labels and the blank. */
@@ -14,6 +15,8 @@ export interface CorpusLine {
   readonly span: number;
   readonly places: number;
   readonly exponent: number | null;
+  /** Written as 0.ddddddddddddddddd: see DOUBLE. */
+  readonly isDouble: boolean;
   /** Seconds since the server's start instead of a mantissa that moves by itself. */
   readonly isUptime: boolean;
   /** Where in `before` five digits stand that make another series of it, or -1. */
@@ -22,10 +25,18 @@ export interface CorpusLine {
   readonly followedAs: string | null;
 }
 
-const FIXED = { isUptime: false, churnAt: -1, followedAs: null } as const;
+const FIXED = { isDouble: false, isUptime: false, churnAt: -1, followedAs: null } as const;
 
 /** Mantissas of so many digits are exact in a double. */
 const DIGITS_MAX = 16;
+
+/** Doubles from 0.5 up to 1, by their mantissas. */
+export const DOUBLE: Readonly<Record<'divisor' | 'mantissaMin' | 'digits' | 'length', number>> = {
+  divisor: 2 ** 53,
+  mantissaMin: 2 ** 52,
+  digits: 17,
+  length: 19,
+};
 
 /** What only rises: a count, small as it stands or, from a million on, with an exponent. */
 export function risingLine(before: string, hash: number): CorpusLine {
@@ -41,13 +52,22 @@ export function risingLine(before: string, hash: number): CorpusLine {
 /** What goes up and down: whole numbers, sizes with an exponent, decimals, doubles with all their digits. */
 export function swayingLine(before: string, hash: number): CorpusLine {
   const share = (hash >>> 4) % 100;
-  const shape = share < 35 ? WHOLE : share < 65 ? SIZE : share < 85 ? DECIMAL : FULL;
+  if (share >= 90) return doubleLine(before, hash);
+  const shape = share < 35 ? WHOLE : share < 60 ? SIZE : share < 80 ? DECIMAL : FULL;
   const { digits, places, exponent } = shape(hash >>> 11);
   const first = firstOf(digits, hash);
   const step = 1 + Math.floor((first / 500) * fraction(hash >>> 5));
   const moving = places === 0 ? { first, step } : withLastDigit(first, step);
   const span = Math.max(2, Math.floor(first / 2));
   return { ...FIXED, before, ...moving, span, places, exponent };
+}
+
+/** In [0.5, 0.875), so that the text has the same length at every poll. */
+function doubleLine(before: string, hash: number): CorpusLine {
+  const first = DOUBLE.mantissaMin + Math.floor((DOUBLE.mantissaMin / 2) * fraction(hash));
+  const step = 1 + Math.floor((DOUBLE.mantissaMin / 500) * fraction(hash >>> 5));
+  const span = DOUBLE.mantissaMin / 4;
+  return { ...FIXED, before, first, step, span, places: 0, exponent: null, isDouble: true };
 }
 
 /** A value that is what it is; only its time moves. */

@@ -3,7 +3,7 @@
 
 import { addValue, newTally, type Tally } from './checksum.ts';
 import type { CorpusPage } from './corpora.ts';
-import type { CorpusLine } from './line.ts';
+import { type CorpusLine, DOUBLE } from './line.ts';
 
 export interface RenderedPage {
   /** Valid until the next page. */
@@ -40,6 +40,7 @@ export class PageSource {
   readonly #lengths: Uint8Array;
   readonly #places: Uint8Array;
   readonly #timesAt: Uint32Array;
+  readonly #isDouble: Uint8Array;
   readonly #uptimes: number[] = [];
   readonly #followed: { readonly index: number; readonly name: string }[] = [];
   readonly #churning: { readonly at: number }[] = [];
@@ -60,6 +61,7 @@ export class PageSource {
     this.#lengths = new Uint8Array(lines.length);
     this.#places = Uint8Array.from(lines, ({ places }) => places);
     this.#timesAt = new Uint32Array(lines.length);
+    this.#isDouble = Uint8Array.from(lines, ({ isDouble }) => (isDouble ? 1 : 0));
     this.#bytes = this.#layOut(lines);
   }
 
@@ -68,7 +70,7 @@ export class PageSource {
     let length = 0;
     for (const [index, line] of lines.entries()) {
       const { before, first, places, exponent, churnAt, followedAs } = line;
-      const digits = String(first).length + (places > 0 ? 1 : 0);
+      const digits = line.isDouble ? DOUBLE.length : String(first).length + (places > 0 ? 1 : 0);
       const ending = exponent === null ? '' : `e+${String(exponent).padStart(2, '0')}`;
       if (line.isUptime) this.#uptimes.push(index);
       if (followedAs !== null) this.#followed.push({ index, name: followedAs });
@@ -93,8 +95,10 @@ export class PageSource {
     if (this.#poll > 0) this.#move();
     for (let index = 0; index < this.sampleCount; index++) {
       const mantissa = (this.#firsts[index] ?? 0) + (this.#moved[index] ?? 0);
-      this.#writeMantissa(index, mantissa);
-      addValue(tally, mantissa / (this.#divisors[index] ?? 1));
+      const value = mantissa / (this.#divisors[index] ?? 1);
+      if (this.#isDouble[index] === 1) this.#writeDouble(index, value);
+      else this.#writeMantissa(index, mantissa);
+      addValue(tally, value);
     }
     if (this.#isTimed) this.#writeTimes(timeMs);
     this.#poll++;
@@ -114,6 +118,11 @@ export class PageSource {
       const span = this.#spans[index] ?? 0;
       this.#moved[index] = moved < span ? moved : moved % span;
     }
+  }
+
+  #writeDouble(index: number, value: number): void {
+    const text = value.toPrecision(DOUBLE.digits);
+    this.#bytes.write(text, (this.#ends[index] ?? 0) - DOUBLE.length, 'latin1');
   }
 
   #writeMantissa(index: number, mantissa: number): void {
@@ -168,7 +177,8 @@ export class PageSource {
 }
 
 /** Exact: mantissas have at most 16 digits, and so has the power. */
-function divisorOf({ places, exponent }: CorpusLine): number {
+function divisorOf({ places, exponent, isDouble }: CorpusLine): number {
+  if (isDouble) return DOUBLE.divisor;
   const power = places - (exponent ?? 0);
   if (power < 0) throw new Error(`a value of the corpus has too few places: ${places}`);
   return 10 ** power;

@@ -10,6 +10,8 @@ export interface ProcessUsage {
   readonly tickedMs: number;
   readonly threadsMs: number;
   readonly residentBytes: number;
+  /** Of the resident memory, what no file holds: the share of programs and libraries is apart. */
+  readonly anonymousBytes: number;
   readonly peakBytes: number;
 }
 
@@ -24,6 +26,7 @@ export function processUsage(pid: number): ProcessUsage {
     tickedMs: tickedMs(pid),
     threadsMs: threadsMs(pid),
     residentBytes: kibibytes(status, 'VmRSS'),
+    anonymousBytes: kibibytes(status, 'RssAnon'),
     peakBytes: kibibytes(status, 'VmHWM'),
   };
 }

@@ -8,6 +8,7 @@ import type { PacedResult } from '../runs/paced.ts';
 import { scenarios } from '../scenarios.ts';
 import { goalsOf, verdict } from './goals.ts';
 import {
+  firstNs,
   intervalOf,
   isSound,
   isWhole,
@@ -139,8 +140,11 @@ function costTable(results: Results): string[] {
             ratio === null ? '' : ratio.toFixed(1),
             percent(result.cpuPercent),
             megabytes(result.lastBytes),
+            result.anonymousBytes === null ? '' : megabytes(result.anonymousBytes),
             megabytes(result.peakBytes),
             result.wireBytesPerSample.toFixed(1),
+            firstNs(result),
+            results.taken[scenario]?.commit ?? '',
           ],
         ];
       }),
@@ -152,8 +156,11 @@ function costTable(results: Results): string[] {
     'times ours',
     'CPU',
     'memory',
+    'anonymous',
     'peak',
     'bytes/sample',
+    'ns/sample at first',
+    'commit',
   ];
   return [...markdown(head, rows), '', describe(results)];
 }

@@ -3,7 +3,7 @@
 
 import { isSound, pacedOf, ratioOf, type Results } from './results.ts';
 import { table } from './tables.ts';
-import { megabytes, percent } from './words.ts';
+import { count, megabytes, percent } from './words.ts';
 
 export interface Goal {
   readonly name: string;
@@ -18,6 +18,7 @@ export function goalsOf(results: Results): readonly Goal[] {
     ...costGoals(results),
     ...sidecarGoals(results),
     ...growthGoals(results),
+    drainGoal(results),
     wireGoal(results),
     pauseGoal(results),
   ];
@@ -46,12 +47,17 @@ function goal(
     : { name, target, measured: measured.text, isMet: measured.isMet };
 }
 
-/** How many times ours each of the others must cost at least. */
-const RATIOS: Readonly<Record<string, number>> = {
-  vmagent: 4,
-  'prometheus-agent': 6,
-  collector: 8,
-  'plain-stack': 15,
+/** How many times ours each of the others must cost at least, in each scenario. */
+const RATIOS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  fleet: { vmagent: 4, 'prometheus-agent': 6, collector: 8, 'plain-stack': 15 },
+  'fleet-remote': { vmagent: 2, 'prometheus-agent': 3, collector: 4 },
+  targets: { vmagent: 1, 'prometheus-agent': 2, collector: 4 },
+  'targets-large': { vmagent: 4, 'prometheus-agent': 6, collector: 8, 'plain-stack': 15 },
+  histograms: { vmagent: 1.5, 'prometheus-agent': 1.5, collector: 2 },
+  churning: { vmagent: 1, 'prometheus-agent': 1, collector: 1 },
+  captured: { vmagent: 1.5, 'prometheus-agent': 1.5, collector: 2 },
+  sidecar: { vmagent: 1, 'prometheus-agent': 4, collector: 2, 'plain-stack': 1 },
+  host: { vmagent: 1.5, 'prometheus-agent': 4, collector: 4, 'plain-stack': 8 },
 };
 
 function costGoals(results: Results): Goal[] {
@@ -65,12 +71,22 @@ function costGoals(results: Results): Goal[] {
       ratio === null ? null : { text, isMet: ratio >= least },
     );
   };
-  return [
-    ...['fleet', 'targets-large'].flatMap(scenario =>
-      Object.entries(RATIOS).map(([contender, least]) => ratioGoal(scenario, contender, least)),
-    ),
-    ratioGoal('targets', 'vmagent', 1),
-  ];
+  return Object.entries(RATIOS).flatMap(([scenario, ratios]) =>
+    Object.entries(ratios).map(([contender, least]) => ratioGoal(scenario, contender, least)),
+  );
+}
+
+const DRAIN_FIRST_MS_MAX = 2000;
+
+function drainGoal({ drain }: Results): Goal {
+  const ours = drain.find(({ contender }) => contender === 'ours');
+  return goal(
+    'first request after an outage of less than a minute',
+    `within ${count(DRAIN_FIRST_MS_MAX)} ms`,
+    ours === undefined
+      ? null
+      : { text: `${count(ours.firstMs)} ms`, isMet: ours.firstMs <= DRAIN_FIRST_MS_MAX },
+  );
 }
 
 const SIDECAR_BYTES_MAX = 90e6;

@@ -7,6 +7,7 @@ import type { GrowthResult } from '../runs/growth.ts';
 import type { PacedResult } from '../runs/paced.ts';
 import type { StartResult } from '../runs/start.ts';
 import { scenarios } from '../scenarios.ts';
+import { count } from './words.ts';
 
 /** A contender's version, or why it is absent. */
 export type Presence = { readonly version: string } | { readonly absent: string };
@@ -49,6 +50,9 @@ export function readResults(file: string): Results {
       ...run,
       tooSlow: run.tooSlow ?? null,
       intervalMs: run.intervalMs ?? intervalOf(run.scenario),
+      run: run.run ?? 0,
+      first: run.first ?? null,
+      anonymousBytes: run.anonymousBytes ?? null,
     })),
   };
 }
@@ -100,7 +104,7 @@ export function isSound(result: Pick<PacedResult, 'losses' | 'tooSlow'>): boolea
   return isWhole(result) && result.tooSlow === null;
 }
 
-/** What one contender did in one scenario; several groups' results of ours at one pace are averaged. */
+/** What one contender did in one scenario: the medians of its runs, and of ours in several groups at one pace. */
 export function pacedOf(
   results: Pick<Results, 'paced'>,
   scenario: string,
@@ -112,32 +116,49 @@ export function pacedOf(
   const [first] = sound;
   if (first === undefined) return null;
   const of = sound.filter(({ intervalMs }) => intervalMs === first.intervalMs);
-  const mean = (read: (result: PacedResult) => number): number =>
-    of.reduce((sum, result) => sum + read(result), 0) / of.length;
+  const middle = (read: (result: PacedResult) => number): number => median(of.map(read));
   return {
     ...first,
-    nsPerSample: mean(({ nsPerSample }) => nsPerSample),
-    cpuPercent: mean(({ cpuPercent }) => cpuPercent),
-    residentBytes: mean(({ residentBytes }) => residentBytes),
-    lastBytes: mean(({ lastBytes }) => lastBytes),
+    nsPerSample: middle(({ nsPerSample }) => nsPerSample),
+    cpuPercent: middle(({ cpuPercent }) => cpuPercent),
+    residentBytes: middle(({ residentBytes }) => residentBytes),
+    lastBytes: middle(({ lastBytes }) => lastBytes),
     peakBytes: Math.max(...of.map(({ peakBytes }) => peakBytes)),
-    wireBytesPerSample: mean(({ wireBytesPerSample }) => wireBytesPerSample),
+    wireBytesPerSample: middle(({ wireBytesPerSample }) => wireBytesPerSample),
   };
 }
 
-/** How many times ours a contender costs, measured side by side; null where one of them is missing. */
+/**
+ * How many times ours a contender costs: the median of the runs, each measured side by side; null where there is none.
+ */
 export function ratioOf(
   results: Pick<Results, 'paced'>,
   scenario: string,
   contender: string,
 ): number | null {
-  const other = results.paced.find(
-    result => result.scenario === scenario && result.contender === contender && isSound(result),
+  const of = results.paced.filter(result => result.scenario === scenario && isSound(result));
+  const ratios = of
+    .filter(result => result.contender === contender)
+    .flatMap(other => {
+      const ours = of.find(
+        ({ contender, group, run }) =>
+          contender === 'ours' && group === other.group && run === other.run,
+      );
+      return ours === undefined ? [] : [other.nsPerSample / ours.nsPerSample];
+    });
+  return ratios.length === 0 ? null : median(ratios);
+}
+
+/** Of the start and the first pages, which the window leaves out. */
+export function firstNs({ first }: PacedResult): string {
+  return first === null ? '' : count((first.cpuMs * 1e6) / Math.max(first.samples, 1));
+}
+
+/** Of an even number, the mean of the two in the middle. */
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return (
+    ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2
   );
-  if (other === undefined) return null;
-  const ours = results.paced.find(
-    ({ scenario, contender, group }) =>
-      scenario === other.scenario && contender === 'ours' && group === other.group,
-  );
-  return ours === undefined || !isSound(ours) ? null : other.nsPerSample / ours.nsPerSample;
 }

@@ -1,10 +1,12 @@
 // Results as lines for a terminal.
 
-import { type Results, isWhole, ratioOf } from './results.ts';
+import { firstNs, isWhole, ratioOf, type Results } from './results.ts';
 import { megabytes, percent } from './words.ts';
 
 export function resultLines(results: Results): string[] {
   return [
+    '',
+    `at commit ${results.commit}`,
     ...pacedLines(results),
     ...growthLines(results),
     ...startLines(results),
@@ -49,7 +51,9 @@ function pacedLines(results: Results): string[] {
       ratio === null ? '' : `${ratio.toFixed(2)} x`,
       percent(result.cpuPercent),
       megabytes(result.lastBytes),
+      result.anonymousBytes === null ? '' : megabytes(result.anonymousBytes),
       megabytes(result.peakBytes),
+      firstNs(result),
       result.wireBytesPerSample.toFixed(1),
       result.gzip1BytesPerSample?.toFixed(1) ?? '',
       pauses === null ? '' : `${pauses.cpuMsMax.toFixed(0)} (${pauses.wallMsMax.toFixed(0)})`,
@@ -64,7 +68,9 @@ function pacedLines(results: Results): string[] {
       'of ours',
       'CPU',
       'RSS',
+      'anonymous',
       'peak',
+      'ns at first',
       'B/sample',
       'gzip 1',
       'pause ms',

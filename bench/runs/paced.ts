@@ -16,6 +16,8 @@ export interface PacedResult {
   readonly contender: string;
   /** Those of a group ran side by side: ratios are taken within it. */
   readonly group: number;
+  /** The how many-th run of the scenario, from 0. */
+  readonly run: number;
   readonly intervalMs: number;
   /** Of the pages served within the window; all of them arrived, or the result does not count. */
   readonly samples: number;
@@ -27,6 +29,8 @@ export interface PacedResult {
   /** Mean within the window, at its end, and the highest of its life. */
   readonly residentBytes: number;
   readonly lastBytes: number;
+  /** Of `lastBytes`, what no file holds; null in results from before it was measured. */
+  readonly anonymousBytes: number | null;
   readonly peakBytes: number;
   readonly wireBytesPerSample: number;
   readonly rawBytesPerSample: number;
@@ -35,12 +39,22 @@ export interface PacedResult {
   readonly requests: number;
   /** Load average of the machine at the end. */
   readonly load: number;
+  /** From the start of the process to the window; null in results from before it was measured. */
+  readonly first: FirstMinutes | null;
   /** Of `ours-probed`; null for all others. */
   readonly pauses: Pauses | null;
   /** Why it could not keep the pace, or null; such a result does not count. */
   readonly tooSlow: string | null;
   /** What did not arrive; the result counts only without any. */
   readonly losses: readonly string[];
+}
+
+/** What a program costs until it is warm: its start, and the first pages. */
+export interface FirstMinutes {
+  readonly seconds: number;
+  readonly samples: number;
+  readonly cpuMs: number;
+  readonly peakBytes: number;
 }
 
 /** A window begins in the middle between two polls of a single page, so that it holds whole ones. */
@@ -52,30 +66,37 @@ const WARM_EXTRA_MS = 300_000;
 export async function runPaced(
   scenario: PacedScenario,
   contender: Contender,
-  group: number,
+  { group, run }: Pick<PacedResult, 'group' | 'run'>,
 ): Promise<PacedResult> {
   const { intervalMs, polls, warmPolls } = scenario;
   await using stage = await Stage.open(scenario, intervalMs);
   await stage.setSink({ isOpen: true, isComparing: contender.name === 'ours-probed' });
+  const bornMs = Date.now();
   return await withContender(contender, stage.task, async running => {
     await stage.polled(warmPolls, warmPolls * intervalMs + WARM_EXTRA_MS);
     const lastPollMs = stage.polls.at(-1)?.timeMs ?? Date.now();
     if (stage.task.origins.length === 1)
       await sleep(Math.max(0, lastPollMs + PHASE * intervalMs - Date.now()));
     const startMs = Date.now();
+    const first = firstMinutes(stage, running, (startMs - bornMs) / 1000);
     const firstPollMs = stage.polls[0]?.timeMs ?? startMs;
     const window = await measureWindow(stage, running, { polls, intervalMs });
     const losses = await stage.settle(contender);
     const { pausesFile = null } = running;
     const pauses = pausesFile === null ? null : readPauses(pausesFile, firstPollMs, startMs);
-    const names = { scenario: scenario.name, contender: contender.name, group };
-    return { ...names, intervalMs, ...window, losses, pauses };
+    const names = { scenario: scenario.name, contender: contender.name, group, run };
+    return { ...names, intervalMs, ...window, losses, first, pauses };
   });
+}
+
+function firstMinutes(stage: Stage, { pid }: RunningContender, seconds: number): FirstMinutes {
+  const { tickedMs: cpuMs, peakBytes } = processUsage(pid);
+  return { seconds, samples: sumPolls(stage.polls).samples, cpuMs, peakBytes };
 }
 
 export type Window = Omit<
   PacedResult,
-  'scenario' | 'contender' | 'group' | 'intervalMs' | 'losses' | 'pauses'
+  'scenario' | 'contender' | 'group' | 'run' | 'intervalMs' | 'losses' | 'first' | 'pauses'
 >;
 
 /** Of the samples of one poll of all pages: more on its way, and a window would begin or end with work of others. */
@@ -116,6 +137,7 @@ export async function measureWindow(
     ...cpuOf(before, after, { samples, elapsedMs }),
     residentBytes: resident.reduce((sum, bytes) => sum + bytes, 0) / Math.max(resident.length, 1),
     lastBytes: after.residentBytes,
+    anonymousBytes: after.anonymousBytes,
     peakBytes: after.peakBytes,
     ...bytesOf(countsBefore, counts),
     requests: counts.requests - countsBefore.requests,
