@@ -73,13 +73,13 @@ test('new, changed and removed schedules are reported, also over a restart; no k
 test('once and check --probe report the state of the schedules', async () => {
   const file = config({ queue: { directory: null } });
   const once = await run(['once', '--config', file]);
-  expect(once.stdout).toMatch(/FULL BACKUP[^]*dbpgf10000001 +none scheduled +0 +- /);
+  expect(once.stdout).toMatch(/FULL BACKUP[^]*dbpgf10000001 \(orders\) +none scheduled +0 +- /);
   expect(once.code).toBe(0);
   rig.simulator.setFaults({ path: SCHEDULES, status: 403 });
   const refused = await run(['once', '--config', file]);
   const probe = await run(['check', '--config', file, '--probe']);
   rig.simulator.resetFaults();
-  expect(refused.stdout).toMatch(/dbpgf10000001 +unknown .*the service refused the key/);
+  expect(refused.stdout).toMatch(/dbpgf10000001 \(orders\) +unknown .*the service refused the key/);
   expect(refused.code).toBe(1);
   expect(probe.stdout).toMatch(/^backups\n {2}SERVICE +FULL BACKUP/m);
   expect(probe.code).toBe(1);
