@@ -9,60 +9,66 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { bug, causeText } from '../errors.ts';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { causeText } from '../errors.ts';
 
 export interface ListenOptions {
   /** Default 127.0.0.1. */
   readonly host?: string;
   /** Default 0: any free port. */
   readonly port?: number;
-  /** PEM texts; with them the server uses https. */
-  readonly tls?: { readonly key: string; readonly cert: string };
+  /** PEM texts and the like; with them the server uses https. */
+  readonly tls?: ServerOptions;
 }
 
-export interface LoopbackServer {
+export interface LoopbackServer extends AsyncDisposable {
   /** Without a trailing slash. */
   readonly url: string;
   readonly port: number;
+  readonly server: Server;
+  readonly sockets: ReadonlySet<Socket>;
   /** Closes every connection, even in use. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
-export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void> | void;
 
 /** Rejects if the port is not available. A failing handler becomes a 500 with the cause. */
 export async function listen(options: ListenOptions, handler: Handler): Promise<LoopbackServer> {
+  const answer = async (...exchange: Parameters<Handler>): Promise<void> => handler(...exchange);
   const listener: RequestListener = (request, response) => {
-    handler(request, response).catch((error: unknown) => {
+    answer(request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else response.writeHead(500, { 'content-type': 'text/plain' }).end(causeText(error));
     });
   };
   const { host = '127.0.0.1', port = 0, tls } = options;
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => undefined);
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
   });
-  const address = addressOf(server);
+  const address = server.address() as AddressInfo;
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  const close = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise<void>(resolve => server.close(() => resolve()));
+  };
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${name}:${address.port}`,
     port: address.port,
-    close: () =>
-      new Promise(resolve => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    server,
+    sockets,
+    close,
+    [Symbol.asyncDispose]: close,
   };
-}
-
-function addressOf(server: Server): AddressInfo {
-  const address = server.address();
-  if (address === null || typeof address === 'string') return bug('a server without a port');
-  return address;
 }
 
 // Bodies of requests. Never throws: a body that is too long or broken is a value.

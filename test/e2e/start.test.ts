@@ -3,12 +3,12 @@
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import type { StatusDocument } from '../../src/status/status-report.ts';
 import { SmallDisk } from '../faults/support/small-disk.ts';
+import { startTcpServer } from '../support/http-server.ts';
 import { useRig } from '../support/rig.ts';
 import { type Running, start, statusUrl, until } from '../support/program.ts';
 
@@ -61,13 +61,6 @@ async function stop(daemon: Running): Promise<void> {
 
 /** Lines that say that a start waits. */
 const waits = (stderr: string): number => stderr.match(/"cannot start yet: waiting"/g)?.length ?? 0;
-
-async function takePort(): Promise<{ server: Server; listen: string }> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await until('it listens', () => server.listening);
-  const address = server.address();
-  return { server, listen: `127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
-}
 
 test('a FIFO without a reader does not delay the exit', async () => {
   const fifo = join(directory.path, 'fifo');
@@ -135,22 +128,23 @@ describe.concurrent('a queue that another process holds', () => {
 
 describe.concurrent('a port that is taken', () => {
   test('is taken as soon as it is free', async () => {
-    const { server, listen } = await takePort();
+    const taker = await startTcpServer(() => undefined);
+    const listen = `127.0.0.1:${taker.port}`;
     const daemon = startRun({ name: 'port', listen });
     await until('it waits', () => waits(daemon.stderr()) === 1);
-    server.close();
+    await taker[Symbol.asyncDispose]();
     expect(await started(daemon)).toBe(`http://${listen}`);
     expect(waits(daemon.stderr())).toBe(1);
     await stop(daemon);
   });
 
   test('is not waited for longer than 30 s: 75', async () => {
-    const { server, listen } = await takePort();
+    await using taker = await startTcpServer(() => undefined);
+    const listen = `127.0.0.1:${taker.port}`;
     const { code, stderr } = await startRun({ name: 'taken', listen }).finished;
     expect(code).toBe(75);
     expect(waits(stderr)).toBe(1);
     expect(stderr).toMatch(/cannot listen on 127\.0\.0\.1:\d+: the port is in use; .*\n$/);
-    server.close();
   });
 });
 

@@ -1,8 +1,8 @@
 // The verbs as an operator meets them: what is wrong on the command line, files that are no pages, readers that go
 // away, signals. Mistakes end with 2 and without a stack trace; whatever a pipe takes arrives whole.
 
-import { createServer } from 'node:net';
 import { afterAll, describe, expect, test } from 'vitest';
+import { startTcpServer } from '../support/http-server.ts';
 import { run, start, tempDirectory, until } from '../support/program.ts';
 
 const directory = tempDirectory();
@@ -88,13 +88,9 @@ describe('show', () => {
 });
 
 test('a signal at once ends a verb that waits for a service', async () => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await until('it listens', () => server.listening);
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : 0;
   let asked = 0;
-  server.on('connection', () => asked++);
-  const api = { base_url: `http://127.0.0.1:${port}`, key: 'k', timeout: '30s' };
+  await using server = await startTcpServer(() => asked++);
+  const api = { base_url: server.origin, key: 'k', timeout: '30s' };
   const queue = { directory: null };
   const config = JSON.stringify({ api, services: [{ id: 'a' }], queue });
   const child = start(['check', '--probe', '--config', directory.write('silent.yaml', config)]);
@@ -102,5 +98,4 @@ test('a signal at once ends a verb that waits for a service', async () => {
   child.child.kill('SIGINT');
   expect((await child.finished).code).toBe(null);
   expect(child.child.signalCode).toBe('SIGINT');
-  server.close();
 });

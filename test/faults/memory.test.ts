@@ -2,13 +2,14 @@
 // the process lives, it stays within its memory, and the other services are read at every poll.
 
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { gzipBomb } from '../../src/simulator/delivery.ts';
+import { listen, type LoopbackServer } from '../../src/simulator/loopback-server.ts';
 import type { StatusDocument } from '../../src/status/status-report.ts';
 import { BIN, type Running, startUnder, tempDirectory, until } from '../support/program.ts';
 import { gzipOf, LINES } from './support/hostile-page.ts';
@@ -52,35 +53,28 @@ beforeAll(() => {
     execFileSync(process.execPath, ['tools/build.ts'], { cwd: root });
 });
 
-async function listen(handler: RequestListener): Promise<Server> {
-  const server = createServer(handler);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return server;
-}
-
-function urlOf(server: Server): string {
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
 const GOOD = ['good1', 'good2'] as const;
 
 /** One process in its group, with a hostile service, two good ones, and a back end. */
 class Scene {
   readonly group = MemoryGroup.create(MEMORY_BYTES);
   readonly #files = tempDirectory();
-  readonly #source: Server;
-  readonly #sink: Server;
+  readonly #source: LoopbackServer;
+  readonly #sink: LoopbackServer;
   readonly #running: Running;
   readonly served = { hostile: 0, good1: 0, good2: 0 };
 
-  private constructor(source: Server, sink: Server, config: Readonly<Record<string, unknown>>) {
+  private constructor(
+    source: LoopbackServer,
+    sink: LoopbackServer,
+    config: Readonly<Record<string, unknown>>,
+  ) {
     this.#source = source;
     this.#sink = sink;
     const text = JSON.stringify({
-      api: { base_url: urlOf(source), key: 'a-key' },
+      api: { base_url: source.url, key: 'a-key' },
       services: ['hostile', ...GOOD].map(id => ({ id, api: { headers: { 'x-service': id } } })),
-      otlp: { endpoint: urlOf(sink) },
+      otlp: { endpoint: sink.url },
       queue: { directory: join(this.#files.path, 'queue') },
       status: { listen: '127.0.0.1:0' },
       telemetry: { enabled: false },
@@ -98,7 +92,7 @@ class Scene {
     config: Readonly<Record<string, unknown>>,
   ): Promise<Scene> {
     const scenes: Scene[] = [];
-    const source = await listen((request, response) => {
+    const source = await listen({}, (request, response) => {
       const { served } = scenes[0] ?? never();
       const id = String(request.headers['x-service']) as keyof typeof served;
       const poll = served[id]++;
@@ -112,7 +106,7 @@ class Scene {
       if (Buffer.isBuffer(page)) response.end(page);
       else void sendAll(page, response);
     });
-    const sink = await listen((request, response) => {
+    const sink = await listen({}, (request, response) => {
       request.resume().on('end', () => response.end());
     });
     const scene = new Scene(source, sink, config);
@@ -196,10 +190,8 @@ class Scene {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#running.child.kill('SIGKILL');
     await this.#running.finished;
-    this.#source.close();
-    this.#source.closeAllConnections();
-    this.#sink.close();
-    this.#sink.closeAllConnections();
+    await this.#source.close();
+    await this.#sink.close();
     this.group[Symbol.dispose]();
     this.#files[Symbol.dispose]();
   }
@@ -209,18 +201,9 @@ function never(): never {
   throw new Error('this cannot be');
 }
 
-async function sendAll(
-  pieces: readonly Buffer[],
-  response: Parameters<RequestListener>[1],
-): Promise<void> {
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
-  for (const piece of pieces) {
-    if (gone.signal.aborted) return;
-    if (!response.write(piece))
-      await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
-  }
-  response.end();
+/** Ends early where the reader goes away. */
+async function sendAll(pieces: readonly Buffer[], response: ServerResponse): Promise<void> {
+  await pipeline(Readable.from(pieces), response).catch(() => undefined);
 }
 
 const TAKEN = /^$/;

@@ -1,8 +1,4 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
-import { gunzipSync } from 'node:zlib';
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { JsonMetricsSerializer, ProtobufMetricsSerializer } from '@opentelemetry/otlp-transformer';
@@ -10,6 +6,7 @@ import { DataPointType, type ResourceMetrics } from '@opentelemetry/sdk-metrics'
 import { afterEach, describe, expect, test } from 'vitest';
 import { decodeMetricsRequest, otlpJson } from '../../src/pipeline/encode/otlp-json.ts';
 import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import { type Answerer, BackEnd, type ReceivedRequest } from '../support/back-end.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
 import { oracleDecodeMetrics } from './oracle.ts';
 import { createPlainStack, plainTranslate } from './plain-stack.ts';
@@ -20,43 +17,22 @@ const PAGE = ['# TYPE c counter', 'c{x="1"} 2', 'g 3', '# TYPE h histogram', 'h_
   '\n',
 );
 
-interface Received {
-  readonly headers: IncomingMessage['headers'];
-  readonly body: Buffer;
-}
-
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   await Promise.all(closing.splice(0).map(close => close()));
 });
 
-type Answer = (response: ServerResponse, request: IncomingMessage) => void;
-
-/** A loopback server that keeps what it was sent. */
-async function listen(answer: Answer): Promise<{ url: string; received: Received[] }> {
-  const received: Received[] = [];
-  const server: Server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const body = Buffer.concat(chunks);
-      const isGzip = request.headers['content-encoding'] === 'gzip';
-      received.push({ headers: request.headers, body: isGzip ? gunzipSync(body) : body });
-      answer(response, request);
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closing.push(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
-  });
-  return { url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`, received };
+async function listen(answer: Answerer): Promise<BackEnd> {
+  const server = await BackEnd.start(answer);
+  closing.push(() => server.stop());
+  return server;
 }
 
 /** Sends one page with the official exporter to a back end that answers so. */
-async function exported(answer: Answer): Promise<{ result: ExportResult; received: Received[] }> {
-  const { url, received } = await listen(answer);
+async function exported(
+  answer: Answerer,
+): Promise<{ result: ExportResult; received: readonly ReceivedRequest[] }> {
+  const { url, requests: received } = await listen(answer);
   const exporter = new OTLPMetricExporter({ url });
   closing.push(() => exporter.shutdown());
   const metrics = plainTranslate(PAGE, OPTIONS);
@@ -65,14 +41,15 @@ async function exported(answer: Answer): Promise<{ result: ExportResult; receive
 }
 
 test('a cycle sends the key and forwards the page', async () => {
-  const service = await listen((response, request) => {
-    response.writeHead(request.headers['x-api-key'] === 'secret' ? 200 : 401).end(PAGE);
-  });
-  const backEnd = await listen(response => response.end('{}'));
+  const service = await listen(({ headers }) => ({
+    status: headers['x-api-key'] === 'secret' ? 200 : 401,
+    body: PAGE,
+  }));
+  const backEnd = await listen(() => ({ status: 200, body: '{}' }));
   const stack = createPlainStack(service.url, 'secret', backEnd.url);
   closing.push(() => stack.close());
   expect(await stack.cycle()).toBe(3);
-  const sent = JSON.parse(String(backEnd.received[0]?.body)) as MetricsRequestJson;
+  const sent = JSON.parse(String(backEnd.requests[0]?.raw)) as MetricsRequestJson;
   const rows = otlpPoints(sent).map(row => [
     row.serviceName,
     row.metric,
@@ -87,7 +64,7 @@ test('a cycle sends the key and forwards the page', async () => {
 });
 
 test('a cycle fails when the service refuses', async () => {
-  const service = await listen(response => response.writeHead(401).end());
+  const service = await listen(() => ({ status: 401 }));
   const stack = createPlainStack(service.url, 'wrong', 'http://127.0.0.1:1');
   closing.push(() => stack.close());
   await expect(stack.cycle()).rejects.toThrow('answered 401');
@@ -165,20 +142,22 @@ describe('what keeps the SDK and its exporter out of the data path:', () => {
   });
 
   test('the exporter sends JSON only', async () => {
-    const { received } = await exported(response => response.end('{}'));
+    const { received } = await exported(() => ({ status: 200, body: '{}' }));
     expect(received[0]?.headers['content-type']).toBe('application/json');
   });
 
   test('the exporter calls a partial success a success, and tells nobody', async () => {
     const partialSuccess = { rejectedDataPoints: '2', errorMessage: 'two were too old' };
-    const { result } = await exported(response => response.end(JSON.stringify({ partialSuccess })));
+    const body = JSON.stringify({ partialSuccess });
+    const { result } = await exported(() => ({ status: 200, body }));
     expect(result).toStrictEqual({ code: ExportResultCode.SUCCESS });
   });
 
   test('the exporter keeps Retry-After to itself', async () => {
-    const { result, received } = await exported(response => {
-      response.writeHead(503, { 'retry-after': '3600' }).end();
-    });
+    const { result, received } = await exported(() => ({
+      status: 503,
+      headers: { 'retry-after': '3600' },
+    }));
     expect(received).toHaveLength(1);
     expect(result.code).toBe(ExportResultCode.FAILED);
     const said = inspect(result, { depth: 5, showHidden: true });

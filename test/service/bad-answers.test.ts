@@ -10,12 +10,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { FailureReason, ServiceError } from '../../src/service/service-error.ts';
 import { ServiceHttp } from '../../src/service/http-client.ts';
-import {
-  findClosedPort,
-  startHttpServer,
-  startTcpServer,
-  TEST_TLS,
-} from '../support/http-server.ts';
+import { TEST_TLS } from '../support/certificates.ts';
+import { findClosedPort, startHttpServer, startTcpServer } from '../support/http-server.ts';
 import { testApi, testSecret } from '../support/test-api.ts';
 
 const KEY = 'canary-3b9f/KEY+with=odd%signs';

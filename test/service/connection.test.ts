@@ -6,7 +6,8 @@ import { OperatorError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { ServiceHttp } from '../../src/service/http-client.ts';
-import { startHttpServer, startTcpServer, TEST_TLS } from '../support/http-server.ts';
+import { TEST_TLS } from '../support/certificates.ts';
+import { startHttpServer, startTcpServer } from '../support/http-server.ts';
 import { testApi, testSecret } from '../support/test-api.ts';
 
 /** The mistake's line, or 'accepted'. */

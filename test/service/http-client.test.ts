@@ -5,7 +5,8 @@ import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { ServiceHttp } from '../../src/service/http-client.ts';
-import { startHttpServer, startTcpServer, TEST_TLS } from '../support/http-server.ts';
+import { TEST_TLS } from '../support/certificates.ts';
+import { startHttpServer, startTcpServer } from '../support/http-server.ts';
 import { testApi, testSecret } from '../support/test-api.ts';
 
 const METRICS = { accept: 'text/plain', priority: 'metrics' } as const;

@@ -7,7 +7,7 @@ import { type Faults, METRICS_PATH } from '../../src/simulator/faults.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { ask, type Heard, type Question } from '../support/ask.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { TEST_TLS } from '../support/http-server.ts';
+import { TEST_TLS } from '../support/certificates.ts';
 
 const KEY = 'a-key';
 const NOW = Date.UTC(2026, 2, 4, 9, 0, 30);

@@ -1,18 +1,11 @@
 // A loopback back end for OTLP over HTTP that answers as a test tells it and keeps what it was sent.
 
-import { once } from 'node:events';
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import { createServer as createTlsServer, type ServerOptions } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerOptions } from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { listen, type LoopbackServer, readBody } from '../../src/simulator/loopback-server.ts';
 
 export interface ReceivedRequest {
   readonly method: string;
@@ -42,18 +35,12 @@ export class BackEnd {
   /** Changed at will by a test. */
   answer: Answerer;
   connectionCount = 0;
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  #server!: LoopbackServer;
+  /** With it a request is refused at its head. */
+  #refusal: number | null = null;
 
-  private constructor(server: Server, answer: Answerer) {
-    this.#server = server;
+  private constructor(answer: Answerer) {
     this.answer = answer;
-    server.on('connection', socket => {
-      this.connectionCount++;
-      this.#sockets.add(socket);
-      socket.on('close', () => this.#sockets.delete(socket));
-      socket.on('error', () => undefined);
-    });
   }
 
   static async start(
@@ -61,21 +48,15 @@ export class BackEnd {
     tls?: ServerOptions,
     port = 0,
   ): Promise<BackEnd> {
-    const server = tls === undefined ? createServer() : createTlsServer(tls);
-    const backEnd = new BackEnd(server, answer);
-    server.on('request', (request, response) => {
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('error', () => undefined);
-      request.on('end', () => void backEnd.#take(request, response, Buffer.concat(chunks)));
-    });
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
+    const backEnd = new BackEnd(answer);
+    const options = tls === undefined ? { port } : { port, tls };
+    backEnd.#server = await listen(options, (...exchange) => backEnd.#take(...exchange));
+    backEnd.#server.server.on('connection', () => backEnd.connectionCount++);
     return backEnd;
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#server.port;
   }
 
   get url(): string {
@@ -84,24 +65,24 @@ export class BackEnd {
 
   /** From now on answers at the head of a request and closes, whatever else is still coming. */
   refuseEarly(status: number): void {
-    this.#server.removeAllListeners('request');
-    this.#server.on('request', (request, response) => {
-      request.on('error', () => undefined);
-      response.writeHead(status, { connection: 'close' });
-      response.end(() => request.socket.destroy());
-    });
+    this.#refusal = status;
   }
 
   async stop(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#server.close();
-    await once(this.#server, 'close');
+    await this.#server.close();
   }
 
-  async #take(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.on('error', () => undefined);
+    if (this.#refusal !== null) {
+      response.writeHead(this.#refusal, { connection: 'close' });
+      return void response.end(() => request.socket.destroy());
+    }
+    const read = await readBody(request, Infinity);
     // A request that was read only after its sender had gone counts as never received.
-    if (await hasLeft(request)) return void response.destroy();
+    if (read.kind !== 'whole' || (await hasLeft(request))) return void response.destroy();
     const { method = '', url: path = '', headers } = request;
+    const { bytes: body } = read;
     const raw = inflate(headers, body);
     const received = { method, path, headers, body, raw, isCertified: isCertified(request) };
     this.requests.push(received);

@@ -8,8 +8,11 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-/** Signed servers on `localhost`; see http-server.ts for its certificate. */
-export const FIRST_CA: string = read('ca.pem');
+/** For servers on `localhost`, and the authority that signed it. */
+export const TEST_TLS: TestCertificate & { readonly ca: string } = {
+  ca: read('ca.pem'),
+  ...pair('localhost.pem', 'localhost.key'),
+};
 /** Signed everything below. */
 export const SECOND_CA: string = read('second-ca.pem');
 /** For `localhost`, until 2021. */

@@ -2,20 +2,10 @@
 // what it was asked, and one that speaks whatever bytes a test writes. Both end at the end of their scope:
 // `await using server = await startHttpServer(…)`.
 
-import { readFileSync } from 'node:fs';
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type ServerResponse,
-} from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import {
-  createServer as createTcpServer,
-  type AddressInfo,
-  type Server,
-  type Socket,
-} from 'node:net';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { listen, readBody } from '../../src/simulator/loopback-server.ts';
+import { TEST_TLS } from './certificates.ts';
 
 export interface RecordedRequest {
   readonly method: string;
@@ -38,67 +28,45 @@ export interface HttpTestServer extends TestServer {
 
 export type Handler = (request: RecordedRequest, response: ServerResponse) => void | Promise<void>;
 
-/** PEM texts: the authority for clients, certificate and key for servers on `localhost`. */
-export const TEST_TLS: { readonly ca: string; readonly cert: string; readonly key: string } = {
-  ca: readPem('ca.pem'),
-  cert: readPem('localhost.pem'),
-  key: readPem('localhost.key'),
-};
-
 export async function startHttpServer(
   handler: Handler,
   options: { readonly isTls?: boolean } = {},
 ): Promise<HttpTestServer> {
   const requests: RecordedRequest[] = [];
-  const listener = (incoming: IncomingMessage, response: ServerResponse): void => {
-    const chunks: Buffer[] = [];
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-    incoming.on('end', () => {
-      const { method = '', url = '', headers } = incoming;
-      const request = { method, path: url, headers, body: Buffer.concat(chunks).toString() };
-      requests.push(request);
-      void handler(request, response);
-    });
+  const isTls = options.isTls === true;
+  const server = await listen(isTls ? { tls: TEST_TLS } : {}, async (incoming, response) => {
     // A client that goes away in the middle is what many of these tests are about.
     response.on('error', () => undefined);
-  };
-  const isTls = options.isTls === true;
-  const server = isTls
-    ? createTlsServer({ cert: TEST_TLS.cert, key: TEST_TLS.key }, listener)
-    : createServer(listener);
-  return { ...(await listen(server, isTls ? 'https://localhost' : 'http://127.0.0.1')), requests };
+    const body = await readBody(incoming, Infinity);
+    if (body.kind !== 'whole') return;
+    const { method = '', url = '', headers } = incoming;
+    const request = { method, path: url, headers, body: body.bytes.toString() };
+    requests.push(request);
+    await handler(request, response);
+  });
+  const { url, port, close } = server;
+  const origin = isTls ? `https://localhost:${port}` : url;
+  return { origin, port, requests, [Symbol.asyncDispose]: close };
 }
 
 /** `onConnection` gets each socket; what it writes is all that the client sees. */
-export function startTcpServer(onConnection: (socket: Socket) => void): Promise<TestServer> {
-  return listen(createTcpServer(onConnection), 'http://127.0.0.1');
+export async function startTcpServer(onConnection: (socket: Socket) => void): Promise<TestServer> {
+  const sockets = new Set<Socket>();
+  const server = createServer(socket => {
+    sockets.add(socket.on('error', () => undefined).on('close', () => sockets.delete(socket)));
+    onConnection(socket);
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise<void>(resolve => server.close(() => resolve()));
+  };
+  return { origin: `http://127.0.0.1:${port}`, port, [Symbol.asyncDispose]: close };
 }
 
 /** A port of this machine on which nobody listens. */
 export async function findClosedPort(): Promise<number> {
   await using server = await startTcpServer(() => undefined);
   return server.port;
-}
-
-async function listen(server: Server, schemeAndHost: string): Promise<TestServer> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  const close = async (): Promise<void> => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise<void>(resolve => server.close(() => resolve()));
-  };
-  return { origin: `${schemeAndHost}:${port}`, port, [Symbol.asyncDispose]: close };
-}
-
-function readPem(name: string): string {
-  return readFileSync(new URL(`tls/${name}`, import.meta.url), 'utf8');
 }

@@ -1,9 +1,9 @@
 // A service with a single archive, as large as a test wants it, which is made while it is sent; beside it a metrics page,
 // and a back end that takes whatever is exported.
 
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { constants, crc32, deflateRawSync } from 'node:zlib';
+import { listen } from '../../../src/simulator/loopback-server.ts';
 
 const MIB: number = 2 ** 20;
 /** The configured service. */
@@ -83,7 +83,7 @@ export async function serveBigArchive(blocks: number): Promise<BigArchiveService
   let checksum = 0;
   for (let i = 0; i < blocks; i++) checksum = crc32(BLOCK, checksum);
   const scrapes: number[] = [];
-  const server: Server = createServer((request, response) => {
+  const { url, close } = await listen({}, (request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://x');
     if (request.method === 'POST') {
       request.resume().on('end', () => response.end());
@@ -99,18 +99,7 @@ export async function serveBigArchive(blocks: number): Promise<BigArchiveService
       response.end(JSON.stringify({ count: logs.length, logs }));
     }
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const dispose = async (): Promise<void> => {
-    server.closeAllConnections();
-    await new Promise<void>(resolve => server.close(() => resolve()));
-  };
-  return {
-    url: `http://127.0.0.1:${port}`,
-    scrapes,
-    archiveAskedAtMs: () => askedAtMs,
-    [Symbol.asyncDispose]: dispose,
-  };
+  return { url, scrapes, archiveAskedAtMs: () => askedAtMs, [Symbol.asyncDispose]: close };
 }
 
 function descriptor(blocks: number): object {

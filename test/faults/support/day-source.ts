@@ -2,10 +2,8 @@
 // value of which moves with every page and is a function of page and series, so that nothing has to be remembered but
 // the time of each page.
 
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../src/lib/clock.ts';
+import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 
 export interface DaySourceOptions {
   readonly services: readonly string[];
@@ -26,36 +24,28 @@ export class DaySource {
   readonly series: readonly DaySeries[];
   /** The time on each page that was served. */
   readonly times: number[] = [];
-  readonly #server: Server;
+  #server!: LoopbackServer;
 
   private constructor(options: DaySourceOptions) {
     this.options = options;
     this.series = seriesOf(options.series);
-    this.#server = createServer((_request, response) => {
-      response.setHeader('content-type', 'text/plain; version=0.0.4');
-      response.end(this.#serve());
-    });
   }
 
   static async start(options: DaySourceOptions): Promise<DaySource> {
     const source = new DaySource(options);
-    source.#server.listen(0, '127.0.0.1');
-    await once(source.#server, 'listening');
+    source.#server = await listen({}, (_request, response) => {
+      response.setHeader('content-type', 'text/plain; version=0.0.4');
+      response.end(source.#serve());
+    });
     return source;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${String((this.#server.address() as AddressInfo).port)}`;
+    return this.#server.url;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#server.close();
   }
 
   /** What a series of a service has on a page. */

@@ -2,10 +2,10 @@
 // what is measured is the program. It can hand each request on to a real back end, whose answer it gives.
 
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
@@ -15,11 +15,10 @@ export class Recorder {
   /** Requests that the real back end refused, in its words. */
   readonly refusals: string[] = [];
   readonly #forwardTo: string | undefined;
-  #server: Server;
+  #server!: LoopbackServer;
 
   private constructor(forwardTo: string | undefined) {
     this.#forwardTo = forwardTo;
-    this.#server = this.#create();
   }
 
   /** `forwardTo`: the full URL at which a real back end takes metrics. */
@@ -29,33 +28,22 @@ export class Recorder {
     return recorder;
   }
 
-  get #port(): number {
-    return (this.#server.address() as AddressInfo).port;
-  }
-
   get url(): string {
-    return `http://127.0.0.1:${String(this.#port)}`;
+    return this.#server.url;
   }
 
   /** Nobody listens until what is returned is called. */
   async goDown(): Promise<() => Promise<void>> {
-    const port = this.#port;
-    await this.close();
-    return async () => {
-      this.#server = this.#create();
-      await this.#listen(port);
-    };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+    await this[Symbol.asyncDispose]();
+    return () => this.#listen(this.#server.port);
   }
 
   /** Ends when the requests under way have their answers, so that none of these is lost. */
-  async close(): Promise<void> {
-    this.#server.close();
-    this.#server.closeIdleConnections();
-    await once(this.#server, 'close');
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { server } = this.#server;
+    server.close();
+    server.closeIdleConnections();
+    await once(server, 'close');
   }
 
   /** The requests, unpacked one after the other. */
@@ -64,23 +52,19 @@ export class Recorder {
       yield body.subarray(0, 4).equals(ZSTD_MAGIC) ? zstdDecompressSync(body) : gunzipSync(body);
   }
 
-  #create(): Server {
-    return createServer((request, response) => void this.#take(request, response));
-  }
-
   async #listen(port: number): Promise<void> {
-    this.#server.listen(port, '127.0.0.1');
-    await once(this.#server, 'listening');
+    this.#server = await listen({ port }, (...exchange) => this.#take(...exchange));
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // Closing ends idle connections, and the others with their next answer.
-    response.setHeader('connection', this.#server.listening ? 'keep-alive' : 'close');
+    const { server } = this.#server;
+    response.setHeader('connection', server.listening ? 'keep-alive' : 'close');
     const body = await buffer(request);
     const encoding = request.headers['content-encoding'] ?? 'identity';
     const status = this.#forwardTo === undefined ? 200 : await this.#forward(body, encoding);
     if (status < 300) this.bodies.push(body);
-    if (!this.#server.listening) response.setHeader('connection', 'close');
+    if (!server.listening) response.setHeader('connection', 'close');
     response.writeHead(status).end();
   }
 

@@ -1,16 +1,16 @@
 // A back end that notes every point it takes, and behaves as badly as a test asks for. Requests are decoded by the
 // oracle of the tests, which shares nothing with the program.
 
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { otlpPoints, type OtlpPoint } from '../../support/otlp-points.ts';
 import { until } from '../../support/program.ts';
 import { WireGate } from '../../support/wire-sanity.ts';
-import { Connections } from './connections.ts';
+import { caughtUp } from './connections.ts';
 import { LIFE_HEADER } from './life.ts';
 
 /**
@@ -60,36 +60,31 @@ export class Sink {
   onTaken: (points: readonly OtlpPoint[]) => void = () => undefined;
   choose: Chooser = () => ACCEPT;
   inspect: Inspector = () => null;
-  readonly port: number;
   /** Every request goes through it that is taken whole; closing tells what was wrong. */
   readonly gate: WireGate;
   #count = 0;
   #handling = 0;
   #lostAtEnds = 0;
-  readonly #server: Server;
+  #server!: LoopbackServer;
   /** In the order in which they were opened. */
   readonly #links = new Map<Socket, Link>();
-  readonly #connections: Connections;
 
-  private constructor(server: Server, gate: WireGate) {
+  private constructor(gate: WireGate) {
     this.gate = gate;
-    this.#server = server;
-    this.port = (server.address() as AddressInfo).port;
-    this.#connections = new Connections(server);
-    server.on('connection', socket => this.#links.set(socket, newLink()));
-    server.on('request', (request, response) => void this.#handle(request, response));
   }
 
   static async start(gate: WireGate): Promise<Sink> {
-    const server = createServer();
-    // It is the sender that closes connections, and only for a reason.
-    server.keepAliveTimeout = 0;
-    await listen(server, 0);
-    return new Sink(server, gate);
+    const sink = new Sink(gate);
+    await sink.#listen(0);
+    return sink;
+  }
+
+  get port(): number {
+    return this.#server.port;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${String(this.port)}`;
+    return this.#server.url;
   }
 
   /** Requests that were taken, and whose answer the sender has not had: each may cost one that comes twice. */
@@ -112,19 +107,27 @@ export class Sink {
 
   /** Until everything is looked at that processes have sent which have ended. */
   async caughtUp(): Promise<void> {
-    await this.#connections.caughtUp();
+    await caughtUp(this.#server);
     await until('all requests are looked at', () => this.#handling === 0);
   }
 
   /** Nobody listens any more. */
   async close(): Promise<void> {
-    await this.#connections.close();
+    await this.#server.close();
     this.gate.expectSane();
   }
 
   /** Listens again, on the same port. */
   async reopen(): Promise<void> {
-    await listen(this.#server, this.port);
+    await this.#listen(this.port);
+  }
+
+  async #listen(port: number): Promise<void> {
+    this.#server = await listen({ port }, (...exchange) => this.#handle(...exchange));
+    const { server } = this.#server;
+    // It is the sender that closes connections, and only for a reason.
+    server.keepAliveTimeout = 0;
+    server.on('connection', (socket: Socket) => this.#links.set(socket, newLink()));
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -155,11 +158,6 @@ export class Sink {
     if (isTaken) this.onTaken(taken);
     return isTaken;
   }
-}
-
-async function listen(server: Server, port: number): Promise<void> {
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
 }
 
 async function answer(

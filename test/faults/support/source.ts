@@ -2,10 +2,8 @@
 // was asked for is noted. Stamped pages carry their time and last for `refreshMs`, as the service's do; others are new
 // with every request, and take the time of the scrape.
 
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { once } from 'node:events';
-import { Connections } from './connections.ts';
+import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
+import { caughtUp } from './connections.ts';
 
 export interface SourceOptions {
   readonly services: readonly string[];
@@ -59,30 +57,26 @@ export class Source {
   /** While true, requests are answered with 503. */
   isDown = false;
   readonly #originMs = Date.now();
-  readonly #server: Server;
-  readonly #connections: Connections;
+  #server!: LoopbackServer;
 
   private constructor(options: SourceOptions) {
     this.options = options;
     this.series = seriesOf(options.width);
     this.bootMs = this.#originMs - 12_345_678;
-    this.#server = createServer((_request, response) => {
-      response.setHeader('content-type', 'text/plain; version=0.0.4');
-      if (this.isDown) response.writeHead(503).end();
-      else response.end(this.#serve());
-    });
-    this.#connections = new Connections(this.#server);
   }
 
   static async start(options: SourceOptions): Promise<Source> {
     const source = new Source(options);
-    source.#server.listen(0, '127.0.0.1');
-    await once(source.#server, 'listening');
+    source.#server = await listen({}, (_request, response) => {
+      response.setHeader('content-type', 'text/plain; version=0.0.4');
+      if (source.isDown) response.writeHead(503).end();
+      else response.end(source.#serve());
+    });
     return source;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${String((this.#server.address() as AddressInfo).port)}`;
+    return this.#server.url;
   }
 
   /** Samples of one service on a page, and points that these make. */
@@ -91,12 +85,12 @@ export class Source {
   }
 
   /** Until everything is answered that processes have asked which have ended. */
-  async caughtUp(): Promise<void> {
-    await this.#connections.caughtUp();
+  caughtUp(): Promise<void> {
+    return caughtUp(this.#server);
   }
 
-  async close(): Promise<void> {
-    await this.#connections.close();
+  close(): Promise<void> {
+    return this.#server.close();
   }
 
   /** What a series has on a page; of a histogram its count. */

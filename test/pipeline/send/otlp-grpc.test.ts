@@ -13,9 +13,10 @@ import {
   EXPIRED_SERVER,
   SECOND_CA,
   TEST_CLIENT,
+  TEST_TLS,
 } from '../../support/certificates.ts';
 import { GrpcBackEnd, type GrpcAnswer } from '../../support/grpc-back-end.ts';
-import { findClosedPort, startTcpServer, TEST_TLS } from '../../support/http-server.ts';
+import { findClosedPort, startTcpServer } from '../../support/http-server.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
 import { TestSecret } from '../../support/secret.ts';
 import { retryInfo } from '../../support/status-details.ts';

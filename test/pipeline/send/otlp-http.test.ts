@@ -7,7 +7,7 @@ import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { BackEnd, type Answer } from '../../support/back-end.ts';
-import { TEST_TLS } from '../../support/http-server.ts';
+import { TEST_TLS } from '../../support/certificates.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
 import { TestSecret } from '../../support/secret.ts';
 import { testApi } from '../../support/test-api.ts';

@@ -13,8 +13,8 @@ import {
   EXPIRED_SERVER,
   SECOND_CA,
   TEST_CLIENT,
+  TEST_TLS,
 } from '../../support/certificates.ts';
-import { TEST_TLS } from '../../support/http-server.ts';
 import { TestSecret } from '../../support/secret.ts';
 
 type Tls = OtlpSignalConfig['tls'];

@@ -2,10 +2,9 @@
 // and passes the exporter's page on unchanged. It keeps every page it served, so that a test can compare
 // what arrived with what was there, and can hold a page still. Runs inside the test's own process.
 
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
+import { listen } from '../../../src/simulator/loopback-server.ts';
 import type { Part, Running } from '../support/part.ts';
 
 export interface FrontOptions {
@@ -81,17 +80,14 @@ async function startFront(options: FrontOptions): Promise<FrontRunning> {
     }
   }
 
-  const server = createServer((request, response) => {
+  const { url, close } = await listen({}, (request, response) =>
     serve(request, response).catch((error: unknown) => {
       failed++;
-      response.writeHead(502).end(String(error));
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+      throw error;
+    }),
+  );
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     pages,
     refusals: () => refused,
     failures: () => failed,
@@ -101,10 +97,6 @@ async function startFront(options: FrontOptions): Promise<FrontRunning> {
     thaw: () => {
       isFrozen = false;
     },
-    stop: async () => {
-      if (!server.listening) return;
-      server.closeAllConnections();
-      await new Promise(resolve => server.close(resolve));
-    },
+    stop: close,
   };
 }

@@ -2,9 +2,8 @@
 // last step it is served again. It keeps what it answered, so that another reader can be given the very same. Runs
 // inside the test's own process.
 
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { listen } from '../../../src/simulator/loopback-server.ts';
 import type { Running } from '../support/part.ts';
 import { renderPage, type Sequence, type Step } from '../receiver/sequences.ts';
 
@@ -22,7 +21,7 @@ export interface PageServerRunning extends Running {
 /** A sequence's page is at `/<name>`. */
 export async function startPageServer(sequences: readonly Sequence[]): Promise<PageServerRunning> {
   const answered = new Map<string, Answered[]>(sequences.map(({ name }) => [name, []]));
-  const server = createServer((request, response) => {
+  const { port, close } = await listen({}, (request, response) => {
     const name = (request.url ?? '').slice(1);
     const answers = answered.get(name);
     const steps = sequences.find(sequence => sequence.name === name)?.steps ?? [];
@@ -30,17 +29,7 @@ export async function startPageServer(sequences: readonly Sequence[]): Promise<P
     if (answers === undefined || step === undefined) response.writeHead(404).end();
     else answers.push(answer(step, response));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    answers: name => answered.get(name) ?? [],
-    stop: async () => {
-      if (!server.listening) return;
-      server.closeAllConnections();
-      await new Promise(resolve => server.close(resolve));
-    },
-  };
+  return { port, answers: name => answered.get(name) ?? [], stop: close };
 }
 
 function answer(step: Step, response: ServerResponse): Answered {

@@ -1,10 +1,9 @@
 // Stands before one or more back ends and hands each request to the next of them in turn, as a balancer does. It
 // notes how each request was compressed, and what came of it.
 
-import { once } from 'node:events';
-import { createServer, request as ask } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as ask } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { listen } from '../../../src/simulator/loopback-server.ts';
 
 export interface Forwarded {
   readonly encoding: string;
@@ -23,7 +22,7 @@ export interface Forwarder {
 export async function startForwarder(urls: readonly string[]): Promise<Forwarder> {
   const forwarded: Forwarded[] = [];
   let turn = 0;
-  const server = createServer((incoming, response) => {
+  const { url, close } = await listen({}, (incoming, response) => {
     const to = turn++ % urls.length;
     void buffer(incoming).then(body => {
       const { host: _host, ...rest } = incoming.headers;
@@ -38,16 +37,5 @@ export async function startForwarder(urls: readonly string[]): Promise<Forwarder
       upstream.end(body);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${String(port)}/v1/metrics`,
-    forwarded,
-    stop: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return { url: `${url}/v1/metrics`, forwarded, stop: close };
 }

@@ -2,9 +2,7 @@
 // same page under the namespace of each view. It passes on only the families that the ledger is about, and keeps what
 // it served.
 
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '../../../src/simulator/loopback-server.ts';
 import type { Kind, Reading } from '../../support/truth-ledger.ts';
 import type { Running } from '../support/part.ts';
 import type { CountedServer } from './counted-server.ts';
@@ -83,29 +81,13 @@ export async function startTruthFront(board: Switchboard): Promise<TruthFront> {
     };
   }
 
-  const server = createServer((_, response) => {
+  const { url, close } = await listen({}, async (_, response) => {
     const askedForMs = Date.now();
-    board
-      .gate(() => answer(askedForMs))
-      .then(page => {
-        pages.push(page);
-        response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(page.body);
-      })
-      .catch((error: unknown) => response.writeHead(502).end(String(error)));
+    const page = await board.gate(() => answer(askedForMs));
+    pages.push(page);
+    response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(page.body);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    readings,
-    pages,
-    stop: async () => {
-      if (!server.listening) return;
-      server.closeAllConnections();
-      await new Promise(resolve => server.close(resolve));
-    },
-  };
+  return { url, readings, pages, stop: close };
 }
 
 function valueOf(text: string, start: string): number {
