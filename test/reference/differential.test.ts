@@ -1,7 +1,7 @@
 import { ProtobufMetricsSerializer } from '@opentelemetry/otlp-transformer';
 import { describe, expect, test } from 'vitest';
 import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
-import { Translator } from '../support/translate-page.ts';
+import { T0, Target } from '../support/target.ts';
 import { AGREEMENTS, DIFFERENCES } from './differences.ts';
 import { oracleDecodeMetrics } from './oracle.ts';
 import { plainTranslate } from './plain-stack.ts';
@@ -21,15 +21,10 @@ function plainRows(page: string): string[] {
   return otlpPoints(oracleDecodeMetrics(bytes ?? new Uint8Array())).map(rowText);
 }
 
-/** The series that the bridge adds of its own. */
-const ADDED = /^(?:up|scrape_\w+)$/;
-
 /** What leaves our data path for the same page. */
 function ourRows(page: string): string[] {
-  const request = oracleDecodeMetrics(new Translator({ badShare: 1 }).translate(page, NOW_MS));
-  return otlpPoints(request)
-    .filter(row => !ADDED.test(row.metric))
-    .map(rowText);
+  const target = new Target({ metrics: { badShare: 1 } });
+  return target.page((NOW_MS - T0) / 1000, page).points.map(rowText);
 }
 
 const text = (page: readonly string[], isCut = false): string =>
