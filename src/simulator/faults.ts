@@ -68,54 +68,6 @@ export interface Faults {
   readonly isSlashRequired: boolean;
 }
 
-/** Defects of an archive. */
-export type ArchiveFault =
-  | 'cut'
-  | 'checksum'
-  | 'encrypted'
-  | 'nested'
-  | 'bomb'
-  | 'html'
-  | 'missing';
-
-export const NO_FAULTS: Faults = {
-  path: METRICS_PATH,
-  method: null,
-  times: null,
-  status: null,
-  retryAfter: null,
-  redirectTo: null,
-  isSilent: false,
-  body: 'normal',
-  contentType: null,
-  cut: 'none',
-  bytesPerSecond: null,
-  clockSkewMs: 0,
-  badLines: {},
-  absentServices: [],
-  archives: {},
-  archiveForm: 'zip',
-  hasLinePrefix: false,
-  isSizeHidden: false,
-  isCountUnsteady: false,
-  oldestMs: null,
-  poisonMs: null,
-  ignoredParameters: [],
-  listShape: 'wrapped',
-  isServiceIdRequired: false,
-  createdBody: 'object',
-  chatShape: 'plain',
-  chatError: null,
-  filterKey: 'table_filters',
-  isSlashRequired: false,
-};
-
-const HEADER = z
-  .string()
-  .max(200)
-  .regex(/^[\t -~]*$/u);
-const COUNT = z.int().min(1).max(1_000_000_000);
-const NAMES = z.array(z.string()).max(10_000);
 const ARCHIVE_FAULTS = [
   'cut',
   'checksum',
@@ -125,40 +77,59 @@ const ARCHIVE_FAULTS = [
   'html',
   'missing',
 ] as const;
+/** Defects of an archive. */
+export type ArchiveFault = (typeof ARCHIVE_FAULTS)[number];
 
-/** What a request to /_control may set. */
-const VALUES: { readonly [Name in keyof Faults]: z.ZodType<Faults[Name]> } = {
-  path: z.string().startsWith('/'),
-  method: z.enum(['GET', 'POST', 'PATCH', 'DELETE']).nullable(),
-  times: COUNT.nullable(),
-  status: z.int().min(200).max(599).nullable(),
-  retryAfter: HEADER.nullable(),
-  redirectTo: z.union([z.literal('same-origin'), z.url()]).nullable(),
-  isSilent: z.boolean(),
-  body: z.enum(['normal', 'html', 'empty', 'gzip-bomb']),
-  contentType: HEADER.nullable(),
-  cut: z.enum(['none', 'length', 'chunked']),
-  bytesPerSecond: COUNT.nullable(),
-  clockSkewMs: z.number().min(-1e12).max(1e12),
-  badLines: z.record(z.string(), z.int().min(0).max(100_000)),
-  absentServices: NAMES,
-  archives: z.record(z.string(), z.enum(ARCHIVE_FAULTS)),
-  archiveForm: z.enum(['zip', 'gzip', 'plain']),
-  hasLinePrefix: z.boolean(),
-  isSizeHidden: z.boolean(),
-  isCountUnsteady: z.boolean(),
-  oldestMs: z.number().nullable(),
-  poisonMs: z.number().nullable(),
-  ignoredParameters: NAMES,
-  listShape: z.enum(['wrapped', 'bare']),
-  isServiceIdRequired: z.boolean(),
-  createdBody: z.enum(['object', 'empty', 'text']),
-  chatShape: z.enum(['plain', 'nested']),
-  chatError: z.string().max(1_000).nullable(),
-  filterKey: z.enum(['table_filters', 'table_filter']),
-  isSlashRequired: z.boolean(),
+const HEADER = z
+  .string()
+  .max(200)
+  .regex(/^[\t -~]*$/u);
+const COUNT = z.int().min(1).max(1_000_000_000);
+const NAMES = z.array(z.string()).max(10_000);
+const METHODS = z.enum(['GET', 'POST', 'PATCH', 'DELETE']);
+
+/** Each fault: its value where nothing is wrong, and what a request to /_control may set. */
+const FAULTS: {
+  readonly [Name in keyof Faults]: readonly [none: Faults[Name], schema: z.ZodType<Faults[Name]>];
+} = {
+  path: [METRICS_PATH, z.string().startsWith('/')],
+  method: [null, METHODS.nullable()],
+  times: [null, COUNT.nullable()],
+  status: [null, z.int().min(200).max(599).nullable()],
+  retryAfter: [null, HEADER.nullable()],
+  redirectTo: [null, z.union([z.literal('same-origin'), z.url()]).nullable()],
+  isSilent: [false, z.boolean()],
+  body: ['normal', z.enum(['normal', 'html', 'empty', 'gzip-bomb'])],
+  contentType: [null, HEADER.nullable()],
+  cut: ['none', z.enum(['none', 'length', 'chunked'])],
+  bytesPerSecond: [null, COUNT.nullable()],
+  clockSkewMs: [0, z.number().min(-1e12).max(1e12)],
+  badLines: [{}, z.record(z.string(), z.int().min(0).max(100_000))],
+  absentServices: [[], NAMES],
+  archives: [{}, z.record(z.string(), z.enum(ARCHIVE_FAULTS))],
+  archiveForm: ['zip', z.enum(['zip', 'gzip', 'plain'])],
+  hasLinePrefix: [false, z.boolean()],
+  isSizeHidden: [false, z.boolean()],
+  isCountUnsteady: [false, z.boolean()],
+  oldestMs: [null, z.number().nullable()],
+  poisonMs: [null, z.number().nullable()],
+  ignoredParameters: [[], NAMES],
+  listShape: ['wrapped', z.enum(['wrapped', 'bare'])],
+  isServiceIdRequired: [false, z.boolean()],
+  createdBody: ['object', z.enum(['object', 'empty', 'text'])],
+  chatShape: ['plain', z.enum(['plain', 'nested'])],
+  chatError: [null, z.string().max(1_000).nullable()],
+  filterKey: ['table_filters', z.enum(['table_filters', 'table_filter'])],
+  isSlashRequired: [false, z.boolean()],
 };
-const SCHEMA = z.strictObject(VALUES).partial();
+
+function each<Value>(pick: (fault: readonly [unknown, z.ZodType]) => Value): Record<string, Value> {
+  return Object.fromEntries(Object.entries(FAULTS).map(([name, fault]) => [name, pick(fault)]));
+}
+
+export const NO_FAULTS: Faults = each(([none]) => none) as unknown as Faults;
+
+const SCHEMA = z.strictObject(each(([, schema]) => schema)).partial();
 
 /** The parts of the simulator that /_control uses. */
 interface Controlled {
@@ -180,7 +151,7 @@ export function controlAnswer(simulator: Controlled, request: EndpointRequest): 
   const { reset = false, faults = {}, restart = [] } = command.data;
   if (reset) simulator.resetFaults();
   const given = Object.entries(faults).filter(([, value]) => value !== undefined);
-  simulator.setFaults(Object.fromEntries(given));
+  simulator.setFaults(Object.fromEntries(given) as Partial<Faults>);
   const unknown = restart.filter(name => !simulator.restart(name));
   const problems = unknown.map(name => `no server named ${name}`);
   return problems.length > 0 ? refusal(404, problems) : state(simulator);

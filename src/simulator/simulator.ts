@@ -53,7 +53,9 @@ const ORIGIN_MS = Date.UTC(2026, 0, 1);
 
 /** Rejects if the port is not available. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
-  return await Simulator.start(options);
+  const simulator = new Simulator(options);
+  await simulator.listen(options);
+  return simulator;
 }
 
 export class Simulator {
@@ -68,7 +70,7 @@ export class Simulator {
   #faults: Faults = NO_FAULTS;
   #server: LoopbackServer | null = null;
 
-  private constructor(options: SimulatorOptions) {
+  constructor(options: SimulatorOptions) {
     const { clock, services = demoServices(), seed = 1, refreshMs = 60_000 } = options;
     const { logs = new GeneratedLogs(services, seed) } = options;
     // The clock of a test may be earlier than the usual origin.
@@ -85,12 +87,8 @@ export class Simulator {
     ];
   }
 
-  static async start(options: SimulatorOptions): Promise<Simulator> {
-    const simulator = new Simulator(options);
-    simulator.#server = await listen(options, (request, response) =>
-      simulator.#handle(request, response),
-    );
-    return simulator;
+  async listen(options: ListenOptions): Promise<void> {
+    this.#server = await listen(options, (...exchange) => this.#handle(...exchange));
   }
 
   /** The base URL, without a trailing slash. */

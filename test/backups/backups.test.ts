@@ -16,7 +16,7 @@ import { queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { oracleDecodeLogs } from '../reference/oracle.ts';
 import { ask } from '../support/ask.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { otlpPoints } from '../support/otlp-points.ts';
+import { otlpLogs, otlpPoints } from '../support/otlp-points.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';
 
 const KEY = 'a-key';
@@ -113,11 +113,8 @@ async function gaugesOf(id: string): Promise<readonly string[]> {
 }
 
 async function eventsSent(): Promise<readonly LogRecordJson[]> {
-  return (await taken('logs')).flatMap(body =>
-    (oracleDecodeLogs(body).resourceLogs ?? []).flatMap(({ scopeLogs = [] }) =>
-      scopeLogs.flatMap(({ logRecords = [] }) => logRecords),
-    ),
-  );
+  const bodies = await taken('logs');
+  return bodies.flatMap(body => otlpLogs(oracleDecodeLogs(body)).map(({ record }) => record));
 }
 
 async function change(method: string, path: string, body?: object): Promise<void> {

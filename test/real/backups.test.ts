@@ -11,7 +11,7 @@ import { nextCronRun } from '../../src/lib/cron.ts';
 import type { LogsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { ask } from '../support/ask.ts';
-import { attributesText } from '../support/otlp-points.ts';
+import { attributesOf, otlpLogs } from '../support/otlp-points.ts';
 import { type Running as Daemon, start, until } from '../support/program.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';
 import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
@@ -163,15 +163,10 @@ function eventsIn(text: string): readonly (readonly string[])[] {
   return text
     .split('\n')
     .filter(line => line.startsWith('{') && line.endsWith('}'))
-    .flatMap(line => (JSON.parse(line) as LogsRequestJson).resourceLogs ?? [])
-    .flatMap(({ resource, scopeLogs = [] }) => {
-      const service = /service\.instance\.id=([^,]*)/.exec(attributesText(resource?.attributes));
-      return scopeLogs.flatMap(({ logRecords = [] }) =>
-        logRecords.map(({ eventName = '', severityText = '' }) => [
-          service?.[1] ?? '',
-          eventName,
-          severityText,
-        ]),
-      );
-    });
+    .flatMap(line => otlpLogs(JSON.parse(line) as LogsRequestJson))
+    .map(({ resource, record: { eventName = '', severityText = '' } }) => [
+      attributesOf(resource)['service.instance.id'] ?? '',
+      eventName,
+      severityText,
+    ]);
 }

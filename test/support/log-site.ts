@@ -9,14 +9,15 @@ import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { Logs } from '../../src/logs/logs.ts';
 import type { PullEnd } from '../../src/logs/pull.ts';
 import type { CreateLineReader } from '../../src/logs/record.ts';
-import { decodeLogsRequest } from '../../src/pipeline/encode/otlp-json.ts';
 import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import { LogBook, type LogPlace } from './log-book.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import type { SimulatedService } from '../../src/simulator/world.ts';
+import { decodeLogsRequest } from '../../src/pipeline/encode/otlp-json.ts';
 import { createIndentReader } from './indent-reader.ts';
+import { attributesOf, otlpLogs } from './otlp-points.ts';
 
 export const MINUTE = 60_000;
 export const HOUR: number = 60 * MINUTE;
@@ -269,38 +270,18 @@ export class LogSite implements AsyncDisposable {
   }
 }
 
+/** The records of a request. */
 export function recordsOf(request: Uint8Array): readonly Delivered[] {
-  const { resourceLogs = [] } = decodeLogsRequest(request);
-  return resourceLogs.flatMap(({ resource, scopeLogs = [] }) => {
-    const service = attributesOf(resource?.attributes)['service.instance.id'] ?? '';
-    return scopeLogs.flatMap(({ logRecords = [] }) =>
-      logRecords.map(record => {
-        const attributes = attributesOf(record.attributes);
-        return {
-          body: record.body?.stringValue ?? '',
-          uid: attributes['log.record.uid'] ?? '',
-          timeMs: Number(BigInt(record.timeUnixNano ?? 0) / 1_000_000n),
-          severity: record.severityText ?? '',
-          eventName: record.eventName ?? '',
-          service,
-          attributes,
-        };
-      }),
-    );
+  return otlpLogs(decodeLogsRequest(request)).map(({ resource, record }) => {
+    const attributes = attributesOf(record.attributes);
+    return {
+      body: record.body?.stringValue ?? '',
+      uid: attributes['log.record.uid'] ?? '',
+      timeMs: Number(BigInt(record.timeUnixNano ?? 0) / 1_000_000n),
+      severity: record.severityText ?? '',
+      eventName: record.eventName ?? '',
+      service: attributesOf(resource)['service.instance.id'] ?? '',
+      attributes,
+    };
   });
-}
-
-type Attributes = NonNullable<
-  NonNullable<
-    NonNullable<ReturnType<typeof decodeLogsRequest>['resourceLogs']>[number]['resource']
-  >['attributes']
->;
-
-function attributesOf(attributes: Attributes | undefined): Record<string, string> {
-  return Object.fromEntries(
-    (attributes ?? []).map(({ key = '', value = {} }) => [
-      key,
-      String(value.stringValue ?? value.intValue ?? value.doubleValue ?? value.boolValue ?? ''),
-    ]),
-  );
 }

@@ -1,11 +1,13 @@
-// Flattens a metrics request into one row per point, so that a test can compare what was sent with what it expects
-// without walking envelopes. Rows stand in the order of the request; nothing is merged or sorted but attributes.
+// Flattens a request into one row per point or log record, so that a test can compare what was sent with what it expects
+// without walking envelopes. Rows have the order of the request; nothing is merged or sorted but attributes.
 import type {
   AnyValueJson,
   ExemplarJson,
   HistogramPointJson,
   JsonDouble,
   KeyValueJson,
+  LogRecordJson,
+  LogsRequestJson,
   MetricJson,
   MetricsRequestJson,
   NumberPointJson,
@@ -67,6 +69,29 @@ export function otlpPoints(request: MetricsRequestJson): OtlpPoint[] {
     }
   }
   return rows;
+}
+
+/** A log record with the attributes of its Resource. */
+export interface OtlpLog {
+  readonly resource: readonly KeyValueJson[];
+  readonly scope: string;
+  readonly record: LogRecordJson;
+}
+
+/** One row per record of the request, in its order. */
+export function otlpLogs({ resourceLogs = [] }: LogsRequestJson): OtlpLog[] {
+  return resourceLogs.flatMap(({ resource: { attributes: resource = [] } = {}, scopeLogs = [] }) =>
+    scopeLogs.flatMap(({ scope: { name: scope = '' } = {}, logRecords = [] }) =>
+      logRecords.map(record => ({ resource, scope, record })),
+    ),
+  );
+}
+
+/** Attributes as texts by their names. */
+export function attributesOf(attributes: readonly KeyValueJson[] = []): Record<string, string> {
+  return Object.fromEntries(
+    attributes.map(({ key = '', value }) => [key, anyValueText(value)] as const),
+  );
 }
 
 /** `a=1,b=x`, sorted by name. */

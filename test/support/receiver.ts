@@ -4,7 +4,7 @@
 import type { LogRecordJson } from '../../src/pipeline/encode/otlp-shape.ts';
 import { oracleDecodeLogs, oracleDecodeMetrics } from '../reference/oracle.ts';
 import { BackEnd, type ReceivedRequest } from './back-end.ts';
-import { type OtlpPoint, otlpPoints } from './otlp-points.ts';
+import { otlpLogs, type OtlpPoint, otlpPoints } from './otlp-points.ts';
 import { WireGate } from './wire-sanity.ts';
 
 /**
@@ -83,7 +83,6 @@ export class Receiver {
 
   #takeLogs(body: Buffer): void {
     this.logBodies.push(body);
-    for (const { scopeLogs = [] } of oracleDecodeLogs(body).resourceLogs ?? [])
-      for (const { logRecords = [] } of scopeLogs) this.logRecords.push(...logRecords);
+    this.logRecords.push(...otlpLogs(oracleDecodeLogs(body)).map(({ record }) => record));
   }
 }

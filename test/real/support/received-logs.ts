@@ -2,29 +2,8 @@
 // encoder. A value of an attribute is as the collector has it, with its kind: `int 75`, `string shop`.
 
 import { readFile } from 'node:fs/promises';
-
-interface KeyValue {
-  readonly key: string;
-  readonly value: Readonly<Record<string, string | number | boolean>>;
-}
-
-interface Request {
-  readonly resourceLogs?: readonly {
-    readonly resource?: { readonly attributes?: readonly KeyValue[] };
-    readonly scopeLogs?: readonly {
-      readonly scope?: { readonly name?: string };
-      readonly logRecords?: readonly {
-        readonly timeUnixNano?: string;
-        readonly observedTimeUnixNano?: string;
-        readonly severityNumber?: number;
-        readonly severityText?: string;
-        readonly eventName?: string;
-        readonly body?: { readonly stringValue?: string };
-        readonly attributes?: readonly KeyValue[];
-      }[];
-    }[];
-  }[];
-}
+import type { KeyValueJson, LogsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import { otlpLogs } from '../../support/otlp-points.ts';
 
 export interface ReceivedLog {
   readonly resource: Readonly<Record<string, string>>;
@@ -41,30 +20,23 @@ export interface ReceivedLog {
 /** All log records of the file, in the order in which they were accepted. */
 export async function readReceivedLogs(file: string): Promise<ReceivedLog[]> {
   const lines = (await readFile(file, 'utf8')).split('\n').filter(line => line !== '');
-  return lines.flatMap(line => requestLogs(JSON.parse(line) as Request));
+  const logs = lines.flatMap(line => otlpLogs(JSON.parse(line) as LogsRequestJson));
+  return logs.map(({ resource, scope, record }) => ({
+    resource: kindsOf(resource),
+    scope,
+    timeUnixNano: record.timeUnixNano ?? '',
+    observedTimeUnixNano: record.observedTimeUnixNano ?? '',
+    severityNumber: record.severityNumber ?? 0,
+    severityText: record.severityText ?? '',
+    eventName: record.eventName ?? '',
+    body: record.body?.stringValue ?? '',
+    attributes: kindsOf(record.attributes),
+  }));
 }
 
-function requestLogs({ resourceLogs = [] }: Request): ReceivedLog[] {
-  return resourceLogs.flatMap(({ resource, scopeLogs = [] }) =>
-    scopeLogs.flatMap(({ scope, logRecords = [] }) =>
-      logRecords.map(record => ({
-        resource: kindsOf(resource?.attributes),
-        scope: scope?.name ?? '',
-        timeUnixNano: record.timeUnixNano ?? '',
-        observedTimeUnixNano: record.observedTimeUnixNano ?? '',
-        severityNumber: record.severityNumber ?? 0,
-        severityText: record.severityText ?? '',
-        eventName: record.eventName ?? '',
-        body: record.body?.stringValue ?? '',
-        attributes: kindsOf(record.attributes),
-      })),
-    ),
-  );
-}
-
-function kindsOf(attributes: readonly KeyValue[] = []): Record<string, string> {
+function kindsOf(attributes: readonly KeyValueJson[] = []): Record<string, string> {
   return Object.fromEntries(
-    attributes.map(({ key, value }) => {
+    attributes.map(({ key = '', value = {} }) => {
       const [[kind, content] = ['none', '']] = Object.entries(value);
       return [key, `${kind.replace('Value', '')} ${String(content)}`];
     }),

@@ -3,55 +3,18 @@
 // program's encoder. Whatever is read goes through the gate of wire-sanity.ts.
 
 import { readFile } from 'node:fs/promises';
-import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import type {
+  HistogramPointJson,
+  MetricJson,
+  MetricsRequestJson,
+  NumberPointJson,
+  SummaryPointJson,
+} from '../../../src/pipeline/encode/otlp-shape.ts';
+import { attributesOf } from '../../support/otlp-points.ts';
 import { WireGate } from '../../support/wire-sanity.ts';
 import { seriesKey } from './exposition.ts';
 
-/** A number as OTLP/JSON has it: 64-bit integers, NaN and infinities are texts. */
-type JsonNumber = number | string;
-
-interface KeyValue {
-  key: string;
-  value: { stringValue?: string; intValue?: JsonNumber; boolValue?: boolean; doubleValue?: number };
-}
-
-interface Point {
-  attributes?: KeyValue[];
-  timeUnixNano: string;
-  startTimeUnixNano?: string;
-  flags?: number;
-  asDouble?: JsonNumber;
-  asInt?: JsonNumber;
-  count?: JsonNumber;
-  sum?: JsonNumber;
-  explicitBounds?: JsonNumber[];
-  bucketCounts?: JsonNumber[];
-  quantileValues?: { quantile?: JsonNumber; value?: JsonNumber }[];
-}
-
-interface Data {
-  dataPoints?: Point[];
-  aggregationTemporality?: number;
-  isMonotonic?: boolean;
-}
-
-interface Metric {
-  name: string;
-  description?: string;
-  unit?: string;
-  metadata?: KeyValue[];
-  gauge?: Data;
-  sum?: Data;
-  histogram?: Data;
-  summary?: Data;
-}
-
-interface Request {
-  resourceMetrics?: {
-    resource?: { attributes?: KeyValue[] };
-    scopeMetrics?: { scope?: { name?: string }; metrics?: Metric[] }[];
-  }[];
-}
+type AnyPoint = NumberPointJson & HistogramPointJson & SummaryPointJson;
 
 export interface ReceivedPoint {
   readonly resource: Readonly<Record<string, string>>;
@@ -85,17 +48,17 @@ export async function readReceived(
   { isOurs = true }: { readonly isOurs?: boolean } = {},
 ): Promise<ReceivedPoint[]> {
   const lines = (await readFile(file, 'utf8')).split('\n').filter(line => line !== '');
-  const requests = lines.map(line => JSON.parse(line) as Request);
+  const requests = lines.map(line => JSON.parse(line) as MetricsRequestJson);
   const gate = new WireGate({ mayResend: true });
-  for (const request of isOurs ? requests : []) gate.take(request as MetricsRequestJson);
+  for (const request of isOurs ? requests : []) gate.take(request);
   gate.expectSane();
   return requests.flatMap(requestPoints);
 }
 
-function requestPoints(request: Request): ReceivedPoint[] {
+function requestPoints(request: MetricsRequestJson): ReceivedPoint[] {
   const points: ReceivedPoint[] = [];
   for (const { resource, scopeMetrics = [] } of request.resourceMetrics ?? []) {
-    const labels = textsOf(resource?.attributes);
+    const labels = attributesOf(resource?.attributes);
     for (const { scope, metrics = [] } of scopeMetrics) {
       for (const metric of metrics) points.push(...metricPoints(metric, labels, scope?.name ?? ''));
     }
@@ -104,31 +67,32 @@ function requestPoints(request: Request): ReceivedPoint[] {
 }
 
 function metricPoints(
-  metric: Metric,
+  metric: MetricJson,
   resource: Record<string, string>,
   scope: string,
 ): ReceivedPoint[] {
   const points: ReceivedPoint[] = [];
+  const { name = '' } = metric;
   for (const type of ['gauge', 'sum', 'histogram', 'summary'] as const) {
     const data = metric[type];
-    for (const point of data?.dataPoints ?? []) {
-      const labels = textsOf(point.attributes);
+    for (const point of (data?.dataPoints ?? []) as readonly AnyPoint[]) {
+      const labels = attributesOf(point.attributes);
       const isStale = ((point.flags ?? 0) & NO_RECORDED_VALUE) !== 0;
       points.push({
         resource,
         scope,
-        name: metric.name,
+        name,
         type,
         labels,
         isStale,
         unit: metric.unit ?? '',
         description: metric.description ?? '',
-        metadata: textsOf(metric.metadata),
-        isMonotonic: data?.isMonotonic === true,
+        metadata: attributesOf(metric.metadata),
+        isMonotonic: metric.sum?.isMonotonic === true,
         isCumulative: data?.aggregationTemporality === CUMULATIVE,
-        timeMs: Number(point.timeUnixNano) / 1e6,
+        timeMs: Number(point.timeUnixNano ?? Number.NaN) / 1e6,
         startMs: Number(point.startTimeUnixNano ?? Number.NaN) / 1e6,
-        series: new Map(isStale ? [] : pointSeries(metric.name, type, labels, point)),
+        series: new Map(isStale ? [] : pointSeries(name, type, labels, point)),
       });
     }
   }
@@ -139,7 +103,7 @@ function pointSeries(
   name: string,
   type: ReceivedPoint['type'],
   labels: Record<string, string>,
-  point: Point,
+  point: AnyPoint,
 ): [string, number][] {
   const one = (suffix: string, more: Record<string, string>, value: number): [string, number] => [
     seriesKey(name + suffix, { ...labels, ...more }),
@@ -166,12 +130,6 @@ function pointSeries(
   return series;
 }
 
-function toNumber(value: JsonNumber | undefined): number {
-  return value === undefined ? Number.NaN : Number(value);
-}
-
-function textsOf(attributes: KeyValue[] = []): Record<string, string> {
-  return Object.fromEntries(
-    attributes.map(({ key, value }) => [key, String(Object.values(value)[0] ?? '')]),
-  );
+function toNumber(value: number | string = Number.NaN): number {
+  return Number(value);
 }
