@@ -49,24 +49,20 @@ test('new, changed and removed schedules are reported, also over a restart; no k
   await until('it appeared', () => events().length === 1);
   await change('PATCH', '/1', { suspended: true });
   await until('it changed', () => events().length === 2);
-  daemon.child.kill('SIGTERM');
-  const first = await daemon.finished;
-  expect(first.code).toBe(0);
+  const first = await daemon.stop();
   await change('DELETE', '/1');
   await change('DELETE', '/5');
   const next = start(['run', '--config', config()]);
   await until('no full backup is scheduled', () => newest('full_scheduled') === 0);
   await until('both vanished', () => events().length === 4);
   expect(events()).toEqual(['appeared', 'changed', 'vanished', 'vanished']);
-  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(next.stderr())?.[0] ?? '';
+  const url = await next.ready();
   const page = await (await fetch(url)).text();
   expect(page).toContain('no full backup is scheduled');
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('prom2otlp_backup_reads_total{result="ok"}');
   expect(metrics).toContain(`prom2otlp_backup_events_total{service="${ORDERS}",kind="vanished"} 2`);
-  next.child.kill('SIGTERM');
-  const second = await next.finished;
-  expect(second.code).toBe(0);
+  const second = await next.stop();
   expect(first.stderr + second.stderr + page + metrics).not.toContain(CANARY);
 });
 

@@ -1,13 +1,12 @@
 // Every bad answer of the service, through the real daemon: it gets a reason of its own, the key never leaves for
 // another host, the other service's scrapes keep their pace, and memory stays bounded.
 
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { type Faults } from '../../src/simulator/faults.ts';
 import { useRig } from '../support/rig.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
-import { type Running, start, statusUrl, until } from '../support/program.ts';
+import { type Running, start, until } from '../support/program.ts';
 
 const CANARY = 'canary-93d1aa70';
 const GOOD = 'dbpgf10000002';
@@ -27,7 +26,7 @@ beforeAll(async () => {
     metrics: { interval: '1s', limits: { body: '8MiB' } },
   });
   daemon = start(['run', '--config', file]);
-  url = await until('the address of the status page', () => statusUrl(daemon));
+  url = await daemon.ready();
   await until('a good scrape of both', async () => {
     const text = await metrics();
     return (
@@ -38,18 +37,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  daemon.child.kill('SIGTERM');
-  await daemon.finished;
+  await daemon.stop();
   await Promise.all([bad.close(), elsewhere.close()]);
 });
 
 async function metrics(): Promise<string> {
   return (await fetch(new URL('/metrics', url))).text();
-}
-
-function rssBytes(): number {
-  const status = readFileSync(`/proc/${daemon.child.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024;
 }
 
 async function reasonFor(faults: Partial<Faults>): Promise<string> {
@@ -106,5 +99,5 @@ test('a page with an odd content type is still read', async () => {
 test('the key went nowhere else and into no output, and memory stayed bounded', () => {
   expect(elsewhere.requests.count).toBe(0);
   expect(daemon.stdout() + daemon.stderr()).not.toContain(CANARY);
-  expect(rssBytes()).toBeLessThan(300 * 1024 * 1024);
+  expect(daemon.memory.now).toBeLessThan(300 * 1024 * 1024);
 });

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { useRig } from '../support/rig.ts';
-import { run, start, statusUrl, until } from '../support/program.ts';
+import { run, start, until } from '../support/program.ts';
 
 const CANARY = 'canary-5f1d0c9b';
 const rig = useRig(CANARY);
@@ -13,9 +13,7 @@ describe('run', () => {
     const daemon = start(['run', '--config', config()]);
     const before = rig.receiver.requestCount;
     await until('three requests', () => rig.receiver.requestCount >= before + 3);
-    daemon.child.kill('SIGTERM');
-    const { code, stdout, stderr } = await daemon.finished;
-    expect(code).toBe(0);
+    const { stdout, stderr } = await daemon.stop();
     expect(new Set(rig.receiver.points.map(point => point.metric)).size).toBe(166);
     expect(stdout + stderr).not.toContain(CANARY);
   });
@@ -44,11 +42,8 @@ test('delta temporality has its effect, and no message denies it', async () => {
   const before = rig.receiver.counters.length;
   const daemon = start(['run', '--config', file]);
   await until('counters have grown', () => rig.receiver.counters.length > before);
-  const url = statusUrl(daemon) ?? '';
-  const report = (await (await fetch(`${url}/status.json`)).json()) as { notes: string[] };
-  expect(report.notes).toEqual([]);
-  daemon.child.kill('SIGTERM');
-  const { stderr } = await daemon.finished;
+  expect((await daemon.status()).notes).toEqual([]);
+  const { stderr } = await daemon.stop();
   expect(stderr).not.toMatch(/"level":"(warn|error)"/);
   const counters = rig.receiver.counters.slice(before);
   expect(counters.filter(({ temporality }) => temporality !== 'delta')).toEqual([]);
@@ -60,9 +55,7 @@ describe('own telemetry', () => {
   test('uses the same queue and sender, and delivers its last numbers at the stop', async () => {
     const daemon = start(['run', '--config', config({ telemetry: { interval: '1s' } })]);
     await until('its first numbers', () => own().length > 0);
-    daemon.child.kill('SIGTERM');
-    const { code, stderr } = await daemon.finished;
-    expect(code).toBe(0);
+    const { stderr } = await daemon.stop();
     expect(stderr).toMatch(/"left":0,"msg":"stopped"/);
     const names = new Set(own().map(({ metric }) => metric));
     expect([...names]).toEqual(

@@ -38,10 +38,7 @@ test('the queue of an outage is inspected, exported, and drained to another rece
   });
   const held = await run(['queue', 'drain', '--config', config]);
   expect(held).toMatchObject({ code: 1, stderr: expect.stringMatching(/another process/) });
-  daemon.child.kill('SIGTERM');
-  await until('it stops', () => daemon.stderr().includes('"stopping:'));
-  daemon.child.kill('SIGTERM');
-  await daemon.finished;
+  await daemon.stopNow();
 
   const { signals, services, account } = await inspect();
   const points = signals[0]?.points ?? 0;

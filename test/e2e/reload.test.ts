@@ -4,8 +4,9 @@
 import { mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { StatusDocument } from '../../src/status/status-report.ts';
 import { Rig } from '../support/rig.ts';
-import { type Running, start, statusUrl, until } from '../support/program.ts';
+import { type Running, start, until } from '../support/program.ts';
 
 const CANARY = 'canary-1b9e22d7';
 const ROTATED = 'canary-77aa01ce';
@@ -19,8 +20,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  daemon?.child.kill('SIGKILL');
-  await daemon?.finished;
+  await daemon?.kill();
   daemon = null;
   await rig.close();
 });
@@ -48,17 +48,9 @@ function run(file: string): Running {
   return daemon;
 }
 
-interface Status {
-  readonly reload: { readonly at: string; readonly mistakes: readonly string[] } | null;
-  readonly problems: readonly { readonly severity: string; readonly message: string }[];
-  readonly services: readonly { readonly id: string; readonly isUp: boolean | null }[];
-}
-
 /** What the status address says; null while it is not known. */
-async function status(running: Running): Promise<Status | null> {
-  const url = statusUrl(running);
-  if (url === undefined) return null;
-  return (await (await fetch(`${url}/status.json`)).json()) as Status;
+async function status(running: Running): Promise<StatusDocument | null> {
+  return running.statusUrl === undefined ? null : running.status();
 }
 
 /** How many points of a service came. */
@@ -97,9 +89,7 @@ test('SIGHUP adds a service, and the others continue unchanged', async () => {
   const seen = await until('a report', async () => await status(running).then(s => s ?? false));
   expect(seen.reload?.mistakes).toEqual([]);
   expect(seen.services).toHaveLength(4);
-  running.child.kill('SIGTERM');
-  const { code, stderr } = await running.finished;
-  expect(code).toBe(0);
+  const { stderr } = await running.stop();
   expect(stderr).toContain('the configuration was loaded again');
   expectUndisturbed();
 });
@@ -167,8 +157,7 @@ test('a rotated key is used once its file changes, and appears nowhere', async (
   await until('scrapes with the new key', () => rig.receiver.requestCount > before + 2);
   await until('the service is up', async () => (await status(running))?.services[0]?.isUp === true);
   const shown = JSON.stringify(await status(running));
-  running.child.kill('SIGTERM');
-  const { stdout, stderr } = await running.finished;
+  const { stdout, stderr } = await running.stop();
   for (const secret of [CANARY, ROTATED]) expect(stdout + stderr + shown).not.toContain(secret);
   expectUndisturbed();
 });

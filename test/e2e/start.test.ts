@@ -6,11 +6,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import type { StatusDocument } from '../../src/status/status-report.ts';
 import { SmallDisk } from '../faults/support/small-disk.ts';
 import { startTcpServer } from '../support/http-server.ts';
 import { useRig } from '../support/rig.ts';
-import { type Running, start, statusUrl, until } from '../support/program.ts';
+import { type Running, start, until } from '../support/program.ts';
 
 const noDisk = SmallDisk.reasonToSkip();
 if (noDisk !== null) console.log(`e2e: full disks are skipped: ${noDisk}`);
@@ -43,22 +42,6 @@ function config({ name, queue, listen = '127.0.0.1:0', token }: Place): string {
 const startRun = (place: Place, environment: Record<string, string> = {}): Running =>
   start(['run', '--config', config(place)], environment);
 
-const started = (daemon: Running): Promise<string> =>
-  until('it has started', () => statusUrl(daemon), 60_000);
-
-async function report(daemon: Running): Promise<StatusDocument> {
-  const answer = await fetch(`${statusUrl(daemon)}/status.json`);
-  return (await answer.json()) as StatusDocument;
-}
-
-/** The second signal: nobody waits for a back end that is not there. */
-async function stop(daemon: Running): Promise<void> {
-  daemon.child.kill('SIGTERM');
-  await until('it stops', () => daemon.stderr().includes('"stopping:'));
-  daemon.child.kill('SIGTERM');
-  await daemon.finished;
-}
-
 /** Lines that say that a start waits. */
 const waits = (stderr: string): number => stderr.match(/"cannot start yet: waiting"/g)?.length ?? 0;
 
@@ -75,19 +58,19 @@ describe.concurrent('a queue that another process holds', () => {
   test('is taken as soon as the other process releases it', async () => {
     const queue = join(directory.path, 'shared');
     const first = startRun({ name: 'first', queue });
-    await started(first);
+    await first.ready();
     const second = startRun({ name: 'second', queue });
     await until('it waits', () => waits(second.stderr()) === 1);
-    await stop(first);
-    await started(second);
+    await first.stopNow();
+    await second.ready();
     expect(waits(second.stderr())).toBe(1);
-    await stop(second);
+    await second.stopNow();
   });
 
   test('ends the start with 75 after 30 s, and a reason for Kubernetes', async () => {
     const queue = join(directory.path, 'kept');
     const first = startRun({ name: 'keeper', queue });
-    await started(first);
+    await first.ready();
     const message = directory.write('termination-log', 'x'.repeat(500));
     const begunMs = performance.now();
     const second = startRun({ name: 'waiter', queue }, { PROM2OTLP_TERMINATION_MESSAGE: message });
@@ -99,30 +82,30 @@ describe.concurrent('a queue that another process holds', () => {
     // One line for the cause, and the reason at the end.
     expect(stderr.trimEnd().split('\n')).toHaveLength(2);
     expect(stderr.endsWith(reason)).toBe(true);
-    await stop(first);
+    await first.stopNow();
   });
 
   test('makes `once` and `queue drain` exit with 1 and the reason', async () => {
     const place = { name: 'busy' };
     const daemon = startRun(place);
-    await started(daemon);
+    await daemon.ready();
     for (const verb of [['once'], ['queue', 'drain']]) {
       const { code, stderr } = await start([...verb, '--config', config(place)]).finished;
       expect(stderr).toMatch(/another process is using it/);
       expect(code).toBe(1);
     }
-    await stop(daemon);
+    await daemon.stopNow();
   });
 
   test('lets a signal end the wait cleanly', async () => {
     const queue = join(directory.path, 'left');
     const first = startRun({ name: 'stays', queue });
-    await started(first);
+    await first.ready();
     const second = startRun({ name: 'leaves', queue });
     await until('it waits', () => waits(second.stderr()) === 1);
     second.child.kill('SIGTERM');
     expect((await second.finished).code).toBe(0);
-    await stop(first);
+    await first.stopNow();
   });
 });
 
@@ -133,9 +116,9 @@ describe.concurrent('a port that is taken', () => {
     const daemon = startRun({ name: 'port', listen });
     await until('it waits', () => waits(daemon.stderr()) === 1);
     await taker[Symbol.asyncDispose]();
-    expect(await started(daemon)).toBe(`http://${listen}`);
+    expect(await daemon.ready()).toBe(`http://${listen}`);
     expect(waits(daemon.stderr())).toBe(1);
-    await stop(daemon);
+    await daemon.stopNow();
   });
 
   test('is not waited for longer than 30 s: 75', async () => {
@@ -155,22 +138,22 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     for (const end of ['clean', 'killed']) {
       disk.clear();
       const before = startRun(place);
-      await started(before);
-      await until('points wait', async () => ((await report(before)).queue[0]?.points ?? 0) > 0);
-      if (end === 'clean') await stop(before);
+      await before.ready();
+      await until('points wait', async () => ((await before.status()).queue[0]?.points ?? 0) > 0);
+      if (end === 'clean') await before.stopNow();
       else {
         before.child.kill('SIGKILL');
         await before.finished;
       }
       disk.fill();
       const daemon = startRun(place);
-      await started(daemon);
+      await daemon.ready();
       expect(daemon.stderr()).toMatch(/the disk of the queue is full/);
-      const { queueTrouble, problems } = await report(daemon);
+      const { queueTrouble, problems } = await daemon.status();
       expect(queueTrouble).toMatch(/disk is full/);
       expect(problems.map(({ subject }) => subject)).toContain('queue');
-      await until('it scrapes', async () => (await report(daemon)).state === 'ready');
-      await stop(daemon);
+      await until('it scrapes', async () => (await daemon.status()).state === 'ready');
+      await daemon.stopNow();
     }
   });
 
@@ -187,8 +170,8 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     const third = startRun(place);
     await until('it waits', () => waits(third.stderr()) === 1);
     disk.clear();
-    await started(third);
-    await stop(third);
+    await third.ready();
+    await third.stopNow();
   });
 });
 

@@ -3,7 +3,8 @@
 
 import { describe, expect, test } from 'vitest';
 import type { OtlpPoint } from '../support/otlp-points.ts';
-import type { BridgeProcess } from './support/bridge.ts';
+import type { Running } from '../support/program.ts';
+import { drained } from './support/bridge.ts';
 import type { Behaviour } from './support/sink.ts';
 import { Stage, type StageOptions } from './support/stage.ts';
 
@@ -49,7 +50,7 @@ describe.concurrent('a back end that takes nothing for a while', () => {
     sink.choose = () => ACCEPT;
     await sink.reopen();
     // It comes back by itself.
-    await life.drained();
+    await drained(life);
     await stage.end(life);
     stage.judge();
   });
@@ -202,7 +203,7 @@ function isSuspect({ serviceId, attributes }: OtlpPoint): boolean {
 }
 
 /** Whether the program has given something up, as far as it can say yet. */
-async function hasSetAside(life: BridgeProcess): Promise<boolean> {
-  if (!life.isReady) return false;
+async function hasSetAside(life: Running): Promise<boolean> {
+  if (life.statusUrl === undefined) return false;
   return (await life.status()).account.total.points.setAside > 0;
 }

@@ -2,6 +2,7 @@
 // for that, also not for the next process, and the times of what is scraped meanwhile are those of the service.
 
 import { describe, expect, test } from 'vitest';
+import { drained } from './support/bridge.ts';
 import { Stage } from './support/stage.ts';
 import { WallClock } from './support/wall-clock.ts';
 
@@ -39,7 +40,7 @@ describe.skipIf(noClock !== null).concurrent('the wall clock is set', () => {
         // It only delivers, by the same clock.
         const second = bridge.start({ environment }, { metrics: { enabled: false } });
         await second.ready();
-        await second.drained();
+        await drained(second);
         await stage.end(second);
         stage.judge({ kills: 1 });
       });
@@ -53,7 +54,7 @@ describe.skipIf(noClock !== null).concurrent('the wall clock is set', () => {
     await stage.deliveries(2);
     const words = (await life.status()).problems.map(({ message }) => message).join();
     expect(words).toContain(`ours is ${String(DAYS)} d behind`);
-    expect(life.stderr).toContain('the clock of this machine and the one of the service differ');
+    expect(life.stderr()).toContain('the clock of this machine and the one of the service differ');
     await stage.end(life);
     stage.judge();
   });

@@ -6,6 +6,7 @@ import { appendFileSync, closeSync, openSync, readdirSync, readFileSync, writeSy
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { drained } from './support/bridge.ts';
 import { Stage } from './support/stage.ts';
 
 const PAGE_BYTES = 4096;
@@ -49,9 +50,9 @@ describe.concurrent('a damaged file', () => {
     stage.sink.choose = () => ({ kind: 'accept' });
     const life = stage.bridge.start();
     await life.ready();
-    await life.drained();
+    await drained(life);
     await stage.end(life);
-    return life.stderr;
+    return life.stderr();
   }
 
   test('with a flipped bit in a row: that row is lost', async () => {

@@ -4,7 +4,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { BridgeProcess } from './support/bridge.ts';
+import type { Running } from '../support/program.ts';
 import { Interference } from './support/interference.ts';
 import { SmallDisk } from './support/small-disk.ts';
 import { Stage, type StageOptions } from './support/stage.ts';
@@ -39,7 +39,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     await stage.deliveries(2);
     disk.fill();
     await stage.deliveries(4);
-    expect(life.stderr).toMatch(TOLD);
+    expect(life.stderr()).toMatch(TOLD);
     disk.clear();
     await stage.deliveries(2);
     await stage.end(life);
@@ -55,7 +55,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     await stage.scrapes(2);
     disk.fill();
     await stage.scrapes(4);
-    expect(life.stderr).toMatch(TOLD);
+    expect(life.stderr()).toMatch(TOLD);
     disk.clear();
     await stage.stored();
     // What was in memory is on the disk now.
@@ -94,7 +94,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     disk.fill();
     await using stage = await createStage('disk full at the start', disk);
     const life = stage.bridge.start();
-    await stage.until('it waits', () => /cannot start yet.*waiting/.test(life.stderr));
+    await stage.until('it waits', () => /cannot start yet.*waiting/.test(life.stderr()));
     disk.clear();
     await stage.deliveries(1);
     await stage.end(life);
@@ -112,7 +112,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     disk.fill();
     const life = stage.bridge.start();
     await life.ready();
-    expect(life.stderr).toMatch(/the disk of the queue is full/);
+    expect(life.stderr()).toMatch(/the disk of the queue is full/);
     stage.sink.choose = () => ACCEPT;
     await stage.deliveries(3);
     disk.clear();
@@ -153,7 +153,7 @@ test('a directory deleted under the program is written again, and nothing is los
     const { problems } = await life.status();
     return problems.some(({ message }) => message.includes('deleted or replaced'));
   });
-  expect(life.stderr).toMatch(/files of the queue were deleted or replaced/);
+  expect(life.stderr()).toMatch(/files of the queue were deleted or replaced/);
   await stage.stored();
   await stage.kill(life);
   stage.sink.choose = () => ACCEPT;
@@ -168,7 +168,7 @@ describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
 
   async function interfere(
     stage: Stage,
-    life: BridgeProcess,
+    life: Running,
     calls: string,
     fault: string,
   ): Promise<Interference> {
@@ -188,7 +188,7 @@ describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
       await stage.deliveries(2);
       const interference = await interfere(stage, life, calls, `error=${error}`);
       await stage.deliveries(4);
-      expect(life.stderr).toMatch(TOLD);
+      expect(life.stderr()).toMatch(TOLD);
       await interference.end();
       await stage.deliveries(2);
       await stage.end(life);
@@ -203,7 +203,7 @@ describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
       await stage.scrapes(2);
       const interference = await interfere(stage, life, calls, `error=${error}`);
       await stage.scrapes(4);
-      expect(life.stderr).toMatch(TOLD);
+      expect(life.stderr()).toMatch(TOLD);
       await interference.end();
       await stage.stored();
       await stage.kill(life);

@@ -6,7 +6,6 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import type { StatusReport } from '../../src/status/status-report.ts';
 import { start, tempDirectory, until } from '../support/program.ts';
 import {
   BIG_SERVICE,
@@ -62,18 +61,6 @@ interface Lived {
   readonly problems: readonly string[];
 }
 
-/** null while there is none to be had. */
-async function statusOf(stderr: string): Promise<StatusReport | null> {
-  const url = /"status":"(http[^"]+)"/.exec(stderr)?.[1];
-  if (url === undefined) return null;
-  try {
-    const answer = await fetch(`${url}/status.json`);
-    return (await answer.json()) as StatusReport;
-  } catch {
-    return null;
-  }
-}
-
 /** Runs the daemon until the archive is through (or for some seconds, without one). */
 async function live(blocks: number): Promise<Lived> {
   await using service = await serveBigArchive(blocks);
@@ -87,23 +74,24 @@ async function live(blocks: number): Promise<Lived> {
   const isThrough = async (): Promise<boolean> => {
     if (child.exitCode !== null) throw new Error(`the program has ended: ${running.stderr()}`);
     if (blocks === 0) return performance.now() - startedMs > IDLE_MS;
-    const report = await statusOf(running.stderr());
-    records = report?.logs?.partitions[0]?.recordCount ?? 0;
-    const isRead = report?.logs?.partitions[0]?.doneUntil != null;
-    return isRead && report.queue.every(({ rows }) => rows === 0);
+    const { logs, queue } = await running.status();
+    records = logs?.partitions[0]?.recordCount ?? 0;
+    const isRead = logs?.partitions[0]?.doneUntil != null;
+    return isRead && queue.every(({ rows }) => rows === 0);
   };
   let records = 0;
   // Whatever happens to the test, the program does not outlive it.
   using _process = { [Symbol.dispose]: () => child.kill('SIGKILL') };
+  await running.ready();
   await until('the archive is through', isThrough, 1_500_000);
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  const { peak } = running.memory;
   const seconds = (performance.now() - startedMs) / 1000;
   child.kill('SIGTERM');
   await running.finished;
   const longTurns = JSON.parse(readFileSync(turns, 'utf8')) as LoopTurn[];
   const during = longTurns.filter(([endedAtMs]) => endedAtMs > service.archiveAskedAtMs());
   return {
-    peakMiB: Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024,
+    peakMiB: peak / 2 ** 20,
     seconds,
     jitterMs: jitterOf(service.scrapes),
     turnMs: Math.max(0, ...during.map(([, cpuMs]) => cpuMs)),

@@ -13,7 +13,7 @@ import { listen, type LoopbackServer } from '../../src/simulator/loopback-server
 import type { StatusDocument } from '../../src/status/status-report.ts';
 import { BIN, type Running, startUnder, tempDirectory, until } from '../support/program.ts';
 import { gzipOf, LINES } from './support/hostile-page.ts';
-import { MemoryGroup, residentBytes } from './support/memory-group.ts';
+import { MemoryGroup } from './support/memory-group.ts';
 
 const MEMORY_BYTES = 256 * 2 ** 20;
 const CHURN_POLLS = Number(process.env['CHURN_POLLS'] ?? 40);
@@ -111,19 +111,13 @@ class Scene {
     });
     const scene = new Scene(source, sink, config);
     scenes.push(scene);
-    await scene.until('the program has started', () => scene.#url !== '');
+    await scene.#running.ready(WAIT_MS);
     return scene;
-  }
-
-  /** Of the status page; '' before it listens. */
-  get #url(): string {
-    return /"status":"(http[^"]+)"/.exec(this.#running.stderr())?.[1] ?? '';
   }
 
   async status(): Promise<StatusDocument> {
     try {
-      const response = await fetch(`${this.#url}/status.json`);
-      return (await response.json()) as StatusDocument;
+      return await this.#running.status();
     } catch (error) {
       await Promise.race([
         this.#running.finished,
@@ -152,8 +146,8 @@ class Scene {
     return this.#running.stderr().split('\n').length;
   }
 
-  get memory(): ReturnType<typeof residentBytes> {
-    return residentBytes(this.#running.child.pid ?? 0);
+  get memory(): Running['memory'] {
+    return this.#running.memory;
   }
 
   /** Alive, within its memory, and the others were read at every poll. */
@@ -173,9 +167,7 @@ class Scene {
   }
 
   async stop(): Promise<void> {
-    this.#running.child.kill('SIGTERM');
-    const { code, stderr } = await this.#running.finished;
-    expect(code, stderr.slice(-2000)).toBe(0);
+    await this.#running.stop();
   }
 
   #expectAlive(): true {
@@ -188,8 +180,7 @@ class Scene {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#running.child.kill('SIGKILL');
-    await this.#running.finished;
+    await this.#running.kill();
     await this.#source.close();
     await this.#sink.close();
     this.group[Symbol.dispose]();

@@ -17,7 +17,7 @@ import { collector, type CollectorRunning } from './parts/collector.ts';
 import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
 import { checkoutFolder, runFolder } from './support/folder.ts';
 import { reasonToSkip } from './support/part.ts';
-import { askPromql } from './support/promql.ts';
+import { askPromql, firingAlerts } from './support/promql.ts';
 
 const KEY = 'key-of-the-backups-test';
 const ORDERS = 'dbpgf10000001';
@@ -77,8 +77,7 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
     daemon = start(['run', '--config', config], { REAL_API_KEY: KEY });
   });
   afterAll(async () => {
-    daemon.child.kill('SIGTERM');
-    await daemon.finished;
+    await daemon.stop();
     await metrics.stop();
     await events.stop();
     await simulator.close();
@@ -101,13 +100,10 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
 
   /** The ids of the services for which the alert fires. */
   async function firing(): Promise<readonly string[]> {
-    const answer = await fetch(`${metrics.url}/api/v1/alerts`);
-    const { data } = (await answer.json()) as {
-      data: { alerts: { state: string; labels: Record<string, string> }[] };
-    };
-    return data.alerts
-      .filter(({ state, labels }) => state === 'firing' && labels['alertname'] === ALERT)
-      .map(({ labels }) => labels['instance'] ?? '');
+    const alerts = await firingAlerts(metrics.url);
+    return alerts
+      .filter(({ alertname }) => alertname === ALERT)
+      .map(({ instance = '' }) => instance);
   }
 
   async function valueOf(name: string, id: string): Promise<number | undefined> {

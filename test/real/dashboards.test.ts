@@ -53,10 +53,7 @@ describe.skipIf(skip !== null).each(SETS)('a Prometheus with $strategy', ({ stra
     simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
     closing.push(() => simulator.close());
     const daemon = start(['run', '--config', bridgeConfig(simulator, middle.httpUrl)]);
-    closing.push(() => {
-      daemon.child.kill('SIGKILL');
-      return daemon.finished;
-    });
+    closing.push(() => daemon.kill());
     const has = async (query: string): Promise<boolean> => (await askPromql(url, query)).length > 0;
     await until(
       '20 s of telemetry',

@@ -16,6 +16,7 @@ import { type Running as Daemon, startUnder, until } from '../support/program.ts
 import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
 import { checkoutFolder, runFolder } from './support/folder.ts';
 import { reasonToSkip } from './support/part.ts';
+import { firingAlerts } from './support/promql.ts';
 import { freePort } from './support/process.ts';
 
 const HOST = 'service.test';
@@ -137,14 +138,8 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
       .map(({ message, hint }) => `${message}; ${hint}`);
   }
 
-  async function firing(): Promise<readonly string[]> {
-    const answer = await fetch(`${judge.url}/api/v1/alerts`);
-    const { data } = (await answer.json()) as {
-      data: { alerts: { state: string; labels: Record<string, string> }[] };
-    };
-    const names = data.alerts.filter(({ state }) => state === 'firing');
-    return names.map(({ labels }) => labels['alertname'] ?? '');
-  }
+  const firing = async (): Promise<readonly string[]> =>
+    (await firingAlerts(judge.url)).map(({ alertname = '' }) => alertname);
 
   /** Until the page says so and the alert fires; then, once the neighbour is back, until neither does. */
   async function pull(

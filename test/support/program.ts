@@ -1,10 +1,13 @@
 // Starts the program as a user does: `node bin/prom2otlp.js VERB …` as a child process. PROM2OTLP_ENTRY chooses
 // whether the sources or the bundle run.
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { Agent, request } from 'undici';
+import type { StatusDocument } from '../../src/status/status-report.ts';
 
 export interface Finished {
   readonly code: number | null;
@@ -12,12 +15,87 @@ export interface Finished {
   readonly stderr: string;
 }
 
-export interface Running {
+/** A connection for each request: none is closed by the program at the moment at which it is used again. */
+const ONCE = new Agent({ pipelining: 0 });
+
+/** A process of the program. */
+export class Running {
   readonly child: ChildProcess;
-  /** What it has written so far. */
-  stdout(): string;
-  stderr(): string;
   readonly finished: Promise<Finished>;
+  #stdout = '';
+  #stderr = '';
+
+  constructor(child: ChildProcessByStdio<null, Readable, Readable>) {
+    this.child = child;
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (this.#stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#stderr += text));
+    this.finished = new Promise(resolve => {
+      child.on('close', code => resolve({ code, stdout: this.#stdout, stderr: this.#stderr }));
+    });
+  }
+
+  /** What it has written so far. */
+  stdout(): string {
+    return this.#stdout;
+  }
+
+  stderr(): string {
+    return this.#stderr;
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** The address of the status page, once the program has said it. */
+  get statusUrl(): string | undefined {
+    return /"status":"(http[^"]+)"/.exec(this.#stderr)?.[1];
+  }
+
+  /** Until it says that it has started; gives the address of the status page. Throws when it ends before. */
+  ready(timeoutMs = 120_000): Promise<string> {
+    const look = (): string | undefined => {
+      if (this.statusUrl === undefined && this.hasEnded)
+        throw new Error(`the program ended before it had started: ${this.#stderr.slice(-2000)}`);
+      return this.statusUrl;
+    };
+    return until('the program has started', look, timeoutMs);
+  }
+
+  async status(): Promise<StatusDocument> {
+    const url = `${this.statusUrl ?? ''}/status.json`;
+    const { body } = await request(url, { dispatcher: ONCE });
+    return (await body.json()) as StatusDocument;
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.finished;
+  }
+
+  /** SIGTERM; throws when it does not end cleanly. */
+  async stop(): Promise<Finished> {
+    this.child.kill('SIGTERM');
+    const finished = await this.finished;
+    if (finished.code === 0) return finished;
+    throw new Error(`the program ended with ${finished.code}: ${finished.stderr.slice(-2000)}`);
+  }
+
+  /** The second signal: nobody waits for a back end that is not there. */
+  async stopNow(): Promise<void> {
+    this.child.kill('SIGTERM');
+    await until('it stops', () => this.#stderr.includes('"stopping:'));
+    this.child.kill('SIGTERM');
+    await this.finished;
+  }
+
+  /** Its memory, in bytes: what it has now, and the most that it ever had. */
+  get memory(): { readonly now: number; readonly peak: number } {
+    const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+    const of = (name: string): number =>
+      1024 * Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, 'm').exec(status)?.[1]);
+    return { now: of('VmRSS'), peak: of('VmHWM') };
+  }
 }
 
 /** What a user starts. */
@@ -47,15 +125,7 @@ export function startUnder(
     ...environment,
   };
   const [command = '', ...rest] = [...wrapper, process.execPath, ...flags, BIN, ...args];
-  const child = spawn(command, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  const finished = new Promise<Finished>(resolve => {
-    child.on('close', code => resolve({ code, stdout, stderr }));
-  });
-  return { child, stdout: () => stdout, stderr: () => stderr, finished };
+  return new Running(spawn(command, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
 /** Runs the program to its end. */
@@ -64,11 +134,6 @@ export function run(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Finished> {
   return start(args, environment).finished;
-}
-
-/** The address of the status page, once the program has said it. */
-export function statusUrl(running: Running): string | undefined {
-  return /"status":"(http[^"]+)"/.exec(running.stderr())?.[1];
 }
 
 /** Waits until `check` gives something, looking every 50 ms; fails after `timeoutMs` with what was last seen. */

@@ -1,12 +1,9 @@
 // The program as a process of its own, again and again on one directory: started, killed, stopped, asked.
 
-import type { ChildProcess } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
-import { Agent, request } from 'undici';
-import type { StatusDocument } from '../../../src/status/status-report.ts';
-import { start, tempDirectory, until, type Finished, type Running } from '../../support/program.ts';
+import { type Running, start, tempDirectory, until } from '../../support/program.ts';
 import { LIFE_HEADER, type Life } from './life.ts';
 
 export interface BridgeOptions {
@@ -44,7 +41,7 @@ export class Bridge {
   readonly lives: Life[] = [];
   readonly #options: BridgeOptions;
   readonly #files = tempDirectory();
-  readonly #processes: BridgeProcess[] = [];
+  readonly #processes = new Map<Running, Life>();
 
   constructor(options: BridgeOptions) {
     this.#options = options;
@@ -52,7 +49,7 @@ export class Bridge {
   }
 
   /** Starts a process; `changes` apply from this start on. */
-  start(options: LifeOptions = {}, changes: Readonly<Record<string, unknown>> = {}): BridgeProcess {
+  start(options: LifeOptions = {}, changes: Readonly<Record<string, unknown>> = {}): Running {
     const life = { number: this.lives.length + 1, isKilled: false };
     this.lives.push(life);
     this.#options.onStart?.(life);
@@ -62,25 +59,28 @@ export class Bridge {
     const armed = failpoint === undefined ? {} : { PROM2OTLP_FAILPOINT: failpoint };
     const running = start(['run', '--config', config], { ...environment, ...armed });
     running.child.on('exit', (_code, signal) => (life.isKilled = signal === 'SIGKILL'));
-    const started = new BridgeProcess(running, life);
-    this.#processes.push(started);
-    return started;
+    this.#processes.set(running, life);
+    return running;
+  }
+
+  /** The number of a process. */
+  numberOf(process: Running): number {
+    return this.#processes.get(process)?.number ?? Number.NaN;
   }
 
   /** Runs until the queue is empty, then stops it cleanly. */
   async finish(): Promise<void> {
     const last = this.start();
     await last.ready();
-    await last.drained();
+    await drained(last);
     await last.stop();
   }
 
   /** Throws when no process is at work. */
   expectAlive(): void {
-    if (this.#processes.every(process => process.hasEnded))
-      throw new Error(
-        `the program has ended: ${this.#processes.at(-1)?.stderr.slice(-2000) ?? ''}`,
-      );
+    const processes = [...this.#processes.keys()];
+    if (processes.every(process => process.hasEnded))
+      throw new Error(`the program has ended: ${processes.at(-1)?.stderr().slice(-2000) ?? ''}`);
   }
 
   /** What the files say now, which stay as they are; no process must be at work on them. */
@@ -97,7 +97,7 @@ export class Bridge {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const process of this.#processes) await process.kill();
+    for (const process of this.#processes.keys()) await process.kill();
     this.#files[Symbol.dispose]();
   }
 
@@ -123,86 +123,13 @@ const PATIENT = '60s';
 /** How long something may take that takes a second or so on a machine at rest. */
 export const WAIT_MS: number = 120_000;
 
-/** A connection for each request: none is closed by the program at the moment at which it is used again. */
-const ONCE = new Agent({ pipelining: 0 });
-
-export class BridgeProcess {
-  readonly life: Life;
-  readonly #running: Running;
-
-  constructor(running: Running, life: Life) {
-    this.#running = running;
-    this.life = life;
-  }
-
-  get child(): ChildProcess {
-    return this.#running.child;
-  }
-
-  get stderr(): string {
-    return this.#running.stderr();
-  }
-
-  get finished(): Promise<Finished> {
-    return this.#running.finished;
-  }
-
-  get hasEnded(): boolean {
-    return this.child.exitCode !== null || this.child.signalCode !== null;
-  }
-
-  /** True once it has said that it has started. */
-  get isReady(): boolean {
-    return this.#url() !== undefined;
-  }
-
-  /** Until it says that it has started. */
-  async ready(): Promise<void> {
-    await until('the program has started', () => this.#url() ?? this.#ended(), WAIT_MS);
-  }
-
-  async status(): Promise<StatusDocument> {
-    const { body } = await request(`${this.#url() ?? ''}/status.json`, { dispatcher: ONCE });
-    return (await body.json()) as StatusDocument;
-  }
-
-  /** Until it has scraped, and everything that was stored at some moment has been delivered. */
-  async drained(timeoutMs: number = WAIT_MS): Promise<void> {
-    await until(
-      'the queue is empty',
-      async () => {
-        const { state, queue } = await this.status();
-        return state === 'ready' && queue.every(({ rows }) => rows === 0);
-      },
-      timeoutMs,
-    );
-  }
-
-  async kill(): Promise<void> {
-    this.child.kill('SIGKILL');
-    await this.finished;
-  }
-
-  /** SIGTERM; throws when it does not end cleanly. */
-  async stop(): Promise<void> {
-    this.child.kill('SIGTERM');
-    const { code, stderr } = await this.finished;
-    if (code !== 0)
-      throw new Error(`the program ended with ${String(code)}: ${stderr.slice(-2000)}`);
-  }
-
-  #url(): string | undefined {
-    return /"status":"(http[^"]+)"/.exec(this.stderr)?.[1];
-  }
-
-  #ended(): undefined {
-    const { exitCode, signalCode } = this.child;
-    if (!this.hasEnded) return undefined;
-    const how = String(exitCode ?? signalCode);
-    throw new Error(
-      `the program ended with ${how} before it had started: ${this.stderr.slice(-2000)}`,
-    );
-  }
+/** Until everything that was stored at some moment has been delivered, and it has scraped. */
+export async function drained(process: Running, timeoutMs: number = WAIT_MS): Promise<void> {
+  const isDrained = async (): Promise<boolean> => {
+    const { state, queue } = await process.status();
+    return state === 'ready' && queue.every(({ rows }) => rows === 0);
+  };
+  await until('the queue is empty', isDrained, timeoutMs);
 }
 
 /** The account in the file of a queue's directory, summed over all services. */

@@ -1,10 +1,10 @@
 // A run of the program at a fleet's page, on a fast clock, against a back end that goes away for long: usual, outage,
 // drain. What is measured on the way is the program's memory, its queue, and how long the drain takes.
 
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Running } from '../../support/program.ts';
 import { saneMetrics } from '../../support/wire-sanity.ts';
-import { Bridge, type AccountNumbers, type BridgeProcess } from './bridge.ts';
+import { type AccountNumbers, Bridge, drained } from './bridge.ts';
 import { DayLedger, type DayFindings } from './day-ledger.ts';
 import { DaySource } from './day-source.ts';
 import { fastClock, PACE_VARIABLE, paceOf } from './fast-clock.ts';
@@ -92,12 +92,12 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   const before = recorder.bodies.length;
   await comeBack();
   const drain = await run.phase(async () => (await run.queue()).rows <= 1);
-  const drained = recorder.bodies.slice(before);
+  const sent = recorder.bodies.slice(before);
   await life.stop();
   // What came in with the last polls, without another one.
   const rest = bridge.start({}, { metrics: { enabled: false } });
   await rest.ready();
-  await rest.drained();
+  await drained(rest);
   await rest.stop();
   const ledger = new DayLedger(source);
   let count = 0;
@@ -111,8 +111,8 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
     outage,
     drain,
     queued,
-    drainRequests: drained.length,
-    drainBytes: drained.reduce((sum, { length }) => sum + length, 0),
+    drainRequests: sent.length,
+    drainBytes: sent.reduce((sum, { length }) => sum + length, 0),
     findings: ledger.findings(),
     account: bridge.account(),
     source,
@@ -121,10 +121,10 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
 }
 
 class Run {
-  readonly #life: BridgeProcess;
+  readonly #life: Running;
   readonly #source: DaySource;
 
-  constructor(life: BridgeProcess, source: DaySource) {
+  constructor(life: Running, source: DaySource) {
     this.#life = life;
     this.#source = source;
   }
@@ -143,15 +143,9 @@ class Run {
     let rssBytes = 0;
     do {
       await sleep(LOOK_MS);
-      rssBytes = Math.max(rssBytes, residentBytes(this.#life.child.pid ?? 0));
+      rssBytes = Math.max(rssBytes, this.#life.memory.now);
     } while (!(await isOver()));
     const seconds = (performance.now() - startedMs) / 1000;
     return { polls: this.#source.times.length - before, seconds, rssBytes };
   }
-}
-
-/** VmRSS; throws when the process is gone. */
-function residentBytes(pid: number): number {
-  const status = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
 }

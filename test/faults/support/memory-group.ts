@@ -95,11 +95,3 @@ function ownGroup(): { readonly parent: string; readonly dialect: Dialect } {
   writeFileSync(join(unified, 'cgroup.subtree_control'), '+memory');
   return { parent: unified, dialect: V2 };
 }
-
-/** The memory of a process, in bytes: what it has now, and the most that it ever had. */
-export function residentBytes(pid: number): { readonly now: number; readonly peak: number } {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  const of = (name: string): number =>
-    1024 * Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0);
-  return { now: of('VmRSS'), peak: of('VmHWM') };
-}

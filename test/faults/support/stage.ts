@@ -1,9 +1,9 @@
 // A source, a sink, a ledger between them, and the program to run: what most tests of this suite begin with.
 
 import { expect } from 'vitest';
-import { until } from '../../support/program.ts';
+import { type Running, until } from '../../support/program.ts';
 import { WireGate, type WireSanityOptions } from '../../support/wire-sanity.ts';
-import { Bridge, WAIT_MS, type BridgeProcess } from './bridge.ts';
+import { Bridge, WAIT_MS } from './bridge.ts';
 import { judge, type Figures, type Judgement } from './figures.ts';
 import { Ledger, type LedgerOptions } from './ledger.ts';
 import { Sink } from './sink.ts';
@@ -90,27 +90,27 @@ export class Stage {
     return this.scrapes(3);
   }
 
-  async kill(process: BridgeProcess): Promise<void> {
+  async kill(process: Running): Promise<void> {
     await process.kill();
     await this.#noteUnsettled(process);
   }
 
   /** Stops the program. What it had no time to deliver on a busy machine, the next one does. */
-  async end(process: BridgeProcess): Promise<void> {
+  async end(process: Running): Promise<void> {
     await process.stop();
     await this.#noteUnsettled(process);
     if (this.bridge.account().stored > 0) await this.bridge.finish();
   }
 
   /** What the sink took and the account does not know will come again: one batch at most. */
-  async #noteUnsettled(process: BridgeProcess): Promise<void> {
+  async #noteUnsettled(process: Running): Promise<void> {
     const { source, sink, ledger, bridge } = this;
     await source.caughtUp();
     await sink.caughtUp();
     const unsettled = ledger.received - bridge.account().accepted;
     const batch = Math.max(this.pagePoints, ...sink.requests.map(({ points }) => points.length));
     expect(unsettled, 'points that will come twice').toBeLessThanOrEqual(batch);
-    if (unsettled > 0) sink.noteUnsettled(process.life.number);
+    if (unsettled > 0) sink.noteUnsettled(this.bridge.numberOf(process));
   }
 
   /** Judges everything so far; the program must have ended. */

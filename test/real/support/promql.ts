@@ -42,6 +42,17 @@ export async function askPromqlByMinute(
   }));
 }
 
+/** The labels of the alerts that fire at a Prometheus. */
+export async function firingAlerts(
+  url: string,
+): Promise<readonly { readonly alertname?: string; readonly instance?: string }[]> {
+  const answer = await fetch(`${url}/api/v1/alerts`);
+  const { data } = (await answer.json()) as {
+    data: { alerts: { state: string; labels: Record<string, string> }[] };
+  };
+  return data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels);
+}
+
 async function post<Series>(
   url: string,
   form: Record<string, string>,
