@@ -293,7 +293,7 @@ function printAnswer(
     const parts = [
       response === '' ? '' : printableText(response),
       sql === null ? '' : `SQL: ${printableText(sql)}`,
-      data.length === 0 ? '' : renderTable(rowsOf(inOrder(data, columns)), { width: out.columns }),
+      data.length === 0 ? '' : renderTable(rowsOf(inOrder(data, columns)), out.columns),
     ].filter(part => part !== '');
     if (parts.length > 0) out.line(parts.join('\n\n'));
   }

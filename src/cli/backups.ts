@@ -1,7 +1,6 @@
 // `backups`: lists and creates backup schedules, and encodes the credentials of buckets.
 
 import { writeFileSync } from 'node:fs';
-import { causeText, OperatorError } from '../errors.ts';
 import { formatAge } from '../lib/format.ts';
 import { printableJson } from '../lib/printable.ts';
 import { encodeCredentials } from '../service/credentials-file.ts';
@@ -19,17 +18,19 @@ import {
   credentialsFromFile,
   JSON_OPTION,
   type OpenService,
+  printListing,
   refuseProblems,
   requireEncoded,
   secretFile,
   tellError,
+  tellNone,
   withService,
-  withServices,
 } from './service-access.ts';
-import { printTable, renderTable } from './table.ts';
+import { printTable, renderTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
+  cannotWrite,
   choice,
   file,
   required,
@@ -110,24 +111,16 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 };
 
 function schedulesList(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Promise<number> {
-  const { 'service-id': serviceId, 'base-url': baseUrl, json } = call.values;
-  return withServices(call, context, async services => {
-    let code = 0;
-    const found: Schedule[] = [];
-    for (const service of services) {
-      const ids = baseUrl !== undefined ? [] : service.target.services.map(({ id }) => id);
-      const listed = listAll(service, { serviceId, ids, signal: context.stop });
-      const result = await withProgress(context, 'reading the schedules', listed);
-      if (!result.ok) {
-        code = tellError(context, result.error);
-        continue;
-      }
-      found.push(...result.schedules);
-      if (!result.isComplete) context.err.line('there are more schedules than could be read');
-    }
-    if (code === 0 || found.length > 0 || json) printSchedules(context, found, json);
-    return code;
-  });
+  const { 'service-id': serviceId, 'base-url': baseUrl } = call.values;
+  const read = async (service: OpenService): Promise<readonly Schedule[] | null> => {
+    const ids = baseUrl !== undefined ? [] : service.target.services.map(({ id }) => id);
+    const listed = listAll(service, { serviceId, ids, signal: context.stop });
+    const result = await withProgress(context, 'reading the schedules', listed);
+    if (!result.ok) return tellNone(context, result.error);
+    if (!result.isComplete) context.err.line('there are more schedules than could be read');
+    return result.schedules;
+  };
+  return printListing(call, context, { read, rows: rowsOf, empty: 'no schedules' });
 }
 
 type Listed = Result<{ readonly schedules: readonly Schedule[]; readonly isComplete: boolean }>;
@@ -185,17 +178,12 @@ function schedulesCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext
     }
     if (result.schedule === null) context.err.line('created; the service says nothing about it');
     if (values.json) context.out.line(printableJson(result.schedule));
-    else if (result.schedule !== null) printSchedules(context, [result.schedule], false);
+    else if (result.schedule !== null) printTable(context.out, rowsOf([result.schedule]));
     return 0;
   });
 }
 
-function printSchedules(
-  { out }: Pick<VerbContext, 'out'>,
-  schedules: readonly Schedule[],
-  isJson: boolean,
-): void {
-  if (isJson) return out.line(printableJson(schedules));
+function rowsOf(schedules: readonly Schedule[]): Rows {
   const head = ['ID', 'SERVICE', 'NAME', 'TYPE', 'SCHEDULE', 'NEXT', 'STATUS', 'MESSAGE'];
   const rows = schedules.map(one => [
     String(one.id ?? ''),
@@ -207,7 +195,7 @@ function printSchedules(
     one.suspended === true ? `${one.status ?? ''} (suspended)`.trim() : (one.status ?? ''),
     one.message ?? '',
   ]);
-  printTable(out, [head, ...rows], { empty: 'no schedules' });
+  return [head, ...rows];
 }
 
 // `backups credentials encode`: encodes the credentials of external storage as the API expects them. They stay secret when
@@ -227,21 +215,16 @@ function credentialsEncode(
     out.line(values.json ? JSON.stringify({ credentials: encoded }) : encoded);
     return 0;
   }
-  writeNew(output, encoded);
+  try {
+    // Readable by this user alone; a file that exists is never overwritten.
+    writeFileSync(output, `${encoded}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    const hint = 'name a file that does not exist yet with --output, or - for stdout';
+    throw cannotWrite(output, error, hint);
+  }
   if (values.json) out.line(JSON.stringify({ file: output }));
   else err.line(`${output}: the credentials, encoded; keep it as secret as they are`);
   return 0;
-}
-
-/** Creates a file that only this user may read; never overwrites one. */
-function writeNew(path: string, text: string): void {
-  try {
-    writeFileSync(path, `${text}\n`, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    const message = `cannot write ${JSON.stringify(path)}: ${causeText(error)}`;
-    const hint = 'name a file that does not exist yet with --output, or - for stdout';
-    throw new OperatorError([{ code: 'E_CLI_USAGE', message, hint }], { cause: error });
-  }
 }
 
 // The state of backups as a table, for `once` and `check --probe`.

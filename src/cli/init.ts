@@ -5,7 +5,6 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseConfig } from '../config/load.ts';
-import { causeText, OperatorError } from '../errors.ts';
 import { printableLine } from '../lib/printable.ts';
 import { withProgress } from './output.ts';
 import { ACCESS_OPTIONS, KEY_VARIABLE, withService } from './service-access.ts';
@@ -13,6 +12,7 @@ import { readServices, type SeenService } from './services.ts';
 import {
   action,
   type Call,
+  cannotWrite,
   file,
   flag,
   required,
@@ -51,7 +51,7 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
   const { output, force } = call.values;
   const { out, err, environment } = context;
   if (output !== undefined && !force && existsSync(output))
-    throw cannotWrite(output, 'it exists', 'add --force to replace it');
+    throw cannotWrite(output, new Error('it exists'), 'add --force to replace it');
   const access = { config: undefined, 'service-id': undefined, ...call.values };
   return withService({ command: call.command, values: access }, context, async service => {
     const found = await withProgress(context, 'reading the page', readServices(service, context));
@@ -131,11 +131,6 @@ function write(path: string, text: string, isForced: boolean): void {
   try {
     writeFileSync(path, text, { flag: isForced ? 'w' : 'wx' });
   } catch (error) {
-    throw cannotWrite(path, causeText(error), 'name a file in a directory where you may write');
+    throw cannotWrite(path, error, 'name a file in a directory where this user may write');
   }
-}
-
-function cannotWrite(path: string, cause: string, hint: string): OperatorError {
-  const message = `cannot write ${JSON.stringify(path)}: ${cause}`;
-  return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }]);
 }

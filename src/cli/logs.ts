@@ -3,7 +3,6 @@
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
-import { causeText, OperatorError } from '../errors.ts';
 import { formatBytes } from '../lib/format.ts';
 import { printableJson } from '../lib/printable.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
@@ -16,21 +15,22 @@ import { itemsOf, listPages } from '../logs/list.ts';
 import type { Config } from '../config/config.ts';
 import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
 import { LogApi } from '../service/logs-api.ts';
-import type { ServiceError } from '../service/service-error.ts';
 import { createMeter, withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
-  type AccessCall,
   JSON_OPTION,
   type OpenService,
+  printListing,
   tellError,
+  tellNone,
   withService,
   withServices,
 } from './service-access.ts';
-import { printTable } from './table.ts';
+import { printTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
+  cannotWrite,
   choice,
   file,
   flag,
@@ -147,29 +147,14 @@ type TailCall = Call<typeof TAIL_OPTIONS>;
 
 function logsList(call: ListCall, context: VerbContext): Promise<number> {
   const span = readSpan(call, context.clock.nowMs());
-  return withLogApis(call, context, async apis => {
-    let code = 0;
-    const archives = [];
-    for (const api of apis) {
-      const listed = await listArchives(api, call, span, context);
-      if ('reason' in listed) code = tellError(context, listed);
-      else archives.push(...listed);
-    }
-    if (call.values.json) context.out.line(printableJson(archives));
-    else if (code === 0 && archives.length === 0) context.out.line('no archives');
-    else {
-      const head = ['ID', 'TYPE', 'SERVER', 'SERVICE', 'SIZE', 'START'];
-      const rows = archives.map(one => [
-        one.id,
-        one.type,
-        one.server,
-        one.service,
-        one.size,
-        one.start,
-      ]);
-      printTable(context.out, [head, ...rows]);
-    }
-    return code;
+  const head = ['ID', 'TYPE', 'SERVER', 'SERVICE', 'SIZE', 'START'];
+  return printListing<ListedArchive>(call, context, {
+    read: service => listArchives(logApiOf(service), call, span, context),
+    rows: archives => [
+      head,
+      ...archives.map(one => [one.id, one.type, one.server, one.service, one.size, one.start]),
+    ],
+    empty: 'no archives',
   });
 }
 
@@ -177,27 +162,19 @@ type AskApi = (api: OpenLogApi) => Promise<ServiceResult<JsonAnswer>>;
 
 /** Prints a list of whatever members its items have. */
 function listAnswers(call: ListCall, context: VerbContext, askApi: AskApi): Promise<number> {
-  return withLogApis(call, context, async apis => {
-    let code = 0;
-    const items: unknown[] = [];
-    for (const api of apis) {
-      const answer = await askApi(api);
-      const list = answer.ok ? firstList(api.api, answer.json) : null;
-      if (!answer.ok) code = tellError(context, answer.error);
-      else if (list === null) {
-        context.err.line(`cannot run ${call.command}: the answer holds no list`);
-        code = 1;
-      } else items.push(...list);
-    }
-    if (call.values.json) context.out.line(printableJson(items));
-    else if (code === 0 && items.length === 0) context.out.line('nothing is listed');
-    else printTable(context.out, rowsOf(items));
-    return code;
-  });
+  const read = async (service: OpenService): Promise<readonly unknown[] | null> => {
+    const api = logApiOf(service);
+    const answer = await askApi(api);
+    if (!answer.ok) return tellNone(context, answer.error);
+    const list = firstList(api.api, answer.json);
+    if (list === null) context.err.line(`cannot run ${call.command}: the answer holds no list`);
+    return list;
+  };
+  return printListing(call, context, { read, rows: rowsOf, empty: 'nothing is listed' });
 }
 
 /** A head of all members' names, and the items below it. */
-export function rowsOf(items: readonly unknown[]): readonly (readonly string[])[] {
+export function rowsOf(items: readonly unknown[]): Rows {
   const objects = items.map(item =>
     typeof item === 'object' && item !== null ? (item as Record<string, unknown>) : { value: item },
   );
@@ -261,9 +238,7 @@ async function copyTo(path: string, spool: SpoolFile): Promise<void> {
 
 function refuseFile(path: string): (error: unknown) => never {
   return error => {
-    const message = `cannot write ${JSON.stringify(path)}: ${causeText(error)}`;
-    const hint = 'name a file that does not exist yet, in a directory where this user may write';
-    throw new OperatorError([{ code: 'E_CLI_USAGE', message, hint }], { cause: error });
+    throw cannotWrite(path, error);
   };
 }
 
@@ -274,8 +249,8 @@ function refuseFile(path: string): (error: unknown) => never {
 const FOLLOW_MS = 60_000;
 
 function logsTail(call: TailCall, context: VerbContext): Promise<number> {
-  return withLogApis(call, context, async apis => {
-    const tails = apis.map(api => new Tail(api, context, call));
+  return withServices(call, context, async services => {
+    const tails = services.map(service => new Tail(logApiOf(service), context, call));
     for (;;) {
       let code = 0;
       for (const tail of tails) if (!(await tail.show())) code = 1;
@@ -305,10 +280,7 @@ class Tail {
   async show(): Promise<boolean> {
     const span = readSpan(this.#call, this.#context.clock.nowMs());
     const listed = await listArchives(this.#api, this.#call, span, this.#context);
-    if ('reason' in listed) {
-      tellError(this.#context, listed);
-      return false;
-    }
+    if (listed === null) return false;
     let isGood = true;
     for (const archive of listed) {
       const isSame = archive.size !== '' && this.#sizes.get(archive.id) === archive.size;
@@ -446,15 +418,6 @@ interface ListedArchive {
 
 const DAY_MS = 86_400_000;
 
-/** Opens the APIs for the time of `use`. */
-function withLogApis<T>(
-  call: AccessCall,
-  context: VerbContext,
-  use: (apis: readonly OpenLogApi[]) => Promise<T>,
-): Promise<T> {
-  return withServices(call, context, services => use(services.map(logApiOf)));
-}
-
 function logApiOf({ config, target, http }: OpenService): OpenLogApi {
   const { timeoutMs } = target.api;
   const { endpoints } = config.logs;
@@ -472,13 +435,14 @@ function readSpan(
   return { fromMs, toMs };
 }
 
-/** The archives of one API that match the options; the service's own filters are not relied on. */
+/** The archives of one API that match the options, whatever the service filters; null after a failure, which was printed. */
 async function listArchives(
   { api }: OpenLogApi,
   { values }: ListCall,
   span: { readonly fromMs: number; readonly toMs: number },
-  { clock, stop }: Pick<VerbContext, 'clock' | 'stop'>,
-): Promise<readonly ListedArchive[] | ServiceError> {
+  context: Pick<VerbContext, 'clock' | 'stop' | 'err'>,
+): Promise<readonly ListedArchive[] | null> {
+  const { clock, stop } = context;
   const { type, server } = values;
   // The service knows data source ids; by the name of a server only we can choose.
   const isSource = server?.includes('/') === true;
@@ -490,8 +454,7 @@ async function listArchives(
     const page = await pages.next();
     if (page.done === true) {
       const { value } = page;
-      if (value.ok) return [...found.values()];
-      return value.error;
+      return value.ok ? [...found.values()] : tellNone(context, value.error);
     }
     for (const item of page.value) {
       const archive = readArchive(api, item);

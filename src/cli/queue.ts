@@ -23,6 +23,7 @@ import { labelsOf, printTable } from './table.ts';
 import {
   action,
   type Call,
+  cannotWrite,
   choice,
   CONFIG_OPTION,
   type ConfigCall,
@@ -367,9 +368,7 @@ async function createFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600);
   } catch (error) {
-    const message = `cannot create ${JSON.stringify(path)}: ${causeText(error)}`;
-    const hint = 'name a file that does not exist, in a directory that does';
-    throw new OperatorError([{ code: 'E_FILE_READ', message, hint }], { cause: error });
+    throw cannotWrite(path, error);
   }
 }
 

@@ -15,12 +15,14 @@ import {
   credentialsFromFile,
   JSON_OPTION,
   keyFromFile,
+  type OpenService,
+  printListing,
   refuseProblems,
   tellError,
+  tellNone,
   withService,
-  withServices,
 } from './service-access.ts';
-import { printTable } from './table.ts';
+import { printTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
@@ -120,7 +122,7 @@ function restoresCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext)
     const { restore } = result;
     if (restore === null) context.err.line('begun; the service says nothing about it');
     if (call.values.json) context.out.line(printableJson(restore));
-    else if (restore !== null) printRestores(context, [restore]);
+    else if (restore !== null) printTable(context.out, rowsOf([restore]));
     return 0;
   });
 }
@@ -178,24 +180,15 @@ async function ask(
 // `restores list` and `restores show`: restores and their progress.
 
 function restoresList(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Promise<number> {
-  const { values } = call;
-  return withServices(call, context, async services => {
-    let code = 0;
-    const found: Restore[] = [];
-    for (const { client } of services) {
-      const list = client.restores.list({ service_id: values['service-id'], signal: context.stop });
-      const result = await withProgress(context, 'reading the restores', list);
-      if (!result.ok) {
-        code = tellError(context, result.error);
-        continue;
-      }
-      found.push(...result.restores);
-      if (!result.isComplete) context.err.line('there are more restores than could be read');
-    }
-    if (values.json) context.out.line(printableJson(found));
-    else if (code === 0 || found.length > 0) printRestores(context, found);
-    return code;
-  });
+  const service_id = call.values['service-id'];
+  const read = async ({ client }: OpenService): Promise<readonly Restore[] | null> => {
+    const list = client.restores.list({ service_id, signal: context.stop });
+    const result = await withProgress(context, 'reading the restores', list);
+    if (!result.ok) return tellNone(context, result.error);
+    if (!result.isComplete) context.err.line('there are more restores than could be read');
+    return result.restores;
+  };
+  return printListing(call, context, { read, rows: rowsOf, empty: 'no restores' });
 }
 
 function restoresShow(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Promise<number> {
@@ -205,12 +198,12 @@ function restoresShow(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Pr
     const result = await withProgress(context, 'reading the restore', answer);
     if (!result.ok) return tellError(context, result.error);
     if (call.values.json) context.out.line(printableJson(result.restore));
-    else printRestores(context, [result.restore]);
+    else printTable(context.out, rowsOf([result.restore]));
     return 0;
   });
 }
 
-function printRestores({ out }: Pick<VerbContext, 'out'>, restores: readonly Restore[]): void {
+function rowsOf(restores: readonly Restore[]): Rows {
   const head = ['ID', 'SERVICE', 'TYPE', 'STATUS', 'CREATED', 'MESSAGE'];
   const rows = restores.map(one => [
     String(one.id ?? ''),
@@ -220,5 +213,5 @@ function printRestores({ out }: Pick<VerbContext, 'out'>, restores: readonly Res
     one.created_at ?? '',
     one.message ?? '',
   ]);
-  printTable(out, [head, ...rows], { empty: 'no restores' });
+  return [head, ...rows];
 }

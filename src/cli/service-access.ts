@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import { loadConfig, parseConfig } from '../config/load.ts';
 import { OperatorError } from '../errors.ts';
 import { Counters } from '../lib/counters.ts';
+import { printableJson } from '../lib/printable.ts';
 import { programVersion } from '../lib/version.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { ServiceClient } from '../service/client.ts';
@@ -13,6 +14,7 @@ import type { ServiceHttp } from '../service/http-client.ts';
 import { errorLine, type RequestProblem, type ServiceError } from '../service/service-error.ts';
 import { readTextFile } from '../config/text-file.ts';
 import { type Encoded, readCredentials, storageOf } from '../service/credentials-file.ts';
+import { printTable, type Rows } from './table.ts';
 import {
   configOf,
   file,
@@ -170,6 +172,35 @@ function inOptions({ mistakes }: OperatorError, values: AccessValues): OperatorE
   );
 }
 
+/** What an action lists. */
+interface Listing<Item> {
+  /** The items of one API; null after a failure, which has been printed. */
+  readonly read: (service: OpenService) => Promise<readonly Item[] | null>;
+  readonly rows: (items: readonly Item[]) => Rows;
+  /** Printed where there are none. */
+  readonly empty: string;
+}
+
+/** Prints the items of every API that is meant, as a table or as JSON. Returns the exit code: 1 where one has failed. */
+export function printListing<Item>(
+  call: AccessCall & { readonly values: { readonly json: boolean } },
+  context: Pick<VerbContext, 'environment' | 'clock' | 'out'>,
+  { read, rows, empty }: Listing<Item>,
+): Promise<number> {
+  return withServices(call, context, async services => {
+    let code = 0;
+    const found: Item[] = [];
+    for (const service of services) {
+      const items = await read(service);
+      if (items === null) code = 1;
+      else found.push(...items);
+    }
+    if (call.values.json) context.out.line(printableJson(found));
+    else if (code === 0 || found.length > 0) printTable(context.out, rows(found), { empty });
+    return code;
+  });
+}
+
 // Wrong requests are reported in the words of the command line, every mistake at once, before anything is sent; failed
 // calls in a line.
 
@@ -193,6 +224,12 @@ export function refuseProblems(
 export function tellError({ err }: Pick<VerbContext, 'err'>, error: ServiceError): 1 {
   err.line(errorLine(error));
   return 1;
+}
+
+/** The same for what is read: there is none. */
+export function tellNone(context: Pick<VerbContext, 'err'>, error: ServiceError): null {
+  tellError(context, error);
+  return null;
 }
 
 function optionOf(path: string, options: Readonly<Record<string, string>>): string {

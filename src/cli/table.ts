@@ -1,4 +1,4 @@
-// Tables for terminals: columns of plain text, numbers to the right, cut to the width there is. Cells may come from
+// Tables for terminals: columns of plain text, those of numbers to the right, cut to the width there is. Cells may come from
 // the service or the back end, so control characters never reach the terminal.
 
 import type { Config } from '../config/config.ts';
@@ -6,15 +6,8 @@ import { printableLine } from '../lib/printable.ts';
 import { paint } from './output.ts';
 import type { TextSink } from './verb.ts';
 
-/** How a column is set; `auto` sets it to the right when all its cells are numbers. */
-export type Alignment = 'left' | 'right' | 'auto';
-
-export interface TableOptions {
-  /** Per column; `auto` where it says nothing. */
-  readonly align?: readonly Alignment[];
-  /** The most columns of the terminal that a line may take; unlimited when absent. */
-  readonly width?: number;
-}
+/** A head, and the cells of each row. */
+export type Rows = readonly (readonly string[])[];
 
 interface Column {
   readonly isRight: boolean;
@@ -36,14 +29,14 @@ const WIDE =
 const PRINTABLE_ASCII = /^[ -~]*$/;
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** The rows as lines, without a line break at the end. The first row is the head. */
-export function renderTable(
-  rows: readonly (readonly string[])[],
-  options: TableOptions = {},
-): string {
+/**
+ * The rows as lines, without a line break at the end. The first row is the head. `width`: the most columns of the terminal
+ * that a line may take.
+ */
+export function renderTable(rows: Rows, width: number = Infinity): string {
   const cells = rows.map(row => row.map(printableLine));
-  const columns = measure(cells, options);
-  if (options.width !== undefined) shrink(columns, options.width);
+  const columns = measure(cells);
+  shrink(columns, width);
   return cells
     .map(row => columns.map((column, i) => setCell(row[i] ?? '', column)).join(GAP))
     .map(line => line.trimEnd())
@@ -65,12 +58,12 @@ export function labelsOf({
 /** Prints the rows below their head, or `empty` where there are none. A terminal cuts them, unless `isWhole`. */
 export function printTable(
   out: TextSink,
-  [head = [], ...rows]: readonly (readonly string[])[],
+  [head = [], ...rows]: Rows,
   { empty, isWhole = false }: { readonly empty?: string; readonly isWhole?: boolean } = {},
 ): void {
   if (rows.length === 0 && empty !== undefined) return out.line(empty);
   const width = isWhole ? Infinity : out.columns;
-  const [first = '', ...lines] = renderTable([head, ...rows], { width }).split('\n');
+  const [first = '', ...lines] = renderTable([head, ...rows], width).split('\n');
   out.line([paint(out, 'bold', first), ...lines].join('\n'));
 }
 
@@ -82,18 +75,14 @@ export function textWidth(text: string): number {
   return width;
 }
 
-function measure(
-  rows: readonly (readonly string[])[],
-  { align = [] }: TableOptions,
-): readonly Column[] {
+function measure(rows: Rows): readonly Column[] {
   const count = rows.reduce((most, row) => Math.max(most, row.length), 0);
   const [head = [], ...body] = rows;
   return Array.from({ length: count }, (_, i) => {
     const texts = body.map(row => row[i] ?? '');
-    const alignment = align[i] ?? 'auto';
     const headWidth = textWidth(head[i] ?? '');
     return {
-      isRight: alignment === 'right' || (alignment === 'auto' && areNumbers(texts)),
+      isRight: areNumbers(texts),
       headWidth,
       width: texts.reduce((widest, text) => Math.max(widest, textWidth(text)), headWidth),
     };

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { formatDuration, parseDuration } from '../config/units.ts';
-import { OperatorError } from '../errors.ts';
+import { causeText, OperatorError } from '../errors.ts';
 import type { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -315,6 +315,16 @@ export function usageError(command: string, cause: string, meant?: string): Oper
   const see = `see prom2otlp ${command} --help`;
   const hint = meant === undefined ? see : `did you mean ${meant}? Or ${see}`;
   return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }]);
+}
+
+/** The mistake of a file that cannot be written. */
+export function cannotWrite(
+  path: string,
+  error: unknown,
+  hint = 'name a file that does not exist yet, in a directory where this user may write',
+): OperatorError {
+  const message = `cannot write ${JSON.stringify(path)}: ${causeText(error)}`;
+  return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }], { cause: error });
 }
 
 // Verbs and their actions.

@@ -204,7 +204,7 @@ describe('export', () => {
     const again = await queue('export', ['--output', output]);
     expect(again).toMatchObject({
       code: null,
-      err: expect.stringMatching(/cannot create .*EEXIST/),
+      err: expect.stringMatching(/cannot write .*EEXIST/),
     });
   });
 
