@@ -151,7 +151,7 @@ export function controlAnswer(simulator: Controlled, request: EndpointRequest): 
   const { reset = false, faults = {}, restart = [] } = command.data;
   if (reset) simulator.resetFaults();
   const given = Object.entries(faults).filter(([, value]) => value !== undefined);
-  simulator.setFaults(Object.fromEntries(given) as Partial<Faults>);
+  simulator.setFaults(Object.fromEntries(given));
   const unknown = restart.filter(name => !simulator.restart(name));
   const problems = unknown.map(name => `no server named ${name}`);
   return problems.length > 0 ? refusal(404, problems) : state(simulator);
