@@ -171,7 +171,7 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
 
   test('the key', async () => {
     simulator.key = nextKey;
-    await pull({ words: /key may be wrong/, alert: 'KeyRefused' }, async () => {
+    await pull({ words: /refused the key.*Replace the key/s, alert: 'KeyRefused' }, async () => {
       await writeFile(join(folder, 'key.new'), nextKey);
       await rename(join(folder, 'key.new'), join(folder, 'key'));
     });
