@@ -126,6 +126,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     const dashboards = objects.filter(({ metadata }) => metadata.labels.grafana_dashboard === '1');
     expect(dashboards.flatMap(({ data }) => Object.keys(data)).sort()).toEqual([
       'prom2otlp.json',
+      'services-with-suffixes.json',
       'services.json',
     ]);
     for (const { data } of dashboards)
