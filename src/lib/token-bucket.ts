@@ -47,7 +47,7 @@ export class TokenBucket {
   readonly #heldUntilMs = new Map<number, number>();
   #tokens: number;
   #filledAtMs: number;
-  #alarm: AbortController | null = null;
+  #stopAlarm: () => void = () => undefined;
 
   constructor(options: TokenBucketOptions) {
     this.#clock = options.clock;
@@ -110,18 +110,14 @@ export class TokenBucket {
   }
 
   #setAlarm(nowMs: number): void {
-    this.#alarm?.abort('set anew');
-    this.#alarm = null;
+    this.#stopAlarm();
     const wakeMs = this.#waiters.map(({ priority, deadlineMs }) =>
       Math.min(this.#waitMs(priority, nowMs), deadlineMs - nowMs),
     );
     if (wakeMs.length === 0) return;
-    const alarm = new AbortController();
-    this.#alarm = alarm;
     // Rounded up, because a timer that fires too early would find no token and spin.
-    void this.#clock.sleep(Math.ceil(Math.min(...wakeMs)), alarm.signal).then(() => {
-      if (!alarm.signal.aborted) this.#serve();
-    });
+    const ms = Math.ceil(Math.min(...wakeMs));
+    this.#stopAlarm = this.#clock.after(ms, () => this.#serve());
   }
 
   /** How long a taker of this class would wait if there were no others. */

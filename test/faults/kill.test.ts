@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { FAILPOINTS } from '../../src/lib/failpoint.ts';
-import { randomNumbers } from './support/random.ts';
+import { randomNumbers } from '../support/random.ts';
 import type { Behaviour } from './support/sink.ts';
 import { Stage, type StageOptions } from './support/stage.ts';
 

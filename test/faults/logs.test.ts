@@ -11,7 +11,7 @@ import type { WrittenLine } from '../support/log-book.ts';
 import { type Delivered, HOUR, MINUTE } from '../support/log-site.ts';
 import { run, start, tempDirectory, until } from '../support/program.ts';
 import { countLines, LogWorld } from './support/log-world.ts';
-import { randomNumbers } from './support/random.ts';
+import { randomNumbers } from '../support/random.ts';
 
 /** How often processes are killed in all. */
 const KILLS = Number(process.env['KILLS'] ?? 10);

@@ -10,7 +10,7 @@ import type { Signal } from '../../src/model/batch.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import { expectBalance, queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
-import { randomNumbers } from './support/random.ts';
+import { randomNumbers } from '../support/random.ts';
 import { Disk, DiskRecorder, type DiskEvent } from './support/recorded-disk.ts';
 
 /** See there: `mix` tells what it has done, and each of its commits is of so many points. */

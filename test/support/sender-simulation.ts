@@ -9,8 +9,6 @@
 import type { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Batch } from '../../src/model/batch.ts';
-import { WireReader } from '../../src/pipeline/encode/wire-reader.ts';
-import { WIRE } from '../../src/pipeline/encode/wire.ts';
 import type { Queue, SetAside } from '../../src/pipeline/queue/queue.ts';
 import { classifyAnswer } from '../../src/pipeline/send/classify.ts';
 import { classifyGrpcAnswer } from '../../src/pipeline/send/otlp-grpc.ts';
@@ -18,9 +16,10 @@ import { noAnswer } from '../../src/pipeline/send/transport.ts';
 import { SendMeter } from '../../src/pipeline/send/send-meter.ts';
 import { Sender } from '../../src/pipeline/send/sender.ts';
 import type { SendRequest, SendResult, Transport } from '../../src/pipeline/send/transport.ts';
-import { oracleEncodeMetrics } from '../reference/oracle.ts';
+import { oracleEncodeMetrics, oracleMetricsMessage } from '../reference/oracle.ts';
 import type { FakeClock } from './fake-clock.ts';
 import { batchOf } from './otlp-requests.ts';
+import { randomOf } from './random.ts';
 
 /** How the back end is while it does not simply judge what it gets. */
 export interface Mood {
@@ -130,17 +129,6 @@ const DOUBLE_MS = 502;
 const HELD_STATUSES = new Set([408, 500, 501, 505, 507]);
 const HELD_CODES = new Set([2, 6, 8, 9, 13]);
 const CONTENT_STATUSES = new Set([400, 413, 422]);
-
-/** Numbers from 0 up to 1 that a seed decides. */
-function randomOf(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Knows every point that was made, and judges each request that the back end takes or refuses. */
 class Judge {
@@ -654,47 +642,15 @@ function requestOf(service: string, names: readonly number[], timesMs: readonly 
 
 /** The points of a request that requestOf() made, or of a piece of one. */
 function pointsIn(bytes: Buffer, wallOffsetMs: number): readonly Point[] {
-  const points: Point[] = [];
-  eachField(new WireReader(bytes, 'request'), resourceMetrics => {
-    let service = '';
-    eachField(resourceMetrics, (reader, field) => {
-      if (field === 1) service = /s\d+$/.exec(textOf(reader))?.[0] ?? '';
-      else
-        eachField(reader, metric => {
-          let name = '';
-          eachField(metric, (part, field) => {
-            if (field === 1) name = textOf(part);
-            else
-              eachField(part, point => {
-                const series = `${service}/${name}`;
-                const timeMs = timeOf(point);
-                points.push({ key: `${series}@${timeMs - wallOffsetMs}`, series, timeMs });
-              });
-          });
-        });
-    });
+  return oracleMetricsMessage(bytes).resourceMetrics.flatMap(({ resource, scopeMetrics }) => {
+    const service = resource.attributes[0]?.value.stringValue ?? '';
+    const metrics = scopeMetrics.flatMap(scope => scope.metrics);
+    return metrics.flatMap(({ name, gauge }) =>
+      (gauge?.dataPoints ?? []).map(({ timeUnixNano }) => {
+        const series = `${service}/${name}`;
+        const timeMs = Math.round(timeUnixNano.toNumber() / 1e6);
+        return { key: `${series}@${timeMs - wallOffsetMs}`, series, timeMs };
+      }),
+    );
   });
-  return points;
-}
-
-/** Calls `read` for each field of bytes, with a reader of them. */
-function eachField(reader: WireReader, read: (inner: WireReader, field: number) => void): void {
-  while (!reader.isAtEnd) {
-    const tag = reader.tag();
-    if ((tag & 7) === WIRE.bytes) read(new WireReader(reader.view(), 'field'), tag >>> 3);
-    else reader.skip(tag & 7);
-  }
-}
-
-function textOf(reader: WireReader): string {
-  return reader.bytes.subarray(reader.offset, reader.end).toString('utf8');
-}
-
-function timeOf(point: WireReader): number {
-  while (!point.isAtEnd) {
-    const tag = point.tag();
-    if (tag >>> 3 === 3) return Number(BigInt(point.fixed64()) / 1_000_000n);
-    point.skip(tag & 7);
-  }
-  return 0;
 }
