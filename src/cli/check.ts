@@ -30,7 +30,7 @@ export const verb: Verb = {
   summary: 'validates a configuration; --probe also asks the service and the back end',
   about: `Reads the configuration and shows every mistake in it, each with its place. --probe prints what it
     found at both ends; it sends no data. Warnings point at likely mistakes; they do not change the exit code.`,
-  actions: [action({ name: '', summary: '', options: OPTIONS, run: check })],
+  actions: [action({ options: OPTIONS, run: check })],
   exits: {
     0: 'the configuration is valid',
     1: 'the probe failed',

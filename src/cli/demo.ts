@@ -37,7 +37,7 @@ export const verb: Verb = {
   about: `Simulates four database services with all 160 series of the specification, scrapes them every two seconds,
     pulls the logs of their last hour and all new ones, and decodes everything at a receiver. Prints the address of the
     status page. Ends with Ctrl-C.`,
-  actions: [action({ name: '', summary: '', options: OPTIONS, run: demo })],
+  actions: [action({ options: OPTIONS, run: demo })],
   exits: { 0: 'stopped', 2: 'a mistake on the command line, or the port is taken' },
   examples: ['prom2otlp demo --for 10s'],
   isStoppable: true,

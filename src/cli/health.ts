@@ -15,7 +15,7 @@ export const verb: Verb = {
   summary: 'asks the running daemon whether it is ready, for a container',
   about: `Asks /readyz at the address of status.listen, as the configuration has it, and waits 3 seconds at most. The
     daemon is ready after the first scrape of every service.`,
-  actions: [action({ name: '', summary: '', options: OPTIONS, run: health })],
+  actions: [action({ options: OPTIONS, run: health })],
   exits: {
     0: 'the daemon is ready',
     1: 'it is not, for the printed reason',

@@ -35,7 +35,7 @@ export const verb: Verb = {
   summary: 'writes a first configuration, from what a key can see',
   about: `Reads the metrics page once and writes a commented configuration with an entry for each database service on it.
     The key stays where it is: the configuration names its file, or the variable.`,
-  actions: [action({ name: '', summary: '', options: OPTIONS, run: init })],
+  actions: [action({ options: OPTIONS, run: init })],
   exits: {
     0: 'written',
     1: 'the page cannot be read, or has no service',

@@ -24,7 +24,7 @@ export const verb: Verb = {
   about: `Scrapes every service once, pulls its logs and reads its backups if enabled, sends the result and the queued
     data, and prints the outcome. It does not touch a queue that a running daemon holds. It gives up when
     the back end has accepted nothing for otlp.timeout; the rest stays in the queue.`,
-  actions: [action({ name: '', summary: '', options: OPTIONS, run: once })],
+  actions: [action({ options: OPTIONS, run: once })],
   exits: {
     0: 'everything was accepted',
     1: 'something was not, or a daemon holds the queue',

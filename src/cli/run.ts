@@ -21,7 +21,7 @@ export const verb: Verb = {
 
     If another process holds the queue or the port of the status page, the start waits for 30 seconds in all. The
     daemon starts on a full disk as long as the queue has its reserved space.`,
-  actions: [action({ name: '', summary: '', options: OPTIONS, run })],
+  actions: [action({ options: OPTIONS, run })],
   exits: {
     0: 'a clean stop',
     1: 'a bug',

@@ -10,8 +10,6 @@ export const verb: Verb = {
     # yaml-language-server: $schema=schema.json`,
   actions: [
     action({
-      name: '',
-      summary: '',
       options: {},
       run: (_, { out }) => {
         out.line(schemaText());

@@ -32,7 +32,7 @@ export const verb: Verb = {
   summary: 'the database services that the key can see',
   about: `Reads the metrics page once and shows each database service from its labels: id, name, servers, topology, and
     the families of its series. With --json: [{id, name, topology, servers: [{name, type}], families, series}].`,
-  actions: [action({ name: '', summary: '', options: OPTIONS, run: showServices })],
+  actions: [action({ options: OPTIONS, run: showServices })],
   exits: {
     0: 'shown',
     1: 'a page cannot be read, or --service-id is not on it',

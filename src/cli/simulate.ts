@@ -30,7 +30,7 @@ export const verb: Verb = {
   summary: 'the simulated service, for development',
   about: `Serves every endpoint of the service on 127.0.0.1: metrics of four database services (single behind a
     proxy, multimaster, distributed, single), logs, backups, the agent. Set faults while it runs, as below.`,
-  actions: [action({ name: '', summary: '', options: OPTIONS, run: simulate })],
+  actions: [action({ options: OPTIONS, run: simulate })],
   exits: { 0: 'stopped by a signal', 2: 'a mistake on the command line, or the port is taken' },
   examples: [
     'prom2otlp simulate --port 9000 &',

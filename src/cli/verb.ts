@@ -101,16 +101,22 @@ export type Values<O extends Options> = {
   readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never;
 };
 
-/** Declares one action. `run` gets its arguments as declared; a mistake in them has been thrown before. */
+/**
+ * Declares one action: with a name and a summary unless the verb has no other. `run` gets its arguments as declared; a
+ * mistake in them has been thrown before.
+ */
 export function action<O extends Options>(
-  declared: Omit<Action, 'start' | 'options'> & {
-    readonly options: O;
-    readonly run: (call: Call<O>, context: VerbContext) => Ending;
-  },
+  declared: Partial<Pick<Action, 'name' | 'summary'>> &
+    Pick<Action, 'about' | 'words'> & {
+      readonly options: O;
+      readonly run: (call: Call<O>, context: VerbContext) => Ending;
+    },
 ): Action {
-  const { run, ...rest } = declared;
+  const { run, name = '', summary = '', ...rest } = declared;
   return {
     ...rest,
+    name,
+    summary,
     start: (command, args, context) => run(readCall(command, declared, args), context),
   };
 }

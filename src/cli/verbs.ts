@@ -79,8 +79,6 @@ const version: Verb = {
   summary: 'version, Node.js, commit',
   actions: [
     action({
-      name: '',
-      summary: '',
       options: {},
       run: (_, { out }) => {
         out.line(versionText());
@@ -100,8 +98,6 @@ const completion: Verb = {
   about: `The script completes verbs, actions, options and their values. Its first line says how to install it.`,
   actions: [
     action({
-      name: '',
-      summary: '',
       words: { value: SHELLS.join('|'), about: 'the shell', count: 'one', choices: SHELLS },
       options: {},
       run: async ({ words }, { out }) => {

@@ -4,6 +4,7 @@
 import { Cron } from 'croner';
 import { causeText } from '../errors.ts';
 import { systemClock } from '../lib/clock.ts';
+import { cronCause } from '../lib/cron.ts';
 import { nearest } from '../lib/nearest.ts';
 import { isTimeZone } from '../lib/time-zone.ts';
 import { leaf, type Kind, type LeafInput, type Reading } from './declare.ts';
@@ -274,14 +275,9 @@ function readCron(input: LeafInput): Reading<Schedule> | undefined {
     return isTooOften ? tooOften(input) : { value: { cron } };
   } catch (error) {
     // Its words may repeat the expression, which must not show when it came out of a reference.
-    const cause = input.expanded === undefined ? cronProblem(error) : 'it is not legal';
+    const cause = input.expanded === undefined ? cronCause(error) : 'it is not legal';
     return { problem: `expected a cron expression, got ${input.shown}: ${cause}` };
   }
-}
-
-function cronProblem(error: unknown): string {
-  const text = causeText(error).replace(/^CronPattern: /, '');
-  return `${text.charAt(0).toLowerCase()}${text.slice(1, 100)}`;
 }
 
 function tooOften({ shown }: LeafInput): Reading<never> {

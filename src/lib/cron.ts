@@ -19,9 +19,14 @@ export function cronProblem(expression: string, nowMs: number): string | null {
   try {
     return nextCronRun(expression, nowMs) === null ? 'it matches no future time' : null;
   } catch (error) {
-    const text = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : '';
-    return `${text.charAt(0).toLowerCase()}${text.slice(1, 100)}`;
+    return cronCause(error);
   }
+}
+
+/** What the parser of expressions says is wrong; it may repeat the expression. */
+export function cronCause(error: unknown): string {
+  const text = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : '';
+  return `${text.charAt(0).toLowerCase()}${text.slice(1, 100)}`;
 }
 
 /** The first time after `nowMs` that an expression matches; null if there is none. Throws if it is invalid. */

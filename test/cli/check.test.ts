@@ -1,12 +1,11 @@
 // `check` without a probe: its verdict, warnings, and the effective values.
 
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { verb } from '../../src/cli/check.ts';
-import { tempDirectory } from '../support/program.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 import { callVerb } from '../support/verb-context.ts';
 
-const directory = tempDirectory();
-afterAll(() => directory[Symbol.dispose]());
+const directory = useDirectory();
 
 const BASE = `api:
   base_url: https://api.example.com

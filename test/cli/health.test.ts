@@ -1,15 +1,14 @@
 // `health` against status servers as the daemon has them.
 
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { verb } from '../../src/cli/health.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startStatusServer, type StatusServer } from '../../src/status/status-server.ts';
-import { tempDirectory } from '../support/program.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 import { callVerb, type Printed } from '../support/verb-context.ts';
 
-const directory = tempDirectory();
-afterAll(() => directory[Symbol.dispose]());
+const directory = useDirectory();
 
 function serve(host: string, waitingFor: readonly string[] = []): Promise<StatusServer> {
   const report = (): never => {

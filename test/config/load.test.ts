@@ -1,17 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig, parseConfig } from '../../src/config/load.ts';
 import { MISTAKES_MAX } from '../../src/config/problems.ts';
 import { OperatorError, formatMistake } from '../../src/errors.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'prom2otlp-'));
-afterAll(() => {
-  rmSync(directory, { recursive: true });
-});
+const { path: directory } = useDirectory();
 
 const BASE = 'api: {base_url: "https://a", key: k}\nservices: [{id: x}]\n';
 const file = join(directory, 'c.yaml');

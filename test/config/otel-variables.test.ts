@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../src/errors.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'prom2otlp-'));
-afterAll(() => {
-  rmSync(directory, { recursive: true });
-});
+const { path: directory } = useDirectory();
 
 const BASE = 'api: {base_url: "https://a", key: k}\nservices: [{id: x, attributes: {team: own}}]\n';
 const PREFIX = 'OTEL_EXPORTER_OTLP_';

@@ -1,16 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { ConfigSecret, expand, hasReference } from '../../src/config/secrets.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'prom2otlp-'));
-afterAll(() => {
-  rmSync(directory, { recursive: true });
-});
+const { path: directory } = useDirectory();
 
 const files: Record<string, string> = { '/base/key': 'k1\n', '/abs': 'a\r\n\n', '/base/nl': '\n' };
 const sources = {

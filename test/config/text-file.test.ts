@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TEXT_FILE_BYTES_MAX, readTextFile } from '../../src/config/text-file.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'prom2otlp-'));
-afterAll(() => {
-  rmSync(directory, { recursive: true });
-});
+const { path: directory } = useDirectory();
 
 function file(content: string | Buffer): string {
   const path = join(directory, 'file');

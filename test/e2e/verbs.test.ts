@@ -1,12 +1,12 @@
 // The verbs as an operator meets them: what is wrong on the command line, files that are no pages, readers that go
 // away, signals. Mistakes end with 2 and without a stack trace; whatever a pipe takes arrives whole.
 
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startTcpServer } from '../support/http-server.ts';
-import { run, start, tempDirectory, until } from '../support/program.ts';
+import { run, start, until } from '../support/program.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 
-const directory = tempDirectory();
-afterAll(() => directory[Symbol.dispose]());
+const directory = useDirectory();
 
 describe('a mistake on the command line', () => {
   const cases: readonly [string, string][] = [

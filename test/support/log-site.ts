@@ -2,6 +2,7 @@
 // over both, on a clock that a test sets forward. What is in the queue is taken out as the back end would get it.
 
 import { gunzipSync } from 'node:zlib';
+import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
@@ -122,57 +123,49 @@ export interface SiteOptions {
 }
 
 export class LogSite implements AsyncDisposable {
-  readonly book: LogBook;
-  readonly simulator: Simulator;
+  readonly book: LogBook = new LogBook(SERVICES);
   readonly clock: ShiftedClock;
-  readonly queue: Queue;
+  simulator!: Simulator;
+  queue!: Queue;
   /** Everything that has left the queue. */
   readonly delivered: Delivered[] = [];
   counters: Counters = new Counters();
-  #logs: Logs;
-  #clients: ServiceClients;
+  #logs!: Logs;
+  #clients!: ServiceClients;
+  #config!: Config;
   readonly #options: SiteOptions;
-  #text = '';
 
-  private constructor(
-    options: SiteOptions,
-    parts: { simulator: Simulator; book: LogBook; clock: ShiftedClock; queue: Queue; text: string },
-  ) {
+  private constructor(options: SiteOptions) {
     this.#options = options;
-    this.book = parts.book;
-    this.simulator = parts.simulator;
-    this.clock = parts.clock;
-    this.queue = parts.queue;
-    this.#text = parts.text;
-    [this.#clients, this.#logs] = this.#build();
+    this.clock = new HastyClock(options.startMs ?? NOW);
   }
 
   static async open(options: SiteOptions = {}): Promise<LogSite> {
-    const clock = new HastyClock(options.startMs ?? NOW);
-    const book = new LogBook(SERVICES);
-    const simulator = await startSimulator({
-      clock,
-      key: 'test-key',
-      services: SERVICES,
-      logs: book,
-    });
-    const ids = options.services ?? SERVICES.map(({ id }) => id);
-    const text = JSON.stringify({
-      api: { base_url: simulator.url, key: 'test-key', timeout: '250s' },
-      services: ids.map(id => ({ id, name: SERVICES.find(one => one.id === id)?.name ?? id })),
+    const site = new LogSite(options);
+    const { clock, book, counters } = site;
+    const place = { clock, key: 'test-key', services: SERVICES, logs: book };
+    site.simulator = await startSimulator(place);
+    site.#config = parseConfig(site.#text(), { file: 'test', environment: {} });
+    site.queue = await openQueue({ config: site.#config, clock, counters, logger: silentLogger });
+    site.#build();
+    return site;
+  }
+
+  #text(): string {
+    const { services: ids = SERVICES.map(({ id }) => id), shard, logs, ...rest } = this.#options;
+    const nameOf = (id: string): string => SERVICES.find(one => one.id === id)?.name ?? id;
+    return JSON.stringify({
+      api: { base_url: this.simulator.url, key: 'test-key', timeout: '250s' },
+      services: ids.map(id => ({ id, name: nameOf(id) })),
       metrics: { enabled: false },
-      ...(options.shard === undefined ? {} : { shard: options.shard }),
-      logs: { enabled: true, first_start: '1d', redact_literals: false, ...options.logs },
+      ...(shard === undefined ? {} : { shard }),
+      logs: { enabled: true, first_start: '1d', redact_literals: false, ...logs },
       otlp: { endpoint: 'http://127.0.0.1:1', compression: 'gzip' },
       queue: {
-        directory: options.directory ?? null,
-        logs: { max_bytes: options.queueBytes ?? '100MB' },
+        directory: rest.directory ?? null,
+        logs: { max_bytes: rest.queueBytes ?? '100MB' },
       },
     });
-    const config = parseConfig(text, { file: 'test', environment: {} });
-    const counters = new Counters();
-    const queue = await openQueue({ config, clock, counters, logger: silentLogger });
-    return new LogSite(options, { simulator, book, clock, queue, text });
   }
 
   /** Writes a line that is a minute old. */
@@ -216,7 +209,7 @@ export class LogSite implements AsyncDisposable {
   async restart(): Promise<void> {
     await this.#clients.close();
     this.counters = new Counters();
-    [this.#clients, this.#logs] = this.#build();
+    this.#build();
   }
 
   get logs(): Logs {
@@ -248,13 +241,12 @@ export class LogSite implements AsyncDisposable {
     await this.queue.close();
   }
 
-  #build(): [ServiceClients, Logs] {
-    const config = parseConfig(this.#text, { file: 'test', environment: {} });
+  #build(): void {
     const { clock, counters } = this;
-    const clients = new ServiceClients({ clock, counters });
-    const logs = new Logs({
-      config,
-      clients,
+    this.#clients = new ServiceClients({ clock, counters });
+    this.#logs = new Logs({
+      config: this.#config,
+      clients: this.#clients,
       queue: this.queue,
       clock,
       counters,
@@ -266,7 +258,6 @@ export class LogSite implements AsyncDisposable {
       }),
       random: () => 0,
     });
-    return [clients, logs];
   }
 }
 

@@ -1,12 +1,18 @@
-// A directory of a test's own, removed at the end of the test.
+// Directories that are removed with the test, or with the tests of a file.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
+import { tempDirectory } from './program.ts';
 
+/** The path of a directory of a test's own. */
 export function temporaryDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'prom2otlp-'));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const directory = tempDirectory();
+  onTestFinished(() => directory[Symbol.dispose]());
+  return directory.path;
+}
+
+/** A directory for all tests of a file. */
+export function useDirectory(): ReturnType<typeof tempDirectory> {
+  const directory = tempDirectory();
+  afterAll(() => directory[Symbol.dispose]());
   return directory;
 }

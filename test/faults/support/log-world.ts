@@ -23,37 +23,30 @@ const PLACES: readonly LogPlace[] = [
 const START = Date.UTC(2026, 2, 4, 22, 30);
 
 export class LogWorld implements AsyncDisposable {
-  readonly book: LogBook = new LogBook(SERVICES);
+  readonly book: LogBook;
   /** The service's clock: far from ours, and set forward by the test. */
-  readonly clock: ShiftedClock = new ShiftedClock(START);
+  readonly clock: ShiftedClock;
   readonly simulator: Simulator;
   readonly receiver: Receiver;
   /** Requests that were accepted without an answer. */
   lostAnswers = 0;
   #number = 0;
 
-  private constructor(parts: {
-    simulator: Simulator;
-    receiver: Receiver;
-    book: LogBook;
-    clock: ShiftedClock;
-  }) {
-    this.simulator = parts.simulator;
-    this.receiver = parts.receiver;
-    this.book = parts.book;
-    this.clock = parts.clock;
+  private constructor(
+    simulator: Simulator,
+    receiver: Receiver,
+    world: Pick<LogWorld, 'book' | 'clock'>,
+  ) {
+    this.simulator = simulator;
+    this.receiver = receiver;
+    ({ book: this.book, clock: this.clock } = world);
   }
 
   static async start(): Promise<LogWorld> {
-    const clock = new ShiftedClock(START);
-    const book = new LogBook(SERVICES);
-    const simulator = await startSimulator({
-      clock,
-      key: 'test-key',
-      services: SERVICES,
-      logs: book,
-    });
-    return new LogWorld({ simulator, receiver: await Receiver.start(), book, clock });
+    const world = { book: new LogBook(SERVICES), clock: new ShiftedClock(START) };
+    const { clock, book: logs } = world;
+    const simulator = await startSimulator({ clock, key: 'test-key', services: SERVICES, logs });
+    return new LogWorld(simulator, await Receiver.start(), world);
   }
 
   /** What the configuration file says; `logs` beside it. */
