@@ -11,7 +11,9 @@ import { Supervisor } from '../../src/daemon/reload.ts';
 import { Bell } from '../../src/lib/bell.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { renderCounters } from '../../src/lib/counters.ts';
+import { corpusServices } from '../../bench/corpus/services.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { demoServices } from '../../src/simulator/world.ts';
 import { serveStatus } from '../../src/status/status-server.ts';
 import type { StatusDocument } from '../../src/status/status-report.ts';
 import { tempDirectory, until } from '../support/program.ts';
@@ -60,8 +62,12 @@ interface NightOptions {
 /** A daemon with metrics, logs and backups of so many services; 0: the four of the demo. */
 async function openNight({ services = 0, queueBytes, before }: NightOptions = {}): Promise<Night> {
   const directory = tempDirectory();
-  const corpus = services === 0 ? {} : { corpus: { services, seriesPerService: 20 } };
-  const simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000, ...corpus });
+  const simulator = await startSimulator({
+    clock,
+    key: KEY,
+    refreshMs: 1000,
+    services: services === 0 ? demoServices() : corpusServices(services),
+  });
   const receiver = await Receiver.start();
   before?.(simulator, receiver);
   const keyFile = directory.write('key', KEY);

@@ -76,7 +76,7 @@ export function* encodePage(
 }
 
 /** Encodes the points of the page; yields between slices. The batch is in the writer's memory. */
-export function* encode(
+function* encode(
   table: SeriesTable,
   writer: WireWriter,
   options: EncodeOptions,
