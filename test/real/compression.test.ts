@@ -7,7 +7,7 @@ import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
 import { victoriaMetrics, type VictoriaMetricsRunning } from './parts/victoria-metrics.ts';
 import { bridgePages } from './story/bridge-pages.ts';
 import { type Forwarder, startForwarder } from './support/forwarder.ts';
-import { reasonToSkip, type Running } from './support/part.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 import { readReceived } from './support/received.ts';
 
@@ -29,15 +29,8 @@ const PAGES = VALUES.map(value =>
 );
 
 describe('compression: auto', () => {
-  const started: { stop(): Promise<unknown> }[] = [];
-  afterEach(async () => {
-    for (const part of started.splice(0).reverse()) await part.stop();
-  });
-
-  function keep<T extends Running | Forwarder>(part: T): T {
-    started.push(part);
-    return part;
-  }
+  const parts = new Parts();
+  afterEach(() => parts.stop());
 
   async function bridge(forwarder: Forwarder, hasArrived: () => Promise<boolean>): Promise<void> {
     const sources = [{ services: [SERVICE], pages: PAGES }];
@@ -53,8 +46,8 @@ describe('compression: auto', () => {
   test.skipIf(noCollector !== null)(
     'a Collector gets zstd from the second request on',
     async () => {
-      const running = keep(await collector.start({}));
-      const forwarder = keep(await startForwarder([`${running.httpUrl}/v1/metrics`]));
+      const running = parts.keep(await collector.start({}));
+      const forwarder = parts.keep(await startForwarder([`${running.httpUrl}/v1/metrics`]));
       await bridge(forwarder, async () => (await valuesAt(running.output)).size === VALUES.length);
       expect(story(forwarder)).toEqual(['gzip 200', 'zstd 200']);
       const points = (await readReceived(running.output)).filter(({ name }) => name === 'x_level');
@@ -71,15 +64,15 @@ describe('compression: auto', () => {
   );
 
   test.skipIf(noVictoriaMetrics !== null)('VictoriaMetrics gets zstd', async () => {
-    const running = keep(await victoriaMetrics.start({}));
-    const forwarder = keep(await startForwarder([running.otlpUrl]));
+    const running = parts.keep(await victoriaMetrics.start({}));
+    const forwarder = parts.keep(await startForwarder([running.otlpUrl]));
     await bridge(forwarder, async () => (await stored(running)).size === VALUES.length);
     expect(story(forwarder)).toEqual(['gzip 200', 'zstd 200']);
   });
 
   test.skipIf(noPrometheus !== null)('Prometheus refuses it once, and gets gzip', async () => {
-    const running = keep(await prometheus.start({}));
-    const forwarder = keep(await startForwarder([running.otlpUrl]));
+    const running = parts.keep(await prometheus.start({}));
+    const forwarder = parts.keep(await startForwarder([running.otlpUrl]));
     await bridge(forwarder, async () => (await held(running)).size === VALUES.length);
     expect(story(forwarder)).toEqual(['gzip 200', 'zstd 400', 'gzip 200']);
   });
@@ -87,9 +80,9 @@ describe('compression: auto', () => {
   test.skipIf(noPrometheus !== null || noVictoriaMetrics !== null)(
     'a balancer over one of each gets every page',
     async () => {
-      const takes = keep(await victoriaMetrics.start({}));
-      const refuses = keep(await prometheus.start({}));
-      const forwarder = keep(await startForwarder([takes.otlpUrl, refuses.otlpUrl]));
+      const takes = parts.keep(await victoriaMetrics.start({}));
+      const refuses = parts.keep(await prometheus.start({}));
+      const forwarder = parts.keep(await startForwarder([takes.otlpUrl, refuses.otlpUrl]));
       const union = async (): Promise<Set<number>> =>
         new Set([...(await stored(takes)), ...(await held(refuses))]);
       await bridge(forwarder, async () => (await union()).size === VALUES.length);

@@ -8,7 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { prometheus } from './parts/prometheus.ts';
 import { bridgePages } from './story/bridge-pages.ts';
 import { checkoutFolder } from './support/folder.ts';
-import { reasonToSkip, type Running } from './support/part.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 
 const noPrometheus = await reasonToSkip([prometheus]);
@@ -37,18 +37,15 @@ interface Stored {
 }
 
 describe.skipIf(noPrometheus !== null)('samples that lag behind by more than an interval', () => {
-  const started: Running[] = [];
-  afterAll(async () => {
-    for (const part of started) await part.stop();
-  });
+  const parts = new Parts();
+  afterAll(() => parts.stop());
 
   /** What Prometheus holds, once it has as many of the bridge's own `up` as there were polls. */
   async function stored(
     config: string,
     metrics: Readonly<Record<string, unknown>> = {},
   ): Promise<Stored> {
-    const running = await prometheus.start({ config });
-    started.push(running);
+    const running = parts.keep(await prometheus.start({ config }));
     const ask = async (query: string): Promise<number> =>
       (await askPromql(running.url, query))[0]?.value ?? 0;
     const countOf = (name: string): Promise<number> => ask(`count_over_time(${name}[5m])`);

@@ -7,7 +7,7 @@ import { agoMs, liveThroughOutage, type Day, type DayOptions } from '../faults/s
 import { metricsBytes } from '../support/otlp-requests.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { victoriaMetrics } from './parts/victoria-metrics.ts';
-import { reasonToSkip, type Running } from './support/part.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
 import { until } from './support/process.ts';
 import { askPromql } from './support/promql.ts';
 
@@ -23,10 +23,8 @@ const DAY: DayOptions = {
 const AGE_MINUTES = Math.ceil(agoMs(DAY) / 60_000) + 60;
 
 describe.skipIf(absent !== null)('after an outage', () => {
-  const started: Running[] = [];
-  afterAll(async () => {
-    for (const part of started) await part.stop();
-  });
+  const parts = new Parts();
+  afterAll(() => parts.stop());
 
   /** Whether every counter's points are there: their number and their sum, which no other values have. */
   async function expectWhole(url: string, { source, findings, refusals }: Day): Promise<void> {
@@ -58,8 +56,7 @@ describe.skipIf(absent !== null)('after an outage', () => {
   }
 
   test('VictoriaMetrics holds all of it, with its defaults', async () => {
-    const back = await victoriaMetrics.start({});
-    started.push(back);
+    const back = parts.keep(await victoriaMetrics.start({}));
     const day = await liveThroughOutage({ ...DAY, forwardTo: back.otlpUrl });
     await back.flush();
     await expectWhole(back.url, day);
@@ -78,9 +75,8 @@ describe.skipIf(absent !== null)('after an outage', () => {
   });
 
   test('a repeated batch is stored once by Prometheus, and as often as it came by VictoriaMetrics', async () => {
-    const prometheusBack = await prometheus.start({});
-    const victoriaBack = await victoriaMetrics.start({});
-    started.push(prometheusBack, victoriaBack);
+    const prometheusBack = parts.keep(await prometheus.start({}));
+    const victoriaBack = parts.keep(await victoriaMetrics.start({}));
     const now = Date.now();
     for (const { url, otlpUrl } of [prometheusBack, victoriaBack])
       for (let i = 0; i < 2; i++) expect(await post(otlpUrl, 0, now), url).toMatch(/^20[04] /);
@@ -106,8 +102,7 @@ describe.skipIf(absent !== null)('after an outage', () => {
   async function goingOn(config: string): Promise<{ url: string; otlpUrl: string }> {
     const target = "{targets: ['127.0.0.1:9']}";
     const jobs = `scrape_configs: [{job_name: now, scrape_interval: 1s, static_configs: [${target}]}]\n`;
-    const back = await prometheus.start({ config: `${config}${jobs}` });
-    started.push(back);
+    const back = parts.keep(await prometheus.start({ config: `${config}${jobs}` }));
     await until(async () => (await askPromql(back.url, 'up{job="now"}')).length > 0, 30_000);
     return back;
   }

@@ -9,7 +9,7 @@ import { mariadb, type MariadbRunning } from './parts/mariadb.ts';
 import { API_KEY, configureBridge, startBridge } from './support/bridge.ts';
 import { ADDED_SERIES, expectSame } from './support/compare.ts';
 import { pointKey, readPage, seriesKey, type PageSeries } from './support/exposition.ts';
-import { reasonToSkip, type Running } from './support/part.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
 import { until } from './support/process.ts';
 import { readReceived, type ReceivedPoint } from './support/received.ts';
 
@@ -28,27 +28,23 @@ interface Scrape {
 }
 
 describe.skipIf(skip !== null)('a daemon through an outage', () => {
-  const started: Running[] = [];
+  const parts = new Parts();
   let pages: ReadonlyMap<string, PageSeries>[];
   let scrapes: Scrape[];
   let exitCode: number | null;
 
   beforeAll(async () => {
-    const keep = <T extends Running>(part: T): T => {
-      started.push(part);
-      return part;
-    };
-    const database = keep(await mariadb.start({}));
-    const source = keep(await exporter.start({ databasePort: database.port }));
-    const door = keep(await front.start({ exporterUrl: source.url, key: API_KEY }));
-    const sink = keep(await collector.start({}));
+    const database = parts.keep(await mariadb.start({}));
+    const source = parts.keep(await exporter.start({ databasePort: database.port }));
+    const door = parts.keep(await front.start({ exporterUrl: source.url, key: API_KEY }));
+    const sink = parts.keep(await collector.start({}));
     const services = [{ id: 'dbreal0000001', name: 'primary', front: door }];
     const files = await configureBridge({
       services,
       otlp: { endpoint: sink.httpUrl },
       metrics: { interval: '1s' },
     });
-    const bridge = keep(await startBridge(files, services));
+    const bridge = parts.keep(await startBridge(files, services));
     await play(database, source, door);
     await bridge.stop();
     exitCode = await bridge.exited;
@@ -56,9 +52,7 @@ describe.skipIf(skip !== null)('a daemon through an outage', () => {
     pages = door.pages.map(({ body }) => readPage(body));
     scrapes = byScrape(await readReceived(sink.output));
   });
-  afterAll(async () => {
-    for (const part of started.reverse()) await part.stop();
-  });
+  afterAll(() => parts.stop());
 
   test('the daemon ends cleanly', () => {
     expect(exitCode).toBe(0);

@@ -7,7 +7,7 @@ import { victoriaMetrics, type VictoriaMetricsRunning } from './parts/victoria-m
 import { bridgePages } from './story/bridge-pages.ts';
 import { storyPages } from './story/story-pages.ts';
 import { type Answers, type Named, storyQueries } from './story/story-queries.ts';
-import { reasonToSkip, type Running } from './support/part.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 
 const noVictoriaMetrics = await reasonToSkip([victoriaMetrics]);
@@ -58,13 +58,12 @@ const backEnds: readonly BackEnd[] = [
 const endMs = Math.floor(Date.now() / MINUTE_MS - 1) * MINUTE_MS;
 
 describe.each(backEnds)('$name answers', ({ skip, start, language, named }) => {
-  const started: Running[] = [];
+  const parts = new Parts();
   let url = '';
 
   beforeAll(async () => {
     if (skip !== null) return;
-    const running = await start();
-    started.push(running);
+    const running = parts.keep(await start());
     url = running.url;
     const flush = 'flush' in running ? () => running.flush() : () => Promise.resolve();
     const lastSeen = { 'bank-0': 1 };
@@ -81,9 +80,7 @@ describe.each(backEnds)('$name answers', ({ skip, start, language, named }) => {
       },
     });
   });
-  afterAll(async () => {
-    for (const part of started) await part.stop();
-  });
+  afterAll(() => parts.stop());
 
   test.skipIf(skip !== null).for(storyQueries)('$asks', async ({ query, by, answers }) => {
     const wanted =

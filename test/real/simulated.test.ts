@@ -12,7 +12,7 @@ import { bridgePages } from './story/bridge-pages.ts';
 import { ADDED_SERIES, expectSame, isNear, pageLabels } from './support/compare.ts';
 import { readPage, seriesKey } from './support/exposition.ts';
 import { checkoutFolder } from './support/folder.ts';
-import { reasonToSkip, type Running } from './support/part.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
 import { askPromql, askPromqlByMinute } from './support/promql.ts';
 
 const MINUTE_MS = 60_000;
@@ -64,13 +64,12 @@ const backEnds = [
 ];
 
 describe.each(backEnds)('$name holds', ({ skip, start, captured, isEqual }) => {
-  const started: Running[] = [];
+  const parts = new Parts();
   let url = '';
 
   beforeAll(async () => {
     if (skip !== null) return;
-    const running = await start();
-    started.push(running);
+    const running = parts.keep(await start());
     url = running.url;
     const flush = 'flush' in running ? () => running.flush() : () => Promise.resolve();
     const isSaid = async (query: string, value: number, atMs?: number): Promise<boolean> => {
@@ -92,9 +91,7 @@ describe.each(backEnds)('$name holds', ({ skip, start, captured, isEqual }) => {
       },
     });
   });
-  afterAll(async () => {
-    for (const part of started) await part.stop();
-  });
+  afterAll(() => parts.stop());
 
   test.skipIf(skip !== null)('each of the 160 series with its value at every minute', async () => {
     const stored = await askPromqlByMinute(url, '{server_name!=""}', [startMs, endMs]);

@@ -27,7 +27,7 @@ import { exporter } from './parts/exporter.ts';
 import { mariadb } from './parts/mariadb.ts';
 import { configureBridge, startBridge } from './support/bridge.ts';
 import { runFolder } from './support/folder.ts';
-import { reasonToSkip, type Running } from './support/part.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
 import { until } from './support/process.ts';
 import { readReceived, type ReceivedPoint } from './support/received.ts';
 import { CountedServer } from './truth/counted-server.ts';
@@ -57,41 +57,34 @@ interface Line extends Verdict {
 
 describe.skipIf(skip !== null)('a ledger of the truth', () => {
   const ledger = new Ledger();
-  const started: Running[] = [];
+  const parts = new Parts();
   let fronts: PerScraper<TruthFront>;
   let lines: Line[];
 
   beforeAll(async () => {
-    const keep = async <T extends Running>(starting: Promise<T>): Promise<T> => {
-      const part = await starting;
-      started.push(part);
-      return part;
-    };
     const servers = [
-      await keep(CountedServer.start(ledger)),
-      await keep(CountedServer.start(ledger)),
+      parts.keep(await CountedServer.start(ledger)),
+      parts.keep(await CountedServer.start(ledger)),
     ] as const;
     const board = new Switchboard(servers[0]);
     ledger.stand(servers[0].life, Date.now());
     fronts = {
-      cumulative: await keep(startTruthFront(board)),
-      delta: await keep(startTruthFront(board)),
-      collector: await keep(startTruthFront(board)),
+      cumulative: parts.keep(await startTruthFront(board)),
+      delta: parts.keep(await startTruthFront(board)),
+      collector: parts.keep(await startTruthFront(board)),
     };
     const outputs = {
-      cumulative: await startDaemon(keep, fronts.cumulative, 'cumulative'),
-      delta: await startDaemon(keep, fronts.delta, 'delta'),
-      collector: await startReceiver(keep, fronts.collector),
+      cumulative: await startDaemon(parts, fronts.cumulative, 'cumulative'),
+      delta: await startDaemon(parts, fronts.delta, 'delta'),
+      collector: await startReceiver(parts, fronts.collector),
     };
     await until(() => fronts.collector.readings.length > 0, PATIENCE_MS);
     await new Play(ledger, board, servers, Object.values(fronts)).run(ROUNDS);
-    for (const part of started.splice(0).reverse()) await part.stop();
+    await parts.stop();
     lines = await judged(ledger, outputs, fronts);
     await tell(lines);
   }, ALL_MS);
-  afterAll(async () => {
-    for (const part of started.reverse()) await part.stop();
-  });
+  afterAll(() => parts.stop());
 
   const ours = (reader: Line['reader']): Line[] =>
     lines.filter(line => line.sender === OURS && line.reader === reader);
@@ -166,22 +159,20 @@ function isEvident({ name }: View, scene: string): boolean {
   return !isFailover || EVIDENT_VIEWS.has(name);
 }
 
-type Keep = <T extends Running>(starting: Promise<T>) => Promise<T>;
-
 /** The program with all views as services of one page. Gives the file of what a Collector received of it. */
 async function startDaemon(
-  keep: Keep,
+  parts: Parts,
   front: TruthFront,
   temporality: 'cumulative' | 'delta',
 ): Promise<string> {
-  const sink = await keep(collector.start({}));
+  const sink = parts.keep(await collector.start({}));
   const services = VIEWS.map(({ id, name }) => ({ id, name: name.replaceAll(/\W+/g, '-'), front }));
   const files = await configureBridge({
     services,
     otlp: { endpoint: sink.httpUrl, temporality },
     metrics: { interval: '1s' },
   });
-  await keep(startBridge(files, services));
+  parts.keep(await startBridge(files, services));
   return sink.output;
 }
 
@@ -189,7 +180,7 @@ async function startDaemon(
  * The Collector's receiver, with its start time processor in both of the ways that need no metric for it, and behind the
  * default one also with the processor that makes deltas. Gives the beginning of the names of its files.
  */
-async function startReceiver(keep: Keep, front: TruthFront): Promise<string> {
+async function startReceiver(parts: Parts, front: TruthFront): Promise<string> {
   const [reset, subtract] = STRATEGIES.map(strategy => `metric_start_time/${strategy}`);
   const pipelines = [
     { file: STRATEGIES[0], processors: `[${reset}]` },
@@ -221,7 +212,7 @@ ${pipelines
   )
   .join('\n')}
 `;
-  const running = await keep(collector.start({ config }));
+  const running = parts.keep(await collector.start({ config }));
   return running.output;
 }
 

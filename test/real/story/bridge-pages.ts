@@ -4,7 +4,7 @@
 import { startPageServer, type PageServerRunning } from '../parts/page-server.ts';
 import type { Sequence } from '../receiver/sequences.ts';
 import { configureBridge, startBridge } from '../support/bridge.ts';
-import type { Running } from '../support/part.ts';
+import { Parts } from '../support/part.ts';
 import { until } from '../support/process.ts';
 
 export interface PageSource {
@@ -28,13 +28,11 @@ export interface BridgeTask {
 /** Runs a daemon from the first page to the arrival of the last. */
 export async function bridgePages(task: BridgeTask): Promise<void> {
   const { sources, otlpUrl, metrics = {}, hasArrived } = task;
-  const started: Running[] = [];
+  const parts = new Parts();
   try {
     const servers: PageServerRunning[] = [];
     for (const { pages } of sources) {
-      const server = await startPageServer([sequenceOf(pages)]);
-      servers.push(server);
-      started.push(server);
+      servers.push(parts.keep(await startPageServer([sequenceOf(pages)])));
     }
     const services = sources.flatMap(({ services: ids }, index) => {
       const server = servers[index];
@@ -46,11 +44,11 @@ export async function bridgePages(task: BridgeTask): Promise<void> {
       otlp: { metrics_endpoint: otlpUrl },
       metrics: { interval: '1s', path: `/${NAME}`, stale_after: '2s', ...metrics },
     });
-    started.push(await startBridge(files, services));
+    parts.keep(await startBridge(files, services));
     await until(() => isServed(sources, servers), PATIENCE_MS);
     await until(hasArrived, PATIENCE_MS);
   } finally {
-    for (const part of started.reverse()) await part.stop();
+    await parts.stop();
   }
 }
 

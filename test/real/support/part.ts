@@ -26,6 +26,20 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** What was started, and is ended last first: even where a start failed half-way. */
+export class Parts implements Running {
+  readonly #started: Running[] = [];
+
+  keep<T extends Running>(part: T): T {
+    this.#started.push(part);
+    return part;
+  }
+
+  async stop(): Promise<void> {
+    for (const part of this.#started.splice(0).reverse()) await part.stop();
+  }
+}
+
 export interface Part<Options, Started extends Running> {
   readonly name: string;
   /** Downloads or builds what is missing. Cheap from the second call on; the first goes inside `exclusively`. */

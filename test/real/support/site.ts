@@ -11,7 +11,7 @@ import {
   type MariadbRunning,
 } from '../parts/mariadb.ts';
 import { API_KEY, type BridgedService } from './bridge.ts';
-import type { Preparable, Running } from './part.ts';
+import { Parts, type Preparable, type Running } from './part.ts';
 
 export interface SiteService extends BridgedService {
   readonly front: FrontRunning;
@@ -32,20 +32,13 @@ export const siteParts: readonly Preparable[] = [
 
 /** Stop ends everything that was started, last first, even where the start failed half-way. */
 export async function startSite(): Promise<Site> {
-  const started: Running[] = [];
-  const stop = async (): Promise<void> => {
-    for (const part of started.splice(0).reverse()) await part.stop();
-  };
-  const keep = <T extends Running>(part: T): T => {
-    started.push(part);
-    return part;
-  };
+  const parts = new Parts();
   async function service(id: string, name: string, options: MariadbOptions): Promise<SiteService> {
-    const database = keep(await mariadb.start(options));
-    const page = keep(
+    const database = parts.keep(await mariadb.start(options));
+    const page = parts.keep(
       await exporter.start({ databasePort: database.port, hasAllCollectors: true }),
     );
-    const door = keep(
+    const door = parts.keep(
       await front.start({ exporterUrl: page.url, key: API_KEY, isGzipped: name !== 'replica' }),
     );
     return { id, name, database, front: door };
@@ -56,9 +49,9 @@ export async function startSite(): Promise<Site> {
       role: { replicaOf: primary.database },
     });
     const cluster = await service('dbreal0000003', 'cluster', { role: 'cluster' });
-    return { services: [primary, replica, cluster], stop };
+    return { services: [primary, replica, cluster], stop: () => parts.stop() };
   } catch (error) {
-    await stop();
+    await parts.stop();
     throw error;
   }
 }
