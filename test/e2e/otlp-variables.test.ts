@@ -1,44 +1,30 @@
 // The standard variables of OpenTelemetry exporters, each seen by what the back end gets from the real program.
 
 import { ServerCredentials } from '@grpc/grpc-js';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock as clock } from '../../src/lib/clock.ts';
-import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { afterEach, describe, expect, test } from 'vitest';
 import { BackEnd } from '../support/back-end.ts';
 import { EXPIRED_SERVER, SECOND_CA, TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
 import { GrpcBackEnd } from '../support/grpc-back-end.ts';
 import { otlpPoints, type OtlpPoint } from '../support/otlp-points.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
-import { run, tempDirectory, type Finished } from '../support/program.ts';
+import { type Finished, run } from '../support/program.ts';
+import { useRig } from '../support/rig.ts';
 import { WireGate } from '../support/wire-sanity.ts';
 
 const KEY = 'canary-of-the-service';
 const TOKEN = 'canary-of-the-back-end';
-const directory = tempDirectory();
+const rig = useRig(KEY);
+const { directory } = rig;
 const stops: (() => Promise<void>)[] = [];
-let simulator: Simulator;
 
-beforeAll(async () => {
-  simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
-});
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
-afterAll(async () => {
-  await simulator.close();
-  directory[Symbol.dispose]();
-});
 
+/** Nothing of it is said to the exporters. */
 function config(changes: Record<string, unknown> = {}): string {
-  const text = JSON.stringify({
-    api: { base_url: simulator.url, key: KEY },
-    services: simulator.world.services.map(({ id }) => ({ id })),
-    queue: { directory: null },
-    telemetry: { enabled: false },
-    log: { level: 'silent' },
-    ...changes,
-  });
-  return directory.write('prom2otlp.yaml', text);
+  const api = { base_url: rig.simulator.url, key: KEY };
+  return rig.config({ api, metrics: {}, otlp: {}, log: { level: 'silent' }, ...changes });
 }
 
 type Variables = Readonly<Record<string, string>>;
@@ -180,7 +166,7 @@ describe('over HTTP', () => {
     const resources = new Set(
       points(backEnd.requests[0]?.raw ?? Buffer.alloc(0)).map(point => point.resource),
     );
-    expect(resources.size).toBe(simulator.world.services.length);
+    expect(resources.size).toBe(rig.simulator.world.services.length);
     for (const resource of resources) {
       expect(resource).toContain('deployment.environment.name=test');
       expect(resource).not.toContain('ignored');

@@ -4,11 +4,10 @@ import type { ServerResponse } from 'node:http';
 import type { LogEndpointsConfig, ServiceConfig } from '../../src/config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../../src/config/endpoints.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import { Counters } from '../../src/lib/counters.ts';
 import type { AskOptions } from '../../src/logs/list.ts';
-import { ServiceHttp } from '../../src/service/http-client.ts';
 import { LogApi } from '../../src/service/logs-api.ts';
-import { type RecordedRequest, startHttpServer } from './http-server.ts';
+import type { RecordedRequest } from './http-server.ts';
+import { openService } from './service-client.ts';
 import { testApi } from './test-api.ts';
 
 export const ENDPOINTS: LogEndpointsConfig = DEFAULT_ENDPOINTS.logs;
@@ -24,26 +23,17 @@ export async function openLogApi(
   changes: Partial<LogEndpointsConfig> = {},
 ): Promise<OpenedApi> {
   let number = 0;
-  const server = await startHttpServer((request, response) => {
+  const { http, server, ...rest } = await openService((request, response) => {
     const answer = answers[Math.min(number++, answers.length - 1)];
     answer?.(response, request);
   });
-  const client = new ServiceHttp({
-    api: testApi(server.origin),
-    clock: systemClock,
-    counters: new Counters(),
-  });
   const api = new LogApi({
-    client,
+    client: http,
     endpoints: { ...ENDPOINTS, ...changes },
     timeoutMs: 8000,
     priority: 'logs',
   });
-  const dispose = async (): Promise<void> => {
-    await client.close();
-    await server[Symbol.asyncDispose]();
-  };
-  return { api, requests: server.requests, [Symbol.asyncDispose]: dispose };
+  return { ...rest, api, requests: server.requests };
 }
 
 export function json(value: unknown, status = 200): (response: ServerResponse) => void {

@@ -4,7 +4,12 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { ServiceClient } from '../../src/service/client.ts';
 import { ServiceHttp } from '../../src/service/http-client.ts';
-import { type HttpTestServer, type RecordedRequest, startHttpServer } from './http-server.ts';
+import {
+  type Handler,
+  type HttpTestServer,
+  type RecordedRequest,
+  startHttpServer,
+} from './http-server.ts';
 import { testApi } from './test-api.ts';
 
 export interface ScriptedAnswer {
@@ -17,23 +22,38 @@ export interface ScriptedAnswer {
   readonly isSilent?: boolean;
 }
 
-export interface ScriptedService extends AsyncDisposable {
-  readonly client: ServiceClient;
+export interface OpenedService extends AsyncDisposable {
   readonly http: ServiceHttp;
   readonly server: HttpTestServer;
+}
+
+export interface ScriptedService extends OpenedService {
+  readonly client: ServiceClient;
+}
+
+/** The door to a small server; both close with it. */
+export async function openService(handler: Handler): Promise<OpenedService> {
+  const server = await startHttpServer(handler);
+  const api = testApi(server.origin);
+  const http = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
+  const dispose = async (): Promise<void> => {
+    await http.close();
+    await server[Symbol.asyncDispose]();
+  };
+  return { http, server, [Symbol.asyncDispose]: dispose };
 }
 
 /** `answer` is given each request and its number, from 0. */
 export async function scriptedService(
   answer: (request: RecordedRequest, index: number) => ScriptedAnswer,
 ): Promise<ScriptedService> {
-  const server = await startHttpServer((request, response) => {
+  const opened = await openService((request, response) => {
     const {
       status = 200,
       body,
       isLost = false,
       isSilent = false,
-    } = answer(request, server.requests.length - 1);
+    } = answer(request, opened.server.requests.length - 1);
     if (isLost) {
       response.destroy();
       return;
@@ -47,18 +67,5 @@ export async function scriptedService(
     response.setHeader('content-type', 'application/json');
     response.end(body === undefined ? '' : JSON.stringify(body));
   });
-  const http = new ServiceHttp({
-    api: testApi(server.origin),
-    clock: systemClock,
-    counters: new Counters(),
-  });
-  return {
-    client: new ServiceClient({ http }),
-    http,
-    server,
-    async [Symbol.asyncDispose]() {
-      await http.close();
-      await server[Symbol.asyncDispose]();
-    },
-  };
+  return { ...opened, client: new ServiceClient({ http: opened.http }) };
 }

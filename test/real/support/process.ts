@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { until as untilTold } from '../../support/program.ts';
 import type { Running } from './part.ts';
 
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
@@ -197,15 +198,10 @@ export function isListening(port: number): Promise<boolean> {
   });
 }
 
-/** Waits for a condition, looking ten times a second. Throws when it does not come true in time. */
+/** Waits for a condition. Throws when it does not come true in time. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   withinMs: number,
 ): Promise<void> {
-  const endsAt = performance.now() + withinMs;
-  while (!(await condition())) {
-    if (performance.now() > endsAt)
-      throw new Error(`cannot wait longer for ${condition.toString()}`);
-    await delay(100);
-  }
+  await untilTold(condition.toString(), condition, withinMs);
 }
