@@ -38,9 +38,9 @@ export interface AccountNumbers {
 
 export class Bridge {
   readonly directory: string;
-  readonly lives: Life[] = [];
   readonly #options: BridgeOptions;
   readonly #files = tempDirectory();
+  /** In the order of their starts. */
   readonly #processes = new Map<Running, Life>();
 
   constructor(options: BridgeOptions) {
@@ -50,8 +50,7 @@ export class Bridge {
 
   /** Starts a process; `changes` apply from this start on. */
   start(options: LifeOptions = {}, changes: Readonly<Record<string, unknown>> = {}): Running {
-    const life = { number: this.lives.length + 1, isKilled: false };
-    this.lives.push(life);
+    const life = { number: this.#processes.size + 1, isKilled: false };
     this.#options.onStart?.(life);
     const text = JSON.stringify(this.#config(life, changes));
     const config = this.#files.write('prom2otlp.yaml', text);
@@ -61,6 +60,10 @@ export class Bridge {
     running.child.on('exit', (_code, signal) => (life.isKilled = signal === 'SIGKILL'));
     this.#processes.set(running, life);
     return running;
+  }
+
+  get lives(): readonly Life[] {
+    return [...this.#processes.values()];
   }
 
   /** The number of a process. */
