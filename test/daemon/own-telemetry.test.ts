@@ -96,7 +96,7 @@ test('a counter is sent as a monotonic sum, with labels, help and unit', async (
   ]);
   expect(rows[0]).toMatchObject({
     resource: expect.stringMatching(
-      `^service.instance.id=${hostname()}:/etc/prom2otlp.yaml,service.name=prom2otlp,service.version=`,
+      `^service.instance.id=${hostname()}:705b496f,service.name=prom2otlp,service.version=`,
     ) as string,
     scope: 'prom2otlp',
     description: 'Requests.',
@@ -233,7 +233,7 @@ test('counts are queued as a separate service, and the account balances', async 
     { serviceName: 'prom2otlp', attributes: 'a=b', value: 7, type: 'sum' },
   ]);
   expect(points[0]?.resource).toMatch(
-    /^service\.instance\.id=[^,]+:\/etc\/prom2otlp\.yaml,service\.name=prom2otlp,service\.version=/,
+    /^service\.instance\.id=[^,]+:705b496f,service\.name=prom2otlp,service\.version=/,
   );
   expect(row?.parts).toMatchObject([{ service: OWN_SERVICE, points: points.length, offset: 0 }]);
   expect(queue.account.get(OWN_SERVICE, 'point/made')).toBe(points.length);
@@ -245,7 +245,7 @@ test('an installation keeps its id, and no two have the same', () => {
   const check = (changes: Readonly<Record<string, unknown>>, want: string): void => {
     expect(instanceId(configOf(changes), 'db-host')).toBe(want);
   };
-  check({}, 'db-host:/etc/prom2otlp.yaml');
-  check({ queue: { directory: '/var/lib/prom2otlp' } }, 'db-host:/var/lib/prom2otlp');
-  check({ shard: { index: 1, count: 3 } }, 'db-host:/etc/prom2otlp.yaml#1');
+  check({}, 'db-host:705b496f');
+  check({ queue: { directory: '/var/lib/prom2otlp' } }, 'db-host:432202eb');
+  check({ shard: { index: 1, count: 3 } }, 'db-host:705b496f#1');
 });
