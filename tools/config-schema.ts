@@ -66,6 +66,7 @@ function visitBlocks(
   visit: (block: AnyBlock, path: string) => void,
 ): void {
   if (kind.element !== undefined) visitBlocks(kind.element, `${path}[]`, visit);
+  if (kind.instead !== undefined) visitBlocks(kind.instead, path, visit);
   if (!isBlock(kind)) return;
   visit(kind, path);
   for (const key of keysOf(kind))
@@ -198,7 +199,10 @@ function tableText(): string {
 }
 
 function rowsOf(kind: Kind<unknown>, path: string): string[] {
-  if (kind.element !== undefined) return rowsOf(kind.element, `${path}[]`);
+  if (kind.element !== undefined) {
+    const instead = kind.instead === undefined ? [] : rowsOf(kind.instead, path);
+    return [...rowsOf(kind.element, `${path}[]`), ...instead];
+  }
   if (!isBlock(kind)) return [];
   return keysOf(kind).flatMap(key => {
     const own = `${path}.${key.name}`;

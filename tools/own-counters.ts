@@ -6,6 +6,7 @@ import { BACKUP_COUNTERS } from '../src/backups/service-backups.ts';
 import { OWN_TELEMETRY_COUNTERS } from '../src/daemon/own-telemetry.ts';
 import { PROCESS_COUNTERS } from '../src/daemon/process-counters.ts';
 import { FORECAST_COUNTERS } from '../src/daemon/queue-forecast.ts';
+import { DISCOVERY_COUNTERS } from '../src/daemon/discovery.ts';
 import { RELOAD_COUNTERS } from '../src/daemon/reload.ts';
 import { type Counter, type CounterGroup, Counters } from '../src/lib/counters.ts';
 import { LOG_COUNTERS } from '../src/logs/log-meter.ts';
@@ -28,7 +29,7 @@ const SECTIONS: Readonly<Record<string, readonly CounterGroup[]>> = {
   Logs: [LOG_COUNTERS],
   'Backup schedules': [BACKUP_COUNTERS],
   'The status address': [STATUS_COUNTERS],
-  'The configuration': [RELOAD_COUNTERS],
+  'The configuration': [RELOAD_COUNTERS, DISCOVERY_COUNTERS],
   'Own telemetry': [OWN_TELEMETRY_COUNTERS],
   'The process': [PROCESS_COUNTERS],
 };

@@ -16,7 +16,7 @@ import {
 } from '../pipeline/encode/gauges.ts';
 import { LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
-import type { Queue } from '../pipeline/queue/queue.ts';
+import type { Commit, Queue } from '../pipeline/queue/queue.ts';
 import { JITLESS } from '../service/operations.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/service-error.ts';
@@ -385,6 +385,11 @@ const SAVED: z.ZodType<KnownBackups> = z.object({
 
 export function saveKnown(known: KnownBackups): Buffer {
   return Buffer.from(JSON.stringify(known));
+}
+
+/** Deletes what is stored of a service. */
+export function forgetBackups(id: string): Commit['state'][number] {
+  return { kind: BACKUPS_KIND, key: id, blob: null };
 }
 
 /** Null for a blob of another version: then the next answer counts as the first. */

@@ -29,7 +29,7 @@ export interface CatalogLookup {
 }
 
 /** The prefixes of the catalog's own names. */
-const OWN_PREFIXES: Readonly<Record<Exclude<Family, 'other'>, string>> = {
+export const OWN_PREFIXES: Readonly<Record<Exclude<Family, 'other'>, string>> = {
   engine: 'engine_',
   multimaster: 'engine_multimaster_',
   dist: 'engine_dist_',

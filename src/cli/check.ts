@@ -58,7 +58,8 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   const targets = planTargets(config);
   const { services: own, elsewhere, shard } = config;
   const share = elsewhere.length === 0 ? '' : ` of ${own.length + elsewhere.length}`;
-  const services = `${own.length}${share} ${own.length === 1 ? 'service' : 'services'}`;
+  const listed = `${own.length}${share} ${own.length === 1 ? 'service' : 'services'}`;
+  const services = config.auto === null ? listed : 'every service that the key sees';
   const polled = `polled every ${config.metrics.intervalMs / 1000} s`;
   const polls = targets.length === 1 ? '' : ` in ${targets.length} polls`;
   const place = shard.count === 1 ? '' : `, shard ${shard.index} of ${shard.count}`;

@@ -47,7 +47,8 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const file = configOf(call, environment);
   const config = loadConfig({ file, environment });
   const logger = createLogger({ ...config.log, clock });
-  const daemon = await Daemon.open({ config, clock, logger });
+  const opened = await Daemon.open({ config, clock, logger });
+  const daemon = await withProgress(context, 'looking for services', opened.lookAround());
   const { account } = daemon.queue;
   const since = countFromNow(account);
   const { metrics, logs } = config.otlp;
@@ -55,7 +56,7 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const isDelivered = await withProgress(context, () => stepOf(daemon), cycle);
   const services = daemon.targets.flatMap(target => target.services);
   const head = ['SERVICE', 'UP', 'SAMPLES', 'POINTS', 'ACCEPTED', 'REJECTED', 'QUEUED', 'REASON'];
-  const labelOf = labelsOf(config);
+  const labelOf = labelsOf(daemon.config);
   const rows = services.map(({ id, isUp, samples, reason }) => [
     labelOf(id),
     isUp ? 'yes' : 'no',

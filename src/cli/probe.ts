@@ -6,18 +6,21 @@ import { join } from 'node:path';
 import { driftOf } from '../catalog/drift.ts';
 import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
+import { configWith, Discovery } from '../daemon/discovery.ts';
 import { translationOf } from '../daemon/targets.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
 import { Counters } from '../lib/counters.ts';
 import { formatDuration } from '../lib/format.ts';
+import { createLogger } from '../lib/log.ts';
 import { printableLine } from '../lib/printable.ts';
+import { ThrottledLog } from '../lib/throttled-log.ts';
 import { programVersion } from '../lib/version.ts';
 import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
 import { isOfList, listPages } from '../logs/list.ts';
 import type { Signal } from '../model/batch.ts';
 import { FATE } from '../model/series-table.ts';
-import { translate, type Translation } from '../pipeline.ts';
-import { Scraper } from '../pipeline/collect/scrape.ts';
+import { type Scraped, translate, type Translated, type Translation } from '../pipeline.ts';
+import { Scraper, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
@@ -35,7 +38,8 @@ import { labelsOf, renderTable } from './table.ts';
 import type { VerbContext } from './verb.ts';
 
 /** True when every service is on a good page and every endpoint accepts. */
-export async function probe(config: Config, context: VerbContext): Promise<boolean> {
+export async function probe(wanted: Config, context: VerbContext): Promise<boolean> {
+  let config = wanted;
   const { clock } = context;
   const counters = new Counters();
   const clients = new ServiceClients({
@@ -58,11 +62,10 @@ export async function probe(config: Config, context: VerbContext): Promise<boole
       isGood = false;
       continue;
     }
-    const translation = translationOf(target, config);
-    const steps = translate(translation, result, new WireWriter());
-    let step = steps.next();
-    while (step.done !== true) step = steps.next();
-    const { page, derived } = step.value;
+    config = await withFound(config, target, result, context);
+    const [found = target] = config.auto === null ? [] : planTargets(config);
+    const { translation, translated } = translatePage(found, config, result);
+    const { page, derived } = translated;
     const { bytes, durationMs } = result.page;
     context.out.line(
       `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes.length} bytes in ${Math.round(durationMs)} ms from ${url}`,
@@ -70,15 +73,45 @@ export async function probe(config: Config, context: VerbContext): Promise<boole
     for (const { line, column, reason } of page?.problems.slice(0, 5) ?? [])
       context.out.line(`  line ${line}, column ${column}: ${reason}`);
     context.out.line(indent(serviceTable(translation, derived.services, labelsOf(config))));
-    for (const line of unconfiguredLines(translation)) context.out.line(`  ${line}`);
+    for (const line of unconfiguredLines(translation, config)) context.out.line(`  ${line}`);
     for (const line of driftLines(translation, config)) context.out.line(`  ${line}`);
     if (derived.services.some(service => !service.isUp)) isGood = false;
+    if (config.auto !== null && derived.services.length === 0) isGood = false;
   }
   if (config.logs.isEnabled && !(await probeLogs(config, clients, context))) isGood = false;
   if (config.backups.isEnabled && !(await probeBackups(config, clients, context))) isGood = false;
   await clients.close();
   const isBackEndGood = await probeBackEnd(config, context);
   return isGood && isBackEndGood;
+}
+
+function translatePage(
+  target: Target,
+  config: Config,
+  result: Scraped,
+): { readonly translation: Translation; readonly translated: Translated } {
+  const translation = translationOf(target, config);
+  const steps = translate(translation, result, new WireWriter());
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return { translation, translated: step.value };
+}
+
+/** With `services: auto`, the services on the page that a first start would take. */
+async function withFound(
+  config: Config,
+  target: Target,
+  result: Extract<ScrapeResult, { kind: 'page' }>,
+  { clock }: VerbContext,
+): Promise<Config> {
+  const { auto, shard, metrics, logs } = config;
+  if (auto === null) return config;
+  const log = new ThrottledLog(createLogger({ level: 'silent', format: 'json', clock }), clock);
+  const options = { config: { auto, shard, metrics, logs }, queue: null, clock, log };
+  const discovery = await Discovery.open({ ...options, counters: new Counters() }, null);
+  const { translation, translated } = translatePage(target, config, result);
+  discovery.note(translation.table, result, translated);
+  return configWith(config, discovery);
 }
 
 function serviceTable(
@@ -120,13 +153,14 @@ function serviceTable(
   return renderTable([head, ...rows]);
 }
 
-function unconfiguredLines({ table }: Translation): readonly string[] {
+function unconfiguredLines({ table }: Translation, { auto }: Config): readonly string[] {
   const ids = table.services
     .filter(({ configIndex, isElsewhere }) => configIndex < 0 && !isElsewhere)
     .map(({ id }) => id);
   if (ids.length === 0) return [];
   const shown = ids.slice(0, 10).map(id => (id === '' ? '(no namespace)' : printableLine(id)));
-  return [`on the page but not configured: ${shown.join(', ')}${ids.length > 10 ? ', …' : ''}`];
+  const cause = auto === null ? 'not configured' : 'left out by services: auto';
+  return [`on the page but ${cause}: ${shown.join(', ')}${ids.length > 10 ? ', …' : ''}`];
 }
 
 function driftLines({ table }: Translation, config: Config): readonly string[] {

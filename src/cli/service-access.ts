@@ -73,6 +73,8 @@ function readAccess(
       : configOfAddress(call, environment);
   const targets = planTargets(config);
   if (serviceId === undefined) return { config, targets };
+  // Which services there are is known to the API alone then.
+  if (config.auto !== null) return { config, targets };
   const own = targets.filter(({ configured }) => configured.has(serviceId));
   if (own.length > 0) return { config, targets: own };
   const ids = config.services.map(({ id }) => id).join(', ');

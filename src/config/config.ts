@@ -8,6 +8,8 @@ export interface Config {
   readonly services: readonly ServiceConfig[];
   /** Those that other shards take. */
   readonly elsewhere: readonly ServiceConfig[];
+  /** How services are found; null where they are listed. A daemon fills them in (daemon/discovery.ts). */
+  readonly auto: AutoConfig | null;
   readonly unconfiguredServices: 'drop' | 'send';
   readonly memory: MemoryConfig;
   readonly metrics: MetricsConfig;
@@ -35,6 +37,12 @@ export interface ServiceConfig {
   /** The database service id, which is the `namespace` label of its series. */
   readonly id: string;
   readonly name: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly api: ApiConfig;
+}
+
+/** `services: auto`: what all found services share. */
+export interface AutoConfig extends AutoKeys {
   readonly attributes: Readonly<Record<string, string>>;
   readonly api: ApiConfig;
 }
@@ -83,6 +91,15 @@ export interface ApiConfig {
   readonly isInsecureAllowed: boolean;
 }
 
+/** The keys of `services.auto`. */
+export interface AutoKeys {
+  readonly include: readonly RegExp[];
+  readonly exclude: readonly RegExp[];
+  readonly goneAfterMs: number;
+  readonly keepMs: number;
+  readonly servicesMax: number;
+}
+
 /** The keys of `metrics`. */
 export interface MetricsConfig {
   readonly isEnabled: boolean;
@@ -97,6 +114,7 @@ export interface MetricsConfig {
     readonly proxy: readonly string[];
   };
   readonly overrides: readonly OverrideConfig[];
+  readonly rename: readonly RenameConfig[];
   readonly include: readonly RegExp[];
   readonly exclude: readonly RegExp[];
   readonly dropLabels: readonly string[];
@@ -116,6 +134,14 @@ export interface OverrideConfig {
   readonly unit: string | null;
   readonly description: string | null;
   readonly uptimeSeries: string | null;
+}
+
+/** The keys of `metrics.rename[]`. */
+export interface RenameConfig {
+  readonly match: RegExp;
+  readonly name: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 /** The keys of `metrics.limits`. */

@@ -31,6 +31,8 @@ export interface Kind<out T> {
   readonly read: (value: unknown, path: KeyPath, report: Report) => T | undefined;
   /** Of a list, and of a map whose keys the user chooses: the kind of its elements. */
   readonly element?: Kind<unknown>;
+  /** Of a list: the map that may stand in its place. */
+  readonly instead?: AnyBlock;
   /** The text is the path of a file that holds the value, as `${file:PATH}` does. */
   readonly isFile?: true;
   /** The value is never shown. */
@@ -414,6 +416,7 @@ export function keysByLevel(root: Kind<unknown>): ReadonlyMap<string, readonly s
   const levels = new Map<string, readonly string[]>();
   const walk = (kind: Kind<unknown>, path: string): void => {
     if (kind.element !== undefined) walk(kind.element, `${path}[]`);
+    if (kind.instead !== undefined) walk(kind.instead, path);
     if (!isBlock(kind)) return;
     const keys = Object.values(kind.keys);
     levels.set(
@@ -432,8 +435,12 @@ export function kindAt(root: Kind<unknown>, path: KeyPath): Kind<unknown> | unde
   for (const part of path) {
     if (kind === undefined) return undefined;
     if (typeof part === 'number') kind = kind.element;
-    else if (!isBlock(kind)) kind = kind.element;
-    else kind = Object.values(kind.keys).find(({ name }) => name === part)?.kind;
+    else {
+      const map: Kind<unknown> = kind.instead ?? kind;
+      kind = isBlock(map)
+        ? Object.values(map.keys).find(({ name }) => name === part)?.kind
+        : map.element;
+    }
   }
   return kind;
 }

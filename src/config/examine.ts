@@ -5,7 +5,7 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import type { Signal } from '../model/batch.ts';
 import type { Config } from './config.ts';
 import { isBlock, kindAt, readAlone, type Kind, type Violation } from './declare.ts';
-import { CONFIG, otlp } from './keys.ts';
+import { auto, CONFIG, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
 import { isPlainMap, pathText, valueAt, type KeyPath, type Places } from './places.ts';
 import { ExpandedText } from './secrets.ts';
@@ -25,6 +25,7 @@ export interface Judgement {
 export function warningsOf({ root }: LayeredTree, isContainer: boolean): Violation[] {
   return [
     ...endpointWarnings(root),
+    ...autoWarnings(root),
     ...scalarsOf(root, []).flatMap(([path, value]) => scalarWarnings(path, value)),
     ...(isContainer ? addresses(root).flatMap(localhostWarning) : []),
   ];
@@ -66,6 +67,16 @@ function endpointWarnings(root: unknown): Violation[] {
     }
     return found;
   });
+}
+
+function autoWarnings(root: unknown): Violation[] {
+  const path = ['services', 'auto', 'gone_after'];
+  const goneAfterMs = readAlone(auto.keys.goneAfterMs, valueAt(root, path));
+  const intervalMs = readAlone(metrics.keys.intervalMs, valueAt(root, ['metrics', 'interval']));
+  if (goneAfterMs === undefined || intervalMs === undefined || goneAfterMs >= 3 * intervalMs)
+    return [];
+  const problem = `a service that is missing from one or two pages is gone: gone_after is shorter than three intervals (${formatDuration(3 * intervalMs)})`;
+  return [{ path, problem, hint: 'lengthen it' }];
 }
 
 function localhostWarning([path, url]: readonly [KeyPath, URL]): Violation[] {
@@ -142,6 +153,7 @@ export function effectiveValues({ config, places, trees }: Judgement): readonly 
       const { element } = kind;
       if (Array.isArray(given) && element !== undefined && isBlock(element))
         return given.flatMap((_, index) => walk(tree, element, [...own, index]));
+      if (kind.instead !== undefined && isPlainMap(given)) return walk(tree, kind.instead, own);
       if (isPlainMap(given))
         return Object.keys(given).flatMap(one => show(tree, [...own, one], undefined));
       return show(tree, own, fallback);

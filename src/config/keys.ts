@@ -5,12 +5,14 @@
 
 import type {
   ApiConfig,
+  AutoKeys,
   Config,
   LogsConfig,
   MetricsConfig,
   OtlpKeys,
   OverrideConfig,
   PageLimits,
+  RenameConfig,
 } from './config.ts';
 import {
   block,
@@ -24,6 +26,7 @@ import {
   orUnlimited,
   requiredKey,
   section,
+  showValue,
   type Block,
   type Kind,
   type Refusal,
@@ -52,6 +55,8 @@ import {
   text,
   timeZone,
 } from './kinds.ts';
+import { isPlainMap } from './places.ts';
+import { ExpandedText } from './secrets.ts';
 
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 604_800_000;
@@ -126,6 +131,11 @@ export interface ServiceEntry {
   readonly api: ApiKeys;
 }
 
+function judgeLabel(name: string): Refusal | undefined {
+  if (/^[A-Za-z_][\w.]*$/.test(name)) return undefined;
+  return { problem: 'this cannot be the name of a label' };
+}
+
 const serviceId = text({ expected: 'the id of a database service', pattern: /^[^\s,]+$/ });
 const attributes = mapOf(judgeAttribute, text({ isEmptyLegal: true }));
 const ATTRIBUTES_EXAMPLE = { 'deployment.environment.name': 'production' };
@@ -144,9 +154,41 @@ const service: Block<ServiceEntry> = block({
     here add to the global ones. Keys that you leave out have the global values.`),
 });
 
-const services: Kind<readonly ServiceEntry[]> = {
-  ...list(service),
+/** Each service that the key sees, without entries. */
+export const auto: Block<AutoKeys> = namedBlock('AutoKeys', {
+  include: key('include', list(expression()), []).about(`
+    Take only the services whose whole id or name matches one of these regular expressions. Empty:
+    all.`),
+  exclude: key('exclude', list(expression()), []).about(`
+    Never take the services whose whole id or name matches one of these regular expressions. exclude
+    beats include.`),
+  goneAfterMs: key('gone_after', duration({ min: 1000 }), '1h').about(`
+    A service is gone after it was absent for this time from good, complete pages; until then its
+    \`up\` is 0. Within this time at most a fifth of all services go.`),
+  keepMs: key('keep', duration({ min: 1000 }), '30d').about(`
+    The state of a service that is gone (start times, log cursors) is kept for this time, in case it
+    returns.`),
+  servicesMax: key('max_services', integer({ min: 1, max: 100_000 }), 1000).about(`
+    Services to take. Further ones are left out and counted.`),
+});
+
+const listed = list(service);
+const automatic = block({ auto: requiredKey('auto', auto, {}) });
+
+const services: Kind<readonly ServiceEntry[] | AutoKeys> = {
+  ...listed,
   expected: 'one entry per database service, as `services: [{id: dbpgf12345678}]`',
+  instead: automatic,
+  json: () => ({ anyOf: [listed.json(), { const: 'auto' }, automatic.json()] }),
+  read: (value, path, report) => {
+    const text = value instanceof ExpandedText ? value.text : value;
+    if (text === 'auto') return auto.read({}, path, report);
+    if (isPlainMap(value) && 'auto' in value) return automatic.read(value, path, report)?.auto;
+    if (typeof text !== 'string') return listed.read(value, path, report);
+    const problem = `expected a list of services, or \`auto\`, got ${showValue(value, true)}`;
+    report({ path, problem, hint: 'put the services in brackets: `[{id: dbpgf12345678}]`' });
+    return undefined;
+  },
 };
 
 const prefix = list(
@@ -173,6 +215,22 @@ const override: Block<OverrideConfig> = namedBlock('OverrideConfig', {
   description: key('description', anyText, null).about('The description that your back end shows.'),
   uptimeSeries: key('uptime_series', orNull(seriesName), null).about(`
     The name of the series with the uptime of the process that counts.`),
+});
+
+const labelName = text({ expected: 'the name of a label', pattern: /^[A-Za-z_][\w.]*$/ });
+const namedFreely = mapOf(judgeLabel, labelName);
+
+const rename: Block<RenameConfig> = namedBlock('RenameConfig', {
+  match: requiredKey('match', expression(), 'engine_global_status_threads_(running)').about(`
+    A regular expression for the whole name on the page.`),
+  name: key(
+    'name',
+    orNull(text({ expected: 'the name of a metric', pattern: /^[A-Za-z_:$][\w.:/$-]*$/ })),
+    null,
+  ).about('The name to send. $1 is the first group of the expression. null: the name stays.'),
+  labels: key('labels', namedFreely, {}).about('Labels to send under other names: {state: kind}.'),
+  attributes: key('attributes', mapOf(judgeLabel, text()), {}).about(`
+    Labels to add, with their values: {kind: $1}.`),
 });
 
 const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
@@ -216,6 +274,12 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     updowncounter, info, stateset), unit, description, and uptime_series: the series with the
     uptime of the process that counts. For example {match: engine_my_own_events, type: counter,
     unit: "{event}"}.`),
+  rename: key('rename', list(rename), []).about(`
+    Other names for series and labels, for dashboards that expect them; the first match wins. Types,
+    units and filters follow from the name on the page. Two series that become one are refused where
+    the catalog knows them; elsewhere the second one is dropped and counted as \`duplicate\`.
+    config/collector-names.yaml has rules for the names of the OpenTelemetry Collector's receiver for
+    this kind of database.`),
   include: key('include', list(expression()), []).about(`
     Send only the series whose whole name matches one of these regular expressions. Empty: all.`),
   exclude: key('exclude', list(expression()), []).about(`
@@ -429,9 +493,9 @@ const log: Block<Config['log']> = namedBlock('LogConfig', {
 
 /** The YAML once it has been read, before services are merged with `api` and signals with variables. */
 export interface ConfigKeys
-  extends Omit<Config, 'file' | 'services' | 'elsewhere' | 'memory' | 'otlp' | 'status'> {
+  extends Omit<Config, 'file' | 'services' | 'elsewhere' | 'auto' | 'memory' | 'otlp' | 'status'> {
   readonly api: ApiKeys;
-  readonly services: readonly ServiceEntry[];
+  readonly services: readonly ServiceEntry[] | AutoKeys;
   readonly otlp: OtlpKeys;
   readonly status: StatusKeys;
 }
@@ -440,7 +504,9 @@ export interface ConfigKeys
 export const CONFIG: Block<ConfigKeys> = block({
   api: section('api', api).about('The service that prom2otlp reads metrics and logs from.'),
   services: requiredKey('services', services, [{}]).about(`
-    The database services to read: one entry for each, at least one.`),
+    The database services to read: one entry for each, at least one. Or \`auto\`: each service that
+    the key sees on the metrics page, under its name there. \`{auto: {exclude: [test-.*]}}\` selects by
+    id and name.`),
   unconfiguredServices: key('unconfigured_services', choice(['drop', 'send']), 'drop').about(`
     One answer holds every service that the key can see. This key sets what happens to services
     without an entry: drop leaves them out, send sends them under their ids. prom2otlp counts them

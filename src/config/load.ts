@@ -8,6 +8,7 @@ import { dealShards } from '../lib/shard.ts';
 import type { Signal } from '../model/batch.ts';
 import type {
   ApiConfig,
+  AutoConfig,
   Config,
   OtlpConfig,
   OtlpKeys,
@@ -181,7 +182,7 @@ function resolveConfig(input: ResolveInput): Config {
   const { file, keys } = input;
   const { queue } = keys;
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
-  const services = resolveServices(input);
+  const [services, auto] = resolveServices(input);
   const { index, count } = keys.shard;
   const ids = services.map(({ id }) => id);
   const shards = dealShards(ids, count);
@@ -191,6 +192,7 @@ function resolveConfig(input: ResolveInput): Config {
     file,
     services: services.filter(isOurs),
     elsewhere: services.filter(service => !isOurs(service)),
+    auto,
     unconfiguredServices: keys.unconfiguredServices,
     memory,
     metrics: { ...keys.metrics, limits },
@@ -205,11 +207,25 @@ function resolveConfig(input: ResolveInput): Config {
   };
 }
 
-function resolveServices({ root, keys, attributes }: ResolveInput): ServiceConfig[] {
+/** The listed services, or how they are found. */
+function resolveServices(
+  input: ResolveInput,
+): readonly [listed: readonly ServiceConfig[], auto: AutoConfig | null] {
+  const { root, keys, attributes } = input;
   const global = { ...keys.api, timeoutMs: globalTimeoutMs(root, keys) };
+  if ('goneAfterMs' in keys.services)
+    return [[], { ...keys.services, attributes, api: mergeApi(global, {}) }];
+  return [listedServices(keys.services, global, attributes), null];
+}
+
+function listedServices(
+  entries: readonly ServiceEntry[],
+  global: ApiKeys,
+  attributes: Readonly<Record<string, string>>,
+): ServiceConfig[] {
   // Entries without own keys share one object, so that its key is read again only once.
-  const shared = keys.services.some(usesGlobal) ? mergeApi(global, {}) : undefined;
-  return keys.services.map(entry => ({
+  const shared = entries.some(usesGlobal) ? mergeApi(global, {}) : undefined;
+  return entries.map(entry => ({
     id: entry.id,
     name: entry.name ?? entry.id,
     attributes: { ...attributes, ...entry.attributes },

@@ -5,8 +5,9 @@
 import { isLoopbackHost } from '../lib/loopback.ts';
 import type { Signal } from '../model/batch.ts';
 import { readAlone, showValue, type Key, type Violation } from './declare.ts';
-import { api, logWindow, metrics, otlp, prefixes, shard, status } from './keys.ts';
+import { api, CONFIG, logWindow, metrics, otlp, prefixes, shard, status } from './keys.ts';
 import { valueAt, type KeyPath } from './places.ts';
+import { collisions, groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
 
 /** Everything that the rules find in the YAML with the variables of metrics. */
@@ -28,11 +29,13 @@ type OtlpRule = (root: unknown, signal: Signal) => Violation[];
 const RULES: readonly Rule[] = [
   servicesAreThere,
   idsAreUnique,
+  autoIsAlone,
   keyIsThere,
   keyTravelsSafely,
   timeoutFitsInterval,
   prefixesAreApart,
   overridesChangeSomething,
+  renamesAreApart,
   apiHeadersAreUnique,
   windowIsOrdered,
   statusIsGuarded,
@@ -78,6 +81,23 @@ function idsAreUnique(root: unknown): Violation[] {
     const problem = `services[${String(first)}] already has the id ${showValue(id)}`;
     return [{ path, problem, hint: 'remove one of the two entries' }];
   });
+}
+
+/** The page is what the key sees, and every service on it is taken or excluded. */
+function autoIsAlone(root: unknown): Violation[] {
+  const services = read(root, ['services'], CONFIG.keys.services);
+  if (services === undefined || !('goneAfterMs' in services)) return [];
+  const found: Violation[] = [];
+  if (valueAt(root, ['unconfigured_services']) === 'send') {
+    const problem = '`send` would send the services that `services: auto` leaves out';
+    found.push({ path: ['unconfigured_services'], problem, hint: 'remove it' });
+  }
+  if (read(root, ['metrics', 'enabled'], metrics.keys.isEnabled) === false) {
+    const problem = '`services: auto` finds the services on the metrics page';
+    const hint = 'remove it, or list the services';
+    found.push({ path: ['metrics', 'enabled'], problem, hint });
+  }
+  return found;
 }
 
 /** A key for every service: the global one, or one of its own. */
@@ -143,6 +163,39 @@ function prefixesAreApart(root: unknown): Violation[] {
       return [{ path: [...path, index], problem, hint: 'a prefix belongs to one family only' }];
     });
   });
+}
+
+/** What renaming would make one series of two, or one name of two types, as far as the catalog knows them. */
+function renamesAreApart(root: unknown): Violation[] {
+  const path = ['metrics', 'rename'];
+  const at = <T>(key: Key<T>): T | undefined => read(root, ['metrics', key.name], key);
+  const { keys } = metrics;
+  const [rename, overrides] = [at(keys.rename), at(keys.overrides)];
+  const [dropLabels, known] = [at(keys.dropLabels), at(keys.prefixes)];
+  if (rename === undefined || rename.length === 0) return [];
+  const unsound = rename.flatMap((rule, index): Violation[] => {
+    const wrong = groupWithout(rule);
+    const isIdle =
+      rule.name === null && Object.keys({ ...rule.labels, ...rule.attributes }).length === 0;
+    if (wrong === null && !isIdle) return [];
+    const hint = wrong === null ? 'add name, labels or attributes' : 'add a group in parentheses';
+    const problem =
+      wrong === null ? 'the rule changes nothing' : `the expression has no group for ${wrong}`;
+    return [{ path: [...path, index], problem, hint }];
+  });
+  if (unsound.length > 0) return unsound;
+  if (overrides === undefined || dropLabels === undefined || known === undefined) return [];
+  return collisions({ rename, overrides, dropLabels, prefixes: known }).map(
+    ({ rule, names: [first, second], sentName, areOfOneType }) => ({
+      path: [...path, rule],
+      problem: areOfOneType
+        ? `${first} and ${second} would become one series, ${sentName}`
+        : `${first} and ${second} have different types, and would have one name, ${sentName}`,
+      hint: areOfOneType
+        ? 'add an attribute that tells them apart, as `attributes: {kind: $1}`'
+        : 'give them different names, or the same type in metrics.overrides',
+    }),
+  );
 }
 
 function overridesChangeSomething(root: unknown): Violation[] {

@@ -17,6 +17,7 @@ import { untilAborted } from '../lib/bell.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
+import type { SeriesTable } from '../model/series-table.ts';
 import { Pipeline, type PipelineTarget } from '../pipeline.ts';
 import { Schedule } from '../pipeline/collect/schedule.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
@@ -26,8 +27,10 @@ import { openQueue } from '../pipeline/queue/open-queue.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { TranslateMeter } from '../pipeline/translate-meter.ts';
-import { apiIdentity, ServiceClients } from '../service/clients.ts';
+import { apiIdentity, apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
+import { configWith, Discovery } from './discovery.ts';
+import { bringBack, setAside } from './gone-series.ts';
 import type { OwnTelemetry, startTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
@@ -65,6 +68,8 @@ export class Daemon {
   readonly logs: Logs | null;
   /** null if backup schedules are not read. */
   readonly backups: Backups | null;
+  /** `services: auto`; null where the services are listed. */
+  readonly discovery: Discovery | null;
   readonly startedAtMs: number;
   readonly logger: Logger;
   readonly #clock: Clock;
@@ -91,6 +96,8 @@ export class Daemon {
     this.counters = counters;
     this.queue = queue;
     this.senders = parts.senders;
+    const { discovery } = parts;
+    this.discovery = discovery;
     this.startedAtMs = options.former?.startedAtMs ?? clock.nowMs();
     this.#wasReady = options.former?.hasCycled === true;
     this.#clients = parts.clients;
@@ -105,7 +112,7 @@ export class Daemon {
     const budget = new SeriesBudget(config.metrics.limits);
     this.#budget = budget;
     const targets = this.targets.map(target =>
-      pipelineTarget(target, { config, clock, parts, budget, timeline }),
+      pipelineTarget(target, { config, clock, parts, budget, timeline, discovery }),
     );
     this.#pipelineTargets = targets;
     logMemory(options);
@@ -134,10 +141,14 @@ export class Daemon {
    * Opens the queue and the connections; nothing runs yet. Throws an OperatorError if it cannot:
    * then a former daemon goes on unchanged. Otherwise the former daemon has ended.
    */
-  static async open(options: DaemonOptions): Promise<Daemon> {
-    const { config, clock, logger, former } = options;
+  static async open(wanted: DaemonOptions): Promise<Daemon> {
+    const { clock, logger, former } = wanted;
     const counters = former?.counters ?? new Counters();
-    const queue = former?.queue ?? (await openQueue({ config, clock, counters, logger }));
+    const queue =
+      former?.queue ?? (await openQueue({ config: wanted.config, clock, counters, logger }));
+    const discovery = await openDiscovery(wanted, { queue, counters });
+    const config = configWith(wanted.config, discovery);
+    const options = { ...wanted, config };
     const isSameEnd = former !== undefined && isSame(ofSenders(former.config), ofSenders(config));
     const senders = isSameEnd
       ? former.senders
@@ -153,7 +164,7 @@ export class Daemon {
     const openLogs = config.logs.isEnabled ? await logsOpener() : null;
     const openBackups = config.backups.isEnabled ? await backupsOpener() : null;
     const opens = { startTelemetry, openLogs, openBackups };
-    const parts = { counters, queue, senders, clients, buffers, ...opens };
+    const parts = { counters, queue, senders, clients, buffers, discovery, ...opens };
     const daemon = await closingOnError(() => new Daemon(options, parts), isSameEnd ? [] : senders);
     if (former !== undefined) await former.#handOver(daemon);
     await daemon.#restore(former);
@@ -168,10 +179,28 @@ export class Daemon {
       const known =
         former === undefined ? undefined : former.#pipelineTargets.find(one => one.id === id);
       const restored =
-        known === undefined ? await this.#stored(id) : await memoryOf(known.translation.table);
+        former === undefined || known === undefined
+          ? await this.#stored(id)
+          : await this.#takenOver(former, known.translation.table);
       const left = this.#budget.limits.series - this.#budget.series;
       translation.table.restored = restored === null ? null : limitRestored(restored, left);
     }
+  }
+
+  /** The memory of a former daemon's target, without the services that are gone, and with those that have returned. */
+  async #takenOver(former: Daemon, table: SeriesTable): Promise<RestoredState | null> {
+    const { queue, discovery } = this;
+    const before = former.config.services;
+    const { services } = this.config;
+    const gone = without(before, services);
+    const came = without(services, before);
+    let state = await memoryOf(table);
+    if (discovery === null || former.discovery === null) return state;
+    for (const { id, api } of gone)
+      await setAside(queue, { address: api.baseUrl, id }, { table, state });
+    for (const { id, api } of came)
+      state = await bringBack(queue, { address: api.baseUrl, id }, state);
+    return state;
   }
 
   async #stored(id: string): Promise<RestoredState | null> {
@@ -203,13 +232,14 @@ export class Daemon {
   }
 
   /**
-   * When a target is due (monotonic); undefined for a new target, a changed interval, and after a
-   * failure, which the new configuration may have ended.
+   * When a target is due (monotonic); undefined for a new target, one without services until now, a
+   * changed interval, and after a failure, which the new configuration may have ended.
    */
   dueMs({ id, intervalMs }: Pick<Target, 'id' | 'intervalMs'>): number | undefined {
     const index = this.targets.findIndex(({ target }) => target.id === id);
     const { target, status } = this.targets[index] ?? {};
-    const isKept = target?.intervalMs === intervalMs && status?.lastReason === '';
+    const isKept =
+      target?.intervalMs === intervalMs && status?.lastReason === '' && target.services.length > 0;
     return isKept ? this.#schedule.dueMs(index) : undefined;
   }
 
@@ -230,6 +260,22 @@ export class Daemon {
       this.logs?.run(signal),
       this.backups?.run(signal),
     ]).then(() => undefined);
+  }
+
+  /**
+   * Before a single cycle: with `services: auto`, scrapes once for the services on the page. Returns
+   * the daemon that reads them, which may be another one.
+   */
+  async lookAround(): Promise<Daemon> {
+    if (this.discovery === null) return this;
+    await this.#pipeline.tick([...this.targets.keys()]);
+    if (!this.discovery.hasChanged) return this;
+    return await this.anotherFor(this.config);
+  }
+
+  /** Opens a daemon in the place of this one. */
+  anotherFor(config: Config): Promise<Daemon> {
+    return Daemon.open({ config, clock: this.#clock, logger: this.logger, former: this });
   }
 
   /**
@@ -313,6 +359,7 @@ export interface DaemonParts {
   readonly senders: readonly OpenSender[];
   readonly clients: ServiceClients;
   readonly buffers: BodyBufferPool;
+  readonly discovery: Discovery | null;
   /** null if it is switched off; so are the next two. */
   readonly startTelemetry: typeof startTelemetry | null;
   readonly openLogs: ((from: OnDemandOptions) => Logs) | null;
@@ -322,9 +369,30 @@ export interface DaemonParts {
 /**
  * What senders depend on: the back end, and the service's secrets, which they redact in answers.
  */
-function ofSenders({ otlp, services, elsewhere }: Config): unknown {
-  const apis = [...services, ...elsewhere].map(({ api }) => apiIdentity(api));
-  return [otlp, [...new Set(apis)].sort()];
+function ofSenders(config: Config): unknown {
+  const apis = apisOf(config).map(apiIdentity);
+  return [config.otlp, [...new Set(apis)].sort()];
+}
+
+/** The services that are not among others. */
+function without(
+  services: readonly ServiceConfig[],
+  others: readonly ServiceConfig[],
+): readonly ServiceConfig[] {
+  const ids = new Set(others.map(({ id }) => id));
+  return services.filter(({ id }) => !ids.has(id));
+}
+
+/** null where the services are listed. */
+async function openDiscovery(
+  { config, clock, logger, former }: DaemonOptions,
+  { queue, counters }: Pick<DaemonParts, 'queue' | 'counters'>,
+): Promise<Discovery | null> {
+  const { auto, shard, metrics, logs } = config;
+  if (auto === null) return null;
+  const log = new ThrottledLog(logger, clock);
+  const options = { config: { auto, shard, metrics, logs }, queue, clock, counters, log };
+  return await Discovery.open(options, former?.discovery ?? null);
 }
 
 function timelineOf({ config, former }: DaemonOptions): Timeline {

@@ -1,4 +1,5 @@
-// Keeps a daemon running, and replaces it after a SIGHUP or a change of the configuration's files.
+// Keeps a daemon running, and replaces it after a SIGHUP, a change of the configuration's files, or
+// a change of the services that were found.
 // A configuration that cannot be used changes nothing: the running daemon goes on, and the mistakes
 // are logged, counted and shown on the page until the configuration is correct.
 
@@ -99,8 +100,16 @@ export class Supervisor {
       await napUntil(hangUp, seen, { clock: this.#options.clock, ms: LOOK_MS, stop });
       const isAsked = hangUp.rings !== seen;
       seen = hangUp.rings;
-      if (!stop.aborted && (isAsked || this.#files.look())) await this.reload();
+      if (stop.aborted) return;
+      if (isAsked || this.#files.look()) await this.reload();
+      else if (this.#daemon.discovery?.isDue === true) await this.#follow();
     }
+  }
+
+  /** Reads the services that the page has now; the configuration is the same. */
+  async #follow(): Promise<void> {
+    this.#daemon = await this.#daemon.anotherFor(this.#daemon.config);
+    this.#daemon.start();
   }
 
   /** Loads the file again. An operator's mistake is no error here. */
@@ -110,13 +119,11 @@ export class Supervisor {
     const { reloads } = counters.of(RELOAD_COUNTERS);
     let mistakes: readonly string[] = [];
     try {
-      const config = this.#load(running);
-      const { logger } = this;
-      this.#daemon = await Daemon.open({ config, clock, logger, former: this.#daemon });
+      this.#daemon = await this.#daemon.anotherFor(this.#load(running));
       this.#daemon.start();
-      const { targets } = this.#daemon;
+      const { targets, config } = this.#daemon;
       const services = config.services.length;
-      logger.info({ targets: targets.length, services }, 'the configuration was loaded again');
+      this.logger.info({ targets: targets.length, services }, 'the configuration was loaded again');
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       mistakes = error.mistakes.slice(0, MISTAKES_KEPT_MAX).map(formatMistake);

@@ -20,6 +20,7 @@ import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
+import type { Discovery } from './discovery.ts';
 import type { TargetLog } from './target-log.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -34,8 +35,9 @@ export interface TargetContext {
   };
   /** Of all targets together. */
   readonly budget: SeriesBudget;
-  /** Notes every scrape. */
+  /** Notes every scrape; so does discovery, unless the services are listed. */
   readonly timeline: Timeline;
+  readonly discovery: Discovery | null;
 }
 
 /** A target in the pipeline. Throws an OperatorError if its settings would expose the key. */
@@ -55,6 +57,7 @@ export function pipelineTarget(log: TargetLog, context: TargetContext): Pipeline
     translation: translationOf(target, config, log.table, context.budget),
     onTranslated: (result, translated) => {
       log.note(result, translated);
+      context.discovery?.note(log.table, result, translated);
       const { samples, lastDurationMs, lastReason: reason } = log.status;
       if (reason === '') report.succeeded();
       else if (result.kind === 'page') {
@@ -137,7 +140,7 @@ export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]
 
 /**
  * The series of a replaced daemon's target, in the form in which a new process reads them; null if
- * there are none. The table must not be used again.
+ * there are none. No page must be read into the table again.
  */
 export async function memoryOf(table: SeriesTable): Promise<RestoredState | null> {
   // saveState would leave out what is already stored.

@@ -14,7 +14,7 @@ import { bug } from '../errors.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { type ArchiveState, newArchive } from './archive-state.ts';
 import type { StateChange } from './chunk.ts';
-import type { Cursor } from './cursor.ts';
+import { type Cursor, startCursor } from './cursor.ts';
 import { type Partition, partitionKey } from './item.ts';
 
 const STATE_KIND = 'logs';
@@ -24,6 +24,30 @@ const STATE_VERSION = 1;
 const PARTITIONS_MAX = 10_000;
 const UID_BYTES = 16;
 const ENTRY_BYTES = UID_BYTES + 8;
+
+/** The types of logs with a track of their own; `''` for one track of all types. */
+export function trackTypes({
+  shape,
+  types,
+}: Pick<LogsConfig, 'shape' | 'types'>): readonly string[] {
+  return shape === 'archives' || types.length === 0 ? [''] : types;
+}
+
+/** Deletes all that is stored of a service's logs. */
+export async function forgetLogs(
+  queue: Queue,
+  config: LogsConfig,
+  service: ServiceConfig,
+): Promise<StateChange[]> {
+  const start = startCursor(0, config.window);
+  const ledger = await Ledger.load(queue, {
+    shape: config.shape,
+    services: [service],
+    types: trackTypes(config),
+    start,
+  });
+  return ledger.removal();
+}
 
 /** How far the logs of one service, or of one type of them, have been pulled. */
 export interface Track {
@@ -181,6 +205,22 @@ export class Ledger {
   /** The changes to store; [] when there are none. Then call `stored`, or drop the ledger. */
   changes(): StateChange[] {
     return [...this.#changed].map(([key, blob]) => ({ kind: STATE_KIND, key, blob: blob() }));
+  }
+
+  /** The changes that delete everything in it. */
+  removal(): StateChange[] {
+    const tracks = [...this.#tracks.values()];
+    const keys =
+      this.#options.shape === 'records'
+        ? tracks.flatMap(track => [
+            `records/${track.key}`,
+            ...track.segments.map(({ number }) => segmentKey(track, number)),
+          ])
+        : [
+            ...tracks.map(({ service }) => `service/${service.id}`),
+            ...[...this.#partitions.keys()].map(key => `archives/${key}`),
+          ];
+    return keys.map(key => ({ kind: STATE_KIND, key, blob: null }));
   }
 
   /** The changes were stored, and there were no others since. */

@@ -12,7 +12,7 @@ import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isCurrent } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { serviceGap } from './gap.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger, trackTypes } from './ledger.ts';
 import { RETRY_AFTER_MS_MAX, timeOf } from './list.ts';
 import { ArchiveLister } from './list-archives.ts';
 import { RecordLister } from './list-records.ts';
@@ -135,7 +135,7 @@ export class LogPuller {
     const ledger = await Ledger.load(this.#options.queue, {
       shape: config.shape,
       services: api.services,
-      types: config.shape === 'archives' || config.types.length === 0 ? [''] : config.types,
+      types: trackTypes(config),
       start: this.#start(),
     });
     if (config.shape === 'archives') await this.#findBeginning(ledger, signal);

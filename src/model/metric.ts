@@ -24,6 +24,12 @@ export function isCompound({ kind }: Pick<Metric, 'kind'>): boolean {
   return kind === 'histogram' || kind === 'summary';
 }
 
+/** What `metrics.rename` makes of the labels of a metric's points: other names, and further labels. */
+export interface LabelRules {
+  readonly renamed: ReadonlyMap<string, string>;
+  readonly added: readonly (readonly [name: string, value: string])[];
+}
+
 /** Where a metric's type came from. */
 export type TypeSource = 'declared' | 'catalog' | 'override' | 'none';
 
@@ -50,8 +56,12 @@ export interface Metric {
    */
   changed: boolean;
 
-  /** The name in OTLP; a scraped `up` is renamed in favour of ours. */
+  /**
+   * The name in OTLP, after `metrics.rename`; a scraped `up` is renamed in favour of ours.
+   */
   sentName: string;
+  /** null: the labels are sent as they are. */
+  labelRules: LabelRules | null;
   kind: PointKind;
   typeSource: TypeSource;
   family: Family;

@@ -2,7 +2,7 @@
 // with the same key and origin share a token bucket.
 
 import { createHash } from 'node:crypto';
-import type { ApiConfig } from '../config/config.ts';
+import type { ApiConfig, Config } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
@@ -36,6 +36,16 @@ export function apiIdentity(api: ApiConfig): string {
     proxy?.reveal() ?? null,
     isInsecureAllowed,
   ]);
+}
+
+/** The settings of every service, and of those that may be found. */
+export function apisOf({
+  services,
+  elsewhere,
+  auto,
+}: Pick<Config, 'services' | 'elsewhere' | 'auto'>): readonly ApiConfig[] {
+  const found = auto === null ? [] : [auto.api];
+  return [...found, ...[...services, ...elsewhere].map(({ api }) => api)];
 }
 
 /** The parts that are shared by all clients of one key and origin. */

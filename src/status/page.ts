@@ -19,7 +19,13 @@ import { timelineSection } from './charts.ts';
 import { age, badge, section, type Tone } from './page-parts.ts';
 import { counted, type Severity, shortTime } from './problem.ts';
 import { pullSections } from './pull-status.ts';
-import { driftSection, isDown, servicesSection, targetsSection } from './scrape-status.ts';
+import {
+  discoverySection,
+  driftSection,
+  isDown,
+  servicesSection,
+  targetsSection,
+} from './scrape-status.ts';
 import type { StatusDocument, StatusReport } from './status-report.ts';
 
 /** The Content-Security-Policy of the page. */
@@ -73,6 +79,7 @@ ${flowBlock(document)}
 ${problemsSection(document)}
 ${timelineSection(document)}
 ${servicesSection(document)}
+${discoverySection(document)}
 ${targetsSection(document)}
 ${backEndSection(document)}
 ${accountSection(document)}

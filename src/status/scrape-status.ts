@@ -3,6 +3,7 @@
 
 import type { FamilyDrift } from '../catalog/drift.ts';
 import type { Daemon } from '../daemon/daemon.ts';
+import { type Change, type Discovery, HELD_BACK, LEFT_OUT } from '../daemon/discovery.ts';
 import {
   CLOCK_SKEWED,
   isSkewed,
@@ -46,6 +47,23 @@ export interface ScrapeStatus {
   readonly unconfigured: readonly UnconfiguredReport[];
   /** All others of these, together. */
   readonly unconfiguredRest: { readonly services: number; readonly samples: number };
+  /** `services: auto`; null where the services are listed. */
+  readonly discovery: DiscoveryReport | null;
+}
+
+/** How the list of services follows the pages. */
+export interface DiscoveryReport {
+  /** Services that the last good pages lack, the longest absent first; at most UNCONFIGURED_SHOWN_MAX. */
+  readonly absent: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly absentMs: number;
+  }[];
+  /** The latest changes, newest first. */
+  readonly changes: readonly Shown<Change>[];
+  /** Newcomers of the last page that are not taken, and absent services that stay for now. */
+  readonly leftOut: number;
+  readonly heldBack: number;
 }
 
 /** An address that is scraped with one key, for one or more services. */
@@ -98,6 +116,17 @@ export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
       services: rest.length,
       samples: rest.reduce((sum, { samples }) => sum + samples, 0),
     },
+    discovery: daemon.discovery === null ? null : discoveryReport(daemon.discovery),
+  };
+}
+
+function discoveryReport({ absent, changes, leftOut, heldBack }: Discovery): DiscoveryReport {
+  const longest = absent.toSorted((a, b) => b.absentMs - a.absentMs);
+  return {
+    absent: longest.slice(0, UNCONFIGURED_SHOWN_MAX),
+    changes: changes.map(shown),
+    leftOut,
+    heldBack,
   };
 }
 
@@ -256,6 +285,7 @@ export function scrapeProblems(status: ScrapeStatus): readonly Finding[] {
   return [
     ...status.targets.flatMap(targetProblems),
     ...serviceProblems(status),
+    ...discoveryWarnings(status),
     ...unconfiguredNotes(status),
     ...status.targets.flatMap(driftNotes),
   ];
@@ -321,7 +351,19 @@ function dropWarnings({ name, droppedByReason }: ServiceReport): readonly Findin
 /** More services without an entry are summed up in one line. */
 const UNCONFIGURED_LISTED_MAX = 10;
 
+function discoveryWarnings({ discovery }: ScrapeStatus): readonly Finding[] {
+  if (discovery === null) return [];
+  const warning = (count: number, advice: Advice, cause: string): readonly Finding[] =>
+    count === 0 ? [] : [problem('warning', counted(count, 'service'), advice, { cause })];
+  return [
+    ...warning(discovery.leftOut, LEFT_OUT, 'services left out'),
+    ...warning(discovery.heldBack, HELD_BACK, 'services held back'),
+  ];
+}
+
+/** What `services: auto` leaves out is excluded on purpose, or has a warning of its own. */
 function unconfiguredNotes(status: ScrapeStatus): readonly Finding[] {
+  if (status.discovery !== null) return [];
   const unsent = status.unconfigured.filter(({ isSent }) => !isSent);
   const { services, samples } = status.unconfiguredRest;
   if (unsent.length + services <= UNCONFIGURED_LISTED_MAX)
@@ -386,6 +428,21 @@ export function servicesSection({ services, account }: ScrapeStatus & Accounted)
     },
   );
   return section('Services', 'samples and points of the last page', rows);
+}
+
+/** The latest services that came and went; null without one. */
+export function discoverySection({ discovery, reportedAt }: ScrapeStatus & Reported): Html | null {
+  if (discovery === null || discovery.changes.length === 0) return null;
+  const rows = table(
+    discovery.changes,
+    [
+      column('Service', ({ id, name }) => [name, name === id ? null : faint(id)], 'head'),
+      column('Change', ({ change }) => change, 'text'),
+      column('When', ({ at }) => age({ reportedAt }, at), 'text'),
+    ],
+    { id: 'changes', noun: 'change' },
+  );
+  return section('Coming and going', 'services that the key sees, by services: auto', rows);
 }
 
 /** Samples and lines of the last page that made no point, and why. */

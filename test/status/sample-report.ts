@@ -27,6 +27,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     services: [sampleService('dbpgf1', 'orders'), sampleService('dbpgf2', 'payments')],
     unconfigured: [],
     unconfiguredRest: { services: 0, samples: 0 },
+    discovery: null,
     queue: [sampleQueue()],
     queueTrouble: null,
     senders: [sampleSender()],

@@ -29,43 +29,63 @@ export interface Target {
 
 /** What belongs to other shards in a target's answer. */
 export interface OtherShards {
-  /** How many services configured for the same poll belong to other shards. */
+  /**
+   * How many services configured for the same poll belong to other shards. With `services: auto` at
+   * least one: what names no service is not of the only one that was found so far.
+   */
   readonly serviceCount: number;
   /** True for each service of another shard, configured or not. */
   takes(id: string): boolean;
 }
 
 const ID_LENGTH = 16;
+/** In place of the first service; no id has a blank. */
+const AUTO = 'services: auto';
+
+type PlannedConfig = Pick<
+  Config,
+  'services' | 'elsewhere' | 'auto' | 'shard' | 'unconfiguredServices' | 'metrics'
+>;
 
 /**
  * Targets in the order of their first configured services. A shard omits targets without a service
- * of its own, unless it sends unconfigured services: any target may have some of these.
+ * of its own, unless it sends unconfigured services: any target may have some of these. With
+ * `services: auto` there is one target, also before its first service is found.
  */
-export function planTargets(
-  config: Pick<Config, 'services' | 'elsewhere' | 'shard' | 'unconfiguredServices' | 'metrics'>,
-): readonly Target[] {
-  const { shard, services, elsewhere } = config;
+export function planTargets(config: PlannedConfig): readonly Target[] {
+  const { shard, services, elsewhere, auto } = config;
   const own = new Set(services.map(({ id }) => id));
   const others = new Set(elsewhere.map(({ id }) => id));
   const takes = (id: string): boolean =>
     others.has(id) || (!own.has(id) && shardOf(id, shard.count) !== shard.index);
+  const { path, intervalMs } = config.metrics;
+  if (auto !== null)
+    return [
+      {
+        id: targetId(auto.api, AUTO),
+        name: `${URL.parse(auto.api.baseUrl)?.host ?? ''} (all services of the key)`,
+        services,
+        configured: new Map(services.map(({ id }, index) => [id, index])),
+        otherShards: { serviceCount: 1, takes },
+        api: auto.api,
+        path,
+        intervalMs,
+      },
+    ];
   const isNeeded = ({ own }: Group): boolean =>
     own.length > 0 || config.unconfiguredServices === 'send';
   return groupServices(config)
     .filter(isNeeded)
-    .map(({ own, others, first }) => {
-      const { path, intervalMs } = config.metrics;
-      return {
-        id: targetId(first),
-        name: targetName(first, own.length),
-        services: own.map(([, service]) => service),
-        configured: new Map(own.map(([index, { id }]) => [id, index])),
-        otherShards: { serviceCount: others.length, takes },
-        api: first.api,
-        path,
-        intervalMs,
-      };
-    });
+    .map(({ own, others, first }) => ({
+      id: targetId(first.api, first.id),
+      name: targetName(first, own.length),
+      services: own.map(([, service]) => service),
+      configured: new Map(own.map(([index, { id }]) => [id, index])),
+      otherShards: { serviceCount: others.length, takes },
+      api: first.api,
+      path,
+      intervalMs,
+    }));
 }
 
 /** The services that share a poll. */
@@ -97,8 +117,8 @@ function groupServices({
  * Independent of the API key: neither its text nor a digest that would change on rotation. The
  * first service represents the group: its id is unique, and a service belongs to one target only.
  */
-function targetId(first: ServiceConfig): string {
-  const identity = JSON.stringify([first.api.baseUrl, first.id]);
+function targetId({ baseUrl }: ApiConfig, first: string): string {
+  const identity = JSON.stringify([baseUrl, first]);
   return createHash('sha256').update(identity).digest('hex').slice(0, ID_LENGTH);
 }
 

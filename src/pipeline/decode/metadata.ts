@@ -255,6 +255,7 @@ export function addMetric(
     unit: '',
     changed: true,
     sentName: name,
+    labelRules: null,
     kind: 'gauge',
     typeSource: 'none',
     family: 'other',

@@ -12,7 +12,7 @@ import { findSeries } from '../decode/row-index.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { forgetSeries, isOnPage, moveSeries } from './compound.ts';
 import { serviceOfRow } from './places.ts';
-import { isPointLabel, scopePart } from './point-labels.ts';
+import { scopePart, sentLabels } from './point-labels.ts';
 
 /** The facts that determine a head's identity. */
 export interface IdentityContext {
@@ -28,15 +28,18 @@ export function registerIdentity(table: SeriesTable, head: number, context: Iden
   const { key, metric, service } = context;
   const slot = table.services[service]!;
   const role = table.role[head];
-  const kept = key.labels.filter(
-    ([label]) => scopePart(label) !== null || isPointLabel(label, role, context.dropLabels),
-  );
+  const { dropLabels } = context;
+  const kept = [
+    ...key.labels.filter(([label]) => scopePart(label) !== null),
+    ...sentLabels(key.labels, role, { dropLabels, rules: metric.labelRules }),
+  ];
   const isDistribution = table.compounds.has(head);
   const ownLabels = labelValue(key, 'namespace') === '' ? 0 : 1;
   const isAtRisk =
     isDistribution ||
     key.labels.length > kept.length + ownLabels ||
     metric.sentName !== metric.name ||
+    metric.labelRules !== null ||
     (slot.hasNamed && slot.hasBare);
   if (!isAtRisk && table.identities.size === 0) return;
   const sorted = kept.toSorted(([a], [b]) => (a < b ? -1 : 1));

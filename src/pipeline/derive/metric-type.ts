@@ -5,6 +5,7 @@
 import { CATALOG } from '../../catalog/all.ts';
 import type { CatalogEntry } from '../../catalog/catalog.ts';
 import type { OverrideConfig } from '../../config/config.ts';
+import { isSummable, renamed } from '../../config/rename.ts';
 import type { DeclaredType, Metric, PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
 
@@ -70,7 +71,10 @@ export function resolveMetric(metric: Metric, options: DeriveOptions): void {
     : null;
   const found = isSemantic ? options.lookup.find(metric.name) : null;
   metric.family = options.lookup.familyOf(metric.name);
-  metric.sentName = SCRAPE_SERIES.includes(metric.name) ? `exported_${metric.name}` : metric.name;
+  const rename = renamed(metric.name, options.rename);
+  const name = rename?.name ?? metric.name;
+  metric.sentName = SCRAPE_SERIES.includes(name) ? `exported_${name}` : name;
+  metric.labelRules = rename?.labels ?? null;
   metric.isIncluded = isIncluded(metric.name, options);
   resolveKind(metric, found?.entry ?? null, override);
   const hasStart = metric.kind !== 'gauge' && metric.kind !== 'updown';
@@ -115,7 +119,7 @@ function catalogKind(entry: CatalogEntry, metric: Metric): PointKind {
     case 'counter':
       return entry.confidence === 'guess' && metric.declared !== 'counter' ? 'gauge' : 'sum';
     case 'updowncounter':
-      return entry.isAdditive ? 'updown' : 'gauge';
+      return entry.isAdditive && isSummable(metric.labelRules) ? 'updown' : 'gauge';
     case 'info':
       return 'updown';
     // A state set sent as one number is a code: sums of codes have no meaning.

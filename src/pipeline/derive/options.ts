@@ -10,6 +10,7 @@ export interface DeriveOptions
     MetricsConfig,
     | 'mapping'
     | 'overrides'
+    | 'rename'
     | 'include'
     | 'exclude'
     | 'units'

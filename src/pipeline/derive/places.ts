@@ -6,6 +6,7 @@ import type { Family, Metric } from '../../model/metric.ts';
 import {
   type Block,
   NO_ROW,
+  ROLE,
   type ScopeIdentity,
   type SeriesTable,
 } from '../../model/series-table.ts';
@@ -38,6 +39,28 @@ export function serviceOf(table: SeriesTable, namespace: string, options: Derive
   };
   table.serviceById.set(id, index);
   return index;
+}
+
+/** The services with a sample on the current page, configured or not: ids, with their values of `service_name`. */
+export function namesOnPage(table: SeriesTable): Map<string, Set<string>> {
+  const isSeen = new Uint8Array(table.blocks.length);
+  for (let row = 0; row < table.count; row++) {
+    const isSample = table.seen[row] === table.page && table.role[row] !== ROLE.synthetic;
+    if (isSample && table.keyLength[row] !== 0 && table.block[row] !== NO_ROW)
+      isSeen[table.block[row]!] = 1;
+  }
+  const isShown = new Uint8Array(table.components.length);
+  for (const [index, { component }] of table.blocks.entries())
+    if (isSeen[index] === 1 && component >= 0) isShown[component] = 1;
+  const names = new Map<string, Set<string>>();
+  for (const [key, index] of table.componentByKey) {
+    if (isShown[index] === 0) continue;
+    const { id } = table.services[table.components[index]!.service]!;
+    const own = names.get(id) ?? new Set();
+    const [, name = ''] = key.split('\u0000');
+    names.set(id, name === '' ? own : own.add(name));
+  }
+  return names;
 }
 
 /** The block of a row; undefined before the row is placed. */

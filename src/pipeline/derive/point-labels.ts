@@ -2,6 +2,7 @@
 // source, in the Resource or the scope: series that differ only in these are one series to a back
 // end.
 
+import type { LabelRules } from '../../model/metric.ts';
 import { ROLE } from '../../model/series-table.ts';
 
 const SCOPE_LABEL = 'otel_scope_';
@@ -19,6 +20,25 @@ export function isPointLabel(
   if (label === 'le' && role === ROLE.bucket) return false;
   if (label === 'quantile' && role === ROLE.quantile) return false;
   return !label.startsWith(SCOPE_LABEL) && !dropLabels.has(label);
+}
+
+/**
+ * The labels of a point as they are sent: those of isPointLabel(), after `metrics.rename`. A label
+ * that a rule adds or renames replaces another one of its name.
+ */
+export function sentLabels(
+  labels: readonly (readonly [name: string, value: string])[],
+  role: number | undefined,
+  { dropLabels, rules }: { dropLabels: ReadonlySet<string>; rules: LabelRules | null },
+): readonly (readonly [name: string, value: string])[] {
+  const kept = labels.filter(([label]) => isPointLabel(label, role, dropLabels));
+  if (rules === null) return kept;
+  const isRenamed = ([label]: readonly [string, string]): boolean => rules.renamed.has(label);
+  const moved = kept
+    .filter(isRenamed)
+    .map(([label, value]): [string, string] => [rules.renamed.get(label) ?? label, value]);
+  const stay = kept.filter(label => !isRenamed(label));
+  return [...new Map([...stay, ...moved, ...rules.added])];
 }
 
 /** The first letters of labels that may not stay on the points; see isPointLabel(). */

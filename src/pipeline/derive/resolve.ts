@@ -327,8 +327,8 @@ class Placing {
 
 /** A number under its own name, without a creation time. */
 function isPlain(metric: Metric): boolean {
-  const { declared, familyName, name, sentName } = metric;
-  if (isCompound(metric) || sentName !== name) return false;
+  const { declared, familyName, name, sentName, labelRules } = metric;
+  if (isCompound(metric) || sentName !== name || labelRules !== null) return false;
   return declared !== 'counter' || familyName === name;
 }
 

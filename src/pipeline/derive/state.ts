@@ -25,7 +25,7 @@ import {
 } from '../../model/memory.ts';
 import type { DeriveOptions } from './options.ts';
 import { forgetSeries } from './compound.ts';
-import { componentOf, componentOfRow, serviceOf } from './places.ts';
+import { componentOf, componentOfRow, serviceOf, serviceOfRow } from './places.ts';
 import { laterMs } from './reset.ts';
 import { doublesOf, integersOf, packColumns, unpackColumns } from './state-columns.ts';
 import { countingMetrics, Marks, readMarks } from './state-marks.ts';
@@ -62,10 +62,35 @@ export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
   const known = table.savedStarts;
   const isCurrent = known !== null && known.version === table.startsVersion;
   const saved = isCurrent ? known : listToSave(table);
-  const { rows, uptimes } = saved;
   const starts = isCurrent ? undefined : yield* packStarts(table, saved, unseen);
   // Unseen rows may appear, or be forgotten, on the next page.
   table.savedStarts = unseen.places.length > 0 ? null : saved;
+  const marks = yield* packMarks(table, saved, unseen);
+  return starts === undefined ? { marks } : { starts, marks };
+}
+
+/** Makes the blobs of one service alone, in the same form. */
+export function* saveService(
+  table: SeriesTable,
+  id: string,
+): Generator<void, Required<StateBlobs>> {
+  const service = table.serviceById.get(id) ?? -1;
+  const { version, rows, uptimes } = listToSave(table);
+  const saved = {
+    version,
+    rows: rows.filter(row => serviceOfRow(table, row) === service),
+    uptimes: uptimes.filter(({ component }) => component.service === service),
+  };
+  const unseen = { restored: null, ids: [], places: [], uptimes: [] };
+  const starts = yield* packStarts(table, saved, unseen);
+  return { starts, marks: yield* packMarks(table, saved, unseen) };
+}
+
+function* packMarks(
+  table: SeriesTable,
+  { rows, uptimes }: SavedStarts,
+  unseen: Unseen,
+): Generator<void, Buffer> {
   const marks = new Marks(rows.length + unseen.places.length);
   const isCounting = countingMetrics(table.metrics);
   for (let from = 0; from < rows.length; from += SLICE_ROWS) {
@@ -74,8 +99,7 @@ export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
   }
   addUnseen(marks, unseen);
   const evidence = evidenceOf(unseen, uptimes);
-  const blob = yield* packColumns([...marks.columns(), evidence]);
-  return starts === undefined ? { marks: blob } : { starts, marks: blob };
+  return yield* packColumns([...marks.columns(), evidence]);
 }
 
 /** Restored state that no page has shown yet: ids, their indexes in `restored`, and all uptimes. */
@@ -280,6 +304,36 @@ export function limitRestored(restored: RestoredState, rowsMax: number): Restore
     tornMs: laterMs(uptime.tornMs, forgottenMs),
   }));
   return { ...restored, uptimes, releasedMs: laterMs(restored.releasedMs, forgottenMs) };
+}
+
+/** Takes the rows of a part out of a state, which is changed. */
+export function takeOut({ indexById }: RestoredState, part: RestoredState): void {
+  for (const id of part.indexById.keys()) indexById.delete(id);
+}
+
+/** A state with the rows and uptimes of a part, where it does not have them itself. */
+export function joinStates(state: RestoredState, part: RestoredState): RestoredState {
+  const offset = state.startMs.length;
+  const moved = [...part.indexById].map(([id, index]): [number, number] => [id, index + offset]);
+  const doubles = (name: 'startMs' | 'processMs' | 'lastTimeMs' | 'lastValue'): Float64Array =>
+    Float64Array.from([...state[name], ...part[name]]);
+  const identity = new Uint32Array(offset + part.identity.length);
+  identity.set(state.identity);
+  identity.set(part.identity, offset);
+  return {
+    ...state,
+    indexById: new Map([...moved, ...state.indexById]),
+    startMs: doubles('startMs'),
+    processMs: doubles('processMs'),
+    lastTimeMs: doubles('lastTimeMs'),
+    lastValue: doubles('lastValue'),
+    flags: Uint8Array.from([...state.flags, ...part.flags]),
+    identity,
+    sentUntil: new Map([...part.sentUntil, ...state.sentUntil]),
+    // Later ones win, and a state knows more of its uptimes than an older part.
+    uptimes: [...part.uptimes, ...state.uptimes],
+    pageCount: 0,
+  };
 }
 
 type UptimeNumbers = Omit<SavedUptime, 'component' | 'name'>;

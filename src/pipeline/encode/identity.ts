@@ -4,7 +4,7 @@
 import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { isText, KeyLabels } from '../decode/key-labels.ts';
 import { parseSeriesKey } from '../decode/series-key.ts';
-import { doubtfulLabel, isPointLabel } from '../derive/point-labels.ts';
+import { doubtfulLabel, isPointLabel, sentLabels } from '../derive/point-labels.ts';
 import { WIRE, type WireWriter } from './wire.ts';
 
 /** One database service as a Resource. */
@@ -77,9 +77,11 @@ export function writePointAttributes(
   const { keys } = table;
   const start = table.keyOffset[row]!;
   const end = start + table.keyLength[row]!;
-  if (!places.read(keys, start, end)) {
-    for (const [label, value] of parseSeriesKey(keys, start, end).labels)
-      if (isPointLabel(label, role, dropLabels)) writeAttribute(writer, field, label, value);
+  const { labelRules: rules = null } = table.metrics[table.metric[row]!] ?? {};
+  if (rules !== null || !places.read(keys, start, end)) {
+    const { labels } = parseSeriesKey(keys, start, end);
+    for (const [label, value] of sentLabels(labels, role, { dropLabels, rules }))
+      writeAttribute(writer, field, label, value);
     return;
   }
   const { count, labelStart, labelEnd, valueStart, valueEnd } = places;

@@ -7,6 +7,7 @@ import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import { programVersion } from '../../lib/version.ts';
 import type { Signal } from '../../model/batch.ts';
+import { apisOf } from '../../service/clients.ts';
 import type { Queue } from '../queue/queue.ts';
 import { AutoCompression, type CompressionStatus, recall, retain } from './auto-compression.ts';
 import { OtlpHttp } from './otlp-http.ts';
@@ -116,7 +117,7 @@ export async function openTransport(
   settings: OtlpSignalConfig,
   { config, concurrency, clock, compression = null }: TransportOptions,
 ): Promise<Transport> {
-  const apis = [...config.services, ...config.elsewhere].map(({ api }) => api);
+  const apis = apisOf(config);
   const shared = { endpoint, config: settings, apis, version: programVersion(), clock };
   if (settings.protocol === 'grpc') {
     const { OtlpGrpc } = await import('./otlp-grpc.ts');

@@ -19,6 +19,7 @@ function plan(...services: ServiceConfig[]): readonly Target[] {
   return planTargets({
     services,
     elsewhere: [],
+    auto: null,
     shard: { index: 0, count: 1 },
     unconfiguredServices: 'drop',
     metrics: METRICS,
@@ -72,6 +73,7 @@ describe('with several shards', () => {
       return planTargets({
         services: all.filter(isOurs),
         elsewhere: all.filter(one => !isOurs(one)),
+        auto: null,
         shard: { index, count },
         unconfiguredServices,
         metrics: METRICS,

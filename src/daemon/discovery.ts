@@ -1,0 +1,438 @@
+// `services: auto`: which database services the key sees. Each page names them by the label
+// `namespace`; this list follows the pages slowly. A newcomer is taken at once, up to a limit. A
+// service that is missing from a page stays, with `up` 0, until good, complete pages have lacked it
+// for `gone_after`; within that time at most a fifth of all services go, however many are missing.
+// A failed, cut or empty page says nothing about absence. A name changes in the same slow way,
+// because a back end takes another name for another service.
+//
+// The list is kept in the queue, so that a start without the API knows its services. The state of a
+// service that is gone (log cursors, backups) is kept for `keep`. With shards, each id is dealt by
+// itself: no shard needs the list of another.
+
+import type { AutoConfig, Config, ServiceConfig } from '../config/config.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Counters, CountersOf } from '../lib/counters.ts';
+import { printableLine } from '../lib/printable.ts';
+import { shardOf } from '../lib/shard.ts';
+import type { ThrottledLog } from '../lib/throttled-log.ts';
+import type { StateChange } from '../logs/chunk.ts';
+import type { Page } from '../model/page.ts';
+import type { SeriesTable } from '../model/series-table.ts';
+import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
+import { namesOnPage } from '../pipeline/derive/places.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
+import type { Translated } from '../pipeline.ts';
+import { forgottenSeries } from './gone-series.ts';
+
+export const DISCOVERY_COUNTERS = {
+  changes: {
+    name: 'prom2otlp_discovered_services_changes_total',
+    help: 'Services that `services: auto` has taken (came), given up (gone), or given another name (renamed).',
+    labels: ['change'],
+  },
+  leftOut: {
+    name: 'prom2otlp_discovered_services_left_out_total',
+    help: 'Newcomers that a page has and `services: auto` does not take, counted on each page: more than max_services (limit), or no legal id (id).',
+    labels: ['cause'],
+  },
+  heldBack: {
+    name: 'prom2otlp_discovered_services_held_back_total',
+    help: 'Services that were absent for gone_after and stay because a fifth of all has gone within that time, counted on each page.',
+  },
+} as const;
+
+/** A service on the list, or one that has left it. */
+export interface Found {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The services of one page. */
+export interface Sighting {
+  /** Ids, each with the names (`service_name`) of its series. */
+  readonly names: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Whether a service that is missing is absent, as far as the page can tell. */
+  readonly isComplete: boolean;
+}
+
+export interface Change extends Found {
+  readonly atMs: number;
+  readonly change: 'came' | 'gone' | 'renamed';
+}
+
+export interface DiscoveryOptions {
+  readonly config: Pick<Config, 'shard' | 'metrics' | 'logs'> & { readonly auto: AutoConfig };
+  /** null: nothing is remembered. */
+  readonly queue: Queue | null;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  readonly log: ThrottledLog;
+}
+
+/** Of a service on the list: for how long good, complete pages have lacked it, and its name. */
+interface Known {
+  name: string;
+  absentMs: number;
+  otherNameMs: number;
+}
+
+interface Gone extends Found {
+  readonly atMs: number;
+}
+
+interface Stored {
+  readonly version: 1;
+  readonly services: readonly Found[];
+  /** Services whose state is kept; `atMs` by the wall clock. */
+  readonly gone: readonly Gone[];
+}
+
+interface Memory {
+  readonly known: Map<string, Known>;
+  readonly gone: Map<string, Gone>;
+  /** When services went (monotonic), within the last `gone_after`. */
+  goneAtMs: readonly number[];
+  /** Newest first. */
+  changes: readonly Change[];
+  /** The last good, complete page (monotonic). */
+  lastGoodMs: number | null;
+}
+
+/** The kind of the stored list; the key is the address of the API. */
+const LIST = 'discovered-services';
+/** A pause between two good pages counts as absence up to this many intervals. */
+const PAUSE_INTERVALS = 2;
+/** The part (1/N) of all services that may go within `gone_after`. */
+const GONE_SHARE = 5;
+const CHANGES_MAX = 20;
+const ID_LENGTH_MAX = 256;
+const NAME_LENGTH_MAX = 256;
+const NAMED_MAX = 10;
+/** After a change, the daemon is replaced for the next one after this many intervals. */
+const SETTLE_INTERVALS = 5;
+
+// Each has a message without a full stop, and a hint in whole sentences. The log and the status
+// page share them.
+
+export const LEFT_OUT = {
+  message:
+    'services on the page are not taken: there are more than max_services, or their ids are not legal',
+  hint: 'Raise services.auto.max_services, or select services with include and exclude.',
+};
+
+export const HELD_BACK = {
+  message: 'many services are missing from the page: they stay, with `up` 0, and go slowly',
+  hint: 'Check what the key can see. At most a fifth of all services go within services.auto.gone_after.',
+};
+
+export class Discovery {
+  /** How many newcomers of the last page were left out, and how many absent services stay. */
+  leftOut = 0;
+  heldBack = 0;
+  readonly #options: DiscoveryOptions;
+  readonly #address: string;
+  readonly #counters: CountersOf<typeof DISCOVERY_COUNTERS>;
+  readonly #memory: Memory;
+  /** The earliest time (monotonic) at which the daemon is replaced for a change. */
+  readonly #settledAtMs: number;
+  #hasChanged = false;
+
+  private constructor(options: DiscoveryOptions, memory: Memory) {
+    const { clock, config, counters } = options;
+    this.#options = options;
+    this.#address = addressOf(options);
+    this.#counters = counters.of(DISCOVERY_COUNTERS);
+    this.#memory = memory;
+    const waitMs = memory.known.size === 0 ? 0 : SETTLE_INTERVALS * config.metrics.intervalMs;
+    this.#settledAtMs = clock.monotonicMs() + waitMs;
+  }
+
+  /**
+   * Continues the list of the former daemon, or the stored one of the same address. What the
+   * configuration no longer selects, or deals to another shard, is not on it.
+   */
+  static async open(options: DiscoveryOptions, former: Discovery | null): Promise<Discovery> {
+    const memory =
+      former !== null && former.#address === addressOf(options)
+        ? copyOf(former.#memory)
+        : await stored(options);
+    const discovery = new Discovery(options, memory);
+    const unwanted = [...memory.known]
+      .map(([id, { name }]) => ({ id, name }))
+      .filter(({ id, name }) => !discovery.#isWanted(id, name));
+    for (const { id } of unwanted) discovery.#remove(id);
+    discovery.#tell('gone', unwanted, 'the configuration no longer selects services');
+    discovery.#hasChanged = false;
+    await discovery.#save();
+    return discovery;
+  }
+
+  /** The services to read, by id. */
+  get services(): readonly ServiceConfig[] {
+    const byId = [...this.#memory.known].sort(([a], [b]) => (a < b ? -1 : 1));
+    return byId.map(([id, { name }]) => this.#serviceOf(id, name));
+  }
+
+  #serviceOf(id: string, name: string): ServiceConfig {
+    const { attributes, api } = this.#options.config.auto;
+    return { id, name, attributes, api };
+  }
+
+  /** True when the list differs from the one that the daemon was built with. */
+  get hasChanged(): boolean {
+    return this.#hasChanged;
+  }
+
+  /** True when the daemon is to be replaced for it: not often, because running pulls begin again. */
+  get isDue(): boolean {
+    return this.#hasChanged && this.#options.clock.monotonicMs() >= this.#settledAtMs;
+  }
+
+  /** The latest changes, newest first. */
+  get changes(): readonly Change[] {
+    return this.#memory.changes;
+  }
+
+  /** Services that the last good pages lack, with the time for which they have. */
+  get absent(): readonly (Found & { readonly absentMs: number })[] {
+    return [...this.#memory.known].flatMap(([id, { name, absentMs }]) =>
+      absentMs > 0 ? [{ id, name, absentMs }] : [],
+    );
+  }
+
+  /** Takes the services of one scrape. */
+  note(table: SeriesTable, scrape: ScrapeResult, { page, derived, reason }: Translated): void {
+    if (scrape.kind !== 'page' || page === null || reason !== '') return;
+    const names = namesOnPage(table);
+    let strayLines = 0;
+    for (const { service, fate, count } of derived.reads) {
+      if (service === '' && fate === 'bad_line') strayLines += count;
+      // Its series may have been refused, or be damaged: it is there.
+      else if (service !== '' && !names.has(service)) names.set(service, new Set());
+    }
+    names.delete('');
+    this.see({ names, isComplete: strayLines === 0 && hasEnd(scrape.page) });
+  }
+
+  see({ names, isComplete }: Sighting): void {
+    if (names.size === 0) return;
+    const nowMs = this.#options.clock.monotonicMs();
+    const { known, lastGoodMs } = this.#memory;
+    const pauseMs = PAUSE_INTERVALS * this.#options.config.metrics.intervalMs;
+    const stepMs = isComplete && lastGoodMs !== null ? Math.min(nowMs - lastGoodMs, pauseMs) : 0;
+    if (isComplete) this.#memory.lastGoodMs = nowMs;
+    for (const [id, one] of known) {
+      const seen = names.get(id);
+      if (seen === undefined) one.absentMs += stepMs;
+      else {
+        one.absentMs = 0;
+        this.#rename(id, one, seen, stepMs);
+      }
+    }
+    this.#take(names);
+    this.#giveUp(nowMs);
+    if (this.#expired().length > 0) this.#hasChanged = true;
+  }
+
+  /** Stores the list, and deletes the state that was kept for long enough. */
+  async #save(): Promise<void> {
+    const { queue, config, log } = this.#options;
+    if (queue === null) return;
+    const { known, gone } = this.#memory;
+    const state: StateChange[] = [];
+    const expired = this.#expired();
+    for (const { id, name } of expired) {
+      gone.delete(id);
+      // Loaded on demand, as for the pullers.
+      const { forgetLogs } = await import('../logs/ledger.ts');
+      const { forgetBackups } = await import('../backups/service-backups.ts');
+      const service = this.#serviceOf(id, name);
+      state.push(...(await forgetLogs(queue, config.logs, service)), forgetBackups(id));
+      state.push(...forgottenSeries({ address: this.#address, id }));
+    }
+    if (expired.length > 0)
+      log.plain.info(
+        { services: expired.length, first: namedFirst(expired) },
+        'the state of services that have been gone for long is deleted',
+      );
+    const services = [...known].map(([id, { name }]) => ({ id, name }));
+    const list: Stored = { version: 1, services, gone: [...gone.values()] };
+    const blob = Buffer.from(JSON.stringify(list));
+    state.push({ kind: LIST, key: this.#address, blob });
+    const outcome = await queue.commit({ batches: [], state, reads: [] });
+    if (outcome.kind === 'failed')
+      log.warn('services list', { cause: outcome.message }, 'cannot store the list of services');
+  }
+
+  /** Services that are gone for longer than `keep`, or more of them than are remembered; the oldest first. */
+  #expired(): readonly Gone[] {
+    const { clock, config } = this.#options;
+    const { keepMs, servicesMax } = config.auto;
+    const gone = [...this.#memory.gone.values()].sort((a, b) => a.atMs - b.atMs);
+    const excess = gone.length - servicesMax;
+    return gone.filter(({ atMs }, index) => index < excess || clock.nowMs() - atMs >= keepMs);
+  }
+
+  /** Newcomers, in the order of their ids. */
+  #take(names: Sighting['names']): void {
+    const { known, gone } = this.#memory;
+    const { servicesMax } = this.#options.config.auto;
+    const came: Found[] = [];
+    const leftOut = { limit: 0, id: 0 };
+    const news = [...names.keys()].filter(id => !known.has(id)).sort();
+    for (const id of news) {
+      const name = nameOf(id, names.get(id) ?? new Set());
+      if (!this.#isWanted(id, name)) continue;
+      if (!/^[^\s,]+$/.test(id) || id !== printableLine(id) || id.length > ID_LENGTH_MAX)
+        leftOut.id++;
+      else if (known.size >= servicesMax) leftOut.limit++;
+      else {
+        known.set(id, { name, absentMs: 0, otherNameMs: 0 });
+        gone.delete(id);
+        came.push({ id, name });
+      }
+    }
+    this.leftOut = leftOut.limit + leftOut.id;
+    for (const [cause, count] of Object.entries(leftOut))
+      if (count > 0) this.#counters.leftOut.add(count, cause);
+    this.#tell('came', came, 'services came: they are on the page, and are read from now on');
+    if (this.leftOut > 0)
+      this.#options.log.warn(
+        'services left out',
+        { ...leftOut, max: servicesMax, hint: LEFT_OUT.hint },
+        LEFT_OUT.message,
+      );
+  }
+
+  /** Removes services that were absent for long enough, the longest absent first. */
+  #giveUp(nowMs: number): void {
+    const { known } = this.#memory;
+    const { goneAfterMs } = this.#options.config.auto;
+    const due = [...known]
+      .filter(([, { absentMs }]) => absentMs >= goneAfterMs)
+      .sort(([, a], [, b]) => b.absentMs - a.absentMs);
+    const recent = this.#memory.goneAtMs.filter(atMs => nowMs - atMs < goneAfterMs);
+    const most = Math.max(Math.floor((known.size + recent.length) / GONE_SHARE), 1);
+    const going = due.slice(0, Math.max(most - recent.length, 0));
+    this.#memory.goneAtMs = [...recent, ...going.map(() => nowMs)];
+    for (const [id] of going) this.#remove(id);
+    this.heldBack = due.length - going.length;
+    if (this.heldBack > 0) {
+      this.#counters.heldBack.add(this.heldBack);
+      this.#options.log.warn(
+        'services held back',
+        { services: this.heldBack, hint: HELD_BACK.hint },
+        HELD_BACK.message,
+      );
+    }
+    this.#tell(
+      'gone',
+      going.map(([id, { name }]) => ({ id, name })),
+      'services are gone: they were absent for gone_after, and are no longer read',
+    );
+  }
+
+  /** Its name stays until pages have lacked it for `gone_after`. */
+  #rename(id: string, one: Known, seen: ReadonlySet<string>, stepMs: number): void {
+    const names = seen.size === 0 ? new Set([one.name]) : new Set([...seen].map(shownName));
+    one.otherNameMs = names.has(one.name) ? 0 : one.otherNameMs + stepMs;
+    if (one.otherNameMs < this.#options.config.auto.goneAfterMs) return;
+    const before = one.name;
+    one.name = nameOf(id, seen);
+    one.otherNameMs = 0;
+    const isWanted = this.#isWanted(id, one.name);
+    this.#tell(
+      'renamed',
+      [{ id, name: one.name }],
+      `a service has another name on the page; it was ${JSON.stringify(before)}`,
+    );
+    if (isWanted) return;
+    this.#remove(id);
+    this.#tell('gone', [{ id, name: one.name }], 'the configuration excludes it under this name');
+  }
+
+  #remove(id: string): void {
+    const { known, gone } = this.#memory;
+    const name = known.get(id)?.name ?? id;
+    known.delete(id);
+    gone.set(id, { id, name, atMs: this.#options.clock.nowMs() });
+  }
+
+  #tell(change: Change['change'], services: readonly Found[], message: string): void {
+    if (services.length === 0) return;
+    this.#hasChanged = true;
+    this.#counters.changes.add(services.length, change);
+    const atMs = this.#options.clock.nowMs();
+    const news = services.map(one => ({ ...one, atMs, change }));
+    this.#memory.changes = [...news, ...this.#memory.changes].slice(0, CHANGES_MAX);
+    const fields = { services: services.length, first: namedFirst(services) };
+    this.#options.log.plain.info(fields, message);
+  }
+
+  /** By the configuration, and by the shard. */
+  #isWanted(id: string, name: string): boolean {
+    const { shard, auto } = this.#options.config;
+    if (shardOf(id, shard.count) !== shard.index) return false;
+    const matches = (rule: RegExp): boolean => rule.test(id) || rule.test(name);
+    if (auto.exclude.some(matches)) return false;
+    return auto.include.length === 0 || auto.include.some(matches);
+  }
+}
+
+/** The configuration with the services that were found. */
+export function configWith(config: Config, discovery: Discovery | null): Config {
+  return discovery === null ? config : { ...config, services: discovery.services };
+}
+
+function addressOf({ config }: DiscoveryOptions): string {
+  return config.auto.api.baseUrl;
+}
+
+async function stored(options: DiscoveryOptions): Promise<Memory> {
+  const blob = await options.queue?.readState(LIST, addressOf(options));
+  const { services, gone } = readList(blob ?? null);
+  return {
+    known: new Map(services.map(({ id, name }) => [id, { name, absentMs: 0, otherNameMs: 0 }])),
+    gone: new Map(gone.map(one => [one.id, one])),
+    goneAtMs: [],
+    changes: [],
+    lastGoodMs: null,
+  };
+}
+
+/** Nothing for a blob of another version. */
+function readList(blob: Buffer | null): Pick<Stored, 'services' | 'gone'> {
+  const nothing = { services: [], gone: [] };
+  if (blob === null) return nothing;
+  try {
+    const list = JSON.parse(blob.toString()) as Stored;
+    return list.version === 1 ? list : nothing;
+  } catch {
+    return nothing;
+  }
+}
+
+function copyOf({ known, gone, ...rest }: Memory): Memory {
+  const copies = [...known].map(([id, one]): [string, Known] => [id, { ...one }]);
+  return { ...rest, known: new Map(copies), gone: new Map(gone) };
+}
+
+/** False for a page that may have been cut at a line: its end is missing. */
+function hasEnd({ bytes, format }: Page): boolean {
+  const end = bytes.subarray(-8).toString('latin1');
+  return format === 'openmetrics' ? /(?:^|\n)# EOF\s*$/.test(end) : end.endsWith('\n');
+}
+
+/** The first name in the order of the alphabet; the id if there is none. */
+function nameOf(id: string, names: ReadonlySet<string>): string {
+  const [first = ''] = [...names].map(shownName).sort();
+  return first === '' ? id : first;
+}
+
+function shownName(name: string): string {
+  return printableLine(name).trim().slice(0, NAME_LENGTH_MAX);
+}
+
+function namedFirst(services: readonly Found[]): readonly string[] {
+  return services.slice(0, NAMED_MAX).map(({ id, name }) => (name === id ? id : `${name} (${id})`));
+}

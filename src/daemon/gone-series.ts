@@ -1,0 +1,81 @@
+// The series of services that have left the list of `services: auto`. When one goes, its start times
+// and last values leave the state of the target for a place of their own in the queue; when it
+// returns within `keep`, they come back. In the target's state they would be forgotten after a few
+// pages, and would make room for doubt about the others.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { StateChange } from '../logs/chunk.ts';
+import type { RestoredState } from '../model/memory.ts';
+import type { SeriesTable } from '../model/series-table.ts';
+import {
+  joinStates,
+  MARKS,
+  readState,
+  saveService,
+  STARTS,
+  takeOut,
+} from '../pipeline/derive/state.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
+
+/** Where the series of one service are: below the address of its API. */
+export interface SeriesPlace {
+  readonly address: string;
+  readonly id: string;
+}
+
+/** Stores the series of a service, and takes them out of the target's state. */
+export async function setAside(
+  queue: Queue,
+  place: SeriesPlace,
+  { table, state }: { readonly table: SeriesTable; readonly state: RestoredState | null },
+): Promise<void> {
+  const steps = saveService(table, place.id);
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) await nextTurn();
+  const { starts, marks } = step.value;
+  const part = readState(starts, marks);
+  if (part === null || part.indexById.size === 0) return;
+  if (state !== null) takeOut(state, part);
+  await store(queue, place, { starts, marks });
+}
+
+/** The target's state with the series of a service that has returned. */
+export async function bringBack(
+  queue: Queue,
+  place: SeriesPlace,
+  state: RestoredState | null,
+): Promise<RestoredState | null> {
+  const key = keyOf(place);
+  const starts = await queue.readState(STARTS, key);
+  const marks = await queue.readState(MARKS, key);
+  const part = starts === null || marks === null ? null : readState(starts, marks);
+  if (part === null) return state;
+  await store(queue, place, { starts: null, marks: null });
+  return state === null ? part : joinStates(state, part);
+}
+
+/** Deletes the series of a service. */
+export function forgottenSeries(place: SeriesPlace): StateChange[] {
+  return changes(place, { starts: null, marks: null });
+}
+
+interface Blobs {
+  readonly starts: Buffer | null;
+  readonly marks: Buffer | null;
+}
+
+async function store(queue: Queue, place: SeriesPlace, blobs: Blobs): Promise<void> {
+  await queue.commit({ batches: [], state: changes(place, blobs), reads: [] });
+}
+
+function changes(place: SeriesPlace, { starts, marks }: Blobs): StateChange[] {
+  const key = keyOf(place);
+  return [
+    { kind: STARTS, key, blob: starts },
+    { kind: MARKS, key, blob: marks },
+  ];
+}
+
+function keyOf({ address, id }: SeriesPlace): string {
+  return JSON.stringify([address, id]);
+}

@@ -1,0 +1,407 @@
+// `services: auto`: who comes, who goes, and who stays. A timeline is written as pages, a minute apart.
+
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { AutoConfig } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/load.ts';
+import { Discovery, DISCOVERY_COUNTERS } from '../../src/daemon/discovery.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { shardOf } from '../../src/lib/shard.ts';
+import { ThrottledLog } from '../../src/lib/throttled-log.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { testApi } from '../support/test-api.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR = 60;
+const DAY = 24 * HOUR;
+
+/** What Discovery needs of a queue: its states. */
+class States {
+  readonly blobs = new Map<string, Buffer>();
+
+  readState(kind: string, key: string): Promise<Buffer | null> {
+    return Promise.resolve(this.blobs.get(`${kind} ${key}`) ?? null);
+  }
+
+  commit({ state }: Parameters<Queue['commit']>[0]): Promise<{ kind: 'stored'; evictedPoints: 0 }> {
+    for (const { kind, key, blob } of state) {
+      if (blob === null) this.blobs.delete(`${kind} ${key}`);
+      else this.blobs.set(`${kind} ${key}`, blob);
+    }
+    return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+  }
+}
+
+const AUTO: AutoConfig = {
+  include: [],
+  exclude: [],
+  goneAfterMs: 60 * MINUTE_MS,
+  keepMs: 30 * DAY * MINUTE_MS,
+  servicesMax: 1000,
+  attributes: {},
+  api: testApi('https://api.example.com'),
+};
+
+let clock: FakeClock;
+let states: States;
+let counters: Counters;
+let lines: string[];
+
+beforeEach(() => {
+  clock = new FakeClock();
+  states = new States();
+  counters = new Counters();
+  lines = [];
+});
+
+async function open(
+  auto: Partial<AutoConfig> = {},
+  former: Discovery | null = null,
+  shard: { index: number; count: number } = { index: 0, count: 1 },
+): Promise<Discovery> {
+  const destination = { write: (line: string): void => void lines.push(line) };
+  const logger = createLogger({ level: 'info', format: 'json', clock, destination });
+  const { metrics, logs } = defaultConfig();
+  const config = { auto: { ...AUTO, ...auto }, metrics, logs, shard };
+  const log = new ThrottledLog(logger, clock);
+  const queue = states as unknown as Queue;
+  return await Discovery.open({ config, queue, clock, counters, log }, former);
+}
+
+/** Ids, or `id=name`. */
+type Page = readonly string[];
+
+function sighting(ids: Page, isComplete = true) {
+  const pairs = ids.map((text): [string, Set<string>] => {
+    const [id = '', ...names] = text.split('=');
+    return [id, new Set(names)];
+  });
+  return { names: new Map(pairs), isComplete };
+}
+
+/** The same page every minute. */
+async function pages(
+  discovery: Discovery,
+  count: number,
+  ids: Page,
+  isComplete = true,
+): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    await clock.advance(MINUTE_MS);
+    discovery.see(sighting(ids, isComplete));
+  }
+}
+
+const idsOf = ({ services }: Discovery): string[] => services.map(({ id }) => id);
+const counted = (change: string): number => counters.of(DISCOVERY_COUNTERS).changes.get(change);
+const many = (count: number, from = 0): string[] =>
+  Array.from({ length: count }, (_, i) => `db${String(from + i).padStart(5, '0')}`);
+
+describe('a service comes', () => {
+  test('with the first page that has it, under the name on that page', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['db2=ledger', 'db1=orders', 'db3']);
+    expect(discovery.services.map(({ id, name }) => [id, name])).toEqual([
+      ['db1', 'orders'],
+      ['db2', 'ledger'],
+      ['db3', 'db3'],
+    ]);
+    expect(discovery.hasChanged).toBe(true);
+    expect(counted('came')).toBe(3);
+    expect(lines.join()).toContain('services came');
+  });
+
+  test('only if include and exclude select its id or its name', async () => {
+    const rules = { include: [/^prod-.*$/u, /^db9$/u], exclude: [/^.*-test$/u] };
+    const discovery = await open(rules);
+    await pages(discovery, 1, ['db1=prod-a', 'db2=other', 'db9=x', 'db4=prod-test']);
+    expect(idsOf(discovery)).toEqual(['db1', 'db9']);
+  });
+
+  test('not above max_services: further ones are left out, counted and told', async () => {
+    const discovery = await open({ servicesMax: 50 });
+    await pages(discovery, 1, many(20_000));
+    expect(idsOf(discovery)).toEqual(many(50));
+    expect(discovery.leftOut).toBe(19_950);
+    expect(counters.of(DISCOVERY_COUNTERS).leftOut.get('limit')).toBe(19_950);
+    expect(lines.join()).toContain('max_services');
+    await pages(discovery, 1, [...many(50), 'zz']);
+    expect(discovery.leftOut).toBe(1);
+  });
+
+  test('not with a name that cannot be an id', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['a b', 'c,d', 'e\u001B[31m', 'x'.repeat(300), 'fine']);
+    expect(idsOf(discovery)).toEqual(['fine']);
+    expect(counters.of(DISCOVERY_COUNTERS).leftOut.get('id')).toBe(4);
+  });
+
+  test('with a name that is one printable line', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['db1=a\n\u001B[31mb']);
+    expect(discovery.services[0]?.name).toBe('a ?[31mb');
+  });
+
+  test('also on a page that is not complete', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['db1'], false);
+    expect(idsOf(discovery)).toEqual(['db1']);
+  });
+});
+
+describe('a service goes', () => {
+  test('after an hour of good pages without it, and is told', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, many(10));
+    const rest = many(9);
+    await pages(discovery, HOUR - 1, rest);
+    expect(idsOf(discovery)).toEqual(many(10));
+    expect(discovery.absent).toEqual([
+      { id: 'db00009', name: 'db00009', absentMs: 59 * MINUTE_MS },
+    ]);
+    await pages(discovery, 1, rest);
+    expect(idsOf(discovery)).toEqual(rest);
+    expect(counted('gone')).toBe(1);
+    expect(discovery.changes[0]).toMatchObject({ id: 'db00009', change: 'gone' });
+    expect(lines.join()).toContain('services are gone');
+  });
+
+  test('not while it returns within the hour, however often', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['db1', 'db2']);
+    for (let turn = 0; turn < 5; turn++) {
+      await pages(discovery, HOUR - 1, ['db1']);
+      await pages(discovery, 1, ['db1', 'db2']);
+    }
+    expect(idsOf(discovery)).toEqual(['db1', 'db2']);
+    expect(counted('gone')).toBe(0);
+  });
+
+  test('not for pages that are empty, or not complete, or that never came', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['db1', 'db2']);
+    await pages(discovery, 5 * HOUR, []);
+    await pages(discovery, 5 * HOUR, ['db1'], false);
+    await clock.advance(10 * HOUR * MINUTE_MS);
+    await pages(discovery, 5, ['db1']);
+    expect(idsOf(discovery)).toEqual(['db1', 'db2']);
+  });
+
+  test('with at most a fifth of all within an hour, the longest absent first', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, many(100));
+    await pages(discovery, 10, many(99));
+    await pages(discovery, HOUR, ['db00000']);
+    expect(discovery.services).toHaveLength(80);
+    expect(idsOf(discovery)).not.toContain('db00099');
+    expect(discovery.heldBack).toBe(79);
+    expect(lines.join()).toContain('many services are missing');
+    await pages(discovery, HOUR - 1, ['db00000']);
+    expect(discovery.services.length).toBeGreaterThanOrEqual(79);
+    await pages(discovery, 1, many(100));
+    expect(discovery.services).toHaveLength(100);
+    expect(discovery.heldBack).toBe(0);
+  });
+
+  test('though a page shrinks step by step', async () => {
+    const discovery = await open();
+    for (let left = 100; left > 0; left--) await pages(discovery, 1, many(left));
+    // 99 minutes after the first one was missing, 40 are due, and a fifth has gone.
+    expect(discovery.services).toHaveLength(80);
+    expect(discovery.heldBack).toBe(20);
+  });
+
+  test('also if it is one of few', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['db1', 'db2']);
+    await pages(discovery, HOUR, ['db2']);
+    expect(idsOf(discovery)).toEqual(['db2']);
+  });
+
+  test('at once if the configuration excludes it, and returns with its pages', async () => {
+    const first = await open();
+    await pages(first, 1, ['db1=a', 'db2=b']);
+    const second = await open({ exclude: [/^b$/u] }, first);
+    expect(idsOf(second)).toEqual(['db1']);
+    const third = await open({}, second);
+    await pages(third, 1, ['db1=a', 'db2=b']);
+    expect(idsOf(third)).toEqual(['db1', 'db2']);
+  });
+});
+
+describe('a name', () => {
+  test('changes after an hour without the former one', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['db1=orders']);
+    await pages(discovery, HOUR - 1, ['db1=sales']);
+    expect(discovery.services[0]?.name).toBe('orders');
+    await pages(discovery, 1, ['db1=sales']);
+    expect(discovery.services[0]?.name).toBe('sales');
+    expect(counted('renamed')).toBe(1);
+  });
+
+  test('stays while the page has it beside others, or has none', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['db1=orders']);
+    await pages(discovery, 2 * HOUR, ['db1=orders=another']);
+    await pages(discovery, 2 * HOUR, ['db1']);
+    expect(discovery.services[0]?.name).toBe('orders');
+  });
+
+  test('that is excluded ends the service', async () => {
+    const discovery = await open({ exclude: [/^old-.*$/u] });
+    await pages(discovery, 1, ['db1=orders', 'db2=x']);
+    await pages(discovery, HOUR, ['db1=old-orders', 'db2=x']);
+    expect(idsOf(discovery)).toEqual(['db2']);
+  });
+
+  test('moves to another id as a newcomer: the former id stays until it is gone', async () => {
+    const discovery = await open();
+    await pages(discovery, 1, ['db1=orders']);
+    await pages(discovery, 1, ['db2=orders']);
+    expect(discovery.services.map(({ id, name }) => `${id} ${name}`)).toEqual([
+      'db1 orders',
+      'db2 orders',
+    ]);
+    await pages(discovery, HOUR, ['db2=orders']);
+    expect(idsOf(discovery)).toEqual(['db2']);
+  });
+});
+
+describe('the list', () => {
+  test('is kept for the next process, whose hours begin anew', async () => {
+    const first = await open();
+    await pages(first, 1, ['db1=orders', 'db2']);
+    await pages(first, HOUR - 1, ['db1=orders']);
+    await open({}, first);
+    const next = await open();
+    expect(next.services.map(({ id, name }) => `${id} ${name}`)).toEqual(['db1 orders', 'db2 db2']);
+    expect(next.hasChanged).toBe(false);
+    await pages(next, HOUR, ['db1=orders']);
+    expect(idsOf(next)).toEqual(['db1', 'db2']);
+    await pages(next, 1, ['db1=orders']);
+    expect(idsOf(next)).toEqual(['db1']);
+  });
+
+  test('survives a reload in the middle of an hour', async () => {
+    const first = await open();
+    await pages(first, 1, ['db1', 'db2']);
+    await pages(first, 30, ['db1']);
+    const second = await open({}, first);
+    await pages(second, 30, ['db1']);
+    expect(idsOf(second)).toEqual(['db1']);
+  });
+
+  test('of another address is another list', async () => {
+    const first = await open();
+    await pages(first, 1, ['db1']);
+    const second = await open({ api: testApi('https://eu.example.com') }, first);
+    expect(idsOf(second)).toEqual([]);
+  });
+
+  test('that is damaged, or of another version, is none', async () => {
+    for (const text of ['{', '{"version":2,"services":[{"id":"a","name":"a"}]}']) {
+      states.blobs.set('discovered-services https://api.example.com', Buffer.from(text));
+      expect(idsOf(await open())).toEqual([]);
+    }
+  });
+
+  test('of each shard has the ids that are dealt to it, whatever the others know', async () => {
+    const count = 3;
+    const lists: string[][] = [];
+    for (const index of [0, 1, 2]) {
+      states = new States();
+      const discovery = await open({}, null, { index, count });
+      // Each shard sees another page.
+      await pages(discovery, 1, many(30 + index * 10));
+      lists.push(idsOf(discovery));
+    }
+    for (const [index, list] of lists.entries())
+      expect(list).toEqual(many(30 + index * 10).filter(id => shardOf(id, count) === index));
+    expect(
+      lists
+        .flat()
+        .filter(id => id < 'db00030')
+        .sort(),
+    ).toEqual(many(30));
+  });
+
+  test('leads to another daemon at once when it was empty, then only every few pages', async () => {
+    const first = await open();
+    await pages(first, 1, ['db1']);
+    expect(first.isDue).toBe(true);
+    const second = await open({}, first);
+    await pages(second, 1, ['db1', 'db2']);
+    expect([second.hasChanged, second.isDue]).toEqual([true, false]);
+    await pages(second, 4, ['db1', 'db2']);
+    expect(second.isDue).toBe(true);
+  });
+});
+
+describe('the state of a service that is gone', () => {
+  /** What pulling logs and reading backups leaves behind. */
+  function leaveState(id: string): void {
+    const partition = JSON.stringify([id, 'source', 'error-log']);
+    const stored = {
+      version: 1,
+      floorMs: 0,
+      openDayMs: 0,
+      listedMs: null,
+      partitions: [{ source: 'source', server: 's', type: 'error-log' }],
+    };
+    states.blobs.set(`logs service/${id}`, Buffer.from(JSON.stringify(stored)));
+    states.blobs.set(
+      `logs archives/${partition}`,
+      Buffer.from(JSON.stringify({ version: 1, archives: {} })),
+    );
+    states.blobs.set(`backup-schedules ${id}`, Buffer.from('{}'));
+  }
+  const stateOf = (id: string): string[] =>
+    [...states.blobs.keys()].filter(key => key.includes(id));
+
+  test('is kept for 30 days, then deleted', async () => {
+    const first = await open();
+    await pages(first, 1, ['db1', 'db2']);
+    for (const id of ['db1', 'db2']) leaveState(id);
+    await pages(first, HOUR, ['db1']);
+    const second = await open({}, first);
+    await clock.advance(29 * DAY * MINUTE_MS);
+    await pages(second, 1, ['db1']);
+    expect(second.hasChanged).toBe(false);
+    expect(stateOf('db2')).toHaveLength(3);
+    await clock.advance(DAY * MINUTE_MS);
+    await pages(second, 1, ['db1']);
+    expect(second.isDue).toBe(true);
+    await open({}, second);
+    expect(stateOf('db2')).toEqual([]);
+    expect(stateOf('db1')).toHaveLength(3);
+  });
+
+  test('stays when it returns in time', async () => {
+    const first = await open();
+    await pages(first, 1, ['db1', 'db2']);
+    leaveState('db2');
+    await pages(first, HOUR, ['db1']);
+    const second = await open({}, first);
+    await clock.advance(20 * DAY * MINUTE_MS);
+    await pages(second, 1, ['db1', 'db2']);
+    const third = await open({}, second);
+    await clock.advance(20 * DAY * MINUTE_MS);
+    await pages(third, 1, ['db1', 'db2']);
+    await open({}, third);
+    expect(stateOf('db2')).toHaveLength(3);
+  });
+
+  test('is deleted early, the oldest first, where more are gone than max_services', async () => {
+    let discovery = await open({ servicesMax: 2 });
+    for (let turn = 0; turn < 4; turn++) {
+      await pages(discovery, 1, ['db0', `gone${turn}`]);
+      leaveState(`gone${turn}`);
+      await pages(discovery, HOUR, ['db0']);
+      discovery = await open({ servicesMax: 2 }, discovery);
+    }
+    const kept = [0, 1, 2, 3].filter(turn => stateOf(`gone${turn}`).length > 0);
+    expect(kept).toEqual([2, 3]);
+  });
+});

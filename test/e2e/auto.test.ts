@@ -1,0 +1,186 @@
+// `services: auto` in the real daemon: services that appear on the page are read, those that leave it stay for a while,
+// and the last list serves a start without the API.
+
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { StatusDocument } from '../../src/status/status-report.ts';
+import { Rig } from '../support/rig.ts';
+import { run, type Running, start, until } from '../support/program.ts';
+
+let rig: Rig;
+let daemon: Running | null = null;
+
+beforeEach(async () => {
+  rig = new Rig('k');
+  await rig.open(250);
+});
+
+afterEach(async () => {
+  await daemon?.kill();
+  daemon = null;
+  await rig.close();
+});
+
+const all = (): readonly string[] => rig.simulator.world.services.map(({ id }) => id);
+
+function configure(auto: Readonly<Record<string, unknown>>, changes = {}): string {
+  const queue = { directory: join(rig.directory.path, 'queue') };
+  return rig.config({ services: { auto }, queue, ...changes });
+}
+
+async function status(running: Running): Promise<StatusDocument | null> {
+  return running.statusUrl === undefined ? null : running.status();
+}
+
+const idsOf = (seen: StatusDocument | null): readonly string[] =>
+  seen?.services.map(({ id }) => id) ?? [];
+
+/** Values of `up` of a service, in the order in which they came. */
+const ups = (id: string): readonly number[] =>
+  rig.receiver.points
+    .filter(({ serviceId, metric }) => serviceId === id && metric === 'up')
+    .map(({ value }) => value as number);
+
+const arrived = (id: string): number =>
+  rig.receiver.points.filter(({ serviceId }) => serviceId === id).length;
+
+test('services come and go with the page, and no start moves', async () => {
+  const [first = '', second = '', third = '', fourth = ''] = all();
+  rig.simulator.setFaults({ absentServices: [third, fourth] });
+  daemon = start(['run', '--config', configure({ gone_after: '4s' })]);
+  const running = daemon;
+  await until('the first two', () => arrived(first) > 0 && arrived(second) > 0);
+  const named = rig.receiver.points.find(({ serviceId }) => serviceId === first);
+  expect(named?.serviceName).toBe('orders');
+
+  rig.simulator.setFaults({ absentServices: [fourth] });
+  await until('the third', () => arrived(third) > 0, 20_000);
+
+  rig.simulator.setFaults({ absentServices: [second, fourth] });
+  await until('`up` 0 of the second', () => ups(second).at(-1) === 0);
+  expect(idsOf(await status(running))).toContain(second);
+  await until(
+    'that it is gone',
+    async () => !idsOf(await status(running)).includes(second),
+    30_000,
+  );
+  const told = await status(running);
+  expect(told?.discovery?.changes[0]).toMatchObject({ id: second, change: 'gone' });
+  expect(running.stderr()).toContain('services are gone');
+  const before = ups(second).length;
+  const now = ups(first).length;
+  await until('two more pages', () => ups(first).length >= now + 2);
+  expect(ups(second)).toHaveLength(before);
+
+  rig.simulator.setFaults({ absentServices: [fourth] });
+  await until('its return', () => ups(second).at(-1) === 1, 30_000);
+  await running.stop();
+
+  const starts = new Map<string, string>();
+  for (const { serviceId, metric, attributes, startNs, timeNs } of rig.receiver.points) {
+    const key = JSON.stringify([serviceId, metric, attributes]);
+    const known = starts.get(key) ?? startNs;
+    // Also of the service that was gone: its series were kept.
+    expect(startNs, key).toBe(known);
+    expect(BigInt(timeNs) > 0n).toBe(true);
+    starts.set(key, startNs);
+  }
+});
+
+test('a refused key, an empty page and a failing API remove nothing', async () => {
+  daemon = start(['run', '--config', configure({ gone_after: '3s' })]);
+  const running = daemon;
+  await until('all services', () => all().every(id => arrived(id) > 0), 20_000);
+  rig.simulator.key = 'another';
+  await until('`up` 0', () => ups(all()[0] ?? '').at(-1) === 0);
+  rig.simulator.key = 'k';
+  rig.simulator.setFaults({ status: 503 });
+  await new Promise(resolve => setTimeout(resolve, 4500));
+  rig.simulator.resetFaults();
+  rig.simulator.setFaults({ body: 'empty' });
+  await new Promise(resolve => setTimeout(resolve, 4500));
+  expect(idsOf(await status(running))).toEqual(all().toSorted());
+  rig.simulator.resetFaults();
+  await until('`up` 1', () => ups(all()[0] ?? '').at(-1) === 1, 20_000);
+});
+
+test('a start without the API knows the services of the last run', async () => {
+  const file = configure({ exclude: [all()[3] ?? ''] });
+  daemon = start(['run', '--config', file]);
+  const known = all().slice(0, 3);
+  await until('three services', () => known.every(id => arrived(id) > 0), 20_000);
+  await daemon.kill();
+  rig.simulator.setFaults({ status: 503 });
+  const before = rig.receiver.points.length;
+  daemon = start(['run', '--config', file]);
+  await until('`up` 0 of each', () => {
+    const came = rig.receiver.points.slice(before).filter(({ metric }) => metric === 'up');
+    return known.every(id => came.some(({ serviceId, value }) => serviceId === id && value === 0));
+  });
+  expect(arrived(all()[3] ?? '')).toBe(0);
+  expect(idsOf(await status(daemon))).toEqual(known.toSorted());
+});
+
+test('an edited configuration excludes a service at once, without a restart', async () => {
+  const file = configure({});
+  daemon = start(['run', '--config', file]);
+  const running = daemon;
+  await until('all services', () => all().every(id => arrived(id) > 0), 20_000);
+  configure({ exclude: ['ledger'] });
+  running.child.kill('SIGHUP');
+  await until('three services', async () => idsOf(await status(running)).length === 3);
+  expect(idsOf(await status(running))).not.toContain(all()[1]);
+});
+
+test('logs and backups follow the same list', async () => {
+  const key = `\${file:${rig.directory.path}/key}`;
+  const file = configure(
+    { include: ['orders', 'ledger'] },
+    {
+      api: { base_url: rig.simulator.url, key, timeout: '10s' },
+      metrics: { interval: '10s' },
+      logs: { enabled: true },
+      backups: { enabled: true },
+    },
+  );
+  const { code, stdout } = await run(['once', '--config', file]);
+  expect(code, stdout).toBe(0);
+  const has = (id: string): readonly boolean[] => [
+    rig.receiver.logBodies.some(body => body.includes(id)),
+    rig.receiver.points.some(
+      ({ serviceId, metric }) => serviceId === id && metric.startsWith('prom2otlp_backup_'),
+    ),
+  ];
+  expect(all().map(has)).toEqual([
+    [true, true],
+    [true, true],
+    [false, false],
+    [false, false],
+  ]);
+});
+
+test('once finds the services, reads them and delivers; check --probe shows them', async () => {
+  const file = configure({ include: ['orders', 'ledger'] });
+  const { code, stdout } = await run(['once', '--config', file]);
+  expect(code, stdout).toBe(0);
+  for (const name of ['orders', 'ledger']) expect(stdout).toContain(name);
+  expect(stdout).not.toContain('catalog');
+  const probe = await run(['check', '--config', file, '--probe']);
+  expect(probe.code, probe.stdout).toBe(0);
+  expect(probe.stdout).toContain('every service that the key sees');
+  expect(probe.stdout).toMatch(/\(orders\) +yes/);
+  expect(probe.stdout).toContain('left out by services: auto');
+});
+
+test('shards divide the services that each of them finds', async () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
+  const file = rig.config({ services: 'auto', shard: { index: '${env:SHARD}', count: 3 } });
+  const finished = await Promise.all(
+    ['0', '1', '2'].map(SHARD => run(['once', '-c', file], { SHARD })),
+  );
+  expect(finished.map(({ code }) => code)).toEqual([0, 0, 0]);
+  for (const id of all()) {
+    const senders = finished.filter(({ stdout }) => stdout.includes(id));
+    expect(senders, id).toHaveLength(1);
+  }
+});

@@ -1,0 +1,155 @@
+// `metrics.rename`: other names and labels, after the catalog's look-up. Series that become one are sent once.
+
+import { describe, expect, test } from 'vitest';
+import type { RenameConfig } from '../../../src/config/config.ts';
+import { readState, saveState } from '../../../src/pipeline/derive/state.ts';
+import { type Seen, Target, type TargetOptions } from '../../support/target.ts';
+
+function rule(match: RegExp, to: Partial<Omit<RenameConfig, 'match'>>): RenameConfig {
+  return { match, name: null, labels: {}, attributes: {}, ...to };
+}
+
+function renaming(...rename: RenameConfig[]): TargetOptions {
+  return { metrics: { rename } };
+}
+
+function one(text: string, ...rules: RenameConfig[]): Seen {
+  return new Target(renaming(...rules)).page(0, `${text}\n`);
+}
+
+const THREADS = rule(/^engine_global_status_threads_(\w+)$/u, {
+  name: 'db.threads',
+  attributes: { kind: '$1' },
+});
+
+describe('a rule', () => {
+  test('gives another name, with the groups of its expression in name and labels', () => {
+    const shown = (text: string, ...rules: RenameConfig[]): readonly string[] =>
+      one(text, ...rules).shown;
+    const running = 'engine_global_status_threads_running{a="b"} 4';
+    expect(shown(running, THREADS)).toEqual(['gauge db.threads{a=b,kind=running} 4 @0']);
+    const part = rule(/^(x)_(y)_(z)$/u, {
+      name: '$3.$1',
+      attributes: { whole: '$0', two: '$2$2' },
+    });
+    expect(shown('x_y_z 1', part)).toEqual(['gauge z.x{two=yy,whole=x_y_z} 1 @0']);
+  });
+
+  test('gives labels other names, and replaces those that have one', () => {
+    const moved = rule(/^x$/u, { labels: { a: 'b' } });
+    expect(one('x{a="1",c="2"} 3', moved).shown).toEqual(['gauge x{b=1,c=2} 3 @0']);
+    expect(one('x{a="1",b="2"} 3', moved).shown).toEqual(['gauge x{b=1} 3 @0']);
+    const swapped = rule(/^x$/u, { labels: { a: 'b', b: 'a' } });
+    expect(one('x{a="1",b="2"} 3', swapped).shown).toEqual(['gauge x{a=2,b=1} 3 @0']);
+    const added = rule(/^x$/u, { attributes: { a: 'new' } });
+    expect(one('x{a="1"} 3', added).shown).toEqual(['gauge x{a=new} 3 @0']);
+  });
+
+  test('is the first that matches, and only for whole names', () => {
+    const [first, second] = [rule(/^x.*$/u, { name: 'one' }), rule(/^xy$/u, { name: 'two' })];
+    expect(one('xy 1\nz 2', first, second).shown).toEqual(['gauge one{} 1 @0', 'gauge z{} 2 @0']);
+  });
+
+  test('leaves the name where its groups give none', () => {
+    expect(one('x 1', rule(/^(y)?x$/u, { name: '$1' })).shown).toEqual(['gauge x{} 1 @0']);
+  });
+
+  test('comes after the catalog: type, unit and start follow from the name on the page', () => {
+    const target = new Target(renaming(rule(/^engine_global_status_(questions)$/u, { name: 'q' })));
+    const page = (value: number, uptime: number): string =>
+      `engine_global_status_uptime ${uptime}\nengine_global_status_questions ${value}\n`;
+    const [, point = ''] = target.page(100, page(7, 60)).shown;
+    expect(point).toContain('q{} 7 @100');
+    expect(point).toMatch(/^sum/);
+    expect(point).toContain('40');
+  });
+
+  test('makes a gauge of a sum over labels that it adds: the parts may overlap', () => {
+    const text = 'engine_global_status_threads_connected 5';
+    expect(one(text).shown[0]).toMatch(/^updown|^sum|^gauge/);
+    expect(one(text, THREADS).shown).toEqual(['gauge db.threads{kind=connected} 5 @0']);
+  });
+
+  test('does not touch filters, nor prom2otlp’s own series', () => {
+    const options = {
+      metrics: {
+        exclude: [/^x$/u],
+        rename: [rule(/^x$/u, { name: 'y' }), rule(/^up$/u, { name: 'up' })],
+      },
+    };
+    expect(new Target(options).page(0, 'x 1\nz 2\n').shown).toEqual(['gauge z{} 2 @0']);
+    expect(one('up 1', rule(/^up$/u, { attributes: { a: 'b' } })).shown).toEqual([
+      'gauge exported_up{a=b} 1 @0',
+    ]);
+    expect(one('x 1', rule(/^x$/u, { name: 'scrape_samples_scraped' })).shown).toEqual([
+      'gauge exported_scrape_samples_scraped{} 1 @0',
+    ]);
+  });
+
+  test('renames whole histograms', () => {
+    const text = [
+      '# TYPE h histogram',
+      'h_bucket{le="1",a="x"} 2',
+      'h_bucket{le="+Inf",a="x"} 3',
+      'h_count{a="x"} 3',
+      'h_sum{a="x"} 4',
+    ].join('\n');
+    const [shown = ''] = one(text, rule(/^h$/u, { name: 'times', labels: { a: 'b' } })).shown;
+    expect(shown).toContain('times{b=x}');
+  });
+});
+
+describe('two series that become one', () => {
+  const MERGE = rule(/^x_[ab]$/u, { name: 'x' });
+
+  test('are sent once, and counted as duplicate', () => {
+    const check = (text: string, want: string): void => {
+      const seen = one(text, MERGE);
+      expect(seen.shown).toEqual([want]);
+      expect(seen.reads).toEqual({ used: 1, duplicate: 1 });
+    };
+    check('x_a{l="1"} 1\nx_b{l="1"} 2', 'gauge x{l=1} 1 @0');
+    check('x_a 1\nx 2', 'gauge x{} 1 @0');
+    check('x 1\nx_a 2', 'gauge x{} 1 @0');
+  });
+
+  test('by their labels, too', () => {
+    const seen = one('x{a="1"} 1\nx{b="1"} 2', rule(/^x$/u, { labels: { a: 'c', b: 'c' } }));
+    expect(seen.shown).toEqual(['gauge x{c=1} 1 @0']);
+    expect(seen.reads).toEqual({ used: 1, duplicate: 1 });
+  });
+
+  test('stay apart by their other labels', () => {
+    expect(one('x_a{l="1"} 1\nx_b{l="2"} 2', MERGE).reads).toEqual({ used: 2 });
+  });
+
+  test('follow one another when the first leaves the page', () => {
+    const target = new Target(renaming(MERGE));
+    target.page(0, 'x_a 1\nx_b 2\n');
+    expect(target.page(60, 'x_b 3\n').shown).toContain('gauge x{} 3 @60');
+  });
+
+  test('also after a restart', () => {
+    const first = new Target(renaming(MERGE));
+    first.page(0, 'x_a 1\nx_b 2\n');
+    const steps = saveState(first.translation.table);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    const { starts = Buffer.alloc(0), marks } = step.value;
+    const second = new Target(renaming(MERGE));
+    second.translation.table.restored = readState(starts, marks);
+    const seen = second.page(60, 'x_b 3\nx_a 2\n');
+    expect(seen.shown).toHaveLength(1);
+    expect(seen.reads).toEqual({ used: 1, duplicate: 1 });
+  });
+});
+
+test('a page that repeats its layout gives the same names', () => {
+  const target = new Target(renaming(THREADS));
+  const page = (value: number): string => `engine_global_status_threads_running{a="b"} ${value}\n`;
+  target.page(0, page(1));
+  for (const second of [60, 120, 180])
+    expect(target.page(second, page(second)).shown).toEqual([
+      `gauge db.threads{a=b,kind=running} ${second} @${second}`,
+    ]);
+});
