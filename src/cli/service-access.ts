@@ -1,6 +1,7 @@
 // How the verbs for the service reach it: by a configuration file, or by an address with the key from a file or a
 // variable. A key is never an argument: those are shown to every user of the machine.
 
+import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { loadConfig, parseConfig } from '../config/load.ts';
 import { OperatorError } from '../errors.ts';
@@ -146,9 +147,10 @@ function configOfAddress(
     const hint = `name a file with --key-file, or set ${KEY_VARIABLE}`;
     throw new OperatorError([{ code: 'E_SERVICE_ACCESS', message, hint }]);
   }
-  const key = keyFile === undefined ? `\${env:${KEY_VARIABLE}}` : `\${file:${keyFile}}`;
+  // In a shell, a path starts at the working directory.
+  const reference = keyFile === undefined ? `env:${KEY_VARIABLE}` : `file:${resolve(keyFile)}`;
   const text = JSON.stringify({
-    api: { base_url: values['base-url'], key },
+    api: { base_url: values['base-url'], key: `\${${reference}}` },
     services: [{ id: values['service-id'] ?? 'any' }],
     queue: { directory: null },
   });

@@ -1,11 +1,14 @@
 // "Did you mean": the candidate nearest to a mistyped word.
 
 const WORD_LENGTH_MAX = 64;
+/** A single letter is near to every word of two that has it. */
+const WORD_LENGTH_MIN = 2;
 
 /** The nearest candidate, or undefined if none is near enough. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   if (word.length > WORD_LENGTH_MAX) return undefined;
   const plain = simplify(word);
+  if (plain.length < WORD_LENGTH_MIN) return undefined;
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(plain.length / 3)) + 1;
   for (const candidate of candidates) {

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verb as check } from '../../src/cli/check.ts';
 import { verb as logs } from '../../src/cli/logs.ts';
@@ -174,7 +174,8 @@ describe('access to the service', () => {
     const by = async (...args: string[]): Promise<Printed> => callVerb(logs, ['types', ...args]);
     expect((await by('--config', file)).code).toBe(0);
     const keyFile = files.write('key', `${KEY}\n`);
-    expect((await by('--base-url', simulator.url, '--key-file', keyFile)).code).toBe(0);
+    for (const path of [keyFile, relative('.', keyFile)])
+      expect((await by('--base-url', simulator.url, '--key-file', path)).code).toBe(0);
     const check = async (why: string, ...args: string[]): Promise<void> => {
       const { code, err } = await by(...args);
       expect([code, err]).toEqual([null, expect.stringContaining(why)]);

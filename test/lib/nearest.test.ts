@@ -33,6 +33,8 @@ test('the nearest word is suggested', () => {
   check('kye', 'key');
   check('timeout', undefined);
   check('x', undefined);
+  check('k', undefined);
+  check('ke', 'key');
   check('', undefined);
   check('i'.repeat(10_000), undefined);
 });
