@@ -1,6 +1,6 @@
 // Reads a metrics request in JSON into Received, as the official exporter's own transport sends it.
 
-import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { judgeName, type Received } from './received.ts';
 import { SeriesHash } from './series.ts';
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { gunzip, zstdDecompress } from 'node:zlib';
 import { causeText } from '../errors.ts';
 import { decodeLogsRequest, decodeMetricsRequest } from '../pipeline/encode/otlp-json.ts';
-import type { MetricJson } from '../pipeline/encode/otlp-shape.ts';
+import type { MetricJson } from '../pipeline/encode/otlp-fields.ts';
 import { listen, type LoopbackServer, readBody } from './loopback-server.ts';
 
 /** Points by type: monotonic sums, other sums, gauges, and all others. */

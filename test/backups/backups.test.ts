@@ -5,7 +5,7 @@ import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import type { LogRecordJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import type { LogRecordJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import { BackupsApi } from '../../src/service/backups-api.ts';
 import { ServiceClients } from '../../src/service/clients.ts';

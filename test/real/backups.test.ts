@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { nextCronRun } from '../../src/lib/cron.ts';
-import type { LogsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import type { LogsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { ask } from '../support/ask.ts';
 import { attributesOf, otlpLogs } from '../support/otlp-points.ts';

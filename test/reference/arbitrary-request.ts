@@ -6,7 +6,7 @@ import type {
   KeyValueJson,
   LogsRequestJson,
   MetricsRequestJson,
-} from '../../src/pipeline/encode/otlp-shape.ts';
+} from '../../src/pipeline/encode/otlp-fields.ts';
 
 /** A record of which any member may be missing. */
 function message<T>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<Partial<T>> {

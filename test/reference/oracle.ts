@@ -2,7 +2,7 @@
 // It speaks the same OTLP/JSON (ids hex, 64-bit integers as strings), so that results can be compared as they are.
 import { join } from 'node:path';
 import protobuf from 'protobufjs';
-import type { LogsRequestJson, MetricsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import type { LogsRequestJson, MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 
 const PROTO_DIRECTORY = join(import.meta.dirname, 'proto');
 const SERVICE = 'opentelemetry.proto.collector';

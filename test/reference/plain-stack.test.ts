@@ -5,7 +5,7 @@ import { JsonMetricsSerializer, ProtobufMetricsSerializer } from '@opentelemetry
 import { DataPointType, type ResourceMetrics } from '@opentelemetry/sdk-metrics';
 import { afterEach, describe, expect, test } from 'vitest';
 import { decodeMetricsRequest, otlpJson } from '../../src/pipeline/encode/otlp-json.ts';
-import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { type Answerer, BackEnd, type ReceivedRequest } from '../support/back-end.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
 import { oracleDecodeMetrics } from './oracle.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { MetricJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import type { MetricJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { type OtlpPoint, otlpPoints } from './otlp-points.ts';
 
 function rowsOf(...metrics: MetricJson[]): OtlpPoint[] {

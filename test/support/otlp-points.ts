@@ -13,7 +13,7 @@ import type {
   NumberPointJson,
   PointJson,
   SummaryPointJson,
-} from '../../src/pipeline/encode/otlp-shape.ts';
+} from '../../src/pipeline/encode/otlp-fields.ts';
 
 /** What a point is within its metric; `empty` is a metric without any data. */
 export type PointType =

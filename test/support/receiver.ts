@@ -1,7 +1,7 @@
 // The one back end of tests that look at what arrives: keeps every point and log record that it accepted, and puts each
 // metrics request through the gate of wire-sanity.ts; closing it throws when one of them was not sane.
 
-import type { LogRecordJson } from '../../src/pipeline/encode/otlp-shape.ts';
+import type { LogRecordJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { oracleDecodeLogs, oracleDecodeMetrics } from '../reference/oracle.ts';
 import { BackEnd, type ReceivedRequest } from './back-end.ts';
 import { otlpLogs, type OtlpPoint, otlpPoints } from './otlp-points.ts';

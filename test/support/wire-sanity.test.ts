@@ -8,7 +8,7 @@ import type {
   MetricsRequestJson,
   NumberPointJson,
   SummaryPointJson,
-} from '../../src/pipeline/encode/otlp-shape.ts';
+} from '../../src/pipeline/encode/otlp-fields.ts';
 import { expectSane, WireSanity, type WireSanityOptions } from './wire-sanity.ts';
 
 const DELTA = 1;

@@ -14,7 +14,7 @@ import type {
   MetricsRequestJson,
   NumberPointJson,
   SummaryPointJson,
-} from '../../src/pipeline/encode/otlp-shape.ts';
+} from '../../src/pipeline/encode/otlp-fields.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 
 export interface WireSanityOptions {
@@ -25,6 +25,11 @@ export interface WireSanityOptions {
 }
 
 type AnyPoint = NumberPointJson & HistogramPointJson & SummaryPointJson;
+
+interface Data {
+  readonly dataPoints?: readonly AnyPoint[];
+  readonly aggregationTemporality?: number;
+}
 type Kind = 'gauge' | 'sum' | 'histogram' | 'summary' | 'exponentialHistogram';
 
 interface Shape {
@@ -90,7 +95,8 @@ export class WireSanity {
     const [kind] = kinds;
     if (kind === undefined || kinds.length > 1)
       return this.#tell(name, `the metric has data of ${String(kinds.length)} kinds`);
-    const { dataPoints = [], aggregationTemporality = 0 } = metric[kind] ?? {};
+    const data: Data = metric[kind] ?? {};
+    const { dataPoints = [], aggregationTemporality = 0 } = data;
     this.#expectSome(`the metric ${name}`, dataPoints);
     const isStream = kind === 'sum' || kind === 'histogram';
     if (isStream && ![DELTA, CUMULATIVE].includes(aggregationTemporality))

@@ -1,12 +1,9 @@
-// The messages of OTLP on the wire: one table per message, in the order of the .proto files. Each
-// row has a field's number, its name in OTLP/JSON, its type and its label; no message has several
-// oneofs. Fields that this project neither sends nor reads (entities, string tables) are omitted
-// and skipped. https://github.com/open-telemetry/opentelemetry-proto (v1.10.0)
+// The messages of OTLP on the wire, and their types in OTLP/JSON: one table per message, in the order of the .proto files.
+// A row has a field's number, its name in OTLP/JSON, its type (a scalar, or another message) and its label; no message has
+// several oneofs. Fields that this project neither sends nor reads (entities, string tables) are omitted and skipped.
+// https://github.com/open-telemetry/opentelemetry-proto (v1.10.0)
 
-/**
- * The form of a value on the wire and in JSON: `id` is bytes shown as hex, `bytes` are shown as
- * base64.
- */
+/** An `id` is bytes shown as hex, `bytes` are shown as base64. */
 export type ScalarType =
   | 'bool'
   | 'bytes'
@@ -22,6 +19,207 @@ export type ScalarType =
   | 'uint32'
   | 'uint64';
 
+const OTLP = {
+  // opentelemetry/proto/common/v1/common.proto
+  keyValue: [
+    [1, 'key', 'string'],
+    [2, 'value', 'anyValue'],
+  ],
+  arrayValue: [[1, 'values', 'anyValue', 'repeated']],
+  keyValueList: [[1, 'values', 'keyValue', 'repeated']],
+  anyValue: [
+    [1, 'stringValue', 'string', 'oneof'],
+    [2, 'boolValue', 'bool', 'oneof'],
+    [3, 'intValue', 'int64', 'oneof'],
+    [4, 'doubleValue', 'double', 'oneof'],
+    [5, 'arrayValue', 'arrayValue', 'oneof'],
+    [6, 'kvlistValue', 'keyValueList', 'oneof'],
+    [7, 'bytesValue', 'bytes', 'oneof'],
+  ],
+  instrumentationScope: [
+    [1, 'name', 'string'],
+    [2, 'version', 'string'],
+    [3, 'attributes', 'keyValue', 'repeated'],
+    [4, 'droppedAttributesCount', 'uint32'],
+  ],
+  // opentelemetry/proto/resource/v1/resource.proto
+  resource: [
+    [1, 'attributes', 'keyValue', 'repeated'],
+    [2, 'droppedAttributesCount', 'uint32'],
+  ],
+  // opentelemetry/proto/metrics/v1/metrics.proto
+  exemplar: [
+    [2, 'timeUnixNano', 'fixed64'],
+    [3, 'asDouble', 'double', 'oneof'],
+    [4, 'spanId', 'id'],
+    [5, 'traceId', 'id'],
+    [6, 'asInt', 'sfixed64', 'oneof'],
+    [7, 'filteredAttributes', 'keyValue', 'repeated'],
+  ],
+  numberDataPoint: [
+    [2, 'startTimeUnixNano', 'fixed64'],
+    [3, 'timeUnixNano', 'fixed64'],
+    [4, 'asDouble', 'double', 'oneof'],
+    [5, 'exemplars', 'exemplar', 'repeated'],
+    [6, 'asInt', 'sfixed64', 'oneof'],
+    [7, 'attributes', 'keyValue', 'repeated'],
+    [8, 'flags', 'uint32'],
+  ],
+  histogramDataPoint: [
+    [2, 'startTimeUnixNano', 'fixed64'],
+    [3, 'timeUnixNano', 'fixed64'],
+    [4, 'count', 'fixed64'],
+    [5, 'sum', 'double', 'optional'],
+    [6, 'bucketCounts', 'fixed64', 'repeated'],
+    [7, 'explicitBounds', 'double', 'repeated'],
+    [8, 'exemplars', 'exemplar', 'repeated'],
+    [9, 'attributes', 'keyValue', 'repeated'],
+    [10, 'flags', 'uint32'],
+    [11, 'min', 'double', 'optional'],
+    [12, 'max', 'double', 'optional'],
+  ],
+  buckets: [
+    [1, 'offset', 'sint32'],
+    [2, 'bucketCounts', 'uint64', 'repeated'],
+  ],
+  exponentialHistogramDataPoint: [
+    [1, 'attributes', 'keyValue', 'repeated'],
+    [2, 'startTimeUnixNano', 'fixed64'],
+    [3, 'timeUnixNano', 'fixed64'],
+    [4, 'count', 'fixed64'],
+    [5, 'sum', 'double', 'optional'],
+    [6, 'scale', 'sint32'],
+    [7, 'zeroCount', 'fixed64'],
+    [8, 'positive', 'buckets'],
+    [9, 'negative', 'buckets'],
+    [10, 'flags', 'uint32'],
+    [11, 'exemplars', 'exemplar', 'repeated'],
+    [12, 'min', 'double', 'optional'],
+    [13, 'max', 'double', 'optional'],
+    [14, 'zeroThreshold', 'double'],
+  ],
+  valueAtQuantile: [
+    [1, 'quantile', 'double'],
+    [2, 'value', 'double'],
+  ],
+  summaryDataPoint: [
+    [2, 'startTimeUnixNano', 'fixed64'],
+    [3, 'timeUnixNano', 'fixed64'],
+    [4, 'count', 'fixed64'],
+    [5, 'sum', 'double'],
+    [6, 'quantileValues', 'valueAtQuantile', 'repeated'],
+    [7, 'attributes', 'keyValue', 'repeated'],
+    [8, 'flags', 'uint32'],
+  ],
+  gauge: [[1, 'dataPoints', 'numberDataPoint', 'repeated']],
+  sum: [
+    [1, 'dataPoints', 'numberDataPoint', 'repeated'],
+    [2, 'aggregationTemporality', 'enum'],
+    [3, 'isMonotonic', 'bool'],
+  ],
+  histogram: [
+    [1, 'dataPoints', 'histogramDataPoint', 'repeated'],
+    [2, 'aggregationTemporality', 'enum'],
+  ],
+  exponentialHistogram: [
+    [1, 'dataPoints', 'exponentialHistogramDataPoint', 'repeated'],
+    [2, 'aggregationTemporality', 'enum'],
+  ],
+  summary: [[1, 'dataPoints', 'summaryDataPoint', 'repeated']],
+  metric: [
+    [1, 'name', 'string'],
+    [2, 'description', 'string'],
+    [3, 'unit', 'string'],
+    [5, 'gauge', 'gauge', 'oneof'],
+    [7, 'sum', 'sum', 'oneof'],
+    [9, 'histogram', 'histogram', 'oneof'],
+    [10, 'exponentialHistogram', 'exponentialHistogram', 'oneof'],
+    [11, 'summary', 'summary', 'oneof'],
+    [12, 'metadata', 'keyValue', 'repeated'],
+  ],
+  scopeMetrics: [
+    [1, 'scope', 'instrumentationScope'],
+    [2, 'metrics', 'metric', 'repeated'],
+    [3, 'schemaUrl', 'string'],
+  ],
+  resourceMetrics: [
+    [1, 'resource', 'resource'],
+    [2, 'scopeMetrics', 'scopeMetrics', 'repeated'],
+    [3, 'schemaUrl', 'string'],
+  ],
+  metricsRequest: [[1, 'resourceMetrics', 'resourceMetrics', 'repeated']],
+  // opentelemetry/proto/logs/v1/logs.proto
+  logRecord: [
+    [1, 'timeUnixNano', 'fixed64'],
+    [2, 'severityNumber', 'enum'],
+    [3, 'severityText', 'string'],
+    [5, 'body', 'anyValue'],
+    [6, 'attributes', 'keyValue', 'repeated'],
+    [7, 'droppedAttributesCount', 'uint32'],
+    [8, 'flags', 'fixed32'],
+    [9, 'traceId', 'id'],
+    [10, 'spanId', 'id'],
+    [11, 'observedTimeUnixNano', 'fixed64'],
+    [12, 'eventName', 'string'],
+  ],
+  scopeLogs: [
+    [1, 'scope', 'instrumentationScope'],
+    [2, 'logRecords', 'logRecord', 'repeated'],
+    [3, 'schemaUrl', 'string'],
+  ],
+  resourceLogs: [
+    [1, 'resource', 'resource'],
+    [2, 'scopeLogs', 'scopeLogs', 'repeated'],
+    [3, 'schemaUrl', 'string'],
+  ],
+  logsRequest: [[1, 'resourceLogs', 'resourceLogs', 'repeated']],
+} as const;
+
+// The types of OTLP/JSON. An absent field has its default (0, empty, false) or, where OTLP makes a difference, is not set.
+// 64-bit integers are decimal strings, times in nanoseconds. At most one member of a oneof is set.
+// https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
+
+type MessageName = keyof typeof OTLP;
+type Label = 'repeated' | 'optional' | 'oneof';
+type Row = readonly [number, name: string, type: ScalarType | MessageName, label?: Label];
+
+export type JsonDouble = number | 'NaN' | 'Infinity' | '-Infinity';
+
+type MessageJson<Name extends MessageName> = {
+  readonly [Field in (typeof OTLP)[Name][number] as Field[1]]?: FieldJson<Field>;
+};
+type FieldJson<Field> = Field extends readonly [number, string, infer Type, 'repeated']
+  ? readonly ValueJson<Type>[]
+  : Field extends readonly [number, string, infer Type, ...unknown[]]
+    ? ValueJson<Type>
+    : never;
+type ValueJson<Type> = Type extends MessageName
+  ? MessageJson<Type>
+  : Type extends 'double'
+    ? JsonDouble
+    : Type extends 'bool'
+      ? boolean
+      : Type extends 'enum' | 'fixed32' | 'sint32' | 'uint32'
+        ? number
+        : string;
+
+export type AnyValueJson = MessageJson<'anyValue'>;
+export type KeyValueJson = MessageJson<'keyValue'>;
+export type ExemplarJson = MessageJson<'exemplar'>;
+export type NumberPointJson = MessageJson<'numberDataPoint'>;
+export type HistogramPointJson = MessageJson<'histogramDataPoint'>;
+export type SummaryPointJson = MessageJson<'summaryDataPoint'>;
+/** The common fields of all kinds of points. */
+export type PointJson = Omit<NumberPointJson, 'asDouble' | 'asInt'>;
+/** One of the five kinds of data is set. */
+export type MetricJson = MessageJson<'metric'>;
+export type ScopeMetricsJson = MessageJson<'scopeMetrics'>;
+export type MetricsRequestJson = MessageJson<'metricsRequest'>;
+export type LogRecordJson = MessageJson<'logRecord'>;
+export type LogsRequestJson = MessageJson<'logsRequest'>;
+
+// The same tables for the decoder.
+
 export interface MessageField {
   readonly name: string;
   readonly type: ScalarType | Message;
@@ -35,211 +233,20 @@ export interface MessageField {
 /** Fields by number. */
 export type Message = (MessageField | undefined)[];
 
-type Label = 'repeated' | 'optional' | 'oneof';
-type Row = readonly [number: number, name: string, type: ScalarType | Message, label?: Label];
+const messages = new Map<string, Message>(Object.keys(OTLP).map(name => [name, []]));
+for (const [name, rows] of Object.entries<readonly Row[]>(OTLP))
+  for (const [number, field, type, label] of rows)
+    messages.get(name)![number] = {
+      name: field,
+      type: messages.get(type) ?? (type as ScalarType),
+      isRepeated: label === 'repeated',
+      hasPresence: label === 'optional' || label === 'oneof',
+      rivals: rows
+        .filter(row => label === 'oneof' && row[3] === 'oneof' && row[1] !== field)
+        .map(row => row[1]),
+    };
 
-function message(rows: readonly Row[]): Message {
-  const fields: Message = [];
-  fill(fields, rows);
-  return fields;
-}
-
-function fill(fields: Message, rows: readonly Row[]): void {
-  const oneOf = rows.filter(row => row[3] === 'oneof').map(row => row[1]);
-  for (const [number, name, type, label] of rows) {
-    const isRepeated = label === 'repeated';
-    const hasPresence = label === 'optional' || label === 'oneof';
-    const rivals = label === 'oneof' ? oneOf.filter(other => other !== name) : [];
-    fields[number] = { name, type, isRepeated, hasPresence, rivals };
-  }
-}
-
-// opentelemetry/proto/common/v1/common.proto
-
-/** Contains itself through the next three messages, so its fields are added below. */
-const anyValue: Message = [];
-
-const keyValue: Message = message([
-  [1, 'key', 'string'],
-  [2, 'value', anyValue],
-]);
-
-const arrayValue: Message = message([[1, 'values', anyValue, 'repeated']]);
-
-const keyValueList: Message = message([[1, 'values', keyValue, 'repeated']]);
-
-fill(anyValue, [
-  [1, 'stringValue', 'string', 'oneof'],
-  [2, 'boolValue', 'bool', 'oneof'],
-  [3, 'intValue', 'int64', 'oneof'],
-  [4, 'doubleValue', 'double', 'oneof'],
-  [5, 'arrayValue', arrayValue, 'oneof'],
-  [6, 'kvlistValue', keyValueList, 'oneof'],
-  [7, 'bytesValue', 'bytes', 'oneof'],
-]);
-
-const instrumentationScope: Message = message([
-  [1, 'name', 'string'],
-  [2, 'version', 'string'],
-  [3, 'attributes', keyValue, 'repeated'],
-  [4, 'droppedAttributesCount', 'uint32'],
-]);
-
-// opentelemetry/proto/resource/v1/resource.proto
-
-const resource: Message = message([
-  [1, 'attributes', keyValue, 'repeated'],
-  [2, 'droppedAttributesCount', 'uint32'],
-]);
-
-// opentelemetry/proto/metrics/v1/metrics.proto
-
-const exemplar: Message = message([
-  [2, 'timeUnixNano', 'fixed64'],
-  [3, 'asDouble', 'double', 'oneof'],
-  [4, 'spanId', 'id'],
-  [5, 'traceId', 'id'],
-  [6, 'asInt', 'sfixed64', 'oneof'],
-  [7, 'filteredAttributes', keyValue, 'repeated'],
-]);
-
-const numberDataPoint: Message = message([
-  [2, 'startTimeUnixNano', 'fixed64'],
-  [3, 'timeUnixNano', 'fixed64'],
-  [4, 'asDouble', 'double', 'oneof'],
-  [5, 'exemplars', exemplar, 'repeated'],
-  [6, 'asInt', 'sfixed64', 'oneof'],
-  [7, 'attributes', keyValue, 'repeated'],
-  [8, 'flags', 'uint32'],
-]);
-
-const histogramDataPoint: Message = message([
-  [2, 'startTimeUnixNano', 'fixed64'],
-  [3, 'timeUnixNano', 'fixed64'],
-  [4, 'count', 'fixed64'],
-  [5, 'sum', 'double', 'optional'],
-  [6, 'bucketCounts', 'fixed64', 'repeated'],
-  [7, 'explicitBounds', 'double', 'repeated'],
-  [8, 'exemplars', exemplar, 'repeated'],
-  [9, 'attributes', keyValue, 'repeated'],
-  [10, 'flags', 'uint32'],
-  [11, 'min', 'double', 'optional'],
-  [12, 'max', 'double', 'optional'],
-]);
-
-const buckets: Message = message([
-  [1, 'offset', 'sint32'],
-  [2, 'bucketCounts', 'uint64', 'repeated'],
-]);
-
-const exponentialHistogramDataPoint: Message = message([
-  [1, 'attributes', keyValue, 'repeated'],
-  [2, 'startTimeUnixNano', 'fixed64'],
-  [3, 'timeUnixNano', 'fixed64'],
-  [4, 'count', 'fixed64'],
-  [5, 'sum', 'double', 'optional'],
-  [6, 'scale', 'sint32'],
-  [7, 'zeroCount', 'fixed64'],
-  [8, 'positive', buckets],
-  [9, 'negative', buckets],
-  [10, 'flags', 'uint32'],
-  [11, 'exemplars', exemplar, 'repeated'],
-  [12, 'min', 'double', 'optional'],
-  [13, 'max', 'double', 'optional'],
-  [14, 'zeroThreshold', 'double'],
-]);
-
-const valueAtQuantile: Message = message([
-  [1, 'quantile', 'double'],
-  [2, 'value', 'double'],
-]);
-
-const summaryDataPoint: Message = message([
-  [2, 'startTimeUnixNano', 'fixed64'],
-  [3, 'timeUnixNano', 'fixed64'],
-  [4, 'count', 'fixed64'],
-  [5, 'sum', 'double'],
-  [6, 'quantileValues', valueAtQuantile, 'repeated'],
-  [7, 'attributes', keyValue, 'repeated'],
-  [8, 'flags', 'uint32'],
-]);
-
-const gauge: Message = message([[1, 'dataPoints', numberDataPoint, 'repeated']]);
-
-const sum: Message = message([
-  [1, 'dataPoints', numberDataPoint, 'repeated'],
-  [2, 'aggregationTemporality', 'enum'],
-  [3, 'isMonotonic', 'bool'],
-]);
-
-const histogram: Message = message([
-  [1, 'dataPoints', histogramDataPoint, 'repeated'],
-  [2, 'aggregationTemporality', 'enum'],
-]);
-
-const exponentialHistogram: Message = message([
-  [1, 'dataPoints', exponentialHistogramDataPoint, 'repeated'],
-  [2, 'aggregationTemporality', 'enum'],
-]);
-
-const summary: Message = message([[1, 'dataPoints', summaryDataPoint, 'repeated']]);
-
-const metric: Message = message([
-  [1, 'name', 'string'],
-  [2, 'description', 'string'],
-  [3, 'unit', 'string'],
-  [5, 'gauge', gauge, 'oneof'],
-  [7, 'sum', sum, 'oneof'],
-  [9, 'histogram', histogram, 'oneof'],
-  [10, 'exponentialHistogram', exponentialHistogram, 'oneof'],
-  [11, 'summary', summary, 'oneof'],
-  [12, 'metadata', keyValue, 'repeated'],
-]);
-
-const scopeMetrics: Message = message([
-  [1, 'scope', instrumentationScope],
-  [2, 'metrics', metric, 'repeated'],
-  [3, 'schemaUrl', 'string'],
-]);
-
-const resourceMetrics: Message = message([
-  [1, 'resource', resource],
-  [2, 'scopeMetrics', scopeMetrics, 'repeated'],
-  [3, 'schemaUrl', 'string'],
-]);
-
-/** opentelemetry/proto/collector/metrics/v1/metrics_service.proto: ExportMetricsServiceRequest. */
-export const metricsRequest: Message = message([
-  [1, 'resourceMetrics', resourceMetrics, 'repeated'],
-]);
-
-// opentelemetry/proto/logs/v1/logs.proto
-
-const logRecord: Message = message([
-  [1, 'timeUnixNano', 'fixed64'],
-  [2, 'severityNumber', 'enum'],
-  [3, 'severityText', 'string'],
-  [5, 'body', anyValue],
-  [6, 'attributes', keyValue, 'repeated'],
-  [7, 'droppedAttributesCount', 'uint32'],
-  [8, 'flags', 'fixed32'],
-  [9, 'traceId', 'id'],
-  [10, 'spanId', 'id'],
-  [11, 'observedTimeUnixNano', 'fixed64'],
-  [12, 'eventName', 'string'],
-]);
-
-const scopeLogs: Message = message([
-  [1, 'scope', instrumentationScope],
-  [2, 'logRecords', logRecord, 'repeated'],
-  [3, 'schemaUrl', 'string'],
-]);
-
-const resourceLogs: Message = message([
-  [1, 'resource', resource],
-  [2, 'scopeLogs', scopeLogs, 'repeated'],
-  [3, 'schemaUrl', 'string'],
-]);
-
-/** opentelemetry/proto/collector/logs/v1/logs_service.proto: ExportLogsServiceRequest. */
-export const logsRequest: Message = message([[1, 'resourceLogs', resourceLogs, 'repeated']]);
+/** ExportMetricsServiceRequest. */
+export const metricsRequest: Message = messages.get('metricsRequest')!;
+/** ExportLogsServiceRequest. */
+export const logsRequest: Message = messages.get('logsRequest')!;

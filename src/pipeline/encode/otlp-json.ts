@@ -5,13 +5,15 @@
 // https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
 import type { Signal } from '../../model/batch.ts';
 import {
+  type JsonDouble,
   logsRequest,
+  type LogsRequestJson,
   type Message,
   type MessageField,
   metricsRequest,
+  type MetricsRequestJson,
   type ScalarType,
 } from './otlp-fields.ts';
-import type { JsonDouble, LogsRequestJson, MetricsRequestJson } from './otlp-shape.ts';
 import { WIRE } from './wire.ts';
 import { WireReader } from './wire-reader.ts';
 

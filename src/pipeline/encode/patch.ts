@@ -242,12 +242,13 @@ const DATA: Readonly<
   9: { before: [9, 7], form: FORM.histogram },
   11: { before: [7], form: FORM.summary },
 };
+const DATA_FIELDS = Object.keys(DATA).map(Number);
 const START_FIELD = 2;
 const TIME_FIELD = 3;
 
 /**
- * Makes a template from `payload`, which must contain exactly the points of this page and not
- * change until the end. Yields between slices. null if this is not possible.
+ * Makes a template from `payload`, which must contain exactly the points of this page and not change until the end.
+ * Yields between slices. null if this is not possible.
  */
 export function* makeTemplate(
   table: SeriesTable,
@@ -255,17 +256,11 @@ export function* makeTemplate(
 ): Generator<void, PayloadTemplate | null> {
   if (table.exemplars.size > 0 || table.repeats.length > 0) return null;
   const rows = table.order.filter(row => table.fate[row] === FATE.point);
-  const walk = new Walk(payload, rows, table);
-  if (!(yield* walk.run())) return null;
+  const places = yield* findPlaces(table, payload, rows);
+  if (places === null) return null;
   const bytes = Buffer.from(payload);
-  const template: PayloadTemplate = {
-    bytes,
-    view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
-    blocks: walk.blocks,
-    rows,
-    offsets: walk.offsets,
-    forms: walk.forms,
-  };
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const template: PayloadTemplate = { bytes, view, rows, ...places };
   for (let from = 0; from < rows.length; from += SLICE_POINTS) {
     if (!patchPoints(table, template, from, Math.min(from + SLICE_POINTS, rows.length)))
       return null;
@@ -274,111 +269,65 @@ export function* makeTemplate(
   return bytes.equals(payload) ? template : null;
 }
 
-class Walk {
-  readonly blocks: TemplateBlock[] = [];
-  readonly offsets: Uint32Array;
-  readonly forms: Uint8Array;
-  readonly #reader: WireReader;
-  readonly #rows: Uint32Array;
-  readonly #table: SeriesTable;
-  #point = 0;
-
-  constructor(payload: Buffer, rows: Uint32Array, table: SeriesTable) {
-    this.#reader = new WireReader(payload, 'a payload of our own');
-    this.#rows = rows;
-    this.#table = table;
-    this.offsets = new Uint32Array(rows.length);
-    this.forms = new Uint8Array(rows.length);
-  }
-
-  /** False if the payload does not match the rows. */
-  *run(): Generator<void, boolean> {
-    const reader = this.#reader;
-    let sliceEnd = SLICE_POINTS;
-    while (!reader.isAtEnd) {
-      if (this.#point >= sliceEnd) {
-        sliceEnd = this.#point + SLICE_POINTS;
-        yield;
-      }
-      const offset = reader.offset;
-      const firstPoint = this.#point;
-      if (!this.#enterOnly(RESOURCE_METRICS, () => this.#resourceMetrics())) return false;
-      const head = this.#rows[firstPoint];
-      if (head === undefined) return false;
-      const block = this.#table.block[head]!;
-      const { service } = this.#table.blocks[block]!;
-      const pointCount = this.#point - firstPoint;
-      const length = reader.offset - offset;
-      this.blocks.push({ block, service, offset, length, firstPoint, pointCount });
+/** The blocks of a payload, and the offset and form of each point; null if it does not match the rows. */
+function* findPlaces(
+  table: SeriesTable,
+  payload: Buffer,
+  rows: Uint32Array,
+): Generator<void, Pick<PayloadTemplate, 'blocks' | 'offsets' | 'forms'> | null> {
+  const reader = new WireReader(payload, 'a payload of our own');
+  const blocks: TemplateBlock[] = [];
+  const offsets = new Uint32Array(rows.length);
+  const forms = new Uint8Array(rows.length);
+  let point = 0;
+  let sliceEnd = SLICE_POINTS;
+  let offset = 0;
+  for (const _ of reader.each(RESOURCE_METRICS)) {
+    const firstPoint = point;
+    for (const data of pointsOf(reader)) {
+      const form = findTimes(reader, data);
+      if (form === null) return null;
+      offsets[point] = reader.offset;
+      forms[point++] = form;
     }
-    return this.#point === this.#rows.length;
+    const head = rows[firstPoint];
+    if (head === undefined) return null;
+    const block = table.block[head]!;
+    const { service } = table.blocks[block]!;
+    const length = reader.end - offset;
+    blocks.push({ block, service, offset, length, firstPoint, pointCount: point - firstPoint });
+    offset = reader.end;
+    if (point < sliceEnd) continue;
+    sliceEnd = point + SLICE_POINTS;
+    yield;
   }
+  return point === rows.length ? { blocks, offsets, forms } : null;
+}
 
-  #resourceMetrics(): boolean {
-    return this.#eachField(field =>
-      field === SCOPE_METRICS ? this.#enter(() => this.#scopeMetrics()) : null,
-    );
-  }
+/** Enters each point of the current ResourceMetrics; yields what DATA has about it. */
+function* pointsOf(reader: WireReader): Generator<(typeof DATA)[number], void> {
+  for (const _ of reader.each(SCOPE_METRICS))
+    for (const _ of reader.each(METRICS))
+      for (const field of reader.each(...DATA_FIELDS))
+        for (const _ of reader.each(DATA_POINTS)) yield DATA[field]!;
+}
 
-  #scopeMetrics(): boolean {
-    return this.#eachField(field => (field === METRICS ? this.#enter(() => this.#metric()) : null));
-  }
-
-  #metric(): boolean {
-    return this.#eachField(field => {
-      const data = DATA[field];
-      if (data === undefined) return null;
-      return this.#enter(() =>
-        this.#eachField(inner =>
-          inner === DATA_POINTS ? this.#enter(() => this.#dataPoint(data)) : null,
-        ),
-      );
-    });
-  }
-
-  /**
-   * Notes where the times begin. Only bounds may change before them: patchBuckets() compares these.
-   */
-  #dataPoint(data: { readonly before: readonly number[]; readonly form: number }): boolean {
-    const reader = this.#reader;
-    while (!reader.isAtEnd) {
-      const offset = reader.offset;
-      const tag = reader.tag();
-      const field = tag >>> 3;
-      if (field === START_FIELD || field === TIME_FIELD) {
-        const isStarted = data.form === FORM.number && field === START_FIELD;
-        this.offsets[this.#point] = offset;
-        this.forms[this.#point] = isStarted ? FORM.numberWithStart : data.form;
-        this.#point++;
-        reader.offset = reader.end;
-        return true;
-      }
-      if (!data.before.includes(field)) return false;
-      reader.skip(tag & 7);
+/**
+ * Moves the reader to a point's times and returns its form; null if an unknown field precedes them. Only bounds may
+ * change before them: patchBuckets() compares these.
+ */
+function findTimes(reader: WireReader, { before, form }: (typeof DATA)[number]): number | null {
+  while (!reader.isAtEnd) {
+    const { offset } = reader;
+    const tag = reader.tag();
+    const field = tag >>> 3;
+    if (field === START_FIELD || field === TIME_FIELD) {
+      reader.offset = offset;
+      const isStarted = form === FORM.number && field === START_FIELD;
+      return isStarted ? FORM.numberWithStart : form;
     }
-    return false;
+    if (!before.includes(field)) return null;
+    reader.skip(tag & 7);
   }
-
-  /** Visits the fields of a message; `visit` returns null to skip one. */
-  #eachField(visit: (field: number) => boolean | null): boolean {
-    const reader = this.#reader;
-    while (!reader.isAtEnd) {
-      const tag = reader.tag();
-      const isGood = visit(tag >>> 3);
-      if (isGood === false) return false;
-      if (isGood === null) reader.skip(tag & 7);
-    }
-    return true;
-  }
-
-  #enterOnly(field: number, visit: () => boolean): boolean {
-    return this.#reader.tag() >>> 3 === field && this.#enter(visit);
-  }
-
-  #enter(visit: () => boolean): boolean {
-    const outerEnd = this.#reader.enter();
-    const isGood = visit();
-    this.#reader.leave(outerEnd);
-    return isGood;
-  }
+  return null;
 }

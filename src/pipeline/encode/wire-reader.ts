@@ -125,6 +125,23 @@ export class WireReader {
     this.end = outerEnd;
   }
 
+  /**
+   * Enters each message with one of these field numbers, one after the other, and skips all other fields. Yields the
+   * field number; what the caller leaves unread of a message is skipped.
+   */
+  *each(...fields: readonly number[]): Generator<number, void> {
+    while (!this.isAtEnd) {
+      const tag = this.tag();
+      if ((tag & 7) !== WIRE.bytes || !fields.includes(tag >>> 3)) {
+        this.skip(tag & 7);
+        continue;
+      }
+      const outerEnd = this.enter();
+      yield tag >>> 3;
+      this.leave(outerEnd);
+    }
+  }
+
   /** Skips the value of an unknown field. */
   skip(wireType: number): void {
     if (wireType === WIRE.varint) this.#readVarint();

@@ -1,7 +1,7 @@
-// Splits an OTLP request in protobuf into smaller requests without decoding it. By size it cuts at the highest level
-// that has two children: Resources, then scopes, then metrics, then data points (or log records). The other fields of a
-// parent (Resource, scope, name, unit, temporality, unknown fields) are copied into both pieces, so that each is a
-// complete request and together they hold every point once. Envelopes without points are dropped.
+// Splits an OTLP request in protobuf into smaller requests without decoding it: into pieces of a size, or into two by the
+// order or the time of their points. The other fields of a parent (Resource, scope, name, unit, temporality, unknown
+// fields) are copied into each piece, so that it is a complete request, and together they hold every point once.
+// Envelopes without points are dropped.
 //
 //   ExportMetricsServiceRequest 1 ─▶ ResourceMetrics 2 ─▶ ScopeMetrics 2 ─▶ Metric 5|7|9|10|11 ─▶ data 1 ─▶ point
 //   ExportLogsServiceRequest    1 ─▶ ResourceLogs    2 ─▶ ScopeLogs    2 ─▶ LogRecord
@@ -21,7 +21,6 @@ type Levels = readonly (readonly number[])[];
 /** One child within its parent's bytes: `start` is its tag, `bodyStart` its first byte. */
 interface Child {
   readonly field: number;
-  readonly points: number;
   readonly start: number;
   readonly bodyStart: number;
   readonly end: number;
@@ -29,12 +28,7 @@ interface Child {
 
 /** Data points or log records of a request; 0 for damaged bytes. */
 export function countPoints(signal: Signal, request: Buffer): number {
-  return orElse(0, () => countWithin(readerOf(request), CHILD_FIELDS[signal], 0));
-}
-
-/** Two requests that together hold the points of one, in order; null when it cannot be cut. */
-export function halveRequest(signal: Signal, request: Buffer): readonly [Buffer, Buffer] | null {
-  return orElse(null, () => halve(request, CHILD_FIELDS[signal], 0));
+  return orElse(0, () => countWithin(new WireReader(request, 'request'), CHILD_FIELDS[signal], 0));
 }
 
 /** Requests of at most `maxBytes`, in order; a single larger point stays whole. Each request is copied once. */
@@ -106,16 +100,6 @@ function sumBytes(parts: Parts): number {
   return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** The request with its first point only: a sample for inspection. */
-export function firstPoint(signal: Signal, request: Buffer): Buffer {
-  let piece = request;
-  for (let halves = halveRequest(signal, piece); halves !== null; ) {
-    [piece] = halves;
-    halves = halveRequest(signal, piece);
-  }
-  return piece;
-}
-
 function orElse<T>(fallback: T, read: () => T): T {
   try {
     return read();
@@ -125,42 +109,13 @@ function orElse<T>(fallback: T, read: () => T): T {
   }
 }
 
-function readerOf(bytes: Buffer): WireReader {
-  return new WireReader(bytes, 'request');
-}
-
 /** Counts the points up to the end of the reader's current message. */
 function countWithin(reader: WireReader, levels: Levels, level: number): number {
   const childFields = levels[level];
   if (childFields === undefined) return 1;
   let points = 0;
-  while (!reader.isAtEnd) {
-    const tag = reader.tag();
-    if (!isChild(tag, childFields)) {
-      reader.skip(tag & 7);
-      continue;
-    }
-    const outerEnd = reader.enter();
-    points += countWithin(reader, levels, level + 1);
-    reader.leave(outerEnd);
-  }
+  for (const _ of reader.each(...childFields)) points += countWithin(reader, levels, level + 1);
   return points;
-}
-
-function halve(message: Buffer, levels: Levels, level: number): readonly [Buffer, Buffer] | null {
-  const { children, rest } = takeApart(message, levels, level);
-  const [only] = children;
-  if (only === undefined) return null;
-  if (children.length === 1) {
-    const halves = halve(message.subarray(only.bodyStart, only.end), levels, level + 1);
-    if (halves === null) return null;
-    const wrap = (half: Buffer): Buffer => Buffer.concat([...rest, ...wrapped(only.field, [half])]);
-    return [wrap(halves[0]), wrap(halves[1])];
-  }
-  const join = (some: readonly Child[]): Buffer =>
-    Buffer.concat([...rest, ...some.map(({ start, end }) => message.subarray(start, end))]);
-  const cut = middle(children.map(({ points }) => points));
-  return [join(children.slice(0, cut)), join(children.slice(cut))];
 }
 
 /** The children of a message that hold points, and the bytes of all other fields. */
@@ -170,7 +125,7 @@ function takeApart(
   level: number,
 ): { readonly children: readonly Child[]; readonly rest: readonly Buffer[] } {
   const childFields = levels[level] ?? [];
-  const reader = readerOf(message);
+  const reader = new WireReader(message, 'request');
   const children: Child[] = [];
   const rest: Buffer[] = [];
   while (!reader.isAtEnd) {
@@ -179,9 +134,9 @@ function takeApart(
     if (isChild(tag, childFields)) {
       const outerEnd = reader.enter();
       const { offset: bodyStart, end } = reader;
-      const points = countWithin(reader, levels, level + 1);
+      const hasPoints = countWithin(reader, levels, level + 1) > 0;
       reader.leave(outerEnd);
-      if (points > 0) children.push({ field: tag >>> 3, points, start, bodyStart, end });
+      if (hasPoints) children.push({ field: tag >>> 3, start, bodyStart, end });
     } else {
       reader.skip(tag & 7);
       rest.push(message.subarray(start, reader.offset));
@@ -214,17 +169,31 @@ export function middle(weights: readonly number[]): number {
   return cut;
 }
 
-// By time: between the older and the newer points of a metrics request. The older piece is sent first, because some
-// back ends refuse samples older than the last.
+// By order or time of the points.
+
+/** Two requests with half of the points each, in order; null for a single point and for damaged bytes. */
+export function halveRequest(signal: Signal, request: Buffer): readonly [Buffer, Buffer] | null {
+  const half = Math.floor(countPoints(signal, request) / 2);
+  return half === 0 ? null : partition(signal, request, (_, index) => index < half);
+}
+
+/** The request with its first point only: a sample for inspection. */
+export function firstPoint(signal: Signal, request: Buffer): Buffer {
+  return partition(signal, request, (_, index) => index === 0)[0];
+}
+
+// Some back ends refuse samples older than the last: pieces of metrics are cut by time, and the older one is sent first.
 
 /** The field with the time, the same for points of every kind. */
 const TIME_TAG = (3 << 3) | WIRE.fixed64;
 
 /** The time of each point in order, in nanoseconds as a double. [] for damaged bytes. */
 export function timesOf(request: Buffer): readonly number[] {
-  const times: number[] = [];
-  const isSound = orElse(null, () => keepPoints(request, 0, time => times.push(time) > 0)) !== null;
-  return isSound ? times : [];
+  return orElse([], () => {
+    const times: number[] = [];
+    keepPoints(request, CHILD_FIELDS.metrics, 0, point => times.push(timeOf(point)) > 0);
+    return times;
+  });
 }
 
 /** The time that has about half of the points before it; null when all have the same. */
@@ -237,27 +206,33 @@ export function timeToCutAt(times: readonly number[]): number | null {
 
 /** The points before a time, and the others; a piece without points is empty. Damaged bytes count as older. */
 export function cutAt(request: Buffer, time: number): readonly [older: Buffer, newer: Buffer] {
-  const none = Buffer.alloc(0);
-  const halves = orElse(
-    null,
-    () =>
-      [
-        keepPoints(request, 0, at => at < time) ?? none,
-        keepPoints(request, 0, at => at >= time) ?? none,
-      ] as const,
-  );
-  return halves ?? [request, none];
+  return partition('metrics', request, point => timeOf(point) < time);
+}
+
+/** The points that `isFirst` accepts, and the others; a piece without points is empty. Damaged bytes are not cut. */
+function partition(
+  signal: Signal,
+  request: Buffer,
+  isFirst: (point: Buffer, index: number) => boolean,
+): readonly [Buffer, Buffer] {
+  const pick = (isIn: boolean): Buffer => {
+    let index = 0;
+    const isKept = (point: Buffer): boolean => isFirst(point, index++) === isIn;
+    return keepPoints(request, CHILD_FIELDS[signal], 0, isKept) ?? Buffer.alloc(0);
+  };
+  return orElse([request, Buffer.alloc(0)], () => [pick(true), pick(false)]);
 }
 
 /** A message with only the points that `isKept` accepts; null when none is left. */
 function keepPoints(
   message: Buffer,
+  levels: Levels,
   level: number,
-  isKept: (time: number) => boolean,
+  isKept: (point: Buffer) => boolean,
 ): Buffer | null {
-  const childFields = CHILD_FIELDS.metrics[level];
-  if (childFields === undefined) return isKept(timeOf(message)) ? message : null;
-  const reader = readerOf(message);
+  const childFields = levels[level];
+  if (childFields === undefined) return isKept(message) ? message : null;
+  const reader = new WireReader(message, 'request');
   const parts: Buffer[] = [];
   let hasPoints = false;
   let isWhole = true;
@@ -266,7 +241,7 @@ function keepPoints(
     const tag = reader.tag();
     const child = isChild(tag, childFields) ? reader.view() : null;
     if (child === null) reader.skip(tag & 7);
-    const kept = child === null ? null : keepPoints(child, level + 1, isKept);
+    const kept = child === null ? null : keepPoints(child, levels, level + 1, isKept);
     isWhole &&= kept === child;
     hasPoints ||= kept !== null;
     if (kept === child) parts.push(message.subarray(start, reader.offset));

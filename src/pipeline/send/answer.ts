@@ -24,7 +24,7 @@ export const ANSWER_BYTES_MAX: number = 4 * 1024 * 1024;
 /** The most characters of a back end's message that are shown or kept. */
 export const MESSAGE_LENGTH_MAX = 300;
 
-const PARTIAL_SUCCESS_TAG = (1 << 3) | WIRE.bytes;
+const PARTIAL_SUCCESS = 1;
 const REJECTED_TAG = (1 << 3) | WIRE.varint;
 /** The field has the same number in PartialSuccess and in google.rpc.Status. */
 const MESSAGE_TAG = (2 << 3) | WIRE.bytes;
@@ -109,21 +109,13 @@ function readProtobuf<T>(body: Buffer, read: (reader: WireReader) => T): T | und
 function readPartialSuccessMessage(reader: WireReader): PartialSuccess {
   let rejected = 0;
   let message = '';
-  while (!reader.isAtEnd) {
-    const tag = reader.tag();
-    if (tag !== PARTIAL_SUCCESS_TAG) {
-      reader.skip(tag & 7);
-      continue;
-    }
-    const outerEnd = reader.enter();
+  for (const _ of reader.each(PARTIAL_SUCCESS))
     while (!reader.isAtEnd) {
-      const inner = reader.tag();
-      if (inner === REJECTED_TAG) rejected = countOf(reader.int64());
-      else if (inner === MESSAGE_TAG) message = reader.string();
-      else reader.skip(inner & 7);
+      const tag = reader.tag();
+      if (tag === REJECTED_TAG) rejected = countOf(reader.int64());
+      else if (tag === MESSAGE_TAG) message = reader.string();
+      else reader.skip(tag & 7);
     }
-    reader.leave(outerEnd);
-  }
   return { rejected, message };
 }
 

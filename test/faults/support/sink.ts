@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { otlpPoints, type OtlpPoint } from '../../support/otlp-points.ts';

@@ -1,6 +1,6 @@
 // A whole request: envelopes, parts, metadata, the order of points.
 import { describe, expect, test } from 'vitest';
-import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { otlpPoints } from '../../support/otlp-points.ts';
 import { type Seen, Target, type TargetOptions } from '../../support/target.ts';

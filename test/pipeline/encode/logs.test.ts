@@ -6,7 +6,7 @@ import {
 } from '../../../src/pipeline/encode/logs.ts';
 import { writeResource, type ResourceIdentity } from '../../../src/pipeline/encode/identity.ts';
 import { WireWriter } from '../../../src/pipeline/encode/wire.ts';
-import type { LogRecordJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import type { LogRecordJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { countPoints } from '../../../src/pipeline/queue/split.ts';
 import { oracleDecodeLogs } from '../../reference/oracle.ts';
 

@@ -6,7 +6,7 @@ import {
   NESTING_DEPTH_MAX,
   otlpJson,
 } from '../../../src/pipeline/encode/otlp-json.ts';
-import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { WIRE, WireWriter } from '../../../src/pipeline/encode/wire.ts';
 import { WireError } from '../../../src/pipeline/encode/wire-reader.ts';
 import {

@@ -1,6 +1,6 @@
 // Rule H, and the bytes of points as the oracle decodes them.
 import { describe, expect, test } from 'vitest';
-import type { ExemplarJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import type { ExemplarJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { at, Target } from '../../support/target.ts';
 
 const TRACE = '0123456789abcdef0123456789ABCDEF';

@@ -6,7 +6,7 @@ import type {
   KeyValueJson,
   MetricsRequestJson,
   ScopeMetricsJson,
-} from '../../../src/pipeline/encode/otlp-shape.ts';
+} from '../../../src/pipeline/encode/otlp-fields.ts';
 import { attributesText, type OtlpPoint, otlpPoints } from '../../support/otlp-points.ts';
 
 /** A point with all that the request says of its resource and its scope. */

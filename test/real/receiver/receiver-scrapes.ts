@@ -2,7 +2,7 @@
 // each, and every scrape is one request in its file.
 
 import { readFile } from 'node:fs/promises';
-import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { collector, type CollectorPorts } from '../parts/collector.ts';
 import { type Answered, startPageServer } from '../parts/page-server.ts';
 import { type ComparablePoint, comparablePoints } from './comparable-points.ts';

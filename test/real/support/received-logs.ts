@@ -2,7 +2,7 @@
 // encoder. A value of an attribute is as the collector has it, with its kind: `int 75`, `string shop`.
 
 import { readFile } from 'node:fs/promises';
-import type { KeyValueJson, LogsRequestJson } from '../../../src/pipeline/encode/otlp-shape.ts';
+import type { KeyValueJson, LogsRequestJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { otlpLogs } from '../../support/otlp-points.ts';
 
 export interface ReceivedLog {

@@ -9,12 +9,17 @@ import type {
   MetricsRequestJson,
   NumberPointJson,
   SummaryPointJson,
-} from '../../../src/pipeline/encode/otlp-shape.ts';
+} from '../../../src/pipeline/encode/otlp-fields.ts';
 import { attributesOf } from '../../support/otlp-points.ts';
 import { WireGate } from '../../support/wire-sanity.ts';
 import { seriesKey } from './exposition.ts';
 
 type AnyPoint = NumberPointJson & HistogramPointJson & SummaryPointJson;
+
+interface Data {
+  readonly dataPoints?: readonly AnyPoint[];
+  readonly aggregationTemporality?: number;
+}
 
 export interface ReceivedPoint {
   readonly resource: Readonly<Record<string, string>>;
@@ -74,8 +79,8 @@ function metricPoints(
   const points: ReceivedPoint[] = [];
   const { name = '' } = metric;
   for (const type of ['gauge', 'sum', 'histogram', 'summary'] as const) {
-    const data = metric[type];
-    for (const point of (data?.dataPoints ?? []) as readonly AnyPoint[]) {
+    const data: Data | undefined = metric[type];
+    for (const point of data?.dataPoints ?? []) {
       const labels = attributesOf(point.attributes);
       const isStale = ((point.flags ?? 0) & NO_RECORDED_VALUE) !== 0;
       points.push({
