@@ -14,7 +14,7 @@ import { SCHEDULE_COUNTERS } from '../src/pipeline/collect/schedule.ts';
 import { SCRAPE_COUNTERS } from '../src/pipeline/collect/scrape.ts';
 import { QUEUE_COUNTERS } from '../src/pipeline/queue/queue-meter.ts';
 import { COMPRESSION_COUNTERS } from '../src/pipeline/send/auto-compression.ts';
-import { SEND_COUNTERS } from '../src/pipeline/send/send-meter.ts';
+import { SEND_COUNTERS } from '../src/pipeline/send/sender.ts';
 import { PAGE_COUNTERS } from '../src/pipeline/translate-meter.ts';
 import { SERVICE_COUNTERS } from '../src/service/http-client.ts';
 import { PULL_COUNTERS } from '../src/service/pull-report.ts';

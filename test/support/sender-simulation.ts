@@ -13,7 +13,6 @@ import type { Queue, SetAside } from '../../src/pipeline/queue/queue.ts';
 import { classifyAnswer } from '../../src/pipeline/send/classify.ts';
 import { classifyGrpcAnswer } from '../../src/pipeline/send/otlp-grpc.ts';
 import { noAnswer } from '../../src/pipeline/send/transport.ts';
-import { SendMeter } from '../../src/pipeline/send/send-meter.ts';
 import { Sender } from '../../src/pipeline/send/sender.ts';
 import type { SendRequest, SendResult, Transport } from '../../src/pipeline/send/transport.ts';
 import { oracleEncodeMetrics, oracleMetricsMessage } from '../reference/oracle.ts';
@@ -393,19 +392,14 @@ class Run implements Transport {
       if (this.#isOpen) this.#noteAside(aside);
       await settle(id, settlements, aside, rest);
     };
-    const meter = new SendMeter({
-      signal: 'metrics',
-      endpoint: 'http://b',
-      counters,
-      clock,
-      logger: silentLogger,
-    });
     const { concurrency } = this.#script;
     this.#sender = new Sender({
       signal: 'metrics',
       queue: this.#queue,
       transport: this,
-      meter,
+      endpoint: 'http://b',
+      counters,
+      logger: silentLogger,
       concurrency,
       clock,
       random: this.#random,

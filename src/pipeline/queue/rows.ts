@@ -5,13 +5,20 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bug } from '../../errors.ts';
 import type { Batch, BatchPart } from '../../model/batch.ts';
 import { compress } from './compression.ts';
-import type { CommitOutcome, Encoding, QueueOptions, QueueRow, QueueStats } from './queue.ts';
+import type {
+  CommitOutcome,
+  Encoding,
+  QueueOptions,
+  QueueRow,
+  QueueStats,
+  RowRest,
+} from './queue.ts';
 import { countPoints, splitRequest } from './split.ts';
 
 export type NewRow = Omit<QueueRow, 'id'>;
 
 /** Bytes of one service that form a request. */
-interface Slice {
+export interface Slice {
   readonly service: string;
   readonly points: number;
   readonly bytes: Buffer;
@@ -28,7 +35,7 @@ export async function makeRows(
   maxRequestBytes: QueueOptions['maxRequestBytes'],
 ): Promise<readonly NewRow[]> {
   const maxBytes = maxRequestBytes[batch.signal];
-  const rows = packSlices(cutBatch(batch, maxBytes), maxBytes);
+  const rows = fillRows(cutBatch(batch, maxBytes), maxBytes);
   const encoding = compression[batch.signal];
   const made: Promise<NewRow>[] = [];
   for (const slices of rows) {
@@ -90,7 +97,7 @@ function cutPart(batch: Batch, part: BatchPart, bytes: Buffer, maxBytes: number)
 }
 
 /** Fills rows with slices in order. A slice larger than the limit gets a row of its own. */
-function packSlices(slices: readonly Slice[], maxBytes: number): readonly (readonly Slice[])[] {
+function fillRows(slices: readonly Slice[], maxBytes: number): readonly (readonly Slice[])[] {
   const rows: Slice[][] = [];
   let bytes = Infinity;
   for (const slice of slices) {
@@ -105,31 +112,38 @@ function packSlices(slices: readonly Slice[], maxBytes: number): readonly (reado
 }
 
 async function makeRow(
-  batch: Batch,
+  { signal, payload, madeAtMs }: Batch,
   encoding: Encoding,
   slices: readonly Slice[],
 ): Promise<NewRow> {
-  let rawBytes = 0;
-  const parts = slices.map(({ service, points, bytes }) => {
-    const part = { service, points, offset: rawBytes, length: bytes.length };
-    rawBytes += bytes.length;
-    return part;
-  });
-  const body = await compress(encoding, joined(batch, slices, rawBytes));
-  return { signal: batch.signal, encoding, body, rawBytes, parts, madeAtMs: batch.madeAtMs };
+  const raw = runWithin(payload, slices);
+  return { signal, madeAtMs, ...(await packSlices(encoding, slices, raw)) };
 }
 
-/** The bytes of adjacent slices. Usually they are contiguous in the payload, and need no copy. */
-function joined({ payload }: Batch, slices: readonly Slice[], rawBytes: number): Buffer {
-  const bytes = slices.map(slice => slice.bytes);
-  let end = bytes[0]?.byteOffset ?? 0;
-  const isRun = bytes.every(piece => {
-    const isNext = piece.buffer === payload.buffer && piece.byteOffset === end;
-    end += piece.length;
-    return isNext;
+/** The content of a row; `raw` are the bytes of the slices. */
+export async function packSlices(
+  encoding: Encoding,
+  slices: readonly Slice[],
+  raw: Buffer = Buffer.concat(slices.map(({ bytes }) => bytes)),
+): Promise<RowRest> {
+  let offset = 0;
+  const parts = slices.map(({ service, points, bytes: { length } }) => {
+    const part = { service, points, offset, length };
+    offset += length;
+    return part;
   });
-  const start = end - rawBytes - payload.byteOffset;
+  return { encoding, body: await compress(encoding, raw), rawBytes: offset, parts };
+}
+
+/** The bytes of adjacent slices if they are contiguous in the payload, as usual: they need no copy. */
+function runWithin(payload: Buffer, slices: readonly Slice[]): Buffer | undefined {
+  const start = (slices[0]?.bytes.byteOffset ?? 0) - payload.byteOffset;
+  let end = start;
+  for (const { bytes } of slices) {
+    const isNext = bytes.buffer === payload.buffer && bytes.byteOffset - payload.byteOffset === end;
+    if (!isNext) return undefined;
+    end += bytes.length;
+  }
   // Small buffers from elsewhere may share the payload's ArrayBuffer.
-  if (!isRun || start < 0 || start + rawBytes > payload.length) return Buffer.concat(bytes);
-  return payload.subarray(start, start + rawBytes);
+  return start >= 0 && end <= payload.length ? payload.subarray(start, end) : undefined;
 }

@@ -20,12 +20,12 @@ import {
 } from './answer.ts';
 import type { SendResult } from './transport.ts';
 
-/** The body is empty when it could not be read. */
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly retryAfter: string | undefined;
-  readonly body: Buffer;
+  /** Null when it could not be read. */
+  readonly body: Buffer | null;
 }
 
 export interface ClassifyContext {
@@ -60,7 +60,8 @@ const TOO_OLD_HINT =
   'if this is Prometheus, set storage.tsdb.out_of_order_time_window there, see docs/delivery.md';
 
 export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): SendResult {
-  const { status, contentType, body } = answer;
+  const { status, contentType } = answer;
+  const body = answer.body ?? Buffer.alloc(0);
   const format = bodyFormat(contentType);
   if (status >= 200 && status < 300) {
     if (format === 'html')

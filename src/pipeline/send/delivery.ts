@@ -12,8 +12,9 @@
 // whose content is refused gets at most REQUESTS_MAX requests; its rest is then set aside unsent.
 
 import type { Signal } from '../../model/batch.ts';
-import { compress, decompress } from '../queue/compression.ts';
-import type { QueueRow, RowRest, SetAside, Settlement } from '../queue/queue.ts';
+import { decompress } from '../queue/compression.ts';
+import type { QueueRow, SetAside, Settlement } from '../queue/queue.ts';
+import { packSlices, type Slice } from '../queue/rows.ts';
 import {
   countPoints,
   cutAt,
@@ -32,18 +33,15 @@ const PATIENCE = 12;
 /** The most bytes to keep of a refused piece: a larger one keeps its first point. */
 export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 
-/** Bytes of one service that form a request. */
-interface Slice {
-  readonly service: string;
-  readonly points: number;
-  readonly bytes: Buffer;
+/** A slice of the row. */
+interface PlacedSlice extends Slice {
   /** The number of points before it in the row. */
   readonly place: number;
 }
 
 /** A part of a row that is sent as one request. */
 export interface Piece {
-  readonly slices: readonly Slice[];
+  readonly slices: readonly PlacedSlice[];
   readonly points: number;
   /** The times of its oldest and newest point; 0 for log records, whose times do not matter. */
   readonly fromNs: number;
@@ -193,9 +191,9 @@ export class Delivery {
   }
 
   /** The unsent slices of a split row, by service and in the order of the row. */
-  rest(): readonly Slice[] {
+  rest(): readonly PlacedSlice[] {
     const slices = this.#waiting.flatMap(piece => piece.slices).sort((a, b) => a.place - b.place);
-    const services = new Map<string, Slice[]>();
+    const services = new Map<string, PlacedSlice[]>();
     for (const slice of slices)
       services.set(slice.service, [...(services.get(slice.service) ?? []), slice]);
     return [...services.values()].map(joinSlices);
@@ -218,7 +216,7 @@ export class Delivery {
     return halve(this.row.signal, this.#slicesOf(piece, raw));
   }
 
-  #slicesOf(piece: Piece, raw: Buffer | null): readonly Slice[] {
+  #slicesOf(piece: Piece, raw: Buffer | null): readonly PlacedSlice[] {
     return piece === this.#whole && raw !== null ? slicesOf(this.row, raw) : piece.slices;
   }
 
@@ -250,15 +248,11 @@ export class Delivery {
 }
 
 /** The request for a piece: the row as it is stored, or the piece compressed. */
-export async function requestOf({ row, isSplit }: Delivery, piece: Piece): Promise<SendRequest> {
-  const { signal, encoding, body, rawBytes } = row;
-  if (!isSplit) return { signal, encoding, body, rawBytes };
-  const bytes = pieceBytes(piece);
-  return { signal, encoding, body: await compress(encoding, bytes), rawBytes: bytes.length };
-}
-
-export function pieceBytes(piece: Piece): Buffer {
-  return Buffer.concat(piece.slices.map(slice => slice.bytes));
+export async function requestOf(
+  { row, isSplit }: Delivery,
+  { slices }: Piece,
+): Promise<SendRequest> {
+  return isSplit ? { signal: row.signal, ...(await packSlices(row.encoding, slices)) } : row;
 }
 
 /** The uncompressed payload of a whole row; null when the row is split or cannot be read. */
@@ -271,22 +265,8 @@ export async function rawOf({ row, isSplit }: Delivery): Promise<Buffer | null> 
   }
 }
 
-/** The unsettled rest of a row, as a row's content. */
-export async function restOf(delivery: Delivery): Promise<RowRest> {
-  const { encoding } = delivery.row;
-  const slices = delivery.rest();
-  let rawBytes = 0;
-  const parts = slices.map(({ service, points, bytes: { length } }) => {
-    const part = { service, points, offset: rawBytes, length };
-    rawBytes += length;
-    return part;
-  });
-  const body = await compress(encoding, Buffer.concat(slices.map(slice => slice.bytes)));
-  return { encoding, body, rawBytes, parts };
-}
-
 function newPiece(
-  slices: readonly Slice[],
+  slices: readonly PlacedSlice[],
   place: Pick<Piece, 'fromNs' | 'toNs' | 'isPutOff'>,
 ): Piece {
   const points = pointsIn(slices);
@@ -295,7 +275,7 @@ function newPiece(
 
 function pieceOf(
   signal: Signal,
-  slices: readonly Slice[],
+  slices: readonly PlacedSlice[],
   { isPutOff, isResend }: Pick<Piece, 'isPutOff' | 'isResend'>,
 ): Piece {
   const times = signal === 'metrics' ? slices.flatMap(({ bytes }) => timesOf(bytes)) : [];
@@ -304,7 +284,7 @@ function pieceOf(
   return { ...newPiece(slices, { fromNs, toNs, isPutOff }), isResend };
 }
 
-function pointsIn(slices: readonly Slice[]): number {
+function pointsIn(slices: readonly PlacedSlice[]): number {
   return slices.reduce((sum, slice) => sum + slice.points, 0);
 }
 
@@ -315,7 +295,7 @@ function byTurn(a: Piece, b: Piece): number {
   return byTime === 0 ? b.points - a.points : byTime;
 }
 
-function slicesOf(row: QueueRow, raw: Buffer): readonly Slice[] {
+function slicesOf(row: QueueRow, raw: Buffer): readonly PlacedSlice[] {
   let place = 0;
   return row.parts.map(({ service, points, offset, length }) => {
     const slice = { service, points, bytes: raw.subarray(offset, offset + length), place };
@@ -325,7 +305,7 @@ function slicesOf(row: QueueRow, raw: Buffer): readonly Slice[] {
 }
 
 /** Concatenated requests are one request. */
-function joinSlices(slices: readonly Slice[]): Slice {
+function joinSlices(slices: readonly PlacedSlice[]): PlacedSlice {
   const { service = '', place = 0 } = slices[0] ?? {};
   return {
     service,
@@ -335,10 +315,10 @@ function joinSlices(slices: readonly Slice[]): Slice {
   };
 }
 
-type Halves = readonly [readonly Slice[], readonly Slice[]];
+type Halves = readonly [readonly PlacedSlice[], readonly PlacedSlice[]];
 
 /** Splits by time, else between services, else within the only service; null for a single point. */
-function halve(signal: Signal, slices: readonly Slice[]): Halves | null {
+function halve(signal: Signal, slices: readonly PlacedSlice[]): Halves | null {
   const byTime = signal === 'metrics' ? halveByTime(slices) : null;
   if (byTime !== null) return byTime;
   const [only] = slices;
@@ -353,11 +333,11 @@ function halve(signal: Signal, slices: readonly Slice[]): Halves | null {
   return [[first], [second]];
 }
 
-function halveByTime(slices: readonly Slice[]): Halves | null {
+function halveByTime(slices: readonly PlacedSlice[]): Halves | null {
   const time = timeToCutAt(slices.flatMap(({ bytes }) => timesOf(bytes)));
   if (time === null) return null;
   const pairs = slices.map(slice => shareSlice('metrics', slice, cutAt(slice.bytes, time)));
-  const hasBytes = ({ bytes }: Slice): boolean => bytes.length > 0;
+  const hasBytes = ({ bytes }: PlacedSlice): boolean => bytes.length > 0;
   return [
     pairs.map(([older]) => older).filter(hasBytes),
     pairs.map(([, newer]) => newer).filter(hasBytes),
@@ -367,9 +347,9 @@ function halveByTime(slices: readonly Slice[]): Halves | null {
 /** The halves share the number of points in the row's index, which the account counts, whatever the bytes contain. */
 function shareSlice(
   signal: Signal,
-  { service, points, place }: Slice,
+  { service, points, place }: PlacedSlice,
   [first, second]: readonly [Buffer, Buffer],
-): readonly [Slice, Slice] {
+): readonly [PlacedSlice, PlacedSlice] {
   const inFirst = second.length === 0 ? points : Math.min(countPoints(signal, first), points);
   return [
     { service, points: inFirst, bytes: first, place },

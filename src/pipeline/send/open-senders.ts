@@ -11,7 +11,6 @@ import { apisOf } from '../../service/clients.ts';
 import type { Queue } from '../queue/queue.ts';
 import { AutoCompression, type CompressionStatus, recall, retain } from './auto-compression.ts';
 import { OtlpHttp } from './otlp-http.ts';
-import { SendMeter } from './send-meter.ts';
 import { Sender } from './sender.ts';
 import type { Transport } from './transport.ts';
 
@@ -54,15 +53,19 @@ async function openSender(
   const { concurrency } = config.otlp;
   const shown = shownEndpoint(endpoint);
   const compression = await openCompression(signal, shown, settings, options);
-  const transport = await openTransport(endpoint, settings, {
-    config,
+  const parts = { config, concurrency, clock, compression };
+  const transport = await openTransport(endpoint, settings, parts);
+  const sender = new Sender({
+    signal,
+    endpoint: shown,
+    queue,
+    transport,
+    counters,
+    logger,
     concurrency,
     clock,
-    compression,
+    random: Math.random,
   });
-  const meter = new SendMeter({ signal, endpoint: shown, counters, clock, logger });
-  const random = Math.random;
-  const sender = new Sender({ signal, queue, transport, meter, concurrency, clock, random });
   return { signal, endpoint: shown, sender, compression };
 }
 

@@ -13,9 +13,7 @@ import {
   type ClientOptions,
   type ServiceError,
 } from '@grpc/grpc-js';
-import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { Signal } from '../../model/batch.ts';
 import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
@@ -30,18 +28,8 @@ import {
   type SendRequest,
   type SendResult,
   type Transport,
+  type TransportOptions,
 } from './transport.ts';
-
-export interface OtlpGrpcOptions {
-  /** `http://host:port` for a plain connection, `https://` for TLS. */
-  readonly endpoint: string;
-  readonly config: OtlpSignalConfig;
-  /** The service's APIs, whose secrets must not be shown either. */
-  readonly apis?: readonly ApiConfig[];
-  /** The bridge's own version, for User-Agent. */
-  readonly version: string;
-  readonly clock: Clock;
-}
 
 const METHODS: Readonly<Record<Signal, string>> = {
   metrics: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
@@ -71,13 +59,13 @@ interface Ending extends GrpcAnswer {
 }
 
 export class OtlpGrpc implements Transport {
-  readonly #options: OtlpGrpcOptions;
+  readonly #options: TransportOptions;
   readonly #credentials: ChannelCredentials;
   readonly #redact: (text: string) => string;
   #client: Client | null = null;
 
   /** Connects with the first request. Throws an OperatorError for certificates that cannot be used. */
-  constructor(options: OtlpGrpcOptions) {
+  constructor(options: TransportOptions) {
     const { endpoint, config } = options;
     this.#options = options;
     this.#redact = createRedactor(config.headers, options.apis ?? []);

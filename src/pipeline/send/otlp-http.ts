@@ -3,9 +3,7 @@
 // `auto`). Redirects are not followed.
 
 import { Pool, type Dispatcher } from 'undici';
-import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { otlpJson } from '../encode/otlp-json.ts';
 import { compress, decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX, isExportResponse } from './answer.ts';
@@ -20,28 +18,17 @@ import {
   type SendRequest,
   type SendResult,
   type Transport,
+  type TransportOptions,
 } from './transport.ts';
 
-export interface OtlpHttpOptions {
-  /** The full URL of the signal. */
-  readonly endpoint: string;
-  /** `protocol` is http/protobuf or http/json. */
-  readonly config: OtlpSignalConfig;
-  /** The service's APIs, whose secrets must not be shown either. */
-  readonly apis?: readonly ApiConfig[];
+export interface OtlpHttpOptions extends TransportOptions {
   /** Chooses the compression if `config` says `auto`; without it `auto` means gzip. */
   readonly compression?: AutoCompression | null;
   readonly concurrency: number;
-  /** The bridge's own version, for User-Agent. */
-  readonly version: string;
-  readonly clock: Clock;
 }
 
 // Longer than the usual interval of a minute, so that a tick finds its connection open.
 const KEEP_ALIVE_MS = 120_000;
-
-/** The body of an answer whose body could not be read; compared by identity. */
-const NO_BODY = Buffer.alloc(0);
 
 /** The body to send, and its Content-Encoding. */
 interface Payload {
@@ -115,23 +102,15 @@ export class OtlpHttp implements Transport {
     try {
       const answer = await this.#exchange(payload, abort);
       const requestFormat = config.protocol === 'http/json' ? 'json' : 'protobuf';
-      const context = {
-        signal,
-        requestFormat,
-        nowMs: clock.nowMs(),
-        redact: this.#redact,
-      } as const;
+      const nowMs = clock.nowMs();
+      const context = { signal, requestFormat, nowMs, redact: this.#redact } as const;
       const result = classifyAnswer(answer, context);
       const { status } = answer;
       const isProof =
         status === 200 &&
         result.kind === 'accepted' &&
         result.rejected === 0 &&
-        isExportResponse(
-          answer.contentType,
-          requestFormat,
-          answer.body === NO_BODY ? null : answer.body,
-        );
+        isExportResponse(answer.contentType, requestFormat, answer.body);
       const isPauseAsked =
         result.kind !== 'accepted' && (status === 429 || answer.retryAfter !== undefined);
       return { result, status, isProof, isPauseAsked };
@@ -199,20 +178,20 @@ function headerOf(response: Dispatcher.ResponseData, name: string): string | und
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** The body; NO_BODY when it is too large, breaks off or is compressed, because the status alone decides. */
-async function readBody(response: Dispatcher.ResponseData): Promise<Buffer> {
+/** The body; null when it is too large, breaks off or is compressed, because the status alone decides. */
+async function readBody(response: Dispatcher.ResponseData): Promise<Buffer | null> {
   const { body } = response;
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > ANSWER_BYTES_MAX) return NO_BODY;
+      if (bytes > ANSWER_BYTES_MAX) return null;
       chunks.push(chunk);
     }
   } catch {
-    return NO_BODY;
+    return null;
   }
   const encoding = headerOf(response, 'content-encoding') ?? 'identity';
-  return encoding === 'identity' ? Buffer.concat(chunks, bytes) : NO_BODY;
+  return encoding === 'identity' ? Buffer.concat(chunks, bytes) : null;
 }

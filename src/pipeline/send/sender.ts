@@ -26,26 +26,70 @@
 import { backoffMs, type Backoff } from '../../lib/hold-off.ts';
 import { Bell } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { Counters, CountersOf } from '../../lib/counters.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import type { Logger } from '../../lib/log.ts';
+import { ThrottledLog } from '../../lib/throttled-log.ts';
 import type { Signal } from '../../model/batch.ts';
-import type { Queue } from '../queue/queue.ts';
-import { Delivery, rawOf, requestOf, restOf, type Piece } from './delivery.ts';
+import type { Queue, SetAside, Settlement } from '../queue/queue.ts';
+import { packSlices } from '../queue/rows.ts';
+import { Delivery, rawOf, requestOf, type Piece } from './delivery.ts';
 import { Round, type RoundPort } from './poison.ts';
 import { Presence, SenderHealth, type LaneState, type SenderStatus } from './presence.ts';
-import type { SendMeter } from './send-meter.ts';
 import type { SendResult, Transport } from './transport.ts';
 
 export interface SenderOptions {
   readonly signal: Signal;
+  /** The back end in log lines: its URL without user, password and query. */
+  readonly endpoint: string;
   readonly queue: Queue;
   /** The sender closes it. */
   readonly transport: Transport;
-  readonly meter: SendMeter;
+  readonly counters: Counters;
+  readonly logger: Logger;
   readonly concurrency: number;
   readonly clock: Clock;
   /** Returns numbers from 0 up to 1, for the jitter. */
   readonly random: () => number;
 }
+
+export const SEND_COUNTERS = {
+  requests: {
+    name: 'prom2otlp_send_requests_total',
+    help: 'Requests to the back end by outcome.',
+    labels: ['signal', 'outcome'],
+  },
+  seconds: {
+    name: 'prom2otlp_send_seconds_total',
+    help: 'Time spent in requests to the back end.',
+    labels: ['signal'],
+  },
+  bytes: {
+    name: 'prom2otlp_send_bytes_total',
+    help: 'Bytes of request bodies, compressed.',
+    labels: ['signal'],
+  },
+  points: {
+    name: 'prom2otlp_send_points_total',
+    help: 'Points or log records that left the queue, by fate.',
+    labels: ['signal', 'fate'],
+  },
+  resent: {
+    name: 'prom2otlp_send_resent_points_total',
+    help: 'Points or log records sent again because no answer settled them.',
+    labels: ['signal'],
+  },
+  asked: {
+    name: 'prom2otlp_send_empty_requests_total',
+    help: 'Empty requests that checked whether the back end is reachable, by outcome.',
+    labels: ['signal', 'outcome'],
+  },
+  lastAccepted: {
+    name: 'prom2otlp_send_last_accepted_timestamp_seconds',
+    help: 'Time of the last request that the back end accepted, in seconds since the epoch; absent before the first one.',
+    labels: ['signal'],
+  },
+} as const;
 
 /** Retries use it with full jitter, holds without. */
 const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
@@ -86,6 +130,10 @@ interface Lane {
 
 export class Sender {
   readonly #options: SenderOptions;
+  readonly #log: ThrottledLog;
+  readonly #counters: CountersOf<typeof SEND_COUNTERS>;
+  /** In every log line. */
+  readonly #fields: Pick<SenderOptions, 'signal' | 'endpoint'>;
   readonly #lanes: readonly Lane[];
   /** Rings at each commit and settlement: there may be a row to take, or the queue may be empty. */
   readonly #bell = new Bell();
@@ -103,8 +151,11 @@ export class Sender {
   #notBeforeMs = -Infinity;
 
   constructor(options: SenderOptions) {
-    const { clock, random, concurrency, queue } = options;
+    const { clock, random, concurrency, queue, signal, endpoint } = options;
     this.#options = options;
+    this.#log = new ThrottledLog(options.logger, clock);
+    this.#counters = options.counters.of(SEND_COUNTERS);
+    this.#fields = { signal, endpoint };
     this.#lanes = Array.from({ length: concurrency }, newLane);
     this.#health = new SenderHealth(clock);
     this.#presence = new Presence({
@@ -273,7 +324,7 @@ export class Sender {
 
   /** Sends a piece once; null when its row was evicted meanwhile. */
   async #attempt(lane: Lane, delivery: Delivery, piece: Piece): Promise<SendResult | null> {
-    const { queue, transport, clock, meter } = this.#options;
+    const { queue, transport, clock } = this.#options;
     if (!queue.pin(delivery.row.id)) {
       delivery.drop();
       return null;
@@ -287,22 +338,40 @@ export class Sender {
     const result = await transport.send(request, this.#closing.signal);
     failpoint('send-answered');
     if (this.#closing.signal.aborted && result.kind === 'retry') return result;
-    const { points, isResend } = piece;
-    const durationMs = clock.monotonicMs() - startedMs;
-    meter.attempt({ result, points, bodyBytes: request.body.length, durationMs, isResend });
+    const { signal } = request;
+    this.#counters.requests.add(1, signal, result.kind);
+    this.#counters.seconds.add((clock.monotonicMs() - startedMs) / 1000, signal);
+    this.#counters.bytes.add(request.body.length, signal);
+    if (piece.isResend) this.#counters.resent.add(piece.points, signal);
     piece.isResend = true;
+    this.#report(result, piece);
     this.#noteRetryAfter(result);
     const downMs = this.#health.note(result);
-    if (downMs !== null) meter.recovered(downMs);
+    if (downMs !== null)
+      this.#log.plain.info({ ...this.#fields, downMs }, 'the back end accepts again');
     return result;
   }
 
+  /** Logs a result that the operator should know; a refusal for good is logged once it is settled. */
+  #report(result: SendResult, { points }: Piece): void {
+    if (result.kind === 'accepted') {
+      const { rejected, message: reason } = result;
+      this.#counters.lastAccepted.set(this.#options.clock.nowMs() / 1000, this.#fields.signal);
+      if (rejected === 0 && reason === '') return;
+      const said = { ...this.#fields, rejected, reason };
+      this.#log.warn('partial', said, 'the back end rejected some points');
+    } else if (result.kind !== 'split') {
+      const said = { ...this.#fields, points, reason: result.reason };
+      this.#log.warn(result.kind, said, 'cannot send to the back end; the points wait');
+    }
+  }
+
   async #ask(abort: AbortSignal): Promise<SendResult> {
-    const { signal, transport, meter } = this.#options;
+    const { signal, transport } = this.#options;
     const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
     const stop = AbortSignal.any([abort, this.#closing.signal]);
     const result = await transport.send(request, stop);
-    meter.asked(result);
+    this.#counters.asked.add(1, signal, result.kind);
     this.#noteRetryAfter(result);
     return result;
   }
@@ -340,10 +409,26 @@ export class Sender {
   async #settle(delivery: Delivery): Promise<void> {
     const { settlements, aside } = delivery.takeOutcome();
     if (settlements.length === 0) return;
-    const rest = delivery.isDone ? null : await restOf(delivery);
-    await this.#options.queue.settle(delivery.row.id, settlements, aside, rest);
-    this.#options.meter.settled(settlements, aside);
+    const { id, encoding } = delivery.row;
+    const rest = delivery.isDone ? null : await packSlices(encoding, delivery.rest());
+    await this.#options.queue.settle(id, settlements, aside, rest);
+    this.#countSettled(settlements, aside);
     this.#bell.ring();
+  }
+
+  #countSettled(settlements: readonly Settlement[], aside: readonly SetAside[]): void {
+    const { signal } = this.#fields;
+    for (const { accepted, rejected, setAside } of settlements) {
+      this.#counters.points.add(accepted, signal, 'accepted');
+      this.#counters.points.add(rejected, signal, 'rejected');
+      this.#counters.points.add(setAside, signal, 'set_aside');
+    }
+    const [first] = aside;
+    if (first === undefined) return;
+    const points = aside.reduce((sum, entry) => sum + entry.points, 0);
+    const { service, reason } = first;
+    const said = { ...this.#fields, points, service, reason };
+    this.#log.error('aside', said, 'the back end refuses points for good; they were set aside');
   }
 
   /** Finished rows leave the lane; the others may be evicted while they wait. */

@@ -5,6 +5,7 @@
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText, OperatorError } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { findBadCertificate } from '../../lib/pem.ts';
 import type { Signal } from '../../model/batch.ts';
 import { apiIdentity } from '../../service/clients.ts';
@@ -45,6 +46,17 @@ export type SendResult =
       readonly mayBeContent: boolean;
     }
   | { readonly kind: 'split'; readonly reason: string; readonly status: number };
+
+export interface TransportOptions {
+  /** The full URL of the signal; for gRPC `http://host:port` or, with TLS, `https://host:port`. */
+  readonly endpoint: string;
+  readonly config: OtlpSignalConfig;
+  /** The service's APIs, whose secrets must not be shown either. */
+  readonly apis?: readonly ApiConfig[];
+  /** The bridge's own version, for User-Agent. */
+  readonly version: string;
+  readonly clock: Clock;
+}
 
 export interface Transport {
   /** One attempt, within the transport's own deadline. It never throws; an abort gives `retry`. */

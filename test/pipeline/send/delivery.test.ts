@@ -4,7 +4,7 @@ import type { Batch } from '../../../src/model/batch.ts';
 import type { QueueRow } from '../../../src/pipeline/queue/queue.ts';
 import {
   Delivery,
-  pieceBytes,
+  type Piece,
   REQUESTS_MAX,
   SAMPLE_BYTES_MAX,
 } from '../../../src/pipeline/send/delivery.ts';
@@ -21,6 +21,8 @@ function rowOf(batch: Batch): QueueRow {
   const { signal, payload: body, parts, madeAtMs } = batch;
   return { id: 1, signal, encoding: 'none', body, rawBytes: body.length, parts, madeAtMs };
 }
+
+const bytesOf = ({ slices }: Piece): Buffer => Buffer.concat(slices.map(({ bytes }) => bytes));
 
 interface Run {
   readonly delivery: Delivery;
@@ -41,7 +43,7 @@ function play(batch: Batch, refuses: (points: readonly string[]) => boolean): Ru
   let requestCount = 0;
   for (let piece = delivery.next(); piece !== undefined; piece = delivery.next()) {
     requestCount++;
-    const bytes = delivery.isSplit ? pieceBytes(piece) : batch.payload;
+    const bytes = delivery.isSplit ? bytesOf(piece) : batch.payload;
     const points = flatPoints(batch.signal, bytes);
     if (refuses(points)) delivery.refuse('bad point', 99, batch.payload);
     else {
@@ -250,7 +252,7 @@ test('at every step, accepted, set-aside and remaining points make up the row, e
     const delivery = new Delivery(rowOf(batch));
     const gone: string[] = [];
     for (let piece = delivery.next(); piece !== undefined; piece = delivery.next()) {
-      const sent = flatPoints('metrics', delivery.isSplit ? pieceBytes(piece) : batch.payload);
+      const sent = flatPoints('metrics', delivery.isSplit ? bytesOf(piece) : batch.payload);
       const isTaken = answers.next().value;
       if (isTaken) delivery.accept(0);
       else delivery.refuse('no', 99, batch.payload);

@@ -3,7 +3,6 @@ import { Counters, type Counter } from '../../../src/lib/counters.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
-import { SendMeter } from '../../../src/pipeline/send/send-meter.ts';
 import { FLUSH_PAUSE_MS, ROUND_MS, Sender } from '../../../src/pipeline/send/sender.ts';
 import { noAnswer, type SendResult, type Transport } from '../../../src/pipeline/send/transport.ts';
 import { BackEnd, type Answer, type ReceivedRequest } from '../../support/back-end.ts';
@@ -78,7 +77,9 @@ function createSender(changes: { concurrency?: number; random?: () => number } =
     signal: 'metrics',
     queue,
     transport,
-    meter: new SendMeter({ signal: 'metrics', endpoint, counters, logger, clock }),
+    endpoint,
+    counters,
+    logger,
     concurrency,
     clock,
     random: changes.random ?? (() => 0.5),
@@ -87,6 +88,12 @@ function createSender(changes: { concurrency?: number; random?: () => number } =
 
 async function put(points: Readonly<Record<string, number>>, ageMs = 0): Promise<void> {
   await queue.commit(commitOf(metricsBatch(points, clock.nowMs() - ageMs)));
+}
+
+/** Puts rows, and starts to send. */
+async function send(...rows: readonly Readonly<Record<string, number>>[]): Promise<void> {
+  for (const row of rows) await put(row);
+  sender.start();
 }
 
 /** A row of this age is too old after AGEING_MS, which is less than a pause. */
@@ -120,6 +127,19 @@ async function passPause(): Promise<void> {
   await until(() => backEnd.requests.length > before);
 }
 
+/** Passes this many pauses. Returns how long the next one is. */
+async function passPauses(count: number): Promise<number> {
+  for (let i = 0; i < count; i++) await passPause();
+  return await pauseMs();
+}
+
+/** The back end accepts everything from now on. */
+async function recover(): Promise<void> {
+  backEnd.answer = () => ({ status: 200 });
+  await passPause();
+  await until(isSettled);
+}
+
 /** The services of each request, as `a+b`. */
 function received(requests: readonly ReceivedRequest[] = backEnd.requests): readonly string[] {
   return requests.map(({ raw }) => {
@@ -141,9 +161,7 @@ function refuse(service: string, answer: Answer): void {
 
 describe('accepted', () => {
   test('rows go out in order, old and new ones', async () => {
-    await put({ a: 1 });
-    await put({ b: 2 });
-    sender.start();
+    await send({ a: 1 }, { b: 2 });
     await until(isSettled);
     await put({ c: 3, d: 4 });
     await until(isSettled);
@@ -239,9 +257,7 @@ describe('retry', () => {
       i === 4
         ? response => void response.socket?.destroy()
         : ((answers[i] as Answer) ?? { status: 200 });
-    await put({ a: 1 });
-    await put({ b: 1 });
-    sender.start();
+    await send({ a: 1 }, { b: 1 });
     for (let i = 0; i < 5; i++) await passPause();
     await until(isSettled);
     expect(received()).toEqual(['a', 'a', 'a', 'a', 'a', 'a', 'b']);
@@ -259,8 +275,7 @@ describe('retry', () => {
     const jitter = [0.5, 0.25, 1, 1, 1, 1, 1, 1, 0.1];
     sender = createSender({ random: () => jitter[backEnd.requests.length - 1] ?? 0 });
     backEnd.answer = () => ({ status: 503 });
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     const waits = [];
     for (let i = 0; i < jitter.length; i++) {
       waits.push(await pauseMs());
@@ -273,8 +288,7 @@ describe('retry', () => {
   test('Retry-After is obeyed, up to a quarter of an hour', async () => {
     const headers = [{ 'retry-after': '100' }, { 'retry-after': '999999' }, { 'retry-after': '0' }];
     backEnd.answer = (_, i) => ({ status: 429, headers: headers[i] ?? {} });
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     const waits = [];
     for (const _ of headers) {
       waits.push(await pauseMs());
@@ -285,8 +299,7 @@ describe('retry', () => {
 
   test('the status shows the problem and the time of the next attempt', async () => {
     backEnd.answer = () => ({ status: 503, body: 'starting' });
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     await pauseMs();
     expect(sender.status()).toEqual({
       state: 'retrying',
@@ -296,9 +309,7 @@ describe('retry', () => {
       lastAcceptedAtMs: null,
       nextAttemptAtMs: clock.nowMs() + 500,
     });
-    backEnd.answer = () => ({ status: 200 });
-    await passPause();
-    await until(isSettled);
+    await recover();
     expect(log.map(({ msg }) => msg)).toEqual([
       'cannot send to the back end; the points wait',
       'the back end accepts again',
@@ -312,9 +323,7 @@ describe('retry', () => {
     await pauseMs();
     await clock.advance(AGEING_MS);
     await put({ b: 1 });
-    backEnd.answer = () => ({ status: 200 });
-    await passPause();
-    await until(isSettled);
+    await recover();
     expect(received()).toEqual(['a', 'b']);
     expect(queue.account.get('a', 'point/evicted')).toBe(1);
     expectBalance(queue);
@@ -322,11 +331,8 @@ describe('retry', () => {
 
   test('a back end that accepts an empty request again gets the row at once', async () => {
     backEnd.answer = () => ({ status: 503 });
-    await put({ a: 1 });
-    await put({ b: 1 });
-    sender.start();
-    for (let i = 0; i < 6; i++) await passPause();
-    expect(await pauseMs()).toBe(30 * SECOND_MS);
+    await send({ a: 1 }, { b: 1 });
+    expect(await passPauses(6)).toBe(30 * SECOND_MS);
     const before = emptyCount;
     await clock.advance(5 * SECOND_MS);
     // The outage is not a minute old.
@@ -341,10 +347,8 @@ describe('retry', () => {
 
   test('after the first minute of an outage, empty requests go out every ten seconds', async () => {
     backEnd.answer = () => ({ status: 503 });
-    await put({ a: 1 });
-    sender.start();
-    for (let i = 0; i < 10; i++) await passPause();
-    await pauseMs();
+    await send({ a: 1 });
+    await passPauses(10);
     const before = emptyCount;
     await clock.advance(25 * SECOND_MS);
     expect(emptyCount - before).toBe(2);
@@ -353,8 +357,7 @@ describe('retry', () => {
   test('after an empty request that did not help, one back-off has none', async () => {
     backEnd.answer = () => ({ status: 503 });
     empty = { kind: 'accepted', rejected: 0, message: '' };
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     for (let i = 0; i < 3; i++) await passPause();
     const told = emptyCount;
     expect(told).toBeGreaterThan(0);
@@ -370,23 +373,16 @@ describe('retry', () => {
     { status: 503, headers: { 'retry-after': '20' } },
   ])('a back end that asks for a pause ($status) gets no empty requests', async answer => {
     backEnd.answer = () => answer;
-    await put({ a: 1 });
-    sender.start();
-    for (let i = 0; i < 3; i++) await passPause();
-    await pauseMs();
+    await send({ a: 1 });
+    await passPauses(3);
     expect(emptyCount).toBe(0);
   });
 
   test('a back end that is down for a long time costs nothing, after any number of attempts', async () => {
     backEnd.answer = () => ({ status: 503 });
-    await put({ a: 4 });
-    await put({ b: 1 });
-    sender.start();
-    for (let i = 0; i < 13; i++) await passPause();
-    await pauseMs();
-    backEnd.answer = () => ({ status: 200 });
-    await passPause();
-    await until(isSettled);
+    await send({ a: 4 }, { b: 1 });
+    await passPauses(13);
+    await recover();
     expect(queue.account.total().get('point/accepted')).toBe(5);
     expect(received().filter(service => service === 'b')).toHaveLength(1);
   });
@@ -395,9 +391,7 @@ describe('retry', () => {
 describe('hold', () => {
   test('a back end that refuses the settings is retried after one second, then less often, up to a minute', async () => {
     backEnd.answer = () => ({ status: 401, body: 'no such key' });
-    await put({ a: 1 });
-    await put({ b: 1 });
-    sender.start();
+    await send({ a: 1 }, { b: 1 });
     const seconds = [1, 2, 4, 8, 16, 32, 60, 60, 60];
     for (const wait of seconds) {
       expect(await pauseMs()).toBe(wait * SECOND_MS);
@@ -411,16 +405,13 @@ describe('hold', () => {
       state: 'holding',
       lastError: 'the back end answered 401: no such key; check otlp.headers',
     });
-    backEnd.answer = () => ({ status: 200 });
-    await passPause();
-    await until(isSettled);
+    await recover();
     expect(queue.account.get('a', 'point/accepted')).toBe(1);
   });
 
   test('retries and holds have separate counts', async () => {
     backEnd.answer = (_, i) => ({ status: [503, 503, 503, 500, 503, 500][i] ?? 200 });
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     const waits = [];
     for (let i = 0; i < 6; i++) {
       waits.push((await pauseMs()) / SECOND_MS);
@@ -433,8 +424,7 @@ describe('hold', () => {
   test('every status that J.3 names holds', async () => {
     for (const status of [401, 403, 404, 405, 408, 500, 501]) {
       backEnd.answer = () => ({ status });
-      await put({ a: 1 });
-      sender.start();
+      await send({ a: 1 });
       expect(await pauseMs(), String(status)).toBe(SECOND_MS);
       backEnd.answer = () => ({ status: 200 });
       await passPause();
@@ -447,17 +437,13 @@ describe('hold', () => {
     for (const id of ['a', 'b', 'c']) await put({ [id]: 1 });
     sender.start();
     await pauseMs();
-    backEnd.answer = () => ({ status: 200 });
-    await passPause();
-    await until(isSettled);
+    await recover();
     expect(received()).toEqual(['a', 'a', 'b', 'c']);
   });
 
   test('a row that is refused for a minute is split; accepted pieces are settled', async () => {
     refuse('odd', { status: 500, body: 'panic' });
-    await put({ good: 5, odd: 1 });
-    await put({ b: 1 });
-    sender.start();
+    await send({ good: 5, odd: 1 }, { b: 1 });
     for (let i = 0; i < 6; i++) await passPause();
     await until(() => received().includes('odd'));
     expect(await pauseMs()).toBe(ROUND_MS);
@@ -469,16 +455,11 @@ describe('hold', () => {
 
   test('while nothing is accepted, a row stays whole and nothing passes it', async () => {
     backEnd.answer = () => ({ status: 500 });
-    await put({ a: 2, c: 2 });
-    await put({ b: 1 });
-    sender.start();
-    for (let i = 0; i < 8; i++) await passPause();
-    await pauseMs();
+    await send({ a: 2, c: 2 }, { b: 1 });
+    await passPauses(8);
     expect(received()).not.toContain('b');
     expect(counter('prom2otlp_send_last_accepted_timestamp_seconds').series).toEqual([]);
-    backEnd.answer = () => ({ status: 200 });
-    await passPause();
-    await until(isSettled);
+    await recover();
     expect(received().slice(-2)).toEqual(['a+c', 'b']);
     expectBalance(queue);
   });
@@ -506,8 +487,7 @@ describe('split', () => {
         flatPoints('metrics', raw).some(isPoison)
           ? { status, body: 'a bad point' }
           : { status: 200 };
-      await put({ a: 1000 });
-      sender.start();
+      await send({ a: 1000 });
       await until(isSettled);
       expect(backEnd.requests.length - before).toBeLessThanOrEqual(64);
       const [aside] = await queue.readSetAside(1);
@@ -525,16 +505,14 @@ describe('split', () => {
 
   test('a back end with a smaller limit gets everything in pieces', async () => {
     backEnd.answer = ({ raw }) => ({ status: raw.length > 2000 ? 413 : 200 });
-    await put({ a: 300, b: 3, c: 3 });
-    sender.start();
+    await send({ a: 300, b: 3, c: 3 });
     await until(isSettled);
     expect(queue.account.total().get('point/accepted')).toBe(306);
   });
 
   test('a back end that refuses everything ends the row after 64 requests', async () => {
     backEnd.answer = () => ({ status: 400, body: 'never' });
-    await put({ a: 500, b: 500 });
-    sender.start();
+    await send({ a: 500, b: 500 });
     await until(isSettled);
     expect(backEnd.requests).toHaveLength(64);
     expect(queue.account.total().get('point/set_aside')).toBe(1000);
@@ -551,9 +529,7 @@ describe('split', () => {
       taken.push(...points);
       return { status: 200 };
     };
-    await put({ a: 100 });
-    await put({ b: 1 });
-    sender.start();
+    await send({ a: 100 }, { b: 1 });
     await pauseMs();
     await passPause();
     await until(isSettled);
@@ -593,9 +569,7 @@ describe('split', () => {
       isDown = taken.length > 50;
       return { status: 200 };
     };
-    await put({ a: 100 });
-    await put({ b: 1 });
-    sender.start();
+    await send({ a: 100 }, { b: 1 });
     await pauseMs();
     await sender.close();
     const acceptedCount = taken.length;
@@ -625,8 +599,7 @@ describe('split', () => {
       if (i === 2) return { status: 401 };
       return { status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200 };
     };
-    await put({ a: 8 });
-    sender.start();
+    await send({ a: 8 });
     expect(await pauseMs()).toBe(SECOND_MS);
     await passPause();
     await until(isSettled);
@@ -636,9 +609,7 @@ describe('split', () => {
 
 describe('flush and close', () => {
   test('a flush ends after everything is accepted', async () => {
-    await put({ a: 1 });
-    await put({ b: 1 });
-    sender.start();
+    await send({ a: 1 }, { b: 1 });
     expect(await sender.flush(SECOND_MS)).toBe(true);
     expect(received()).toEqual(['a', 'b']);
     expect(await sender.flush(0)).toBe(true);
@@ -646,18 +617,15 @@ describe('flush and close', () => {
 
   test('a flush does not wait out a pause', async () => {
     backEnd.answer = (_, i) => ({ status: i === 0 ? 503 : 200 });
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     await pauseMs();
     expect(await sender.flush(SECOND_MS)).toBe(true);
   });
 
   test('a flush retries about ten times in its time, after an outage of any length', async () => {
     backEnd.answer = () => ({ status: 503 });
-    await put({ a: 1 });
-    sender.start();
-    for (let i = 0; i < 8; i++) await passPause();
-    expect(await pauseMs()).toBe(30 * SECOND_MS);
+    await send({ a: 1 });
+    expect(await passPauses(8)).toBe(30 * SECOND_MS);
     const flushed = sender.flush(10 * SECOND_MS);
     expect(await dueInMs()).toBe(FLUSH_PAUSE_MS);
     const before = backEnd.requests.length;
@@ -677,10 +645,8 @@ describe('flush and close', () => {
     'a flush of $timeoutMs ms waits $wantMs ms for the next try',
     async ({ timeoutMs, wantMs }) => {
       backEnd.answer = () => ({ status: 503 });
-      await put({ a: 1 });
-      sender.start();
-      for (let i = 0; i < 8; i++) await passPause();
-      await pauseMs();
+      await send({ a: 1 });
+      await passPauses(8);
       void sender.flush(timeoutMs);
       expect(await dueInMs()).toBe(wantMs);
     },
@@ -700,8 +666,7 @@ describe('flush and close', () => {
 
   test('a flush ends at its deadline', async () => {
     backEnd.answer = () => () => undefined;
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     await until(() => backEnd.requests.length === 1);
     const flushed = sender.flush(5 * SECOND_MS);
     await clock.advance(5 * SECOND_MS);
@@ -711,9 +676,7 @@ describe('flush and close', () => {
 
   test('a flush ends at once if the back end refuses the settings', async () => {
     backEnd.answer = () => ({ status: 401 });
-    await put({ a: 1 });
-    await put({ b: 1 });
-    sender.start();
+    await send({ a: 1 }, { b: 1 });
     expect(await sender.flush(3600 * SECOND_MS)).toBe(false);
     expect(queue.stats('metrics').rows).toBe(2);
   });
@@ -732,11 +695,8 @@ describe('flush and close', () => {
 
   test('a flush lets nothing pass, and does not wait for a row refused for a minute', async () => {
     refuse('odd', { status: 500 });
-    await put({ odd: 1 });
-    await put({ b: 1 });
-    sender.start();
-    for (let i = 0; i < 5; i++) await passPause();
-    await pauseMs();
+    await send({ odd: 1 }, { b: 1 });
+    await passPauses(5);
     await clock.advance(31 * SECOND_MS);
     const flushed = sender.flush(100 * SECOND_MS);
     expect(await dueInMs('holding')).toBeLessThanOrEqual(15 * SECOND_MS);
@@ -749,8 +709,7 @@ describe('flush and close', () => {
   test('a flush that begins during a requested pause waits for its end', async () => {
     backEnd.answer = (_, i) =>
       i === 0 ? { status: 503, headers: { 'retry-after': '7' } } : { status: 200 };
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     expect(await pauseMs()).toBe(7 * SECOND_MS);
     const flushed = sender.flush(10 * SECOND_MS);
     await clock.advance(6 * SECOND_MS);
@@ -761,8 +720,7 @@ describe('flush and close', () => {
 
   test('closing aborts a request, and its row stays', async () => {
     backEnd.answer = () => () => undefined;
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     await until(() => backEnd.requests.length === 1);
     await sender.close();
     expect(queue.stats('metrics').rows).toBe(1);
@@ -775,9 +733,7 @@ describe('flush and close', () => {
   test('closing with a grace period waits for the answer to a request, and starts nothing more', async () => {
     let answer = (): void => undefined;
     backEnd.answer = () => response => void (answer = () => void response.end());
-    await put({ a: 1 });
-    await put({ b: 1 });
-    sender.start();
+    await send({ a: 1 }, { b: 1 });
     await until(() => backEnd.requests.length === 1);
     const closed = sender.close(SECOND_MS);
     answer();
@@ -789,8 +745,7 @@ describe('flush and close', () => {
 
   test('closing ends a pause, works twice, and without a start', async () => {
     backEnd.answer = () => ({ status: 401 });
-    await put({ a: 1 });
-    sender.start();
+    await send({ a: 1 });
     await pauseMs();
     await sender.close();
     await sender.close();
