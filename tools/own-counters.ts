@@ -12,7 +12,8 @@ import { type Counter, type CounterGroup, Counters } from '../src/lib/counters.t
 import { LOG_COUNTERS } from '../src/logs/log-meter.ts';
 import { SCHEDULE_COUNTERS } from '../src/pipeline/collect/schedule.ts';
 import { SCRAPE_COUNTERS } from '../src/pipeline/collect/scrape.ts';
-import { QUEUE_COUNTERS } from '../src/pipeline/queue/queue-meter.ts';
+import { QUEUE_COUNTERS } from '../src/pipeline/queue/sqlite-queue.ts';
+import { FILE_COUNTERS } from '../src/pipeline/queue/storage.ts';
 import { COMPRESSION_COUNTERS } from '../src/pipeline/send/auto-compression.ts';
 import { SEND_COUNTERS } from '../src/pipeline/send/sender.ts';
 import { PAGE_COUNTERS } from '../src/pipeline/translate-meter.ts';
@@ -24,7 +25,7 @@ const SECTIONS: Readonly<Record<string, readonly CounterGroup[]>> = {
   Scraping: [SCRAPE_COUNTERS, SCHEDULE_COUNTERS],
   'Requests to the service': [SERVICE_COUNTERS, PULL_COUNTERS],
   'Pages, samples and points': [PAGE_COUNTERS],
-  'The queue': [QUEUE_COUNTERS, FORECAST_COUNTERS],
+  'The queue': [QUEUE_COUNTERS, FILE_COUNTERS, FORECAST_COUNTERS],
   Sending: [SEND_COUNTERS, COMPRESSION_COUNTERS],
   Logs: [LOG_COUNTERS],
   'Backup schedules': [BACKUP_COUNTERS],

@@ -39,13 +39,6 @@ import { QueueFile } from './queue-file.ts';
 import { isHeaderDamaged, mendHeader, salvage, type SalvageReport } from './recovery.ts';
 import { isDiskFull, storageProblem } from './schema.ts';
 
-/** How a damaged file was replaced: its new name, and what was salvaged. */
-export interface Replacement {
-  readonly corruptFile: string;
-  readonly damage: string;
-  readonly report: SalvageReport;
-}
-
 /** The files that SQLite has open. */
 const FILES = ['queue.sqlite', 'queue.sqlite-wal', 'queue.sqlite-shm'] as const;
 
@@ -113,10 +106,10 @@ export class QueueDirectory {
   }
 
   /**
-   * Salvages the readable part of the damaged queue, and puts the damaged file aside with its header repaired. The
-   * queue must be closed. Throws when the bytes cannot be read: then the disk fails, and the file may be intact.
+   * Salvages the readable part of the damaged queue, and puts the damaged file aside with its header repaired. Returns
+   * its new name, and what was salvaged. The queue must be closed. Throws when the bytes cannot be read: then the disk fails, and the file may be intact.
    */
-  replace(damage: string, atMs: number): Replacement {
+  replace(atMs: number): { readonly corruptFile: string; readonly report: SalvageReport } {
     for (const suffix of ['', '-wal']) readThrough(`${this.#queuePath}${suffix}`);
     this.#remove('salvage.sqlite');
     mendHeader(this.#queuePath);
@@ -125,7 +118,7 @@ export class QueueDirectory {
     const corruptFile = this.#putAside(atMs);
     failpoint('salvage-aside');
     this.#finishReplacement();
-    return { corruptFile, damage, report };
+    return { corruptFile, report };
   }
 
   /**

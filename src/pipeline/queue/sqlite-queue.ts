@@ -5,14 +5,15 @@
 
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
 import { Serial } from '../../lib/permits.ts';
-import type { Signal } from '../../model/batch.ts';
-import { Account, Change } from './account.ts';
+import { ThrottledLog } from '../../lib/throttled-log.ts';
+import { type Signal, SIGNALS } from '../../model/batch.ts';
+import { Account, Change, type Eviction, type EvictionReason } from './account.ts';
 import { openAgeClock, writeClockOffset, type AgeClock } from './age-clock.ts';
 import { Held } from './held.ts';
 import { openError } from './queue-directory.ts';
 import type { QueueFile, Sums } from './queue-file.ts';
-import { QueueMeter, type StorageOperation } from './queue-meter.ts';
 import type {
   Commit,
   CommitOutcome,
@@ -25,9 +26,9 @@ import type {
   SetAside,
   Settlement,
 } from './queue.ts';
-import { logsWithoutRoom, makeRows, rowBytes, sumBytes } from './rows.ts';
+import { logsWithoutRoom, makeRows, rowBytes, rowPoints, sumBytes } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
-import { FileStorage, MemoryStorage, type Storage } from './storage.ts';
+import { FILE_COUNTERS, FileStorage, MemoryStorage, type Storage } from './storage.ts';
 import {
   expire,
   joinOutcomes,
@@ -39,16 +40,73 @@ import {
   type Situation,
 } from './transactions.ts';
 
-/** How often the files are checked for deletion or replacement. */
-const CHECK_MS = 15_000;
-
-const NOTES_MAX = 5;
-
 /** Reading the numbers may reveal damage, after which they are read again; at most this many times. */
 const REFRESHES_MAX = 3;
 
 /** The text of `trouble()` on a full disk. */
 const DISK_FULL = 'its disk is full: new metrics replace the oldest';
+
+const REMEDIES: Readonly<Record<EvictionReason, string>> = {
+  size: 'raise queue.metrics.max_bytes, or see why the back end does not accept',
+  age: 'raise queue.metrics.max_age, or see why the back end does not accept',
+  disk: 'free space on the disk of queue.directory',
+  damaged: 'check the disk of queue.directory',
+};
+
+export const QUEUE_COUNTERS = {
+  rows: {
+    name: 'prom2otlp_queue_rows',
+    help: 'Queued requests.',
+    labels: ['signal'],
+  },
+  bytes: {
+    name: 'prom2otlp_queue_bytes',
+    help: 'Queued bytes, compressed.',
+    labels: ['signal'],
+  },
+  points: {
+    name: 'prom2otlp_queue_points',
+    help: 'Queued points or log records.',
+    labels: ['signal'],
+  },
+  maxBytes: {
+    name: 'prom2otlp_queue_max_bytes',
+    help: 'The limit of queue_bytes.',
+    labels: ['signal'],
+  },
+  commits: {
+    name: 'prom2otlp_queue_commits_total',
+    help: 'Commits by outcome.',
+    labels: ['outcome'],
+  },
+  refused: {
+    name: 'prom2otlp_queue_refused_points_total',
+    help: 'Points of commits that stored nothing.',
+    labels: ['signal', 'outcome'],
+  },
+  evicted: {
+    name: 'prom2otlp_queue_evicted_points_total',
+    help: 'Points dropped before the back end accepted them.',
+    labels: ['signal', 'service', 'reason'],
+  },
+  setAside: {
+    name: 'prom2otlp_queue_set_aside_points_total',
+    help: 'Points that the back end refused for good.',
+    labels: ['signal', 'service'],
+  },
+  oldestAge: {
+    name: 'prom2otlp_queue_oldest_age_seconds',
+    help: 'Age of the oldest queued request; 0 if the queue is empty.',
+    labels: ['signal'],
+  },
+  trouble: {
+    name: 'prom2otlp_queue_trouble_state',
+    help: '1 while new data cannot be stored normally because the disk is full or fails; else 0.',
+  },
+} as const;
+
+/** Operations that are retried after the file failed. */
+type StorageOperation = 'read' | 'store' | 'settle' | 'expire';
 
 type Times = Pick<QueueStats, 'oldestAtMs' | 'newestAtMs'>;
 const NO_TIMES: Times = { oldestAtMs: null, newestAtMs: null };
@@ -56,7 +114,8 @@ const NO_TIMES: Times = { oldestAtMs: null, newestAtMs: null };
 export class SqliteQueue implements Queue {
   readonly account: Account = new Account();
   readonly #options: QueueOptions;
-  readonly #meter: QueueMeter;
+  readonly #log: ThrottledLog;
+  readonly #counters: CountersOf<typeof QUEUE_COUNTERS & typeof FILE_COUNTERS>;
   readonly #storage: Storage;
   readonly #ages: AgeClock;
   /** Commits that the file does not have yet, because it could not be written. */
@@ -68,83 +127,102 @@ export class SqliteQueue implements Queue {
    * Settlements that could not be written yet. Their rows stay pinned; readers see only the unsettled rest.
    */
   readonly #unsettled = new Map<number, Outcome>();
-  /** The account may differ from the file, because the file was replaced or could not be read. */
-  #isAccountStale = true;
+  /** The storage's version when the account was read from it. */
+  #accountVersion = -1;
   /** When the oldest and the newest row were made, by the wall clock, as last read. */
   #times: Record<Signal, Times> = { metrics: NO_TIMES, logs: NO_TIMES };
-  /** The age clock's offset in the file; null when unknown. */
-  #savedOffsetMs: number | null = null;
+  /** The age clock's offset in the file, and the storage's version when it was written. */
+  #savedOffset = { offsetMs: 0, version: -1 };
   /** The highest row id in this process or in the file. */
   #lastId: number;
   /** See `trouble()`. */
   #trouble: string | null = null;
   #compression: Readonly<Record<Signal, Encoding>>;
-  /** A message that names files which were deleted or replaced and cannot be written again; null when there are none. */
-  #gone: string | null = null;
-  /** See `notes()`. */
-  readonly #notes: string[] = [];
-  readonly #closing = new AbortController();
   #isClosed = false;
 
-  private constructor(options: QueueOptions, parts: { meter: QueueMeter; storage: Storage }) {
-    const { meter, storage } = parts;
+  private constructor(options: QueueOptions, storage: Storage) {
     this.#options = options;
+    this.#log = new ThrottledLog(options.logger, options.clock);
+    this.#counters = options.counters.of({ ...QUEUE_COUNTERS, ...FILE_COUNTERS });
     this.#compression = options.compression;
-    this.#meter = meter;
     this.#storage = storage;
     this.#held = new Held(options.config.metrics.maxBytes);
     this.#ages = storage.read(file => openAgeClock(file, options.clock));
     this.#lastId = storage.read(file => file.lastId());
-    meter.follow(this);
+    this.#showGauges();
   }
 
   /** Opens or creates the queue in a directory, or in memory if that is null. Throws an OperatorError. */
   static open(options: QueueOptions, directory: string | null): SqliteQueue {
-    const meter = new QueueMeter(options);
-    if (directory === null) {
-      const queue = new SqliteQueue(options, { meter, storage: new MemoryStorage() });
-      queue.#refresh();
-      return queue;
-    }
-    let queue: SqliteQueue | null = null;
-    let note: string | null = null;
-    const storage = FileStorage.open({
-      directory,
-      maxBytes: options.config.metrics.maxBytes + options.config.logs.maxBytes,
-      clock: options.clock,
-      onReplaced: replacement => meter.replaced(replacement),
-      onReopened: () => {
-        if (queue !== null) queue.#distrustAccount();
-      },
-      onNoted: words => (note = words),
-      onWritten: durationMs => meter.written(durationMs),
-    });
+    const maxBytes = options.config.metrics.maxBytes + options.config.logs.maxBytes;
+    const storage =
+      directory === null
+        ? new MemoryStorage()
+        : FileStorage.open({ ...options, directory, maxBytes });
     try {
-      queue = new SqliteQueue(options, { meter, storage });
+      const queue = new SqliteQueue(options, storage);
       queue.#refresh();
       // The file must be writable at the start, if only with the reserve.
       queue.#write(() => new Change(), 'at any cost');
-      if (!storage.hasRoom(PAGE_BYTES)) {
-        queue.#trouble = DISK_FULL;
-        meter.diskFull();
-      }
-      if (note !== null) queue.#note(note);
-      void queue.#watchFiles();
+      if (!storage.hasRoom(PAGE_BYTES)) queue.#beginOnFullDisk();
       return queue;
     } catch (error) {
       storage.close();
-      throw openError(`cannot use the queue in ${directory}`, error);
+      throw openError(`cannot use the queue in ${String(directory)}`, error);
     }
+  }
+
+  #beginOnFullDisk(): void {
+    this.#trouble = DISK_FULL;
+    this.#log.plain.warn(
+      { remedy: REMEDIES.disk },
+      'the disk of the queue is full: until there is space, new metrics replace the oldest or wait in memory',
+    );
+  }
+
+  #showGauges(): void {
+    const { rows, bytes, points, maxBytes, oldestAge, trouble } = this.#counters;
+    const bySignal = (of: (stats: QueueStats) => number) => (): readonly CounterSeries[] =>
+      SIGNALS.map(signal => ({ labelValues: [signal], value: of(this.stats(signal)) }));
+    rows.follow(bySignal(stats => stats.rows));
+    bytes.follow(bySignal(stats => stats.bytes));
+    points.follow(bySignal(stats => stats.points));
+    maxBytes.follow(bySignal(stats => stats.maxBytes));
+    const ageMs = ({ oldestAtMs }: QueueStats): number =>
+      oldestAtMs === null ? 0 : this.#options.clock.nowMs() - oldestAtMs;
+    oldestAge.follow(bySignal(stats => ageMs(stats) / 1000));
+    trouble.follow(() => (this.trouble() === null ? 0 : 1));
   }
 
   async commit(commit: Commit): Promise<CommitOutcome> {
     const outcome = await this.#commits.run(() => this.#commit(commit));
-    this.#meter.commit(outcome, commit);
+    this.#report(outcome, commit);
     if (outcome.kind === 'held' || outcome.kind === 'failed') this.#trouble = outcome.message;
     if (outcome.kind === 'stored') failpoint('commit-done');
     if (outcome.kind === 'stored' || outcome.kind === 'held')
       for (const listener of this.#listeners) listener();
     return outcome;
+  }
+
+  #report(outcome: CommitOutcome, { batches }: Commit): void {
+    const { kind } = outcome;
+    this.#counters.commits.add(1, kind);
+    if (kind === 'full' || kind === 'failed')
+      for (const batch of batches) this.#counters.refused.add(rowPoints(batch), batch.signal, kind);
+    if (kind === 'full')
+      this.#log.warn(
+        'full',
+        {},
+        'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
+      );
+    if (kind === 'held')
+      this.#log.error(
+        'held',
+        { cause: outcome.message },
+        'cannot write the file of the queue; metrics are kept in memory and sent from there',
+      );
+    if (kind === 'failed')
+      this.#log.error('failed', { cause: outcome.message }, 'cannot store a batch');
   }
 
   oldest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]> {
@@ -182,7 +260,7 @@ export class SqliteQueue implements Queue {
     if (this.#isHeld(id)) {
       if (rest === null) this.#pinned.delete(id);
       this.#apply(this.#held.write(file => settleRow(file, id, outcome)));
-      this.#meter.setAside(aside);
+      this.#countSetAside(aside);
     } else {
       this.#unsettled.set(id, joinOutcomes(this.#unsettled.get(id), outcome));
       this.#settleAll();
@@ -199,7 +277,7 @@ export class SqliteQueue implements Queue {
     const held = this.#held.readState(kind, key);
     if (held !== undefined) return Promise.resolve(held);
     const blob = this.#guard('read', () => this.#storage.read(file => file.readState(kind, key)));
-    if (blob === 'damaged') this.#meter.storageError('read', `state ${kind} of ${key} is damaged`);
+    if (blob === 'damaged') this.#storageError('read', `state ${kind} of ${key} is damaged`);
     return Promise.resolve(blob === 'damaged' ? null : (blob ?? null));
   }
 
@@ -209,11 +287,11 @@ export class SqliteQueue implements Queue {
   }
 
   trouble(): string | null {
-    return this.#gone ?? this.#trouble;
+    return this.#storage.gone ?? this.#trouble;
   }
 
   notes(): readonly string[] {
-    return this.#notes;
+    return this.#storage.notes;
   }
 
   corruptFiles(): readonly string[] {
@@ -231,13 +309,17 @@ export class SqliteQueue implements Queue {
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
-    this.#closing.abort();
     await this.#commits.run(() => undefined);
-    this.#checkFiles();
+    this.#storage.checkFiles();
     this.#settleAll();
     this.#guard('store', () => this.#storeHeld());
     this.#isClosed = true;
-    this.#meter.lost(this.#held.file?.sums('metrics').points ?? 0);
+    const points = this.#held.file?.sums('metrics').points ?? 0;
+    if (points > 0)
+      this.#log.plain.error(
+        { points },
+        'points that were kept in memory are lost: the file of the queue could not be written to the end',
+      );
     this.#storage.close();
   }
 
@@ -365,7 +447,7 @@ export class SqliteQueue implements Queue {
     for (const id of damagedIds) {
       this.#write(file => removeDamaged(file, id, atMs), 'at any cost');
       // The services in the row's index may be wrong, too.
-      this.#distrustAccount();
+      this.#accountVersion = -1;
     }
     return rows;
   }
@@ -410,41 +492,9 @@ export class SqliteQueue implements Queue {
       failpoint('settle-done');
       this.#unsettled.delete(id);
       if (outcome.rest === null) this.#pinned.delete(id);
-      this.#meter.setAside(outcome.aside);
+      this.#countSetAside(outcome.aside);
       this.#storage.tidy();
     }
-  }
-
-  #note(note: string): void {
-    this.#notes.push(note);
-    this.#meter.noted(note);
-  }
-
-  async #watchFiles(): Promise<void> {
-    const { clock } = this.#options;
-    const { signal } = this.#closing;
-    for (;;) {
-      await clock.sleep(CHECK_MS, signal);
-      if (signal.aborted) return;
-      this.#checkFiles();
-    }
-  }
-
-  /** Deleted or replaced files are written again from the open ones, which have all commits. */
-  #checkFiles(): void {
-    const found = this.#storage.checkFiles();
-    this.#gone = null;
-    if (found.kind === 'in place') return;
-    const names = found.names.join(', ');
-    if (found.kind === 'gone') {
-      this.#gone = `its files were deleted or replaced (${names}) and cannot be written again: ${found.cause}`;
-      this.#meter.filesGone(names, found.cause);
-      return;
-    }
-    const at = new Date(this.#options.clock.nowMs()).toISOString();
-    this.#notes.push(`${names} of the queue were deleted or replaced, and written again at ${at}`);
-    this.#notes.splice(0, this.#notes.length - NOTES_MAX);
-    this.#meter.filesRenewed(names);
   }
 
   /** Runs `work` as one transaction on the file, and writes its counts. Throws SQLite's errors, having changed nothing. */
@@ -453,12 +503,14 @@ export class SqliteQueue implements Queue {
     const writeAll = (file: QueueFile): Change => {
       const change = work(file);
       change.write(file);
-      if (offsetMs !== this.#savedOffsetMs) writeClockOffset(file, offsetMs);
+      const isSaved = offsetMs === this.#savedOffset.offsetMs;
+      if (!isSaved || storage.version !== this.#savedOffset.version)
+        writeClockOffset(file, offsetMs);
       return change;
     };
     const storage = this.#storage;
     const change = cost === undefined ? storage.write(writeAll) : storage.writeAtAnyCost(writeAll);
-    this.#savedOffsetMs = offsetMs;
+    this.#savedOffset = { offsetMs, version: storage.version };
     this.#apply(change);
     return change;
   }
@@ -466,7 +518,34 @@ export class SqliteQueue implements Queue {
   /** Applies a change that was committed, in the file or among the held commits. */
   #apply(change: Change): void {
     this.account.apply(change);
-    for (const eviction of change.evictions) this.#meter.evicted(eviction);
+    for (const eviction of change.evictions) this.#reportEviction(eviction);
+  }
+
+  #reportEviction({ signal, reason, parts }: Eviction): void {
+    for (const { service, points } of parts)
+      this.#counters.evicted.add(points, signal, service, reason);
+    const services = [...new Set(parts.map(part => part.service))];
+    const fields = {
+      signal,
+      reason,
+      points: rowPoints({ parts }),
+      services: services.slice(0, 10),
+      serviceCount: services.length,
+      remedy: REMEDIES[reason],
+    };
+    this.#log.warn(`evicted ${signal} ${reason}`, fields, 'points were dropped from the queue');
+  }
+
+  #countSetAside(entries: readonly SetAside[]): void {
+    for (const { signal, service, points } of entries)
+      this.#counters.setAside.add(points, signal, service);
+  }
+
+  /** Reading or writing failed; the operation is retried later. */
+  #storageError(operation: StorageOperation, cause: string): void {
+    this.#counters.storageErrors.add(1, operation);
+    const fields = { operation, cause };
+    this.#log.error(`storage ${operation}`, fields, 'the file of the queue does not work');
   }
 
   /** Does not refresh the account: a caller may compare the two. If the file cannot be read, the last times remain. */
@@ -475,7 +554,7 @@ export class SqliteQueue implements Queue {
       this.#times[signal] = this.#storage.read(file => this.#timesOf(file, signal));
     } catch (error) {
       if (!isStorageFailure(error)) throw error;
-      this.#meter.storageError('read', causeText(error));
+      this.#storageError('read', causeText(error));
     }
   }
 
@@ -491,10 +570,9 @@ export class SqliteQueue implements Queue {
     };
   }
 
-  /** The file was opened again: its numbers may be different. */
-  #distrustAccount(): void {
-    this.#isAccountStale = true;
-    this.#savedOffsetMs = null;
+  /** The account may differ from the file, because the file was opened again or could not be read. */
+  get #isAccountStale(): boolean {
+    return this.#accountVersion !== this.#storage.version;
   }
 
   /**
@@ -507,15 +585,14 @@ export class SqliteQueue implements Queue {
       const correction = this.#storage.read(file =>
         this.account.load(held === null ? [file] : [file, held]),
       );
-      this.#isAccountStale = false;
+      this.#accountVersion = this.#storage.version;
       try {
         this.#write(() => correction, 'at any cost');
       } catch (error) {
-        this.#isAccountStale = true;
+        this.#accountVersion = -1;
         if (!correction.isEmpty) throw error;
         return;
       }
-      this.#meter.corruptFiles(this.#storage.corruptFiles().length);
     }
   }
 
@@ -527,7 +604,7 @@ export class SqliteQueue implements Queue {
       return work();
     } catch (error) {
       if (!isStorageFailure(error)) throw error;
-      this.#meter.storageError(operation, causeText(error));
+      this.#storageError(operation, causeText(error));
       return null;
     }
   }

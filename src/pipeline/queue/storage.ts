@@ -1,29 +1,45 @@
 // Stores the rows of the queue in a database in memory, or in a file in a directory. The file stays usable whatever
 // happens to its disk: it is locked against other processes, has space in reserve for acknowledgements, and is replaced
-// by a salvaged copy when it is damaged.
+// by a salvaged copy when it is damaged. Files that were deleted or replaced while open are written again.
 
 import { causeText, OperatorError } from '../../errors.ts';
-import type { Clock } from '../../lib/clock.ts';
-import {
-  DirectoryLock,
-  openError,
-  QueueDirectory,
-  Reserve,
-  type Replacement,
-} from './queue-directory.ts';
+import type { CountersOf } from '../../lib/counters.ts';
+import { ThrottledLog } from '../../lib/throttled-log.ts';
+import type { QueueOptions } from './queue.ts';
+import { DirectoryLock, openError, QueueDirectory, Reserve } from './queue-directory.ts';
 import { MEMORY, QueueFile } from './queue-file.ts';
 import { isStorageFailure, StorageError, storageProblem } from './schema.ts';
 
-/** `renewed` and `gone` name the files that were deleted or replaced while open. */
-export type FileCheck =
-  | { readonly kind: 'in place' }
-  | { readonly kind: 'renewed'; readonly names: readonly string[] }
-  | { readonly kind: 'gone'; readonly names: readonly string[]; readonly cause: string };
+export const FILE_COUNTERS = {
+  corruptFiles: {
+    name: 'prom2otlp_queue_corrupt_files',
+    help: 'Damaged files kept aside in the directory of the queue.',
+  },
+  writes: {
+    name: 'prom2otlp_queue_writes_total',
+    help: 'Transactions on the file of the queue.',
+  },
+  writeSeconds: {
+    name: 'prom2otlp_queue_write_seconds_total',
+    help: 'Time spent in transactions on the file of the queue, mostly waiting for the disk.',
+  },
+  storageErrors: {
+    name: 'prom2otlp_queue_storage_errors_total',
+    help: 'Failed operations on the files of the queue; `files`: checks that found files deleted or replaced.',
+    labels: ['operation'],
+  },
+} as const;
 
 /** This many unused pages stay in the database for new rows. */
 const UNUSED_PAGES_MAX = 2048;
 
 export interface Storage {
+  /** Rises when the file was opened again: all earlier reads may be outdated. */
+  readonly version: number;
+  /** A message that names files which were deleted or replaced and cannot be written again; null when there are none. */
+  readonly gone: string | null;
+  /** Notes for the operator, as sentences. */
+  readonly notes: readonly string[];
   /** Reads; a damaged file is replaced and read again. Throws SQLite's errors. */
   read<T>(work: (file: QueueFile) => T): T;
   /** Runs `work` as one transaction; it may run twice. Throws SQLite's errors. */
@@ -32,8 +48,8 @@ export interface Storage {
   writeAtAnyCost<T>(work: (file: QueueFile) => T): T;
   /** Whether the disk has room for this many bytes, in the log and in the file, without the reserve. */
   hasRoom(bytes: number): boolean;
-  /** To be called periodically: writes files again that were deleted or replaced while open. */
-  checkFiles(): FileCheck;
+  /** Writes files again that were deleted or replaced while open, as it does by itself from time to time. */
+  checkFiles(): void;
   /** To be called after rows were removed: gives space back to the disk, and renews the reserve if there is room. */
   tidy(): void;
   /** Names of the damaged files kept in the directory. */
@@ -43,6 +59,9 @@ export interface Storage {
 
 /** Lost when the process ends. The limits of the queue bound its size. */
 export class MemoryStorage implements Storage {
+  readonly version = 0;
+  readonly gone = null;
+  readonly notes: readonly string[] = [];
   readonly #file = QueueFile.open(MEMORY);
 
   read<T>(work: (file: QueueFile) => T): T {
@@ -61,8 +80,8 @@ export class MemoryStorage implements Storage {
     return true;
   }
 
-  checkFiles(): FileCheck {
-    return { kind: 'in place' };
+  checkFiles(): void {
+    // There are none.
   }
 
   tidy(): void {
@@ -78,26 +97,26 @@ export class MemoryStorage implements Storage {
   }
 }
 
-export interface FileStorageOptions {
+export interface FileStorageOptions extends Pick<QueueOptions, 'clock' | 'counters' | 'logger'> {
   readonly directory: string;
   /** The limit of the queue, which sets the size of the reserve. */
   readonly maxBytes: number;
-  readonly clock: Clock;
-  /** Called when a damaged file was replaced: all earlier reads may be outdated. */
-  readonly onReplaced: (replacement: Replacement) => void;
-  /** Called when a file that seemed damaged was opened again. */
-  readonly onReopened: () => void;
-  /** Called with a note about the directory for the operator. */
-  readonly onNoted: (note: string) => void;
-  /** Called after each transaction, even a failed one, with the time for which it blocked the event loop. */
-  readonly onWritten: (durationMs: number) => void;
 }
 
+/** How often the files are checked for deletion or replacement. */
+const CHECK_MS = 15_000;
+const NOTES_MAX = 5;
 const RESERVE_BYTES_MIN = 256 * 1024;
 const RESERVE_BYTES_MAX = 4 * 1024 * 1024;
 
 export class FileStorage implements Storage {
+  version = 0;
+  gone: string | null = null;
+  readonly notes: string[] = [];
   readonly #options: FileStorageOptions;
+  readonly #counters: CountersOf<typeof FILE_COUNTERS>;
+  readonly #log: ThrottledLog;
+  readonly #closing = new AbortController();
   readonly #directory: QueueDirectory;
   #lock: DirectoryLock;
   readonly #reserve: Reserve;
@@ -107,6 +126,8 @@ export class FileStorage implements Storage {
 
   private constructor(options: FileStorageOptions, directory: QueueDirectory, lock: DirectoryLock) {
     this.#options = options;
+    this.#counters = options.counters.of(FILE_COUNTERS);
+    this.#log = new ThrottledLog(options.logger, options.clock);
     this.#directory = directory;
     this.#lock = lock;
     this.#reserve = new Reserve(directory.file('reserve'), reserveBytesFor(options.maxBytes));
@@ -117,9 +138,9 @@ export class FileStorage implements Storage {
     const { directory: path, maxBytes } = options;
     // The reserve must hold several logs, or deleting it would not make room for a checkpoint.
     const directory = new QueueDirectory(path, reserveBytesFor(maxBytes) / 4);
+    let note: string | null;
     try {
-      const note = directory.secure();
-      if (note !== null) options.onNoted(note);
+      note = directory.secure();
     } catch (error) {
       throw openError(`cannot use ${path}`, error);
     }
@@ -128,6 +149,8 @@ export class FileStorage implements Storage {
     try {
       storage.#openFile();
       storage.#reserve.hold();
+      if (note !== null) storage.#note(note);
+      void storage.#watchFiles();
       return storage;
     } catch (error) {
       lock.release();
@@ -150,12 +173,13 @@ export class FileStorage implements Storage {
   }
 
   write<T>(work: (file: QueueFile) => T): T {
-    const { clock, onWritten } = this.#options;
+    const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     try {
       return this.read(file => file.transact(() => work(file)));
     } finally {
-      onWritten(clock.monotonicMs() - startedMs);
+      this.#counters.writes.add(1);
+      this.#counters.writeSeconds.add((clock.monotonicMs() - startedMs) / 1000);
     }
   }
 
@@ -177,23 +201,54 @@ export class FileStorage implements Storage {
     return isRoomy();
   }
 
-  checkFiles(): FileCheck {
-    const names = [
+  async #watchFiles(): Promise<void> {
+    const { signal } = this.#closing;
+    for (;;) {
+      await this.#options.clock.sleep(CHECK_MS, signal);
+      if (signal.aborted) return;
+      this.checkFiles();
+    }
+  }
+
+  /** The open files have all commits, so they can be written again. */
+  checkFiles(): void {
+    const misplaced = [
       ...(this.#file?.misplaced() ?? []),
       ...(this.#lock.isInPlace() ? [] : ['lock.sqlite']),
     ];
-    if (names.length === 0) {
+    this.gone = null;
+    if (misplaced.length === 0) {
       this.#reserve.look();
       this.#reserve.hold();
-      return { kind: 'in place' };
+      return;
     }
+    this.#counters.storageErrors.add(1, 'files');
+    const names = misplaced.join(', ');
     try {
       this.#renew();
-      return { kind: 'renewed', names };
     } catch (error) {
       if (!isStorageFailure(error) && !(error instanceof OperatorError)) throw error;
-      return { kind: 'gone', names, cause: causeText(error) };
+      const cause = causeText(error);
+      this.gone = `its files were deleted or replaced (${names}) and cannot be written again: ${cause}`;
+      this.#log.error(
+        'files gone',
+        { names, cause },
+        'files of the queue were deleted or replaced, and cannot be written again: queued data is lost when this process ends',
+      );
+      return;
     }
+    const at = new Date(this.#options.clock.nowMs()).toISOString();
+    this.notes.push(`${names} of the queue were deleted or replaced, and written again at ${at}`);
+    this.notes.splice(0, this.notes.length - NOTES_MAX);
+    this.#log.plain.error(
+      { names },
+      'files of the queue were deleted or replaced while in use: all queued data was written again; find out who did that',
+    );
+  }
+
+  #note(note: string): void {
+    this.notes.push(note);
+    this.#log.plain.warn({ key: 'queue.directory' }, note);
   }
 
   #renew(): void {
@@ -223,9 +278,8 @@ export class FileStorage implements Storage {
       this.#isTaken = this.#file === null;
       throw error;
     }
-    if (!this.#isTaken) return;
+    if (this.#isTaken) this.version++;
     this.#isTaken = false;
-    this.#options.onReopened();
   }
 
   tidy(): void {
@@ -245,6 +299,7 @@ export class FileStorage implements Storage {
   }
 
   close(): void {
+    this.#closing.abort();
     this.#file?.close();
     this.#file = null;
     this.#lock.release();
@@ -255,9 +310,11 @@ export class FileStorage implements Storage {
     return this.#file ?? this.#openFile();
   }
 
-  #openFile(): QueueFile {
-    const file = this.#openSound() ?? this.#replace('its structure is broken');
+  #openFile(damage = 'its structure is broken'): QueueFile {
+    const file = this.#openSound() ?? this.#replace(damage);
     this.#file = file;
+    this.version++;
+    this.#counters.corruptFiles.set(this.corruptFiles().length);
     return file;
   }
 
@@ -277,13 +334,15 @@ export class FileStorage implements Storage {
     this.#file?.close();
     this.#file = null;
     // SQLite may report an unreadable page as damage: reopening the file decides.
-    this.#file = this.#openSound() ?? this.#replace(causeText(error));
-    this.#options.onReopened();
+    this.#openFile(causeText(error));
   }
 
   #replace(damage: string): QueueFile {
-    const replacement = this.#directory.replace(damage, this.#options.clock.nowMs());
-    this.#options.onReplaced(replacement);
+    const { corruptFile, report } = this.#directory.replace(this.#options.clock.nowMs());
+    this.#log.plain.error(
+      { corruptFile, damage, ...report },
+      'the file of the queue was damaged: the readable rows were recovered, the damaged file is kept next to it',
+    );
     const file = this.#directory.open();
     if (file === null) throw new StorageError('the salvaged file is damaged, too');
     return file;

@@ -5,7 +5,7 @@ import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } fr
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { QUEUE_COUNTERS, SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { acceptRow, expectBalance, queueOptions, services } from './queue-behaviour.ts';
@@ -119,6 +119,7 @@ test('if it cannot write new files, the queue reports it, sends the waiting rows
   writeFileSync(directory, 'in the way');
   await options.clock.advance(MINUTE_MS);
   expect(queue.trouble()).toContain('cannot be written again');
+  expect(options.counters.of(QUEUE_COUNTERS).trouble.get()).toBe(1);
   expect(await commit('d')).toBe('stored');
   expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'd']);
   expectBalance(queue);

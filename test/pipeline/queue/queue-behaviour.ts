@@ -12,7 +12,7 @@ import type {
   QueueRow,
   SetAside,
 } from '../../../src/pipeline/queue/queue.ts';
-import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/queue-meter.ts';
+import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 
@@ -425,6 +425,8 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       const gauges = options.counters.of(QUEUE_COUNTERS);
       expect(gauges.rows.get('metrics')).toBe(2);
       expect(gauges.points.get('metrics')).toBe(7);
+      expect(gauges.bytes.get('metrics')).toBe(queue.stats('metrics').bytes);
+      expect(gauges.maxBytes.get('metrics')).toBe(100_000);
       expect(gauges.trouble.get()).toBe(0);
       await options.clock.advance(10_000);
       expect(gauges.oldestAge.get('metrics')).toBe(10.005);
