@@ -29,15 +29,22 @@ export interface GatherOptions {
   readonly onFailed: (message: string) => void;
 }
 
+/** What is gathered for one commit. */
+interface Pending {
+  /** Payloads back to back. The memory is borrowed: fresh large buffers would cost more garbage collections. */
+  readonly payload: BodyBuffer;
+  /** Of the newest page. */
+  madeAtMs: number;
+  readonly parts: BatchPart[];
+  readonly reads: SampleCount[];
+  readonly state: Commit['state'][number][];
+}
+
 export class Gather {
   readonly #queue: Queue;
   readonly #options: GatherOptions;
-  /** Payloads back to back. The memory is borrowed: fresh large buffers would cost more garbage collections. */
-  #payload: BodyBuffer | null = null;
-  #parts: BatchPart[] = [];
-  #madeAtMs = 0;
-  #reads: SampleCount[] = [];
-  #state: Commit['state'][number][] = [];
+  /** The next commit; null while it is empty. */
+  #next: Pending | null = null;
   /** Ends the waiting time; null while none runs. */
   #cancelTimer: (() => void) | null = null;
   /** The commits at the ends of waiting times. */
@@ -58,14 +65,14 @@ export class Gather {
       await this.#store({ batches: [batch], reads, state });
       return;
     }
-    if ((this.#payload?.usedBytes ?? 0) + length > GATHERED_BYTES_MAX) await this.#commit();
-    this.#payload ??= this.#options.buffers.take();
-    const before = this.#payload.usedBytes;
-    for (const part of batch.parts) this.#parts.push({ ...part, offset: part.offset + before });
-    this.#payload.append(batch.payload);
-    this.#madeAtMs = batch.madeAtMs;
-    this.#reads.push(...reads);
-    this.#state.push(...state);
+    if ((this.#next?.payload.usedBytes ?? 0) + length > GATHERED_BYTES_MAX) await this.#commit();
+    const next = (this.#next ??= this.#begin(batch.madeAtMs));
+    next.madeAtMs = batch.madeAtMs;
+    const before = next.payload.usedBytes;
+    for (const part of batch.parts) next.parts.push({ ...part, offset: part.offset + before });
+    next.payload.append(batch.payload);
+    next.reads.push(...reads);
+    next.state.push(...state);
     this.#cancelTimer ??= this.#startTimer();
   }
 
@@ -84,15 +91,16 @@ export class Gather {
     });
   }
 
+  #begin(madeAtMs: number): Pending {
+    return { payload: this.#options.buffers.take(), madeAtMs, parts: [], reads: [], state: [] };
+  }
+
   async #commit(): Promise<void> {
-    const [payload, parts, reads, state] = [this.#payload, this.#parts, this.#reads, this.#state];
-    if (payload === null) return;
-    this.#payload = null;
-    this.#parts = [];
-    this.#reads = [];
-    this.#state = [];
-    const { bytes } = payload;
-    const batch: Batch = { signal: 'metrics', payload: bytes, parts, madeAtMs: this.#madeAtMs };
+    const next = this.#next;
+    if (next === null) return;
+    this.#next = null;
+    const { payload, madeAtMs, parts, reads, state } = next;
+    const batch: Batch = { signal: 'metrics', payload: payload.bytes, parts, madeAtMs };
     await this.#store({ batches: parts.length > 0 ? [batch] : [], reads, state });
     payload.clear();
     this.#options.buffers.give(payload);

@@ -207,18 +207,10 @@ const ELSEWHERE =
 export function openError(what: string, cause: unknown): OperatorError {
   const isTransient = isDiskFull(cause);
   const remedy = cause instanceof UnsafeFileError ? cause.remedy : ELSEWHERE;
-  return new OperatorError(
-    [
-      {
-        code: 'E_QUEUE_OPEN',
-        key: 'queue.directory',
-        message: `${what}: ${causeText(cause)}`,
-        hint: isTransient ? 'free space on its disk' : remedy,
-        isTransient,
-      },
-    ],
-    { cause },
-  );
+  const hint = isTransient ? 'free space on its disk' : remedy;
+  const message = `${what}: ${causeText(cause)}`;
+  const key = 'queue.directory';
+  return new OperatorError([{ code: 'E_QUEUE_OPEN', key, message, hint, isTransient }], { cause });
 }
 
 /**
@@ -250,21 +242,15 @@ export class DirectoryLock {
       return new DirectoryLock(db, new FilePlace(path));
     } catch (error) {
       db?.close();
-      const isHeld = storageProblem(error) === 'busy';
-      throw new OperatorError(
-        [
-          {
-            code: isHeld ? 'E_QUEUE_HELD' : 'E_QUEUE_OPEN',
-            key: 'queue.directory',
-            message: `cannot lock ${directory}: ${isHeld ? 'another process is using it' : causeText(error)}`,
-            hint: isHeld
-              ? 'stop that process, or give this one a directory of its own'
-              : 'check that it is a local disk on which this user may write',
-            isTransient: isHeld,
-          },
-        ],
-        { cause: error },
-      );
+      const isTransient = storageProblem(error) === 'busy';
+      const cause = isTransient ? 'another process is using it' : causeText(error);
+      const hint = isTransient
+        ? 'stop that process, or give this one a directory of its own'
+        : 'check that it is a local disk on which this user may write';
+      const code = isTransient ? 'E_QUEUE_HELD' : 'E_QUEUE_OPEN';
+      const message = `cannot lock ${directory}: ${cause}`;
+      const key = 'queue.directory';
+      throw new OperatorError([{ code, key, message, hint, isTransient }], { cause: error });
     }
   }
 

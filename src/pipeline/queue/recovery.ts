@@ -132,12 +132,14 @@ function takeBatches(
 ): Pick<SalvageReport, 'rows' | 'lostRows'> {
   const known = new Set<number>();
   const note = (columns: Columns): void => void known.add(Number(columns['id']));
-  // From both ends of the table and of its index: each may be damaged in another place.
-  for (const direction of ['ASC', 'DESC']) {
-    readUntilDamage(damaged, `SELECT id FROM batch NOT INDEXED ORDER BY id ${direction}`, note);
-    const order = `ORDER BY signal ${direction}, id ${direction}`;
-    readUntilDamage(damaged, `SELECT id FROM batch INDEXED BY batch_by_signal ${order}`, note);
-  }
+  // The table and its index may be damaged in different places.
+  readFromBothEnds(damaged, 'SELECT id FROM batch NOT INDEXED', ['id'], note);
+  readFromBothEnds(
+    damaged,
+    'SELECT id FROM batch INDEXED BY batch_by_signal',
+    ['signal', 'id'],
+    note,
+  );
   const ids = [...known].sort((a, b) => a - b);
   let rows = 0;
   // In steps, to keep the log of the new file small.
@@ -176,38 +178,30 @@ function takeStates(
 ): Pick<SalvageReport, 'states' | 'lostStates'> {
   const taken = new Set<string>();
   const lost = new Set<string>();
-  for (const direction of ['ASC', 'DESC'])
-    readUntilDamage(
-      damaged,
-      `SELECT * FROM state NOT INDEXED ORDER BY rowid ${direction}`,
-      columns => {
-        const { kind, key } = columns;
-        const name = `${String(kind)} ${String(key)}`;
-        const blob = bufferOf(columns['blob']);
-        if (taken.has(name)) return;
-        if (crc32(blob) !== columns['checksum']) {
-          lost.add(name);
-          return;
-        }
-        taken.add(name);
-        fresh.putState(String(kind), String(key), blob);
-      },
-    );
+  readFromBothEnds(damaged, 'SELECT * FROM state NOT INDEXED', ['rowid'], columns => {
+    const { kind, key } = columns;
+    const name = `${String(kind)} ${String(key)}`;
+    const blob = bufferOf(columns['blob']);
+    if (taken.has(name)) return;
+    if (crc32(blob) !== columns['checksum']) {
+      lost.add(name);
+      return;
+    }
+    taken.add(name);
+    fresh.putState(String(kind), String(key), blob);
+  });
   return { states: taken.size, lostStates: lost.size };
 }
 
 function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
   const taken = new Set<string>();
-  for (const direction of ['ASC', 'DESC']) {
-    const order = `ORDER BY service ${direction}, key ${direction}`;
-    readUntilDamage(damaged, `SELECT service, key, count FROM account ${order}`, columns => {
-      const { service, key, count } = columns;
-      const name = `${String(service)}\u0000${String(key)}`;
-      if (taken.has(name) || !Number.isSafeInteger(count)) return;
-      taken.add(name);
-      fresh.addCount(String(service), String(key), Number(count));
-    });
-  }
+  const sql = 'SELECT service, key, count FROM account';
+  readFromBothEnds(damaged, sql, ['service', 'key'], ({ service, key, count }) => {
+    const name = `${String(service)}\u0000${String(key)}`;
+    if (taken.has(name) || !Number.isSafeInteger(count)) return;
+    taken.add(name);
+    fresh.addCount(String(service), String(key), Number(count));
+  });
 }
 
 /** From the oldest up to the first unreadable one: they are only for inspection. */
@@ -225,6 +219,19 @@ function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
       },
     ]);
   });
+}
+
+/** Calls `take` with the rows before and after the damage, in this order and in the opposite one. */
+function readFromBothEnds(
+  damaged: DatabaseSync,
+  sql: string,
+  order: readonly string[],
+  take: (columns: Columns) => void,
+): void {
+  for (const direction of ['ASC', 'DESC']) {
+    const terms = order.map(column => `${column} ${direction}`);
+    readUntilDamage(damaged, `${sql} ORDER BY ${terms.join(', ')}`, take);
+  }
 }
 
 /** Calls `take` with the rows of a query up to the first unreadable one. Rethrows errors of `take`. */

@@ -70,13 +70,30 @@ export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): Se
     return { kind: 'accepted', ...success, message: oneLine(context.redact(success.message)) };
   }
   const reason = describe(status, oneLine(context.redact(readErrorMessage(format, body))));
-  if (RETRIED.has(status)) {
-    const retryAfterMs = parseRetryAfter(answer.retryAfter, context.nowMs);
-    return { kind: 'retry', reason, retryAfterMs, isThrottled: status === THROTTLED };
-  }
-  if (SPLIT.has(status)) return { kind: 'split', status, reason };
-  if (SETTINGS.has(status) || isRedirection(status)) return heldForSettings(status, reason);
+  const retryAfterMs = parseRetryAfter(answer.retryAfter, context.nowMs);
+  return refusedAs(status, { status, reason, retryAfterMs });
+}
+
+/** The result of a refusal. `like`: the HTTP status that means the same as `status` in its protocol. */
+export function refusedAs(
+  like: number,
+  refusal: {
+    readonly status: number;
+    readonly reason: string;
+    readonly retryAfterMs: number | null;
+  },
+): SendResult {
+  const { status, reason, retryAfterMs } = refusal;
+  if (RETRIED.has(like))
+    return { kind: 'retry', reason, retryAfterMs, isThrottled: like === THROTTLED };
+  if (SPLIT.has(like)) return { kind: 'split', status, reason };
+  if (SETTINGS.has(like) || isRedirection(like)) return heldForSettings(status, reason);
   return { kind: 'hold', status, reason, mayBeContent: true };
+}
+
+/** True for the HTTP status of a refusal that a rotated key may end. */
+export function isKeyRefused(status: number): boolean {
+  return status === 401 || status === 403;
 }
 
 /** Held because of our settings, whatever the content. */

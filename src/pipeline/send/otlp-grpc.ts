@@ -19,7 +19,7 @@ import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
 import { decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX, oneLine, readPartialSuccess } from './answer.ts';
-import { heldForSettings } from './classify.ts';
+import { heldForSettings, isKeyRefused, refusedAs } from './classify.ts';
 import {
   createRedactor,
   createTlsContext,
@@ -28,7 +28,7 @@ import {
   type SendRequest,
   type SendResult,
   type Transport,
-  type TransportOptions,
+  type EndpointOptions,
 } from './transport.ts';
 
 const METHODS: Readonly<Record<Signal, string>> = {
@@ -59,13 +59,13 @@ interface Ending extends GrpcAnswer {
 }
 
 export class OtlpGrpc implements Transport {
-  readonly #options: TransportOptions;
+  readonly #options: EndpointOptions;
   readonly #credentials: ChannelCredentials;
   readonly #redact: (text: string) => string;
   #client: Client | null = null;
 
   /** Connects with the first request. Throws an OperatorError for certificates that cannot be used. */
-  constructor(options: TransportOptions) {
+  constructor(options: EndpointOptions) {
     const { endpoint, config } = options;
     this.#options = options;
     this.#redact = createRedactor(config.headers, options.apis ?? []);
@@ -78,7 +78,7 @@ export class OtlpGrpc implements Transport {
 
   async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
     const result = await this.#attempt(request, abort);
-    const isRefused = result.kind === 'hold' && isKeyRefused(result.status);
+    const isRefused = result.kind === 'hold' && isKeyRefused(statusOf(result.status)[1]);
     const isRotated = isRefused && refreshHeaders(this.#options.config);
     return isRotated ? await this.#attempt(request, abort) : result;
   }
@@ -218,16 +218,7 @@ function causeOf(details: string): string {
   return words.exec(details)?.[1] ?? details;
 }
 
-// Classifies the status of a gRPC call as one of the four kinds of SendResult. J is section J of the mapping:
-//
-//   status                                                              kind      rule
-//   OK                                                                  accepted  J.4
-//   CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE,   retry     J.6
-//   DATA_LOSS; RESOURCE_EXHAUSTED with a RetryInfo
-//   INVALID_ARGUMENT; RESOURCE_EXHAUSTED and OUT_OF_RANGE with the      split     J.3, as 400 and 413
-//   message of a server's size limit
-//   UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND, UNIMPLEMENTED        hold      J.3, as 401, 403, 404, 405
-//   all others                                                          hold      J.3, as 500
+// Judges the status of a gRPC call as the HTTP status that means the same (classify.ts; section J of the mapping).
 //
 // google.rpc.Status  3 details  repeated Any          google.protobuf.Any    1 type_url  2 value
 // google.rpc.RetryInfo  1 retry_delay  Duration       google.protobuf.Duration  1 seconds  2 nanos
@@ -243,40 +234,27 @@ export interface GrpcAnswer {
   readonly body: Buffer;
 }
 
-interface Status {
-  readonly name: string;
-  readonly kind: SendResult['kind'];
-  readonly hint?: string;
-}
-
 /** By code: google.golang.org/grpc/codes, grpc.io/docs/guides/status-codes. */
-const STATUSES: readonly Status[] = [
-  { name: 'OK', kind: 'accepted' },
-  { name: 'CANCELLED', kind: 'retry' },
-  { name: 'UNKNOWN', kind: 'hold' },
-  { name: 'INVALID_ARGUMENT', kind: 'split' },
-  { name: 'DEADLINE_EXCEEDED', kind: 'retry' },
-  { name: 'NOT_FOUND', kind: 'hold', hint: 'check otlp.endpoint' },
-  { name: 'ALREADY_EXISTS', kind: 'hold' },
-  { name: 'PERMISSION_DENIED', kind: 'hold', hint: 'check otlp.headers and what they may write' },
-  { name: 'RESOURCE_EXHAUSTED', kind: 'hold', hint: 'see the quota or the limits of the back end' },
-  { name: 'FAILED_PRECONDITION', kind: 'hold' },
-  { name: 'ABORTED', kind: 'retry' },
-  { name: 'OUT_OF_RANGE', kind: 'retry' },
-  { name: 'UNIMPLEMENTED', kind: 'hold', hint: 'check otlp.endpoint and otlp.protocol' },
-  { name: 'INTERNAL', kind: 'hold' },
-  { name: 'UNAVAILABLE', kind: 'retry' },
-  { name: 'DATA_LOSS', kind: 'retry' },
-  { name: 'UNAUTHENTICATED', kind: 'hold', hint: 'check otlp.headers' },
+const STATUSES: readonly (readonly [name: string, like: number, hint?: string])[] = [
+  ['OK', 200],
+  ['CANCELLED', 503],
+  ['UNKNOWN', 500],
+  ['INVALID_ARGUMENT', 400],
+  ['DEADLINE_EXCEEDED', 503],
+  ['NOT_FOUND', 404, 'check otlp.endpoint'],
+  ['ALREADY_EXISTS', 500],
+  ['PERMISSION_DENIED', 403, 'check otlp.headers and what they may write'],
+  // Only with a RetryInfo is it a request to wait.
+  ['RESOURCE_EXHAUSTED', 500, 'see the quota or the limits of the back end'],
+  ['FAILED_PRECONDITION', 500],
+  ['ABORTED', 503],
+  ['OUT_OF_RANGE', 503],
+  ['UNIMPLEMENTED', 405, 'check otlp.endpoint and otlp.protocol'],
+  ['INTERNAL', 500],
+  ['UNAVAILABLE', 503],
+  ['DATA_LOSS', 503],
+  ['UNAUTHENTICATED', 401, 'check otlp.headers'],
 ];
-
-/** These concern our key, path or protocol, never content. */
-const SETTINGS: ReadonlySet<string> = new Set([
-  'NOT_FOUND',
-  'PERMISSION_DENIED',
-  'UNIMPLEMENTED',
-  'UNAUTHENTICATED',
-]);
 
 const RESOURCE_EXHAUSTED = 8;
 const OUT_OF_RANGE = 11;
@@ -284,39 +262,33 @@ const OUT_OF_RANGE = 11;
 /** The messages of servers in Go, Java, C++, C#, Rust and JavaScript for a request that is too large. */
 const TOO_LARGE = /messag.*(?:larger than|exceeds|too large)/i;
 
-/** True when a rotated key may be the cause. */
-function isKeyRefused(code: number): boolean {
-  const { name } = statusOf(code);
-  return name === 'UNAUTHENTICATED' || name === 'PERMISSION_DENIED';
-}
-
 /** `redact` removes secrets from the back end's message before it is shortened. */
 export function classifyGrpcAnswer(
   answer: GrpcAnswer,
   context: { readonly signal: Signal; readonly redact: (text: string) => string },
 ): SendResult {
   const { code, body } = answer;
-  const { name, kind, hint } = statusOf(code);
-  if (kind === 'accepted') {
+  const [name, like, hint] = statusOf(code);
+  if (like === 200) {
     const { rejected, message } = readPartialSuccess(context.signal, 'protobuf', body);
-    return { kind, rejected, message: oneLine(context.redact(message)) };
+    return { kind: 'accepted', rejected, message: oneLine(context.redact(message)) };
   }
   const said = oneLine(context.redact(answer.details));
   const words = `the back end answered ${name}${said === '' ? '' : `: ${said}`}`;
+  const retryAfterMs = readRetryDelay(answer.statusDetails);
+  const refused = { status: code, reason: words, retryAfterMs };
   const isLimited = code === RESOURCE_EXHAUSTED || code === OUT_OF_RANGE;
   if (isLimited && TOO_LARGE.test(said))
-    return { kind: 'split', status: code, reason: `${words}; lower otlp.max_request` };
-  const retryAfterMs = readRetryDelay(answer.statusDetails);
-  const isThrottled = code === RESOURCE_EXHAUSTED;
-  if (kind === 'retry' || (isThrottled && retryAfterMs !== null))
-    return { kind: 'retry', reason: words, retryAfterMs, isThrottled };
-  const reason = hint === undefined ? words : `${words}; ${hint}`;
-  if (kind === 'split') return { kind, status: code, reason };
-  return { kind, status: code, reason, mayBeContent: !SETTINGS.has(name) };
+    return refusedAs(413, { ...refused, reason: `${words}; lower otlp.max_request` });
+  if (code === RESOURCE_EXHAUSTED && retryAfterMs !== null) return refusedAs(429, refused);
+  return refusedAs(
+    like,
+    hint === undefined ? refused : { ...refused, reason: `${words}; ${hint}` },
+  );
 }
 
-function statusOf(code: number): Status {
-  return STATUSES[code] ?? { name: `status ${String(code)}`, kind: 'hold' };
+function statusOf(code: number): (typeof STATUSES)[number] {
+  return STATUSES[code] ?? [`status ${String(code)}`, 500];
 }
 
 /** The pause in milliseconds that a RetryInfo asks for; null when there is no readable one. */
@@ -342,11 +314,7 @@ const NO_BYTES = Buffer.alloc(0);
 function fieldsOf(message: Buffer, field: number): readonly Buffer[] {
   const reader = new WireReader(message, 'status details');
   const values: Buffer[] = [];
-  while (!reader.isAtEnd) {
-    const tag = reader.tag();
-    if (tag === ((field << 3) | WIRE.bytes)) values.push(reader.view());
-    else reader.skip(tag & 7);
-  }
+  for (const _ of reader.each(field)) values.push(message.subarray(reader.offset, reader.end));
   return values;
 }
 

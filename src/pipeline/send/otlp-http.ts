@@ -8,7 +8,7 @@ import { otlpJson } from '../encode/otlp-json.ts';
 import { compress, decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX, isExportResponse } from './answer.ts';
 import type { AutoCompression, Exchange } from './auto-compression.ts';
-import { classifyAnswer, type HttpAnswer } from './classify.ts';
+import { classifyAnswer, isKeyRefused, type HttpAnswer } from './classify.ts';
 import type { Encoding } from '../queue/queue.ts';
 import {
   createRedactor,
@@ -18,10 +18,10 @@ import {
   type SendRequest,
   type SendResult,
   type Transport,
-  type TransportOptions,
+  type EndpointOptions,
 } from './transport.ts';
 
-export interface OtlpHttpOptions extends TransportOptions {
+export interface OtlpHttpOptions extends EndpointOptions {
   /** Chooses the compression if `config` says `auto`; without it `auto` means gzip. */
   readonly compression?: AutoCompression | null;
   readonly concurrency: number;
@@ -64,8 +64,8 @@ export class OtlpHttp implements Transport {
 
   async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
     const result = await this.#attempt(request, abort);
-    const isKeyRefused = result.kind === 'hold' && (result.status === 401 || result.status === 403);
-    const isRotated = isKeyRefused && refreshHeaders(this.#options.config);
+    const isRefused = result.kind === 'hold' && isKeyRefused(result.status);
+    const isRotated = isRefused && refreshHeaders(this.#options.config);
     return isRotated ? await this.#attempt(request, abort) : result;
   }
 

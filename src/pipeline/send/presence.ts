@@ -24,10 +24,12 @@ export interface SenderStatus {
 
 export class SenderHealth {
   readonly #clock: Clock;
-  #lastError: string | null = null;
-  #lastErrorAtMs: number | null = null;
-  #lastAcceptedAtMs: number | null = null;
-  #failingSinceAtMs: number | null = null;
+  readonly #latest = {
+    lastError: null as string | null,
+    lastErrorAtMs: null as number | null,
+    lastAcceptedAtMs: null as number | null,
+    failingSinceAtMs: null as number | null,
+  };
   /** Monotonic. */
   #downSinceMs: number | null = null;
 
@@ -43,16 +45,16 @@ export class SenderHealth {
   /** Notes a result. Returns the length of the outage that it ends, in milliseconds, else null. */
   note(result: SendResult): number | null {
     if (result.kind !== 'accepted') {
-      this.#lastError = result.reason;
-      this.#lastErrorAtMs = this.#clock.nowMs();
-      this.#failingSinceAtMs ??= this.#lastErrorAtMs;
+      this.#latest.lastError = result.reason;
+      this.#latest.lastErrorAtMs = this.#clock.nowMs();
+      this.#latest.failingSinceAtMs ??= this.#latest.lastErrorAtMs;
       if (result.kind !== 'split') this.#downSinceMs ??= this.#clock.monotonicMs();
       return null;
     }
     const downMs = this.#downSinceMs === null ? null : this.downMs();
     this.#downSinceMs = null;
-    this.#lastAcceptedAtMs = this.#clock.nowMs();
-    this.#failingSinceAtMs = null;
+    this.#latest.lastAcceptedAtMs = this.#clock.nowMs();
+    this.#latest.failingSinceAtMs = null;
     return downMs;
   }
 
@@ -66,10 +68,7 @@ export class SenderHealth {
     const timesMs = lanes.map(lane => lane.nextAttemptAtMs).filter(timeMs => timeMs !== null);
     return {
       state: state ?? 'idle',
-      lastError: this.#lastError,
-      lastErrorAtMs: this.#lastErrorAtMs,
-      lastAcceptedAtMs: this.#lastAcceptedAtMs,
-      failingSinceAtMs: this.#failingSinceAtMs,
+      ...this.#latest,
       nextAttemptAtMs: timesMs.length === 0 ? null : Math.min(...timesMs),
     };
   }

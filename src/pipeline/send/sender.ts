@@ -102,30 +102,30 @@ export const FLUSH_PAUSE_MS = 1000;
 const FLUSH_RETRIES = 10;
 
 /** Sends one row after the other. */
-interface Lane {
+class Lane {
   /** Oldest first; more than one only while the older ones contain only suspects. */
-  deliveries: Delivery[];
-  state: LaneState;
+  deliveries: Delivery[] = [];
+  state: LaneState = 'idle';
   /** Wall clock; null outside a pause. */
-  nextAttemptAtMs: number | null;
+  nextAttemptAtMs: number | null = null;
   /** Ends the current pause. */
-  wake: AbortController;
+  wake = new AbortController();
   /** Failures of each kind since the last decision. */
-  retryCount: number;
-  holdCount: number;
+  retryCount = 0;
+  holdCount = 0;
   /** Failures directly after an empty request was accepted. */
-  vainCount: number;
+  vainCount = 0;
   /** An accepted empty request ended the last pause. */
-  isBack: boolean;
+  isBack = false;
   /** Monotonic: since when all answers were refusals that content may have caused. */
-  refusedSinceMs: number | null;
+  refusedSinceMs: number | null = null;
   /** Monotonic: when its last round began. */
-  roundAtMs: number;
+  roundAtMs = -Infinity;
   /** Accepted requests in this lane, and those in all others when its last round began. */
-  acceptedCount: number;
-  othersAccepted: number;
+  acceptedCount = 0;
+  othersAccepted = 0;
   /** A flush does not wait for this lane: the back end refuses our settings, or has refused the row for a minute. */
-  isHeldOff: boolean;
+  isHeldOff = false;
 }
 
 export class Sender {
@@ -156,7 +156,7 @@ export class Sender {
     this.#log = new ThrottledLog(options.logger, clock);
     this.#counters = options.counters.of(SEND_COUNTERS);
     this.#fields = { signal, endpoint };
-    this.#lanes = Array.from({ length: concurrency }, newLane);
+    this.#lanes = Array.from({ length: concurrency }, () => new Lane());
     this.#health = new SenderHealth(clock);
     this.#presence = new Presence({
       clock,
@@ -246,7 +246,7 @@ export class Sender {
       else await this.#sendOldest(lane, delivery);
     }
     for (const { row } of lane.deliveries) this.#options.queue.unpin(row.id);
-    Object.assign(lane, newLane());
+    Object.assign(lane, new Lane());
   }
 
   /** Takes the oldest row that no lane has; null when there is none. */
@@ -481,22 +481,4 @@ export class Sender {
     }
     lane.nextAttemptAtMs = null;
   }
-}
-
-function newLane(): Lane {
-  return {
-    deliveries: [],
-    state: 'idle',
-    nextAttemptAtMs: null,
-    wake: new AbortController(),
-    retryCount: 0,
-    holdCount: 0,
-    vainCount: 0,
-    isBack: false,
-    refusedSinceMs: null,
-    roundAtMs: -Infinity,
-    acceptedCount: 0,
-    othersAccepted: 0,
-    isHeldOff: false,
-  };
 }

@@ -47,7 +47,7 @@ export type SendResult =
     }
   | { readonly kind: 'split'; readonly reason: string; readonly status: number };
 
-export interface TransportOptions {
+export interface EndpointOptions {
   /** The full URL of the signal; for gRPC `http://host:port` or, with TLS, `https://host:port`. */
   readonly endpoint: string;
   readonly config: OtlpSignalConfig;
