@@ -1,6 +1,5 @@
-// What encode hands to the queue: one OTLP request with the points of a tick, in parts of one
-// service each. A part can be cut out, sent alone, or merged with others. Log batches have the same
-// form.
+// What encode hands to the queue: one OTLP request with the points of a tick, in parts of one service each. A part can
+// be cut out, sent alone, or merged with others. Log batches have the same form.
 
 /** The signals that prom2otlp sends. */
 export const SIGNALS = ['metrics', 'logs'] as const;
@@ -23,9 +22,7 @@ export interface Batch {
   readonly madeAtMs: number;
 }
 
-/**
- * Samples of one service with the same fate (a name of FATE_NAMES, or `bad_line`), for the account.
- */
+/** Samples of one service with the same fate (a name of FATE_NAMES, or `bad_line`), for the account. */
 export interface SampleCount {
   readonly service: string;
   readonly fate: string;

@@ -1,21 +1,15 @@
-// What the SeriesTable keeps between pages in addition to its columns: the evidence for start
-// times, the rows that form one point, the clocks, findings, and data too rare for a column. Then
-// the last page's layout and template, for the functions that handle a page which repeats it:
-// decode/replay.ts compares the next page with the layout, encode/patch.ts writes its numbers into
-// the template. The first surprise drops both; the full functions build new ones.
+// What the SeriesTable keeps between pages in addition to its columns: the evidence for start times, the rows that form
+// one point, the clocks, findings, and data too rare for a column. Then the last page's layout and template, for the
+// functions that handle a page which repeats it: decode/replay.ts compares the next page with the layout,
+// encode/patch.ts writes its numbers into the template. The first surprise drops both; the full functions build new
+// ones.
 
 import type { ExpositionFormat } from './page.ts';
 
-/**
- * The part of a service whose processes start together: one server_name. Holds the evidence for
- * start times.
- */
+/** The part of a service whose processes start together: one server_name. Holds the evidence for start times. */
 export interface Component {
   readonly service: number;
-  /**
-   * Time of our first sample of it, or of the last one that was forgotten: earlier growth is no
-   * delta.
-   */
+  /** Time of our first sample of it, or of the last one that was forgotten: earlier growth is no delta. */
   firstTimeMs: number;
   /** A forgotten series may have had another stream up to this time; NaN while there is none. */
   tornMs: number;
@@ -26,10 +20,7 @@ export interface Component {
 /** The start time of a process when it is unknown. */
 export const NO_PROCESS = 0;
 
-/**
- * What one uptime series has shown about a component; see derive/reset.ts. Times in ms, NaN where
- * there is none.
- */
+/** What one uptime series has shown about a component; see derive/reset.ts. Times in ms, NaN where there is none. */
 export interface UptimeEvidence extends Record<SavedNumber, number> {
   /** Its rows in the table: more than one after a label change. */
   rows: number[];
@@ -48,33 +39,24 @@ export const SAVED_NUMBERS = [
   'timeMs',
   /** How long it has had this value. */
   'sinceMs',
-  /**
-   * The start time of the process as first measured. It changes only with the process: jitter does
-   * not show.
-   */
+  /** The start time of the process as first measured. It changes only with the process: jitter does not show. */
   'processMs',
   /** The start time as last measured: it may drift. */
   'beginMs',
-  /**
-   * When this process was first shown, and last shown for certain; when the previous process was
-   * last shown.
-   */
+  /** When this process was first shown, and last shown for certain; when the previous process was last shown. */
   'shownMs',
   'provenMs',
   'leftMs',
   /** The newest fall of a counter that no restart explains. */
   'fellMs',
   /**
-   * Above 0 where the uptime is one poll late: it must show this many restarts in time before it is
-   * relied on again. 0 where it is in time, NaN where that is not known yet.
+   * Above 0 where the uptime is one poll late: it must show this many restarts in time before it is relied on again. 0
+   * where it is in time, NaN where that is not known yet.
    */
   'lag',
   /** Above 0 while the uptime is stuck, and until it has grown for two polls. */
   'doubt',
-  /**
-   * 1 where our own clock could not decide whether the process changed or the clock of the
-   * timestamps was set.
-   */
+  /** 1 where our own clock could not decide whether the process changed or the clock of the timestamps was set. */
   'unsure',
 ] as const;
 
@@ -115,9 +97,7 @@ export interface Compound {
   created: number;
 }
 
-/**
- * Points that are one series to the back end: the head that is sent, and the heads that are not.
- */
+/** Points that are one series to the back end: the head that is sent, and the heads that are not. */
 export interface Identity {
   /** Its key in identities. */
   readonly key: string;
@@ -127,9 +107,7 @@ export interface Identity {
   readonly duplicates: Set<number>;
 }
 
-/**
- * The clocks that date the pages of one target; see derive/page-time.ts. NaN before the first page.
- */
+/** The clocks that date the pages of one target; see derive/page-time.ts. NaN before the first page. */
 export interface PageClock {
   /** The newest page's time, and the monotonic clock at that moment. */
   nowMs: number;
@@ -175,8 +153,7 @@ export interface RestoredState {
   /** NaN if the value of the last sample does not matter. */
   readonly lastValue: Float64Array;
   /**
-   * A checksum of the identity that the row sent, 0 for rows that share theirs with no other; see
-   * derive/duplicates.ts.
+   * A checksum of the identity that the row sent, 0 for rows that share theirs with no other; see derive/duplicates.ts.
    */
   readonly identity: Uint32Array;
   /** Until when each of these identities was sent, by whichever row. */
@@ -187,9 +164,7 @@ export interface RestoredState {
   uptimes: readonly SavedUptime[];
   /** Whether the state was saved in the first form; see derive/state.ts. */
   readonly isFirstForm: boolean;
-  /**
-   * Good pages since the restart: rows that are absent from enough of them are forgotten.
-   */
+  /** Good pages since the restart: rows that are absent from enough of them are forgotten. */
   pageCount: number;
 }
 
@@ -227,9 +202,8 @@ export interface RepeatedSample {
 }
 
 /**
- * The layout of the last fully read page, for decode/replay.ts. Its *skeleton*, the page without
- * values and timestamps, is at the beginning of SeriesTable.keys and holds the keys of the page's
- * rows:
+ * The layout of the last fully read page, for decode/replay.ts. Its *skeleton*, the page without values and timestamps,
+ * is at the beginning of SeriesTable.keys and holds the keys of the page's rows:
  *
  *   keys   # TYPE up gauge\nup{a="b"} │\nup{a="c"} │ … │\n
  *          └──── segment of row 0 ───┘└─ of row 1 ─┘     └ tail
@@ -248,9 +222,8 @@ export interface PageLayout {
 }
 
 /**
- * The payload of the last full encoding with the offsets of its numbers, for encode/patch.ts. All
- * numbers of a point follow each other at fixed width, from its times to its end; a patch writes
- * nothing else:
+ * The payload of the last full encoding with the offsets of its numbers, for encode/patch.ts. All numbers of a point
+ * follow each other at fixed width, from its times to its end; a patch writes nothing else:
  *
  *   … attributes │ start │ time │ value │        sum of a counter
  *   … attributes │ time │ value │                gauge

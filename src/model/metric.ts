@@ -33,9 +33,7 @@ export interface LabelRules {
 /** Where a metric's type came from. */
 export type TypeSource = 'declared' | 'catalog' | 'override' | 'none';
 
-/**
- * Everything that all rows of one metric name share. decode owns the first half, derive the second.
- */
+/** Everything that all rows of one metric name share. decode owns the first half, derive the second. */
 export interface Metric {
   /** The name in OTLP: the sample's name, or the family's for histograms and summaries. */
   name: string;
@@ -44,16 +42,12 @@ export interface Metric {
   declared: DeclaredType;
   /** True when a TYPE line named the family on the current page. */
   hasType: boolean;
-  /**
-   * The last page that had a row of it, and the roles of its rows there: one bit (1 << role) each.
-   */
+  /** The last page that had a row of it, and the roles of its rows there: one bit (1 << role) each. */
   seenPage: number;
   roles: number;
   help: string;
   unit: string;
-  /**
-   * Set by decode when anything above changed, cleared by derive after it has resolved the rest.
-   */
+  /** Set by decode when anything above changed, cleared by derive after it has resolved the rest. */
   changed: boolean;
 
   /**

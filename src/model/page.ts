@@ -14,10 +14,7 @@ export interface ScrapeTime {
   readonly serverAtMs: number;
 }
 
-/**
- * One good answer of a target, inflated. The bytes are valid until the next poll of the same
- * target.
- */
+/** One good answer of a target, inflated. The bytes are valid until the next poll of the same target. */
 export interface Page extends ScrapeTime {
   readonly bytes: Buffer;
   readonly format: ExpositionFormat;

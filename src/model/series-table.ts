@@ -1,16 +1,16 @@
-// What crosses the stages of the data path: collect hands a Page to decode; decode, derive and
-// encode share the SeriesTable; encode hands Batches to the queue.
+// What crosses the stages of the data path: collect hands a Page to decode; decode, derive and encode share the
+// SeriesTable; encode hands Batches to the queue.
 //
-// The SeriesTable holds no object per sample. A *row* is one series of the exposition text (a name
-// with one set of labels); its numbers are in typed arrays. A *point* of OTLP is one row (a scalar)
-// or a group of rows (histogram, summary) with one of them as the head. For one target:
+// The SeriesTable holds no object per sample. A *row* is one series of the exposition text (a name with one set of
+// labels); its numbers are in typed arrays. A *point* of OTLP is one row (a scalar) or a group of rows (histogram,
+// summary) with one of them as the head. For one target:
 //
 //   page line          row columns                                    per name      per block
 //   name{labels} V T ─▶ key · value · timeMs · seen · line ─▶ metric ─▶ Metric
 //                       startMs · lastValue · lastTimeMs · movedAtMs ─▶ block  ──▶ Block ─▶ Service, Component
 //
-// decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, fate and the
-// time columns and replaces value and timeMs by the values to send; encode only reads.
+// decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, fate and the time columns and
+// replaces value and timeMs by the values to send; encode only reads.
 
 import type {
   Component,
@@ -41,10 +41,7 @@ export const ROLE = {
   gaugePart: 8,
 } as const;
 
-/**
- * What happens to a row on this page. Fates above `stale` are reasons why its sample makes no
- * point.
- */
+/** What happens to a row on this page. Fates above `stale` are reasons why its sample makes no point. */
 export const FATE = {
   none: 0,
   point: 1,
@@ -85,9 +82,7 @@ export const NO_ROW = 0xffffffff;
 
 /** One database service as one target's page shows it. */
 export interface ServiceSlot {
-  /**
-   * The database service id: its `namespace` label, or the configured id where the page has none.
-   */
+  /** The database service id: its `namespace` label, or the configured id where the page has none. */
   readonly id: string;
   /** Index into Config.services, or -1 for a service without an entry. */
   readonly configIndex: number;
@@ -134,8 +129,7 @@ export class SeriesTable {
   /** Number of the current page, from 1. */
   page = 0;
 
-  // Identity. The key is `name{labels}` as written on a page; `hash` does not depend on label
-  // order.
+  // Identity. The key is `name{labels}` as written on a page; `hash` does not depend on label order.
   keys: Buffer = Buffer.alloc(4096);
   keysView: DataView = new DataView(this.keys.buffer, this.keys.byteOffset, this.keys.length);
   keysUsed = 0;
@@ -182,8 +176,8 @@ export class SeriesTable {
   /** OpenMetrics counters: the counter's row to the row of its creation time. */
   readonly createdRows: Map<number, number> = new Map();
   /**
-   * Identities after label removal: by key, by the head that is sent, and by the heads that are
-   * not; see derive/duplicates.ts.
+   * Identities after label removal: by key, by the head that is sent, and by the heads that are not; see
+   * derive/duplicates.ts.
    */
   readonly identities: Map<string, Identity> = new Map();
   readonly owners: Map<number, Identity> = new Map();
@@ -196,25 +190,19 @@ export class SeriesTable {
     monotonicMs: Number.NaN,
     serverAtMs: Number.NaN,
   };
-  /**
-   * The newest firstTimeMs of components that were forgotten with their last row; NaN if none.
-   */
+  /** The newest firstTimeMs of components that were forgotten with their last row; NaN if none. */
   releasedMs: number = Number.NaN;
   readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
-  /**
-   * The state of a previous process, and the order of the state last saved; see derive/state.ts.
-   */
+  /** The state of a previous process, and the order of the state last saved; see derive/state.ts. */
   restored: RestoredState | null = null;
   savedStarts: SavedStarts | null = null;
   /**
-   * Rises with every change of what the saved `starts` say: a start, a process, an identity, an
-   * uptime, which rows are worth saving.
+   * Rises with every change of what the saved `starts` say: a start, a process, an identity, an uptime, which rows are
+   * worth saving.
    */
   startsVersion = 0;
 
-  /**
-   * What the next page is compared with and patched into; null where the full functions must run.
-   */
+  /** What the next page is compared with and patched into; null where the full functions must run. */
   layout: PageLayout | null = null;
   template: PayloadTemplate | null = null;
   /** How many pages in a row did not repeat the previous one. */
@@ -224,9 +212,7 @@ export class SeriesTable {
   // Sparse, of this page only.
   readonly exemplars: Map<number, Exemplar> = new Map();
   readonly repeats: RepeatedSample[] = [];
-  /**
-   * Rows that decode has added or whose metric changed, for derive to resolve; emptied by derive.
-   */
+  /** Rows that decode has added or whose metric changed, for derive to resolve; emptied by derive. */
   readonly fresh: number[] = [];
   /** The known rows among `fresh`, with the metric under which they were filed before. */
   readonly filedBefore: Map<number, number> = new Map();
@@ -309,10 +295,7 @@ export class SeriesTable {
     this.lastValue[row] = value;
   }
 
-  /**
-   * Makes room for this many rows in all if they are far more than the columns hold: one copy
-   * instead of several.
-   */
+  /** Makes room for this many rows in all if they are far more than the columns hold: one copy instead of several. */
   reserve(rows: number): void {
     if (rows > 2 * this.value.length && rows > FEW_ROWS) this.#resize(rows);
   }
@@ -355,9 +338,9 @@ const COLUMN_NAMES = [
 ] as const;
 
 /**
- * Bits of SeriesTable.flags. staleSent: its marker was sent; explicitTime: its newest sample had a
- * timestamp; sent: it has had a point; observed: it was a part of the newest sample of its histogram or
- * summary; restored: this process has not seen it yet.
+ * Bits of SeriesTable.flags. staleSent: its marker was sent; explicitTime: its newest sample had a timestamp; sent: it
+ * has had a point; observed: it was a part of the newest sample of its histogram or summary; restored: this process has
+ * not seen it yet.
  */
 export const ROW_FLAG = {
   staleSent: 1,

@@ -1,5 +1,4 @@
-// The counters of decode, derive and encode: pages, samples by fate, points, and the state of
-// services.
+// The counters of decode, derive and encode: pages, samples by fate, points, and the state of services.
 
 import type { Counters, CountersOf } from '../lib/counters.ts';
 import type { PageReport } from '../model/page.ts';

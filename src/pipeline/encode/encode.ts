@@ -1,6 +1,6 @@
-// encode: writes the points of a page as one OTLP request in protobuf. In: the table, and the
-// identities of its services. Out: a Batch with one part per service. Each block becomes its own
-// ResourceMetrics, so parts can be cut out and recombined. It does no IO and works in slices.
+// encode: writes the points of a page as one OTLP request in protobuf. In: the table, and the identities of its
+// services. Out: a Batch with one part per service. Each block becomes its own ResourceMetrics, so parts can be cut out
+// and recombined. It does no IO and works in slices.
 
 import { bug } from '../../errors.ts';
 import type { Batch, BatchPart } from '../../model/batch.ts';
@@ -45,15 +45,15 @@ const DATA_FIELDS = { gauge: 5, sum: 7, updown: 7, histogram: 9, summary: 11 } a
 const POINT_BYTES = 48;
 
 /**
- * Writes the points of this page. Yields between slices. The batch uses memory of the writer or the
- * table and is valid until the next page.
+ * Writes the points of this page. Yields between slices. The batch uses memory of the writer or the table and is valid
+ * until the next page.
  *
  *   page      written by                        kept for the next page
  *   first     the full function (encode)        a template of the payload, once its order is settled
  *   repeated  patching the template (patch.ts)  the template
  *
- * Both ways give the same bytes. At the first difference the full function takes over and the
- * template is dropped; a target whose templates often fail gets fewer (mayRepeat() in memory.ts).
+ * Both ways give the same bytes. At the first difference the full function takes over and the template is dropped; a
+ * target whose templates often fail gets fewer (mayRepeat() in memory.ts).
  */
 export function* encodePage(
   table: SeriesTable,
@@ -227,8 +227,8 @@ class EncodeRun {
   }
 }
 
-// The sending order: by service, block and metric; rows of one metric keep their order. A stable
-// counting sort over the heads of all points, repeated only after rows or metrics changed.
+// The sending order: by service, block and metric; rows of one metric keep their order. A stable counting sort over the
+// heads of all points, repeated only after rows or metrics changed.
 
 /** table.order, updated if needed. Yields between the passes over all rows. */
 function* sendOrder(table: SeriesTable): Generator<void, Uint32Array> {

@@ -1,5 +1,5 @@
-// Encodes prom2otlp's own gauges about a database service. In: names, numbers and one time. Out:
-// protobuf, one ResourceMetrics per service. It does no IO.
+// Encodes prom2otlp's own gauges about a database service. In: names, numbers and one time. Out: protobuf, one
+// ResourceMetrics per service. It does no IO.
 
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
 import { NO_RECORDED_VALUE } from './points.ts';
@@ -28,8 +28,7 @@ export interface GaugeOwner {
   readonly prefix: string;
 }
 
-// ExportMetricsServiceRequest 1 resource_metrics ResourceMetrics 1 resource, 2 scope_metrics
-// ScopeMetrics 1 scope, 2 metrics Metric 1 name, 2 description, 3 unit, 5 gauge Gauge 1 data_points
+// The messages of encode.ts, and of each point
 // NumberDataPoint 7 attributes, 8 flags (uint32), 3 time_unix_nano (fixed64), 4 as_double (double)
 
 /** Appends the gauges of one service; returns the number of points. */

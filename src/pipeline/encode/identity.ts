@@ -1,5 +1,5 @@
-// The identity of points in OTLP: Resource, scope, attributes (otlp-mapping I). It knows the field
-// numbers of resource.proto and common.proto; wire.ts knows the bytes.
+// The identity of points in OTLP: Resource, scope, attributes (otlp-mapping I). It knows the field numbers of
+// resource.proto and common.proto; wire.ts knows the bytes.
 
 import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { isText, KeyLabels } from '../decode/key-labels.ts';
@@ -27,8 +27,8 @@ export interface ResourceIdentity {
 // AnyValue             1 string_value (string), 3 int_value (int64, varint)
 
 /**
- * Writes a Resource as field `field`. Attributes of the configuration override target_info, which
- * overrides the scraped address.
+ * Writes a Resource as field `field`. Attributes of the configuration override target_info, which overrides the scraped
+ * address.
  */
 export function writeResource(
   writer: WireWriter,

@@ -1,5 +1,5 @@
-// Encodes log records as OTLP: one request per database service and scope. Records are added one by
-// one, so that the caller can watch the size. Equal records give equal bytes. It does no IO.
+// Encodes log records as OTLP: one request per database service and scope. Records are added one by one, so that the
+// caller can watch the size. Equal records give equal bytes. It does no IO.
 
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
 import { putTimeMs, WIRE, type WireWriter } from './wire.ts';
@@ -11,10 +11,7 @@ export type LogAttribute =
 
 /** One record as it is sent. */
 export interface LogRecord {
-  /**
-   * Whole milliseconds since the epoch: the wrapper's time of the first line, else the line's own;
-   * NaN if unknown.
-   */
+  /** Whole milliseconds since the epoch: the wrapper's time of the first line, else the line's own; NaN if unknown. */
   readonly timeMs: number;
   /** 0 to 999,999. */
   readonly timeExtraNs: number;
@@ -33,11 +30,12 @@ const LOGS_SCOPE = 'prom2otlp/logs';
 
 const TWO_32 = 0x1_0000_0000;
 
-// ExportLogsServiceRequest 1 resource_logs ResourceLogs 1 resource, 2 scope_logs ScopeLogs 1 scope,
-// 2 log_records LogRecord 1 time_unix_nano (fixed64), 2 severity_number (enum), 3 severity_text, 5
-// body (AnyValue),
+// ExportLogsServiceRequest 1 resource_logs
+// ResourceLogs             1 resource, 2 scope_logs
+// ScopeLogs                1 scope, 2 log_records
+// LogRecord                1 time_unix_nano (fixed64), 2 severity_number (enum), 3 severity_text, 5 body (AnyValue),
 //                          6 attributes (KeyValue, repeated), 11 observed_time_unix_nano (fixed64), 12 event_name
-// AnyValue 1 string_value, 2 bool_value, 3 int_value (int64), 4 double_value
+// AnyValue                 1 string_value, 2 bool_value, 3 int_value (int64), 4 double_value
 
 /** A request being written; at most one per writer at a time. */
 export class LogsRequest {

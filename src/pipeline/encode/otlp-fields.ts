@@ -1,6 +1,7 @@
-// The messages of OTLP on the wire, and their types in OTLP/JSON: one table per message, in the order of the .proto files.
-// A row has a field's number, its name in OTLP/JSON, its type (a scalar, or another message) and its label; no message has
-// several oneofs. Fields that this project neither sends nor reads (entities, string tables) are omitted and skipped.
+// The messages of OTLP on the wire, and their types in OTLP/JSON: one table per message, in the order of the .proto
+// files. A row has a field's number, its name in OTLP/JSON, its type (a scalar, or another message) and its label; no
+// message has several oneofs. Fields that this project neither sends nor reads (entities, string tables) are omitted
+// and skipped.
 // https://github.com/open-telemetry/opentelemetry-proto (v1.10.0)
 
 /** An `id` is bytes shown as hex, `bytes` are shown as base64. */
@@ -175,8 +176,8 @@ const OTLP = {
   logsRequest: [[1, 'resourceLogs', 'resourceLogs', 'repeated']],
 } as const;
 
-// The types of OTLP/JSON. An absent field has its default (0, empty, false) or, where OTLP makes a difference, is not set.
-// 64-bit integers are decimal strings, times in nanoseconds. At most one member of a oneof is set.
+// The types of OTLP/JSON. An absent field has its default (0, empty, false) or, where OTLP makes a difference, is not
+// set. 64-bit integers are decimal strings, times in nanoseconds. At most one member of a oneof is set.
 // https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
 
 type MessageName = keyof typeof OTLP;

@@ -1,7 +1,6 @@
-// Converts OTLP protobuf to OTLP/JSON: the program's only decoder of OTLP, for http/json, `show
-// encode`, `queue export` and the demo's receiver. Default values are omitted unless the field is
-// optional or in a oneof. Enums are integers, 64-bit integers decimal strings, ids hex, other bytes
-// base64, NaN and infinities strings.
+// Converts OTLP protobuf to OTLP/JSON: the program's only decoder of OTLP, for http/json, `show encode`, `queue export`
+// and the demo's receiver. Default values are omitted unless the field is optional or in a oneof. Enums are integers,
+// 64-bit integers decimal strings, ids hex, other bytes base64, NaN and infinities strings.
 // https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
 import type { Signal } from '../../model/batch.ts';
 import {

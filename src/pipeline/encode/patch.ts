@@ -1,12 +1,10 @@
-// The repeating function of encode: writes the numbers of a page into the payload of the previous
-// page. In: a table with a template of these points. Out: the bytes that the full function
-// (encode.ts) would write, or null at the first difference; the template is then invalid and the
-// full function must run.
+// The repeating function of encode: writes the numbers of a page into the payload of the previous page. In: a table
+// with a template of these points. Out: the bytes that the full function (encode.ts) would write, or null at the first
+// difference; the template is then invalid and the full function must run.
 //
-// A template is made from a fully encoded payload: makeTemplate() walks the protobuf once and notes
-// the offsets of each point's numbers. Payloads with markers, exemplars or repeated samples get no
-// template. Each template is verified: writing the page's own numbers into it must give the same
-// bytes.
+// A template is made from a fully encoded payload: makeTemplate() walks the protobuf once and notes the offsets of each
+// point's numbers. Payloads with markers, exemplars or repeated samples get no template. Each template is verified:
+// writing the page's own numbers into it must give the same bytes.
 
 import type { Batch, BatchPart } from '../../model/batch.ts';
 import { FATE, NO_ROW, type SeriesTable } from '../../model/series-table.ts';
@@ -27,10 +25,7 @@ type Places = Pick<PayloadTemplate, 'bytes' | 'view' | 'offsets' | 'forms'>;
 /** The size of a fixed64 or double with its tag. */
 const SLOT = 9;
 
-/**
- * Patches the table's template; yields between slices. The batch uses memory of the template or
- * writer.
- */
+/** Patches the table's template; yields between slices. The batch uses memory of the template or writer. */
 export function* patch(
   table: SeriesTable,
   writer: WireWriter,
@@ -102,9 +97,7 @@ function countPoints({ fate, order }: SeriesTable): number | null {
   return count;
 }
 
-/**
- * Whether a point [first, first + count) of the template occurs on this page; `rows` are the heads.
- */
+/** Whether a point [first, first + count) of the template occurs on this page; `rows` are the heads. */
 function hasAnyPoint(table: SeriesTable, rows: Uint32Array, first: number, count: number): boolean {
   for (let point = first; point < first + count; point++)
     if (table.fate[rows[point]!] === FATE.point) return true;
@@ -141,8 +134,8 @@ function patchPoints(
 }
 
 /**
- * Writes the numbers of a histogram or summary, in the order of points.ts; false if its bounds or
- * quantiles differ from the template's.
+ * Writes the numbers of a histogram or summary, in the order of points.ts; false if its bounds or quantiles differ from
+ * the template's.
  */
 function patchCompound(table: SeriesTable, template: Places, point: number, head: number): boolean {
   const compound = table.compounds.get(head);

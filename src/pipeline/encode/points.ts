@@ -1,6 +1,5 @@
-// Data points of OTLP metrics. It knows the field numbers of metrics.proto; wire.ts knows the
-// bytes. Times and values come last and have a fixed width, so that the next page can be patched
-// in.
+// Data points of OTLP metrics. It knows the field numbers of metrics.proto; wire.ts knows the bytes. Times and values
+// come last and have a fixed width, so that the next page can be patched in.
 
 import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Compound, Exemplar } from '../../model/memory.ts';
@@ -12,15 +11,13 @@ export const NO_RECORDED_VALUE = 1;
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/i;
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/i;
 
-// NumberDataPoint 7 attributes, 8 flags (uint32), 5 exemplars, 2 start_time_unix_nano (fixed64),
+// NumberDataPoint    7 attributes, 8 flags (uint32), 5 exemplars, 2 start_time_unix_nano (fixed64),
 //                    3 time_unix_nano (fixed64), 4 as_double (double)
-// HistogramDataPoint 9 attributes, 10 flags, 8 exemplars, 7 explicit_bounds (packed double), 2
-// start, 3 time,
+// HistogramDataPoint 9 attributes, 10 flags, 8 exemplars, 7 explicit_bounds (packed double), 2 start, 3 time,
 //                    4 count (fixed64), 5 sum (double), 6 bucket_counts (packed fixed64)
-// SummaryDataPoint 7 attributes, 8 flags, 2 start, 3 time, 4 count (fixed64), 5 sum (double),
+// SummaryDataPoint   7 attributes, 8 flags, 2 start, 3 time, 4 count (fixed64), 5 sum (double),
 //                    6 quantile_values {1 quantile (double), 2 value (double)}
-// Exemplar 7 filtered_attributes, 2 time_unix_nano, 3 as_double, 4 span_id (bytes), 5 trace_id
-// (bytes)
+// Exemplar           7 filtered_attributes, 2 time_unix_nano, 3 as_double, 4 span_id (bytes), 5 trace_id (bytes)
 
 /** The table, and the labels that are not sent. */
 export interface PointContext {
@@ -55,9 +52,8 @@ export function writeNumberPoint(
 }
 
 /**
- * Writes the HistogramDataPoint of a head as field 1. A stale one has its bounds with zero counts,
- * and a zero sum if it had a sum: back ends end each series derived from it, and only the ones
- * present.
+ * Writes the HistogramDataPoint of a head as field 1. A stale one has its bounds with zero counts, and a zero sum if it
+ * had a sum: back ends end each series derived from it, and only the ones present.
  */
 export function writeHistogramPoint(
   writer: WireWriter,
@@ -99,10 +95,7 @@ export function writeHistogramPoint(
   writer.end(mark);
 }
 
-/**
- * Writes the SummaryDataPoint of a head as field 1. A stale one has its quantiles, for the same
- * reason.
- */
+/** Writes the SummaryDataPoint of a head as field 1. A stale one has its quantiles, for the same reason. */
 export function writeSummaryPoint(
   writer: WireWriter,
   context: PointContext,
@@ -123,8 +116,7 @@ export function writeSummaryPoint(
   for (const [i, row] of compound.rows.entries()) {
     const quantile = compound.bounds[i]!;
     if (!isStale && table.seen[row] !== table.page) continue;
-    // A marker has all rows, including a former histogram's buckets, invalid quantiles and
-    // respelled ones.
+    // A marker has all rows, including a former histogram's buckets, invalid quantiles and respelled ones.
     if (table.role[row] !== ROLE.quantile || !(quantile <= 1) || quantile === last) continue;
     last = quantile;
     const inner = writer.begin(6);
@@ -136,8 +128,8 @@ export function writeSummaryPoint(
 }
 
 /**
- * An id that is zero or not valid hex stays an attribute (H). An exemplar without a time gets its
- * sample's time: back ends refuse a time in 1970.
+ * An id that is zero or not valid hex stays an attribute (H). An exemplar without a time gets its sample's time: back
+ * ends refuse a time in 1970.
  */
 function writeExemplar(
   writer: WireWriter,

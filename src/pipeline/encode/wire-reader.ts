@@ -1,6 +1,6 @@
-// Reads protobuf bytes: the inverse of wire.ts, and equally unaware of what fields mean. It returns
-// views, not copies. Damaged input throws a WireError. Every read advances or throws, so it cannot
-// hang. https://protobuf.dev/programming-guides/encoding/
+// Reads protobuf bytes: the inverse of wire.ts, and equally unaware of what fields mean. It returns views, not copies.
+// Damaged input throws a WireError. Every read advances or throws, so it cannot hang.
+// https://protobuf.dev/programming-guides/encoding/
 import { WIRE } from './wire.ts';
 
 /** Damaged or foreign bytes. The message has the input, the reason and the byte offset. */
@@ -109,8 +109,8 @@ export class WireReader {
   }
 
   /**
-   * Enters a length-delimited value (a message or packed numbers): `end` is its end until `leave`,
-   * which needs the returned value.
+   * Enters a length-delimited value (a message or packed numbers): `end` is its end until `leave`, which needs the
+   * returned value.
    */
   enter(): number {
     const outerEnd = this.end;

@@ -1,8 +1,8 @@
 // Writes protobuf bytes; it knows nothing of metrics (wire-reader.ts is the inverse).
 //
-// Nested messages are written in place: one byte is reserved for the length, and the content moves
-// only if the length needs more. Each value has one form on the wire, so equal input gives equal
-// bytes. https://protobuf.dev/programming-guides/encoding/
+// Nested messages are written in place: one byte is reserved for the length, and the content moves only if the length
+// needs more. Each value has one form on the wire, so equal input gives equal bytes.
+// https://protobuf.dev/programming-guides/encoding/
 
 /** Wire types; groups (3 and 4) are not part of proto3. */
 export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
@@ -14,10 +14,7 @@ const NAN_HIGH_WORD = 0x7ff8_0000;
 /** Up to this length, any string is shorter than 128 bytes in UTF-8. */
 const SHORT_STRING_CHARS = 42;
 const CAPACITY_BYTES_MIN = 64;
-/**
- * A buffer is replaced by a smaller one if it exceeds both this size and WASTE times the expected
- * size.
- */
+/** A buffer is replaced by a smaller one if it exceeds both this size and WASTE times the expected size. */
 const KEPT_BYTES = 8 * 1024 * 1024;
 const WASTE = 4;
 
@@ -38,9 +35,8 @@ export function putFixed64(view: DataView, offset: number, value: number): void 
 }
 
 /**
- * Writes a time in milliseconds as fixed64 nanoseconds, exactly, although the product exceeds a
- * double. Fractions are rounded to nanoseconds. Other numbers (NaN, negative, beyond 2554) become
- * 0, OTLP's unknown.
+ * Writes a time in milliseconds as fixed64 nanoseconds, exactly, although the product exceeds a double. Fractions are
+ * rounded to nanoseconds. Other numbers (NaN, negative, beyond 2554) become 0, OTLP's unknown.
  */
 export function putTimeMs(view: DataView, offset: number, timeMs: number): void {
   if (!(timeMs >= 0 && timeMs < TIME_MS_END)) return putFixed64(view, offset, 0);
@@ -59,10 +55,7 @@ export function putTimeMs(view: DataView, offset: number, timeMs: number): void 
 
 /** A growing buffer of protobuf, for reuse: `reset` keeps the memory. Callers limit its size. */
 export class WireWriter {
-  /**
-   * The written bytes are `bytes[0, length)`; valid until the next write, which may replace the
-   * buffer.
-   */
+  /** The written bytes are `bytes[0, length)`; valid until the next write, which may replace the buffer. */
   bytes: Buffer;
   /** A view of `bytes` for putDouble() and the like; replaced together with it. */
   view: DataView;
@@ -74,8 +67,8 @@ export class WireWriter {
   }
 
   /**
-   * Discards the content and keeps the memory. The expected size, if known, avoids copies while the
-   * buffer grows, and releases memory that is no longer needed.
+   * Discards the content and keeps the memory. The expected size, if known, avoids copies while the buffer grows, and
+   * releases memory that is no longer needed.
    */
   reset(expectedBytes = 0): void {
     this.length = 0;
@@ -110,13 +103,6 @@ export class WireWriter {
     this.length += 8;
   }
 
-  /** A time in milliseconds as nanoseconds, without a tag; see putTimeMs. */
-  fixed64Ms(timeMs: number): void {
-    this.reserve(8);
-    putTimeMs(this.view, this.length, timeMs);
-    this.length += 8;
-  }
-
   /** Without a tag. */
   double(value: number): void {
     this.reserve(8);
@@ -137,7 +123,9 @@ export class WireWriter {
   /** A fixed64 field with a time in milliseconds as nanoseconds; see putTimeMs. */
   timeField(field: number, timeMs: number): void {
     this.tag(field, WIRE.fixed64);
-    this.fixed64Ms(timeMs);
+    this.reserve(8);
+    putTimeMs(this.view, this.length, timeMs);
+    this.length += 8;
   }
 
   /** A string field. Lone surrogates become U+FFFD; an empty string is written too. */
@@ -181,12 +169,12 @@ export class WireWriter {
     return this.length++;
   }
 
-  /** Closes a nested message; returns how far its content moved, mostly 0. */
-  end(mark: number): number {
+  /** Closes a nested message. */
+  end(mark: number): void {
     const size = this.length - mark - 1;
     if (size < 0x80) {
       this.bytes[mark] = size;
-      return 0;
+      return;
     }
     const shift = varintSize(size) - 1;
     this.reserve(shift);
@@ -195,7 +183,6 @@ export class WireWriter {
     this.length = mark;
     this.varint(size);
     this.length = end;
-    return shift;
   }
 
   #ascii(text: string, offset: number): boolean {
