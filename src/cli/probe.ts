@@ -9,6 +9,7 @@ import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { configWith, Discovery } from '../daemon/discovery.ts';
 import { translationOf } from '../daemon/targets.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
+import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { formatDuration } from '../lib/format.ts';
 import { createLogger } from '../lib/log.ts';
@@ -19,7 +20,7 @@ import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts'
 import { isOfList, listPages } from '../logs/list.ts';
 import type { Signal } from '../model/batch.ts';
 import { FATE } from '../model/series-table.ts';
-import { type Scraped, translate, type Translated, type Translation } from '../pipeline.ts';
+import { translate, type Translated, type Translation } from '../pipeline.ts';
 import { Scraper, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
@@ -41,34 +42,18 @@ import type { VerbContext } from './verb.ts';
 export async function probe(wanted: Config, context: VerbContext): Promise<boolean> {
   let config = wanted;
   const { clock } = context;
-  const counters = new Counters();
-  const clients = new ServiceClients({
-    clock,
-    counters,
-    userAgent: `prom2otlp/${programVersion()}`,
-  });
   let isGood = true;
-  for (const target of config.metrics.isEnabled ? planTargets(config) : []) {
-    const client = clients.get(target.api);
-    const bodyBytesMax = (): number => config.metrics.limits.bodyBytes;
-    const buffers = new BodyBufferPool();
-    const scraper = new Scraper({ target, client, bodyBytesMax, buffers, clock, counters });
-    const result = await scraper.scrape();
-    const url = `${target.api.baseUrl}${config.metrics.path}`;
-    if (result.kind !== 'page') {
-      context.out.line(
-        `service  ${target.name}: cannot scrape ${url} (${result.reason}): ${result.message}; ${result.hint}`,
-      );
+  for await (const one of scrapeTargets(config, { clock })) {
+    if (one.kind === 'failure') {
+      context.out.line(`service  ${one.message}`);
       isGood = false;
       continue;
     }
-    config = await withFound(config, target, result, context);
-    const [found = target] = config.auto === null ? [] : planTargets(config);
-    const { translation, translated } = translatePage(found, config, result);
-    const { page, derived } = translated;
-    const { bytes, durationMs } = result.page;
+    ({ config } = one);
+    const { target, url, translation, bytes, durationMs } = one;
+    const { page, derived } = one.translated;
     context.out.line(
-      `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes.length} bytes in ${Math.round(durationMs)} ms from ${url}`,
+      `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes} bytes in ${Math.round(durationMs)} ms from ${url}`,
     );
     for (const { line, column, reason } of page?.problems.slice(0, 5) ?? [])
       context.out.line(`  line ${line}, column ${column}: ${reason}`);
@@ -78,6 +63,7 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
     if (derived.services.some(service => !service.isUp)) isGood = false;
     if (config.auto !== null && derived.services.length === 0) isGood = false;
   }
+  const clients = clientsOf(clock);
   if (config.logs.isEnabled && !(await probeLogs(config, clients, context))) isGood = false;
   if (config.backups.isEnabled && !(await probeBackups(config, clients, context))) isGood = false;
   await clients.close();
@@ -85,10 +71,58 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
   return isGood && isBackEndGood;
 }
 
+type ScrapedPage = Extract<ScrapeResult, { kind: 'page' }>;
+
+/** One page, or one sentence on why there is none. */
+type Scraped =
+  | { readonly kind: 'failure'; readonly message: string }
+  | {
+      readonly kind: 'page';
+      /** With `services: auto`, also with the services of the pages so far. */
+      readonly config: Config;
+      readonly target: Target;
+      readonly url: string;
+      readonly translation: Translation;
+      readonly translated: Translated;
+      readonly bytes: number;
+      readonly durationMs: number;
+    };
+
+/** Scrapes each target once, or only the one with this service, and translates its page. Nothing is sent. */
+export async function* scrapeTargets(
+  wanted: Config,
+  { clock, serviceId }: { readonly clock: Clock; readonly serviceId?: string | undefined },
+): AsyncGenerator<Scraped> {
+  let config = wanted;
+  const clients = clientsOf(clock);
+  for (const target of config.metrics.isEnabled ? planTargets(config) : []) {
+    const isKnown = serviceId === undefined || target.configured.has(serviceId);
+    if (!isKnown && config.auto === null) continue;
+    const client = clients.get(target.api);
+    const bodyBytesMax = (): number => config.metrics.limits.bodyBytes;
+    const [buffers, counters] = [new BodyBufferPool(), new Counters()];
+    const scraper = new Scraper({ target, client, bodyBytesMax, buffers, clock, counters });
+    const result = await scraper.scrape();
+    const url = `${target.api.baseUrl}${config.metrics.path}`;
+    if (result.kind !== 'page') {
+      const { reason, message, hint } = result;
+      const cause = `cannot scrape ${url} (${reason}): ${message}; ${hint}`;
+      yield { kind: 'failure', message: `${target.name}: ${cause}` };
+      continue;
+    }
+    config = await withFound(config, target, result, clock);
+    const [found = target] = config.auto === null ? [] : planTargets(config);
+    const page = translatePage(found, config, result);
+    const { bytes, durationMs } = result.page;
+    yield { kind: 'page', config, target, url, ...page, bytes: bytes.length, durationMs };
+  }
+  await clients.close();
+}
+
 function translatePage(
   target: Target,
   config: Config,
-  result: Scraped,
+  result: ScrapedPage,
 ): { readonly translation: Translation; readonly translated: Translated } {
   const translation = translationOf(target, config);
   const steps = translate(translation, result, new WireWriter());
@@ -101,8 +135,8 @@ function translatePage(
 async function withFound(
   config: Config,
   target: Target,
-  result: Extract<ScrapeResult, { kind: 'page' }>,
-  { clock }: VerbContext,
+  result: ScrapedPage,
+  clock: Clock,
 ): Promise<Config> {
   const { auto, shard, metrics, logs } = config;
   if (auto === null) return config;
@@ -112,6 +146,11 @@ async function withFound(
   const { translation, translated } = translatePage(target, config, result);
   discovery.note(translation.table, result, translated);
   return configWith(config, discovery);
+}
+
+function clientsOf(clock: Clock): ServiceClients {
+  const userAgent = `prom2otlp/${programVersion()}`;
+  return new ServiceClients({ clock, counters: new Counters(), userAgent });
 }
 
 function serviceTable(

@@ -3,9 +3,7 @@
 // set folded into one metric. What that tool has no word for (info, stateset) keeps its own, in upper case.
 
 import type { DeclaredType } from '../model/metric.ts';
-
-/** A number, or the word for one that JSON does not have. */
-export type ShownValue = number | 'NaN' | '+Inf' | '-Inf';
+import type { ShownValue } from '../status/series-report.ts';
 
 export interface ShownExemplar {
   readonly labels: Readonly<Record<string, string>>;

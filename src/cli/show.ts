@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
-import { defaultConfig } from '../config/load.ts';
+import { defaultConfig, loadConfig } from '../config/load.ts';
 import { bug, causeText, OperatorError } from '../errors.ts';
 import type { Metric } from '../model/metric.ts';
 import {
@@ -12,7 +12,7 @@ import {
   PROBLEMS_MAX,
   type ScrapeTime,
 } from '../model/page.ts';
-import { FATE, FATE_NAMES, SeriesTable } from '../model/series-table.ts';
+import { SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import { Decoding } from '../pipeline/decode/decode.ts';
 import type { FamilyLines } from '../pipeline/decode/metadata.ts';
@@ -23,10 +23,16 @@ import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Exemplar } from '../model/memory.ts';
 import {
+  labelsText,
+  type SeriesReport,
+  seriesOf,
+  shownValue,
+  valueText,
+} from '../status/series-report.ts';
+import {
   type ShownExemplar,
   type ShownFamily,
   type ShownSample,
-  type ShownValue,
   toProm2Json,
 } from './prom2json.ts';
 import { parseWithReference } from './reference-parser.ts';
@@ -35,11 +41,14 @@ import {
   action,
   type Call,
   choice,
+  CONFIG_OPTION,
+  configOf,
   duration,
   flag,
   moment,
   text,
   type TextSink,
+  usageError,
   type Verb,
   type VerbContext,
   withDefault,
@@ -59,7 +68,11 @@ const DECODE_OPTIONS = {
   output: choice(['prom2json'], 'families in the form of the prom2json tool'),
   parser: choice(['reference'], 'reads with parse-prometheus-text-format, for comparison'),
 };
-const DERIVE_OPTIONS = { jsonl: flag('one JSON object per series') };
+const DERIVE_OPTIONS = {
+  config: CONFIG_OPTION,
+  'service-id': text('ID', 'only the series of this service'),
+  jsonl: flag('one JSON object per series'),
+};
 const ENCODE_OPTIONS = {
   mapping: withDefault(choice(['semantic', 'strict'], 'as metrics.mapping'), 'semantic'),
   at: moment('time of the first scrape (default: now)'),
@@ -81,8 +94,10 @@ export const verb: Verb = {
     }),
     action({
       name: 'derive',
-      summary: 'family, type and its source, unit and start of each series',
-      words: FILES,
+      summary: 'type and its source, value, unit, start and family of each series',
+      about: `Without a FILE, it asks the service of the configuration once, sends nothing, and shows what the daemon
+        would make of the answer.`,
+      words: { ...FILES, count: 'any' },
       options: DERIVE_OPTIONS,
       run: showDerive,
     }),
@@ -96,11 +111,12 @@ export const verb: Verb = {
   ],
   exits: {
     0: 'shown',
-    1: 'a file has problems',
-    2: 'a mistake on the command line, or an unreadable file',
+    1: 'a page has problems, or there is none',
+    2: 'a mistake on the command line, in the configuration, or an unreadable file',
   },
   examples: [
     'curl -sH "X-API-Key: $KEY" "$URL/observability/v2/metrics" | prom2otlp show derive -',
+    'prom2otlp show derive --config /etc/prom2otlp.yaml --service-id dbpgf12345678',
     'prom2otlp show decode --format text --strict page.prom',
     'prom2otlp show encode --at 2026-01-01T00:00:00Z --interval 60s page1.prom page2.prom',
   ],
@@ -182,25 +198,35 @@ function printFile(context: VerbContext, shown: ShownFile): void {
   });
 }
 
-// `show derive`: every typed series of the pages: family, type and where it came from, unit, start.
-
-/** One series as `--jsonl` prints it. */
-interface ShownSeries {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly service: string;
-  readonly family: string;
-  readonly type: string;
-  readonly typeSource: string;
-  readonly declared: string;
-  readonly unit: string;
-  readonly start: string | null;
-  readonly time: string | null;
-  readonly fate: string;
-}
+// `show derive`: every typed series of the pages, or of the service as it answers now: type and where it came from, family,
+// unit, value, start.
 
 /** Runs the verb; the files are successive pages of one target, this shows the state after the last. */
-function showDerive({ values, words }: Call<typeof DERIVE_OPTIONS>, context: VerbContext): number {
+async function showDerive(
+  call: Call<typeof DERIVE_OPTIONS>,
+  context: VerbContext,
+): Promise<number> {
+  const { values, words } = call;
+  const { out, err } = context;
+  if (words.length > 0 && values.config !== undefined)
+    throw usageError(call.command, 'expected FILE or --config FILE, not both');
+  const { series, exitCode } =
+    words.length > 0 ? deriveFiles(call, context) : await deriveLive(call, context);
+  if (values.jsonl) for (const one of series) out.line(JSON.stringify(one));
+  else if (series.length > 0) printTable(out, tableOf(series, out.columns));
+  else err.line('no series');
+  return exitCode;
+}
+
+interface Derived {
+  readonly series: readonly SeriesReport[];
+  readonly exitCode: number;
+}
+
+function deriveFiles(
+  { values, words }: Call<typeof DERIVE_OPTIONS>,
+  context: VerbContext,
+): Derived {
   const pages = words.map(readPageFile);
   const options = {
     config: defaultConfig(),
@@ -209,68 +235,62 @@ function showDerive({ values, words }: Call<typeof DERIVE_OPTIONS>, context: Ver
     serviceId: null,
   };
   let exitCode = 0;
-  let shown: readonly ShownSeries[] = [];
+  let series: readonly SeriesReport[] = [];
   let index = 0;
   for (const { translation, translated } of translatePages(pages, options)) {
-    shown = seriesOf(translation.table);
+    series = [...seriesOf(translation.table, values['service-id'])];
     const file = words[index++] ?? '';
     const problems = translated.page?.problems ?? [];
     tellProblems(context.err, file, problems);
     if (problems.length > 0) exitCode = 1;
   }
-  if (values.jsonl) for (const series of shown) context.out.line(JSON.stringify(series));
-  else printTable(context.out, tableOf(shown), { isWhole: true });
-  return exitCode;
+  return { series, exitCode };
 }
 
-function seriesOf(table: SeriesTable): readonly ShownSeries[] {
-  // In the order in which they are sent.
-  return [...table.order]
-    .filter(row => table.seen[row] === table.page || table.fate[row] === FATE.stale)
-    .flatMap(row => {
-      const metric = table.metrics[table.metric[row] ?? 0];
-      if (metric === undefined || metric.familyName.startsWith('\u0001')) return [];
-      const service = table.services[table.blocks[table.block[row] ?? 0]?.service ?? 0];
-      const hasStart =
-        metric.kind === 'sum' || metric.kind === 'histogram' || metric.kind === 'summary';
-      return [
-        {
-          name: metric.sentName,
-          labels: Object.fromEntries(keyOfRow(table, row).labels),
-          service: service?.id ?? '',
-          family: metric.family,
-          type: metric.kind,
-          typeSource: metric.typeSource,
-          declared: metric.declared,
-          unit: metric.sentUnit,
-          start: hasStart ? instant(table.startMs[row]) : null,
-          time: instant(table.timeMs[row]),
-          fate: FATE_NAMES[table.fate[row] ?? 0] ?? '',
-        },
-      ];
-    });
+/** Asks the service once for each target; sends and keeps nothing. */
+async function deriveLive(
+  call: Call<typeof DERIVE_OPTIONS>,
+  { environment, clock, err }: VerbContext,
+): Promise<Derived> {
+  const file = configOf(call, environment, 'FILE, or --config FILE');
+  const config = loadConfig({ file, environment });
+  const id = call.values['service-id'];
+  const { scrapeTargets } = await import('./probe.ts');
+  let [count, exitCode] = [0, 0];
+  const series: SeriesReport[] = [];
+  for await (const one of scrapeTargets(config, { clock, serviceId: id })) {
+    if (one.kind === 'failure') err.line(one.message);
+    else {
+      tellProblems(err, one.url, one.translated.page?.problems ?? []);
+      series.push(...seriesOf(one.translation.table, id));
+    }
+    const isGood = one.kind === 'page' && one.translated.page?.problems.length === 0;
+    if (!isGood) exitCode = 1;
+    count++;
+  }
+  if (count > 0) return { series, exitCode };
+  err.line(id === undefined ? 'metrics.enabled is false' : `no service ${id} in ${file}`);
+  return { series, exitCode: 1 };
 }
 
-function instant(timeMs: number | undefined): string | null {
-  return timeMs === undefined || Number.isNaN(timeMs) ? null : new Date(timeMs).toISOString();
-}
+/** On a terminal with fewer columns, the first seven columns of the table are all that fits. */
+const NARROW = 110;
+const HEAD = ['TYPE', 'FROM', 'NAME', 'LABELS', 'VALUE', 'UNIT', 'START', 'FAMILY', 'SERVICE'];
 
-function tableOf(shown: readonly ShownSeries[]): readonly (readonly string[])[] {
-  const head = ['SERVICE', 'FAMILY', 'NAME', 'LABELS', 'TYPE', 'FROM', 'UNIT', 'START'];
-  const rows = shown.map(series => [
-    series.service,
-    series.family,
-    series.name,
-    Object.entries(series.labels)
-      .filter(([label]) => label !== 'namespace')
-      .map(([label, value]) => `${label}=${value}`)
-      .join(','),
-    series.type,
-    series.typeSource,
-    series.unit,
-    series.start ?? '',
+function tableOf(series: readonly SeriesReport[], columns: number): readonly (readonly string[])[] {
+  const rows = series.map(one => [
+    one.type,
+    one.typeSource,
+    one.name,
+    labelsText(one),
+    valueText(one),
+    one.unit,
+    one.start?.replace(/\.\d+Z$/, 'Z') ?? '',
+    one.family,
+    one.service,
   ]);
-  return [head, ...rows];
+  const shown = columns < NARROW ? 7 : HEAD.length;
+  return [HEAD, ...rows].map(row => row.slice(0, shown));
 }
 
 // `show encode`: the OTLP/JSON that a sequence of pages would be sent as, one line per page.
@@ -494,11 +514,4 @@ function shownExemplar({ labels, value, timeMs }: Exemplar): ShownExemplar {
 
 function shownTime(timeMs: number): { timestampMs?: number } {
   return Number.isNaN(timeMs) ? {} : { timestampMs: timeMs };
-}
-
-/** A number as JSON can carry it. */
-export function shownValue(value: number): ShownValue {
-  if (Number.isNaN(value)) return 'NaN';
-  if (value === Infinity) return '+Inf';
-  return value === -Infinity ? '-Inf' : value;
 }

@@ -159,6 +159,8 @@ export class SeriesTable {
   lastTimeMs: Float64Array = new Float64Array(64);
   /** When the series last moved, by the monotonic clock; meaningless to another process. */
   movedAtMs: Float64Array = new Float64Array(64);
+  /** The time of the sample that last changed the value, in seconds; 0 before this process has seen one. */
+  changedAtS: Uint32Array = new Uint32Array(64);
   /** Bits of ROW_FLAG. */
   flags: Uint8Array = new Uint8Array(64);
 
@@ -256,6 +258,7 @@ export class SeriesTable {
     this.lastValue[row] = Number.NaN;
     this.lastTimeMs[row] = Number.NaN;
     this.movedAtMs[row] = Number.NaN;
+    this.changedAtS[row] = 0;
     this.flags[row] = 0;
     this.orderVersion++;
     return row;
@@ -334,6 +337,7 @@ const COLUMN_NAMES = [
   'lastValue',
   'lastTimeMs',
   'movedAtMs',
+  'changedAtS',
   'flags',
 ] as const;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shownValue } from '../../src/cli/show.ts';
+import { shownValue } from '../../src/status/series-report.ts';
 import { decodePage } from '../support/decode-page.ts';
 
 test('families keep the order of the page, and their samples stay unchanged', () => {

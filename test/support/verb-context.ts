@@ -23,6 +23,8 @@ export interface CallOptions {
   readonly terminal?: Terminal;
   /** Told of each line to stdout; false is a reader that goes away. */
   readonly onLine?: (line: string) => boolean;
+  /** Of the terminal that stdout is; not one if absent. */
+  readonly columns?: number;
 }
 
 export async function callVerb(
@@ -36,7 +38,7 @@ export async function callVerb(
     input: Readable.from([options.typed ?? '']),
     screen: new PassThrough(),
   };
-  const out = new KeptSink(onLine);
+  const out = new KeptSink(onLine, options.columns);
   const err = new KeptSink(() => true);
   const printed = (code: number | null): Printed => ({ code, out: out.text, err: err.text });
   try {
@@ -59,15 +61,17 @@ export async function callVerb(
 }
 
 class KeptSink implements TextSink {
-  readonly isTerminal = false;
+  readonly isTerminal: boolean;
   readonly isColoured = false;
-  readonly columns = Infinity;
+  readonly columns: number;
   text = '';
   readonly #onLine: (line: string) => boolean;
   #isGone = false;
 
-  constructor(onLine: (line: string) => boolean) {
+  constructor(onLine: (line: string) => boolean, columns = Infinity) {
     this.#onLine = onLine;
+    this.isTerminal = columns < Infinity;
+    this.columns = columns;
   }
 
   line(text: string): void {

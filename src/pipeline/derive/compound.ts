@@ -114,6 +114,7 @@ export function moveSeries(table: SeriesTable, from: number, to: number): void {
   table.setProcess(to, processMs[from]!);
   table.setLastTime(to, lastTimeMs[from]!);
   movedAtMs[to] = movedAtMs[from]!;
+  table.changedAtS[to] = table.changedAtS[from]!;
   // Being part of the newest sample belongs to the row, not to the series.
   flags[to] = (flags[from]! & ~ROW_FLAG.observed) | (flags[to]! & ROW_FLAG.observed);
   forgetSeries(table, from);
@@ -124,6 +125,7 @@ export function forgetSeries(table: SeriesTable, row: number): void {
   table.forgetStream(row);
   table.setLastTime(row, Number.NaN);
   table.movedAtMs[row] = Number.NaN;
+  table.changedAtS[row] = 0;
   table.flags[row] = table.flags[row]! & ROW_FLAG.observed;
 }
 

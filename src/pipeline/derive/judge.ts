@@ -296,7 +296,7 @@ function judgeRun(
   { block, around }: { readonly block: number; readonly around: Surroundings },
 ): number {
   const { page, seen, role, metric, block: blockOf, fate, duplicates, createdRows } = table;
-  const { value, timeMs, processMs, lastValue, lastTimeMs, movedAtMs, flags } = table;
+  const { value, timeMs, processMs, lastValue, lastTimeMs, movedAtMs, changedAtS, flags } = table;
   const { nowMs, futureMs, monotonicMs } = time;
   const { honorTimestamps } = options;
   const hasDuplicates = duplicates.size > 0;
@@ -320,6 +320,9 @@ function judgeRun(
       }
       if (hasCreated && createdRows.has(row)) return row;
     }
+    const last = lastValue[row]!;
+    // A first value is no change.
+    if (now !== last && last === last) changedAtS[row] = sentMs / 1000;
     lastValue[row] = now;
     lastTimeMs[row] = sentMs;
     movedAtMs[row] = monotonicMs;

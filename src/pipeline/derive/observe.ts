@@ -41,6 +41,7 @@ export function observeScalar(
   const last = table.lastValue[row]!;
   let fate = judgeRowTime(observing, row, isSameValue(value, last));
   if (fate !== FATE.point) return fate;
+  if (value !== last && !Number.isNaN(last)) noteChange(table, row);
   if (metric.kind === 'sum') fate = observeSum(observing, row, metric, place);
   // After a NaN, a counter is compared with its last number.
   if (metric.kind !== 'sum' || !Number.isNaN(value)) table.setLastValue(row, value);
@@ -75,9 +76,11 @@ export function observeCompound(
   const { metric, place, parts } = context;
   table.timeMs[head] = table.timeMs[compound.count]!;
   if (Number.isNaN(table.lastTimeMs[head])) takeLastTime(table, head, parts);
-  let fate = judgeRowTime(observing, head, isSameDistribution(table, parts));
+  const isSame = isSameDistribution(table, parts);
+  let fate = judgeRowTime(observing, head, isSame);
   if (fate !== FATE.point) return fate;
   const isFirst = isFirstOf(table, head);
+  if (!isSame && !isFirst) noteChange(table, head);
   const isDelta = options.isDelta && metric.kind === 'histogram';
   const stream = judgeStream(observing, head, {
     fall: isFirst ? FALL.none : fallOfCompound(table, compound, metric, parts),
@@ -166,6 +169,11 @@ function judgeRowTime(observing: Observing, row: number, isSame: boolean): numbe
   // A gauge's last value is not saved over a restart: the same time then counts as the same sample.
   const isKnown = isSame || (flags & ROW_FLAG.restored) !== 0;
   return judgeTime(timeMs, isEnded ? timeMs : lastMs, isKnown, time.futureMs);
+}
+
+/** For people who look at the series: its value has changed with this sample. */
+function noteChange(table: SeriesTable, row: number): void {
+  table.changedAtS[row] = table.timeMs[row]! / 1000;
 }
 
 /** Earlier samples were dated by a wrong clock: nothing can be compared with them. */

@@ -1,0 +1,113 @@
+// The series of a target's last page as people look at them: on the page of a service, and by `show derive`. In: a
+// SeriesTable, which is only read. Out: one entry per series that is sent, a histogram or summary as one.
+
+import { isCompound, type Metric } from '../model/metric.ts';
+import { FATE, FATE_NAMES, NO_ROW, type SeriesTable } from '../model/series-table.ts';
+import { keyOfRow } from '../pipeline/decode/series-key.ts';
+import { instantOrNull } from './times.ts';
+
+/** A number as JSON can carry it: the exposition formats have words for what JSON does not have. */
+export type ShownValue = number | 'NaN' | '+Inf' | '-Inf';
+
+export interface SeriesReport {
+  /** The name in OTLP. */
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** The database service id. */
+  readonly service: string;
+  readonly family: Metric['family'];
+  readonly type: Metric['kind'];
+  readonly typeSource: Metric['typeSource'];
+  readonly declared: Metric['declared'];
+  readonly unit: string;
+  /** As on the page; of a histogram or summary its count and sum. null if there is none. */
+  readonly value:
+    | ShownValue
+    | { readonly count: ShownValue; readonly sum: ShownValue | null }
+    | null;
+  /** RFC 3339; null where the type has no start. */
+  readonly start: string | null;
+  readonly time: string | null;
+  /** The time of the sample that last changed the value; null before this process has seen one. */
+  readonly changed: string | null;
+  /** `used`, `stale`, or why there is no point. */
+  readonly fate: string;
+}
+
+/** In the order in which they are sent; only those of one service if its id is given. */
+export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<SeriesReport> {
+  for (const row of table.order) {
+    const service = table.services[table.blocks[table.block[row] ?? 0]?.service ?? 0]?.id ?? '';
+    if (serviceId !== undefined && service !== serviceId) continue;
+    const metric = table.metrics[table.metric[row] ?? 0];
+    const isShown = table.seen[row] === table.page || table.fate[row] === FATE.stale;
+    // The series that prom2otlp itself sends are no series of the page.
+    if (!isShown || metric === undefined || metric.familyName.startsWith('\u0001')) continue;
+    const hasStart = metric.kind === 'sum' || isCompound(metric);
+    const changedS = table.changedAtS[row] ?? 0;
+    yield {
+      name: metric.sentName,
+      labels: labelsOf(table, row, metric),
+      service,
+      family: metric.family,
+      type: metric.kind,
+      typeSource: metric.typeSource,
+      declared: metric.declared,
+      unit: metric.sentUnit,
+      value: valueOf(table, row, metric),
+      start: hasStart ? timeOf(table.startMs[row]) : null,
+      time: timeOf(table.timeMs[row]),
+      changed: changedS === 0 ? null : timeOf(changedS * 1000),
+      fate: FATE_NAMES[table.fate[row] ?? 0] ?? '',
+    };
+  }
+}
+
+/** The labels as `a=1,b=2`; the id of the service is not repeated. */
+export function labelsText({ labels }: Pick<SeriesReport, 'labels'>): string {
+  return Object.entries(labels)
+    .filter(([label]) => label !== 'namespace')
+    .map(([label, value]) => `${label}=${value}`)
+    .join(',');
+}
+
+/** `12.5`, or `count 5, sum 1.25`; '' if there is none. */
+export function valueText({ value }: Pick<SeriesReport, 'value'>): string {
+  if (value === null) return '';
+  if (typeof value !== 'object') return String(value);
+  const { count, sum } = value;
+  return sum === null ? `count ${count}` : `count ${count}, sum ${sum}`;
+}
+
+export function shownValue(value: number): ShownValue {
+  if (Number.isNaN(value)) return 'NaN';
+  if (value === Infinity) return '+Inf';
+  return value === -Infinity ? '-Inf' : value;
+}
+
+/** Those of the row; the row of a histogram or summary is one of its parts. */
+function labelsOf(table: SeriesTable, row: number, metric: Metric): SeriesReport['labels'] {
+  const part = PART_LABELS[metric.kind];
+  return Object.fromEntries(keyOfRow(table, row).labels.filter(([label]) => label !== part));
+}
+
+const PART_LABELS: Partial<Readonly<Record<Metric['kind'], string>>> = {
+  histogram: 'le',
+  summary: 'quantile',
+};
+
+function valueOf(table: SeriesTable, row: number, metric: Metric): SeriesReport['value'] {
+  // `value` has what is sent: for deltas the growth. The last accepted value is the page's.
+  const read = (at: number): ShownValue => {
+    const last = table.lastValue[at] ?? Number.NaN;
+    return shownValue(Number.isNaN(last) ? (table.value[at] ?? Number.NaN) : last);
+  };
+  if (!isCompound(metric)) return read(row);
+  const { count = NO_ROW, sum = NO_ROW } = table.compounds.get(row) ?? {};
+  if (count === NO_ROW) return null;
+  return { count: read(count), sum: sum === NO_ROW ? null : read(sum) };
+}
+
+function timeOf(timeMs: number | undefined): string | null {
+  return timeMs === undefined || Number.isNaN(timeMs) ? null : instantOrNull(timeMs);
+}
