@@ -31,6 +31,7 @@ import { apiIdentity, apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { configWith, Discovery } from './discovery.ts';
 import { bringBack, setAside } from './gone-series.ts';
+import { type LivePage, LivePages } from './live-page.ts';
 import type { OwnTelemetry, startTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
@@ -75,6 +76,7 @@ export class Daemon {
   readonly #clock: Clock;
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
+  readonly #livePages: LivePages;
   readonly #pipeline: Pipeline;
   readonly #budget: SeriesBudget;
   readonly #pipelineTargets: readonly PipelineTarget[];
@@ -101,6 +103,7 @@ export class Daemon {
     this.startedAtMs = options.former?.startedAtMs ?? clock.nowMs();
     this.#wasReady = options.former?.hasCycled === true;
     this.#clients = parts.clients;
+    this.#livePages = new LivePages(clock);
     const planned = config.metrics.isEnabled ? planTargets(config) : [];
     const log = new ThrottledLog(logger, clock);
     const timeline = timelineOf(options);
@@ -246,6 +249,17 @@ export class Daemon {
   /** The reports of all parts that ask the service on a schedule. */
   get pulls(): readonly PullReport[] {
     return this.#clients.reports;
+  }
+
+  /** The samples of a service as its API gives them now; null if none of the targets has it. */
+  async livePage(serviceId: string): Promise<LivePage | null> {
+    const { limits } = this.config.metrics;
+    const target = this.targets.find(one => one.target.configured.has(serviceId))?.target;
+    if (target === undefined) return null;
+    const client = this.#clients.get(target.api);
+    const report = this.pulls.find(({ kind, id }) => kind === 'metrics' && id === target.id);
+    const source = { target, client, report, bodyBytesMax: limits.bodyBytes };
+    return this.#livePages.read(source, serviceId);
   }
 
   /** Starts sending, then collecting. */

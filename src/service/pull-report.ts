@@ -43,7 +43,7 @@ export interface PullReportOptions {
   /** Unique within its kind; a reload does not change it. */
   readonly id: string;
   readonly target: string;
-  readonly services: readonly { readonly name: string }[];
+  readonly services: readonly { readonly id: string; readonly name: string }[];
   readonly client: Pick<ServiceHttp, 'host' | 'isKeyNew'>;
   readonly clock: Clock;
   readonly holdOff: HoldOffOptions;
@@ -119,6 +119,11 @@ export class PullReport {
     this.#status = former.#status;
     this.#error = former.#error;
     this.#serviceError = former.#serviceError;
+  }
+
+  /** True if it reads this service. */
+  covers(serviceId: string): boolean {
+    return this.#options.services.some(({ id }) => id === serviceId);
   }
 
   /** When the next attempt is due (wall clock); null while none is planned. */

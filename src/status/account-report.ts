@@ -73,7 +73,7 @@ export function accountReport(account: AccountView, always?: ReadonlySet<string>
 }
 
 /** The numbers of one service, or of all together, as the two sums. */
-function accountNumbers(numbers: ReadonlyMap<string, number>): AccountNumbers {
+export function accountNumbers(numbers: ReadonlyMap<string, number>): AccountNumbers {
   const get = (key: string): number => numbers.get(key) ?? 0;
   const fates = [...numbers]
     .filter(([key]) => key.startsWith(SAMPLE_PREFIX))

@@ -66,7 +66,7 @@ code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, mo
 .problems .badge { justify-self: start; }
 .problems li { display: grid; grid-template-columns: 74px 1fr; gap: 0 10px; align-items: start; }
 .problems p { margin: 0; overflow-wrap: anywhere; }
-.problems .do::before { content: "\\2192 "; }
+.problems .do::before { content: "\\2192\\a0"; }
 .flow { display: grid; grid-template-columns: repeat(4, 1fr); gap: 22px; margin: 18px 0 0; padding: 0; list-style: none; }
 .flow li {
   position: relative; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
@@ -132,7 +132,7 @@ th, td { text-align: left; padding: 6px 11px; vertical-align: top; border-top: 1
 thead th { border-top: 0; font-size: 12px; font-weight: 600; color: var(--faint); white-space: nowrap; }
 tbody th { font-weight: 600; }
 th code { display: block; font-weight: 400; min-width: 150px; }
-time { white-space: nowrap; }
+time, .t { white-space: nowrap; }
 .n { text-align: right; }
 .n, td:has(.meter) { white-space: nowrap; }
 .text { overflow-wrap: anywhere; min-width: 160px; }
@@ -152,6 +152,7 @@ footer { color: var(--faint); padding-top: 22px; padding-bottom: 34px; font-size
   .flow { grid-template-columns: repeat(2, 1fr); gap: 12px; }
   .lines { grid-template-columns: 1fr; gap: 12px; }
   .flow li + li::before { content: none; }
+  #account tbody th { min-width: 120px; }
 }
 `;
 
@@ -166,8 +167,7 @@ let seenAt = new Date();
 let order = {};
 
 function textOf(cell) {
-  const time = cell.querySelector('time');
-  return cell.dataset.v ?? time?.dateTime ?? cell.textContent.trim();
+  return cell.dataset.v ?? cell.querySelector('.t')?.title ?? cell.textContent.trim();
 }
 function compare(a, b) {
   const [x, y] = [a, b].map(text => Number(text.replaceAll(',', '')));
@@ -270,9 +270,10 @@ async function refresh() {
     const answer = await fetch(location.pathname + location.search, { signal: AbortSignal.timeout(${REFRESH_MS - 500}) });
     if (!answer.ok) throw new Error(String(answer.status));
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    for (const fold of document.querySelectorAll('details[id]'))
-      if (fold.dataset.was === undefined ? fold.open : fold.dataset.was === 'open')
-        next.getElementById(fold.id)?.setAttribute('open', '');
+    for (const fold of document.querySelectorAll('details[id]')) {
+      const isOpen = fold.dataset.was === undefined ? fold.open : fold.dataset.was === 'open';
+      next.getElementById(fold.id)?.toggleAttribute('open', isOpen);
+    }
     const focusable = () => [...document.querySelectorAll('main .line, main th button, main summary')];
     const focused = focusable().indexOf(document.activeElement);
     for (const part of ['main', 'header'])

@@ -17,7 +17,7 @@ export const TABLE_ROWS_MAX = 2000;
 /** A table with more rows than this folds those that are well. */
 const FOLD_ROWS = 12;
 /** When all rows fail for one cause, the problem above says it; so many rows are enough beside it. */
-const OPEN_ROWS_MAX = 20;
+const OPEN_ROWS_MAX = 10;
 
 export function badge(tone: Tone, text: string): Html {
   return html`<span class="badge ${tone}">${text}</span>`;
@@ -27,7 +27,7 @@ export function badge(tone: Tone, text: string): Html {
 export function age(report: Reported, at: string | null): Html {
   if (at === null) return html`–`;
   const text = formatAge(Date.parse(report.reportedAt) - Date.parse(at));
-  return html`<time datetime="${at}" title="${at}">${text}</time>`;
+  return html`<span class="t" title="${at.replace(/\.\d+Z$/, 'Z')}">${text}</span>`;
 }
 
 /** A name in small letters beside another one. */
@@ -90,6 +90,8 @@ interface TableOptions<Item> {
   /** The row's own word in links. */
   readonly anchorOf?: (item: Item) => string;
   readonly isSum?: (item: Item) => boolean;
+  /** True if nothing is folded. */
+  readonly isWhole?: boolean;
 }
 
 const RANKS: Readonly<Record<Tone, number>> = { bad: 0, warn: 1, busy: 2, none: 3, good: 3 };
@@ -107,7 +109,8 @@ export function table<Item>(
   const rankOf = (item: Item): number => (isSum(item) ? -1 : RANKS[toneOf(item)]);
   const sorted = [...items].sort((a, b) => rankOf(a) - rankOf(b)).slice(0, TABLE_ROWS_MAX);
   const worst = sorted.filter(item => rankOf(item) < RANKS.good).length;
-  const openCount = sorted.length <= FOLD_ROWS ? sorted.length : Math.min(worst, OPEN_ROWS_MAX);
+  const isShort = options.isWhole === true || sorted.length <= FOLD_ROWS;
+  const openCount = isShort ? sorted.length : Math.min(worst, OPEN_ROWS_MAX);
   const open = sorted.slice(0, openCount);
   const folded = sorted.slice(openCount);
   const parts: HtmlValue[] = [];

@@ -13,7 +13,7 @@ import {
   isFillingUp,
   setAsideSection,
 } from './delivery-status.ts';
-import { html, rawHtml, type Html } from './html.ts';
+import { html, type Html, type HtmlValue, rawHtml } from './html.ts';
 import { PAGE_SCRIPT, PAGE_STYLE, RELOAD_SECONDS } from './page-assets.ts';
 import { timelineSection } from './charts.ts';
 import { age, badge, section, type Tone } from './page-parts.ts';
@@ -57,6 +57,30 @@ const ICON_COLOURS: Readonly<Record<Tone, string>> = {
 
 /** The whole document. */
 export function renderPage(document: StatusDocument): string {
+  const main = html`${verdictBlock(document)}
+${flowBlock(document)}
+${problemsSection(document)}
+${timelineSection(document)}
+${servicesSection(document)}
+${discoverySection(document)}
+${targetsSection(document)}
+${backEndSection(document)}
+${accountSection(document)}
+${pullSections(document)}
+${setAsideSection(document)}
+${driftSection(document.targets)}`;
+  return pageAround(main, document, { name: 'prom2otlp', root: '' });
+}
+
+/** What differs between the pages. */
+export interface PageFrame {
+  readonly name: HtmlValue;
+  /** The way to the first page. */
+  readonly root: '' | '../';
+}
+
+/** A whole document with this content, titled by the verdict. */
+export function pageAround(main: Html, document: StatusDocument, frame: PageFrame): string {
   const { tone, title } = verdictOf(document);
   return html`<!doctype html>
 <html lang="en">
@@ -69,41 +93,30 @@ export function renderPage(document: StatusDocument): string {
 <noscript><meta http-equiv="refresh" content="${RELOAD_SECONDS}"></noscript>
 </head>
 <body>
-${header(document)}
+${header(document, frame)}
 <form id="tools" hidden><label>Filter <input type="search" id="filter" placeholder="service, target or reason" autocomplete="off"></label>
 <label><input type="checkbox" id="unhealthy"> unhealthy only</label> <span id="found" class="faint" aria-live="polite"></span></form>
 <div id="lost" role="alert"><div class="verdict bad"><strong>prom2otlp does not answer</strong> since <span id="lost-since"></span>; the values below are old.</div></div>
 <main>
-${verdictBlock(document)}
-${flowBlock(document)}
-${problemsSection(document)}
-${timelineSection(document)}
-${servicesSection(document)}
-${discoverySection(document)}
-${targetsSection(document)}
-${backEndSection(document)}
-${accountSection(document)}
-${pullSections(document)}
-${setAsideSection(document)}
-${driftSection(document.targets)}
+${main}
 </main>
-<footer>All times are UTC. Ages are relative to the report; hover over one for the time. The same data: <a href="status.json">status.json</a>.</footer>
+<footer>All times are UTC. Ages are relative to the report; hover over one for the time. For programs: <a href="${frame.root}status.json">status.json</a>.</footer>
 <script>${rawHtml(PAGE_SCRIPT)}</script>
 </body>
 </html>
 `.text;
 }
 
-function header(report: StatusDocument): Html {
+function header(report: StatusDocument, { name, root }: PageFrame): Html {
   const { version, state, startedAt, reportedAt } = report;
   const upMs = Date.parse(reportedAt) - Date.parse(startedAt);
   const links = ['status.json', 'metrics', 'healthz', 'readyz'];
   // Ready says that it runs, not that all is well.
   const isWell = verdictOf(report).tone === 'good';
   const tone = state === 'ready' && !isWell ? 'none' : STATE_TONES[state];
-  return html`<header><h1>prom2otlp</h1>${badge(tone, state)}
+  return html`<header><h1>${name}</h1>${badge(tone, state)}
 <span class="faint">${version} · running for ${formatDuration(upMs)} · as of <time datetime="${reportedAt}">${reportedAt.slice(0, 19).replace('T', ' ')} UTC</time></span>
-<nav class="links">${links.map(path => html`<a href="${path}">${path}</a>`)}</nav></header>`;
+<nav class="links">${links.map(path => html`<a href="${root}${path}">${path}</a>`)}</nav></header>`;
 }
 
 function iconOf(tone: Tone): string {
@@ -163,7 +176,7 @@ function namesOfAll({ problems }: StatusDocument, severity: Severity): string {
 
 const TITLE_LENGTH = 200;
 
-function verdictBlock(document: StatusDocument): Html {
+export function verdictBlock(document: StatusDocument): Html {
   const { tone, title, evidence } = verdictOf(document);
   return html`<div class="verdict ${tone}"><strong>${title}</strong><span class="faint">${evidence}</span></div>
 `;
@@ -181,7 +194,7 @@ ${card(acceptedTone(document), ['Accepted', points.accepted, 'points'], accepted
 `;
 }
 
-function problemsSection(document: StatusDocument): Html | null {
+export function problemsSection(document: StatusDocument): Html | null {
   const { problems } = document;
   if (problems.length === 0) return null;
   const items = problems.map(one => {

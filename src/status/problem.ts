@@ -68,17 +68,22 @@ export class ProblemBook {
 
   /** Merges and dates what a report at this time (RFC 3339) has found, and forgets what it has not. */
   enter(findings: readonly Finding[], reportedAt: string): readonly StatusProblem[] {
-    const groups = Map.groupBy(findings, ({ severity, cause }) => `${severity} ${cause}`);
-    const since = new Map<string, string>();
-    const problems = [...groups].map(([key, group]) => {
-      const known = group.map(one => one.since ?? null).filter(at => at !== null);
-      const first = known.sort()[0] ?? this.#since.get(key) ?? reportedAt;
-      since.set(key, first);
-      return merged(group, first, reportedAt);
-    });
-    this.#since = since;
+    const problems = this.date(findings, reportedAt);
+    this.#since = new Map(problems.map(one => [keyOf(one), one.since]));
     return problems;
   }
+
+  /** The same for a report on a part, without which the others go on. */
+  date(findings: readonly Finding[], reportedAt: string): readonly StatusProblem[] {
+    return [...Map.groupBy(findings, keyOf)].map(([key, group]) => {
+      const known = group.map(one => one.since ?? null).filter(at => at !== null);
+      return merged(group, known.sort()[0] ?? this.#since.get(key) ?? reportedAt, reportedAt);
+    });
+  }
+}
+
+function keyOf({ severity, cause }: Pick<StatusProblem, 'severity' | 'cause'>): string {
+  return `${severity} ${cause}`;
 }
 
 function merged(group: readonly Finding[], since: string, reportedAt: string): StatusProblem {

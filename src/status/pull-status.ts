@@ -180,17 +180,27 @@ function whatFails(pulls: readonly PullReportStatus[]): string {
     .join(', ');
 }
 
+/** The failures of whole APIs: each is a problem of its own, whatever it hits. */
+function messagesOf(pulls: PullStatus['pulls']): ReadonlySet<string> {
+  return new Set(pulls.filter(({ state }) => state === 'failed').map(one => one.message));
+}
+
 /** What is wrong with the logs and backups of single services. */
-export function pullProblems({ pulls, logs, backups }: PullStatus): readonly Finding[] {
-  // A failure of the whole API is a problem of its own.
-  const known = new Set(pulls.filter(({ state }) => state === 'failed').map(one => one.message));
+export function pullProblems({
+  pulls,
+  logs,
+  backups,
+  services,
+}: PullStatus & { readonly services: readonly Named[] }): readonly Finding[] {
+  const known = messagesOf(pulls);
+  const names = namesOf(services);
   const failed = (logs?.partitions ?? []).filter(
     ({ state, lastError }) => state === 'failed' && !known.has(lastError ?? ''),
   );
   const found = failed.map(({ service, type, lastError }) =>
     problem(
       'error',
-      `${type} of ${service}`,
+      `${type} of ${names.get(service) ?? service}`,
       {
         message: lastError ?? 'cannot be pulled',
         hint: 'The service keeps the logs; the daemon retries.',
@@ -202,7 +212,7 @@ export function pullProblems({ pulls, logs, backups }: PullStatus): readonly Fin
     found.push(
       problem(
         'warning',
-        `${type} of ${service}`,
+        `${type} of ${names.get(service) ?? service}`,
         {
           message: `the archive ${archive} was given up: ${reason}`,
           hint: `Its records may be missing; a gap record in the back end reports it.${file === null ? '' : ` It is kept as ${file}.`}`,
@@ -244,17 +254,18 @@ interface Named {
   readonly name: string;
 }
 
-/** The sections of the page; null for what is not pulled. */
+/** The sections of the page; null for what is not pulled. `isClose`: a line for each log, also of a service that is well. */
 export function pullSections(
   report: PullStatus & Reported & { readonly services: readonly Named[] },
+  isClose = false,
 ): readonly (Html | null)[] {
   const { pulls, logs, backups } = report;
   // Metrics alone are in the table of the targets.
   const isMore = pulls.some(({ kind }) => kind !== 'metrics');
   return [
     isMore ? readingSection(report) : null,
-    logs === null ? null : logsSection(logs, report),
-    backups === null ? null : backupsSection(backups, report),
+    logs === null ? null : logsSection(logs, report, isClose),
+    backups === null ? null : backupsSection(backups, report, messagesOf(pulls)),
   ];
 }
 
@@ -293,12 +304,13 @@ interface LogLine extends PartitionReport {
 function logLines(partitions: readonly PartitionReport[]): readonly LogLine[] {
   return [...Map.groupBy(partitions, ({ service }) => service).values()].flatMap(logs => {
     const [first] = logs;
-    const isWell = logs.every(({ state, lastError }) => state === 'waiting' && lastError === null);
+    const isWell = logs.every(({ state, lastError }) => state !== 'failed' && lastError === null);
     if (first === undefined || !isWell) return logs.map(log => ({ ...log, logCount: 1 }));
     const done = logs.map(({ doneUntil }) => doneUntil).filter(at => at !== null);
     return [
       {
         ...first,
+        state: logs.some(({ state }) => state === 'pulling') ? 'pulling' : first.state,
         logCount: logs.length,
         doneUntil: done.length < logs.length ? null : (done.sort()[0] ?? null),
         recordCount: logs.reduce((sum, log) => sum + log.recordCount, 0),
@@ -311,6 +323,7 @@ function logLines(partitions: readonly PartitionReport[]): readonly LogLine[] {
 function logsSection(
   logs: LogsReport,
   report: Reported & { readonly services: readonly Named[] },
+  isClose: boolean,
 ): Html {
   const { partitions, nextPullAt, catchUp, givenUp } = logs;
   const names = namesOf(report.services);
@@ -318,7 +331,7 @@ function logsSection(
     partitions.length === 0
       ? html`<p class="faint">No log has been read yet.</p>`
       : table(
-          logLines(partitions),
+          isClose ? partitions.map(log => ({ ...log, logCount: 1 })) : logLines(partitions),
           [
             column('Service', ({ service }) => serviceName(service, names), 'head'),
             column('Log', ({ type, source, logCount }) =>
@@ -366,7 +379,11 @@ function givenUpTable(
   );
 }
 
-function backupsSection({ services, nextReadAt }: BackupsReport, report: Reported): Html {
+function backupsSection(
+  { services, nextReadAt }: BackupsReport,
+  report: Reported,
+  known: ReadonlySet<string>,
+): Html {
   const rows = table(
     services,
     [
@@ -375,7 +392,12 @@ function backupsSection({ services, nextReadAt }: BackupsReport, report: Reporte
       countColumn('Schedules', ({ scheduleCount }) => scheduleCount),
       column('Next', ({ nextFullRunAt }) => age(report, nextFullRunAt)),
       column('Last', ({ lastFullFinishedAt }) => age(report, lastFullFinishedAt)),
-      column('Last error', ({ lastError }) => lastError ?? '–', 'text'),
+      column(
+        'Last error',
+        ({ lastError }) =>
+          lastError === null ? '–' : known.has(lastError) ? 'as under Reading' : lastError,
+        'text',
+      ),
     ],
     {
       id: 'backups',

@@ -401,13 +401,24 @@ function driftNotes({ name, drift }: TargetReport): readonly Finding[] {
 
 // The tables of the page. Rows with a problem come first.
 
-export function servicesSection({ services, account }: ScrapeStatus & Accounted): Html {
+/** `isLinked`: each name leads to the page of its service. */
+export function servicesSection(
+  { services, account }: Pick<ScrapeStatus, 'services'> & Accounted,
+  isLinked = true,
+): Html {
   const pointsOf = ({ id }: ServiceReport): Partial<AccountNumbers['points']> =>
     account.services[id]?.points ?? {};
   const rows = table(
     services,
     [
-      column('Service', ({ id, name }) => [name, name === id ? null : faint(id)], 'head'),
+      column(
+        'Service',
+        ({ id, name }) => [
+          isLinked ? html`<a href="services/${encodeURIComponent(id)}">${name}</a>` : name,
+          name === id ? null : faint(id),
+        ],
+        'head',
+      ),
       column('State', serviceState),
       countColumn('Samples', ({ samples }) => samples),
       countColumn('Points', ({ points }) => points),

@@ -105,8 +105,13 @@ export const PROBLEMS_SHOWN_MAX = 100;
 
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'note'];
 
-export function withProblems(report: StatusReport, book?: ProblemBook): StatusDocument {
-  return { ...report, problems: findProblems(report, book) };
+/** `isPart`: the report is on a part of what the book has. */
+export function withProblems<Report extends StatusReport>(
+  report: Report,
+  book?: ProblemBook,
+  isPart?: boolean,
+): Report & StatusDocument {
+  return { ...report, problems: findProblems(report, book, isPart) };
 }
 
 /**
@@ -116,6 +121,7 @@ export function withProblems(report: StatusReport, book?: ProblemBook): StatusDo
 export function findProblems(
   report: StatusReport,
   book: ProblemBook = new ProblemBook(),
+  isPart = false,
 ): readonly StatusProblem[] {
   const found = [
     ...pullFindings(report),
@@ -129,12 +135,12 @@ export function findProblems(
     ),
     ...report.notes.map(message => problem('note', 'prom2otlp', { message, hint: '' })),
   ];
-  const all = book.enter(found, report.reportedAt);
+  const { reportedAt } = report;
+  const all = isPart ? book.date(found, reportedAt) : book.enter(found, reportedAt);
   const sorted = SEVERITIES.flatMap(severity => all.filter(entry => entry.severity === severity));
   const rest = sorted.length - PROBLEMS_SHOWN_MAX;
   if (rest <= 0) return sorted;
   const more = { message: `${formatCount(rest)} more are not listed here`, hint: '' };
-  const { reportedAt } = report;
   const last = new ProblemBook().enter([problem('note', 'prom2otlp', more)], reportedAt);
   return [...sorted.slice(0, PROBLEMS_SHOWN_MAX), ...last];
 }

@@ -5,6 +5,8 @@
 //   /metrics       the program's own metrics, Prometheus text 0.0.4    by checkAccess()
 //   /status.json   the status report with its problems                 by checkAccess()
 //   /              the page, which renders status.json                 by checkAccess()
+//   /services/ID        a page for one service, with its series        by checkAccess(); see mayLookClose()
+//   /services/ID/live   its samples as the service gives them now      by checkAccess(); see mayLookClose()
 //
 // It only reads. Everything that a client can use has a limit: connections, headers, time. If there
 // are too many connections, it closes an old one, so that nobody can keep a probe out. No answer
@@ -23,8 +25,10 @@ import { type Counters, type CountersOf, renderCounters } from '../lib/counters.
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
 import type { Reload } from '../daemon/reload.ts';
+import type { LivePage } from '../daemon/live-page.ts';
 import { PAGE_POLICY, renderPage } from './page.ts';
 import { ProblemBook } from './problem.ts';
+import { lookAt, renderServicePage, type ServiceLook } from './service-page.ts';
 import {
   reportOf,
   type StatusDocument,
@@ -42,6 +46,9 @@ export interface StatusServerOptions {
   readonly token: Secret | null;
   /** Called for every request, and every few seconds for a brief one, so that problems have dates. */
   readonly report: (isBrief: boolean) => StatusReport | Promise<StatusReport>;
+  /** Of one service; null if the configuration has no service with this id. */
+  readonly service: (id: string) => ServiceLook | null | Promise<ServiceLook | null>;
+  readonly live: (id: string) => Promise<LivePage | null>;
   /** The steps that are missing before /readyz answers 200. */
   readonly waitingFor: () => readonly string[];
   readonly counters: Counters;
@@ -125,6 +132,9 @@ export function serveStatus(
     clock,
     counters,
     report: isBrief => reportOf(running.daemon, clock, running.lastReload, isBrief),
+    service: async id =>
+      lookAt(running.daemon, await reportOf(running.daemon, clock, running.lastReload), id),
+    live: id => running.daemon.livePage(id),
     waitingFor: () => waitingForOf(running.daemon),
   });
 }
@@ -307,14 +317,53 @@ async function answer(request: IncomingMessage, { options, book }: Context): Pro
     return text(403, 'use the name localhost, or set status.token to allow other names');
   switch (path) {
     case '/':
-      return page(withProblems(await options.report(false), book));
+      return page(renderPage(withProblems(await options.report(false), book)));
     case '/status.json':
       return json(withProblems(await options.report(false), book));
     case '/metrics':
       return metrics(options.counters);
     default:
-      return text(404, 'not found: the paths are /, /status.json, /metrics, /healthz and /readyz');
+      return closeLook(path ?? '', options, book);
   }
+}
+
+const CLOSE_PATH = /^\/services\/([^/]+?)(\/live)?$/;
+
+/** The pages of one service. */
+async function closeLook(
+  path: string,
+  options: StatusServerOptions,
+  book: ProblemBook,
+): Promise<Answer> {
+  const [, name = '', live] = CLOSE_PATH.exec(path) ?? [];
+  if (name === '') return text(404, `not found: the paths are ${PATHS}`);
+  if (!mayLookClose(options))
+    return text(403, 'labels can hold data: set status.token, or listen on 127.0.0.1');
+  const id = decoded(name);
+  if (live === undefined) {
+    const look = await options.service(id);
+    if (look === null) return text(404, NO_SERVICE);
+    return page(renderServicePage(withProblems(look, book, true)));
+  }
+  const read = await options.live(id);
+  if (read === null) return text(404, NO_SERVICE);
+  return { status: read.ok ? 200 : 502, type: TEXT, body: read.text };
+}
+
+const PATHS = '/, /services/ID, /services/ID/live, /status.json, /metrics, /healthz and /readyz';
+const NO_SERVICE = 'not found: the configuration has no service with this id';
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return '';
+  }
+}
+
+/** Labels can hold data, such as the text of a statement: strangers see no series. */
+function mayLookClose({ token, host }: AccessRules): boolean {
+  return token !== null || isLoopbackHost(host);
 }
 
 function failure(error: unknown): Answer {
@@ -326,9 +375,9 @@ function readiness(waitingFor: readonly string[]): Answer {
   return text(503, ['waiting for', ...waitingFor].join('\n  '));
 }
 
-function page(document: StatusDocument): Answer {
+function page(body: string): Answer {
   const headers = { 'content-security-policy': PAGE_POLICY };
-  return { status: 200, type: 'text/html; charset=utf-8', body: renderPage(document), headers };
+  return { status: 200, type: 'text/html; charset=utf-8', body, headers };
 }
 
 function json(document: StatusDocument): Answer {

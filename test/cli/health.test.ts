@@ -14,7 +14,8 @@ function serve(host: string, waitingFor: readonly string[] = []): Promise<Status
   const report = (): never => {
     throw new Error('not asked for');
   };
-  const options = { host, port: 0, token: null, report, waitingFor: () => waitingFor };
+  const pages = { report, service: report, live: report };
+  const options = { host, port: 0, token: null, ...pages, waitingFor: () => waitingFor };
   return startStatusServer({ ...options, counters: new Counters(), clock });
 }
 

@@ -10,6 +10,7 @@ import { startStatusServer, type StatusServer } from '../../src/status/status-se
 import type { StatusReport } from '../../src/status/status-report.ts';
 import {
   failedPull,
+  lookOf,
   sampleAccount,
   sampleReport,
   sampleSender,
@@ -51,6 +52,8 @@ function serve(report: () => StatusReport): Promise<StatusServer> {
     clock,
     counters: new Counters(),
     report,
+    service: id => lookOf(report(), id),
+    live: () => Promise.resolve({ ok: true, text: 'engine_up 1\n' }),
     waitingFor: () => [],
   });
 }

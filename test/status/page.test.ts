@@ -248,10 +248,12 @@ test('many services are folded, the failing ones are not', () => {
   services.push(sampleService('dbx', 'the-failing-one', { isUp: false, reason: 'absent' }));
   const page = pageOf({ services });
   const [shown = '', folded = ''] = page.split('<details id="services-rest">');
-  expect(shown).toContain('<tr id="s-dbx" class="bad"><th scope="row">the-failing-one');
-  expect(shown).not.toContain('service-1');
+  expect(shown).toContain(
+    '<tr id="s-dbx" class="bad"><th scope="row"><a href="services/dbx">the-failing-one</a>',
+  );
+  expect(shown).not.toContain('>service-1');
   expect(folded).toContain('<summary>150 more services, all well</summary>');
-  expect(folded.match(/<th scope="row">service-/g)).toHaveLength(150);
+  expect(folded.match(/">service-\d+<\/a>/g)).toHaveLength(150);
 });
 
 test('tables of thousands are truncated', () => {

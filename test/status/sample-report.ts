@@ -6,6 +6,8 @@ import { accountReport } from '../../src/status/account-report.ts';
 import type { QueueReport, SenderReport } from '../../src/status/delivery-status.ts';
 import type { PullReportStatus, ServiceBackupsReport } from '../../src/status/pull-status.ts';
 import type { ServiceReport, TargetReport } from '../../src/status/scrape-status.ts';
+import { partOf, type ServiceLook } from '../../src/status/service-page.ts';
+import type { SeriesReport } from '../../src/status/series-report.ts';
 import type { StatusReport } from '../../src/status/status-report.ts';
 
 const REPORTED_AT = Date.UTC(2026, 2, 4, 9, 30);
@@ -196,4 +198,33 @@ export function sampleAccount(): Account {
     account.add(service, 'point/accepted', 106_080);
   }
   return account;
+}
+
+/** What the report shows of a service, and two series. */
+export function lookOf(report: StatusReport, id: string): ServiceLook | null {
+  const part = partOf(report, id, report.pulls[0]?.target ?? '');
+  const series = [
+    sampleSeries(),
+    sampleSeries({ name: 'engine_threads', type: 'gauge', typeSource: 'catalog', start: null }),
+  ];
+  return part === null ? null : { ...part, series, seriesCount: series.length };
+}
+
+export function sampleSeries(changes: Partial<SeriesReport> = {}): SeriesReport {
+  return {
+    name: 'engine_queries_total',
+    labels: { namespace: 'dbpgf1', server_name: 'orders-0' },
+    service: 'dbpgf1',
+    family: 'engine',
+    type: 'sum',
+    typeSource: 'declared',
+    declared: 'counter',
+    unit: '{query}',
+    value: 1234,
+    start: secondsAgo(7200),
+    time: secondsAgo(21),
+    changed: secondsAgo(81),
+    fate: 'used',
+    ...changes,
+  };
 }

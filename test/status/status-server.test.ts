@@ -15,7 +15,7 @@ import {
   type StatusServerOptions,
 } from '../../src/status/status-server.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { sampleReport } from './sample-report.ts';
+import { lookOf, sampleReport } from './sample-report.ts';
 
 const TOKEN = 'canary-5f1c2a9be07d';
 
@@ -31,6 +31,8 @@ async function start(changes: Partial<StatusServerOptions> = {}): Promise<Runnin
     port: 0,
     token: null,
     report: () => sampleReport(),
+    service: id => lookOf(sampleReport(), id),
+    live: id => Promise.resolve(id === 'dbpgf1' ? { ok: true, text: 'engine_up 1\n' } : null),
     waitingFor: () => [],
     counters,
     clock: systemClock,
@@ -135,6 +137,53 @@ test('liveness and readiness differ', async () => {
   });
   waitingFor = [];
   expect(await ask(running, '/readyz')).toMatchObject({ status: 200, body: 'ready\n' });
+});
+
+describe('a close look at one service', () => {
+  test('is a page, and its samples as text', async () => {
+    await using running = await start();
+    const page = await ask(running, '/services/dbpgf1');
+    expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(page.body).toContain('engine_queries_total');
+    const live = await ask(running, '/services/dbpgf1/live');
+    expect(live).toMatchObject({ status: 200, body: 'engine_up 1\n' });
+    expect(live.headers['content-type']).toBe('text/plain; charset=utf-8');
+  });
+
+  test('exists for configured services only; an id may be escaped', async () => {
+    const asked: string[] = [];
+    const service = (id: string): null => {
+      asked.push(id);
+      return null;
+    };
+    await using running = await start({ service });
+    for (const path of ['/services/x', '/services/a%2Fb', '/services/%zz', '/services/other/live'])
+      expect(await statusOf(running, path), path).toBe(404);
+    expect(asked).toEqual(['x', 'a/b', '']);
+    for (const path of ['/services', '/services/', '/services/a/b', '/services/a/live/'])
+      expect(await statusOf(running, path), path).toBe(404);
+  });
+
+  test('a service that does not answer is a bad gateway, and says why', async () => {
+    const live = () => Promise.resolve({ ok: false, text: 'cannot get it: it is down; wait\n' });
+    await using running = await start({ live });
+    expect(await ask(running, '/services/dbpgf1/live')).toMatchObject({
+      status: 502,
+      body: 'cannot get it: it is down; wait\n',
+    });
+  });
+
+  test('needs the token, or loopback: labels can hold data', async () => {
+    const paths = ['/services/dbpgf1', '/services/dbpgf1/live'];
+    await using open = await start({ host: '0.0.0.0' });
+    await using guarded = await start({ host: '0.0.0.0', token: secretOf(TOKEN) });
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    for (const path of paths) {
+      expect(await statusOf(open, path), path).toBe(403);
+      expect(await statusOf(guarded, path), path).toBe(401);
+      expect(await statusOf(guarded, path, { headers }), path).toBe(200);
+    }
+  });
 });
 
 test('an unknown path is refused, and nothing of the request is echoed', async () => {

@@ -9,7 +9,7 @@ export function testReport(clock: Clock, changes: Partial<PullReportOptions> = {
     kind: 'metrics',
     id: 'id',
     target: 'api.example.com (orders)',
-    services: [{ name: 'orders' }],
+    services: [{ id: 'dbpgf1', name: 'orders' }],
     client: { host: 'api.example.com', isKeyNew: () => false },
     clock,
     holdOff: AFTER_REFUSAL,

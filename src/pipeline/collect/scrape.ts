@@ -47,7 +47,7 @@ export interface ScraperOptions {
 }
 
 /** Prefers OpenMetrics, then the plain text format, then any other type. */
-const ACCEPT =
+export const ACCEPT =
   'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 
 /** A refused key is tried again at least this often. */

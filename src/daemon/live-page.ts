@@ -1,0 +1,117 @@
+// A service's part of the page as the service gives it now, for a person who looks closer. Nothing of it is sent or kept.
+// In: the id of a service. Out: its lines as text, at most LIVE_TEXT_MAX of them, without secrets; or why there are
+// none. Waits like every other part while the key is refused, and asks for one page at a time.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../lib/clock.ts';
+import { formatBytes, formatCount } from '../lib/format.ts';
+import { Serial } from '../lib/permits.ts';
+import type { Target } from '../pipeline/collect/plan-targets.ts';
+import { ACCEPT } from '../pipeline/collect/scrape.ts';
+import type { ServiceHttp } from '../service/http-client.ts';
+import type { PullReport } from '../service/pull-report.ts';
+import { createRedactor } from '../service/redact.ts';
+import { errorLine, type ServiceError } from '../service/service-error.ts';
+
+/** A larger page is not read for people; metrics.limits.body may allow less. */
+const LIVE_BODY_MAX = 32 * 2 ** 20;
+/** More characters are cut. */
+export const LIVE_TEXT_MAX: number = 2 ** 20;
+
+export interface LivePage {
+  readonly ok: boolean;
+  /** The lines, or the failure in one line. */
+  readonly text: string;
+}
+
+/** What is read for a target. */
+export interface LiveSource {
+  readonly target: Pick<Target, 'path' | 'configured' | 'otherShards' | 'api'>;
+  readonly client: Pick<ServiceHttp, 'get'>;
+  /** metrics.limits.body. */
+  readonly bodyBytesMax: number;
+  /** Of the target's metrics. */
+  readonly report: Pick<PullReport, 'held'> | undefined;
+}
+
+export class LivePages {
+  readonly #clock: Clock;
+  readonly #reading = new Serial();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Asks for the page. */
+  read(source: LiveSource, serviceId: string): Promise<LivePage> {
+    return this.#reading.run(() => this.#read(source, serviceId));
+  }
+
+  async #read(source: LiveSource, serviceId: string): Promise<LivePage> {
+    const { target, client, report, bodyBytesMax } = source;
+    const held = report?.held() ?? null;
+    if (held !== null) return failure(held);
+    const maxBodyBytes = Math.min(LIVE_BODY_MAX, bodyBytesMax);
+    const result = await client.get(target.path, { accept: ACCEPT, maxBodyBytes });
+    if (!result.ok) return failure(result.error);
+    const isOnlyOne = target.configured.size === 1 && target.otherShards.serviceCount === 0;
+    const { text, count, isCut } = await linesOf(result.body, serviceId, isOnlyOne);
+    const at = new Date(this.#clock.nowMs()).toISOString();
+    const path = target.path.replace(/\?.*/s, '');
+    const head = `# ${formatCount(count)} samples of ${serviceId} at ${at}, from ${target.api.baseUrl}${path}\n`;
+    const end = isCut ? `# cut after ${formatBytes(LIVE_TEXT_MAX)}\n` : '';
+    return { ok: true, text: createRedactor(target.api)(head + text + end) };
+  }
+}
+
+function failure(error: ServiceError): LivePage {
+  return { ok: false, text: `${errorLine(error)}\n` };
+}
+
+/** Lines between two turns of the event loop. */
+const TURN_LINES = 20_000;
+const NAMESPACE = /[{,]\s*namespace\s*=/;
+
+/**
+ * The samples of a service, with the comments above their families. `isOnlyOne`: samples without the label `namespace`
+ * belong to it.
+ */
+async function linesOf(
+  page: Buffer,
+  serviceId: string,
+  isOnlyOne: boolean,
+): Promise<{ readonly text: string; readonly count: number; readonly isCut: boolean }> {
+  // In a label's value every quote is escaped, so that this cannot be a part of one.
+  const escaped = serviceId.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+  const value = escaped.replace(/[^\w]/g, '\\$&');
+  const own = new RegExp(`[{,]\\s*namespace\\s*=\\s*"${value}"`);
+  const kept: string[] = [];
+  let comments: string[] = [];
+  let [count, size, seen] = [0, 0, 0];
+  for (let from = 0; from < page.length; seen++) {
+    const newline = page.indexOf('\n', from);
+    const end = newline < 0 ? page.length : newline;
+    const line = page.toString('utf8', from, end);
+    from = end + 1;
+    if (seen % TURN_LINES === TURN_LINES - 1) await nextTurn();
+    if (line.startsWith('#')) {
+      // The comments of a family stand together, above its samples.
+      comments = familyOf(comments[0]) === familyOf(line) ? [...comments, line] : [line];
+      continue;
+    }
+    const isOwn = own.test(line) || (isOnlyOne && line !== '' && !NAMESPACE.test(line));
+    if (!isOwn) continue;
+    const added = line.startsWith(familyOf(comments[0])) ? [...comments, line] : [line];
+    comments = [];
+    size += added.reduce((sum, one) => sum + one.length + 1, 0);
+    if (size > LIVE_TEXT_MAX) return { text: kept.join(''), count, isCut: true };
+    kept.push(...added.map(one => `${one}\n`));
+    count++;
+  }
+  return { text: kept.join(''), count, isCut: false };
+}
+
+/** The name in `# TYPE name counter`. */
+function familyOf(comment = ''): string {
+  return comment.split(' ', 3)[2] ?? '';
+}

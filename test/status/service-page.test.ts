@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest';
+import { renderServicePage, type ServiceLook } from '../../src/status/service-page.ts';
+import { ProblemBook } from '../../src/status/problem.ts';
+import { type StatusReport, withProblems } from '../../src/status/status-report.ts';
+import {
+  failedPull,
+  lookOf,
+  sampleBackups,
+  samplePull,
+  sampleReport,
+  sampleSeries,
+  sampleService,
+  secondsAgo,
+} from './sample-report.ts';
+
+function pageOf(
+  changes: Partial<StatusReport> = {},
+  look: Partial<ServiceLook> = {},
+  book?: ProblemBook,
+): string {
+  const found = lookOf(sampleReport(changes), 'dbpgf1');
+  if (found === null) throw new Error('the sample report has this service');
+  return renderServicePage(withProblems({ ...found, ...look }, book, true));
+}
+
+/** What a reader sees. */
+function textOf(page: string): string {
+  return page
+    .replace(/<(style|script)>.*?<\/\1>/gs, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+}
+
+test('a service that the configuration does not have has no page', () => {
+  expect(lookOf(sampleReport(), 'dbother')).toBe(null);
+});
+
+test('each series has a row, below its family', () => {
+  const series = [
+    sampleSeries(),
+    sampleSeries({
+      name: 'engine_up',
+      type: 'gauge',
+      typeSource: 'none',
+      start: null,
+      value: 'NaN',
+    }),
+    sampleSeries({ family: 'proxy', name: 'proxy_lag', value: { count: 5, sum: 1.5 } }),
+    sampleSeries({ name: 'engine_old', fate: 'time_backwards', changed: null }),
+  ];
+  const text = textOf(pageOf({}, { series, seriesCount: 7 }));
+  expect(text).toContain('engine: 3 series: sum 2 · gauge 1');
+  expect(text).toContain('Series Type From Unit Value Start Time Last change Sent');
+  expect(text).toContain(
+    'engine_queries_total server_name=orders-0 sum the page {query} 1234 2 h ago 21 s ago 1 min 21 s ago yes',
+  );
+  expect(text).toContain('engine_up server_name=orders-0 gauge unknown {query} NaN – 21 s ago');
+  expect(text).toContain('proxy: 1 series: sum 1');
+  expect(text).toContain('count 5, sum 1.5');
+  expect(text).toContain('1234 2 h ago 21 s ago – time backwards');
+  expect(text).toContain('3 more; prom2otlp show derive --config FILE has all.');
+  expect(textOf(pageOf({}, { series: [], seriesCount: 0 }))).toContain('None has been read yet.');
+});
+
+test('problems, logs and backups are those of the service and of what it is read with', () => {
+  const log = {
+    service: 'dbpgf1',
+    source: 'main',
+    type: 'error-log',
+    state: 'waiting',
+    doneUntil: secondsAgo(60),
+    recordCount: 12,
+    gapCount: 0,
+    lastError: null,
+  } as const;
+  const page = pageOf({
+    services: [
+      sampleService('dbpgf1', 'orders', { isSourceStale: true }),
+      sampleService('dbpgf2', 'payments', { isUp: false, reason: 'absent' }),
+    ],
+    pulls: [
+      samplePull(),
+      failedPull('auth', { kind: 'logs' }),
+      samplePull({ target: 'elsewhere' }),
+    ],
+    logs: {
+      partitions: [log, { ...log, type: 'slow-log' }, { ...log, service: 'dbpgf2', type: 'audit' }],
+      catchUp: [],
+      givenUp: [],
+      nextPullAt: null,
+    },
+    backups: {
+      services: [sampleBackups(), sampleBackups({ service: 'dbpgf2', name: 'payments' })],
+      nextReadAt: null,
+    },
+    notes: ['a note on the whole'],
+  });
+  const text = textOf(page);
+  expect(text).toContain('key refused by api.example.com');
+  expect(text).toContain('orders its timestamps do not move');
+  // Each log has a line of its own, also of a service that is well.
+  for (const word of ['error-log', 'slow-log', 'scheduled']) expect(text).toContain(word);
+  for (const word of ['payments', 'audit', 'elsewhere', 'a note']) expect(text).not.toContain(word);
+});
+
+test('a problem that all have keeps its time, and is not forgotten', () => {
+  const book = new ProblemBook();
+  const services = ['dbpgf1', 'dbpgf2'].map(id => sampleService(id, id, { isSourceStale: true }));
+  const at = (seconds: number): Partial<StatusReport> => ({
+    services,
+    reportedAt: secondsAgo(seconds),
+  });
+  withProblems(sampleReport(at(60)), book);
+  expect(pageOf(at(0), {}, book)).toContain('since 09:29:00');
+  expect(pageOf({ ...at(0), services: services.slice(0, 1) }, {}, book)).toContain('09:29:00');
+  const [problem] = withProblems(sampleReport(at(0)), book).problems;
+  expect(problem?.since).toBe(secondsAgo(60));
+});
+
+test('links lead back, and to the samples as they are now, below any path', () => {
+  const page = pageOf();
+  expect(page).toContain('<h1><a href="../">prom2otlp</a> / orders</h1>');
+  expect(page).toContain('<a href="../status.json">');
+  expect(page).toContain('<a href="dbpgf1/live">');
+  expect(page).not.toMatch(/(?:href|src|action)="\//);
+});
+
+test('text of the service becomes no markup', () => {
+  const evil = '<script>alert(1)</script>';
+  const series = [sampleSeries({ name: evil, unit: evil, labels: { [evil]: evil } })];
+  expect(pageOf({}, { series }).match(/<script/g)).toHaveLength(1);
+});
