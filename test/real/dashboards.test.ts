@@ -1,6 +1,6 @@
-// Runs every query of the dashboards and the alert rules on a real Prometheus. A daemon fills it from the simulated
-// service through a real Collector; both run with the files of deploy/compose. A query fails here if it is wrong, or if
-// nobody sends its metric.
+// Runs every query of the dashboards and the alert rules on a real Prometheus and a real VictoriaMetrics. A daemon fills
+// them from the simulated service: Prometheus through a real Collector, both with the files of deploy/compose. A query
+// fails here if it is wrong, or if nobody sends its metric.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +10,15 @@ import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { dashboards } from '../../tools/dashboards.ts';
 import { start, tempDirectory, until } from '../support/program.ts';
+import { Receiver } from '../support/receiver.ts';
 import { collector, type CollectorPorts } from './parts/collector.ts';
 import { prometheus } from './parts/prometheus.ts';
+import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { checkoutFolder } from './support/folder.ts';
 import { reasonToSkip } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 
-const skip = await reasonToSkip([collector, prometheus]);
+const skip = await reasonToSkip([collector, prometheus, victoriaMetrics]);
 
 const KEY = 'key-of-the-dashboards-test';
 const deploy = join(checkoutFolder, 'deploy');
@@ -31,28 +33,25 @@ const ONLY_IN_TROUBLE = [
   'prom2otlp_queue_storage_errors_total',
 ];
 
-/** How Prometheus names metrics, and the dashboards that fit that. */
+/** How a back end names metrics, and the dashboards that fit that; null is VictoriaMetrics, which keeps the names. */
 const SETS = [
   { strategy: 'UnderscoreEscapingWithoutSuffixes', names: ['prom2otlp', 'services'] },
   { strategy: 'NoTranslation', names: ['prom2otlp', 'services'] },
   { strategy: 'UnderscoreEscapingWithSuffixes', names: ['prom2otlp', 'services-with-suffixes'] },
+  { strategy: null, names: ['prom2otlp', 'services'] },
 ] as const;
 
-describe.skipIf(skip !== null).each(SETS)('a Prometheus with $strategy', ({ strategy, names }) => {
+describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strategy, names }) => {
   const closing: (() => Promise<unknown>)[] = [];
   const directory = tempDirectory();
   let simulator: Simulator;
   let url = '';
 
   beforeAll(async () => {
-    const back = await prometheus.start({ config: prometheusConfig(strategy) });
-    closing.push(() => back.stop());
-    url = back.url;
-    const middle = await collector.start({ config: ports => collectorConfig(ports, url) });
-    closing.push(() => middle.stop());
+    const otlp = strategy === null ? await openVictoriaMetrics() : await openPrometheus(strategy);
     simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
     closing.push(() => simulator.close());
-    const daemon = start(['run', '--config', bridgeConfig(simulator, middle.httpUrl)]);
+    const daemon = start(['run', '--config', bridgeConfig(simulator, otlp)]);
     closing.push(() => daemon.kill());
     const has = async (query: string): Promise<boolean> => (await askPromql(url, query)).length > 0;
     await until(
@@ -71,14 +70,33 @@ describe.skipIf(skip !== null).each(SETS)('a Prometheus with $strategy', ({ stra
     directory[Symbol.dispose]();
   });
 
-  function bridgeConfig({ url: base, world }: Simulator, endpoint: string): string {
+  async function openPrometheus(translation: string): Promise<Otlp> {
+    const back = await prometheus.start({ config: prometheusConfig(translation) });
+    closing.push(() => back.stop());
+    url = back.url;
+    const middle = await collector.start({ config: ports => collectorConfig(ports, url) });
+    closing.push(() => middle.stop());
+    return { endpoint: middle.httpUrl };
+  }
+
+  async function openVictoriaMetrics(): Promise<Otlp> {
+    const back = await victoriaMetrics.start({});
+    closing.push(() => back.stop());
+    url = back.url;
+    // It takes no logs.
+    const receiver = await Receiver.start();
+    closing.push(() => receiver.close());
+    return { endpoint: receiver.url, metrics_endpoint: back.otlpUrl };
+  }
+
+  function bridgeConfig({ url: base, world }: Simulator, otlp: Otlp): string {
     const config = {
       api: { base_url: base, key: KEY },
       services: world.services.map(({ id, name }) => ({ id, name })),
       metrics: { interval: '1s' },
       logs: { enabled: true, schedule: '30s' },
       backups: { enabled: true, interval: '5s' },
-      otlp: { endpoint },
+      otlp,
       queue: { directory: join(directory.path, 'queue') },
       status: { listen: '127.0.0.1:0' },
       telemetry: { interval: '1s' },
@@ -116,13 +134,15 @@ describe.skipIf(skip !== null).each(SETS)('a Prometheus with $strategy', ({ stra
 
   test.each(rules)('has every metric of the alert $alert', async ({ expr }) => {
     await askPromql(url, expr);
+    // Only Prometheus shows how it reads a query.
+    if (strategy === null) return;
     for (const name of await metricsOf(url, expr)) {
       if (ONLY_IN_TROUBLE.includes(name)) continue;
       expect(await askPromql(url, `count(${name})`), name).not.toEqual([]);
     }
   });
 
-  test('evaluates every alert rule, and no alert of the daemon fires', async () => {
+  test.skipIf(strategy === null)('evaluates every rule; no alert of the daemon fires', async () => {
     const rulesOf = async (): Promise<readonly EvaluatedRule[]> => {
       const { data } = (await ask(`${url}/api/v1/rules`)) as {
         data: { groups: { rules: EvaluatedRule[] }[] };
@@ -141,6 +161,11 @@ describe.skipIf(skip !== null).each(SETS)('a Prometheus with $strategy', ({ stra
     ).toEqual([]);
   });
 });
+
+interface Otlp {
+  readonly endpoint: string;
+  readonly metrics_endpoint?: string;
+}
 
 interface RuleFile {
   readonly groups: readonly { readonly rules: readonly { alert: string; expr: string }[] }[];

@@ -39,10 +39,13 @@ describe('deploy/dashboards', () => {
   });
 
   test('sums keep services and daemons apart', () => {
-    for (const spec of Object.values(dashboards))
-      for (const { expr } of spec.rows.flatMap(({ panels }) => panels.flatMap(one => one.queries)))
-        for (const [, labels = ''] of expr.matchAll(/\bsum by \(([^)]*)\)/g))
-          expect(labels, expr).toMatch(/\b(?:job|instance|service|kind|signal)\b/);
+    for (const { rows, variable } of Object.values(dashboards))
+      for (const { expr } of rows.flatMap(({ panels }) => panels.flatMap(one => one.queries))) {
+        if (/^count by \(version\)/.test(expr)) continue;
+        for (const [, labels = ''] of expr.matchAll(/\b(?:sum|min|max|avg|count) by \(([^)]*)\)/g))
+          expect(labels.split(/, ?/), expr).toContain(variable.key);
+        expect(expr, expr).not.toMatch(/\b(?:sum|min|max|avg|count) ?\(/);
+      }
   });
 });
 

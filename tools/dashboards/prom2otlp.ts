@@ -20,7 +20,13 @@ function speed(metric: string, by: string): Query {
 function mean(seconds: string, count: string, by: string): Query {
   const rate = (metric: string): string =>
     `sum by (${by === 'instance' ? by : `instance, ${by}`}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
-  return { expr: `${rate(seconds)} / ${rate(count)}`, legend: `{{${by}}}` };
+  const legend = by === 'instance' ? `{{${by}}}` : `{{instance}} {{${by}}}`;
+  return { expr: `${rate(seconds)} / ${rate(count)}`, legend };
+}
+
+/** A gauge with a reason is another series for another reason; the last one is found for some minutes. */
+function worst(by: string): string {
+  return `min by (${by})`;
 }
 
 function panel(title: string, unit: string, ...queries: Query[]): Panel {
@@ -32,7 +38,9 @@ const overview: readonly Panel[] = [
     title: 'Services',
     unit: 'bool',
     type: 'state-timeline',
-    queries: [{ expr: `max by (service) (prom2otlp_service_up{${OF}})`, legend: '{{service}}' }],
+    queries: [
+      { expr: `${worst('instance, service')} (prom2otlp_service_up{${OF}})`, legend: '{{service}}' },
+    ],
   },
   {
     title: 'Versions',
@@ -60,7 +68,7 @@ const scrapes: readonly Panel[] = [
     type: 'state-timeline',
     queries: [
       {
-        expr: `max by (instance, pull, target) (prom2otlp_pull_up{${OF}})`,
+        expr: `${worst('instance, pull, target')} (prom2otlp_pull_up{${OF}})`,
         legend: '{{pull}} of {{target}}',
       },
     ],
@@ -80,20 +88,29 @@ const scrapes: readonly Panel[] = [
     speed('decode_bad_lines_total', 'instance'),
   ),
   panel('Names and types against the catalog', 'short', {
-    expr: `sum by (kind) (prom2otlp_derive_drift_total{${OF}})`,
-    legend: '{{kind}}',
+    expr: `sum by (instance, kind) (prom2otlp_derive_drift_total{${OF}})`,
+    legend: '{{instance}} {{kind}}',
   }),
 ];
+
+const MONTH_S = 30 * 86_400;
 
 const queue: readonly Panel[] = [
   panel('Share of the queue in use', 'percentunit', {
     expr: `prom2otlp_queue_bytes{${OF}} / prom2otlp_queue_max_bytes{${OF}}`,
     legend: '{{instance}} {{signal}}',
   }),
-  panel('Until the queue is full, at this rate', 's', {
-    expr: `prom2otlp_queue_full_seconds{${OF}} or vector(0)`,
-    legend: '{{instance}} {{signal}}',
-  }),
+  {
+    title: 'Until the queue is full, at this rate',
+    description: 'At the rate of the last ten minutes; 30 days if it takes longer, or does not grow.',
+    unit: 's',
+    queries: [
+      {
+        expr: `clamp_max(prom2otlp_queue_full_seconds{${OF}}, ${MONTH_S}) or prom2otlp_queue_bytes{${OF}} * 0 + ${MONTH_S}`,
+        legend: '{{instance}} {{signal}}',
+      },
+    ],
+  },
   panel('Points and records that wait', 'short', now('queue_points', '{{instance}} {{signal}}')),
   panel(
     'Age of the oldest that waits',
@@ -107,8 +124,8 @@ const queue: readonly Panel[] = [
     mean('queue_write_seconds_total', 'queue_writes_total', 'instance'),
   ),
   panel('Points given up', 'short', {
-    expr: `sum by (service, reason) (increase(prom2otlp_queue_evicted_points_total{${OF}}[$__rate_interval])) or vector(0)`,
-    legend: '{{service}} {{reason}}',
+    expr: `sum by (instance, service, reason) (increase(prom2otlp_queue_evicted_points_total{${OF}}[$__rate_interval])) or vector(0)`,
+    legend: '{{instance}} {{service}} {{reason}}',
   }),
 ];
 
@@ -118,8 +135,8 @@ const sending: readonly Panel[] = [
   panel('Time a request takes', 's', mean('send_seconds_total', 'send_requests_total', 'signal')),
   panel('Bytes sent, compressed', 'Bps', speed('send_bytes_total', 'signal')),
   panel('Sent again because no answer came, a second', 'short', {
-    expr: `sum by (signal) (rate(prom2otlp_send_resent_points_total{${OF}}[$__rate_interval])) or vector(0)`,
-    legend: '{{signal}}',
+    expr: `sum by (instance, signal) (rate(prom2otlp_send_resent_points_total{${OF}}[$__rate_interval])) or vector(0)`,
+    legend: '{{instance}} {{signal}}',
   }),
   panel('Since the back end last accepted something', 's', {
     expr: `time() - prom2otlp_send_last_accepted_timestamp_seconds{${OF}}`,
@@ -134,7 +151,7 @@ const logs: readonly Panel[] = [
   panel('Archives, by what was done', 'short', speed('logs_archives_total', 'outcome')),
   panel('Pulls, by how they ended', 'short', speed('logs_pulls_total', 'outcome')),
   panel('Gaps', 'short', {
-    expr: `sum by (service, type, reason) (prom2otlp_logs_gaps_total{${OF}}) or vector(0)`,
+    expr: `sum by (instance, service, type, reason) (prom2otlp_logs_gaps_total{${OF}}) or vector(0)`,
     legend: '{{service}} {{type}} {{reason}}',
   }),
 ];
