@@ -229,10 +229,8 @@ export class PullReport {
 
 /** How often the source of a refused key is read. */
 const LOOK_MS = 2000;
-/** How often one part probes for all: often while the key is likely being replaced, then rarely. */
-const ASK_MS = 5000;
-const ASK_LATER_MS = 60_000;
-const FIRST_MS = 600_000;
+/** How often one part probes for all. With the answers, all is well within 8 s of a mended key. */
+const ASK_MS = 4000;
 
 /** One key at one origin, and all parts that use it. */
 export class KeyWatch {
@@ -244,8 +242,7 @@ export class KeyWatch {
   /** The numbers of the last acceptance, and of each report's first refusal since. */
   #accepted = 0;
   readonly #refused = new Map<PullReport, number>();
-  /** Monotonic; null unless the key itself is refused. */
-  #refusedSinceMs: number | null = null;
+  #isRefused = false;
   #askAtMs = -Infinity;
   #askCount = 0;
 
@@ -259,7 +256,7 @@ export class KeyWatch {
 
   /** True while the key itself is refused. */
   get isRefused(): boolean {
-    return this.#refusedSinceMs !== null;
+    return this.#isRefused;
   }
 
   refused(report: PullReport): void {
@@ -267,8 +264,8 @@ export class KeyWatch {
     if (!this.#refused.has(report)) this.#refused.set(report, this.#answerCount);
     this.#refusals.ring();
     if (this.isRefused || Math.max(...this.#refused.values()) < this.#accepted) return;
-    this.#refusedSinceMs = this.#clock.monotonicMs();
-    this.#askAtMs = this.#refusedSinceMs + ASK_MS;
+    this.#isRefused = true;
+    this.#askAtMs = this.#clock.monotonicMs() + ASK_MS;
   }
 
   /** Notes that the service has accepted the key from a part: all waiting parts try again. */
@@ -279,7 +276,7 @@ export class KeyWatch {
 
   #release(waiting: readonly PullReport[]): void {
     this.#accepted = ++this.#answerCount;
-    this.#refusedSinceMs = null;
+    this.#isRefused = false;
     for (const report of waiting) report.lookAgain();
   }
 
@@ -306,10 +303,8 @@ export class KeyWatch {
       this.#release(refused);
       return;
     }
-    const nowMs = this.#clock.monotonicMs();
-    const isFresh = nowMs - (this.#refusedSinceMs ?? nowMs) < FIRST_MS;
-    const askedMs = result.error.retryAfterMs ?? 0;
-    this.#askAtMs = nowMs + Math.max(isFresh ? ASK_MS : ASK_LATER_MS, askedMs);
+    if (result.error.reason === 'auth') asker.failed(result.error);
+    this.#askAtMs = this.#clock.monotonicMs() + Math.max(ASK_MS, result.error.retryAfterMs ?? 0);
   }
 }
 

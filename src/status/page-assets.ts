@@ -108,7 +108,8 @@ code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, mo
     linear-gradient(to left, var(--shade), transparent) right / 18px 100% scroll no-repeat,
     var(--card);
 }
-.scroll + details, .scroll + p { margin-top: 8px; }
+.scroll + details, .scroll + p, summary + div { margin-top: 8px; }
+section > div + div { margin-top: 12px; }
 :focus-visible { outline: 2px solid var(--busy); outline-offset: 2px; }
 i { font-style: normal; color: var(--faint); }
 tr.bad > th:first-child { box-shadow: inset 3px 0 var(--bad); }
@@ -153,6 +154,7 @@ footer { color: var(--faint); padding-top: 22px; padding-bottom: 34px; font-size
   .lines { grid-template-columns: 1fr; gap: 12px; }
   .flow li + li::before { content: none; }
   #account tbody th { min-width: 120px; }
+  .text { min-width: 320px; }
 }
 `;
 

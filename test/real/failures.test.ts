@@ -11,9 +11,8 @@ import { Supervisor } from '../../src/daemon/reload.ts';
 import { Bell } from '../../src/lib/bell.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { renderCounters } from '../../src/lib/counters.ts';
-import { corpusServices } from '../../bench/corpus/services.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
-import { demoServices } from '../../src/simulator/world.ts';
+import { demoServices, type SimulatedService } from '../../src/simulator/world.ts';
 import { serveStatus } from '../../src/status/status-server.ts';
 import type { StatusDocument } from '../../src/status/status-report.ts';
 import { tempDirectory, until } from '../support/program.ts';
@@ -59,22 +58,29 @@ interface NightOptions {
   readonly before?: (simulator: Simulator, receiver: Receiver) => void;
 }
 
+/** So many services with one server each. */
+function crowdOf(count: number): readonly SimulatedService[] {
+  return Array.from({ length: count }, (_, index) => {
+    const name = `shop-${String(index + 1).padStart(3, '0')}`;
+    const servers = [{ name: `${name}-0`, role: 'proxy' }] as const;
+    return { id: `dbpgf${20_000_000 + index}`, name, topology: 'single', servers };
+  });
+}
+
 /** A daemon with metrics, logs and backups of so many services; 0: the four of the demo. */
 async function openNight({ services = 0, queueBytes, before }: NightOptions = {}): Promise<Night> {
   const directory = tempDirectory();
-  const simulator = await startSimulator({
-    clock,
-    key: KEY,
-    refreshMs: 1000,
-    services: services === 0 ? demoServices() : corpusServices(services),
-  });
+  const crowd = services === 0 ? demoServices() : crowdOf(services);
+  const simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000, services: crowd });
   const receiver = await Receiver.start();
   before?.(simulator, receiver);
   const keyFile = directory.write('key', KEY);
+  // The page of a crowd takes a busy machine seconds to make, to read and to check.
+  const interval = services > 100 ? '20s' : '5s';
   const config = {
-    api: { base_url: simulator.url, key: `\${file:${keyFile}}`, timeout: '5s' },
+    api: { base_url: simulator.url, key: `\${file:${keyFile}}`, timeout: interval },
     services: simulator.world.services.map(({ id, name }) => ({ id, name })),
-    metrics: { interval: '5s' },
+    metrics: { interval },
     logs: { enabled: true, schedule: '60s', first_start: '1h' },
     backups: { enabled: true, interval: '60s' },
     otlp: { endpoint: receiver.url },
@@ -121,7 +127,7 @@ async function wait(
   is: (document: StatusDocument) => boolean,
 ): Promise<number> {
   const startMs = clock.monotonicMs();
-  await until(what, async () => is(await night.document()), 60_000).catch(async error => {
+  await until(what, async () => is(await night.document()), 120_000).catch(async error => {
     const { problems, pulls } = await night.document();
     throw new Error(JSON.stringify({ problems, pulls }, null, 1), { cause: error });
   });
@@ -194,6 +200,7 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
       const sight = await look(night, `healthy-${services === 0 ? 4 : services}`);
       tell(`healthy, ${services}`, null, green, sight);
       expect(sight.banner).toMatch(/^Data flows/);
+      expect((await night.document()).services).toHaveLength(services === 0 ? 4 : services);
       expect(sight.height).toBeLessThan(4000);
       expect(sight.packedBytes).toBeLessThan(60_000);
     });

@@ -1,7 +1,8 @@
-// The status page in a real Chromium: what a reader sees with one service and with five hundred, on a desk and on a
-// phone, by day and by night, with scripts and without. SCREENSHOTS=folder keeps pictures of all of it.
+// The status page in a real Chromium: what a reader sees with one service and with a thousand, and of one service, on a
+// desk and on a phone, by day and by night, with scripts and without. SCREENSHOTS=folder keeps pictures of all of it.
 
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
@@ -114,9 +115,9 @@ function troubled(): StatusReport {
   });
 }
 
-function crowd(): StatusReport {
+function crowd(count = 500): StatusReport {
   const account = sampleAccount();
-  const services = Array.from({ length: 500 }, (_, index) =>
+  const services = Array.from({ length: count }, (_, index) =>
     sampleService(`dbpgf${String(10_000_000 + index)}`, `service-${String(index)}`),
   );
   return sampleReport({
@@ -136,7 +137,11 @@ interface Seen {
 /** Opens the page of a report, looks, and takes a picture. */
 async function look(
   report: StatusReport,
-  { name, ...options }: BrowserContextOptions & { readonly name: string },
+  {
+    name,
+    path = '/',
+    ...options
+  }: BrowserContextOptions & { readonly name: string; readonly path?: string },
   check: (seen: Seen) => Promise<void>,
 ): Promise<void> {
   const server = await serve(() => report);
@@ -146,7 +151,7 @@ async function look(
     if (message.type() === 'error') complaints.push(message.text());
   });
   page.on('pageerror', error => complaints.push(String(error)));
-  await page.goto(server.url);
+  await page.goto(server.url + path);
   const folder = process.env['SCREENSHOTS'];
   if (folder !== undefined)
     await page.screenshot({ path: join(folder, `${name}.png`), fullPage: name !== 'crowd' });
@@ -244,6 +249,71 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
       );
       expect(complaints).toEqual([]);
     });
+  });
+
+  test('with a thousand services is light, opens and filters at once', async () => {
+    const report = crowd(1000);
+    const service = sampleService('dbsick', 'sick-one', { isUp: false, reason: 'absent' });
+    const services = [...report.services, service];
+    await look({ ...report, services }, { name: 'thousand', ...DESK }, async seen => {
+      const { page, complaints } = seen;
+      await expectToFit(page);
+      const height = await page.evaluate<number>('document.documentElement.scrollHeight');
+      expect(height).toBeLessThan(4000);
+      expect(gzipSync(await page.content()).length).toBeLessThan(60_000);
+      expect(await page.locator('#services tbody tr:visible').count()).toBe(1);
+      const row = page.locator('#services tbody tr', { hasText: 'service-987' });
+      await page.fill('#filter', 'service-987');
+      expect(await row.isVisible()).toBe(true);
+      expect(await page.locator('#services tbody tr:visible').count()).toBe(1);
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  for (const [screen, options] of [
+    ['desk', DESK],
+    ['phone', PHONE],
+  ] as const)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const name = `service-${screen}-${colorScheme}`;
+      test(`of one service fits, can be read, and leads back: ${name}`, async () => {
+        const path = '/services/dbpgf1';
+        await look(
+          troubled(),
+          { name, path, colorScheme, ...options },
+          async ({ page, complaints }) => {
+            await expectToFit(page);
+            await expectToBeReadable(page);
+            expect(await page.locator('#series-engine tbody tr').count()).toBe(2);
+            await page.fill('#filter', 'threads');
+            expect(await page.locator('#series-engine tbody tr:visible').count()).toBe(1);
+            await page.locator('a', { hasText: 'The samples as the service' }).click();
+            expect(await page.textContent('body')).toContain('engine_up 1');
+            await page.goBack();
+            await page.locator('h1 a').click();
+            expect(await page.locator('#services').isVisible()).toBe(true);
+            await page.locator('#services tbody a').first().click();
+            expect(await page.locator('#series-engine').isVisible()).toBe(true);
+            expect(complaints).toEqual([]);
+          },
+        );
+      });
+    }
+
+  test('keeps a family closed when it refreshes', async () => {
+    let samples = 602;
+    const server = await serve(() =>
+      sampleReport({ services: [sampleService('dbpgf1', 'orders', { samples })] }),
+    );
+    const page = await newPage(DESK);
+    await page.goto(`${server.url}/services/dbpgf1`);
+    const family = page.locator('#series-engine');
+    expect(await family.isVisible()).toBe(true);
+    await page.locator('#family-engine summary').click();
+    samples = 777;
+    await page.getByText('777', { exact: true }).waitFor({ timeout: 20_000 });
+    expect(await family.isVisible()).toBe(false);
+    await server.close();
   });
 
   test('filters, sorts and unfolds, and keeps that when it refreshes', async () => {

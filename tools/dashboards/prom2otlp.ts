@@ -39,7 +39,10 @@ const overview: readonly Panel[] = [
     unit: 'bool',
     type: 'state-timeline',
     queries: [
-      { expr: `${worst('instance, service')} (prom2otlp_service_up{${OF}})`, legend: '{{service}}' },
+      {
+        expr: `${worst('instance, service')} (prom2otlp_service_up{${OF}})`,
+        legend: '{{service}}',
+      },
     ],
   },
   {
@@ -102,7 +105,8 @@ const queue: readonly Panel[] = [
   }),
   {
     title: 'Until the queue is full, at this rate',
-    description: 'At the rate of the last ten minutes; 30 days if it takes longer, or does not grow.',
+    description:
+      'At the rate of the last ten minutes; 30 days if it takes longer, or does not grow.',
     unit: 's',
     queries: [
       {
