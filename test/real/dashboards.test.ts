@@ -80,7 +80,8 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
   }
 
   async function openVictoriaMetrics(): Promise<Otlp> {
-    const back = await victoriaMetrics.start({});
+    const relabelFile = join(deploy, 'victoria-metrics/relabel.yaml');
+    const back = await victoriaMetrics.start({ relabelFile });
     closing.push(() => back.stop());
     url = back.url;
     // It takes no logs.

@@ -12,6 +12,8 @@ import { freePort, isUp, startServer } from '../support/process.ts';
 export interface VictoriaMetricsOptions {
   /** A Prometheus scrape configuration as YAML, to compare with what was scraped directly. */
   readonly scrapeConfig?: string;
+  /** The path of a file of relabeling rules for everything that arrives. */
+  readonly relabelFile?: string;
 }
 
 export interface StoredSeries {
@@ -57,6 +59,8 @@ async function startVictoriaMetrics(
     await writeFile(join(folder, 'scrape.yaml'), options.scrapeConfig);
     scrape.push('-promscrape.config=scrape.yaml');
   }
+  const { relabelFile } = options;
+  const relabel = relabelFile === undefined ? [] : [`-relabelConfig=${relabelFile}`];
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const server = await startServer({
@@ -69,6 +73,7 @@ async function startVictoriaMetrics(
       '-search.latencyOffset=0s',
       '-memory.allowedBytes=256MB',
       ...scrape,
+      ...relabel,
     ],
     folder,
     isReady: () => isUp(`${url}/health`),
