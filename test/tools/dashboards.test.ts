@@ -41,7 +41,7 @@ describe('deploy/dashboards', () => {
   test('sums keep services and daemons apart', () => {
     for (const { rows, variable } of Object.values(dashboards))
       for (const { expr } of rows.flatMap(({ panels }) => panels.flatMap(one => one.queries))) {
-        if (/^count by \(version\)/.test(expr)) continue;
+        if (expr.startsWith('count by (version)')) continue;
         for (const [, labels = ''] of expr.matchAll(/\b(?:sum|min|max|avg|count) by \(([^)]*)\)/g))
           expect(labels.split(/, ?/), expr).toContain(variable.key);
         expect(expr, expr).not.toMatch(/\b(?:sum|min|max|avg|count) ?\(/);
