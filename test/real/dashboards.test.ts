@@ -30,6 +30,7 @@ const ONLY_IN_TROUBLE = [
   'prom2otlp_config_reloads_total',
   'prom2otlp_logs_gaps_total',
   'prom2otlp_queue_evicted_points_total',
+  'prom2otlp_queue_full_seconds',
   'prom2otlp_queue_storage_errors_total',
 ];
 
