@@ -222,22 +222,32 @@ export interface PageLayout {
 }
 
 /**
- * The payload of the last full encoding with the offsets of its numbers, for encode/patch.ts. All numbers of a point
- * follow each other at fixed width, from its times to its end; a patch writes nothing else:
+ * The payload of the last full encoding with the places of its points, for encode/patch.ts. All
+ * numbers of a point follow each other at fixed width, from its times to its end; a patch writes
+ * nothing else:
  *
- *   … attributes │ start │ time │ value │        sum of a counter
- *   … attributes │ time │ value │                gauge
- *   … bounds │ start │ time │ count │ sum │ n bucket counts │
- *                ▲ offsets[point]
+ *   tag │ length │ attributes │ start │ time │ value │     sum of a counter
+ *   tag │ length │ attributes │ time │ value │             gauge
+ *   tag │ length │ … bounds │ start │ time │ count │ sum │ n bucket counts │
+ *   ▲ starts[point]         ▲ offsets[point]
+ *
+ * A page with other points is encoded in full, but takes the points that it shares with the
+ * template from there.
  */
-export interface PayloadTemplate {
+export interface PayloadTemplate extends PointPlaces {
   readonly bytes: Buffer;
   readonly view: DataView;
-  /** The blocks in the payload's order. */
+  /** Whether it has no other points: no markers, no repeated samples. Only then it is patched as a whole. */
+  readonly isWhole: boolean;
+}
+
+/** The points of a payload, in its order. */
+export interface PointPlaces {
   readonly blocks: readonly TemplateBlock[];
-  /** Heads of points in the payload's order. */
+  /** Heads of points. */
   readonly rows: Uint32Array;
-  /** Where the times of each point begin. */
+  /** Where each point begins, and where its times begin. */
+  readonly starts: Uint32Array;
   readonly offsets: Uint32Array;
   /** The form of each point: one of FORM. */
   readonly forms: Uint8Array;

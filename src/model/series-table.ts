@@ -142,6 +142,8 @@ export class SeriesTable {
   role: Uint8Array = new Uint8Array(64);
   block: Uint32Array = new Uint32Array(64);
   head: Uint32Array = new Uint32Array(64);
+  /** Where the template has the row's point, if it has one: its `rows` decide. NO_ROW after a change of key or role. */
+  point: Uint32Array = new Uint32Array(64);
 
   // This page. timeMs is NaN where the line has no timestamp, until derive fills it in.
   value: Float64Array = new Float64Array(64);
@@ -209,7 +211,6 @@ export class SeriesTable {
   template: PayloadTemplate | null = null;
   /** How many pages in a row did not repeat the previous one. */
   layoutMisses = 0;
-  templateMisses = 0;
 
   // Sparse, of this page only.
   readonly exemplars: Map<number, Exemplar> = new Map();
@@ -248,6 +249,7 @@ export class SeriesTable {
     this.role[row] = 0;
     this.block[row] = NO_ROW;
     this.head[row] = row;
+    this.point[row] = NO_ROW;
     this.value[row] = Number.NaN;
     this.timeMs[row] = Number.NaN;
     this.seen[row] = 0;
@@ -327,6 +329,7 @@ const COLUMN_NAMES = [
   'role',
   'block',
   'head',
+  'point',
   'value',
   'timeMs',
   'seen',

@@ -310,6 +310,7 @@ export class Decoding {
       if (place.metric !== before || !isRole) {
         table.metric[row] = place.metric;
         table.role[row] = place.role;
+        table.point[row] = NO_ROW;
         const isWaiting = table.block[row] === NO_ROW || table.filedBefore.has(row);
         if (!isWaiting) {
           table.filedBefore.set(row, before);

@@ -2,7 +2,7 @@
 // SeriesTable: a million series take 8 MB and no objects. Keys are equal if their bytes are, or if
 // they name the same series with another order of labels or other escapes.
 
-import type { SeriesTable } from '../../model/series-table.ts';
+import { NO_ROW, type SeriesTable } from '../../model/series-table.ts';
 import { SampleLine } from './sample-line.ts';
 import { duplicateLabel, isSameSeries, keyOfRow, parseSeriesKey } from './series-key.ts';
 
@@ -141,5 +141,6 @@ function storeKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlac
   table.keyOffset[row] = table.keysUsed;
   table.keyLength[row] = length;
   table.keyCheck[row] = 0;
+  table.point[row] = NO_ROW;
   table.keysUsed = needed;
 }

@@ -4,11 +4,11 @@
 
 import { bug } from '../../errors.ts';
 import type { Batch, BatchPart } from '../../model/batch.ts';
-import { mayRepeat } from '../../model/memory.ts';
-import { isCompound, type Metric } from '../../model/metric.ts';
+import { FORM, type PayloadTemplate } from '../../model/memory.ts';
+import { isCompound, type Metric, type PointKind } from '../../model/metric.ts';
 import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
-import { makeTemplate, patch } from './patch.ts';
+import { endOfPoint, isFormOf, makeTemplate, patch, patchPoints, PointNotes } from './patch.ts';
 import {
   type PointContext,
   writeHistogramPoint,
@@ -48,12 +48,11 @@ const POINT_BYTES = 48;
  * Writes the points of this page. Yields between slices. The batch uses memory of the writer or the table and is valid
  * until the next page.
  *
- *   page      written by                        kept for the next page
- *   first     the full function (encode)        a template of the payload, once its order is settled
- *   repeated  patching the template (patch.ts)  the template
+ *   page                       written by
+ *   with the former points     patching the template (patch.ts)
+ *   any other, and the first   the full function (encode); points that the template has are taken from there
  *
- * Both ways give the same bytes. At the first difference the full function takes over and the template is dropped; a
- * target whose templates often fail gets fewer (mayRepeat() in memory.ts).
+ * All ways give the same bytes. The full function leaves a template of its payload.
  */
 export function* encodePage(
   table: SeriesTable,
@@ -62,17 +61,7 @@ export function* encodePage(
   madeAtMs: number,
 ): Generator<void, Batch> {
   const patched = yield* patch(table, writer, madeAtMs);
-  if (patched !== null) {
-    table.templateMisses = 0;
-    return patched;
-  }
-  if (table.template !== null) table.templateMisses++;
-  const isSettled = table.orderedVersion === table.orderVersion;
-  table.template = null;
-  const batch = yield* encode(table, writer, options, madeAtMs);
-  if (isSettled && mayRepeat(table.templateMisses, table.page))
-    table.template = yield* makeTemplate(table, batch.payload);
-  return batch;
+  return patched ?? (yield* encode(table, writer, options, madeAtMs));
 }
 
 /** Encodes the points of the page; yields between slices. The batch is in the writer's memory. */
@@ -85,30 +74,39 @@ function* encode(
   const order = yield* sendOrder(table);
   writer.reset(table.keysUsed + order.length * POINT_BYTES);
   const run = new EncodeRun(table, writer, options);
-  for (let from = 0; from < order.length; from += SLICE_POINTS) {
-    const to = Math.min(from + SLICE_POINTS, order.length);
-    for (let i = from; i < to; i++) run.add(order[i]!);
-    if (to < order.length) yield;
+  for (let at = 0; at < order.length; ) {
+    const sliceEnd = Math.min(at + SLICE_POINTS, order.length);
+    while (at < sliceEnd) at = run.add(at, sliceEnd);
+    if (at < order.length) yield;
   }
   run.end();
-  return { signal: 'metrics', payload: writer.written(), parts: run.parts, madeAtMs };
+  const payload = writer.written();
+  table.template = yield* makeTemplate(table, payload, run.notes, run.isWhole);
+  return { signal: 'metrics', payload, parts: run.parts, madeAtMs };
 }
 
 /** Writes rows in sending order and tracks the open messages: resource, scope, metric, data. */
 class EncodeRun {
   readonly parts: BatchPart[] = [];
+  readonly notes: PointNotes;
+  /** False if there are points that are not noted. */
+  isWhole: boolean;
   readonly #table: SeriesTable;
   readonly #writer: WireWriter;
   readonly #options: EncodeOptions;
   readonly #points: PointContext;
   readonly #repeats: ReadonlySet<number>;
+  /** Where points are taken from. */
+  readonly #template: PayloadTemplate | null;
   #service = -1;
   #block = -1;
+  #blockStart = 0;
   #metric = -1;
   #partStart = 0;
   #partPoints = 0;
-  /** The open messages, outermost first. */
-  #marks: number[] = [];
+  /** The open messages, outermost first, and the point that was the next when each was opened. */
+  readonly #marks: number[] = [];
+  readonly #firsts: number[] = [];
 
   constructor(table: SeriesTable, writer: WireWriter, options: EncodeOptions) {
     this.#table = table;
@@ -117,19 +115,57 @@ class EncodeRun {
     this.#points = { table, dropLabels: options.dropLabels };
     const further = table.repeats.filter(({ fate }) => fate === FATE.point);
     this.#repeats = new Set(further.map(({ row }) => row));
+    this.isWhole = table.repeats.length === 0;
+    this.#template = this.isWhole && table.exemplars.size === 0 ? table.template : null;
+    this.notes = new PointNotes(table.order.length);
   }
 
-  /** Writes the point of a head if it has one on this page. */
-  add(row: number): void {
+  /**
+   * Writes the points of table.order from `at` on, as far as the template has them together; at
+   * least those of one head, at most those before `end`. Returns the next position.
+   */
+  add(at: number, end: number): number {
     const table = this.#table;
+    const row = table.order[at]!;
     const fate = table.fate[row];
     const hasPoint = fate === FATE.point || fate === FATE.stale;
-    if (!hasPoint && !this.#repeats.has(row)) return;
+    const hasRepeats = this.#repeats.size > 0 && this.#repeats.has(row);
+    if (!hasPoint && !hasRepeats) return at + 1;
     const index = table.metric[row]!;
     const metric = table.metrics[index]!;
     this.#open(table.block[row]!, index, metric);
+    if (this.#template !== null) {
+      const next = this.#copyPoints(this.#template, metric.kind, at, end);
+      if (next > at) return next;
+    }
     if (hasPoint) this.#writePoint(row, metric);
-    if (this.#repeats.has(row)) this.#writeRepeats(row);
+    if (hasRepeats) this.#writeRepeats(row);
+    return at + 1;
+  }
+
+  /** Takes points of one metric from the template; returns the position of the first that is not there. */
+  #copyPoints(template: PayloadTemplate, kind: PointKind, from: number, end: number): number {
+    const { order, point: pointOf, metric, block } = this.#table;
+    const { rows, starts, offsets, forms } = template;
+    const head = order[from]!;
+    const first = pointOf[head]!;
+    const writer = this.#writer;
+    const shift = writer.length - starts[first]!;
+    let at = from;
+    let copyEnd = starts[first]!;
+    for (let point = first; at < end; at++, point++) {
+      const row = order[at]!;
+      // Another point may have a header before it.
+      if (rows[point] !== row || starts[point] !== copyEnd || pointOf[row] !== point) break;
+      if (metric[row] !== metric[head] || block[row] !== block[head]) break;
+      const isGood = isFormOf(kind, forms[point]!);
+      if (!isGood || !patchPoints(this.#table, template, point, point + 1)) break;
+      this.notes.add(row, forms[point]!, copyEnd + shift, offsets[point]! + shift);
+      copyEnd = endOfPoint(template, point);
+    }
+    if (at > from) writer.raw(template.bytes, starts[first], copyEnd);
+    this.#partPoints += at - from;
+    return at;
   }
 
   /** Closes all open messages. */
@@ -144,14 +180,14 @@ class EncodeRun {
     this.#close(2);
     this.#metric = index;
     const writer = this.#writer;
-    this.#marks.push(writer.begin(2));
+    this.#begin(2);
     const { id } = this.#table.services[this.#service]!;
     const prefix = this.#options.namespace === 'prefix' ? `${id}.` : '';
     writer.string(1, prefix + metric.sentName);
     if (metric.sentDescription !== '') writer.string(2, metric.sentDescription);
     if (metric.sentUnit !== '') writer.string(3, metric.sentUnit);
     writeAttribute(writer, 12, 'prometheus.type', metric.declared);
-    this.#marks.push(writer.begin(DATA_FIELDS[metric.kind]));
+    this.#begin(DATA_FIELDS[metric.kind]);
     this.#writeNature(metric);
   }
 
@@ -162,10 +198,11 @@ class EncodeRun {
     this.#service = block.service;
     this.#block = index;
     const writer = this.#writer;
-    this.#marks.push(writer.begin(1));
+    this.#blockStart = writer.length;
+    this.#begin(1);
     const { info } = this.#table.services[block.service]!;
     writeResource(writer, 1, this.#options.resourceOf(block.service), info);
-    this.#marks.push(writer.begin(2));
+    this.#begin(2);
     writeScope(writer, 1, block.scope);
     // The scope's schema_url comes before the metrics: protobuf allows any field order.
     if (block.scope.schemaUrl !== '') writer.string(3, block.scope.schemaUrl);
@@ -181,21 +218,26 @@ class EncodeRun {
   }
 
   #writePoint(row: number, metric: Metric): void {
-    const table = this.#table;
     this.#partPoints++;
-    if (isCompound(metric)) {
-      const compound = table.compounds.get(row) ?? bug(`row ${row} heads no ${metric.kind}`);
-      const write = metric.kind === 'histogram' ? writeHistogramPoint : writeSummaryPoint;
-      write(this.#writer, this.#points, row, compound);
-      return;
-    }
-    const startMs = metric.kind === 'sum' ? table.startMs[row]! : Number.NaN;
-    const timeMs = table.timeMs[row]!;
-    writeNumberPoint(this.#writer, this.#points, row, {
-      startMs,
-      timeMs,
-      value: table.value[row]!,
-    });
+    const { length: start } = this.#writer;
+    const startMs = metric.kind === 'sum' ? this.#table.startMs[row]! : Number.NaN;
+    const size = isCompound(metric)
+      ? this.#writeCompound(row, metric)
+      : this.#writeNumber(row, startMs);
+    if (this.#table.fate[row] === FATE.stale) this.isWhole = false;
+    else this.notes.add(row, formOf(metric, startMs), start, this.#writer.length - size);
+  }
+
+  #writeCompound(row: number, { kind }: Metric): number {
+    const compound = this.#table.compounds.get(row) ?? bug(`row ${row} heads no ${kind}`);
+    const write = kind === 'histogram' ? writeHistogramPoint : writeSummaryPoint;
+    return write(this.#writer, this.#points, row, compound);
+  }
+
+  #writeNumber(row: number, startMs: number): number {
+    const { timeMs, value } = this.#table;
+    const at = { startMs, timeMs: timeMs[row]!, value: value[row]! };
+    return writeNumberPoint(this.#writer, this.#points, row, at);
   }
 
   #writeRepeats(row: number): void {
@@ -206,13 +248,30 @@ class EncodeRun {
     }
   }
 
+  #begin(field: number): void {
+    this.#marks.push(this.#writer.begin(field));
+    this.#firsts.push(this.notes.count);
+  }
+
   /** Closes open messages until `depth` are left. */
   #close(depth: number): void {
+    let first = this.notes.count;
     while (this.#marks.length > depth) {
-      this.#writer.end(this.#marks.pop()!);
+      const moved = this.#writer.end(this.#marks.pop()!);
+      first = this.#firsts.pop()!;
+      if (moved > 0) this.notes.move(first, moved);
     }
     if (depth < 4) this.#metric = -1;
-    if (depth === 0) this.#block = -1;
+    if (depth > 0 || this.#block < 0) return;
+    this.notes.blocks.push({
+      block: this.#block,
+      service: this.#service,
+      offset: this.#blockStart,
+      length: this.#writer.length - this.#blockStart,
+      firstPoint: first,
+      pointCount: this.notes.count - first,
+    });
+    this.#block = -1;
   }
 
   #endPart(): void {
@@ -227,8 +286,14 @@ class EncodeRun {
   }
 }
 
-// The sending order: by service, block and metric; rows of one metric keep their order. A stable counting sort over the
-// heads of all points, repeated only after rows or metrics changed.
+function formOf({ kind }: Metric, startMs: number): number {
+  if (kind === 'histogram') return FORM.histogram;
+  if (kind === 'summary') return FORM.summary;
+  return Number.isNaN(startMs) ? FORM.number : FORM.numberWithStart;
+}
+
+// The sending order: by service, block and metric; rows of one metric keep their order. A stable
+// counting sort over the heads of all points, repeated only after rows or metrics changed.
 
 /** table.order, updated if needed. Yields between the passes over all rows. */
 function* sendOrder(table: SeriesTable): Generator<void, Uint32Array> {

@@ -2,19 +2,20 @@
 // with a template of these points. Out: the bytes that the full function (encode.ts) would write, or null at the first
 // difference; the template is then invalid and the full function must run.
 //
-// A template is made from a fully encoded payload: makeTemplate() walks the protobuf once and notes the offsets of each
-// point's numbers. Payloads with markers, exemplars or repeated samples get no template. Each template is verified:
-// writing the page's own numbers into it must give the same bytes.
+// A template is made from a fully encoded payload: encode notes where it writes each point. A payload
+// with exemplars gives no template; one with markers or repeated samples is not patched as a whole.
+// Each template is verified: writing the page's own numbers into it must give the same bytes.
 
 import type { Batch, BatchPart } from '../../model/batch.ts';
+import type { PointKind } from '../../model/metric.ts';
 import { FATE, NO_ROW, type SeriesTable } from '../../model/series-table.ts';
 import {
   type Compound,
   FORM,
   type PayloadTemplate,
+  type PointPlaces,
   type TemplateBlock,
 } from '../../model/memory.ts';
-import { WireReader } from './wire-reader.ts';
 import { putDouble, putFixed64, putTimeMs, type WireWriter } from './wire.ts';
 
 /** Points processed before the event loop gets a turn. */
@@ -33,7 +34,7 @@ export function* patch(
 ): Generator<void, Batch | null> {
   const { template } = table;
   const isSettled = table.orderedVersion === table.orderVersion;
-  if (template === null || !isSettled || table.repeats.length > 0) return null;
+  if (template === null || !template.isWhole || !isSettled || table.repeats.length > 0) return null;
   const points = countPoints(table);
   if (table.exemplars.size > 0 || points === null) return null;
   const parts: BatchPart[] = [];
@@ -105,7 +106,7 @@ function hasAnyPoint(table: SeriesTable, rows: Uint32Array, first: number, count
 }
 
 /** Writes the numbers of points [from, to) of the template; false if one does not fit its form. */
-function patchPoints(
+export function patchPoints(
   table: SeriesTable,
   template: PayloadTemplate,
   from: number,
@@ -221,106 +222,91 @@ function patchQuantiles(
 
 // Making a template.
 
-// Fields of the visited messages; see encode.ts and points.ts.
-const RESOURCE_METRICS = 1;
-const SCOPE_METRICS = 2;
-const METRICS = 2;
-const DATA_POINTS = 1;
-/** By field of a metric's data: the fields that may precede a point's times, and its form. */
-const DATA: Readonly<
-  Record<number, { readonly before: readonly number[]; readonly form: number }>
-> = {
-  5: { before: [7], form: FORM.number },
-  7: { before: [7], form: FORM.number },
-  9: { before: [9, 7], form: FORM.histogram },
-  11: { before: [7], form: FORM.summary },
-};
-const DATA_FIELDS = Object.keys(DATA).map(Number);
-const START_FIELD = 2;
-const TIME_FIELD = 3;
+/** Where the points of a payload are, noted while it is written. */
+export class PointNotes implements PointPlaces {
+  count = 0;
+  readonly blocks: TemplateBlock[] = [];
+  readonly rows: Uint32Array;
+  readonly starts: Uint32Array;
+  readonly offsets: Uint32Array;
+  readonly forms: Uint8Array;
+
+  /** For at most `points` points. */
+  constructor(points: number) {
+    this.rows = new Uint32Array(points);
+    this.starts = new Uint32Array(points);
+    this.offsets = new Uint32Array(points);
+    this.forms = new Uint8Array(points);
+  }
+
+  add(row: number, form: number, start: number, offset: number): void {
+    const point = this.count++;
+    this.rows[point] = row;
+    this.forms[point] = form;
+    this.starts[point] = start;
+    this.offsets[point] = offset;
+  }
+
+  /** The points from `first` on have moved: an open message needed a longer length. */
+  move(first: number, by: number): void {
+    const { starts, offsets, count } = this;
+    for (let point = first; point < count; point++) {
+      starts[point] = starts[point]! + by;
+      offsets[point] = offsets[point]! + by;
+    }
+  }
+}
 
 /**
- * Makes a template from `payload`, which must contain exactly the points of this page and not change until the end.
- * Yields between slices. null if this is not possible.
+ * Makes a template from `payload`, which must not change until the end; `isWhole`: it has only the
+ * noted points. Yields between slices. null if this is not possible.
  */
 export function* makeTemplate(
   table: SeriesTable,
   payload: Buffer,
+  { count, ...notes }: PointNotes,
+  isWhole: boolean,
 ): Generator<void, PayloadTemplate | null> {
-  if (table.exemplars.size > 0 || table.repeats.length > 0) return null;
-  const rows = table.order.filter(row => table.fate[row] === FATE.point);
-  const places = yield* findPlaces(table, payload, rows);
-  if (places === null) return null;
-  const bytes = Buffer.from(payload);
+  if (table.exemplars.size > 0) return null;
+  const bytes = copyOf(payload, table.template?.bytes.buffer);
+  const rows = notes.rows.subarray(0, count);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const template: PayloadTemplate = { bytes, view, rows, ...places };
-  for (let from = 0; from < rows.length; from += SLICE_POINTS) {
-    if (!patchPoints(table, template, from, Math.min(from + SLICE_POINTS, rows.length)))
-      return null;
+  const template: PayloadTemplate = { ...notes, rows, bytes, view, isWhole };
+  for (let from = 0; from < count; from += SLICE_POINTS) {
+    const to = Math.min(from + SLICE_POINTS, count);
+    if (!patchPoints(table, template, from, to)) return null;
+    for (let point = from; point < to; point++) table.point[rows[point]!] = point;
     yield;
   }
   return bytes.equals(payload) ? template : null;
 }
 
-/** The blocks of a payload, and the offset and form of each point; null if it does not match the rows. */
-function* findPlaces(
-  table: SeriesTable,
-  payload: Buffer,
-  rows: Uint32Array,
-): Generator<void, Pick<PayloadTemplate, 'blocks' | 'offsets' | 'forms'> | null> {
-  const reader = new WireReader(payload, 'a payload of our own');
-  const blocks: TemplateBlock[] = [];
-  const offsets = new Uint32Array(rows.length);
-  const forms = new Uint8Array(rows.length);
-  let point = 0;
-  let sliceEnd = SLICE_POINTS;
-  let offset = 0;
-  for (const _ of reader.each(RESOURCE_METRICS)) {
-    const firstPoint = point;
-    for (const data of pointsOf(reader)) {
-      const form = findTimes(reader, data);
-      if (form === null) return null;
-      offsets[point] = reader.offset;
-      forms[point++] = form;
-    }
-    const head = rows[firstPoint];
-    if (head === undefined) return null;
-    const block = table.block[head]!;
-    const { service } = table.blocks[block]!;
-    const length = reader.end - offset;
-    blocks.push({ block, service, offset, length, firstPoint, pointCount: point - firstPoint });
-    offset = reader.end;
-    if (point < sliceEnd) continue;
-    sliceEnd = point + SLICE_POINTS;
-    yield;
-  }
-  return point === rows.length ? { blocks, offsets, forms } : null;
+/** A copy in the former template's memory if it fits; in new memory with some room if points come and go. */
+function copyOf(payload: Buffer, former: ArrayBufferLike | undefined): Buffer {
+  const { length } = payload;
+  const fits =
+    former !== undefined && former.byteLength >= length && former.byteLength < 2 * length;
+  const memory = fits
+    ? Buffer.from(former, 0, length)
+    : Buffer.allocUnsafeSlow(former === undefined ? length : length + (length >> 4));
+  payload.copy(memory);
+  return memory.subarray(0, length);
 }
 
-/** Enters each point of the current ResourceMetrics; yields what DATA has about it. */
-function* pointsOf(reader: WireReader): Generator<(typeof DATA)[number], void> {
-  for (const _ of reader.each(SCOPE_METRICS))
-    for (const _ of reader.each(METRICS))
-      for (const field of reader.each(...DATA_FIELDS))
-        for (const _ of reader.each(DATA_POINTS)) yield DATA[field]!;
+/** Whether the template's point is of the form that a metric of this kind has. */
+export function isFormOf(kind: PointKind, form: number): boolean {
+  if (kind === 'histogram') return form === FORM.histogram;
+  if (kind === 'summary') return form === FORM.summary;
+  return form === FORM.number || form === FORM.numberWithStart;
 }
 
-/**
- * Moves the reader to a point's times and returns its form; null if an unknown field precedes them. Only bounds may
- * change before them: patchBuckets() compares these.
- */
-function findTimes(reader: WireReader, { before, form }: (typeof DATA)[number]): number | null {
-  while (!reader.isAtEnd) {
-    const { offset } = reader;
-    const tag = reader.tag();
-    const field = tag >>> 3;
-    if (field === START_FIELD || field === TIME_FIELD) {
-      reader.offset = offset;
-      const isStarted = form === FORM.number && field === START_FIELD;
-      return isStarted ? FORM.numberWithStart : form;
-    }
-    if (!before.includes(field)) return null;
-    reader.skip(tag & 7);
+/** Where a point of the template ends. */
+export function endOfPoint({ bytes, starts }: PayloadTemplate, point: number): number {
+  let at = starts[point]! + 1;
+  let length = 0;
+  for (let shift = 0; ; shift += 7) {
+    const byte = bytes[at++]!;
+    length += (byte & 0x7f) * 2 ** shift;
+    if (byte < 0x80) return at + length;
   }
-  return null;
 }

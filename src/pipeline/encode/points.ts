@@ -32,13 +32,15 @@ export interface NumberAt {
   readonly value: number;
 }
 
+// Each function returns the size of the point from its times to its end.
+
 /** Writes the NumberDataPoint of a row as field 1. A stale one has the flag instead of a value. */
 export function writeNumberPoint(
   writer: WireWriter,
   context: PointContext,
   row: number,
   at: NumberAt,
-): void {
+): number {
   const { table } = context;
   const isStale = table.fate[row] === FATE.stale;
   const mark = writer.begin(1);
@@ -46,9 +48,12 @@ export function writeNumberPoint(
   if (isStale) writer.varintField(8, NO_RECORDED_VALUE);
   const exemplar = table.exemplars.size === 0 ? undefined : table.exemplars.get(row);
   if (exemplar !== undefined && !isStale) writeExemplar(writer, 5, exemplar, at.timeMs);
+  const timesAt = writer.length;
   writeTimes(writer, at.startMs, at.timeMs);
   if (!isStale) writer.doubleField(4, at.value);
+  const size = writer.length - timesAt;
   writer.end(mark);
+  return size;
 }
 
 /**
@@ -60,7 +65,7 @@ export function writeHistogramPoint(
   context: PointContext,
   head: number,
   compound: Compound,
-): void {
+): number {
   const { table } = context;
   const isStale = table.fate[head] === FATE.stale;
   const timeMs = table.timeMs[head]!;
@@ -84,6 +89,7 @@ export function writeHistogramPoint(
     last = total;
   }
   writePacked(writer, 7, bounds, 'double');
+  const timesAt = writer.length;
   writeTimes(writer, table.startMs[head]!, timeMs);
   const count = isStale ? 0 : table.value[compound.count]!;
   writer.tag(4, WIRE.fixed64);
@@ -92,7 +98,9 @@ export function writeHistogramPoint(
   if (hasSum) writer.doubleField(5, isStale ? 0 : table.value[compound.sum]!);
   counts.push(count - last);
   writePacked(writer, 6, counts, 'fixed64');
+  const size = writer.length - timesAt;
   writer.end(mark);
+  return size;
 }
 
 /** Writes the SummaryDataPoint of a head as field 1. A stale one has its quantiles, for the same reason. */
@@ -101,12 +109,13 @@ export function writeSummaryPoint(
   context: PointContext,
   head: number,
   compound: Compound,
-): void {
+): number {
   const { table } = context;
   const isStale = table.fate[head] === FATE.stale;
   const mark = writer.begin(1);
   writePointAttributes(writer, 7, table, head, context.dropLabels);
   if (isStale) writer.varintField(8, NO_RECORDED_VALUE);
+  const timesAt = writer.length;
   writeTimes(writer, table.startMs[head]!, table.timeMs[head]!);
   const hasSum = compound.sum !== NO_ROW && table.seen[compound.sum] === table.page;
   writer.tag(4, WIRE.fixed64);
@@ -124,7 +133,9 @@ export function writeSummaryPoint(
     writer.doubleField(2, isStale ? 0 : table.value[row]!);
     writer.end(inner);
   }
+  const size = writer.length - timesAt;
   writer.end(mark);
+  return size;
 }
 
 /**

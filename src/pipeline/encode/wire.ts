@@ -169,12 +169,12 @@ export class WireWriter {
     return this.length++;
   }
 
-  /** Closes a nested message. */
-  end(mark: number): void {
+  /** Closes a nested message; returns how far its content moved, mostly 0. */
+  end(mark: number): number {
     const size = this.length - mark - 1;
     if (size < 0x80) {
       this.bytes[mark] = size;
-      return;
+      return 0;
     }
     const shift = varintSize(size) - 1;
     this.reserve(shift);
@@ -183,6 +183,7 @@ export class WireWriter {
     this.length = mark;
     this.varint(size);
     this.length = end;
+    return shift;
   }
 
   #ascii(text: string, offset: number): boolean {
