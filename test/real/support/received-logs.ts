@@ -37,7 +37,7 @@ export async function readReceivedLogs(file: string): Promise<ReceivedLog[]> {
 function kindsOf(attributes: readonly KeyValueJson[] = []): Record<string, string> {
   return Object.fromEntries(
     attributes.map(({ key = '', value = {} }) => {
-      const [[kind, content] = ['none', '']] = Object.entries(value);
+      const [[kind, content] = ['none', '']] = Object.entries<unknown>(value);
       return [key, `${kind.replace('Value', '')} ${String(content)}`];
     }),
   );
