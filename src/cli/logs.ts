@@ -11,10 +11,10 @@ import { type EntryProgress, EntryReader } from '../logs/entry-reader.ts';
 import { createLineReader } from '../logs/formats/reader.ts';
 import type { ParsedRecord } from '../logs/record.ts';
 import { textAt } from '../logs/item.ts';
-import { itemsOf, listPages } from '../logs/list.ts';
+import { listPages } from '../logs/list.ts';
 import type { Config } from '../config/config.ts';
-import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
-import { LogApi } from '../service/logs-api.ts';
+import { type LogItem, LogsApi } from '../service/logs-api.ts';
+import type { Result } from '../service/service-error.ts';
 import { createMeter, withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
@@ -103,8 +103,9 @@ export const verb: Verb = {
       summary: 'the available servers',
       options: LIST_OPTIONS,
       run: (call, context) => {
-        const span = { ...readSpan(call, context.clock.nowMs()), type: call.values.type ?? null };
-        return listAnswers(call, context, ({ api }) => api.servers(span, { signal: context.stop }));
+        const span = readSpan(call, context.clock.nowMs());
+        const query = { ...span, type: call.values.type, signal: context.stop };
+        return listAnswers(call, context, ({ api }) => api.servers(query));
       },
     }),
     action({
@@ -158,17 +159,13 @@ function logsList(call: ListCall, context: VerbContext): Promise<number> {
   });
 }
 
-type AskApi = (api: OpenLogApi) => Promise<ServiceResult<JsonAnswer>>;
+type AskApi = (api: OpenLogApi) => Promise<Result<{ readonly items: readonly LogItem[] }>>;
 
 /** Prints a list of whatever members its items have. */
 function listAnswers(call: ListCall, context: VerbContext, askApi: AskApi): Promise<number> {
   const read = async (service: OpenService): Promise<readonly unknown[] | null> => {
-    const api = logApiOf(service);
-    const answer = await askApi(api);
-    if (!answer.ok) return tellNone(context, answer.error);
-    const list = firstList(api.api, answer.json);
-    if (list === null) context.err.line(`cannot run ${call.command}: the answer holds no list`);
-    return list;
+    const answer = await askApi(logApiOf(service));
+    return answer.ok ? answer.items : tellNone(context, answer.error);
   };
   return printListing(call, context, { read, rows: rowsOf, empty: 'nothing is listed' });
 }
@@ -202,7 +199,7 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
     const spool = await SpoolFile.create(directory).catch(refuseFile(output));
     try {
       const meter = createMeter(context.clock, formatBytes);
-      const asking = api.archive(ids.join(','), spool, {
+      const asking = api.download(ids, spool, {
         signal: context.stop,
         maxBytes: config.logs.limits.archiveBytes,
         format,
@@ -296,7 +293,7 @@ class Tail {
     const spool = await SpoolFile.create(tmpdir());
     try {
       const settings = { signal: this.#context.stop, maxBytes: limits.archiveBytes };
-      const answer = await this.#api.api.archive(archive.id, spool, settings);
+      const answer = await this.#api.api.download([archive.id], spool, settings);
       if (!answer.ok) {
         tellError(this.#context, answer.error);
         return false;
@@ -382,11 +379,14 @@ function logsRetention(
     const { api } = logApiOf(service);
     const settings = { signal: context.stop };
     const answer =
-      days === undefined
+      days === undefined || bucket === undefined || provider === undefined
         ? await api.retention(query, settings)
-        : await api.setRetention({ ...query, retention_policy_days: days }, settings);
+        : await api.setRetention(
+            { bucket_name: bucket, provider, retention_policy_days: days },
+            settings,
+          );
     if (!answer.ok) return tellError(context, answer.error);
-    const items = Array.isArray(answer.json) ? (answer.json as unknown[]) : [answer.json ?? {}];
+    const items: unknown[] = Array.isArray(answer.json) ? answer.json : [answer.json ?? {}];
     if (values.json) context.out.line(printableJson(answer.json ?? null));
     else printTable(context.out, rowsOf(items));
     return 0;
@@ -399,7 +399,7 @@ function logsRetention(
 /** The log endpoints of one API. */
 interface OpenLogApi {
   readonly config: Config;
-  readonly api: LogApi;
+  readonly api: LogsApi;
 }
 
 /** One archive as a person sees it. */
@@ -418,37 +418,33 @@ interface ListedArchive {
 
 const DAY_MS = 86_400_000;
 
-function logApiOf({ config, target, http }: OpenService): OpenLogApi {
-  const { timeoutMs } = target.api;
-  const { endpoints } = config.logs;
-  return { config, api: new LogApi({ client: http, endpoints, timeoutMs, priority: 'command' }) };
+function logApiOf({ config, http }: OpenService): OpenLogApi {
+  return { config, api: new LogsApi(http, config.logs.endpoints) };
 }
 
 /** The times of --from and --to; by default the day before now. */
 function readSpan(
   { command, values: { from, to } }: ListCall,
   nowMs: number,
-): { readonly fromMs: number; readonly toMs: number } {
+): { readonly from: Date; readonly to: Date } {
   const toMs = to?.(nowMs) ?? nowMs;
   const fromMs = from?.(nowMs) ?? toMs - DAY_MS;
   if (fromMs >= toMs) throw usageError(command, '--from is later than --to');
-  return { fromMs, toMs };
+  return { from: new Date(fromMs), to: new Date(toMs) };
 }
 
 /** The archives of one API that match the options, whatever the service filters; null after a failure, which was printed. */
 async function listArchives(
   { api }: OpenLogApi,
   { values }: ListCall,
-  span: { readonly fromMs: number; readonly toMs: number },
-  context: Pick<VerbContext, 'clock' | 'stop' | 'err'>,
+  span: { readonly from: Date; readonly to: Date },
+  context: Pick<VerbContext, 'stop' | 'err'>,
 ): Promise<readonly ListedArchive[] | null> {
-  const { clock, stop } = context;
+  const { stop: signal } = context;
   const { type, server } = values;
   // The service knows data source ids; by the name of a server only we can choose.
   const isSource = server?.includes('/') === true;
-  const query = { ...span, type: type ?? null, ...(isSource ? { server } : {}) };
-  const options = { clock, signal: stop, random: Math.random, onFailure: () => undefined };
-  const pages = listPages(api, query, { ...options, giveUpAtMs: clock.monotonicMs() });
+  const pages = listPages(api, { ...span, type, ...(isSource ? { server } : {}), signal });
   const found = new Map<string, ListedArchive>();
   for (;;) {
     const page = await pages.next();
@@ -463,7 +459,7 @@ async function listArchives(
   }
 }
 
-function readArchive({ pointers }: LogApi, item: unknown): ListedArchive {
+function readArchive({ pointers }: LogsApi, item: unknown): ListedArchive {
   const size = textAt(pointers.size, item);
   return {
     id: textAt(pointers.id, item),
@@ -486,12 +482,4 @@ function isWanted(archive: ListedArchive, values: ListCall['values']): boolean {
 
 function isOf(source: string, serviceId: string): boolean {
   return source === serviceId || source.startsWith(`${serviceId}/`);
-}
-
-/** The list in an answer of any shape: at its pointer, or the first list there is. */
-export function firstList(api: LogApi, json: unknown): readonly unknown[] | null {
-  const items = itemsOf(api, json);
-  if (items !== null) return items;
-  if (typeof json !== 'object' || json === null) return null;
-  return Object.values(json).find(Array.isArray) ?? null;
 }

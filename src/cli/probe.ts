@@ -28,13 +28,10 @@ import { QueueView } from '../pipeline/queue/queue-view.ts';
 import { openTransport, rememberedCompression } from '../pipeline/send/open-senders.ts';
 import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
-import { headerText } from '../service/exchange.ts';
-import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
-import { LogApi } from '../service/logs-api.ts';
-import { errorLine } from '../service/service-error.ts';
+import { type LogItem, LogsApi } from '../service/logs-api.ts';
+import { errorLine, type Result } from '../service/service-error.ts';
 import { readBackups } from '../backups/known-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
-import { firstList } from './logs.ts';
 import { labelsOf, renderTable } from './table.ts';
 import type { VerbContext } from './verb.ts';
 
@@ -296,18 +293,15 @@ async function probeLogs(
 ): Promise<boolean> {
   let isGood = true;
   for (const target of planTargets(config)) {
-    const api = new LogApi({
-      client: clients.get(target.api),
-      endpoints: config.logs.endpoints,
-      timeoutMs: target.api.timeoutMs,
-      priority: 'command',
-    });
+    const api = new LogsApi(clients.get(target.api), config.logs.endpoints);
     const types = await api.types({ signal: context.stop });
-    context.out.line(`logs     ${target.name}: types ${answerText(api, types, ['type', 'name'])}`);
-    if (types.ok) printSkew(headerText(types.headers, 'date'), context);
-    const servers = await api.servers({}, { signal: context.stop });
     context.out.line(
-      `logs     ${target.name}: servers ${answerText(api, servers, ['server', 'name'])}`,
+      `logs     ${target.name}: types ${answerText(types, ['type', 'name', 'value'])}`,
+    );
+    if (types.ok) printSkew(types.serverNowMs, context);
+    const servers = await api.servers({ signal: context.stop });
+    context.out.line(
+      `logs     ${target.name}: servers ${answerText(servers, ['server', 'name', 'value'])}`,
     );
     if (!(await probeList(target, { config, api, context }))) isGood = false;
   }
@@ -316,7 +310,7 @@ async function probeLogs(
 
 interface Probing {
   readonly config: Config;
-  readonly api: LogApi;
+  readonly api: LogsApi;
   readonly context: VerbContext;
 }
 
@@ -326,17 +320,8 @@ async function probeList(target: Target, { config, api, context }: Probing): Pro
   const nowMs = clock.nowMs();
   const span = { fromMs: nowMs - DAY_MS, toMs: nowMs };
   const items: unknown[] = [];
-  const pages = listPages(
-    api,
-    { ...span, type: types[0] ?? null },
-    {
-      clock,
-      signal: stop,
-      random: Math.random,
-      giveUpAtMs: clock.monotonicMs(),
-      onFailure: () => undefined,
-    },
-  );
+  const query = { from: new Date(span.fromMs), to: new Date(nowMs), type: types[0], signal: stop };
+  const pages = listPages(api, query);
   for (;;) {
     const page = await pages.next();
     if (page.done !== true) {
@@ -394,25 +379,21 @@ function archiveTable(archives: readonly Descriptor[]): string {
 
 /** The names in a list, or the reason why there is no list. */
 function answerText(
-  api: LogApi,
-  answer: ServiceResult<JsonAnswer>,
+  answer: Result<{ readonly items: readonly LogItem[] }>,
   members: readonly string[],
 ): string {
   if (!answer.ok) return `not shown: ${answer.error.message}`;
-  const list = firstList(api, answer.json);
-  if (list === null) return 'not shown: the answer holds no list';
-  const names = list.map(item => {
-    const object = typeof item === 'object' && item !== null ? item : {};
-    const member = members.find(name => name in object);
-    const value: unknown = member === undefined ? item : Reflect.get(object, member);
+  const names = answer.items.map(item => {
+    const member = members.find(name => name in item);
+    const value: unknown = member === undefined ? item : item[member];
     return typeof value === 'string' ? value : JSON.stringify(value);
   });
   const more = names.length > SHOWN_MAX ? `, … (${names.length})` : '';
   return names.length === 0 ? 'none' : `${names.slice(0, SHOWN_MAX).join(', ')}${more}`;
 }
 
-function printSkew(date: string, { clock, out }: VerbContext): void {
-  const skewMs = Date.parse(date) - clock.nowMs();
+function printSkew(serverNowMs: number | null, { clock, out }: VerbContext): void {
+  const skewMs = (serverNowMs ?? Number.NaN) - clock.nowMs();
   if (!(Math.abs(skewMs) > SKEW_MS_MIN)) return;
   const how = skewMs > 0 ? 'ahead of' : 'behind';
   out.line(`  its clock is ${formatDuration(Math.abs(skewMs))} ${how} ours; logs go by its clock`);

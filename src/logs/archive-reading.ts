@@ -129,7 +129,7 @@ class ArchiveReading {
         const sink = await SpoolFile.create(downloads.directory);
         failpoint('spool-begun');
         spool = sink;
-        const result = await api.api.archive(this.#descriptor.id, sink, { signal, maxBytes });
+        const result = await api.api.download([this.#descriptor.id], sink, { signal, maxBytes });
         downloads.budget.take(sink.bytes);
         meter.bytes('downloaded', sink.bytes);
         return result;

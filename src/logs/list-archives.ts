@@ -240,8 +240,8 @@ async function listWindow(
 ): Promise<ServiceError | null> {
   const { types } = pull.config;
   for (const type of types.length === 0 ? [null] : types) {
-    let end = await listOnce(pull, { ...span, type }, found);
-    if (end.ok && !end.isStable) end = await listOnce(pull, { ...span, type }, found);
+    let end = await listOnce(pull, span, type, found);
+    if (end.ok && !end.isStable) end = await listOnce(pull, span, type, found);
     if (!end.ok) return end.error;
   }
   return null;
@@ -249,10 +249,11 @@ async function listWindow(
 
 async function listOnce(
   { api, meter, signal }: Pull,
-  query: Span & { readonly type: string | null },
+  span: Span,
+  type: string | null,
   found: Map<string, Descriptor>,
 ): Promise<ListEnd> {
-  const pages = api.list(query, signal);
+  const pages = api.list(span, type, signal);
   for (;;) {
     const page = await pages.next();
     if (page.done === true) {
@@ -260,7 +261,7 @@ async function listOnce(
       return page.value;
     }
     for (const item of page.value) {
-      const read = readDescriptor(item, api.items, query);
+      const read = readDescriptor(item, api.items, span);
       if (typeof read === 'string') {
         meter.refused(read);
         continue;

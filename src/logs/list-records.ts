@@ -109,7 +109,7 @@ class TypePull {
     const type = this.#type === '' ? null : this.#type;
     const context = { ...api.items, types: type === null ? [] : [type] };
     const items = new ItemReader({ context, lineBytesMax: config.limits.lineBytes, readerOf });
-    const pages = api.list({ ...window, type }, signal);
+    const pages = api.list(window, type, signal);
     const slicer = new Slicer(api.clock);
     let waiting: Found[] = [];
     let bytes = 0;

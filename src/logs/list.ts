@@ -7,16 +7,14 @@
 import { hash } from 'node:crypto';
 import { backoffMs } from '../lib/hold-off.ts';
 import type { Clock } from '../lib/clock.ts';
-import { follow } from '../lib/json-pointer.ts';
-import { headerText } from '../service/exchange.ts';
 import {
   type ErrorResult,
   type FailureReason,
-  type ServiceError,
   ownError,
+  type Result,
+  type ServiceError,
 } from '../service/service-error.ts';
-import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
-import type { ListQuery, LogApi } from '../service/logs-api.ts';
+import type { LogPage, LogQuery, LogsApi } from '../service/logs-api.ts';
 
 export interface AskOptions {
   readonly clock: Clock;
@@ -51,9 +49,9 @@ const RETRIED: ReadonlySet<FailureReason> = new Set([
 
 /** The first good answer, or the last failure. `send` is called once per try. */
 export async function ask<Answer>(
-  send: () => Promise<ServiceResult<Answer>>,
+  send: () => Promise<Result<Answer>>,
   options: AskOptions,
-): Promise<ServiceResult<Answer>> {
+): Promise<Result<Answer>> {
   const { clock, random, signal, giveUpAtMs, onAnswer, onFailure } = options;
   for (let failureCount = 1; ; failureCount++) {
     const result = await send();
@@ -83,17 +81,16 @@ export type ListEnd =
       readonly isStable: boolean;
       /** The service's clock at the first page, to the second; null when the answer has no date. */
       readonly serverNowMs: number | null;
-      readonly itemCount: number;
     }
   | ErrorResult;
 
 const PAGES_MAX = 1000;
 
-/** Yields the items page by page, and returns how the list ended. */
+/** Yields the items page by page, and returns how the list ended. `askPage` may retry; by default it does not. */
 export async function* listPages(
-  api: LogApi,
-  query: ListQuery,
-  options: AskOptions,
+  api: LogsApi,
+  query: LogQuery,
+  askPage = (send: () => Promise<Result<LogPage>>): Promise<Result<LogPage>> => send(),
 ): AsyncGenerator<readonly unknown[], ListEnd> {
   const { pageSize, pagination } = api.endpoints;
   let itemCount = 0;
@@ -102,14 +99,11 @@ export async function* listPages(
   let serverNowMs: number | null = null;
   let lastPage: string | null = null;
   for (let page = 0; page < PAGES_MAX; page++) {
-    const settings = { signal: options.signal };
-    const answer = await ask(() => api.list(query, page, settings), options);
+    const answer = await askPage(() => api.page({ ...query, page }));
     if (!answer.ok) return answer;
-    if (page === 0) serverNowMs = timeOf(answer);
-    const items = itemsOf(api, answer.json);
+    const { items, count } = answer;
     if (items === null) return failed('no_list', 'cannot list logs: the answer holds no list');
-    const count = countOf(api, answer.json);
-    if (page === 0) firstCount = count;
+    if (page === 0) [firstCount, serverNowMs] = [count, answer.serverNowMs];
     else if (count !== firstCount) isStable = false;
     const thisPage = pageDigest(items);
     if (thisPage !== null && thisPage === lastPage)
@@ -119,7 +113,7 @@ export async function* listPages(
     if (items.length > 0) yield items;
     const isLast =
       pagination === 'none' || isLastPage(items.length, { pageSize, itemCount, count });
-    if (items.length === 0 || isLast) return { ok: true, isStable, serverNowMs, itemCount };
+    if (items.length === 0 || isLast) return { ok: true, isStable, serverNowMs };
   }
   return failed('page_limit', `cannot list logs: more than ${PAGES_MAX} pages`);
 }
@@ -143,26 +137,6 @@ function isLastPage(
   const isAllThere = count === null || itemCount >= count;
   if (pageItems !== pageSize) return isAllThere;
   return count !== null && count > pageItems && isAllThere;
-}
-
-/** The items at the pointer, or the answer itself if it is a list; null when there is no list. */
-export function itemsOf(api: LogApi, json: unknown): readonly unknown[] | null {
-  const items = follow(api.pointers.items, json);
-  if (Array.isArray(items)) return items;
-  if (Array.isArray(json)) return json;
-  // A missing list with a count of 0 is an empty list.
-  return (items === undefined || items === null) && countOf(api, json) === 0 ? [] : null;
-}
-
-function countOf(api: LogApi, json: unknown): number | null {
-  const count = follow(api.pointers.count, json);
-  return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : null;
-}
-
-/** The service's clock in an answer, to the second; null when it has no date. */
-export function timeOf(answer: JsonAnswer): number | null {
-  const dateMs = Date.parse(headerText(answer.headers, 'date'));
-  return Number.isNaN(dateMs) ? null : dateMs;
 }
 
 /** The error of a list whose pages could be read. */

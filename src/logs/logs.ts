@@ -8,8 +8,7 @@ import type { Logger } from '../lib/log.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClients } from '../service/clients.ts';
-import { LogApi } from '../service/logs-api.ts';
-import type { Result } from '../service/service-error.ts';
+import { LogsApi } from '../service/logs-api.ts';
 import { type LogResource, LogSink } from './chunk.ts';
 import { Downloads } from './downloads.ts';
 import {
@@ -37,6 +36,8 @@ export interface LogsOptions {
   readonly random?: () => number;
 }
 
+const PROBE_MS = 3_600_000;
+
 export class Logs {
   readonly pullers: readonly LogPuller[];
   /** How the pulls of the last `pull` ended, by puller. */
@@ -58,9 +59,9 @@ export class Logs {
       });
     this.#meter = meter;
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
-    this.pullers = targets.map(({ id, name, services, otherShards, api: { timeoutMs }, api }) => {
+    this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
       const client = clients.get(api);
-      const logApi = new LogApi({ client, endpoints, timeoutMs, priority: 'logs' });
+      const logsApi = new LogsApi(client, endpoints, 'logs');
       const report = clients.report(api, {
         kind: 'logs',
         id,
@@ -69,11 +70,16 @@ export class Logs {
         client,
         clock,
         holdOff: LOGS_HOLD_OFF,
-        probe: signal => probeLogs(logApi, clock.nowMs(), types[0] ?? null, signal),
+        // A list of one hour, to check whether the key is accepted.
+        probe: signal => {
+          const to = new Date(clock.nowMs());
+          const from = new Date(to.getTime() - PROBE_MS);
+          return logsApi.page({ from, to, type: types[0], signal });
+        },
       });
       const pulled = new PulledApi({
         name,
-        api: logApi,
+        api: logsApi,
         report,
         services,
         otherServiceCount: otherShards.serviceCount,
@@ -123,16 +129,4 @@ export class Logs {
     const times = this.pullers.map(({ nextAtMs }) => nextAtMs).filter(time => time !== null);
     return times.length === 0 ? null : Math.min(...times);
   }
-}
-
-const PROBE_MS = 3_600_000;
-
-/** Requests a list of one hour, to check whether the key is accepted. */
-function probeLogs(
-  api: LogApi,
-  nowMs: number,
-  type: string | null,
-  signal: AbortSignal,
-): Promise<Result<unknown>> {
-  return api.list({ fromMs: nowMs - PROBE_MS, toMs: nowMs, type }, 0, { signal });
 }

@@ -6,11 +6,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogsConfig, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Batch } from '../model/batch.ts';
-import type { JsonAnswer, ServiceResult } from '../service/http-client.ts';
 import type { PullReport } from '../service/pull-report.ts';
-import type { ServiceError } from '../service/service-error.ts';
-import type { ListQuery, LogApi } from '../service/logs-api.ts';
+import type { Result, ServiceError } from '../service/service-error.ts';
+import type { LogPage, LogQuery, LogsApi } from '../service/logs-api.ts';
 import type { LogSink } from './chunk.ts';
+import type { Span } from './cursor.ts';
 import type { Downloads } from './downloads.ts';
 import type { Gap } from './gap.ts';
 import type { ItemContext } from './item.ts';
@@ -91,7 +91,7 @@ export async function commit(
 export interface PulledApiOptions {
   /** For counters and log lines; no secret. */
   readonly name: string;
-  readonly api: LogApi;
+  readonly api: LogsApi;
   readonly services: readonly ServiceConfig[];
   /** The number of other services of the same API, which belong to other shards. */
   readonly otherServiceCount: number;
@@ -107,7 +107,7 @@ export interface PulledApiOptions {
 /** The API of a puller, with the service's clock. */
 export class PulledApi {
   readonly name: string;
-  readonly api: LogApi;
+  readonly api: LogsApi;
   readonly services: readonly ServiceConfig[];
   readonly clock: Clock;
   readonly report: PullReport;
@@ -144,25 +144,27 @@ export class PulledApi {
     this.#skewMs = serverNowMs === null ? (this.#skewMs ?? 0) : serverNowMs - this.clock.nowMs();
   }
 
-  ask<Answer>(
-    send: () => Promise<ServiceResult<Answer>>,
+  /** The first page of a list of one type, by default of the first configured one. */
+  firstPage(
+    span: Span,
     signal: AbortSignal,
-  ): Promise<ServiceResult<Answer>> {
-    return ask(send, this.#askOptions(signal));
+    type: string | null = this.items.types[0] ?? null,
+  ): Promise<Result<LogPage>> {
+    return this.ask(() => this.api.page(queryOf(span, type, signal)), signal);
   }
 
-  /** The first page of a list. */
-  firstPage(query: ListQuery, signal: AbortSignal): Promise<ServiceResult<JsonAnswer>> {
-    return this.ask(() => this.api.list(query, 0, { signal }), signal);
+  /** The items of a list, page by page; `type` null means all types. */
+  list(
+    span: Span,
+    type: string | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly unknown[], ListEnd> {
+    return listPages(this.api, queryOf(span, type, signal), send => this.ask(send, signal));
   }
 
-  list(query: ListQuery, signal: AbortSignal): AsyncGenerator<readonly unknown[], ListEnd> {
-    return listPages(this.api, query, this.#askOptions(signal));
-  }
-
-  #askOptions(signal: AbortSignal): Parameters<typeof ask>[1] {
+  ask<Answer>(send: () => Promise<Result<Answer>>, signal: AbortSignal): Promise<Result<Answer>> {
     const { clock, random, meter, report } = this.#options;
-    return {
+    return ask(send, {
       clock,
       random,
       signal,
@@ -172,8 +174,12 @@ export class PulledApi {
         meter.failure(report, failure);
         report.failed(failure);
       },
-    };
+    });
   }
+}
+
+function queryOf({ fromMs, toMs }: Span, type: string | null, signal: AbortSignal): LogQuery {
+  return { from: new Date(fromMs), to: new Date(toMs), type: type ?? undefined, signal };
 }
 
 /** The length of a slice of work. */

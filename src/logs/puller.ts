@@ -13,7 +13,7 @@ import { isCurrent } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { serviceGap } from './gap.ts';
 import { Ledger, trackTypes } from './ledger.ts';
-import { RETRY_AFTER_MS_MAX, timeOf } from './list.ts';
+import { RETRY_AFTER_MS_MAX } from './list.ts';
 import { ArchiveLister } from './list-archives.ts';
 import { RecordLister } from './list-records.ts';
 import {
@@ -153,11 +153,10 @@ export class LogPuller {
   async #learnTime(signal: AbortSignal): Promise<void> {
     const { api } = this.#context;
     const nowMs = api.nowMs();
-    const type = api.items.types[0] ?? null;
-    const answer = await api.firstPage({ fromMs: nowMs - DAY_MS, toMs: nowMs, type }, signal);
+    const answer = await api.firstPage({ fromMs: nowMs - DAY_MS, toMs: nowMs }, signal);
     goOnUnlessStopped(signal);
     if (!answer.ok) throw new PullEnded({ kind: 'unreachable', failure: answer.error });
-    api.noteTime(timeOf(answer));
+    api.noteTime(answer.serverNowMs);
   }
 
   #start(): Cursor {

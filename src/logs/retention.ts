@@ -5,7 +5,6 @@ import { atFloor, DAY_MS, dayOf, findFloor, type Span } from './cursor.ts';
 import { serviceGap } from './gap.ts';
 import { readDescriptor } from './item.ts';
 import type { Track } from './ledger.ts';
-import { itemsOf } from './list.ts';
 import { commit, type Pull, type PulledApi } from './pull.ts';
 
 /** No service keeps logs for longer. */
@@ -38,11 +37,10 @@ export async function jumpToOldest(
 /** The first listed day, for a first start at the beginning; null when it cannot be found. */
 export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise<number | null> {
   const span = { fromMs: 0, toMs: api.nowMs() };
-  const answer = await api.firstPage({ ...span, type: null }, signal);
+  const answer = await api.firstPage(span, signal, null);
   if (!answer.ok)
     return answer.error.reason === 'bad_request' ? findOldestDay(api, 0, signal) : null;
-  const items = itemsOf(api.api, answer.json) ?? [];
-  const days = items.flatMap(item => {
+  const days = (answer.items ?? []).flatMap(item => {
     const found = readDescriptor(item, api.items, span);
     return typeof found === 'string' ? [] : [found.dayMs];
   });
@@ -68,8 +66,7 @@ async function findOldestDay(
 }
 
 async function probe(api: PulledApi, span: Span, signal: AbortSignal): Promise<Probe> {
-  const query = { ...span, type: api.items.types[0] ?? null };
-  const answer = await api.firstPage(query, signal);
+  const answer = await api.firstPage(span, signal);
   if (answer.ok) return 'accepted';
   return answer.error.reason === 'bad_request' ? 'refused' : 'unknown';
 }

@@ -98,8 +98,6 @@ export interface DownloadOptions extends RequestOptions {
   readonly accept: string;
   /** Takes the body of a successful answer; keeps what a failed attempt has written. */
   readonly sink: BodySink;
-  /** Fails as `timeout` when no byte comes for this long. */
-  readonly idleTimeoutMs: number;
 }
 
 export interface JsonOptions extends RequestOptions {
@@ -131,6 +129,7 @@ const RATE_PER_SECOND = 50;
 const BURST = 100;
 
 const LOGS_HELD_MS_MAX = 900_000;
+const DOWNLOAD_TIMEOUT_MS = 900_000;
 
 /** The longest path in a message. */
 const SHOWN_PATH_LENGTH_MAX = 200;
@@ -185,9 +184,10 @@ export class ServiceHttp {
     return this.#send(this.#prepare('GET', path, options));
   }
 
-  /** Like `get`, but the body goes into a sink. */
+  /** Like `get`, but the body goes into a sink, and `api.timeout` only limits the time without a byte. */
   download(path: string, options: DownloadOptions): Promise<ServiceResult<ServiceAnswer>> {
-    return this.#send(this.#prepare('GET', path, options));
+    const timeoutMs = Math.max(DOWNLOAD_TIMEOUT_MS, this.#api.timeoutMs);
+    return this.#send(this.#prepare('GET', path, { timeoutMs, ...options }));
   }
 
   /** Calls an operation of the API. A request that may have had an effect is never sent twice. */
@@ -390,7 +390,7 @@ function prepareCall(
     signal: options.signal,
     into: options.into ?? new BodyBuffer(),
     sink: options.sink ?? null,
-    idleTimeoutMs: options.idleTimeoutMs ?? null,
+    idleTimeoutMs: options.sink === undefined ? null : base.timeoutMs,
   };
 }
 

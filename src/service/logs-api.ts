@@ -1,20 +1,18 @@
-// The log endpoints (service-spec 4, rule 6). LogsApi is a part of the typed client: it has the observed paths and
-// shapes, and returns typed answers. LogApi serves the puller and the command line: it has the configured paths and
-// shapes, and returns parsed JSON.
+// The log endpoints (service-spec 4, rule 6): for the puller and the command line with the configured paths, parameter
+// names and pointers into answers, for other programs with the observed ones.
 
 import type { LogEndpointsConfig } from '../config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
-import { isObject, type JsonPointer, membersOf, parsePointer } from '../lib/json-pointer.ts';
-import type { BodySink } from './exchange.ts';
+import {
+  follow,
+  isObject,
+  type JsonPointer,
+  membersOf,
+  parsePointer,
+} from '../lib/json-pointer.ts';
+import { type BodySink, headerText } from './exchange.ts';
+import type { JsonAnswer, Priority, ReadOptions, ServiceHttp } from './http-client.ts';
 import { type Result, unreadableAnswer } from './service-error.ts';
-import type {
-  JsonAnswer,
-  Priority,
-  ReadOptions,
-  ServiceAnswer,
-  ServiceHttp,
-  ServiceResult,
-} from './http-client.ts';
 
 export interface LogQuery extends ReadOptions {
   readonly from: Date;
@@ -27,8 +25,18 @@ export interface LogQuery extends ReadOptions {
   readonly page?: number | undefined;
 }
 
-/** An item of a list, such as an archive, with the service's fields. */
+/** An item of a list, such as an archive, with the service's fields; anything but an object is its member `value`. */
 export type LogItem = Readonly<Record<string, unknown>>;
+
+/** One page of a list. */
+export interface LogPage {
+  /** Parsed JSON of any kind; null if the answer holds no list. */
+  readonly items: readonly unknown[] | null;
+  /** Of the whole list; null if it is not reported. */
+  readonly count: number | null;
+  /** The service's clock, to the second; null if the answer has no date. */
+  readonly serverNowMs: number | null;
+}
 
 export interface RetentionRequest {
   readonly bucket_name: string;
@@ -38,222 +46,164 @@ export interface RetentionRequest {
 }
 
 export interface ArchiveOptions extends ReadOptions {
+  /** Of the lines in the archive. */
   readonly format?: 'raw' | 'json';
   /** 256 MiB if absent. */
   readonly maxBytes?: number;
 }
 
+export type LogPointers = Readonly<Record<keyof LogEndpointsConfig['pointers'], JsonPointer>>;
+
+type LogItems = Result<{ readonly items: readonly LogItem[]; readonly serverNowMs: number | null }>;
+type Retention = Result<{ readonly retention: LogItem; readonly json: unknown }>;
+
 const ARCHIVE_BYTES_MAX = 256 * 1024 * 1024;
+const LIST_BYTES_MAX = 32 * 1024 * 1024;
+const ACCEPT = 'application/zip, application/gzip, */*;q=0.5';
 
 export class LogsApi {
+  readonly endpoints: LogEndpointsConfig;
+  readonly pointers: LogPointers;
   readonly #http: ServiceHttp;
-  readonly #api: LogApi;
+  readonly #priority: Priority;
 
-  constructor(http: ServiceHttp) {
+  constructor(
+    http: ServiceHttp,
+    endpoints: LogEndpointsConfig = DEFAULT_ENDPOINTS.logs,
+    priority: Priority = 'command',
+  ) {
     this.#http = http;
-    const { logs: endpoints } = DEFAULT_ENDPOINTS;
-    this.#api = new LogApi({ client: http, endpoints, timeoutMs: 10_000, priority: 'command' });
+    this.endpoints = endpoints;
+    this.#priority = priority;
+    const pointers = Object.entries<string>(endpoints.pointers);
+    this.pointers = Object.fromEntries(
+      pointers.map(([name, text]) => [name, parsePointer(text)]),
+    ) as Record<keyof LogPointers, JsonPointer>;
   }
 
   /** One page of at most 100 archives in a time range; `count` is the total number, null if it is not reported. */
   async list(
     query: LogQuery,
   ): Promise<Result<{ readonly items: readonly LogItem[]; readonly count: number | null }>> {
-    const { from, to, type = null, server, page = 0, signal } = query;
-    const span = { fromMs: from.getTime(), toMs: to.getTime(), type };
-    const asked = server === undefined ? span : { ...span, server };
-    const answer = await this.#api.list(asked, page, { signal });
-    const read = itemsOf(answer, 'logs');
-    if (!read.ok) return read;
-    const count = answer.ok ? membersOf(answer.json)['count'] : null;
-    return { ok: true, items: read.items, count: typeof count === 'number' ? count : null };
+    const answer = await this.page(query);
+    if (!answer.ok) return answer;
+    const { items, count } = answer;
+    if (items === null) return unreadableAnswer('read the logs', 'holds no list', 200);
+    return { ok: true, items: items.filter(isObject), count };
   }
 
-  /** Several archives in one file, usually a ZIP. `format` is the format of its lines. */
+  /** The same for the puller. */
+  async page(query: LogQuery): Promise<Result<LogPage>> {
+    const { parameters: names, pageSize, pagination } = this.endpoints;
+    const { page = 0 } = query;
+    const order = this.pointers.start.at(-1);
+    const answer = await this.#get(this.endpoints.list, query, {
+      ...this.#filterOf(query),
+      ...(query.server === undefined ? {} : { [names.server]: query.server }),
+      ...(order === undefined ? {} : { [names.order]: order }),
+      ...(pagination === 'none' ? {} : { [names.limit]: pageSize }),
+      ...(pagination === 'page' ? { [names.offset]: page + 1 } : {}),
+      ...(pagination === 'offset' ? { [names.offset]: page * pageSize } : {}),
+    });
+    if (!answer.ok) return answer;
+    const { json } = answer;
+    const count = follow(this.pointers.count, json);
+    const isCount = typeof count === 'number' && Number.isSafeInteger(count) && count >= 0;
+    const found = follow(this.pointers.items, json);
+    // A missing list with a count of 0 is an empty list.
+    const isEmpty = (found === undefined || found === null) && count === 0;
+    const items = [found, json, isEmpty ? [] : null].find(Array.isArray) ?? null;
+    return { ok: true, items, count: isCount ? count : null, serverNowMs: timeOf(answer) };
+  }
+
+  /** Several archives in one file, usually a ZIP. */
   async archive(
     ids: readonly string[],
-    { format = 'raw', maxBytes = ARCHIVE_BYTES_MAX, signal }: ArchiveOptions = {},
+    options: ArchiveOptions = {},
   ): Promise<Result<{ readonly bytes: Buffer; readonly contentType: string }>> {
-    const { archive, parameters } = DEFAULT_ENDPOINTS.logs;
-    const answer = await this.#http.get(archive, {
-      query: { [parameters.ids]: ids.join(','), [parameters.format]: format },
-      accept: 'application/zip, application/gzip, */*;q=0.5',
-      maxBodyBytes: maxBytes,
-      signal,
-    });
+    const answer = await this.#http.get(this.endpoints.archive, this.#archiveRequest(ids, options));
     if (!answer.ok) return answer;
     return { ok: true, bytes: answer.body, contentType: answer.contentType };
   }
 
+  /** The same into a sink, in the configured format by default; keeps what a failed attempt has written. */
+  async download(
+    ids: readonly string[],
+    sink: BodySink,
+    options: ArchiveOptions,
+  ): Promise<Result<object>> {
+    const { archive, format } = this.endpoints;
+    const request = this.#archiveRequest(ids, { format, ...options });
+    return this.#http.download(archive, { ...request, sink, priority: this.#priority });
+  }
+
   /** The types of logs. */
-  async types(options: ReadOptions = {}): Promise<Result<{ readonly items: readonly LogItem[] }>> {
-    return itemsOf(await this.#api.types(options), 'logTypes');
+  async types(options: ReadOptions = {}): Promise<LogItems> {
+    const answer = await this.#get(this.endpoints.types, options, {});
+    return answer.ok ? this.#itemsOf(answer, 'log types') : answer;
   }
 
   /** The servers that have logs. */
-  async servers({
-    from,
-    to,
-    type,
-    signal,
-  }: Partial<LogQuery> = {}): Promise<Result<{ readonly items: readonly LogItem[] }>> {
-    const asked = {
-      ...(from === undefined ? {} : { fromMs: from.getTime() }),
-      ...(to === undefined ? {} : { toMs: to.getTime() }),
-      ...(type === undefined ? {} : { type }),
-    };
-    return itemsOf(await this.#api.servers(asked, { signal }), 'servers');
-  }
-
-  /** How long logs are kept. */
-  async retention(
-    query: Readonly<Record<string, string>> = {},
-    options: ReadOptions = {},
-  ): Promise<Result<{ readonly retention: LogItem }>> {
-    return objectOf(await this.#api.retention(query, options));
-  }
-
-  async setRetention(
-    request: RetentionRequest,
-    options: ReadOptions = {},
-  ): Promise<Result<{ readonly retention: LogItem }>> {
-    return objectOf(await this.#api.setRetention(request, options));
-  }
-}
-
-function itemsOf(
-  answer: ServiceResult<JsonAnswer>,
-  name: string,
-): Result<{ readonly items: readonly LogItem[] }> {
-  if (!answer.ok) return answer;
-  const list = Array.isArray(answer.json) ? answer.json : membersOf(answer.json)[name];
-  if (!Array.isArray(list))
-    return unreadableAnswer(`read the ${name}`, 'holds no list', answer.status);
-  return { ok: true, items: list.filter(isObject) };
-}
-
-function objectOf(answer: ServiceResult<JsonAnswer>): Result<{ readonly retention: LogItem }> {
-  if (!answer.ok) return answer;
-  return { ok: true, retention: membersOf(answer.json) };
-}
-
-// The log endpoints of one API with the configured paths, parameter names and pointers into answers. One request per
-// call, without interpretation.
-
-export type LogPointers = Readonly<Record<keyof LogEndpointsConfig['pointers'], JsonPointer>>;
-
-interface LogApiOptions {
-  readonly client: ServiceHttp;
-  readonly endpoints: LogEndpointsConfig;
-  /** The API's timeout: for an archive it limits only the time without a byte. */
-  readonly timeoutMs: number;
-  /** `logs` for the puller, `command` for the command line. */
-  readonly priority: Priority;
-}
-
-/** The filter of a list. */
-export interface ListQuery {
-  readonly fromMs: number;
-  readonly toMs: number;
-  /** Null: all types. */
-  readonly type: string | null;
-  readonly server?: string;
-}
-
-interface CallSettings {
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** The timeout of a whole archive. */
-const ARCHIVE_TIMEOUT_MS = 900_000;
-const LIST_BYTES_MAX = 32 * 1024 * 1024;
-
-export class LogApi {
-  readonly endpoints: LogEndpointsConfig;
-  readonly pointers: LogPointers;
-  readonly #options: LogApiOptions;
-
-  constructor(options: LogApiOptions) {
-    this.#options = options;
-    this.endpoints = options.endpoints;
-    const pointers = Object.entries<string>(options.endpoints.pointers);
-    this.pointers = Object.fromEntries(
-      pointers.map(([name, text]) => [name, parsePointer(text)]),
-    ) as Record<keyof LogPointers, JsonPointer>;
-  }
-
-  /** One page; `page` counts from 0. */
-  list(query: ListQuery, page: number, settings: CallSettings): Promise<ServiceResult<JsonAnswer>> {
-    const { parameters: names, pageSize, pagination } = this.endpoints;
-    const paging = {
-      [names.limit]: pageSize,
-      [names.offset]: pagination === 'page' ? page + 1 : page * pageSize,
-    };
-    const order = this.pointers.start.at(-1);
-    return this.#get(this.endpoints.list, settings, {
-      [names.from]: new Date(query.fromMs).toISOString(),
-      [names.to]: new Date(query.toMs).toISOString(),
-      ...(query.type === null ? {} : { [names.type]: query.type }),
-      ...(query.server === undefined ? {} : { [names.server]: query.server }),
-      ...(order === undefined ? {} : { [names.order]: order }),
-      ...(pagination === 'none' ? {} : paging),
-    });
-  }
-
-  /** One archive, of at most `maxBytes`, into a sink. */
-  archive(
-    id: string,
-    sink: BodySink,
-    settings: CallSettings & { readonly maxBytes: number; readonly format?: 'json' | 'raw' },
-  ): Promise<ServiceResult<ServiceAnswer>> {
-    const { parameters, archive, format } = this.endpoints;
-    const { client, timeoutMs, priority } = this.#options;
-    return client.download(archive, {
-      query: { [parameters.ids]: id, [parameters.format]: settings.format ?? format },
-      accept: 'application/zip, application/gzip, */*;q=0.5',
-      sink,
-      maxBodyBytes: settings.maxBytes,
-      idleTimeoutMs: timeoutMs,
-      timeoutMs: Math.max(ARCHIVE_TIMEOUT_MS, timeoutMs),
-      signal: settings.signal,
-      priority,
-    });
-  }
-
-  types(settings: CallSettings): Promise<ServiceResult<JsonAnswer>> {
-    return this.#get(this.endpoints.types, settings, {});
-  }
-
-  servers(query: Partial<ListQuery>, settings: CallSettings): Promise<ServiceResult<JsonAnswer>> {
-    const { parameters: names } = this.endpoints;
-    const { fromMs, toMs, type } = query;
-    return this.#get(this.endpoints.servers, settings, {
-      ...(fromMs === undefined ? {} : { [names.from]: new Date(fromMs).toISOString() }),
-      ...(toMs === undefined ? {} : { [names.to]: new Date(toMs).toISOString() }),
-      ...(type === undefined || type === null ? {} : { [names.type]: type }),
-    });
+  async servers(query: Partial<LogQuery> = {}): Promise<LogItems> {
+    const answer = await this.#get(this.endpoints.servers, query, this.#filterOf(query));
+    return answer.ok ? this.#itemsOf(answer, 'servers') : answer;
   }
 
   /** How long logs are kept; the service may require a bucket in the query. */
-  retention(
-    query: Readonly<Record<string, string>>,
-    settings: CallSettings,
-  ): Promise<ServiceResult<JsonAnswer>> {
-    return this.#get(this.endpoints.retention, settings, query);
+  async retention(
+    query: Readonly<Record<string, string>> = {},
+    options: ReadOptions = {},
+  ): Promise<Retention> {
+    return retentionOf(await this.#get(this.endpoints.retention, options, query));
   }
 
-  setRetention(body: object, settings: CallSettings): Promise<ServiceResult<JsonAnswer>> {
-    const { client, priority } = this.#options;
-    return client.requestJson('POST', this.endpoints.retention, { ...settings, body, priority });
+  async setRetention(request: RetentionRequest, { signal }: ReadOptions = {}): Promise<Retention> {
+    const options = { body: request, signal, priority: this.#priority };
+    return retentionOf(await this.#http.requestJson('POST', this.endpoints.retention, options));
+  }
+
+  #filterOf({ from, to, type }: Partial<LogQuery>): Record<string, string> {
+    const { parameters: names } = this.endpoints;
+    return {
+      ...(from === undefined ? {} : { [names.from]: from.toISOString() }),
+      ...(to === undefined ? {} : { [names.to]: to.toISOString() }),
+      ...(type === undefined ? {} : { [names.type]: type }),
+    };
+  }
+
+  #archiveRequest(ids: readonly string[], options: ArchiveOptions) {
+    const { parameters: names } = this.endpoints;
+    const { format = 'raw', maxBytes = ARCHIVE_BYTES_MAX, signal } = options;
+    const query = { [names.ids]: ids.join(','), [names.format]: format };
+    return { query, accept: ACCEPT, maxBodyBytes: maxBytes, signal };
   }
 
   #get(
     path: string,
-    { signal }: CallSettings,
+    { signal }: ReadOptions,
     query: Readonly<Record<string, string | number>>,
-  ): Promise<ServiceResult<JsonAnswer>> {
-    const { client, priority } = this.#options;
-    const maxBodyBytes = LIST_BYTES_MAX;
-    return client.requestJson('GET', path, { query, signal, priority, maxBodyBytes });
+  ): Promise<Result<JsonAnswer>> {
+    const options = { query, signal, priority: this.#priority, maxBodyBytes: LIST_BYTES_MAX };
+    return this.#http.requestJson('GET', path, options);
   }
+
+  /** The list in an answer of any shape: the answer itself, the one at the pointer, or the first one. */
+  #itemsOf(answer: JsonAnswer, name: string): LogItems {
+    const { json, status } = answer;
+    const places = [follow(this.pointers.items, json), json, ...Object.values(membersOf(json))];
+    const list = places.find(Array.isArray);
+    if (list === undefined) return unreadableAnswer(`read the ${name}`, 'holds no list', status);
+    const items = list.map((value: unknown) => (isObject(value) ? value : { value }));
+    return { ok: true, items, serverNowMs: timeOf(answer) };
+  }
+}
+
+function retentionOf(answer: Result<JsonAnswer>): Retention {
+  if (!answer.ok) return answer;
+  return { ok: true, retention: membersOf(answer.json), json: answer.json };
+}
+
+function timeOf({ headers }: JsonAnswer): number | null {
+  const dateMs = Date.parse(headerText(headers, 'date'));
+  return Number.isNaN(dateMs) ? null : dateMs;
 }

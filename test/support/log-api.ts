@@ -5,7 +5,7 @@ import type { LogEndpointsConfig, ServiceConfig } from '../../src/config/config.
 import { DEFAULT_ENDPOINTS } from '../../src/config/endpoints.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { AskOptions } from '../../src/logs/list.ts';
-import { LogApi } from '../../src/service/logs-api.ts';
+import { LogsApi } from '../../src/service/logs-api.ts';
 import type { RecordedRequest } from './http-server.ts';
 import { openService } from './service-client.ts';
 import { testApi } from './test-api.ts';
@@ -13,7 +13,7 @@ import { testApi } from './test-api.ts';
 export const ENDPOINTS: LogEndpointsConfig = DEFAULT_ENDPOINTS.logs;
 
 export interface OpenedApi extends AsyncDisposable {
-  readonly api: LogApi;
+  readonly api: LogsApi;
   readonly requests: readonly RecordedRequest[];
 }
 
@@ -27,12 +27,7 @@ export async function openLogApi(
     const answer = answers[Math.min(number++, answers.length - 1)];
     answer?.(response, request);
   });
-  const api = new LogApi({
-    client: http,
-    endpoints: { ...ENDPOINTS, ...changes },
-    timeoutMs: 8000,
-    priority: 'logs',
-  });
+  const api = new LogsApi(http, { ...ENDPOINTS, ...changes }, 'logs');
   return { ...rest, api, requests: server.requests };
 }
 
