@@ -36,27 +36,40 @@ export interface BodySink {
 /** Names in lower case. */
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-interface ExchangeOptions {
-  readonly dispatcher: Dispatcher;
-  readonly origin: string;
+/** One call of the API: what it requests, and its limits. */
+export interface Call {
   readonly method: Method;
-  /** With the query. */
+  /** Below the origin, with the query. */
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly accept: string;
   readonly body: string | null;
-  readonly clock: Clock;
-  /** For the whole exchange: the connection, the answer's head and the last byte of its body. */
+  /** True if it has neither body nor query, so that only the key can be wrong. */
+  readonly isPlain: boolean;
+  /** For the whole call, including waits and repeated requests. */
   readonly timeoutMs: number;
-  /** The timeout of the whole call, of which `timeoutMs` is left; shown in messages. */
-  readonly wholeTimeoutMs: number;
+  /** Monotonic: `timeoutMs` after the call began. */
+  readonly deadlineMs: number;
   /** The longest time without a byte; `timeoutMs` if null. */
   readonly idleTimeoutMs: number | null;
-  readonly signal?: AbortSignal | undefined;
   /** The limit of a successful answer's unpacked body; others are limited by ERROR_BODY_BYTES_MAX. */
-  readonly bodyBytesMax: number;
+  readonly maxBodyBytes: number;
+  readonly priority: Priority;
+  readonly signal: AbortSignal | undefined;
   readonly into: BodyBuffer;
   /** Takes the body of a successful answer instead of `into`. */
   readonly sink: BodySink | null;
+}
+
+/** The order in which requests of one key leave the token bucket. */
+export const PRIORITY = { metrics: 0, command: 1, logs: 2 } as const;
+export type Priority = keyof typeof PRIORITY;
+
+/** How a call is sent. */
+interface Way {
+  readonly dispatcher: Dispatcher;
+  readonly origin: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly clock: Clock;
   /** True if there is a proxy: then it is the proxy that refuses connections. */
   readonly isProxied: boolean;
 }
@@ -87,50 +100,47 @@ const BOMB_RATIO = 200;
  * Sends one request and reads the whole answer.
  * @internal Not part of the library's types, which refer to no other package.
  */
-export function exchange(options: ExchangeOptions): Promise<Outcome> {
-  if (options.signal?.aborted === true)
+export function exchange(call: Call, way: Way): Promise<Outcome> {
+  if (call.signal?.aborted === true)
     return Promise.resolve({ kind: 'fault', fault: { reason: 'aborted' } });
   return new Promise(resolve => {
-    const running = new Exchange(options, resolve);
-    const { dispatcher, origin, method, path, headers, body } = options;
-    const idleMs = Math.ceil(options.idleTimeoutMs ?? options.timeoutMs);
-    dispatcher.dispatch(
-      {
-        origin,
-        method,
-        path,
-        headers,
-        body,
-        headersTimeout: idleMs,
-        bodyTimeout: idleMs,
-      },
-      running,
-    );
+    const { dispatcher, origin, headers } = way;
+    const { method, path, body, idleTimeoutMs } = call;
+    const running = new Exchange(call, way, resolve);
+    const idleMs = Math.ceil(idleTimeoutMs ?? running.timeoutMs);
+    const timeouts = { headersTimeout: idleMs, bodyTimeout: idleMs };
+    dispatcher.dispatch({ origin, method, path, headers, body, ...timeouts }, running);
   });
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #options: ExchangeOptions;
+  /** What is left for the connection, the answer's head and the last byte of its body. */
+  readonly timeoutMs: number;
+  readonly #call: Call;
+  readonly #isProxied: boolean;
   readonly #resolve: (outcome: Outcome) => void;
   readonly #onAbort = (): void => this.#fail({ reason: 'aborted' });
   readonly #cancelTimeout: () => void;
   #isSettled = false;
   #phase: Phase = 'connect';
   #controller: Dispatcher.DispatchController | null = null;
-  #inflater: Inflater | null = null;
+  /** Unpacks the body while it arrives (undici does not), in small steps off the main thread. */
+  #unpacker: Unpacker | null = null;
+  #encoding = '';
   #status = 0;
   #headers: AnswerHeaders = {};
   #wireBytes = 0;
   #bodyBytes = 0;
 
-  constructor(options: ExchangeOptions, resolve: (outcome: Outcome) => void) {
-    this.#options = options;
+  constructor(call: Call, { clock, isProxied }: Way, resolve: (outcome: Outcome) => void) {
+    this.#call = call;
+    this.#isProxied = isProxied;
     this.#resolve = resolve;
-    const { clock, timeoutMs, signal, into, sink } = options;
-    into.clear();
-    sink?.onDrain(() => this.#controller?.resume());
-    this.#cancelTimeout = clock.after(timeoutMs, () => this.#timeOut());
-    signal?.addEventListener('abort', this.#onAbort);
+    this.timeoutMs = Math.max(call.deadlineMs - clock.monotonicMs(), 1);
+    call.into.clear();
+    call.sink?.onDrain(() => this.#controller?.resume());
+    this.#cancelTimeout = clock.after(this.timeoutMs, () => this.#timeOut());
+    call.signal?.addEventListener('abort', this.#onAbort);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -149,36 +159,37 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#status = status;
     this.#headers = headers;
     const encoding = headerText(headers, 'content-encoding').trim().toLowerCase();
-    const isPacked = encoding !== '' && encoding !== 'identity';
-    if (isPacked && !isContentEncoding(encoding)) {
+    if (encoding !== 'identity') this.#encoding = encoding;
+    if (this.#encoding !== '' && !ENCODINGS.has(encoding)) {
       const detail = `its encoding is ${JSON.stringify(encoding.slice(0, 40))}`;
       return this.#fail({ reason: 'encoding', detail });
     }
     const declaredBytes = Number(headerText(headers, 'content-length'));
     if (declaredBytes > this.#bodyBytesMax && this.#isSuccess) return this.#failTooLarge();
-    if (isPacked) this.#inflater = this.#createInflater(encoding);
-    else if (this.#isSuccess && declaredBytes > 0 && this.#sink === null)
-      this.#options.into.reserve(Math.min(declaredBytes, RESERVED_BYTES_MAX));
+    if (this.#encoding === '' && this.#isSuccess && declaredBytes > 0 && this.#sink === null)
+      this.#call.into.reserve(Math.min(declaredBytes, RESERVED_BYTES_MAX));
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#isSettled) return;
+    if (this.#isSettled || chunk.length === 0) return;
     this.#wireBytes += chunk.length;
-    // The chunk is only valid during this call (connection.ts), and the inflater reads it later.
-    const isTaken = this.#inflater?.write(Buffer.from(chunk)) ?? this.#keep(chunk);
+    if (this.#encoding !== '') this.#unpacker ??= this.#openUnpacker(chunk.readUInt8(0));
+    // The chunk is only valid during this call (connection.ts), and the unpacker reads it later.
+    const isTaken = this.#unpacker?.write(Buffer.from(chunk)) ?? this.#keep(chunk);
     if (!isTaken) controller.pause();
   }
 
   onResponseEnd(): void {
     if (this.#isSettled) return;
-    // The connection may be reused now, so undici must not abort it if the inflater fails.
+    // The connection may be reused now, so undici must not abort it if the unpacker fails.
     this.#controller = null;
-    if (this.#inflater === null) this.#finish();
-    else this.#inflater.end();
+    // An empty body is valid in any encoding.
+    if (this.#unpacker === null) this.#finish();
+    else this.#unpacker.end();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    if (!this.#isSettled) this.#fail(faultOfError(error, this.#phase, this.#options.isProxied));
+    if (!this.#isSettled) this.#fail(faultOfError(error, this.#phase, this.#isProxied));
   }
 
   get #isSuccess(): boolean {
@@ -186,21 +197,34 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   get #sink(): BodySink | null {
-    return this.#isSuccess ? this.#options.sink : null;
+    return this.#isSuccess ? this.#call.sink : null;
   }
 
   get #bodyBytesMax(): number {
-    return this.#isSuccess ? this.#options.bodyBytesMax : ERROR_BODY_BYTES_MAX;
+    return this.#isSuccess ? this.#call.maxBodyBytes : ERROR_BODY_BYTES_MAX;
   }
 
-  #createInflater(encoding: 'gzip' | 'x-gzip' | 'deflate' | 'zstd'): Inflater {
-    return createInflater(encoding, {
-      onData: piece => void this.#keep(piece),
-      onDrain: () => this.#controller?.resume(),
-      onEnd: () => this.#finish(),
-      onError: (error, isCut) =>
-        this.#fail({ reason: isCut ? 'cut' : 'encoding', detail: error.message }),
+  #openUnpacker(firstByte: number): Unpacker {
+    const unpacker = createUnpacker(this.#encoding, firstByte);
+    const whileAlive = (react: () => void): void => {
+      if (!this.#isSettled) react();
+    };
+    // A piece may end the exchange in the middle of a bomb; at most one more step is unpacked.
+    unpacker.on('data', (piece: Buffer) => whileAlive(() => void this.#keep(piece)));
+    unpacker.on('drain', () => whileAlive(() => this.#controller?.resume()));
+    unpacker.on('end', () => {
+      // Only gzip may have several members. For other encodings Node unpacks the first frame and silently drops the
+      // rest, which would truncate a page.
+      const isLeftOver =
+        !this.#encoding.endsWith('gzip') && unpacker.bytesWritten < this.#wireBytes;
+      const detail = 'data follows after the end';
+      whileAlive(() => (isLeftOver ? this.#fail({ reason: 'encoding', detail }) : this.#finish()));
     });
+    unpacker.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+      const reason = code === CUT_CODE ? 'cut' : 'encoding';
+      whileAlive(() => this.#fail({ reason, detail: message }));
+    });
+    return unpacker;
   }
 
   /** False asks for a pause. */
@@ -211,7 +235,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (bytes > this.#bodyBytesMax) this.#failTooLarge();
     else if (bytes > BOMB_BYTES_MIN && bytes > this.#wireBytes * BOMB_RATIO)
       this.#fail({ reason: 'bomb' });
-    else if (sink === null) this.#options.into.append(piece);
+    else if (sink === null) this.#call.into.append(piece);
     else if (sink.failure === null) return sink.write(piece);
     else this.#failStorage(sink.failure);
     return true;
@@ -227,7 +251,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #timeOut(): void {
     const reason = this.#phase === 'connect' ? 'connect_timeout' : 'timeout';
-    this.#fail({ reason, detail: `${Math.round(this.#options.wholeTimeoutMs)} ms` });
+    this.#fail({ reason, detail: `${Math.round(this.#call.timeoutMs)} ms` });
   }
 
   #fail(fault: Fault): void {
@@ -235,7 +259,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#status !== 0 && !this.#isSuccess && fault.reason !== 'aborted') return this.#finish();
     this.#settle({ kind: 'fault', fault });
     // Frees the memory that an oversized body has filled.
-    if (fault.reason === 'too_large' || fault.reason === 'bomb') this.#options.into.release();
+    if (fault.reason === 'too_large' || fault.reason === 'bomb') this.#call.into.release();
   }
 
   #finish(): void {
@@ -252,7 +276,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       kind: 'answer',
       status: this.#status,
       headers: this.#headers,
-      body: this.#options.into.bytes,
+      body: this.#call.into.bytes,
       wireBytes: this.#wireBytes,
     });
   }
@@ -261,8 +285,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#cancelTimeout();
-    this.#options.signal?.removeEventListener('abort', this.#onAbort);
-    this.#inflater?.destroy();
+    this.#call.signal?.removeEventListener('abort', this.#onAbort);
+    this.#unpacker?.destroy();
     this.#controller?.abort(new Error('given up'));
     this.#resolve(outcome);
   }
@@ -275,104 +299,24 @@ export function headerText(headers: AnswerHeaders, name: string): string {
   return typeof value === 'string' ? value : value.join(', ');
 }
 
-// Unpacks the body of an answer while it arrives (undici does not), in small steps off the main thread. Every piece goes
-// to `onData`, which counts, and may destroy the inflater in the middle of a bomb; at most one more step is unpacked.
-
-interface InflaterEvents {
-  /** A piece of the unpacked body; only valid during the call. */
-  readonly onData: (piece: Buffer) => void;
-  /** Called after a `write` that returned false, once there is room again. */
-  readonly onDrain: () => void;
-  readonly onEnd: () => void;
-  /** The bytes are invalid, or incomplete (`isCut`). */
-  readonly onError: (error: Error, isCut: boolean) => void;
-}
-
-interface Inflater {
-  /** False asks the caller to wait for `onDrain`. */
-  write(chunk: Buffer): boolean;
-  end(): void;
-  /** No event comes after this. */
-  destroy(): void;
-}
-
-/** Content-Encoding values that can be unpacked. */
-export type ContentEncoding = 'gzip' | 'x-gzip' | 'deflate' | 'zstd';
-
+const ENCODINGS: ReadonlySet<string> = new Set(['gzip', 'x-gzip', 'deflate', 'zstd']);
 const STEP_BYTES = 64 * 1024;
 /** RFC 9659: the largest window of a zstd frame over HTTP, as a power of two (8 MiB). */
 const ZSTD_WINDOW_LOG_MAX = 23;
 /** The error code of zlib's and zstd's streams when more input was expected. */
 const CUT_CODE = 'Z_BUF_ERROR';
 
-type Stream = Gunzip | Inflate | InflateRaw | ZstdDecompress;
+type Unpacker = Gunzip | Inflate | InflateRaw | ZstdDecompress;
 
-function isContentEncoding(name: string): name is ContentEncoding {
-  return name === 'gzip' || name === 'x-gzip' || name === 'deflate' || name === 'zstd';
-}
-
-export function createInflater(encoding: ContentEncoding, events: InflaterEvents): Inflater {
-  let stream: Stream | null = null;
-  let inputBytes = 0;
-  let isDestroyed = false;
-  const finish = (): void => {
-    // Only gzip may have several members. For other encodings Node unpacks the first frame and silently drops the rest,
-    // which would truncate a page.
-    const isLeftOver = !encoding.endsWith('gzip') && (stream?.bytesWritten ?? 0) < inputBytes;
-    if (isLeftOver) events.onError(new Error('data follows after the end'), false);
-    else events.onEnd();
-  };
-  const open = (firstByte: number): Stream => {
-    const opened = createStream(encoding, firstByte);
-    const whileAlive = (react: () => void): void => {
-      if (!isDestroyed) react();
-    };
-    opened.on('data', (piece: Buffer) => whileAlive(() => events.onData(piece)));
-    opened.on('drain', () => whileAlive(events.onDrain));
-    opened.on('end', () => whileAlive(finish));
-    opened.on('error', (error: NodeJS.ErrnoException) =>
-      whileAlive(() => events.onError(error, error.code === CUT_CODE)),
-    );
-    return opened;
-  };
-  return {
-    write(chunk) {
-      if (isDestroyed || chunk.length === 0) return true;
-      inputBytes += chunk.length;
-      stream ??= open(chunk.readUInt8(0));
-      return stream.write(chunk);
-    },
-    end() {
-      // An empty body is valid in any encoding.
-      if (stream === null) events.onEnd();
-      else stream.end();
-    },
-    destroy() {
-      isDestroyed = true;
-      stream?.destroy();
-    },
-  };
-}
-
-function createStream(encoding: ContentEncoding, firstByte: number): Stream {
-  switch (encoding) {
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip({ chunkSize: STEP_BYTES });
-    case 'zstd':
-      return createZstdDecompress({
-        chunkSize: STEP_BYTES,
-        params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX },
-      });
-    case 'deflate': {
-      // The name means the zlib format, but some servers send raw deflate. RFC 1950: the low four bits of the first byte
-      // are 8, which a compressing raw stream never has.
-      const isZlib = (firstByte & 0x0f) === 8;
-      return isZlib
-        ? createInflate({ chunkSize: STEP_BYTES })
-        : createInflateRaw({ chunkSize: STEP_BYTES });
-    }
-    default:
-      return encoding satisfies never;
+function createUnpacker(encoding: string, firstByte: number): Unpacker {
+  const chunkSize = STEP_BYTES;
+  if (encoding.endsWith('gzip')) return createGunzip({ chunkSize });
+  if (encoding === 'zstd') {
+    const params = { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX };
+    return createZstdDecompress({ chunkSize, params });
   }
+  // `deflate` means the zlib format, but some servers send raw deflate. RFC 1950: the low four bits of the first byte are
+  // 8, which a compressing raw stream never has.
+  const isZlib = (firstByte & 0x0f) === 8;
+  return isZlib ? createInflate({ chunkSize }) : createInflateRaw({ chunkSize });
 }

@@ -14,10 +14,13 @@ import { type Connection, createConnection } from './connection.ts';
 import {
   type AnswerHeaders,
   type BodySink,
+  type Call,
   exchange,
   headerText,
   type Method,
   type Outcome,
+  PRIORITY,
+  type Priority,
 } from './exchange.ts';
 import { createRedactor, type Redact } from './redact.ts';
 import {
@@ -70,10 +73,6 @@ interface Timing {
 
 export type ServiceResult<Answer> = Timing & Result<Answer>;
 
-/** The order in which requests of one key leave the token bucket. */
-const PRIORITY = { metrics: 0, command: 1, logs: 2 } as const;
-export type Priority = keyof typeof PRIORITY;
-
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
@@ -105,29 +104,11 @@ export interface JsonOptions extends RequestOptions {
   readonly body?: unknown;
 }
 
-interface Call {
-  readonly method: Method;
-  /** Below the origin, with the query. */
-  readonly path: string;
-  readonly accept: string;
-  readonly body: string | null;
-  /** True if it has neither body nor query, so that only the key can be wrong. */
-  readonly isPlain: boolean;
-  readonly timeoutMs: number;
-  /** Monotonic: `timeoutMs` after the call began. */
-  readonly deadlineMs: number;
-  readonly maxBodyBytes: number;
-  readonly priority: Priority;
-  readonly signal: AbortSignal | undefined;
-  readonly into: BodyBuffer;
-  readonly sink: BodySink | null;
-  readonly idleTimeoutMs: number | null;
-}
-
 // Far above the normal rate: it limits runaway loops.
 const RATE_PER_SECOND = 50;
 const BURST = 100;
 
+const BODY_BYTES_MAX = 16 * 1024 * 1024;
 const LOGS_HELD_MS_MAX = 900_000;
 const DOWNLOAD_TIMEOUT_MS = 900_000;
 
@@ -216,16 +197,33 @@ export class ServiceHttp {
     await this.#connection.dispatcher.destroy();
   }
 
+  /** `path` begins with a slash, so that it cannot change the origin. */
   #prepare(
     method: Method,
     path: string,
     options: GetOptions & JsonOptions & Partial<DownloadOptions>,
   ): Call {
-    return prepareCall(method, path, options, {
-      url: this.#connection.baseUrl,
-      timeoutMs: this.#api.timeoutMs,
-      nowMs: this.#clock.monotonicMs(),
-    });
+    const { body, query = {}, sink = null } = options;
+    const { timeoutMs = this.#api.timeoutMs } = options;
+    if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
+    // Parsed, so that letters beyond ASCII are percent-encoded instead of refused.
+    const url = new URL(`${this.#connection.baseUrl}${path}`);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+    return {
+      method,
+      path: `${url.pathname}${url.search}`,
+      accept: options.accept,
+      body: body === undefined ? null : JSON.stringify(body),
+      isPlain: body === undefined && Object.keys(query).length === 0,
+      timeoutMs,
+      deadlineMs: this.#clock.monotonicMs() + timeoutMs,
+      idleTimeoutMs: sink === null ? null : this.#api.timeoutMs,
+      maxBodyBytes: options.maxBodyBytes ?? BODY_BYTES_MAX,
+      priority: options.priority ?? 'command',
+      signal: options.signal,
+      into: options.into ?? new BodyBuffer(),
+      sink,
+    };
   }
 
   /** Makes one attempt, and a second one if the service refused the key and its source has a new one. */
@@ -240,7 +238,7 @@ export class ServiceHttp {
   async #attempt(call: Call): Promise<ServiceResult<ServiceAnswer>> {
     const { signal } = call;
     const priority = PRIORITY[call.priority];
-    const maxWaitMs = this.#remainingMs(call);
+    const maxWaitMs = call.deadlineMs - this.#clock.monotonicMs();
     const grant = await this.#bucket.take({ priority, maxWaitMs, signal });
     const startedAtMs = this.#clock.nowMs();
     const startMs = this.#clock.monotonicMs();
@@ -256,43 +254,29 @@ export class ServiceHttp {
     if (!isSendable(credentials)) return faulty('auth', 'it is empty or no header may hold it');
     const { origin, isRedirectSafe: isSafe } = this.#connection;
     const { method, path } = call;
-    const first = await this.#exchangeOnce(call, path, credentials);
+    const first = await this.#exchangeOnce(call, credentials);
     const redirect = redirectOf(first, { method, origin, path, isSafe });
     if (redirect === null) return first;
     if (redirect.kind === 'fault') return redirect;
-    const second = await this.#exchangeOnce(call, redirect.path, credentials);
+    const second = await this.#exchangeOnce({ ...call, path: redirect.path }, credentials);
     const isAgain = redirectOf(second, { method, origin, path: redirect.path, isSafe }) !== null;
     return isAgain ? faulty('redirect', 'more than one') : second;
   }
 
   /** Sends a GET once more if the other side had just closed the kept connection that it was sent on. */
-  async #exchangeOnce(call: Call, path: string, credentials: Credentials): Promise<Outcome> {
+  async #exchangeOnce(call: Call, credentials: Credentials): Promise<Outcome> {
     const { dispatcher, origin, connectCount } = this.#connection;
-    const run = (): Promise<Outcome> =>
-      exchange({
-        dispatcher,
-        origin,
-        method: call.method,
-        path,
-        headers: {
-          ...this.#headers,
-          ...credentials,
-          accept: call.accept,
-          ...(call.body === null ? {} : { 'content-type': 'application/json' }),
-          // Archives are already compressed.
-          ...(call.sink === null ? {} : { 'accept-encoding': 'identity' }),
-        },
-        body: call.body,
-        clock: this.#clock,
-        timeoutMs: Math.max(this.#remainingMs(call), 1),
-        wholeTimeoutMs: call.timeoutMs,
-        signal: call.signal,
-        bodyBytesMax: call.maxBodyBytes,
-        into: call.into,
-        sink: call.sink,
-        idleTimeoutMs: call.idleTimeoutMs,
-        isProxied: this.#api.proxy !== null,
-      });
+    const headers = {
+      ...this.#headers,
+      ...credentials,
+      accept: call.accept,
+      ...(call.body === null ? {} : { 'content-type': 'application/json' }),
+      // Archives are already compressed.
+      ...(call.sink === null ? {} : { 'accept-encoding': 'identity' }),
+    };
+    const isProxied = this.#api.proxy !== null;
+    const way = { dispatcher, origin, headers, clock: this.#clock, isProxied };
+    const run = (): Promise<Outcome> => exchange(call, way);
     const connectionsBefore = connectCount();
     const outcome = await run();
     const isReset = outcome.kind === 'fault' && outcome.fault.reason === 'reset';
@@ -337,10 +321,6 @@ export class ServiceHttp {
     const request = { method: call.method, address: `${this.#connection.origin}${path}` };
     return { ok: false, error: requestError(fault, request, facts) };
   }
-
-  #remainingMs(call: Call): number {
-    return call.deadlineMs - this.#clock.monotonicMs();
-  }
 }
 
 /** Logs are held for less time, because they are pulled rarely anyway. */
@@ -350,48 +330,6 @@ function heldMs({ priority }: Call, retryAfterMs: number): number {
 
 function faulty(reason: Fault['reason'], detail: string): Outcome {
   return { kind: 'fault', fault: { reason, detail } };
-}
-
-// Turns a caller's options into a request.
-
-const BODY_BYTES_MAX = 16 * 1024 * 1024;
-
-interface CallBase {
-  /** base_url, without a trailing slash. */
-  readonly url: string;
-  readonly timeoutMs: number;
-  /** Monotonic. */
-  readonly nowMs: number;
-}
-
-/** `path` begins with a slash, so that it cannot change the origin. */
-function prepareCall(
-  method: Method,
-  path: string,
-  options: GetOptions & JsonOptions & Partial<DownloadOptions>,
-  base: CallBase,
-): Call {
-  const { timeoutMs = base.timeoutMs } = options;
-  if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
-  // Parsed, so that letters beyond ASCII are percent-encoded instead of refused.
-  const url = new URL(`${base.url}${path}`);
-  for (const [name, value] of Object.entries(options.query ?? {}))
-    url.searchParams.set(name, String(value));
-  return {
-    method,
-    path: `${url.pathname}${url.search}`,
-    accept: options.accept,
-    body: options.body === undefined ? null : JSON.stringify(options.body),
-    isPlain: options.body === undefined && Object.keys(options.query ?? {}).length === 0,
-    timeoutMs,
-    deadlineMs: base.nowMs + timeoutMs,
-    maxBodyBytes: options.maxBodyBytes ?? BODY_BYTES_MAX,
-    priority: options.priority ?? 'command',
-    signal: options.signal,
-    into: options.into ?? new BodyBuffer(),
-    sink: options.sink ?? null,
-    idleTimeoutMs: options.sink === undefined ? null : base.timeoutMs,
-  };
 }
 
 // The key and the configured headers, revealed for one request at a time, because their sources (files, such as mounted

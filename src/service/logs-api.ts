@@ -10,8 +10,8 @@ import {
   membersOf,
   parsePointer,
 } from '../lib/json-pointer.ts';
-import { type BodySink, headerText } from './exchange.ts';
-import type { JsonAnswer, Priority, ReadOptions, ServiceHttp } from './http-client.ts';
+import { type BodySink, headerText, type Priority } from './exchange.ts';
+import type { JsonAnswer, ReadOptions, ServiceHttp } from './http-client.ts';
 import { type Result, unreadableAnswer } from './service-error.ts';
 
 export interface LogQuery extends ReadOptions {

@@ -1,38 +1,73 @@
-import { setImmediate } from 'node:timers/promises';
 import { constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import type { Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
-import { createInflater, type ContentEncoding } from '../../src/service/exchange.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { exchange, type Outcome } from '../../src/service/exchange.ts';
+import { testCall } from '../support/test-api.ts';
 
 const PAGE = 'engine_up{namespace="a"} 1\n'.repeat(5000);
 
-/** The result for `bytes` in pieces of `stepBytes`: the text, `cut` or `broken`. */
-function inflate(
-  encoding: ContentEncoding,
-  bytes: Buffer,
-  stepBytes: number = bytes.length,
-): Promise<string> {
-  return new Promise(resolve => {
-    const pieces: Buffer[] = [];
+/** Sends an answer in pieces of `stepBytes`, as undici does: the next one once the answer is resumed. */
+class PiecewiseDispatcher {
+  readonly #encoding: string;
+  readonly #bytes: Buffer;
+  readonly #stepBytes: number;
+
+  constructor(encoding: string, bytes: Buffer, stepBytes: number) {
+    this.#encoding = encoding;
+    this.#bytes = bytes;
+    this.#stepBytes = stepBytes;
+  }
+
+  dispatch(_options: unknown, handler: Dispatcher.DispatchHandler): boolean {
     let offset = 0;
+    let isPaused = false;
+    const controller = {
+      pause: () => void (isPaused = true),
+      resume: () => {
+        isPaused = false;
+        feed();
+      },
+      abort: () => undefined,
+    } as unknown as Dispatcher.DispatchController;
     const feed = (): void => {
-      while (offset < bytes.length) {
-        const piece = bytes.subarray(offset, (offset += stepBytes));
-        if (!inflater.write(piece)) return;
+      while (offset < this.#bytes.length && !isPaused) {
+        const piece = this.#bytes.subarray(offset, (offset += this.#stepBytes));
+        handler.onResponseData?.(controller, piece);
       }
-      inflater.end();
+      if (!isPaused) handler.onResponseEnd?.(controller, {});
     };
-    const inflater = createInflater(encoding, {
-      onData: piece => pieces.push(Buffer.from(piece)),
-      onDrain: feed,
-      onEnd: () => resolve(Buffer.concat(pieces).toString()),
-      onError: (_error, isCut) => resolve(isCut ? 'cut' : 'broken'),
-    });
+    handler.onRequestStart?.(controller, {});
+    handler.onResponseStart?.(controller, 200, { 'content-encoding': this.#encoding });
     feed();
+    return true;
+  }
+}
+
+function answer(
+  encoding: string,
+  bytes: Buffer,
+  { stepBytes = bytes.length, signal }: { stepBytes?: number; signal?: AbortSignal } = {},
+): Promise<Outcome> {
+  const dispatcher = new PiecewiseDispatcher(encoding, bytes, stepBytes) as unknown as Dispatcher;
+  const deadlineMs = systemClock.monotonicMs() + 60_000;
+  return exchange(testCall({ signal, deadlineMs }), {
+    dispatcher,
+    origin: 'http://127.0.0.1:1',
+    headers: {},
+    clock: systemClock,
+    isProxied: false,
   });
 }
 
+/** The text of the body, or the reason why there is none. */
+async function inflate(encoding: string, bytes: Buffer, stepBytes?: number): Promise<string> {
+  const outcome = await answer(encoding, bytes, stepBytes === undefined ? {} : { stepBytes });
+  return outcome.kind === 'answer' ? outcome.body.toString() : outcome.fault.reason;
+}
+
 test('every encoding is unpacked, in one piece or byte by byte', async () => {
-  const check = async (encoding: ContentEncoding, bytes: Buffer): Promise<void> => {
+  const check = async (encoding: string, bytes: Buffer): Promise<void> => {
     expect((await inflate(encoding, bytes)) === PAGE, encoding).toBe(true);
     expect((await inflate(encoding, bytes, 1)) === PAGE, encoding).toBe(true);
     expect((await inflate(encoding, bytes, 4096)) === PAGE, encoding).toBe(true);
@@ -53,8 +88,8 @@ test('gzip accepts further members and padding', async () => {
 
 test('a second frame, which would be lost silently, is an error', async () => {
   const twice = (bytes: Buffer): Buffer => Buffer.concat([bytes, bytes]);
-  expect(await inflate('zstd', twice(zstdCompressSync(PAGE)))).toBe('broken');
-  expect(await inflate('deflate', twice(deflateSync(PAGE)))).toBe('broken');
+  expect(await inflate('zstd', twice(zstdCompressSync(PAGE)))).toBe('encoding');
+  expect(await inflate('deflate', twice(deflateSync(PAGE)))).toBe('encoding');
 });
 
 test('input that ends too early is cut, other damage is broken', async () => {
@@ -66,9 +101,9 @@ test('input that ends too early is cut, other damage is broken', async () => {
   expect(await inflate('gzip', gzip.subarray(0, 3))).toBe('cut');
   expect(await inflate('deflate', deflateSync(PAGE).subarray(0, -2))).toBe('cut');
   expect(await inflate('zstd', zstdCompressSync(PAGE).subarray(0, -2))).toBe('cut');
-  expect(await inflate('gzip', flipped)).toBe('broken');
-  expect(await inflate('gzip', Buffer.from(PAGE))).toBe('broken');
-  expect(await inflate('zstd', Buffer.from(PAGE))).toBe('broken');
+  expect(await inflate('gzip', flipped)).toBe('encoding');
+  expect(await inflate('gzip', Buffer.from(PAGE))).toBe('encoding');
+  expect(await inflate('zstd', Buffer.from(PAGE))).toBe('encoding');
 });
 
 test('no input is an empty body', async () => {
@@ -83,21 +118,12 @@ test('a zstd frame that asks for a window beyond 8 MiB is refused', async () => 
     [constants.ZSTD_c_contentSizeFlag]: 0,
   };
   const packed = zstdCompressSync(Buffer.alloc(20_000_000, 'abc'), { params });
-  expect(await inflate('zstd', packed)).toBe('broken');
+  expect(await inflate('zstd', packed)).toBe('encoding');
 });
 
-test('after destroy nothing comes any more', async () => {
-  let events = 0;
-  const count = (): void => void events++;
-  const inflater = createInflater('gzip', {
-    onData: count,
-    onDrain: count,
-    onEnd: count,
-    onError: count,
-  });
-  inflater.write(gzipSync(PAGE));
-  inflater.destroy();
-  inflater.write(Buffer.from('x'));
-  for (let turn = 0; turn < 20; turn++) await setImmediate();
-  expect(events).toBe(0);
+test('after an abort nothing is unpacked any more', async () => {
+  const stop = new AbortController();
+  const answering = answer('gzip', gzipSync(PAGE), { stepBytes: 10, signal: stop.signal });
+  stop.abort();
+  expect(await answering).toEqual({ kind: 'fault', fault: { reason: 'aborted' } });
 });

@@ -6,11 +6,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
-import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type Connection, createConnection } from '../../src/service/connection.ts';
 import { type BodySink, exchange, type Outcome } from '../../src/service/exchange.ts';
-import { testApi } from '../support/test-api.ts';
+import { testApi, testCall } from '../support/test-api.ts';
 
 const KIB = 1024;
 let connection: Connection | undefined;
@@ -28,21 +27,13 @@ async function receive(
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { dispatcher } = (connection = createConnection(testApi(origin)));
+  const deadlineMs = systemClock.monotonicMs() + 10_000;
   const ask = (): Promise<Outcome> =>
-    exchange({
+    exchange(testCall({ sink: options.sink ?? null, deadlineMs }), {
       dispatcher,
       origin,
-      method: 'GET',
-      path: '/',
       headers: {},
-      body: null,
       clock: systemClock,
-      timeoutMs: 10_000,
-      wholeTimeoutMs: 10_000,
-      idleTimeoutMs: null,
-      bodyBytesMax: 2 ** 30,
-      into: new BodyBuffer(),
-      sink: options.sink ?? null,
       isProxied: false,
     });
   const outcomes = await Promise.all(Array.from({ length: options.requests ?? 1 }, ask));

@@ -1,6 +1,8 @@
 // Settings of an API for tests, whose secrets are read from a function instead of a file.
 
 import type { ApiConfig, Secret } from '../../src/config/config.ts';
+import { BodyBuffer } from '../../src/lib/body-buffer.ts';
+import type { Call } from '../../src/service/exchange.ts';
 
 /** The source is read at once, and again at each refresh. */
 export function testSecret(source: string | (() => string)): Secret {
@@ -28,5 +30,25 @@ export function testApi(baseUrl: string, settings: Partial<ApiConfig> = {}): Api
     proxy: null,
     isInsecureAllowed: false,
     ...settings,
+  };
+}
+
+/** A call for tests that send it themselves. */
+export function testCall(changes: Partial<Call> = {}): Call {
+  return {
+    method: 'GET',
+    path: '/',
+    accept: '*/*',
+    body: null,
+    isPlain: true,
+    timeoutMs: 10_000,
+    deadlineMs: Infinity,
+    idleTimeoutMs: 10_000,
+    maxBodyBytes: 2 ** 30,
+    priority: 'command',
+    signal: undefined,
+    into: new BodyBuffer(),
+    sink: null,
+    ...changes,
   };
 }
