@@ -3,9 +3,9 @@
 // conversation.
 
 import * as z from 'zod';
-import { createOne, lenient } from './operations.ts';
-import { problemsOf, someText, textField } from './operations.ts';
-import type { ReadOptions, ServiceHttp } from './http-client.ts';
+import { ApiArea } from './api-area.ts';
+import { kindOf, lenient, problemsOf, someText, textField } from './operations.ts';
+import type { ReadOptions } from './http-client.ts';
 import {
   refusedRequest,
   type RequestProblem,
@@ -101,6 +101,8 @@ const session: z.ZodType<Session> = z.looseObject({
   created_at: text,
 });
 
+const SESSIONS = kindOf('sessions', session);
+
 const rows = lenient(z.array(z.record(z.string(), z.unknown())));
 const plainChat = z.object({ response: z.string(), sql: text, data: rows, session_id: text });
 const nestedChat = z.object({
@@ -125,15 +127,7 @@ export function chatProblems(request: ChatRequest): readonly RequestProblem[] | 
   return problemsOf(chatRequest, request);
 }
 
-export class AgentApi {
-  readonly #http: ServiceHttp;
-  readonly #path: string;
-
-  constructor(http: ServiceHttp, path: string) {
-    this.#http = http;
-    this.#path = path;
-  }
-
+export class AgentApi extends ApiArea {
   /** Opens a new session with each call. */
   async createSession(
     request: SessionRequest,
@@ -141,9 +135,8 @@ export class AgentApi {
   ): Promise<Result<{ readonly session: Session }>> {
     const problems = sessionProblems(request);
     if (problems !== null) return refusedRequest('create the session', problems);
-    const path = `${this.#path}/session`;
-    const creation = { path, name: 'session', body: request, item: session, signal };
-    const result = await createOne(this.#http, creation);
+    const path = `${this.path}/session`;
+    const result = await this.createOne(SESSIONS, request, signal, path);
     if (!result.ok) return result;
     if (result.created !== null) return { ok: true, session: result.created };
     return unreadableAnswer('create the session', 'holds no session_id', STATUS_OK);
@@ -151,8 +144,8 @@ export class AgentApi {
 
   /** Ends a session. The specification only recommends it; a service without this operation answers 404. */
   async endSession(id: string, { signal }: ReadOptions = {}): Promise<Result<object>> {
-    const path = `${this.#path}/session/${encodeURIComponent(id)}`;
-    const answer = await this.#http.requestJson('DELETE', path, { signal });
+    const path = `${this.path}/session/${encodeURIComponent(id)}`;
+    const answer = await this.http.requestJson('DELETE', path, { signal });
     return answer.ok ? { ok: true } : answer;
   }
 
@@ -163,7 +156,7 @@ export class AgentApi {
   ): Promise<Result<{ readonly answer: ChatAnswer }>> {
     const problems = chatProblems(request);
     if (problems !== null) return refusedRequest('ask the agent', problems);
-    const answer = await this.#http.requestJson('POST', `${this.#path}/chat`, {
+    const answer = await this.http.requestJson('POST', `${this.path}/chat`, {
       body: request,
       signal,
       timeoutMs,

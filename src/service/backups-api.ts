@@ -2,21 +2,21 @@
 // of backups: this is the form observed on deployments; one without the list answers 404.
 
 import * as z from 'zod';
+import { ApiArea, type OwnedQuery } from './api-area.ts';
 import {
   anyId,
   anyNumber,
   anyText,
   bucketAddress,
-  createOne,
   encodedCredentials,
+  kindOf,
   lenient,
   problemsOf,
-  readOwned,
   scheduleExpression,
   serviceId,
   someText,
 } from './operations.ts';
-import type { ReadOptions, ServiceHttp } from './http-client.ts';
+import type { ReadOptions } from './http-client.ts';
 import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';
 
 /** A schedule in the service's answer. Any field may be missing; further fields are kept. */
@@ -55,10 +55,7 @@ export interface ScheduleRequest {
   };
 }
 
-export interface ScheduleQuery extends ReadOptions {
-  /** Only the schedules of this service. Some deployments require it. */
-  readonly service_id?: string | undefined;
-}
+export type ScheduleQuery = OwnedQuery;
 
 const scheduleRequest: z.ZodType = z.strictObject({
   backup_type: someText,
@@ -96,24 +93,14 @@ export function scheduleWarnings({ backup_type: type }: ScheduleRequest): readon
   return [`${JSON.stringify(type)} is not a known backup type, only "full" is; it is sent anyway`];
 }
 
-export class SchedulesApi {
-  readonly #http: ServiceHttp;
-  readonly #path: string;
+const SCHEDULES = kindOf('schedules', schedule);
 
-  constructor(http: ServiceHttp, path: string) {
-    this.#http = http;
-    this.#path = path;
-  }
-
+export class SchedulesApi extends ApiArea {
   /** All schedules that the key can see, or those of one service. */
-  async list({
-    service_id: id,
-    signal,
-  }: ScheduleQuery = {}): Promise<
-    Result<{ readonly schedules: readonly Schedule[]; readonly isComplete: boolean }>
-  > {
-    const request = { path: this.#path, name: 'schedules', item: schedule, signal };
-    const read = await readOwned(this.#http, request, id);
+  async list(
+    query: ScheduleQuery = {},
+  ): Promise<Result<{ readonly schedules: readonly Schedule[]; readonly isComplete: boolean }>> {
+    const read = await this.readOwned(SCHEDULES, query);
     return read.ok ? { ok: true, schedules: read.items, isComplete: read.isComplete } : read;
   }
 
@@ -124,13 +111,7 @@ export class SchedulesApi {
   ): Promise<Result<{ readonly schedule: Schedule | null }>> {
     const problems = scheduleProblems(request);
     if (problems !== null) return refusedRequest('create the schedule', problems);
-    const result = await createOne(this.#http, {
-      path: this.#path,
-      name: 'schedule',
-      body: request,
-      item: schedule,
-      signal,
-    });
+    const result = await this.createOne(SCHEDULES, request, signal);
     return result.ok ? { ok: true, schedule: result.created } : result;
   }
 }
@@ -151,8 +132,7 @@ export interface Backup {
   readonly backup_size?: number | undefined;
 }
 
-export interface BackupQuery extends ReadOptions {
-  readonly service_id?: string | undefined;
+export interface BackupQuery extends OwnedQuery {
   readonly status?: string | undefined;
 }
 
@@ -167,25 +147,16 @@ const backup: z.ZodType<Backup> = z.looseObject({
   backup_size: anyNumber,
 });
 
-export class BackupsApi {
-  readonly #http: ServiceHttp;
-  readonly #path: string;
+const BACKUPS = kindOf('backups', backup);
 
-  constructor(http: ServiceHttp, path: string) {
-    this.#http = http;
-    this.#path = path;
-  }
-
+export class BackupsApi extends ApiArea {
   async list({
-    service_id: id,
     status,
-    signal,
+    ...query
   }: BackupQuery = {}): Promise<
     Result<{ readonly backups: readonly Backup[]; readonly isComplete: boolean }>
   > {
-    const query = status === undefined ? {} : { status };
-    const request = { path: this.#path, name: 'backups', query, item: backup, signal };
-    const read = await readOwned(this.#http, request, id);
+    const read = await this.readOwned(BACKUPS, query, status === undefined ? {} : { status });
     if (!read.ok) return read;
     // The service may not know the parameter.
     const backups = read.items.filter(

@@ -8,10 +8,11 @@ import { bug } from '../errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { AgentApi } from './agent-api.ts';
+import { ApiArea } from './api-area.ts';
 import { BackupsApi, SchedulesApi } from './backups-api.ts';
 import { type ReadOptions, ServiceHttp } from './http-client.ts';
 import { LogsApi } from './logs-api.ts';
-import { type RestorePlaces, RestoresApi } from './restores-api.ts';
+import { RestoresApi } from './restores-api.ts';
 import type { Result } from './service-error.ts';
 
 /** Paths below the base URL, and other details that differ between deployments. */
@@ -21,7 +22,7 @@ export interface ServicePaths {
   readonly backups: string;
   readonly restores: string;
   /** The member of a restore's body that holds the path of the backup. */
-  readonly restoreKey: RestorePlaces['keyMember'];
+  readonly restoreKey: 'key' | 'id';
   /** `/session` and `/chat` are below it. */
   readonly agent: string;
 }
@@ -55,7 +56,7 @@ export class ServiceClient {
     this.logs = new LogsApi(http);
     this.schedules = new SchedulesApi(http, paths.schedules);
     this.backups = new BackupsApi(http, paths.backups);
-    this.restores = new RestoresApi(http, { path: paths.restores, keyMember: paths.restoreKey });
+    this.restores = new RestoresApi(http, paths.restores, paths.restoreKey);
     this.agent = new AgentApi(http, paths.agent);
   }
 
@@ -136,17 +137,9 @@ const ACCEPT =
   'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 const PAGE_BYTES_MAX = 512 * 1024 * 1024;
 
-export class MetricsApi {
-  readonly #http: ServiceHttp;
-  readonly #path: string;
-
-  constructor(http: ServiceHttp, path: string) {
-    this.#http = http;
-    this.#path = path;
-  }
-
+export class MetricsApi extends ApiArea {
   async read({ service, signal, maxBytes }: MetricsQuery = {}): Promise<Result<MetricsPage>> {
-    const answer = await this.#http.get(this.#path, {
+    const answer = await this.http.get(this.path, {
       accept: ACCEPT,
       query: service === undefined ? {} : { service },
       maxBodyBytes: maxBytes ?? PAGE_BYTES_MAX,

@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import { anyId, anyText, createOne, readOne, readOwned } from './operations.ts';
+import { ApiArea, type OwnedQuery, readOne } from './api-area.ts';
 import {
   type ErrorResult,
   refusedRequest,
@@ -12,8 +12,11 @@ import {
   unreadableAnswer,
 } from './service-error.ts';
 import {
+  anyId,
+  anyText,
   bucketAddress,
   encodedCredentials,
+  kindOf,
   objectPath,
   problemsOf,
   secretText,
@@ -54,16 +57,7 @@ export interface Restore {
   readonly created_at?: string | undefined;
 }
 
-export interface RestoreQuery extends ReadOptions {
-  readonly service_id?: string | undefined;
-}
-
-export interface RestorePlaces {
-  /** Below base_url. */
-  readonly path: string;
-  /** The service's name for the member `key`. */
-  readonly keyMember: 'key' | 'id';
-}
+export type RestoreQuery = OwnedQuery;
 
 const restoreRequest: z.ZodType = z.strictObject({
   service_id: serviceId,
@@ -90,24 +84,22 @@ export function restoreProblems(request: RestoreRequest): readonly RequestProble
   return problemsOf(restoreRequest, request);
 }
 
-export class RestoresApi {
-  readonly #http: ServiceHttp;
-  readonly #places: RestorePlaces;
+const RESTORES = kindOf('restores', restore);
 
-  constructor(http: ServiceHttp, places: RestorePlaces) {
-    this.#http = http;
-    this.#places = places;
+export class RestoresApi extends ApiArea {
+  readonly #keyMember: 'key' | 'id';
+
+  /** `keyMember`: the service's name for the member `key`. */
+  constructor(http: ServiceHttp, path: string, keyMember: 'key' | 'id') {
+    super(http, path);
+    this.#keyMember = keyMember;
   }
 
   /** All restores that the key can see, or those into one service. */
-  async list({
-    service_id: id,
-    signal,
-  }: RestoreQuery = {}): Promise<
-    Result<{ readonly restores: readonly Restore[]; readonly isComplete: boolean }>
-  > {
-    const request = { path: this.#places.path, name: 'restores', item: restore, signal };
-    const read = await readOwned(this.#http, request, id);
+  async list(
+    query: RestoreQuery = {},
+  ): Promise<Result<{ readonly restores: readonly Restore[]; readonly isComplete: boolean }>> {
+    const read = await this.readOwned(RESTORES, query);
     return read.ok ? { ok: true, restores: read.items, isComplete: read.isComplete } : read;
   }
 
@@ -115,10 +107,10 @@ export class RestoresApi {
     id: string | number,
     { signal }: ReadOptions = {},
   ): Promise<Result<{ readonly restore: Restore }>> {
-    const path = `${this.#places.path}/${encodeURIComponent(String(id))}`;
-    const answer = await this.#http.requestJson('GET', path, { signal });
+    const path = `${this.path}/${encodeURIComponent(String(id))}`;
+    const answer = await this.http.requestJson('GET', path, { signal });
     if (!answer.ok) return answer;
-    const found = readOne(answer.json, 'restore', restore);
+    const found = readOne(answer.json, RESTORES);
     if (found !== null) return { ok: true, restore: found };
     return unreadableAnswer('read the restore', 'is no JSON object', answer.status);
   }
@@ -133,15 +125,9 @@ export class RestoresApi {
   ): Promise<Result<{ readonly restore: Restore | null }>> {
     const problems = restoreProblems(request);
     if (problems !== null) return refusedRequest('create the restore', problems);
-    const { path, keyMember } = this.#places;
     const { key, ...others } = request;
-    const result = await createOne(this.#http, {
-      path,
-      name: 'restore',
-      body: { ...others, [keyMember]: key },
-      item: restore,
-      signal,
-    });
+    const body = { ...others, [this.#keyMember]: key };
+    const result = await this.createOne(RESTORES, body, signal);
     return result.ok ? { ok: true, restore: result.created } : result;
   }
 }
@@ -173,13 +159,13 @@ export async function restoreOnce(
   options: RestoreOnceOptions,
 ): Promise<Result<Begun>> {
   const { signal, onNews = () => undefined } = options;
-  const before = await keysOf(api, request, signal);
+  const before = await listAll(api, request, signal);
   for (let attempt = 1; ; attempt++) {
     const result = await api.create(request, { signal });
     if (result.ok || !result.error.isOutcomeUnknown) return result;
     onNews(`${result.error.message}: the restore may have begun anyway`);
     if (before === null) return unsure(result, 'the restores cannot be listed');
-    const found = await findNew(api, request, before, options);
+    const found = await findNew(api, request, new Set(before.map(keyOf)), options);
     if (signal?.aborted === true) return unsure(result, 'it was given up');
     if (found === null) return unsure(result, 'the restores cannot be listed');
     const [first] = found;
@@ -192,29 +178,29 @@ export async function restoreOnce(
   }
 }
 
-/** The existing restores, to recognise a new one; null if they cannot be listed. */
-async function keysOf(
+/** The restores into the service; null if not all of them can be listed. */
+async function listAll(
   api: RestoresApi,
   { service_id }: RestoreRequest,
   signal: AbortSignal | undefined,
-): Promise<ReadonlySet<string> | null> {
+): Promise<readonly Restore[] | null> {
   const list = await api.list({ service_id, signal });
-  return list.ok && list.isComplete ? new Set(list.restores.map(keyOf)) : null;
+  return list.ok && list.isComplete ? list.restores : null;
 }
 
 /** New restores; empty if there is none after several checks, null if they cannot be listed. */
 async function findNew(
   api: RestoresApi,
-  { service_id }: RestoreRequest,
+  request: RestoreRequest,
   before: ReadonlySet<string>,
   { clock, signal }: RestoreOnceOptions,
 ): Promise<readonly Restore[] | null> {
   for (let look = 0; look < LOOKS; look++) {
     await clock.sleep(LOOK_APART_MS, signal);
     if (signal?.aborted === true) return null;
-    const list = await api.list({ service_id, signal });
-    if (!list.ok || !list.isComplete) return null;
-    const found = list.restores.filter(one => !before.has(keyOf(one)));
+    const list = await listAll(api, request, signal);
+    if (list === null) return null;
+    const found = list.filter(one => !before.has(keyOf(one)));
     if (found.length > 0) return found;
   }
   return [];
