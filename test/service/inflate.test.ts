@@ -21,21 +21,21 @@ class PiecewiseDispatcher {
 
   dispatch(_options: unknown, handler: Dispatcher.DispatchHandler): boolean {
     let offset = 0;
-    let isPaused = false;
+    const flow = { isPaused: false };
     const controller = {
-      pause: () => void (isPaused = true),
+      pause: () => void (flow.isPaused = true),
       resume: () => {
-        isPaused = false;
+        flow.isPaused = false;
         feed();
       },
       abort: () => undefined,
     } as unknown as Dispatcher.DispatchController;
     const feed = (): void => {
-      while (offset < this.#bytes.length && !isPaused) {
+      while (offset < this.#bytes.length && !flow.isPaused) {
         const piece = this.#bytes.subarray(offset, (offset += this.#stepBytes));
         handler.onResponseData?.(controller, piece);
       }
-      if (!isPaused) handler.onResponseEnd?.(controller, {});
+      if (!flow.isPaused) handler.onResponseEnd?.(controller, {});
     };
     handler.onRequestStart?.(controller, {});
     handler.onResponseStart?.(controller, 200, { 'content-encoding': this.#encoding });
