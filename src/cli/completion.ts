@@ -89,8 +89,11 @@ _prom2otlp_files() {
   COMPREPLY=($(compgen -f -- "$cur"))
 }
 _prom2otlp() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" command='' next i
+  local cur="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD - 1]}" command='' next i
   COMPREPLY=()
+  # Bash makes three words of --name=value.
+  [[ $before != '=' ]] || before="\${COMP_WORDS[COMP_CWORD - 2]}"
+  [[ $cur != '=' ]] || cur=''
   for ((i = 1; i < COMP_CWORD; i++)); do
     next="\${command:+$command }\${COMP_WORDS[i]}"
     case "$next" in
@@ -98,7 +101,7 @@ _prom2otlp() {
       *) break ;;
     esac
   done
-  case "$command \${COMP_WORDS[COMP_CWORD - 1]}" in
+  case "$command $before" in
 ${values.join('\n')}
   esac
   case "$command" in

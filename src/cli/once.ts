@@ -3,11 +3,12 @@
 
 import { loadConfig } from '../config/load.ts';
 import { Daemon } from '../daemon/daemon.ts';
+import type { Clock } from '../lib/clock.ts';
 import { formatCount } from '../lib/format.ts';
 import { createLogger } from '../lib/log.ts';
 import type { PointState } from '../pipeline/queue/account.ts';
 import { backupsTable } from './backups.ts';
-import { withProgress } from './output.ts';
+import { createMeter, withProgress } from './output.ts';
 import { countFromNow } from './queue.ts';
 import { labelsOf, printTable } from './table.ts';
 import { action, type Call, CONFIG_OPTION, configOf, type Verb, type VerbContext } from './verb.ts';
@@ -34,12 +35,15 @@ export const verb: Verb = {
   notNow: 1,
 };
 
-/** The current step. */
-function stepOf(daemon: Daemon): string {
-  const { targets } = daemon;
-  const scraped = targets.filter(({ status }) => status.scrapeCount > 0).length;
-  if (scraped < targets.length) return `scraping: ${scraped} of ${targets.length} pages`;
-  return `pulling and delivering: ${formatCount(daemon.leftPoints())} points are queued`;
+/** Tells the current step. */
+function createSteps(daemon: Daemon, clock: Clock): (accepted: number) => string {
+  const meter = createMeter(clock, amount => `${formatCount(amount)} points`);
+  return accepted => {
+    const { targets } = daemon;
+    const scraped = targets.filter(({ status }) => status.scrapeCount > 0).length;
+    if (scraped < targets.length) return `scraping: ${scraped} of ${targets.length} pages`;
+    return `pulling and delivering: ${meter(accepted, accepted + daemon.leftPoints())}`;
+  };
 }
 
 async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
@@ -53,7 +57,9 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const since = countFromNow(account);
   const { metrics, logs } = config.otlp;
   const cycle = daemon.cycle(DELIVER_MS, Math.max(metrics.timeoutMs, logs.timeoutMs));
-  const isDelivered = await withProgress(context, () => stepOf(daemon), cycle);
+  const stepAt = createSteps(daemon, clock);
+  const step = (): string => stepAt(since(null, 'point/accepted'));
+  const isDelivered = await withProgress(context, step, cycle);
   const services = daemon.targets.flatMap(target => target.services);
   const head = ['SERVICE', 'UP', 'SAMPLES', 'POINTS', 'ACCEPTED', 'REJECTED', 'QUEUED', 'REASON'];
   const labelOf = labelsOf(daemon.config);

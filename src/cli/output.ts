@@ -20,6 +20,11 @@ export type OutputStream = Writable & { readonly isTTY?: boolean; readonly colum
 
 const COLUMNS = 80;
 
+/** A terminal may not know its width: then it says nothing, or 0. */
+function columnsOf({ columns = 0 }: { readonly columns?: number }): number {
+  return columns > 0 ? columns : COLUMNS;
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Takes over both streams' errors. Nobody else may write to them. The environment decides about colour. */
@@ -72,7 +77,7 @@ class StreamSink implements TextSink {
 
   /** Of the terminal; Infinity where there is none. */
   get columns(): number {
-    return this.isTerminal ? (this.#stream.columns ?? COLUMNS) : Infinity;
+    return this.isTerminal ? columnsOf(this.#stream) : Infinity;
   }
 
   line(text: string): void {
@@ -133,7 +138,7 @@ export async function withProgress<T>(
       const seconds = Math.round((clock.monotonicMs() - startMs) / SECOND_MS);
       const line = typeof what === 'string' ? `${what}: ${seconds} s` : what();
       // A longer line would wrap, and could not be wiped.
-      screen.write(WIPE + printableLine(line).slice(0, (screen.columns ?? COLUMNS) - 1));
+      screen.write(WIPE + printableLine(line).slice(0, columnsOf(screen) - 1));
       isShown = true;
     }
     if (isShown) screen.write(WIPE);
@@ -163,13 +168,12 @@ export function tellMeanwhile(
 export function createMeter(
   clock: Clock,
   format: (amount: number) => string,
-  total: number | null = null,
-): (done: number) => string {
+): (done: number, total?: number) => string {
   const startMs = clock.monotonicMs();
-  return done => {
+  return (done, total) => {
     const perMs = done / Math.max(clock.monotonicMs() - startMs, 1);
     const rate = `${format(Math.round(perMs * SECOND_MS))}/s`;
-    if (total === null) return `${format(done)}, ${rate}`;
+    if (total === undefined) return `${format(done)}, ${rate}`;
     const percent = Math.floor((100 * done) / Math.max(total, 1));
     const rest = perMs > 0 ? `, ${formatDuration((total - done) / perMs)} left` : '';
     return `${format(done)} of ${format(total)} (${percent} %), ${rate}${rest}`;

@@ -407,9 +407,9 @@ async function deliver({ queue, senders, forMs, context }: Draining): Promise<nu
   const totalPoints = leftPoints(queue);
   const since = countFromNow(queue.account);
   for (const { sender } of senders) sender.start();
-  const meter = createMeter(clock, amount => `${formatCount(amount)} points`, totalPoints);
+  const meter = createMeter(clock, amount => `${formatCount(amount)} points`);
   const state = (): string =>
-    [meter(totalPoints - leftPoints(queue)), ...problemsOf(queue, senders)].join('; ');
+    [meter(totalPoints - leftPoints(queue), totalPoints), ...problemsOf(queue, senders)].join('; ');
   const flushed = Promise.all(senders.map(({ sender }) => sender.flush(forMs)));
   await withProgress(context, state, Promise.race([flushed, untilAborted(stop)]));
   // Read before the senders close: their states end then.

@@ -125,6 +125,8 @@ describe('completion', () => {
     expect(completed('queue', 'drain', '--e')).toEqual(['--endpoint']);
     expect(completed('logs', 'download', '--format', '')).toEqual(['raw', 'json']);
     expect(completed('check', '-c', 'min')).toEqual(['minimal.yaml']);
+    expect(completed('check', '--config', '=', 'min')).toEqual(['minimal.yaml']);
+    expect(completed('logs', 'download', '--format', '=')).toEqual(['raw', 'json']);
     expect(completed('show', 'decode', 'schema')).toEqual(['schema.json']);
     expect(completed('show', 'decode', '--str')).toEqual(['--strict']);
     expect(completed('queue', 'drain', '--endpoint', 'r')).toEqual([]);

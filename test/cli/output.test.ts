@@ -102,6 +102,9 @@ test('only a terminal has a width', () => {
   const stream = Object.assign(memoryStream(), { isTTY: true, columns: 132 });
   const terminal = openOutput(stream, memoryStream()).out;
   expect([terminal.isTerminal, terminal.columns]).toEqual([true, 132]);
+  // Some terminals say that they have no columns.
+  Object.assign(stream, { columns: 0 });
+  expect(terminal.columns).toBe(80);
 });
 
 describe('colour', () => {

@@ -53,10 +53,10 @@ test('a state in place of seconds never wraps', async () => {
 test('a meter shows the rate, and the rest where the total is known', async () => {
   const clock = new FakeClock();
   const format = (amount: number): string => `${amount} points`;
-  const known = createMeter(clock, format, 1000);
+  const known = createMeter(clock, format);
   const unknown = createMeter(clock, format);
-  expect(known(0)).toBe('0 points of 1000 points (0 %), 0 points/s');
+  expect(known(0, 1000)).toBe('0 points of 1000 points (0 %), 0 points/s');
   await clock.advance(2000);
-  expect(known(200)).toBe('200 points of 1000 points (20 %), 100 points/s, 8.0 s left');
+  expect(known(200, 1000)).toBe('200 points of 1000 points (20 %), 100 points/s, 8.0 s left');
   expect(unknown(200)).toBe('200 points, 100 points/s');
 });
