@@ -134,6 +134,17 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
         expect(JSON.parse(String(text))).toHaveProperty('panels');
   });
 
+  test('is complete as a package, although alerts and dashboards are links in a clone', async () => {
+    const folder = await runFolder('helm-package');
+    const saved = await helm('package', chart, '--destination', folder);
+    expect(saved).toBe(
+      `Successfully packaged chart and saved it to: ${folder}/prom2otlp-0.1.0.tgz\n`,
+    );
+    const packaged = await checkChart(join(folder, 'prom2otlp-0.1.0.tgz'), EVERYTHING);
+    expect(packaged).toEqual(await checkChart(chart, EVERYTHING));
+    await rm(folder, { recursive: true, force: true });
+  });
+
   test('is a sidecar in the chart of a workload, as docs/install.md shows', async () => {
     const shop = await runFolder('helm-shop');
     cpSync(join(import.meta.dirname, 'fixtures/shop'), shop, { recursive: true });

@@ -17,23 +17,27 @@ import (
 // helm does what these commands of Helm do, without a cluster:
 //
 //	lint CHART [--values FILE]
+//	package CHART [--destination FOLDER]
 //	install|upgrade|template NAME CHART [--namespace NAMESPACE] [--values FILE]
 //
-// lint prints what Helm's linter finds, from warnings on; the others print the objects. `--install`, `--create-namespace` and
+// lint prints what Helm's linter finds, from warnings on; the last three print the objects. `--install`, `--create-namespace` and
 // `--wait` are for a cluster, and do nothing here.
 func helm(args []string) error {
-	namespace, file := "default", ""
+	namespace, file, destination := "default", "", "."
 	var words []string
 	for i := 0; i < len(args); i++ {
 		switch args[i] {
-		case "--namespace", "--values":
+		case "--namespace", "--values", "--destination":
 			if i++; i == len(args) {
 				return fmt.Errorf("%s needs a value", args[i-1])
 			}
-			if args[i-1] == "--values" {
-				file = args[i]
-			} else {
+			switch args[i-1] {
+			case "--namespace":
 				namespace = args[i]
+			case "--values":
+				file = args[i]
+			default:
+				destination = args[i]
 			}
 		case "--install", "--create-namespace", "--wait":
 		default:
@@ -49,6 +53,9 @@ func helm(args []string) error {
 	}
 	if len(words) == 2 && words[0] == "lint" {
 		return lintChart(words[1], namespace, values)
+	}
+	if len(words) == 2 && words[0] == "package" {
+		return save(words[1], destination)
 	}
 	if len(words) == 3 && (words[0] == "install" || words[0] == "upgrade" || words[0] == "template") {
 		return template(words[1], words[2], namespace, values)
@@ -68,6 +75,19 @@ func lintChart(folder, namespace string, values chartutil.Values) error {
 		return fmt.Errorf("%s", strings.Join(problems, "\n"))
 	}
 	fmt.Println("0 chart(s) failed")
+	return nil
+}
+
+func save(folder, destination string) error {
+	loaded, err := loader.Load(folder)
+	if err != nil {
+		return err
+	}
+	path, err := chartutil.Save(loaded, destination)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Successfully packaged chart and saved it to: %s\n", path)
 	return nil
 }
 
