@@ -2,20 +2,30 @@
 # container does not run as root, and works with a read-only root file system and without capabilities. It writes only to
 # /var/lib/prom2otlp. docs/release.md builds it for amd64 and arm64, from a base that is pinned by its digest.
 ARG NODE_IMAGE=node:24-slim
-FROM ${NODE_IMAGE} AS build
+
+# Of the architecture of the image. Nothing in it runs here, so that a build for another architecture needs no emulator.
+FROM ${NODE_IMAGE} AS node
+
+# Of the architecture of this machine.
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS build
+COPY --from=node /usr/local/bin/node /node/node
+COPY --from=node /usr/lib /node/lib
+# What Node.js is linked to, and the loader at the places where amd64 and arm64 look for it.
+RUN mkdir -p /image/etc /image/tmp /image/lib /image/lib64 /image/usr/local/bin /opt/prom2otlp \
+ && chmod 1777 /image/tmp \
+ && install -d -m 0700 -o 1000 -g 1000 /image/var/lib/prom2otlp \
+ && echo 'prom2otlp:x:1000:1000::/var/lib/prom2otlp:/nologin' > /image/etc/passwd \
+ && cp /node/node /image/usr/local/bin/ \
+ && cd /node/lib/*-linux-gnu \
+ && cp -L libc.so.6 libdl.so.2 libgcc_s.so.1 libm.so.6 libpthread.so.0 libstdc++.so.6 ld-linux-*.so.* /image/lib/ \
+ && cp -L ld-linux-*.so.* /image/lib64/
 WORKDIR /build
 COPY package.json package-lock.json tsconfig.json ./
 COPY tools tools
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY src src
 ARG REVISION=
-RUN PROM2OTLP_COMMIT=$REVISION node tools/build.ts
-RUN mkdir -p /image/etc /image/tmp /opt/prom2otlp \
- && chmod 1777 /image/tmp \
- && install -d -m 0700 -o 1000 -g 1000 /image/var/lib/prom2otlp \
- && echo 'prom2otlp:x:1000:1000::/var/lib/prom2otlp:/nologin' > /image/etc/passwd \
- && cp --parents -L "$(command -v node)" $(ldd "$(command -v node)" | grep -o '/[^ ]*') /image \
- && mv dist /opt/prom2otlp
+RUN PROM2OTLP_COMMIT=$REVISION node tools/build.ts && mv dist /opt/prom2otlp
 COPY package.json LICENSE /opt/prom2otlp/
 COPY bin /opt/prom2otlp/bin
 COPY config /opt/prom2otlp/config

@@ -15,8 +15,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 home=$root/usr/lib/prom2otlp
+share=$root/usr/share
 mkdir -p "$home" "$root/usr/bin" "$root/lib/systemd/system" "$root/usr/lib/sysusers.d" "$root/etc/prom2otlp" \
-  "$root/usr/share/doc/prom2otlp" "$root/DEBIAN"
+  "$share/doc/prom2otlp" "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/vendor-completions" \
+  "$share/fish/vendor_completions.d" "$root/DEBIAN"
 
 npm pack --silent --pack-destination "$work" > "$work/packed"
 tar -xf "$work/$(tail -n 1 "$work/packed")" -C "$home" --strip-components 1 --no-same-owner
@@ -27,16 +29,19 @@ else
   tar -xOf "$work/$(tail -n 1 "$work/packed")" package/bin/node > "$home/node"
 fi
 chmod 755 "$home/node"
-chmod -R u+rwX,go+rX,go-w "$root"
-
 printf '#!/bin/sh\nexec /usr/lib/prom2otlp/node /usr/lib/prom2otlp/bin/prom2otlp.js "$@"\n' > "$root/usr/bin/prom2otlp"
 chmod 755 "$root/usr/bin/prom2otlp"
 sed -e 's|/usr/bin/node |/usr/lib/prom2otlp/node |' -e 's|/opt/prom2otlp/|/usr/lib/prom2otlp/|' \
   -e '1s|.*|# /lib/systemd/system/prom2otlp.service|' \
   deploy/systemd/prom2otlp.service > "$root/lib/systemd/system/prom2otlp.service"
-cp LICENSE "$root/usr/share/doc/prom2otlp/copyright"
+cat LICENSE "$home/dist/LICENSES.txt" > "$share/doc/prom2otlp/copyright"
+gzip -9nc deploy/man/prom2otlp.1 > "$share/man/man1/prom2otlp.1.gz"
+node bin/prom2otlp.js completion bash > "$share/bash-completion/completions/prom2otlp"
+node bin/prom2otlp.js completion zsh > "$share/zsh/vendor-completions/_prom2otlp"
+node bin/prom2otlp.js completion fish > "$share/fish/vendor_completions.d/prom2otlp.fish"
 cp deploy/systemd/prom2otlp.sysusers "$root/usr/lib/sysusers.d/prom2otlp.conf"
-sed 's|${file:[^}]*}|${file:/run/credentials/prom2otlp.service/api-key}|' config/minimal.yaml \
+sed -e '1s|\./schema.json|/usr/lib/prom2otlp/config/schema.json|' \
+  -e 's|${file:[^}]*}|${file:/run/credentials/prom2otlp.service/api-key}|' config/minimal.yaml \
   > "$root/etc/prom2otlp/prom2otlp.yaml"
 
 echo /etc/prom2otlp/prom2otlp.yaml > "$root/DEBIAN/conffiles"
@@ -55,6 +60,6 @@ Description: brings a hosted database service's metrics and logs into OpenTeleme
  type, pulls their logs, and sends both to a back end over OTLP.
 END
 cp deploy/deb/postinst deploy/deb/prerm deploy/deb/postrm "$root/DEBIAN/"
+chmod -R u+rwX,go+rX,go-w "$root"
 chmod 755 "$root/DEBIAN/postinst" "$root/DEBIAN/prerm" "$root/DEBIAN/postrm"
-chmod 644 "$root/lib/systemd/system/prom2otlp.service" "$root/usr/lib/sysusers.d/prom2otlp.conf" "$root/etc/prom2otlp/prom2otlp.yaml"
 dpkg-deb --root-owner-group -Zgzip --build "$root" "prom2otlp_${version}_$architecture.deb"

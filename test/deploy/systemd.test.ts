@@ -192,6 +192,13 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     );
     expect(await inMachine('prom2otlp version')).toContain(`node ${process.version}`);
     expect(await inMachine('stat -c "%U %a" /var/lib/prom2otlp')).toBe('prom2otlp 700');
+    const shared = ['man/man1/prom2otlp.1.gz', 'bash-completion/completions/prom2otlp'];
+    for (const file of shared) await inMachine(`test -s /usr/share/${file}`);
+    const sample = await inMachine(
+      `dpkg-deb --fsys-tarfile ${name} | tar -xO ./etc/prom2otlp/prom2otlp.yaml`,
+    );
+    const [, schema = ''] = /\$schema=(\S+)$/m.exec(sample) ?? [];
+    expect(await inMachine(`grep -c urn:prom2otlp:configuration ${schema}`)).toBe('1');
     for (const command of remove) await inMachine(offline(command));
     expect(await property('ActiveState')).toBe('inactive');
     expect(await inMachine('ls /usr/bin/prom2otlp 2>&1 || true')).toContain('No such file');
