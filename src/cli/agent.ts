@@ -1,7 +1,7 @@
 // `agent`: opens sessions with the service's agent and asks it questions.
 
 import { createInterface } from 'node:readline/promises';
-import { printableJson, printableLine, printableText } from '../lib/printable.ts';
+import { printableLine, printableText } from '../lib/printable.ts';
 import {
   type AgentApi,
   CHAT_TIMEOUT_MS,
@@ -16,6 +16,7 @@ import { withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
   JSON_OPTION,
+  printJson,
   refuseProblems,
   tellError,
   withService,
@@ -139,7 +140,7 @@ function agentSession(call: Call<typeof SESSION_OPTIONS>, context: VerbContext):
     const result = await withProgress(context, 'opening the session', creating);
     if (!result.ok) return tellError(context, result.error);
     const { session_id, agent_id: agent = '', created_at: created = '' } = result.session;
-    if (values.json) context.out.line(printableJson(result.session));
+    if (values.json) printJson(context, result.session);
     else
       printTable(context.out, [
         ['SESSION', 'AGENT', 'CREATED'],
@@ -288,7 +289,7 @@ function printAnswer(
   { out, err }: Pick<VerbContext, 'out' | 'err'>,
 ): boolean {
   const { response, sql, data, columns, failure } = answer;
-  if (isJson) out.line(printableJson(answer));
+  if (isJson) printJson({ out }, answer);
   else {
     const parts = [
       response === '' ? '' : printableText(response),

@@ -2,7 +2,6 @@
 
 import { writeFileSync } from 'node:fs';
 import { formatAge } from '../lib/format.ts';
-import { printableJson } from '../lib/printable.ts';
 import { encodeCredentials } from '../service/credentials-file.ts';
 import {
   type Schedule,
@@ -18,6 +17,7 @@ import {
   credentialsFromFile,
   JSON_OPTION,
   type OpenService,
+  printJson,
   printListing,
   refuseProblems,
   requireEncoded,
@@ -177,7 +177,7 @@ function schedulesCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext
       return tellError(context, result.error);
     }
     if (result.schedule === null) context.err.line('created; the service says nothing about it');
-    if (values.json) context.out.line(printableJson(result.schedule));
+    if (values.json) printJson(context, result.schedule);
     else if (result.schedule !== null) printTable(context.out, rowsOf([result.schedule]));
     return 0;
   });

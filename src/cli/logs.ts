@@ -20,6 +20,7 @@ import {
   ACCESS_OPTIONS,
   JSON_OPTION,
   type OpenService,
+  printJson,
   printListing,
   tellError,
   tellNone,
@@ -47,14 +48,17 @@ import {
 const LINES_MAX = 10_000;
 const DAYS_MAX = 3650;
 
-/** The access to the API, and what narrows a list. */
-const LIST_OPTIONS = {
-  ...ACCESS_OPTIONS,
+const TYPES_OPTIONS = { ...ACCESS_OPTIONS, json: JSON_OPTION };
+const SERVERS_OPTIONS = {
+  ...TYPES_OPTIONS,
   type: text('TYPE', 'such as error-log'),
-  server: text('NAME', 'the name of a server, or its data source id'),
   from: moment('RFC 3339, or back from now such as 2h (default: a day before --to)'),
   to: moment('the same (default: now)'),
-  json: JSON_OPTION,
+};
+/** The access to the API, and what narrows a list. */
+const LIST_OPTIONS = {
+  ...SERVERS_OPTIONS,
+  server: text('NAME', 'the name of a server, or its data source id'),
 };
 const DOWNLOAD_OPTIONS = {
   ...ACCESS_OPTIONS,
@@ -66,6 +70,7 @@ const DOWNLOAD_OPTIONS = {
 };
 const TAIL_OPTIONS = {
   ...LIST_OPTIONS,
+  json: flag('each line as a JSON object: {server, type, line}'),
   lines: withDefault(integer({ min: 0, max: LINES_MAX }, 'number of lines of each'), '20'),
   follow: flag('also prints new lines'),
 };
@@ -94,14 +99,14 @@ export const verb: Verb = {
     action({
       name: 'types',
       summary: 'the available types',
-      options: LIST_OPTIONS,
+      options: TYPES_OPTIONS,
       run: (call, context) =>
         listAnswers(call, context, ({ api }) => api.types({ signal: context.stop })),
     }),
     action({
       name: 'servers',
       summary: 'the available servers',
-      options: LIST_OPTIONS,
+      options: SERVERS_OPTIONS,
       run: (call, context) => {
         const span = readSpan(call, context.clock.nowMs());
         const query = { ...span, type: call.values.type, signal: context.stop };
@@ -155,6 +160,7 @@ function logsList(call: ListCall, context: VerbContext): Promise<number> {
       head,
       ...archives.map(one => [one.id, one.type, one.server, one.service, one.size, one.start]),
     ],
+    json: archives => archives.map(({ size: _size, ...one }) => one),
     empty: 'no archives',
   });
 }
@@ -162,7 +168,11 @@ function logsList(call: ListCall, context: VerbContext): Promise<number> {
 type AskApi = (api: OpenLogApi) => Promise<Result<{ readonly items: readonly LogItem[] }>>;
 
 /** Prints a list of whatever members its items have. */
-function listAnswers(call: ListCall, context: VerbContext, askApi: AskApi): Promise<number> {
+function listAnswers(
+  call: Call<typeof TYPES_OPTIONS>,
+  context: VerbContext,
+  askApi: AskApi,
+): Promise<number> {
   const read = async (service: OpenService): Promise<readonly unknown[] | null> => {
     const answer = await askApi(logApiOf(service));
     return answer.ok ? answer.items : tellNone(context, answer.error);
@@ -342,10 +352,13 @@ class Tail {
     reader.end(false);
     this.#keep(kept, reader.records);
     this.#progress.set(key, reader.progress());
-    const { lines } = this.#call.values;
+    const { lines, json } = this.#call.values;
     const shown = before === null ? kept.slice(-lines || kept.length) : kept;
-    for (const { body } of shown)
-      this.#context.out.line(`${archive.server} ${archive.type} ${body}`);
+    const { server, type } = archive;
+    for (const { body: line } of shown)
+      this.#context.out.line(
+        json ? printableJson({ server, type, line }, 0) : `${server} ${type} ${line}`,
+      );
   }
 
   /** Of a first look, only the last lines are wanted: the others are let go. */
@@ -387,7 +400,7 @@ function logsRetention(
           );
     if (!answer.ok) return tellError(context, answer.error);
     const items: unknown[] = Array.isArray(answer.json) ? answer.json : [answer.json ?? {}];
-    if (values.json) context.out.line(printableJson(answer.json ?? null));
+    if (values.json) printJson(context, answer.json ?? null);
     else printTable(context.out, rowsOf(items));
     return 0;
   });
@@ -424,7 +437,7 @@ function logApiOf({ config, http }: OpenService): OpenLogApi {
 
 /** The times of --from and --to; by default the day before now. */
 function readSpan(
-  { command, values: { from, to } }: ListCall,
+  { command, values: { from, to } }: Call<typeof SERVERS_OPTIONS>,
   nowMs: number,
 ): { readonly from: Date; readonly to: Date } {
   const toMs = to?.(nowMs) ?? nowMs;

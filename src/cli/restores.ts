@@ -1,7 +1,7 @@
 // `restores`: restores database services from backups in buckets, and shows restores.
 
 import { createInterface } from 'node:readline/promises';
-import { printableJson } from '../lib/printable.ts';
+import type { Config } from '../config/config.ts';
 import {
   type Restore,
   RESTORE_METHODS,
@@ -16,13 +16,14 @@ import {
   JSON_OPTION,
   keyFromFile,
   type OpenService,
+  printJson,
   printListing,
   refuseProblems,
   tellError,
   tellNone,
   withService,
 } from './service-access.ts';
-import { printTable, type Rows } from './table.ts';
+import { labelsOf, printTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
@@ -112,7 +113,7 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 
 function restoresCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext): Promise<number> {
   const request = requestOf(call);
-  return withService(call, context, async ({ client }) => {
+  return withService(call, context, async ({ client, config }) => {
     await confirm(call, context);
     const { clock, stop: signal } = context;
     const onNews = (line: string): void => tellMeanwhile(context, line);
@@ -121,8 +122,8 @@ function restoresCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext)
     if (!result.ok) return tellError(context, result.error);
     const { restore } = result;
     if (restore === null) context.err.line('begun; the service says nothing about it');
-    if (call.values.json) context.out.line(printableJson(restore));
-    else if (restore !== null) printTable(context.out, rowsOf([restore]));
+    if (call.values.json) printJson(context, restore);
+    else if (restore !== null) printTable(context.out, rowsOf([restore], config));
     return 0;
   });
 }
@@ -193,21 +194,22 @@ function restoresList(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Pr
 
 function restoresShow(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Promise<number> {
   const [id = ''] = call.words;
-  return withService(call, context, async ({ client }) => {
+  return withService(call, context, async ({ client, config }) => {
     const answer = client.restores.show(id, { signal: context.stop });
     const result = await withProgress(context, 'reading the restore', answer);
     if (!result.ok) return tellError(context, result.error);
-    if (call.values.json) context.out.line(printableJson(result.restore));
-    else printTable(context.out, rowsOf([result.restore]));
+    if (call.values.json) printJson(context, result.restore);
+    else printTable(context.out, rowsOf([result.restore], config));
     return 0;
   });
 }
 
-function rowsOf(restores: readonly Restore[]): Rows {
+function rowsOf(restores: readonly Restore[], config: Config): Rows {
+  const labelOf = labelsOf(config);
   const head = ['ID', 'SERVICE', 'TYPE', 'STATUS', 'CREATED', 'MESSAGE'];
   const rows = restores.map(one => [
     String(one.id ?? ''),
-    one.service_id ?? '',
+    labelOf(one.service_id ?? ''),
     one.type ?? '',
     one.status ?? '',
     one.created_at ?? '',

@@ -97,7 +97,7 @@ export interface OpenService {
 export async function withServices<T>(
   call: AccessCall,
   context: Pick<VerbContext, 'environment' | 'clock'>,
-  use: (services: readonly OpenService[]) => Promise<T>,
+  use: (services: readonly OpenService[], config: Config) => Promise<T>,
 ): Promise<T> {
   const { config, targets } = readAccess(call, context);
   const { clock } = context;
@@ -114,6 +114,7 @@ export async function withServices<T>(
           client: new ServiceClient({ http, paths: config.backups.endpoints }),
         };
       }),
+      config,
     );
   } finally {
     await clients.close();
@@ -180,7 +181,9 @@ function inOptions({ mistakes }: OperatorError, values: AccessValues): OperatorE
 interface Listing<Item> {
   /** The items of one API; null after a failure, which has been printed. */
   readonly read: (service: OpenService) => Promise<readonly Item[] | null>;
-  readonly rows: (items: readonly Item[]) => Rows;
+  readonly rows: (items: readonly Item[], config: Config) => Rows;
+  /** What --json prints, where it is not the items as they are. */
+  readonly json?: (items: readonly Item[]) => unknown;
   /** Printed where there are none. */
   readonly empty: string;
 }
@@ -189,9 +192,9 @@ interface Listing<Item> {
 export function printListing<Item>(
   call: AccessCall & { readonly values: { readonly json: boolean } },
   context: Pick<VerbContext, 'environment' | 'clock' | 'out'>,
-  { read, rows, empty }: Listing<Item>,
+  { read, rows, json = items => items, empty }: Listing<Item>,
 ): Promise<number> {
-  return withServices(call, context, async services => {
+  return withServices(call, context, async (services, config) => {
     let code = 0;
     const found: Item[] = [];
     for (const service of services) {
@@ -199,8 +202,9 @@ export function printListing<Item>(
       if (items === null) code = 1;
       else found.push(...items);
     }
-    if (call.values.json) context.out.line(printableJson(found));
-    else if (code === 0 || found.length > 0) printTable(context.out, rows(found), { empty });
+    if (call.values.json) printJson(context, json(found));
+    else if (code === 0 || found.length > 0)
+      printTable(context.out, rows(found, config), { empty });
     return code;
   });
 }
@@ -238,6 +242,26 @@ export function tellNone(context: Pick<VerbContext, 'err'>, error: ServiceError)
 
 function optionOf(path: string, options: Readonly<Record<string, string>>): string {
   return options[path] ?? options[path.replace(/\..*/, '')] ?? path;
+}
+
+// What the service says, as JSON. All JSON of this program spells its members alike: serviceId, not service_id.
+
+/** Members whose own members were named by users and databases: metadata of a session, rows of an answer. */
+const FOREIGN: ReadonlySet<string> = new Set(['metadata', 'data']);
+
+/** Prints what the service has sent. */
+export function printJson({ out }: Pick<VerbContext, 'out'>, value: unknown): void {
+  out.line(printableJson(respelled(value)));
+}
+
+function respelled(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(respelled);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, one]: [string, unknown]) => [
+    name.replaceAll(/(?<=[a-z\d])_([a-z\d])/g, (_, letter: string) => letter.toUpperCase()),
+    FOREIGN.has(name) ? one : respelled(one),
+  ]);
+  return Object.fromEntries(members);
 }
 
 // What is read from files because no secret may be an argument: credentials of a bucket, and the key of an encrypted

@@ -18,9 +18,9 @@ export function printableText(text: string): string {
     .join('\n');
 }
 
-/** A value as indented JSON, with such characters escaped. */
-export function printableJson(value: unknown): string {
-  return JSON.stringify(value, null, 2)
+/** A value as JSON with such characters escaped; in one line where the indent is 0. */
+export function printableJson(value: unknown, indent = 2): string {
+  return JSON.stringify(value, null, indent)
     .split('\n')
     .map(line => line.replace(HARMFUL, escapeCharacter))
     .join('\n');

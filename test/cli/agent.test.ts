@@ -32,7 +32,7 @@ function asked(path = CHAT_PATH): number {
 
 async function openSession(): Promise<string> {
   const { out } = await call(['session', 'create', '--json']);
-  return JSON.parse(out).session_id;
+  return JSON.parse(out).sessionId;
 }
 
 describe('agent session create', () => {
@@ -68,7 +68,11 @@ describe('agent chat with a question', () => {
 
   test('prints all of it as JSON', async () => {
     const { out } = await call(['chat', '--json', 'How many?']);
-    expect(JSON.parse(out)).toMatchObject({ sql: expect.any(String), data: [{}, {}] });
+    expect(JSON.parse(out)).toMatchObject({
+      sql: expect.any(String),
+      sessionId: null,
+      data: [{}, {}],
+    });
   });
 
   test('asks within a session', async () => {

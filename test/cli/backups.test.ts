@@ -3,7 +3,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Schedule } from '../../src/service/backups-api.ts';
 import { openServiceShell, SERVICE, type ServiceShell } from '../support/service-shell.ts';
 import { verb as backups } from '../../src/cli/backups.ts';
 import { callVerb } from '../support/verb-context.ts';
@@ -14,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => shell[Symbol.asyncDispose]());
 
-async function schedulesOf(...args: string[]): Promise<readonly Schedule[]> {
+async function schedulesOf(...args: string[]): Promise<readonly unknown[]> {
   const { code, stdout } = await shell.type('backups', 'schedules', 'list', '--json', ...args);
   expect(code).toBe(0);
   return JSON.parse(stdout);
@@ -27,7 +26,9 @@ describe('backups schedules list', () => {
     expect(stdout).toMatch(/^ID +SERVICE +NAME +TYPE +SCHEDULE +NEXT +STATUS +MESSAGE\n/);
     expect(stdout).toMatch(/\n *4 +dbpgf10000004 +sessions +full +0 2 \* \* \* +20\S+T02:00/);
     expect(await schedulesOf()).toHaveLength(4);
-    expect(await schedulesOf('--service-id', SERVICE)).toMatchObject([{ service_id: SERVICE }]);
+    expect(await schedulesOf('--service-id', SERVICE)).toMatchObject([
+      { serviceId: SERVICE, serviceName: 'orders', suspended: false },
+    ]);
     expect(await schedulesOf('--config', shell.config)).toHaveLength(4);
   });
 
@@ -42,7 +43,7 @@ describe('backups schedules list', () => {
     const own = await schedulesOf('--config', shell.config);
     const unnamed = await shell.type('backups', 'schedules', 'list');
     shell.simulator.resetFaults();
-    expect(own.map(one => one.service_id)).toEqual([SERVICE, 'dbpgf10000002']);
+    expect(own).toMatchObject([{ serviceId: SERVICE }, { serviceId: 'dbpgf10000002' }]);
     expect([unnamed.code, unnamed.stderr]).toEqual([
       1,
       expect.stringContaining('name a service with --service-id'),

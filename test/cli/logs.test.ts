@@ -56,8 +56,9 @@ describe('logs list', () => {
     expect(lines.at(-1)).toContain(`${TODAY}.orders-proxy-0.proxy-log`);
     expect(lines).toHaveLength(4);
     const json = await call('list', '--service-id', 'dbpgf10000004', '--json', '--from', '1h');
-    const servers = JSON.parse(json.out).map((one: { server: string }) => one.server);
-    expect(new Set(servers)).toEqual(new Set(['sessions-0']));
+    const found: { server: string; sizeBytes: number }[] = JSON.parse(json.out);
+    expect(new Set(found.map(one => one.server))).toEqual(new Set(['sessions-0']));
+    expect(found.every(({ sizeBytes }) => sizeBytes > 0)).toBe(true);
   });
 
   test('filters even if the service does not', async () => {
@@ -111,23 +112,20 @@ describe('logs download', () => {
 });
 
 test('logs tail shows the last lines as the server wrote them', async () => {
-  const { code, out } = await call(
-    'tail',
-    '--type',
-    'audit-log',
-    '--server',
-    'sessions-0',
-    '--from',
-    '3d',
-    '--lines',
-    '3',
-  );
+  const narrowed = ['--type', 'audit-log', '--server', 'sessions-0', '--from', '3d'];
+  const { code, out } = await call('tail', ...narrowed, '--lines', '3');
   expect(code).toBe(0);
   const lines = out.trim().split('\n');
   // Three of each day that the span touches; just after midnight the last day has fewer.
   expect([9, 10, 11, 12]).toContain(lines.length);
   const format = /^sessions-0 audit-log \d{8} \d\d:\d\d:\d\d,sessions-0,/;
   expect(lines.filter(line => !format.test(line))).toEqual([]);
+  const json = await call('tail', ...narrowed, '--lines', '3', '--json');
+  const objects = json.out
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line));
+  expect(objects.map(({ server, type, line }) => `${server} ${type} ${line}`)).toEqual(lines);
 });
 
 test('an empty list is reported as empty, an unreadable one is not', async () => {
@@ -158,6 +156,8 @@ test('JSON is printed without control characters, even those that JSON allows', 
 describe('logs retention', () => {
   test('is shown, and changed only when it is confirmed', async () => {
     expect((await call('retention')).out).toMatch(/RETENTION_POLICY_DAYS\n.* 7$/m);
+    const json = await call('retention', '--json');
+    expect(JSON.parse(json.out)).toMatchObject({ bucketName: 'logs', retentionPolicyDays: 7 });
     const change = ['--set-days', '3', '--bucket', 'logs', '--provider', 'simulated'];
     const refused = await call('retention', ...change);
     expect([refused.code, refused.err]).toEqual([null, expect.stringContaining('--confirm logs')]);

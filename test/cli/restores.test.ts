@@ -165,6 +165,8 @@ describe('restores list and show', () => {
     const [first] = await restoresThere();
     const { code, stdout } = await shell.type('restores', 'show', String(first?.id));
     expect([code, stdout]).toEqual([0, expect.stringContaining(SERVICE)]);
+    const named = await shell.type('restores', 'list', '--config', shell.config);
+    expect(named.stdout).toMatch(new RegExp(`^ *\\d+ +${SERVICE} \\(orders\\) `, 'm'));
     const shown = await shell.type('restores', 'show', String(first?.id), '--json');
     expect(JSON.parse(shown.stdout)).toEqual(first);
     expect(await restoresThere('--service-id', 'dbpgf10000002')).toEqual([]);

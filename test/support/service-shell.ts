@@ -58,7 +58,7 @@ export async function openServiceShell(
   const files = tempDirectory();
   const config = {
     api: { base_url: simulator.url, key: `\${file:${files.write('key', `${SHELL_KEY}\n`)}}` },
-    services: [{ id: SERVICE }, { id: 'dbpgf10000002' }],
+    services: [{ id: SERVICE, name: 'orders' }, { id: 'dbpgf10000002' }],
     queue: { directory: null },
   };
   const at = async (terminal: Terminal | undefined, args: readonly string[]): Promise<Finished> => {
