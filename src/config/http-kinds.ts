@@ -61,8 +61,10 @@ function parseHttpUrl(text: string): URL | undefined {
 
 function suggestUrl({ text }: LeafInput): string | undefined {
   if (text === undefined || !/^[\w.-]+(?::\d+)?(?:\/[\w./-]*)?$/.test(text)) return undefined;
-  const { hostname } = new URL(`https://${text}`);
-  return `${isLoopbackHost(hostname) ? 'http' : 'https'}://${text}`;
+  const url = URL.parse(`https://${text}`);
+  // A host named http is a scheme without its slashes.
+  if (url === null || /^https?$/.test(url.hostname)) return undefined;
+  return `${isLoopbackHost(url.hostname) ? 'http' : 'https'}://${text}`;
 }
 
 function refuseUser(url: URL): Refusal | undefined {
