@@ -127,7 +127,7 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
       return samples.map(sample => sample.metric[key] ?? '').sort();
     };
     expect(await choices(names[1])).toEqual(['catalog', 'ledger', 'orders', 'sessions']);
-    expect(await choices('prom2otlp')).toEqual([expect.stringMatching(/:.*queue$/)]);
+    expect(await choices('prom2otlp')).toEqual([expect.stringMatching(/^[^/]+:[0-9a-f]{8}$/)]);
   });
 
   const rules = (parse(read('alerts/prom2otlp.rules.yaml')) as RuleFile).groups.flatMap(
