@@ -37,6 +37,15 @@ describe.skipIf(noCollector !== null)("strict mode and the Collector's receiver"
   let explained: readonly Explained[] = [];
 
   beforeAll(async () => {
+    await compare();
+    // The receiver's scrapes time out after a second, which a busy machine may take.
+    const open = explained.filter(({ rows }) => rows.length === 0);
+    if (open.length === 0) return;
+    console.warn(`second try: the receiver's scrapes: ${open.map(tell).join('; ').slice(0, 300)}`);
+    await compare();
+  });
+
+  async function compare(): Promise<void> {
     const scrapes = await scrapeWithReceiver(sequences);
     for (const sequence of sequences) steps.set(sequence.name, compareSequence(sequence, scrapes));
     explained = [...steps.values()].flat().flatMap(step =>
@@ -46,7 +55,7 @@ describe.skipIf(noCollector !== null)("strict mode and the Collector's receiver"
         rows: known.filter(({ explains }) => explains(difference, step)),
       })),
     );
-  });
+  }
 
   test.each(sequences)('make the same points: $name', ({ name, steps: planned }) => {
     expect(steps.get(name)).toHaveLength(planned.length);
