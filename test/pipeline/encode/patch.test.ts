@@ -71,3 +71,17 @@ describe('a page that is patched', () => {
     expect(lastOf(all, histogram({}, 10), last)).toEqual(['h count=11 sum=1 le1:2 le5:1 inf:8']);
   });
 });
+
+test('each page of any set of points leaves the template of its own payload', () => {
+  const target = new Target();
+  const { table } = target.translation;
+  const page = (names: string): string =>
+    names
+      .split('')
+      .map(name => `x{n="${name}"} 1\n`)
+      .join('');
+  for (const [i, names] of ['ab', 'ab', 'abc', 'bc', 'bcde', 'a'].entries()) {
+    const { translated } = target.page(60 * i, page(names));
+    expect(table.template?.bytes.equals(translated.batch.payload)).toBe(true);
+  }
+});
