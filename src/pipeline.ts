@@ -11,7 +11,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
-import { napUntil } from './lib/bell.ts';
+import { type Bell, napUntil } from './lib/bell.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import {
@@ -27,7 +27,6 @@ import type { Page, PageReport, ScrapeTime } from './model/page.ts';
 import type { SeriesTable } from './model/series-table.ts';
 import { inTurns } from './pipeline/collect/schedule.ts';
 import type { Schedule } from './pipeline/collect/schedule.ts';
-import type { Scraper, ScrapeResult } from './pipeline/collect/scrape.ts';
 import { Decoding } from './pipeline/decode/decode.ts';
 import { Replay } from './pipeline/decode/replay.ts';
 import {
@@ -42,7 +41,6 @@ import { type EncodeOptions, encodePage } from './pipeline/encode/encode.ts';
 import { WireWriter } from './pipeline/encode/wire.ts';
 import { Gather } from './pipeline/queue/gather.ts';
 import type { Queue } from './pipeline/queue/queue.ts';
-import type { TranslateMeter } from './pipeline/translate-meter.ts';
 
 /** Lines that decode reads in one step: a few milliseconds when every series is new. */
 const SLICE_LINES = 256;
@@ -142,33 +140,42 @@ function* decodePage(
   return decoding.report;
 }
 
-/** A target in the running pipeline. */
-export interface PipelineTarget {
-  /** The key of its saved state. */
-  readonly id: string;
-  readonly scraper: Scraper;
-  readonly translation: Translation;
-  /** Called after every scrape, for the status page. */
-  onTranslated(scrape: ScrapeResult, translated: Translated): void;
+/** What the pipeline asks of a scraper (collect/scrape.ts), whose results may say more. */
+export interface PageSource<Result extends Scraped> {
+  /** Never rejects. */
+  scrape(): Promise<Result>;
+  /** Called once the page has been used: its memory may be reused. */
+  release(): void;
+  /** Rings when the target is to be scraped before it is due. */
+  readonly looks: Bell;
 }
 
-export interface PipelineOptions {
-  readonly targets: readonly PipelineTarget[];
+/** A target in the running pipeline. */
+export interface PipelineTarget<Result extends Scraped> {
+  /** The key of its saved state. */
+  readonly id: string;
+  readonly scraper: PageSource<Result>;
+  readonly translation: Translation;
+  /** Called after every scrape, for counters and the status page. */
+  onTranslated(scrape: Result, translated: Translated): void;
+}
+
+export interface PipelineOptions<Result extends Scraped> {
+  readonly targets: readonly PipelineTarget<Result>[];
   readonly schedule: Schedule;
   readonly queue: Queue;
   readonly clock: Clock;
   readonly log: ThrottledLog;
-  readonly meter: TranslateMeter;
 }
 
-export class Pipeline {
-  readonly #options: PipelineOptions;
+export class Pipeline<Result extends Scraped> {
+  readonly #options: PipelineOptions<Result>;
   readonly #writer = new WireWriter();
   readonly #payloads = new BodyBufferPool();
   /** Translates one page at a time: the work is CPU-bound and shares the writer. */
   readonly #translating = new Serial();
 
-  constructor(options: PipelineOptions) {
+  constructor(options: PipelineOptions<Result>) {
     this.#options = options;
   }
 
@@ -191,9 +198,13 @@ export class Pipeline {
   }
 
   /** Scrapes a target before it is due when its report asks for that. */
-  async #hasten({ scraper }: PipelineTarget, index: number, stop: AbortSignal): Promise<void> {
+  async #hasten(
+    { scraper }: PipelineTarget<Result>,
+    index: number,
+    stop: AbortSignal,
+  ): Promise<void> {
     const { schedule, clock } = this.#options;
-    const { looks } = scraper.report;
+    const { looks } = scraper;
     for (let seen = looks.rings; !stop.aborted; seen = looks.rings) {
       await looks.wait(seen, stop);
       if (!stop.aborted) schedule.hasten(index, clock.monotonicMs());
@@ -205,7 +216,7 @@ export class Pipeline {
    * error.
    */
   async tick(indexes: readonly number[]): Promise<void> {
-    const { queue, clock, log, meter, schedule, targets } = this.#options;
+    const { queue, clock, log, schedule, targets } = this.#options;
     const onFailed = (cause: string): void =>
       log.error('commit', { cause }, 'cannot queue the points of a tick: they are lost');
     const buffers = this.#payloads;
@@ -219,7 +230,6 @@ export class Pipeline {
         compileForWork(scrape.page.bytes.length);
       }
       const translated = await this.#translate(target, scrape, gather);
-      meter.count(target.id, translated.page, translated.derived);
       target.onTranslated(scrape, translated);
       target.scraper.release();
       schedule.finish(index);
@@ -230,7 +240,11 @@ export class Pipeline {
   }
 
   /** Translates one page at a time, and hands the payload over before the writer is reused. */
-  async #translate(target: PipelineTarget, scrape: Scraped, gather: Gather): Promise<Translated> {
+  async #translate(
+    target: PipelineTarget<Result>,
+    scrape: Scraped,
+    gather: Gather,
+  ): Promise<Translated> {
     return this.#translating.run(async () => {
       const { clock } = this.#options;
       const steps = translate(target.translation, scrape, this.#writer);

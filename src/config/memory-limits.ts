@@ -1,10 +1,10 @@
-// What the memory of the process allows: limits that the YAML leaves out are lowered to it, never raised. In: what the
-// system says of the memory, and the limits as they were read. Out: the limits that hold, and which of them differ from
-// what the YAML or the defaults say. The costs that this rests on stand here, too, for whoever counts by them.
+// Lowers the limits that the YAML leaves out to what the memory of the process allows; never raises one. In: the memory
+// as the system reports it, and the limits as read. Out: the limits in effect, and which of them differ from the YAML or
+// the defaults. model/table-cost.ts has the costs behind these numbers.
 
 import { totalmem } from 'node:os';
 import { formatBytes, formatCount } from '../lib/format.ts';
-import type { SeriesTable } from '../model/series-table.ts';
+import { COST } from '../model/table-cost.ts';
 import type { MemoryConfig, PageLimits } from './config.ts';
 import { valueAt } from './places.ts';
 
@@ -15,49 +15,6 @@ export interface MemoryReadings {
 }
 
 const MIB = 2 ** 20;
-
-/**
- * What things cost, in bytes of the process's memory. Measured with the bundle, the flags of the image, and Node 24.21 as
- * the highest charge of a control group over that of an idle process (docs/performance.md has the table): pages of one
- * kind of line each, read, sent and stored twice.
- */
-export const COST: Readonly<Record<CostName, number>> = {
-  /** A byte of a page: the page, what is kept of its layout, and what growing buffers leave behind. */
-  body: 1.8,
-  /** A byte of the name and labels of a series: where it is remembered, and where it is sent. */
-  text: 3,
-  /** A series, without its text. */
-  row: 75,
-  /** A metric name; what a HELP, TYPE or UNIT line says of one. */
-  name: 800,
-  familyLines: 200,
-  /** A server of a service, and a scope of one: a part of the request with a Resource of its own. */
-  component: 900,
-  block: 1600,
-  /** A histogram or summary. */
-  compound: 1600,
-  /** A service, with the series that the bridge itself makes for it. */
-  service: 7000,
-  /** A second sample of a series on one page; an exemplar. */
-  repeat: 250,
-  exemplar: 800,
-  /** A series that a former process knew and no page has shown yet. */
-  restored: 150,
-};
-
-type CostName =
-  | 'body'
-  | 'text'
-  | 'row'
-  | 'name'
-  | 'familyLines'
-  | 'component'
-  | 'block'
-  | 'compound'
-  | 'service'
-  | 'repeat'
-  | 'exemplar'
-  | 'restored';
 
 /** An idle process, with room for what has no size that a page could set: V8, SQLite, requests under way. */
 const PROCESS_BYTES = 100 * MIB;
@@ -90,23 +47,6 @@ export function memoryBytesOf(readings: MemoryReadings): number | null {
 /** What pages and series may take of so much memory, in bytes. */
 function allowedBytes(memoryBytes: number): number {
   return Math.max(Math.floor(memoryBytes * SHARE) - PROCESS_BYTES, ALLOWED_BYTES_MIN);
-}
-
-/** What the memory of a target takes, in bytes, by what it costs. */
-export function tableBytes(table: SeriesTable): number {
-  const { count, free, keysUsed, metricByKey, componentByKey, blockByKey, serviceById } = table;
-  return (
-    (count - free.length) * COST.row +
-    keysUsed * COST.text +
-    metricByKey.size * COST.name +
-    componentByKey.size * COST.component +
-    blockByKey.size * COST.block +
-    table.compounds.size * COST.compound +
-    serviceById.size * COST.service +
-    table.repeats.length * COST.repeat +
-    table.exemplars.size * COST.exemplar +
-    (table.restored?.indexById.size ?? 0) * COST.restored
-  );
 }
 
 /** The keys below metrics.limits that follow from the memory. */

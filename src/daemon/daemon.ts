@@ -21,6 +21,7 @@ import type { SeriesTable } from '../model/series-table.ts';
 import { Pipeline, type PipelineTarget } from '../pipeline.ts';
 import { Schedule } from '../pipeline/collect/schedule.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
+import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { SeriesBudget } from '../pipeline/derive/budget.ts';
 import { limitRestored, MARKS, readState, STARTS } from '../pipeline/derive/state.ts';
 import { openQueue } from '../pipeline/queue/open-queue.ts';
@@ -77,9 +78,9 @@ export class Daemon {
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
   readonly #livePages: LivePages;
-  readonly #pipeline: Pipeline;
+  readonly #pipeline: Pipeline<ScrapeResult>;
   readonly #budget: SeriesBudget;
-  readonly #pipelineTargets: readonly PipelineTarget[];
+  readonly #pipelineTargets: readonly PipelineTarget<ScrapeResult>[];
   readonly #stopping = new AbortController();
   readonly #unfollowProcess: () => void;
   readonly #startTelemetry: () => OwnTelemetry | null;
@@ -114,9 +115,9 @@ export class Daemon {
     this.backups = parts.openBackups?.({ options, parts, targets: this.targets }) ?? null;
     const budget = new SeriesBudget(config.metrics.limits);
     this.#budget = budget;
-    const targets = this.targets.map(target =>
-      pipelineTarget(target, { config, clock, parts, budget, timeline, discovery }),
-    );
+    const meter = new TranslateMeter(counters);
+    const context = { config, clock, parts, budget, timeline, meter, discovery };
+    const targets = this.targets.map(target => pipelineTarget(target, context));
     this.#pipelineTargets = targets;
     logMemory(options);
     if (config.metrics.limits.memoryBytes < SMALL_MEMORY_BYTES) keepHeapSmall();
@@ -130,14 +131,7 @@ export class Daemon {
       startedAtMs,
     });
     this.#schedule = scheduleOf(planned, options, counters);
-    this.#pipeline = new Pipeline({
-      targets,
-      schedule: this.#schedule,
-      queue: parts.queue,
-      clock,
-      log,
-      meter: new TranslateMeter(parts.counters),
-    });
+    this.#pipeline = new Pipeline({ targets, schedule: this.#schedule, queue, clock, log });
   }
 
   /**

@@ -11,13 +11,14 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
-import { Scraper, scrapeReport } from '../pipeline/collect/scrape.ts';
+import { Scraper, scrapeReport, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { SeriesBudget } from '../pipeline/derive/budget.ts';
 import { deriveOptions } from '../pipeline/derive/options.ts';
 import { readState, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
+import type { TranslateMeter } from '../pipeline/translate-meter.ts';
 import type { PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { Discovery } from './discovery.ts';
@@ -37,11 +38,15 @@ export interface TargetContext {
   readonly budget: SeriesBudget;
   /** Notes every scrape; so does discovery, unless the services are listed. */
   readonly timeline: Timeline;
+  readonly meter: TranslateMeter;
   readonly discovery: Discovery | null;
 }
 
 /** A target in the pipeline. Throws an OperatorError if its settings would expose the key. */
-export function pipelineTarget(log: TargetLog, context: TargetContext): PipelineTarget {
+export function pipelineTarget(
+  log: TargetLog,
+  context: TargetContext,
+): PipelineTarget<ScrapeResult> {
   const { config, clock, parts } = context;
   const { target } = log;
   const { counters, buffers } = parts;
@@ -56,6 +61,7 @@ export function pipelineTarget(log: TargetLog, context: TargetContext): Pipeline
     scraper: new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
     translation: translationOf(target, config, log.table, context.budget),
     onTranslated: (result, translated) => {
+      context.meter.count(target.id, translated.page, translated.derived);
       log.note(result, translated);
       context.discovery?.note(log.table, result, translated);
       const { samples, lastDurationMs, lastReason: reason } = log.status;

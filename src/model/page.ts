@@ -22,6 +22,17 @@ export interface Page extends ScrapeTime {
   readonly wireBytes: number;
 }
 
+/** What belongs to other shards in a target's answer. */
+export interface OtherShards {
+  /**
+   * How many services configured for the same poll belong to other shards. With `services: auto` at
+   * least one: what names no service is not of the only one that was found so far.
+   */
+  readonly serviceCount: number;
+  /** True for each service of another shard, configured or not. */
+  takes(id: string): boolean;
+}
+
 /** Something wrong at one place of a page. Lines and columns start at 1; columns count bytes. */
 export interface Problem {
   readonly line: number;

@@ -9,7 +9,7 @@ import { defaultConfig } from '../../src/config/load.ts';
 import type { Config, MetricsConfig } from '../../src/config/config.ts';
 import type { ExpositionFormat } from '../../src/model/page.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
-import type { OtherShards } from '../../src/pipeline/collect/plan-targets.ts';
+import type { OtherShards } from '../../src/model/page.ts';
 import { SeriesBudget } from '../../src/pipeline/derive/budget.ts';
 import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
 import { deriveOptions } from '../../src/pipeline/derive/options.ts';

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { ApiConfig, Config, ServiceConfig } from '../../config/config.ts';
 import { shardOf } from '../../lib/shard.ts';
+import type { OtherShards } from '../../model/page.ts';
 import { apiIdentity } from '../../service/clients.ts';
 
 export interface Target {
@@ -25,17 +26,6 @@ export interface Target {
   /** Below api.baseUrl. */
   readonly path: string;
   readonly intervalMs: number;
-}
-
-/** What belongs to other shards in a target's answer. */
-export interface OtherShards {
-  /**
-   * How many services configured for the same poll belong to other shards. With `services: auto` at
-   * least one: what names no service is not of the only one that was found so far.
-   */
-  readonly serviceCount: number;
-  /** True for each service of another shard, configured or not. */
-  takes(id: string): boolean;
 }
 
 const ID_LENGTH = 16;

@@ -13,7 +13,6 @@ import { createHash } from 'node:crypto';
 import { Bell } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
-import type { Target } from './plan-targets.ts';
 
 export interface ScheduleOptions {
   /** Read only at the start; later calls receive the time. */
@@ -23,7 +22,10 @@ export interface ScheduleOptions {
   readonly dueMs?: (target: ScheduledTarget) => number | undefined;
 }
 
-type ScheduledTarget = Pick<Target, 'id' | 'intervalMs'>;
+interface ScheduledTarget {
+  readonly id: string;
+  readonly intervalMs: number;
+}
 
 interface Entry {
   /** Monotonic; always later than the last `takeDue`. */

@@ -3,6 +3,7 @@
 // reasons, and never throws. A poll that is held off is a failure too, so that `up` becomes 0.
 
 import { bug } from '../../errors.ts';
+import type { Bell } from '../../lib/bell.ts';
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
@@ -80,6 +81,7 @@ export const SCRAPE_COUNTERS = {
 export class Scraper {
   readonly target: Target;
   readonly report: PullReport;
+  readonly looks: Bell;
   readonly #options: ScraperOptions;
   readonly #counters: CountersOf<typeof SCRAPE_COUNTERS>;
   #buffer: BodyBuffer | null = null;
@@ -90,6 +92,7 @@ export class Scraper {
     this.#options = options;
     this.target = options.target;
     this.report = options.report ?? new PullReport(scrapeReport(options.target, options));
+    this.looks = this.report.looks;
     this.#counters = options.counters.of(SCRAPE_COUNTERS);
   }
 

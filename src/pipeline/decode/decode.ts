@@ -6,9 +6,9 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
-import { COST, tableBytes } from '../../config/memory-limits.ts';
 import { type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
 import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import { COST, tableBytes } from '../../model/table-cost.ts';
 import { isText, KeyLabels } from './key-labels.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
 import { readMilliseconds, readSeconds, readValue } from './number.ts';

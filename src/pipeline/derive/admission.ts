@@ -4,8 +4,8 @@
 // the page is resolved. Admitted series stay, so the same series are refused on each page until
 // there is room. To make room, a service loses its own ended series, the oldest first.
 
-import { tableBytes } from '../../config/memory-limits.ts';
 import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import { tableBytes } from '../../model/table-cost.ts';
 import { keyOfRow, labelValue } from '../decode/series-key.ts';
 import { isStranger, seriesIn, type SeriesBudget, strangersIn } from './budget.ts';
 import { forgetEarly, forgetRows } from './forget.ts';

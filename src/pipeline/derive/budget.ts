@@ -3,8 +3,8 @@
 // from the tables.
 
 import type { PageLimits } from '../../config/config.ts';
-import { COST, tableBytes } from '../../config/memory-limits.ts';
 import type { SeriesTable } from '../../model/series-table.ts';
+import { COST, tableBytes } from '../../model/table-cost.ts';
 
 type BudgetLimits = Pick<PageLimits, 'memoryBytes' | 'series' | 'serviceSamples' | 'services'>;
 

@@ -2,7 +2,7 @@
 
 import type { CatalogLookup } from '../../catalog/lookup.ts';
 import type { Config, MetricsConfig } from '../../config/config.ts';
-import type { OtherShards } from '../collect/plan-targets.ts';
+import type { OtherShards } from '../../model/page.ts';
 import { SeriesBudget } from './budget.ts';
 
 export interface DeriveOptions
