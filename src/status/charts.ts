@@ -27,7 +27,7 @@ export function timelineSection({ timeline, targets }: StatusReport): Html | nul
     }),
   ];
   const round = targets.length === 1 ? 'scrape' : 'round of scrapes';
-  const about = `the last ${formatCount(slots.length)}, a bar per ${round}; red: a scrape failed`;
+  const about = `a bar per ${round}, the newest on the right; red: a scrape failed`;
   return section('Lately', about, html`<ul class="lines">${charts}</ul>`);
 }
 

@@ -132,7 +132,7 @@ table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: 6px 11px; vertical-align: top; border-top: 1px solid var(--line); }
 thead th { border-top: 0; font-size: 12px; font-weight: 600; color: var(--faint); white-space: nowrap; }
 tbody th { font-weight: 600; }
-th code { display: block; font-weight: 400; min-width: 150px; }
+th code { display: block; font-weight: 400; min-width: min(250px, 38vw); }
 time, .t { white-space: nowrap; }
 .n { text-align: right; }
 .n, td:has(.meter) { white-space: nowrap; }

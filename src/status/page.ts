@@ -204,7 +204,7 @@ export function problemsSection(document: StatusDocument): Html | null {
       services.length === 0 ? null : html`<p class="faint">${services.join(', ')}${rest}</p>`;
     const isLasting = document.reportedAt === lastSeen;
     return html`
-<li>${badge(SEVERITY_TONES[severity], severity)}<div><p><b>${subject}</b> ${message}</p>${who}${
+<li>${badge(SEVERITY_TONES[severity], severity)}<div><p><b>${subject}:</b> ${message}</p>${who}${
       hint === '' ? null : html`<p class="do">${hint}</p>`
     }<p class="faint">since ${shortTime(since, document.reportedAt)} (${age(document, since)})${isLasting ? null : html`, last seen ${age(document, lastSeen)}`}</p></div></li>`;
   });

@@ -136,7 +136,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   tls: 'no TLS with',
   proxy: 'no way through the proxy to',
   rate_limited: 'too many requests for',
-  server_error: 'failures of',
+  server_error: 'server errors from',
   not_found: 'nothing at the address of',
   not_metrics: 'no metrics from',
   empty: 'an empty page from',

@@ -276,12 +276,12 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     await using night = await openNight({
       before: simulator => simulator.setFaults({ path: LOGS, status: 500 }),
     });
-    const red = await wait(night, 'logs fail', isRed('failures of'));
+    const red = await wait(night, 'logs fail', isRed('server errors from'));
     expect(renderCounters(night.supervisor.daemon.counters)).toMatch(
       /prom2otlp_pull_up\{pull="logs",.*reason="server_error"\} 0/,
     );
     const sight = await look(night, 'logs-500');
-    expect(sight.banner).toMatch(/^failures of .*: logs of 4 services/);
+    expect(sight.banner).toMatch(/^server errors from .*: logs of 4 services/);
     night.simulator.resetFaults();
     const green = await wait(night, 'all is well', isGreen);
     tell('log API 500 from the start', red, green, sight);

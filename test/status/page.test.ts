@@ -212,7 +212,7 @@ test('time lines have a text for their content, and mark failures', () => {
   expect(page).toContain('<title>09:00:00 0, 1 failed</title>');
   expect(page).toContain('aria-label="Longest scrape: last 239 ms, at most 239 ms"');
   expect(page.match(/<rect class="bad"/g)).toHaveLength(2);
-  expect(textOf(page)).toContain('the last 60, a bar per scrape');
+  expect(textOf(page)).toContain('a bar per scrape, the newest on the right');
   const empty = { slotMs: 60_000, slots: Array.from({ length: 90 }, () => null) };
   expect(pageOf({ timeline: empty })).not.toContain('Lately');
 });

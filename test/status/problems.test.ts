@@ -91,7 +91,7 @@ describe('what cannot be read', () => {
     expect(
       titles(failedPull('server_error', { kind: 'logs' }), failedPull('limit_samples')),
     ).toEqual([
-      'failures of api.example.com since 09:20:00: logs of 2 services',
+      'server errors from api.example.com since 09:20:00: logs of 2 services',
       'limit_samples at api.example.com since 09:20:00: metrics of 2 services',
     ]);
     const long = { failingSinceAt: '2026-03-02T01:02:03.000Z' };
