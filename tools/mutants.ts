@@ -43,7 +43,7 @@ interface Outcome {
   /** Of the mutated file, without the fault. */
   readonly sha: string;
   readonly commit: string;
-  readonly fate: 'killed' | 'survived';
+  readonly outcome: 'killed' | 'survived';
   /** The test that failed, or why there is none. */
   readonly by: string;
   readonly seconds: number;
@@ -363,9 +363,13 @@ class Scratch {
   }
 
   /** Runs the tests that reach the fault. `by` is the first test that fails. */
-  async run(mutant: Mutant, deadline: number): Promise<Pick<Outcome, 'fate' | 'by' | 'seconds'>> {
+  async run(
+    mutant: Mutant,
+    deadline: number,
+  ): Promise<Pick<Outcome, 'outcome' | 'by' | 'seconds'>> {
     const tests = this.#testsOf(mutant);
-    if (tests.length === 0) return { fate: 'survived', by: 'no unit test reaches it', seconds: 0 };
+    if (tests.length === 0)
+      return { outcome: 'survived', by: 'no unit test reaches it', seconds: 0 };
     const usual = tests.reduce((sum, test) => sum + (this.#survey.seconds[test] ?? 0), 0);
     const path = join(this.#root, mutant.file);
     const text = readFileSync(path, 'utf8');
@@ -379,10 +383,10 @@ class Scratch {
         deadline + 2 * usual,
       );
       const seconds = Math.round((performance.now() - startedMs) / 1000);
-      if (code === 0) return { fate: 'survived', by: `${tests.length} files passed`, seconds };
+      if (code === 0) return { outcome: 'survived', by: `${tests.length} files passed`, seconds };
       const failed = /^ *FAIL +(?:\|?unit\|?)? *(.*)$/m.exec(output);
       const by = code === null ? 'deadline' : (failed?.[1] ?? `exit ${code}`);
-      return { fate: 'killed', by, seconds };
+      return { outcome: 'killed', by, seconds };
     } finally {
       writeFileSync(path, text);
     }
@@ -476,7 +480,7 @@ function known(results: string, root: string, commit: string): ReadonlyMap<strin
     .filter(
       outcome =>
         outcome.commit === commit ||
-        (outcome.fate === 'killed' && outcome.sha === shaOf(root, outcome.mutant.file)),
+        (outcome.outcome === 'killed' && outcome.sha === shaOf(root, outcome.mutant.file)),
     );
   return new Map(outcomes.map(outcome => [JSON.stringify(outcome.mutant), outcome]));
 }
@@ -490,8 +494,8 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-function row({ mutant, fate, by, seconds }: Outcome): string {
-  const cells = [`${mutant.file}:${mutant.line}`, mutant.change, fate, by, `${seconds}`];
+function row({ mutant, outcome, by, seconds }: Outcome): string {
+  const cells = [`${mutant.file}:${mutant.line}`, mutant.change, outcome, by, `${seconds}`];
   return `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
@@ -512,7 +516,7 @@ async function main(): Promise<void> {
   const mutants = drawn(root, values.under, Number(values.seed), Number(values.count));
   await scratch.survey(mutants.filter(mutant => !done.has(JSON.stringify(mutant))));
   const outcomes: Outcome[] = [];
-  console.log('| place | change | fate | by | seconds |\n|---|---|---|---|---|');
+  console.log('| place | change | outcome | by | seconds |\n|---|---|---|---|---|');
   for (const mutant of mutants) {
     let outcome = done.get(JSON.stringify(mutant));
     if (outcome === undefined) {
@@ -524,7 +528,7 @@ async function main(): Promise<void> {
     outcomes.push(outcome);
     console.log(row(outcome));
   }
-  const survived = outcomes.filter(({ fate }) => fate === 'survived').length;
+  const survived = outcomes.filter(({ outcome }) => outcome === 'survived').length;
   console.log(
     `\n${outcomes.length} faults: ${outcomes.length - survived} killed, ${survived} survived`,
   );

@@ -19,7 +19,7 @@ import { programVersion } from '../lib/version.ts';
 import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
 import { isOfList, listPages } from '../logs/list.ts';
 import type { Signal } from '../model/batch.ts';
-import { FATE } from '../model/series-table.ts';
+import { OUTCOME } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import { Scraper, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
@@ -177,10 +177,10 @@ function serviceTable(
     for (let row = 0; row < table.count; row++) {
       if (table.blocks[table.block[row] ?? 0]?.service !== index) continue;
       const kind = table.metrics[table.metric[row] ?? 0]?.kind ?? 'gauge';
-      const fate = table.fate[row] ?? 0;
-      if (fate === FATE.point)
+      const outcome = table.outcome[row] ?? 0;
+      if (outcome === OUTCOME.point)
         counts[kind === 'histogram' || kind === 'summary' ? 'other' : kind]++;
-      else if (fate > FATE.consumed) counts.dropped++;
+      else if (outcome > OUTCOME.consumed) counts.dropped++;
     }
     const { sum, updown, gauge, other, dropped } = counts;
     const numbers = [samples, sum, updown, gauge, other, dropped].map(String);

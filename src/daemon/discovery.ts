@@ -205,8 +205,8 @@ export class Discovery {
     if (scrape.kind !== 'page' || page === null || reason !== '') return;
     const names = namesOnPage(table);
     let strayLines = 0;
-    for (const { service, fate, count } of derived.reads) {
-      if (service === '' && fate === 'bad_line') strayLines += count;
+    for (const { service, outcome, count } of derived.reads) {
+      if (service === '' && outcome === 'bad_line') strayLines += count;
       // Its series may have been refused, or be damaged: it is there.
       else if (service !== '' && !names.has(service)) names.set(service, new Set());
     }

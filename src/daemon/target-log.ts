@@ -87,7 +87,7 @@ export class TargetLog {
   /** The target's memory; only to be read. */
   readonly table: SeriesTable = new SeriesTable();
   status: TargetStatus = NOT_SCRAPED;
-  /** The services on the last page, and their samples by fate as in the account. */
+  /** The services on the last page, and their samples by outcome as in the account. */
   services: readonly ServiceOutcome[] = [];
   reads: DeriveReport['reads'] = [];
   /** Where the last good page differed from the catalog. */

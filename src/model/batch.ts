@@ -22,9 +22,9 @@ export interface Batch {
   readonly madeAtMs: number;
 }
 
-/** Samples of one service with the same fate (a name of FATE_NAMES, or `bad_line`), for the account. */
+/** Samples of one service with the same outcome (a name of OUTCOME_NAMES, or `bad_line`), for the account. */
 export interface SampleCount {
   readonly service: string;
-  readonly fate: string;
+  readonly outcome: string;
   readonly count: number;
 }

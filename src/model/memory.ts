@@ -198,7 +198,7 @@ export interface RepeatedSample {
   /** NaN where the point has none; set by derive. */
   startMs: number;
   readonly line: number;
-  fate: number;
+  outcome: number;
 }
 
 /**

@@ -9,7 +9,7 @@
 //   name{labels} V T ─▶ key · value · timeMs · seen · line ─▶ metric ─▶ Metric
 //                       startMs · lastValue · lastTimeMs · movedAtMs ─▶ block  ──▶ Block ─▶ Service, Component
 //
-// decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, fate and the time columns and
+// decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, outcome and the time columns and
 // replaces value and timeMs by the values to send; encode only reads.
 
 import type {
@@ -41,8 +41,8 @@ export const ROLE = {
   gaugePart: 8,
 } as const;
 
-/** What happens to a row on this page. Fates above `stale` are reasons why its sample makes no point. */
-export const FATE = {
+/** What happens to a row on this page. Outcomes above `stale` are reasons why its sample makes no point. */
+export const OUTCOME = {
   none: 0,
   point: 1,
   stale: 2,
@@ -65,16 +65,16 @@ export const FATE = {
   serviceLimit: 19,
 } as const;
 
-/** Fates whose name is not their key in snake case. */
-const NAMED_FATES: Readonly<Record<string, string>> = {
+/** Outcomes whose name is not their key in snake case. */
+const NAMED_OUTCOMES: Readonly<Record<string, string>> = {
   point: 'used',
   part: 'used',
   consumed: 'metadata',
 };
 
-/** By fate, its name in counters, the account and messages: `time_backwards`. */
-export const FATE_NAMES: readonly string[] = Object.keys(FATE).map(
-  key => NAMED_FATES[key] ?? key.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+/** By outcome, its name in counters, the account and messages: `time_backwards`. */
+export const OUTCOME_NAMES: readonly string[] = Object.keys(OUTCOME).map(
+  key => NAMED_OUTCOMES[key] ?? key.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
 );
 
 /** Marks a row, block or other index as absent. */
@@ -150,7 +150,7 @@ export class SeriesTable {
   timeMs: Float64Array = new Float64Array(64);
   seen: Uint32Array = new Uint32Array(64);
   line: Uint32Array = new Uint32Array(64);
-  fate: Uint8Array = new Uint8Array(64);
+  outcome: Uint8Array = new Uint8Array(64);
 
   // Between pages. All times in milliseconds since the epoch, NaN where there is none yet.
   startMs: Float64Array = new Float64Array(64);
@@ -254,7 +254,7 @@ export class SeriesTable {
     this.timeMs[row] = Number.NaN;
     this.seen[row] = 0;
     this.line[row] = 0;
-    this.fate[row] = FATE.none;
+    this.outcome[row] = OUTCOME.none;
     this.startMs[row] = Number.NaN;
     this.processMs[row] = Number.NaN;
     this.lastValue[row] = Number.NaN;
@@ -334,7 +334,7 @@ const COLUMN_NAMES = [
   'timeMs',
   'seen',
   'line',
-  'fate',
+  'outcome',
   'startMs',
   'processMs',
   'lastValue',

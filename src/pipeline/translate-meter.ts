@@ -1,4 +1,4 @@
-// The counters of decode, derive and encode: pages, samples by fate, points, and the state of services.
+// The counters of decode, derive and encode: pages, samples by outcome, points, and the state of services.
 
 import type { Counters, CountersOf } from '../lib/counters.ts';
 import type { PageReport } from '../model/page.ts';
@@ -15,8 +15,8 @@ export const PAGE_COUNTERS = {
   },
   samples: {
     name: 'prom2otlp_derive_samples_total',
-    help: 'Samples by service and fate.',
-    labels: ['service', 'fate'],
+    help: 'Samples by service and outcome.',
+    labels: ['service', 'outcome'],
   },
   points: {
     name: 'prom2otlp_encode_points_total',
@@ -74,7 +74,7 @@ export class TranslateMeter {
       pages.add(1);
       badLines.add(page.badLines);
     }
-    for (const { service, fate, count } of derived.reads) samples.add(count, service, fate);
+    for (const { service, outcome, count } of derived.reads) samples.add(count, service, outcome);
     nameLabels.add(derived.nameLabels);
     for (const [kind, count] of Object.entries(derived.drift?.added ?? {})) drift.add(count, kind);
     for (const service of derived.services) {

@@ -43,13 +43,13 @@ export interface Accounted {
   readonly account: AccountReport;
 }
 
-/** The fates of samples that are not dropped. */
-const KEPT_FATES: ReadonlySet<string> = new Set(['used', 'metadata', 'repeated']);
+/** The outcomes of samples that are not dropped. */
+const KEPT_OUTCOMES: ReadonlySet<string> = new Set(['used', 'metadata', 'repeated']);
 const SAMPLE_PREFIX = 'sample/';
 
-/** True if a sample with this fate made no point although it should have made one. */
-export function isDrop(fate: string): boolean {
-  return !KEPT_FATES.has(fate);
+/** True if a sample with this outcome made no point although it should have made one. */
+export function isDrop(outcome: string): boolean {
+  return !KEPT_OUTCOMES.has(outcome);
 }
 
 /** At most so many services without an entry are listed. */
@@ -75,10 +75,10 @@ export function accountReport(account: AccountView, always?: ReadonlySet<string>
 /** The numbers of one service, or of all together, as the two sums. */
 export function accountNumbers(numbers: ReadonlyMap<string, number>): AccountNumbers {
   const get = (key: string): number => numbers.get(key) ?? 0;
-  const fates = [...numbers]
+  const outcomes = [...numbers]
     .filter(([key]) => key.startsWith(SAMPLE_PREFIX))
     .map(([key, count]) => [key.slice(SAMPLE_PREFIX.length), count] as const);
-  const drops = fates.filter(([fate]) => isDrop(fate));
+  const drops = outcomes.filter(([outcome]) => isDrop(outcome));
   const made = get('point/made');
   const accepted = get('point/accepted');
   const rejected = get('point/rejected');
@@ -86,7 +86,7 @@ export function accountNumbers(numbers: ReadonlyMap<string, number>): AccountNum
   const evicted = get('point/evicted');
   return {
     samples: {
-      read: sum(fates),
+      read: sum(outcomes),
       used: get('sample/used'),
       metadata: get('sample/metadata'),
       repeated: get('sample/repeated'),

@@ -14,7 +14,7 @@ import {
 } from '../daemon/target-log.ts';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import type { Family } from '../model/metric.ts';
-import { FATE, FATE_NAMES, type SeriesTable } from '../model/series-table.ts';
+import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../model/series-table.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
 import { type Accounted, type AccountNumbers, isDrop } from './account-report.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
@@ -168,13 +168,13 @@ function servicesOf(
 ): readonly (readonly [id: string, report: Omit<ServiceReport, 'id' | 'name'>])[] {
   const families = isBrief ? [] : familiesByService(table);
   const dropped = Map.groupBy(
-    reads.filter(({ fate }) => isDrop(fate)),
+    reads.filter(({ outcome }) => isDrop(outcome)),
     ({ service }) => service,
   );
   const outcomes = new Map(services.map(outcome => [outcome.id, outcome]));
   return [...target.configured.keys()].map(id => {
     const { configIndex: _, ...outcome } = outcomes.get(id) ?? { ...NO_OUTCOME, configIndex: -1 };
-    const drops = (dropped.get(id) ?? []).map(({ fate, count }) => [fate, count]);
+    const drops = (dropped.get(id) ?? []).map(({ outcome, count }) => [outcome, count]);
     const report = {
       ...outcome,
       families: families[table.serviceById.get(id) ?? -1] ?? {},
@@ -191,7 +191,7 @@ function servicesOf(
 function familiesByService(table: SeriesTable): readonly Partial<Record<Family, number>>[] {
   const counts = table.services.map((): Partial<Record<Family, number>> => ({}));
   for (const row of table.order) {
-    if (table.keyLength[row] === 0 || table.fate[row] === FATE.excluded) continue;
+    if (table.keyLength[row] === 0 || table.outcome[row] === OUTCOME.excluded) continue;
     const service = counts[table.blocks[table.block[row] ?? 0]?.service ?? -1];
     const family = table.metrics[table.metric[row] ?? 0]?.family ?? 'other';
     if (service !== undefined) service[family] = (service[family] ?? 0) + 1;
@@ -202,9 +202,9 @@ function familiesByService(table: SeriesTable): readonly Partial<Record<Family, 
 function unconfiguredOf({ table, reads }: TargetLog): readonly UnconfiguredReport[] {
   const samples = new Map<string, number>();
   const unsent = new Map<string, number>();
-  for (const { service, fate, count } of reads) {
+  for (const { service, outcome, count } of reads) {
     samples.set(service, (samples.get(service) ?? 0) + count);
-    if (fate === FATE_NAMES[FATE.unconfigured]) unsent.set(service, count);
+    if (outcome === OUTCOME_NAMES[OUTCOME.unconfigured]) unsent.set(service, count);
   }
   return table.services
     .filter(({ id, configIndex, isElsewhere }, index) => {

@@ -2,7 +2,7 @@
 // SeriesTable, which is only read. Out: one entry per series that is sent, a histogram or summary as one.
 
 import { isCompound, type Metric } from '../model/metric.ts';
-import { FATE, FATE_NAMES, NO_ROW, type SeriesTable } from '../model/series-table.ts';
+import { OUTCOME, OUTCOME_NAMES, NO_ROW, type SeriesTable } from '../model/series-table.ts';
 import { keyOfRow } from '../pipeline/decode/series-key.ts';
 import { instantOrNull } from './times.ts';
 
@@ -31,7 +31,7 @@ export interface SeriesReport {
   /** The time of the sample that last changed the value; null before this process has seen one. */
   readonly changed: string | null;
   /** `used`, `stale`, or why there is no point. */
-  readonly fate: string;
+  readonly outcome: string;
 }
 
 /** In the order in which they are sent; only those of one service if its id is given. */
@@ -40,7 +40,7 @@ export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<Ser
     const service = table.services[table.blocks[table.block[row] ?? 0]?.service ?? 0]?.id ?? '';
     if (serviceId !== undefined && service !== serviceId) continue;
     const metric = table.metrics[table.metric[row] ?? 0];
-    const isShown = table.seen[row] === table.page || table.fate[row] === FATE.stale;
+    const isShown = table.seen[row] === table.page || table.outcome[row] === OUTCOME.stale;
     // The series that prom2otlp itself sends are no series of the page.
     if (!isShown || metric === undefined || metric.familyName.startsWith('\u0001')) continue;
     const hasStart = metric.kind === 'sum' || isCompound(metric);
@@ -58,7 +58,7 @@ export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<Ser
       start: hasStart ? timeOf(table.startMs[row]) : null,
       time: timeOf(table.timeMs[row]),
       changed: changedS === 0 ? null : timeOf(changedS * 1000),
-      fate: FATE_NAMES[table.fate[row] ?? 0] ?? '',
+      outcome: OUTCOME_NAMES[table.outcome[row] ?? 0] ?? '',
     };
   }
 }

@@ -114,15 +114,15 @@ function familyTable(family: string, list: readonly SeriesReport[], report: Stat
       column('Start', ({ start }) => age(report, start)),
       column('Time', ({ time }) => age(report, time)),
       column('Last change', ({ changed }) => age(report, changed)),
-      column('Sent', ({ fate }) =>
-        fate === 'used' ? 'yes' : badge(fateTone(fate), fate.replaceAll('_', ' ')),
+      column('Sent', ({ outcome }) =>
+        outcome === 'used' ? 'yes' : badge(outcomeTone(outcome), outcome.replaceAll('_', ' ')),
       ),
     ],
     {
       id: `series-${family}`,
       noun: 'series',
       isWhole: true,
-      toneOf: ({ fate }) => fateTone(fate),
+      toneOf: ({ outcome }) => outcomeTone(outcome),
     },
   );
 }
@@ -136,7 +136,7 @@ const SOURCES: Readonly<Record<SeriesReport['typeSource'], string>> = {
 };
 
 /** What the configuration leaves out is no cause for concern. */
-function fateTone(fate: string): Tone {
-  if (fate === 'excluded' || fate === 'baseline') return 'none';
-  return isDrop(fate) ? 'warn' : 'good';
+function outcomeTone(outcome: string): Tone {
+  if (outcome === 'excluded' || outcome === 'baseline') return 'none';
+  return isDrop(outcome) ? 'warn' : 'good';
 }

@@ -50,7 +50,7 @@ test('can be of one service, as JSON', async () => {
   const counter = series.find(({ type, start }) => type === 'sum' && start !== null);
   expect(typeof counter?.['value']).toBe('number');
   expect(Object.keys(counter ?? {})).toEqual(
-    'name labels service family type typeSource declared unit value start time changed fate'.split(
+    'name labels service family type typeSource declared unit value start time changed outcome'.split(
       ' ',
     ),
   );

@@ -12,7 +12,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { PageLimits } from '../../src/config/config.ts';
-import { FATE, ROLE, type SeriesTable } from '../../src/model/series-table.ts';
+import { OUTCOME, ROLE, type SeriesTable } from '../../src/model/series-table.ts';
 import { seriesIn } from '../../src/pipeline/derive/budget.ts';
 import { keyOfRow } from '../../src/pipeline/decode/series-key.ts';
 import { attributesText, type OtlpPoint } from '../support/otlp-points.ts';
@@ -275,12 +275,12 @@ function withChurn(world: readonly PageEvent[]): readonly PageEvent[] {
     ...event,
     flushes: [],
     gapSeconds: Math.min(event.gapSeconds, 60),
-    fates: event.fates.map((fate, i) => ({
-      ...fate,
+    outcomes: event.outcomes.map((outcome, i) => ({
+      ...outcome,
       // A sample with the stamp of the one before is no sample of its page.
       lag: null,
-      growth: Math.abs(fate.growth),
-      isAbsent: fate.isAbsent || (i + page) % 3 !== 0,
+      growth: Math.abs(outcome.growth),
+      isAbsent: outcome.isAbsent || (i + page) % 3 !== 0,
     })),
   }));
 }
@@ -371,7 +371,7 @@ function pointText(point: OtlpPoint): string {
 function tablePoints(table: SeriesTable, chosen: Options): string[] {
   const texts: string[] = [];
   for (let row = 0; row < table.count; row++) {
-    const fate = table.fate[row];
+    const outcome = table.outcome[row];
     const metric = table.metrics[table.metric[row] ?? 0];
     const isHead =
       table.head[row] === row &&
@@ -379,7 +379,7 @@ function tablePoints(table: SeriesTable, chosen: Options): string[] {
         table.role[row] === ROLE.synthetic ||
         table.compounds.has(row));
     if (table.keyLength[row] === 0 || metric === undefined || !isHead) continue;
-    if (fate !== FATE.point && fate !== FATE.stale) continue;
+    if (outcome !== OUTCOME.point && outcome !== OUTCOME.stale) continue;
     const { labels } = keyOfRow(table, row);
     const kept =
       table.role[row] === ROLE.synthetic
@@ -392,7 +392,7 @@ function tablePoints(table: SeriesTable, chosen: Options): string[] {
     );
     const service = table.services[table.blocks[table.block[row] ?? 0]?.service ?? 0]?.id;
     const isStarted = metric.kind === 'sum' || metric.kind === 'histogram';
-    const value = fate === FATE.stale ? 'stale' : valueText(table, row);
+    const value = outcome === OUTCOME.stale ? 'stale' : valueText(table, row);
     const start = isStarted ? nanoseconds(table.startMs[row]) : '0';
     texts.push(
       `${service} ${metric.sentName} ${attributes} ${value} ${nanoseconds(table.timeMs[row])} ${start}`,

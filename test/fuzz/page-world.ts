@@ -35,7 +35,7 @@ const LINES: readonly Line[] = SERVERS.flatMap(([service, server]) => {
 });
 
 /** What happens to one line on one page. */
-interface Fate {
+interface Outcome {
   readonly isAbsent: boolean;
   readonly growth: number;
   /** How many seconds before the scrape it was sampled, or null for no timestamp. */
@@ -51,7 +51,7 @@ export interface PageEvent {
   /** Servers (by index) that restarted, or flushed their counters, since the last page. */
   readonly restarts: readonly number[];
   readonly flushes: readonly number[];
-  readonly fates: readonly Fate[];
+  readonly outcomes: readonly Outcome[];
   readonly badLines: readonly (readonly [service: string, text: string])[];
   /** Counts of the buckets of a histogram, cumulated here; and its count beyond the last. */
   readonly buckets: readonly [number, number, number];
@@ -62,7 +62,7 @@ const lag = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(0, 1, 5) },
   { weight: 2, arbitrary: fc.integer({ min: -700, max: 900 }) },
 );
-const fate = (hasStamps: fc.Arbitrary<boolean>): fc.Arbitrary<Fate> =>
+const outcome = (hasStamps: fc.Arbitrary<boolean>): fc.Arbitrary<Outcome> =>
   fc
     .record({
       isAbsent: fc.oneof(
@@ -108,8 +108,8 @@ const event: fc.Arbitrary<PageEvent> = fc.boolean().chain(isStamped =>
       { weight: 1, arbitrary: servers },
     ),
     flushes: fc.oneof({ weight: 6, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: servers }),
-    fates: fc.array(
-      fate(
+    outcomes: fc.array(
+      outcome(
         isStamped
           ? fc.oneof(
               { weight: 9, arbitrary: fc.constant(true) },
@@ -175,19 +175,19 @@ export function* tell(world: readonly PageEvent[], hasRepeats = true): Generator
     };
     const lines = ['# TYPE c_total counter', '# TYPE g gauge'];
     for (const [i, line] of LINES.entries()) {
-      const fate = event.fates[i];
-      if (fate === undefined) continue;
+      const outcome = event.outcomes[i];
+      if (outcome === undefined) continue;
       const server = SERVERS.findIndex(
         ([service, name]) => service === line.service && name === line.server,
       );
-      const sampledAt = seconds - (fate.lag ?? 0);
+      const sampledAt = seconds - (outcome.lag ?? 0);
       if (line.kind === 'counter' && back.has(server)) values[i] = 0;
-      values[i] = Math.max(0, (values[i] ?? 0) + fate.growth);
+      values[i] = Math.max(0, (values[i] ?? 0) + outcome.growth);
       const uptime = Math.max(0, Math.floor(sampledAt - (startedAt[server] ?? 0)));
       const value = line.kind === 'uptime' ? uptime : values[i];
-      const stamp = fate.lag === null ? '' : ` ${T0 + sampledAt * 1000}`;
-      if (fate.isAbsent) continue;
-      for (let copies = fate.isTwice && hasRepeats ? 2 : 1; copies > 0; copies--) {
+      const stamp = outcome.lag === null ? '' : ` ${T0 + sampledAt * 1000}`;
+      if (outcome.isAbsent) continue;
+      for (let copies = outcome.isTwice && hasRepeats ? 2 : 1; copies > 0; copies--) {
         lines.push(`${line.key} ${value}${stamp}`);
         count(goodLines, line.service);
       }

@@ -28,11 +28,11 @@ test('drift is counted when it is new, not with every page', () => {
   ]);
 });
 
-test('every sample is counted by service and fate, bad lines too', () => {
+test('every sample is counted by service and outcome, bad lines too', () => {
   expect(linesAfter(['x 1\nx 1\ny 1,5\n'], 'prom2otlp_derive_samples_total').sort()).toEqual([
-    'prom2otlp_derive_samples_total{service="local",fate="bad_line"} 1',
-    'prom2otlp_derive_samples_total{service="local",fate="repeated"} 1',
-    'prom2otlp_derive_samples_total{service="local",fate="used"} 1',
+    'prom2otlp_derive_samples_total{service="local",outcome="bad_line"} 1',
+    'prom2otlp_derive_samples_total{service="local",outcome="repeated"} 1',
+    'prom2otlp_derive_samples_total{service="local",outcome="used"} 1',
   ]);
 });
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FATE_NAMES } from '../../src/model/series-table.ts';
+import { OUTCOME_NAMES } from '../../src/model/series-table.ts';
 import { Account, POINT_STATES } from '../../src/pipeline/queue/account.ts';
 import { ACCOUNT_SHOWN_MAX, accountReport } from '../../src/status/account-report.ts';
 
@@ -48,7 +48,7 @@ test('of thousands of services that no entry names some are shown, and the other
 
 test('both sums balance, for any counts', () => {
   const keys = [
-    ...new Set(FATE_NAMES.map(fate => `sample/${fate}`)),
+    ...new Set(OUTCOME_NAMES.map(outcome => `sample/${outcome}`)),
     ...POINT_STATES.map(state => `point/${state}`),
     'sample/bad_line',
   ];

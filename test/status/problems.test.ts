@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { FamilyDrift } from '../../src/catalog/drift.ts';
-import { FATE_NAMES } from '../../src/model/series-table.ts';
+import { OUTCOME_NAMES } from '../../src/model/series-table.ts';
 import { accountReport } from '../../src/status/account-report.ts';
 import { DROP_ADVICE, SERVICE_ADVICE } from '../../src/status/scrape-status.ts';
 import {
@@ -219,7 +219,7 @@ describe('services', () => {
   });
 
   test('every advice belongs to an existing reason', () => {
-    for (const reason of Object.keys(DROP_ADVICE)) expect(FATE_NAMES).toContain(reason);
+    for (const reason of Object.keys(DROP_ADVICE)) expect(OUTCOME_NAMES).toContain(reason);
     for (const advice of [...Object.values(DROP_ADVICE), ...Object.values(SERVICE_ADVICE)]) {
       expect(advice.message).toMatch(/[^.]$/);
       expect(advice.hint).toMatch(/^[A-Z].*\.$/);

@@ -224,7 +224,7 @@ export function sampleSeries(changes: Partial<SeriesReport> = {}): SeriesReport 
     start: secondsAgo(7200),
     time: secondsAgo(21),
     changed: secondsAgo(81),
-    fate: 'used',
+    outcome: 'used',
     ...changes,
   };
 }

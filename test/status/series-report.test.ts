@@ -43,7 +43,7 @@ test('each series has its type, where that came from, its value and its times', 
     start: minute(0),
     time: minute(0),
     changed: null,
-    fate: 'used',
+    outcome: 'used',
   });
   expect(series.get('g')).toMatchObject({ type: 'gauge', start: null, value: 1 });
   // A histogram is one series; what prom2otlp adds itself is none of the page.

@@ -46,7 +46,7 @@ test('each series has a row, below its family', () => {
       value: 'NaN',
     }),
     sampleSeries({ family: 'proxy', name: 'proxy_lag', value: { count: 5, sum: 1.5 } }),
-    sampleSeries({ name: 'engine_old', fate: 'time_backwards', changed: null }),
+    sampleSeries({ name: 'engine_old', outcome: 'time_backwards', changed: null }),
   ];
   const text = textOf(pageOf({}, { series, seriesCount: 7 }));
   expect(text).toContain('engine: 3 series: sum 2 · gauge 1');

@@ -62,7 +62,7 @@ async function commit(queue: SqliteQueue): Promise<void> {
     const outcome = await queue.commit({
       batches: [metricsBatch({ a: 20, b: 10 }, systemClock.nowMs())],
       state: [{ kind: 'cursor', key: 'a', blob: Buffer.from(String(i)) }],
-      reads: [{ service: 'a', fate: 'used', count: 5 }],
+      reads: [{ service: 'a', outcome: 'used', count: 5 }],
     });
     tell(outcome.kind === 'stored' ? String(i) : JSON.stringify(outcome));
   }
@@ -147,7 +147,7 @@ async function store(
   const outcome = await queue.commit({
     batches: [batchOf(signal, [{ service: 'a', points: POINTS, bytes }], n)],
     state: [{ kind: 'cursor', key: 'a', blob: Buffer.from(String(n)) }],
-    reads: [{ service: 'a', fate: 'used', count: 5 }],
+    reads: [{ service: 'a', outcome: 'used', count: 5 }],
   });
   if (outcome.kind !== expected) throw new Error(JSON.stringify(outcome));
 }

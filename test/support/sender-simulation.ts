@@ -76,7 +76,7 @@ interface Point {
 }
 
 /** What is known of a point from its page on. */
-interface Fate {
+interface PointOutcome {
   readonly point: Point;
   readonly poison: number | null;
   readonly page: number;
@@ -131,7 +131,7 @@ const CONTENT_STATUSES = new Set([400, 413, 422]);
 
 /** Knows every point that was made, and judges each request that the back end takes or refuses. */
 class Judge {
-  readonly fates = new Map<string, Fate>();
+  readonly outcomes = new Map<string, PointOutcome>();
   readonly wrong: string[] = [];
   /** How much was logged when the first thing went wrong. */
   wrongAt: number | null = null;
@@ -140,7 +140,7 @@ class Judge {
   isFlushing = false;
   readonly #isOrdered: boolean;
   readonly #newest = new Map<string, number>();
-  readonly #bySeries = new Map<string, Fate[]>();
+  readonly #bySeries = new Map<string, PointOutcome[]>();
   #lastPass = { page: -1, atMs: -Infinity };
 
   constructor(isOrdered: boolean) {
@@ -148,7 +148,7 @@ class Judge {
   }
 
   made(point: Point, page: number, poison: number | null): void {
-    const fate: Fate = {
+    const outcome: PointOutcome = {
       point,
       page,
       poison,
@@ -161,9 +161,9 @@ class Judge {
       heldCount: 0,
       last: null,
     };
-    this.fates.set(point.key, fate);
+    this.outcomes.set(point.key, outcome);
     const known = this.#bySeries.get(point.series) ?? [];
-    known.push(fate);
+    known.push(outcome);
     this.#bySeries.set(point.series, known);
   }
 
@@ -175,7 +175,7 @@ class Judge {
   /** What a back end in its right mind answers. */
   judge(points: readonly Point[]): { readonly status: number; readonly words: string } {
     for (const { key } of points) {
-      const poison = this.fates.get(key)?.poison ?? null;
+      const poison = this.outcomes.get(key)?.poison ?? null;
       if (poison !== null) return { status: poison, words: 'a bad point' };
     }
     const isOld = points.some(({ series, timeMs }) => timeMs < this.#newestOf(series));
@@ -186,16 +186,16 @@ class Judge {
   take(points: readonly Point[], nowMs: number, isInFlush: boolean): void {
     for (const point of points) this.#passes(point, { points, nowMs, isInFlush });
     for (const { key, series, timeMs } of points) {
-      const fate = this.fates.get(key);
-      if (fate === undefined) continue;
-      if (fate.state === 'aside') this.wrong.push(`${key} was set aside and is sent again`);
-      fate.state = 'taken';
-      fate.takenCount++;
-      fate.heldSinceMs = null;
+      const outcome = this.outcomes.get(key);
+      if (outcome === undefined) continue;
+      if (outcome.state === 'aside') this.wrong.push(`${key} was set aside and is sent again`);
+      outcome.state = 'taken';
+      outcome.takenCount++;
+      outcome.heldSinceMs = null;
       this.#newest.set(series, Math.max(this.#newestOf(series), timeMs));
     }
     for (const { key } of points) {
-      const { takenCount, lostCount } = this.fates.get(key) ?? { takenCount: 0, lostCount: 0 };
+      const { takenCount, lostCount } = this.outcomes.get(key) ?? { takenCount: 0, lostCount: 0 };
       if (takenCount > lostCount + 1) this.wrong.push(`${key} was taken again, unasked`);
     }
   }
@@ -203,8 +203,8 @@ class Judge {
   /** The answer to a request that was taken did not reach us. */
   lost(points: readonly Point[]): void {
     for (const { key } of points) {
-      const fate = this.fates.get(key);
-      if (fate !== undefined) fate.lostCount++;
+      const outcome = this.outcomes.get(key);
+      if (outcome !== undefined) outcome.lostCount++;
     }
   }
 
@@ -212,24 +212,24 @@ class Judge {
   answered(points: readonly Point[], kind: 'content' | 'held' | 'other', nowMs: number): void {
     const place = ++this.requestCount;
     for (const { key } of points) {
-      const fate = this.fates.get(key);
-      if (fate === undefined) continue;
-      if (kind === 'content') fate.isRefused = true;
+      const outcome = this.outcomes.get(key);
+      if (outcome === undefined) continue;
+      if (kind === 'content') outcome.isRefused = true;
       if (kind === 'held') {
-        fate.heldSinceMs ??= nowMs;
-        fate.firstHeldMs ??= nowMs;
-        fate.heldCount++;
-      } else fate.heldSinceMs = null;
-      fate.last = { place, isHeld: kind === 'held', points: points.length };
+        outcome.heldSinceMs ??= nowMs;
+        outcome.firstHeldMs ??= nowMs;
+        outcome.heldCount++;
+      } else outcome.heldSinceMs = null;
+      outcome.last = { place, isHeld: kind === 'held', points: points.length };
     }
   }
 
   setAside(points: readonly Point[]): void {
     for (const { key } of points) {
-      const fate = this.fates.get(key);
-      if (fate === undefined) continue;
-      fate.state = 'aside';
-      if (fate.poison === null && !fate.isRefused)
+      const outcome = this.outcomes.get(key);
+      if (outcome === undefined) continue;
+      outcome.state = 'aside';
+      if (outcome.poison === null && !outcome.isRefused)
         this.wrong.push(`${key} was set aside, though the back end likes it`);
     }
   }
@@ -247,7 +247,7 @@ class Judge {
     for (const older of this.#bySeries.get(series) ?? []) {
       if (older.state !== 'waiting' || older.point.timeMs >= timeMs || older.isRefused) continue;
       if (points.some(point => point.key === older.point.key)) continue;
-      const page = this.fates.get(key)?.page ?? -1;
+      const page = this.outcomes.get(key)?.page ?? -1;
       const why = isInFlush ? 'in a flush' : this.#whyForbidden(older, page, nowMs);
       if (why !== null) {
         this.wrong.push(`${key} passed ${older.point.key}: ${why}`);
@@ -258,14 +258,14 @@ class Judge {
   }
 
   /** J3: only what cannot be split is passed, once a minute, directly after its own refusal, never in a flush. */
-  #whyForbidden(fate: Fate, page: number, nowMs: number): string | null {
-    const { last, heldSinceMs, firstHeldMs, heldCount } = fate;
+  #whyForbidden(outcome: PointOutcome, page: number, nowMs: number): string | null {
+    const { last, heldSinceMs, firstHeldMs, heldCount } = outcome;
     // A row of which nothing is ever accepted is one piece in the end.
     const isOne = heldCount >= 10 && nowMs - (firstHeldMs ?? nowMs) >= 4 * MINUTE_MS;
     if (last === null) return 'it was never sent';
     if (!last.isHeld || heldSinceMs === null) return 'its last answer was no such refusal';
     // Where it stands behind others, the first of those must have been, and it was refused before.
-    const [first] = [...this.fates.values()].filter(({ state }) => state === 'waiting');
+    const [first] = [...this.outcomes.values()].filter(({ state }) => state === 'waiting');
     const sinceMs = Math.max(first?.heldSinceMs ?? nowMs, firstHeldMs ?? nowMs);
     if (nowMs - Math.min(heldSinceMs, sinceMs) < MINUTE_MS)
       return 'it was not refused for a minute';
@@ -340,7 +340,7 @@ class Run implements Transport {
     await this.#pass(this.#sender.close());
     this.#isOpen = false;
     await this.#queue.close();
-    const fates = [...this.#judge.fates.values()];
+    const outcomes = [...this.#judge.outcomes.values()];
     const { wrong, passedInVain, requestCount } = this.#judge;
     if (clock.sleeps().length > 0) wrong.push('somebody still sleeps after the end');
     return {
@@ -349,8 +349,8 @@ class Run implements Transport {
       requests: requestCount,
       probes: this.#probeCount,
       drainedMs,
-      taken: fates.filter(({ state }) => state === 'taken').length,
-      aside: fates.filter(({ state }) => state === 'aside').length,
+      taken: outcomes.filter(({ state }) => state === 'taken').length,
+      aside: outcomes.filter(({ state }) => state === 'aside').length,
       resumedMs: this.#resumedMs,
       log: this.#log,
       wrongAt: this.#judge.wrongAt ?? this.#log.length,
@@ -597,7 +597,7 @@ class Run implements Transport {
 
   /** Every point is taken or aside, as often as the account says. */
   #checkAccount(): void {
-    const fates = [...this.#judge.fates.values()];
+    const outcomes = [...this.#judge.outcomes.values()];
     const total = this.#queue.account.total();
     const of = (state: string): number => total.get(`point/${state}`) ?? 0;
     const [accepted, rejected, aside] = [of('accepted'), of('rejected'), of('set_aside')];
@@ -605,14 +605,14 @@ class Run implements Transport {
     const check = (is: boolean, what: string): void => {
       if (!is) this.#judge.wrong.push(what);
     };
-    check(of('made') === fates.length, `made ${of('made')} of ${fates.length}`);
-    check(accepted + rejected + aside + points === fates.length, 'the account does not balance');
+    check(of('made') === outcomes.length, `made ${of('made')} of ${outcomes.length}`);
+    check(accepted + rejected + aside + points === outcomes.length, 'the account does not balance');
     check(
-      aside === fates.filter(({ state }) => state === 'aside').length,
+      aside === outcomes.filter(({ state }) => state === 'aside').length,
       `the account says ${aside} set aside`,
     );
     if (points > 0) return;
-    for (const { point, state } of fates)
+    for (const { point, state } of outcomes)
       check(state !== 'waiting', `${point.key} is lost: neither taken nor set aside`);
   }
 }

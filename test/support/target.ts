@@ -54,7 +54,7 @@ export interface Seen {
   /** The points as texts. */
   readonly shown: readonly string[];
   readonly translated: Translated;
-  /** Samples by fate, all services together. */
+  /** Samples by outcome, all services together. */
   readonly reads: Readonly<Record<string, number>>;
 }
 
@@ -117,8 +117,8 @@ export class Target {
     const all = otlpPoints(request);
     const points = all.filter(({ metric }) => !OWN.test(metric));
     const reads: Record<string, number> = {};
-    for (const { fate, count } of translated.derived.reads)
-      reads[fate] = (reads[fate] ?? 0) + count;
+    for (const { outcome, count } of translated.derived.reads)
+      reads[outcome] = (reads[outcome] ?? 0) + count;
     return {
       points,
       own: all.filter(({ metric }) => OWN.test(metric)),

@@ -16,8 +16,8 @@ export function tellPage(title: string, seen: Seen): string {
   }
   for (const { id, isUp, reason } of seen.translated.derived.services)
     if (!isUp) lines.push(`${id} is down: ${reason}`);
-  for (const { service, fate, count } of seen.translated.derived.reads)
-    lines.push(`${service === '' ? 'nobody' : service}: ${count} ${fate}`);
+  for (const { service, outcome, count } of seen.translated.derived.reads)
+    lines.push(`${service === '' ? 'nobody' : service}: ${count} ${outcome}`);
   return `${lines.join('\n')}\n`;
 }
 

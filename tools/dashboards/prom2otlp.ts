@@ -77,7 +77,11 @@ const scrapes: readonly Panel[] = [
     ],
   },
   panel('Scrapes a second, by result', 'reqps', speed('collect_scrapes_total', 'result')),
-  panel('Samples a second, by what became of them', 'short', speed('derive_samples_total', 'fate')),
+  panel(
+    'Samples a second, by what became of them',
+    'short',
+    speed('derive_samples_total', 'outcome'),
+  ),
   panel('Points a second, by service', 'short', speed('encode_points_total', 'service')),
   panel(
     'Bytes of pages',
@@ -135,7 +139,7 @@ const queue: readonly Panel[] = [
 
 const sending: readonly Panel[] = [
   panel('Requests a second, by outcome', 'reqps', speed('send_requests_total', 'outcome')),
-  panel('Points and records a second, by fate', 'short', speed('send_points_total', 'fate')),
+  panel('Points and records a second, by outcome', 'short', speed('send_points_total', 'outcome')),
   panel('Time a request takes', 's', mean('send_seconds_total', 'send_requests_total', 'signal')),
   panel('Bytes sent, compressed', 'Bps', speed('send_bytes_total', 'signal')),
   panel('Sent again because no answer came, a second', 'short', {

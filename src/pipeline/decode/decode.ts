@@ -183,7 +183,7 @@ export class Decoding {
     if (table.seen[row] === table.page) {
       const line = this.report.lines;
       this.#layout.abandon();
-      table.repeats.push({ row, value, timeMs, startMs: Number.NaN, line, fate: 0 });
+      table.repeats.push({ row, value, timeMs, startMs: Number.NaN, line, outcome: 0 });
       return;
     }
     table.value[row] = value;

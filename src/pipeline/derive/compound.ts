@@ -1,7 +1,7 @@
 // Histograms and summaries: several rows of the page form one point of OTLP (otlp-mapping D and E).
 // This file assigns rows to points and judges whether the rows of a page form a valid point.
 
-import { FATE, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import { OUTCOME, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import type { Compound } from '../../model/memory.ts';
 import { readValue } from '../decode/number.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
@@ -169,7 +169,7 @@ export function partsOf(table: SeriesTable, compound: Compound, parts: number[])
   if (isOnPage(table, compound.sum)) parts.push(compound.sum);
 }
 
-/** FATE.point if the parts on this page form a valid point, else the reason to drop it. */
+/** OUTCOME.point if the parts on this page form a valid point, else the reason to drop it. */
 export function judgeCompound(
   table: SeriesTable,
   head: number,
@@ -177,12 +177,12 @@ export function judgeCompound(
   facts: { readonly parts: readonly number[]; readonly honorTimestamps: boolean },
 ): number {
   const isHistogram = table.metrics[table.metric[head]!]!.kind === 'histogram';
-  const invalid = isHistogram ? FATE.histogramInvalid : FATE.summaryInvalid;
+  const invalid = isHistogram ? OUTCOME.histogramInvalid : OUTCOME.summaryInvalid;
   const { count } = compound;
   if (!isOnPage(table, count) || !isCount(table.value[count]!)) return invalid;
   if (facts.honorTimestamps && !agreeInTime(table, facts.parts)) return invalid;
   const hasGoodBounds = isHistogram ? hasRisingBuckets : hasGoodQuantiles;
-  return hasGoodBounds(table, compound) ? FATE.point : invalid;
+  return hasGoodBounds(table, compound) ? OUTCOME.point : invalid;
 }
 
 /**

@@ -1,12 +1,12 @@
 // derive determines the type, unit, time, start and staleness of samples, and whether they are
-// sent. In: the table after decode. Out: fate, block, head, startMs, timeMs and value of each row
+// sent. In: the table after decode. Out: outcome, block, head, startMs, timeMs and value of each row
 // as sent, and the outcome of each service. The files of this folder implement each rule of
 // otlp-mapping B to I once; this file sets their order. It works in slices and never throws on
 // input.
 
 import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport, ScrapeTime } from '../../model/page.ts';
-import { FATE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { endedRows, isUnplaced, type Refused } from './admission.ts';
 import { type DriftReport, reportDrift } from './drift-report.ts';
 import { forgetEarly, forgetRows, keepMsOf } from './forget.ts';
@@ -56,7 +56,7 @@ export interface DeriveReport {
   readonly services: readonly ServiceOutcome[];
   /** New series that were refused; null if none. */
   readonly refused: Refused | null;
-  /** Samples by service and fate, for the account. */
+  /** Samples by service and outcome, for the account. */
   readonly reads: readonly SampleCount[];
   /** Differences between page and catalog, or null if they are the previous page's. */
   readonly drift: DriftReport | null;
@@ -182,12 +182,12 @@ function outcomeOf(
     isUp,
     durationMs: scrape.durationMs,
     samples,
-    samplesKept: samples - tally.fates[FATE.excluded]!,
+    samplesKept: samples - tally.outcomes[OUTCOME.excluded]!,
     seriesAdded: tally.added,
     bodyBytes: scrape.bodyBytes,
   };
   // Samples that are filtered or read into the Resource do not show whether the source moves.
-  const hasTimes = facts.samplesKept > tally.fates[FATE.consumed]!;
+  const hasTimes = facts.samplesKept > tally.outcomes[OUTCOME.consumed]!;
   const own = setScrapeSeries(table, index, facts, { time, options });
   return {
     id,

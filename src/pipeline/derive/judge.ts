@@ -1,29 +1,29 @@
 // Judges the rows of a page one by one: whether anything prevents sending a sample, how it
 // continues its series, and whether an absent series has ended. In: the table with placed rows and
-// weighed uptimes. Out: the fate of each row, and a count of each sample. Known series need no
+// weighed uptimes. Out: the outcome of each row, and a count of each sample. Known series need no
 // allocation.
 
 import { isCompound, type Metric } from '../../model/metric.ts';
-import { FATE, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import { OUTCOME, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { type Compound, NO_PROCESS, type RepeatedSample } from '../../model/memory.ts';
 import { isOnPage, judgeCompound, partsOf, settleSpellings } from './compound.ts';
 import {
   isSameValue,
   judgeTime,
-  observeCompound,
-  observeScalar,
-  type Observing,
+  outcomeOfCompound,
+  outcomeOfScalar,
+  type PageJudge,
   type Place,
-} from './observe.ts';
+} from './outcome.ts';
 import type { DeriveOptions } from './options.ts';
 import { blockOfRow, serviceOfRow } from './places.ts';
 import { processOf } from './reset.ts';
 import { readTargetInfo } from './resolve.ts';
 import { endIfStale, isOpen } from './stale.ts';
-import { countFate, type Tally } from './tally.ts';
+import { countOutcome, type Tally } from './tally.ts';
 
 /** The inputs of judging, and the counts. */
-export interface Judging extends Observing {
+export interface Judging extends PageJudge {
   readonly tallies: readonly Tally[];
   /** Rows that have been absent for this long are forgotten. */
   readonly keepMs: number;
@@ -37,7 +37,7 @@ export interface Judging extends Observing {
 
 /** The common facts of all rows of a block. */
 export interface Surroundings extends Place {
-  /** The fate of all its rows, or FATE.none. */
+  /** The outcome of all its rows, or OUTCOME.none. */
   readonly barrier: number;
   readonly tally: Tally | undefined;
   /**
@@ -55,7 +55,7 @@ const NOWHERE: Surroundings = {
     movedPage: 0,
   },
   component: undefined,
-  barrier: FATE.unconfigured,
+  barrier: OUTCOME.unconfigured,
   tally: undefined,
   kind: 0,
   processMs: NO_PROCESS,
@@ -73,21 +73,21 @@ export function judgeRows(judging: Judging, from: number, to: number): void {
 
 function judgeAnyRow(judging: Judging, row: number): void {
   const { table, time } = judging;
-  const { fate, movedAtMs } = table;
+  const { outcome, movedAtMs } = table;
   if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return;
-  fate[row] = FATE.none;
+  outcome[row] = OUTCOME.none;
   const metric = table.metrics[table.metric[row]!]!;
   if (table.seen[row] !== table.page) return missRow(judging, row, metric);
   const around = lookAround(judging, row);
-  const outcome = judgeRow(judging, row, metric, around);
-  fate[row] = outcome;
-  if (outcome === FATE.part) {
+  const judged = judgeRow(judging, row, metric, around);
+  outcome[row] = judged;
+  if (judged === OUTCOME.part) {
     if (table.head[row] !== row) movedAtMs[row] = time.monotonicMs;
     return;
   }
-  countFate(around.tally, outcome);
-  if (outcome === FATE.consumed) movedAtMs[row] = time.monotonicMs;
-  else if (!isCompound(metric)) settle(judging, row, outcome, around.tally);
+  countOutcome(around.tally, judged);
+  if (judged === OUTCOME.consumed) movedAtMs[row] = time.monotonicMs;
+  else if (!isCompound(metric)) settle(judging, row, judged, around.tally);
 }
 
 /** The facts of the block of a row on this page; computed once per block and page. */
@@ -102,9 +102,9 @@ function lookAround(judging: Judging, row: number): Surroundings {
   slot.seenPage = table.page;
   const component = table.components[block.component];
   const tally = tallies[block.service];
-  let barrier: number = FATE.none;
-  if (!slot.isSent) barrier = slot.isElsewhere ? FATE.otherShard : FATE.unconfigured;
-  else if ((tally?.reason ?? '') !== '') barrier = FATE.serviceFailed;
+  let barrier: number = OUTCOME.none;
+  if (!slot.isSent) barrier = slot.isElsewhere ? OUTCOME.otherShard : OUTCOME.unconfigured;
+  else if ((tally?.reason ?? '') !== '') barrier = OUTCOME.serviceFailed;
   else if (component !== undefined && !(component.firstTimeMs <= time.futureMs)) {
     const stampMs = table.timeMs[row]!;
     const isImplicit = !options.honorTimestamps || Number.isNaN(stampMs);
@@ -118,30 +118,30 @@ function lookAround(judging: Judging, row: number): Surroundings {
 function judgeRow(judging: Judging, row: number, metric: Metric, around: Surroundings): number {
   const { table } = judging;
   const role = table.role[row];
-  if (around.barrier !== FATE.none) return around.barrier;
+  if (around.barrier !== OUTCOME.none) return around.barrier;
   if (role === ROLE.metadata) {
     readTargetInfo(table, around.block.service, row);
-    return FATE.consumed;
+    return OUTCOME.consumed;
   }
-  if (!metric.isIncluded) return FATE.excluded;
+  if (!metric.isIncluded) return OUTCOME.excluded;
   if (isCompound(metric)) {
-    if (metric.declared === 'gaugehistogram') return FATE.gaugeHistogram;
-    if (table.head[row] !== row || table.compounds.has(row)) return FATE.part;
+    if (metric.declared === 'gaugehistogram') return OUTCOME.gaugeHistogram;
+    if (table.head[row] !== row || table.compounds.has(row)) return OUTCOME.part;
     // The family's bare name, which these types do not have, or an invalid quantile.
-    return metric.kind === 'histogram' ? FATE.histogramInvalid : FATE.summaryInvalid;
+    return metric.kind === 'histogram' ? OUTCOME.histogramInvalid : OUTCOME.summaryInvalid;
   }
-  if (role !== ROLE.scalar) return FATE.consumed;
-  if (table.duplicates.size > 0 && table.duplicates.has(row)) return FATE.duplicate;
-  return observeScalar(judging, row, metric, around);
+  if (role !== ROLE.scalar) return OUTCOME.consumed;
+  if (table.duplicates.size > 0 && table.duplicates.has(row)) return OUTCOME.duplicate;
+  return outcomeOfScalar(judging, row, metric, around);
 }
 
 /** Counts the head's point, or ends its series if there has been none for long. */
 function settle(judging: Judging, head: number, outcome: number, tally: Tally | undefined): void {
-  if (outcome === FATE.point) {
+  if (outcome === OUTCOME.point) {
     if (tally !== undefined) tally.points++;
   } else if (
-    outcome !== FATE.baseline &&
-    endIfStale(judging, head, outcome === FATE.serviceFailed)
+    outcome !== OUTCOME.baseline &&
+    endIfStale(judging, head, outcome === OUTCOME.serviceFailed)
   ) {
     if (tally !== undefined) tally.stale++;
   }
@@ -187,32 +187,32 @@ function judgePoint(judging: Judging, head: number, compound: Compound, parts: n
   partsOf(table, compound, parts);
   const hasCreated = isOnPage(table, compound.created);
   const first = parts[0] ?? (hasCreated ? compound.created : NO_ROW);
-  if (first === NO_ROW || table.fate[first] !== FATE.part) {
+  if (first === NO_ROW || table.outcome[first] !== OUTCOME.part) {
     // Absent, or all of its rows met the same barrier and are counted.
-    const isGone = first === NO_ROW || table.fate[first] === FATE.serviceFailed;
+    const isGone = first === NO_ROW || table.outcome[first] === OUTCOME.serviceFailed;
     if (endIfStale(judging, head, isGone) && tally !== undefined) tally.stale++;
     return;
   }
-  let fate: number = FATE.duplicate;
+  let outcome: number = OUTCOME.duplicate;
   if (!table.duplicates.has(head))
-    fate = judgeCompound(table, head, compound, {
+    outcome = judgeCompound(table, head, compound, {
       parts,
       honorTimestamps: options.honorTimestamps,
     });
-  if (fate === FATE.point) {
+  if (outcome === OUTCOME.point) {
     const place = { block, component: table.components[block.component] };
-    fate = observeCompound(judging, head, compound, { metric, place, parts });
+    outcome = outcomeOfCompound(judging, head, compound, { metric, place, parts });
   }
   for (const row of parts) {
-    table.fate[row] = fate === FATE.point ? FATE.part : fate;
-    countFate(tally, fate === FATE.point ? FATE.part : fate);
+    table.outcome[row] = outcome === OUTCOME.point ? OUTCOME.part : outcome;
+    countOutcome(tally, outcome === OUTCOME.point ? OUTCOME.part : outcome);
   }
   if (hasCreated) {
-    table.fate[compound.created] = FATE.consumed;
-    countFate(tally, FATE.consumed);
+    table.outcome[compound.created] = OUTCOME.consumed;
+    countOutcome(tally, OUTCOME.consumed);
   }
-  table.fate[head] = fate;
-  settle(judging, head, fate, tally);
+  table.outcome[head] = outcome;
+  settle(judging, head, outcome, tally);
 }
 
 // Quiet rows are almost all rows of almost every page: numbers of known series with a newer time,
@@ -268,7 +268,7 @@ function judgeQuietRows(judging: Judging, from: number, to: number): number {
   for (let row = from; row < to; ) {
     const block = blockOf[row]!;
     const around = surroundings[block];
-    if (around === undefined || around.barrier !== FATE.none) return row;
+    if (around === undefined || around.barrier !== OUTCOME.none) return row;
     const end = judgeRun(judging, row, to, { block, around });
     if (end > row) countPoints(judging.table, around, end - row);
     // The run ended at another block, or at a row that is not quiet.
@@ -281,7 +281,7 @@ function judgeQuietRows(judging: Judging, from: number, to: number): number {
 function countPoints({ page }: SeriesTable, { block, tally }: Surroundings, count: number): void {
   block.movedPage = page;
   if (tally === undefined) return;
-  tally.fates[FATE.point] = tally.fates[FATE.point]! + count;
+  tally.outcomes[OUTCOME.point] = tally.outcomes[OUTCOME.point]! + count;
   tally.points += count;
 }
 
@@ -302,7 +302,7 @@ function judgeRun(
   to: number,
   { block, around }: { readonly block: number; readonly around: Surroundings },
 ): number {
-  const { page, seen, role, metric, block: blockOf, fate, duplicates, createdRows } = table;
+  const { page, seen, role, metric, block: blockOf, outcome, duplicates, createdRows } = table;
   const { value, timeMs, processMs, lastValue, lastTimeMs, movedAtMs, changedAtS, flags } = table;
   const { nowMs, futureMs, monotonicMs } = time;
   const { honorTimestamps } = options;
@@ -333,7 +333,7 @@ function judgeRun(
     lastValue[row] = now;
     lastTimeMs[row] = sentMs;
     movedAtMs[row] = monotonicMs;
-    fate[row] = FATE.point;
+    outcome[row] = OUTCOME.point;
     const kept = flags[row]! & CLEARED;
     if (isExplicit) flags[row] = kept | ROW_FLAG.sent | ROW_FLAG.explicitTime;
     else {
@@ -352,9 +352,9 @@ function judgeRun(
 export function judgeRepeats(judging: Judging): void {
   for (const sample of judging.table.repeats) {
     const around = lookAround(judging, sample.row);
-    sample.fate = judgeRepeat(judging, sample, around);
-    countFate(around.tally, sample.fate);
-    const isUsed = sample.fate === FATE.point || sample.fate === FATE.part;
+    sample.outcome = judgeRepeat(judging, sample, around);
+    countOutcome(around.tally, sample.outcome);
+    const isUsed = sample.outcome === OUTCOME.point || sample.outcome === OUTCOME.part;
     if (isUsed && around.tally !== undefined) around.tally.points++;
   }
 }
@@ -363,19 +363,21 @@ function judgeRepeat(judging: Judging, sample: RepeatedSample, around: Surroundi
   const { table } = judging;
   const { row } = sample;
   const metric = table.metrics[table.metric[row]!]!;
-  if (around.barrier !== FATE.none) return around.barrier;
-  if (!metric.isIncluded) return FATE.excluded;
-  if (isCompound(metric) || table.role[row] !== ROLE.scalar) return FATE.duplicate;
-  const fate = table.fate[row]!;
-  if (fate === FATE.point) return addPoint(judging, sample, metric);
-  return GAVE_NO_POINT.has(fate) ? takePlace(judging, sample, metric, around) : FATE.duplicate;
+  if (around.barrier !== OUTCOME.none) return around.barrier;
+  if (!metric.isIncluded) return OUTCOME.excluded;
+  if (isCompound(metric) || table.role[row] !== ROLE.scalar) return OUTCOME.duplicate;
+  const outcome = table.outcome[row]!;
+  if (outcome === OUTCOME.point) return addPoint(judging, sample, metric);
+  return GAVE_NO_POINT.has(outcome)
+    ? takePlace(judging, sample, metric, around)
+    : OUTCOME.duplicate;
 }
 
 const GAVE_NO_POINT: ReadonlySet<number> = new Set([
-  FATE.repeated,
-  FATE.timeBackwards,
-  FATE.timeConflict,
-  FATE.timeFuture,
+  OUTCOME.repeated,
+  OUTCOME.timeBackwards,
+  OUTCOME.timeConflict,
+  OUTCOME.timeFuture,
 ]);
 
 /** The row's first sample gave no point: judges this one in its columns. */
@@ -389,10 +391,10 @@ function takePlace(
   const { row } = sample;
   table.value[row] = sample.value;
   table.timeMs[row] = sample.timeMs;
-  const fate = observeScalar(judging, row, metric, around);
-  table.fate[row] = fate;
+  const outcome = outcomeOfScalar(judging, row, metric, around);
+  table.outcome[row] = outcome;
   // This is the row's point, not an additional one.
-  return fate === FATE.point ? FATE.part : fate;
+  return outcome === OUTCOME.point ? OUTCOME.part : outcome;
 }
 
 /**
@@ -405,11 +407,11 @@ function addPoint(judging: Judging, sample: RepeatedSample, metric: Metric): num
   const isRising = metric.kind !== 'sum' || value >= last;
   if (!options.honorTimestamps || Number.isNaN(sample.timeMs)) sample.timeMs = time.nowMs;
   const lastMs = table.lastTimeMs[row]!;
-  const fate = judgeTime(sample.timeMs, lastMs, isSameValue(value, last), time.futureMs);
-  if (fate !== FATE.point) return fate;
-  if (!isRising || (options.isDelta && metric.kind === 'sum')) return FATE.duplicate;
+  const outcome = judgeTime(sample.timeMs, lastMs, isSameValue(value, last), time.futureMs);
+  if (outcome !== OUTCOME.point) return outcome;
+  if (!isRising || (options.isDelta && metric.kind === 'sum')) return OUTCOME.duplicate;
   if (metric.kind === 'sum') sample.startMs = table.startMs[row]!;
   table.setLastTime(row, sample.timeMs);
   table.setLastValue(row, value);
-  return fate;
+  return outcome;
 }

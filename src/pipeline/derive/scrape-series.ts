@@ -1,7 +1,7 @@
 // prom2otlp's own series per service and scrape (otlp-mapping I4): `up` and `scrape_*`. They are
 // rows of the table under keys that no page can contain, and are sent even if the scrape fails.
 
-import { FATE, ROLE, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
+import { OUTCOME, ROLE, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
 import { addMetric } from '../decode/metadata.ts';
 import { findRow, insertRow } from '../decode/row-index.ts';
 import { SCRAPE_SERIES } from './metric-type.ts';
@@ -61,7 +61,7 @@ function setPoint(table: SeriesTable, row: number, value: number, time: PageTime
   table.timeMs[row] = timeMs;
   table.lastTimeMs[row] = timeMs;
   table.seen[row] = table.page;
-  table.fate[row] = FATE.point;
+  table.outcome[row] = OUTCOME.point;
   table.blocks[table.block[row]!]!.movedPage = table.page;
 }
 

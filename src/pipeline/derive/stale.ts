@@ -1,10 +1,10 @@
 // Staleness (otlp-mapping G): a series that is absent, or whose timestamps do not move, gets one
 // point without a value, so that back ends stop showing its last one. In: a row without a point on
-// this page. Out: FATE.stale and the marker's time.
+// this page. Out: OUTCOME.stale and the marker's time.
 
 import { isCompound } from '../../model/metric.ts';
-import { FATE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
-import type { Observing } from './observe.ts';
+import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import type { PageJudge } from './outcome.ts';
 
 /** Whether a head with these flags has a series that was sent and has not ended. */
 export function isOpen(flags: number): boolean {
@@ -16,8 +16,8 @@ export function isOpen(flags: number): boolean {
  * `isGone`: it is not on the page, or its service has failed. Series with timestamps end only after
  * stale_after: the next page may still contain them.
  */
-export function endIfStale(observing: Observing, head: number, isGone: boolean): boolean {
-  const { table, options, time } = observing;
+export function endIfStale(judge: PageJudge, head: number, isGone: boolean): boolean {
+  const { table, options, time } = judge;
   const flags = table.flags[head]!;
   if (!isOpen(flags)) return false;
   const isExplicit = (flags & ROW_FLAG.explicitTime) !== 0;
@@ -27,7 +27,7 @@ export function endIfStale(observing: Observing, head: number, isGone: boolean):
   // The row is kept for a while from now on, in case the series returns.
   table.movedAtMs[head] = time.monotonicMs;
   if (!options.staleMarkers || !isOfItsKind(table, head)) return false;
-  mark(observing, head, isExplicit);
+  mark(judge, head, isExplicit);
   return true;
 }
 
@@ -40,12 +40,12 @@ function isOfItsKind(table: SeriesTable, head: number): boolean {
 }
 
 /** Makes the head's point of this page a marker. */
-function mark({ table, options, time }: Observing, head: number, isExplicit: boolean): void {
+function mark({ table, options, time }: PageJudge, head: number, isExplicit: boolean): void {
   const lastMs = table.lastTimeMs[head]!;
   const timeMs = isExplicit ? lastMs + 1 : Math.max(time.nowMs, lastMs + 1);
   const { kind } = table.metrics[table.metric[head]!]!;
   if (options.isDelta && (kind === 'sum' || kind === 'histogram')) table.setStart(head, lastMs);
   table.timeMs[head] = timeMs;
   table.setLastTime(head, timeMs);
-  table.fate[head] = FATE.stale;
+  table.outcome[head] = OUTCOME.stale;
 }

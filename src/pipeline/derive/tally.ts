@@ -3,7 +3,7 @@
 
 import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport } from '../../model/page.ts';
-import { FATE, FATE_NAMES, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import { OUTCOME, OUTCOME_NAMES, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Refused } from './admission.ts';
 import { serviceIdOf, type DeriveOptions } from './options.ts';
 import { serviceOfRow } from './places.ts';
@@ -19,8 +19,8 @@ export interface Tally {
   points: number;
   /** Markers of ended series. */
   stale: number;
-  /** Samples by fate. */
-  readonly fates: Uint32Array;
+  /** Samples by outcome. */
+  readonly outcomes: Uint32Array;
 }
 
 /** One tally per service; `reason`: why there is no page, or ''. */
@@ -31,7 +31,7 @@ export function newTallies(table: SeriesTable, reason: string): Tally[] {
     added: 0,
     points: 0,
     stale: 0,
-    fates: new Uint32Array(FATE_NAMES.length),
+    outcomes: new Uint32Array(OUTCOME_NAMES.length),
   }));
 }
 
@@ -48,7 +48,7 @@ export function tallyPage(
   const tallies = newTallies(table, '');
   for (const [id, count] of refused?.byService ?? []) {
     const tally = tallies[table.serviceById.get(id) ?? -1];
-    if (tally !== undefined) tally.fates[FATE.seriesLimit] = count;
+    if (tally !== undefined) tally.outcomes[OUTCOME.seriesLimit] = count;
   }
   for (const [namespace, count] of report.badByNamespace) {
     const tally = tallies[table.serviceById.get(serviceIdOf(namespace, options)) ?? -1];
@@ -57,7 +57,7 @@ export function tallyPage(
   if (report.badLines === 0 && report.samples <= options.serviceSamplesMax) return tallies;
   const samples = countSamples(table);
   for (const [index, tally] of tallies.entries()) {
-    const good = samples[index]! + tally.fates[FATE.seriesLimit]!;
+    const good = samples[index]! + tally.outcomes[OUTCOME.seriesLimit]!;
     const { badLines } = tally;
     if (good > options.serviceSamplesMax) tally.reason = 'service_samples';
     else if (badLines > 0 && badLines > options.badShare * (good + badLines))
@@ -99,22 +99,22 @@ export function countAdded(
 }
 
 /** Counts one sample. */
-export function countFate(tally: Tally | undefined, fate: number): void {
-  if (tally !== undefined) tally.fates[fate] = tally.fates[fate]! + 1;
+export function countOutcome(tally: Tally | undefined, outcome: number): void {
+  if (tally !== undefined) tally.outcomes[outcome] = tally.outcomes[outcome]! + 1;
 }
 
-/** Good samples of the service on this page: at the end each has one fate. */
+/** Good samples of the service on this page: at the end each has one outcome. */
 export function samplesOf(tally: Tally): number {
-  return tally.fates.reduce((sum, count) => sum + count, 0);
+  return tally.outcomes.reduce((sum, count) => sum + count, 0);
 }
 
 /** Samples that made points, including parts of histograms and summaries. */
 function usedOf(tally: Tally): number {
-  return tally.fates[FATE.point]! + tally.fates[FATE.part]!;
+  return tally.outcomes[OUTCOME.point]! + tally.outcomes[OUTCOME.part]!;
 }
 
 /**
- * Samples by service and fate, for the account: all sample lines of the page, including bad ones.
+ * Samples by service and outcome, for the account: all sample lines of the page, including bad ones.
  * Bad lines of no known service count under ''.
  */
 export function readsOf(
@@ -127,24 +127,25 @@ export function readsOf(
   let strayLines = report?.badLines ?? 0;
   for (const [index, tally] of tallies.entries()) {
     const service = table.services[index]!.id;
-    const add = (fate: string, count: number): void => {
-      if (count > 0) reads.push({ service, fate, count });
+    const add = (outcome: string, count: number): void => {
+      if (count > 0) reads.push({ service, outcome, count });
     };
     add('used', usedOf(tally));
-    for (const [fate, count] of tally.fates.entries())
-      if (fate !== FATE.point && fate !== FATE.part) add(FATE_NAMES[fate]!, count);
+    for (const [outcome, count] of tally.outcomes.entries())
+      if (outcome !== OUTCOME.point && outcome !== OUTCOME.part)
+        add(OUTCOME_NAMES[outcome]!, count);
     add('bad_line', tally.badLines);
     strayLines -= tally.badLines;
   }
-  if (strayLines > 0) reads.push({ service: '', fate: 'bad_line', count: strayLines });
-  const addStray = (fate: number, count: number): void => {
-    if (count > 0) reads.push({ service: '', fate: FATE_NAMES[fate]!, count });
+  if (strayLines > 0) reads.push({ service: '', outcome: 'bad_line', count: strayLines });
+  const addStray = (outcome: number, count: number): void => {
+    if (count > 0) reads.push({ service: '', outcome: OUTCOME_NAMES[outcome]!, count });
   };
   // An unconfigured service is forgotten with its last series.
   let homeless = 0;
   for (const [id, count] of refused?.byService ?? [])
     if (!table.serviceById.has(id)) homeless += count;
-  addStray(FATE.seriesLimit, homeless);
-  addStray(FATE.serviceLimit, refused?.ofServices ?? 0);
+  addStray(OUTCOME.seriesLimit, homeless);
+  addStray(OUTCOME.serviceLimit, refused?.ofServices ?? 0);
   return reads;
 }

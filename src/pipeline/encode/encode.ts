@@ -6,7 +6,7 @@ import { bug } from '../../errors.ts';
 import type { Batch, BatchPart } from '../../model/batch.ts';
 import { FORM, type PayloadTemplate } from '../../model/memory.ts';
 import { isCompound, type Metric, type PointKind } from '../../model/metric.ts';
-import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
 import { endOfPoint, isFormOf, makeTemplate, patch, patchPoints, PointNotes } from './patch.ts';
 import {
@@ -113,7 +113,7 @@ class EncodeRun {
     this.#writer = writer;
     this.#options = options;
     this.#points = { table, dropLabels: options.dropLabels };
-    const further = table.repeats.filter(({ fate }) => fate === FATE.point);
+    const further = table.repeats.filter(({ outcome }) => outcome === OUTCOME.point);
     this.#repeats = new Set(further.map(({ row }) => row));
     this.isWhole = table.repeats.length === 0;
     this.#template = this.isWhole && table.exemplars.size === 0 ? table.template : null;
@@ -127,8 +127,8 @@ class EncodeRun {
   add(at: number, end: number): number {
     const table = this.#table;
     const row = table.order[at]!;
-    const fate = table.fate[row];
-    const hasPoint = fate === FATE.point || fate === FATE.stale;
+    const outcome = table.outcome[row];
+    const hasPoint = outcome === OUTCOME.point || outcome === OUTCOME.stale;
     const hasRepeats = this.#repeats.size > 0 && this.#repeats.has(row);
     if (!hasPoint && !hasRepeats) return at + 1;
     const index = table.metric[row]!;
@@ -224,7 +224,7 @@ class EncodeRun {
     const size = isCompound(metric)
       ? this.#writeCompound(row, metric)
       : this.#writeNumber(row, startMs);
-    if (this.#table.fate[row] === FATE.stale) this.isWhole = false;
+    if (this.#table.outcome[row] === OUTCOME.stale) this.isWhole = false;
     else this.notes.add(row, formOf(metric, startMs), start, this.#writer.length - size);
   }
 
@@ -242,7 +242,7 @@ class EncodeRun {
 
   #writeRepeats(row: number): void {
     for (const sample of this.#table.repeats) {
-      if (sample.row !== row || sample.fate !== FATE.point) continue;
+      if (sample.row !== row || sample.outcome !== OUTCOME.point) continue;
       this.#partPoints++;
       writeNumberPoint(this.#writer, this.#points, row, sample);
     }

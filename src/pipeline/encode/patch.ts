@@ -8,7 +8,7 @@
 
 import type { Batch, BatchPart } from '../../model/batch.ts';
 import type { PointKind } from '../../model/metric.ts';
-import { FATE, NO_ROW, type SeriesTable } from '../../model/series-table.ts';
+import { OUTCOME, NO_ROW, type SeriesTable } from '../../model/series-table.ts';
 import {
   type Compound,
   FORM,
@@ -88,12 +88,12 @@ function copyBlocks(template: PayloadTemplate, count: number, writer: WireWriter
 }
 
 /** How many heads have a point on this page; null if one has a marker. */
-function countPoints({ fate, order }: SeriesTable): number | null {
+function countPoints({ outcome, order }: SeriesTable): number | null {
   let count = 0;
   for (let index = 0; index < order.length; index++) {
-    const outcome = fate[order[index]!];
-    if (outcome === FATE.stale) return null;
-    if (outcome === FATE.point) count++;
+    const judged = outcome[order[index]!];
+    if (judged === OUTCOME.stale) return null;
+    if (judged === OUTCOME.point) count++;
   }
   return count;
 }
@@ -101,7 +101,7 @@ function countPoints({ fate, order }: SeriesTable): number | null {
 /** Whether a point [first, first + count) of the template occurs on this page; `rows` are the heads. */
 function hasAnyPoint(table: SeriesTable, rows: Uint32Array, first: number, count: number): boolean {
   for (let point = first; point < first + count; point++)
-    if (table.fate[rows[point]!] === FATE.point) return true;
+    if (table.outcome[rows[point]!] === OUTCOME.point) return true;
   return false;
 }
 
@@ -113,10 +113,10 @@ export function patchPoints(
   to: number,
 ): boolean {
   const { rows, offsets, forms, view } = template;
-  const { fate, value, timeMs, startMs } = table;
+  const { outcome, value, timeMs, startMs } = table;
   for (let point = from; point < to; point++) {
     const row = rows[point]!;
-    if (fate[row] !== FATE.point) return false;
+    if (outcome[row] !== OUTCOME.point) return false;
     const offset = offsets[point]!;
     const form = forms[point];
     if (form === FORM.number) {

@@ -1,7 +1,7 @@
 // Data points of OTLP metrics. It knows the field numbers of metrics.proto; wire.ts knows the bytes. Times and values
 // come last and have a fixed width, so that the next page can be patched in.
 
-import { FATE, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Compound, Exemplar } from '../../model/memory.ts';
 import { writeAttribute, writePointAttributes } from './identity.ts';
 import { WIRE, type WireWriter } from './wire.ts';
@@ -42,7 +42,7 @@ export function writeNumberPoint(
   at: NumberAt,
 ): number {
   const { table } = context;
-  const isStale = table.fate[row] === FATE.stale;
+  const isStale = table.outcome[row] === OUTCOME.stale;
   const mark = writer.begin(1);
   writePointAttributes(writer, 7, table, row, context.dropLabels);
   if (isStale) writer.varintField(8, NO_RECORDED_VALUE);
@@ -67,7 +67,7 @@ export function writeHistogramPoint(
   compound: Compound,
 ): number {
   const { table } = context;
-  const isStale = table.fate[head] === FATE.stale;
+  const isStale = table.outcome[head] === OUTCOME.stale;
   const timeMs = table.timeMs[head]!;
   const bounds: number[] = [];
   const counts: number[] = [];
@@ -111,7 +111,7 @@ export function writeSummaryPoint(
   compound: Compound,
 ): number {
   const { table } = context;
-  const isStale = table.fate[head] === FATE.stale;
+  const isStale = table.outcome[head] === OUTCOME.stale;
   const mark = writer.begin(1);
   writePointAttributes(writer, 7, table, head, context.dropLabels);
   if (isStale) writer.varintField(8, NO_RECORDED_VALUE);

@@ -1,10 +1,10 @@
-// The numbers of the queue: the fate of every sample and point of each service (invariant 9), and how many rows, bytes
+// The numbers of the queue: the outcome of every sample and point of each service (invariant 9), and how many rows, bytes
 // and points wait for each signal. They are read from the store when it is opened. A transaction collects its changes
 // in a Change, writes the counts as its last step, and passes the Change to `apply` once it is committed: a failed
 // transaction changes no number. The account balances when
 //   samples read = used + metadata + repeated + dropped by reason, and
 //   points made (samples, stale, synthetic) = accepted + rejected + set aside + evicted + queued.
-// Numbers of samples are keyed `sample/<fate>`, of points `point/<state>`; resends are counted apart.
+// Numbers of samples are keyed `sample/<outcome>`, of points `point/<state>`; resends are counted apart.
 
 import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
 import type { Count, QueueFile, RowHead, Sums } from './queue-file.ts';
@@ -162,8 +162,8 @@ export class Change {
     for (const { service, points } of parts) this.count(service, 'point/made', points);
   }
 
-  read({ service, fate, count }: SampleCount): void {
-    this.count(service, `sample/${fate}`, count);
+  read({ service, outcome, count }: SampleCount): void {
+    this.count(service, `sample/${outcome}`, count);
   }
 
   settled({ service, accepted, rejected, setAside }: Settlement): void {

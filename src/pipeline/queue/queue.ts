@@ -47,7 +47,7 @@ export interface Commit {
     readonly key: string;
     readonly blob: Buffer | null;
   }[];
-  /** Samples read per service, by fate: see account.ts. */
+  /** Samples read per service, by outcome: see account.ts. */
   readonly reads: readonly SampleCount[];
 }
 
@@ -101,7 +101,7 @@ export interface QueueStats {
   readonly newestAtMs: number | null;
 }
 
-/** The fate of every sample and point, by service: see account.ts. */
+/** The outcome of every sample and point, by service: see account.ts. */
 export interface AccountView {
   get(service: string, key: string): number;
   /** Points of a service that are made and not yet in a final state. */

@@ -3,7 +3,7 @@
 //
 //   batch      queued requests: compressed body, index by service, checksum of both
 //   state      blobs by kind and key, committed together with their batches
-//   account    the fate of every sample and point, by service
+//   account    the outcome of every sample and point, by service
 //   set_aside  content that the back end refused for good, bounded
 
 import { DatabaseSync } from 'node:sqlite';

@@ -71,8 +71,8 @@ export const SEND_COUNTERS = {
   },
   points: {
     name: 'prom2otlp_send_points_total',
-    help: 'Points or log records that left the queue, by fate.',
-    labels: ['signal', 'fate'],
+    help: 'Points or log records that left the queue, by outcome.',
+    labels: ['signal', 'outcome'],
   },
   resent: {
     name: 'prom2otlp_send_resent_points_total',

@@ -34,7 +34,7 @@ function upTo(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
-/** Each sample line of the page has a fate. */
+/** Each sample line of the page has an outcome. */
 function expectBalance(seen: Seen): void {
   const sum = Object.values(seen.reads).reduce((total, count) => total + count, 0);
   expect(sum).toBe(seen.translated.page?.samples);

@@ -1,4 +1,4 @@
-// Rules A6 and A7 per service, and the account: every sample line of a page has one fate.
+// Rules A6 and A7 per service, and the account: every sample line of a page has one outcome.
 import { describe, expect, test } from 'vitest';
 import { at, outcomeOf, type Seen, Target } from '../../support/target.ts';
 
@@ -40,7 +40,7 @@ describe('A6: bad lines of one service', () => {
     expect(seen.translated.derived.services.map(({ isUp }) => isUp)).toEqual([true, true]);
     expect(seen.translated.derived.reads).toContainEqual({
       service: '',
-      fate: 'bad_line',
+      outcome: 'bad_line',
       count: 2,
     });
   });
@@ -69,7 +69,7 @@ describe('A7: a service over its own limit', () => {
 });
 
 describe('the account', () => {
-  test('every sample line of a page has one fate, in the account of its service', () => {
+  test('every sample line of a page has one outcome, in the account of its service', () => {
     const target = new Target({ services: ['a', 'b'] });
     const page = (seconds: number): string =>
       [

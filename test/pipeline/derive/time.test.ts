@@ -33,10 +33,10 @@ describe('F1: the time of a sample', () => {
 });
 
 describe('F2: samples after a sent one', () => {
-  const check = (second: string, fate: string): void => {
+  const check = (second: string, outcome: string): void => {
     const [, seen] = run({ 60: 'a 1 @50', 120: second });
     expect(seen?.shown).toEqual([]);
-    expect(seen?.reads).toEqual({ [fate]: 1 });
+    expect(seen?.reads).toEqual({ [outcome]: 1 });
   };
 
   test('F2: older than what was sent is dropped as time_backwards', () => {

@@ -81,8 +81,8 @@ test('a change adds up its counts, and is empty if no number changes', () => {
   expect(change.isEmpty).toBe(false);
   change.removed(row);
   expect(change.isEmpty).toBe(true);
-  change.read({ service: 'a', fate: 'used', count: 2 });
-  change.read({ service: 'a', fate: 'used', count: 3 });
+  change.read({ service: 'a', outcome: 'used', count: 2 });
+  change.read({ service: 'a', outcome: 'used', count: 3 });
   change.evicted({ signal: 'logs', parts: [{ service: 'a', points: 3 }] }, 'damaged');
   expect(change.counts()).toEqual([
     { service: 'a', key: 'sample/used', count: 5 },

@@ -64,7 +64,7 @@ async function createStage(): Promise<Stage> {
     await queue.commit({
       batches: [metricsBatch({ [`s${i}`]: 10 * (i + 1) }, now)],
       state: [{ kind: 'cursor', key: `k${i}`, blob: Buffer.alloc(500, i) }],
-      reads: [{ service: `s${i}`, fate: 'used', count: i + 1 }],
+      reads: [{ service: `s${i}`, outcome: 'used', count: i + 1 }],
     });
   await queue.commit(commitOf(logsBatch('x', ['line'], now)));
   await queue.close();

@@ -32,7 +32,7 @@ async function createStage(): Promise<Stage> {
     const outcome = await queue.commit({
       batches: [metricsBatch({ [service]: 10 }, options.clock.nowMs())],
       state: [{ kind: 'last', key: 'k', blob: Buffer.from(service) }],
-      reads: [{ service, fate: 'used', count: 10 }],
+      reads: [{ service, outcome: 'used', count: 10 }],
     });
     return outcome.kind;
   };
@@ -167,7 +167,7 @@ test('only the lock, and another process uses the queue meanwhile: all rows of b
   const other = SqliteQueue.open(queueOptions(), directory);
   const commitOther = async (service: string): Promise<void> => {
     const batches = [metricsBatch({ [service]: 10 }, options.clock.nowMs())];
-    await other.commit({ batches, state: [], reads: [{ service, fate: 'used', count: 10 }] });
+    await other.commit({ batches, state: [], reads: [{ service, outcome: 'used', count: 10 }] });
   };
   await commitOther('other-1');
   expect(await commit('d')).toBe('stored');

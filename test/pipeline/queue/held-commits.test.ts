@@ -43,7 +43,7 @@ function createStage(changes: Partial<QueueOptions> = {}): Stage {
   const commitOf = (service: string): Commit => ({
     batches: [metricsBatch({ [service]: 10 }, options.clock.nowMs())],
     state: [{ kind: 'last', key: 'k', blob: Buffer.from(service) }],
-    reads: [{ service, fate: 'used', count: 10 }],
+    reads: [{ service, outcome: 'used', count: 10 }],
   });
   return { directory, options, queue, block, commitOf };
 }

@@ -227,9 +227,9 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     test('a commit counts the samples read per service', async () => {
       queue = await open(queueOptions());
       const reads = [
-        { service: 'a', fate: 'used', count: 7 },
-        { service: 'a', fate: 'repeated', count: 2 },
-        { service: 'b', fate: 'used', count: 1 },
+        { service: 'a', outcome: 'used', count: 7 },
+        { service: 'a', outcome: 'repeated', count: 2 },
+        { service: 'b', outcome: 'used', count: 1 },
       ];
       await queue.commit({ batches: [], state: [], reads });
       await queue.commit({ batches: [], state: [], reads });
@@ -356,7 +356,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       const commit = (text: string): Commit => ({
         batches: [logsBatch('a', [line], now), metricsBatch({ a: 1 }, now)],
         state: [{ kind: 'cursor', key: 'a', blob: Buffer.from(text) }],
-        reads: [{ service: 'a', fate: 'used', count: 1 }],
+        reads: [{ service: 'a', outcome: 'used', count: 1 }],
       });
       expect(await queue.commit(commit('one'))).toEqual({ kind: 'stored', evictedPoints: 0 });
       const before = Object.fromEntries(queue.account.total());

@@ -94,7 +94,7 @@ describe('after a restart', () => {
       await queue.commit({
         batches: [metricsBatch({ a: 1, c: 2 }, now), logsBatch('x', ['one', 'two'], now)],
         state: [{ kind: 'cursor', key: 'x', blob: Buffer.from('here') }],
-        reads: [{ service: 'a', fate: 'used', count: 9 }],
+        reads: [{ service: 'a', outcome: 'used', count: 9 }],
       });
       const rows = [
         ...(await queue.oldest('metrics', 9, NONE)),

@@ -31,7 +31,7 @@ export interface ComparedStep {
   readonly timeMs: number;
   readonly ours: readonly ComparablePoint[];
   readonly theirs: readonly ComparablePoint[];
-  /** The bridge's samples of this page by fate. */
+  /** The bridge's samples of this page by outcome. */
   readonly reads: Seen['reads'];
   /** False when the page's own specification forbids something on it. */
   readonly isAllowed: boolean;

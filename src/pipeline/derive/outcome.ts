@@ -1,10 +1,16 @@
 // Accepts one sample of a series: judges its time, updates its start, and notes what the next page
-// is compared with. In: a row with value and timeMs from decode. Out: its fate; value, timeMs and
+// is compared with. In: a row with value and timeMs from decode. Out: its outcome; value, timeMs and
 // startMs as sent. All of otlp-mapping F for scalars, and for the heads and parts of histograms and
 // summaries.
 
 import type { Metric } from '../../model/metric.ts';
-import { type Block, FATE, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import {
+  type Block,
+  OUTCOME,
+  NO_ROW,
+  ROW_FLAG,
+  type SeriesTable,
+} from '../../model/series-table.ts';
 import type { Component, Compound } from '../../model/memory.ts';
 import type { PageTime } from './page-time.ts';
 import {
@@ -19,7 +25,7 @@ import {
 } from './reset.ts';
 
 /** The common inputs for all rows of a page. */
-export interface Observing extends Judge {
+export interface PageJudge extends Judge {
   readonly time: PageTime;
 }
 
@@ -29,32 +35,32 @@ export interface Place {
   readonly component: Component | undefined;
 }
 
-/** Judges a scalar's sample; the fate is point, repeated, baseline or a time reason. */
-export function observeScalar(
-  observing: Observing,
+/** Judges a scalar's sample; the outcome is point, repeated, baseline or a time reason. */
+export function outcomeOfScalar(
+  judge: PageJudge,
   row: number,
   metric: Metric,
   place: Place,
 ): number {
-  const { table } = observing;
+  const { table } = judge;
   const value = table.value[row]!;
   const last = table.lastValue[row]!;
-  let fate = judgeRowTime(observing, row, isSameValue(value, last));
-  if (fate !== FATE.point) return fate;
+  let outcome = judgeRowTime(judge, row, isSameValue(value, last));
+  if (outcome !== OUTCOME.point) return outcome;
   if (value !== last && !Number.isNaN(last)) noteChange(table, row);
-  if (metric.kind === 'sum') fate = observeSum(observing, row, metric, place);
+  if (metric.kind === 'sum') outcome = outcomeOfSum(judge, row, metric, place);
   // After a NaN, a counter is compared with its last number.
   if (metric.kind !== 'sum' || !Number.isNaN(value)) table.setLastValue(row, value);
-  accept(observing, row, fate, place);
-  return fate;
+  accept(judge, row, outcome, place);
+  return outcome;
 }
 
-function observeSum(observing: Observing, row: number, metric: Metric, place: Place): number {
-  const { table, options } = observing;
+function outcomeOfSum(judge: PageJudge, row: number, metric: Metric, place: Place): number {
+  const { table, options } = judge;
   const isFirst = isFirstOf(table, row);
   const value = table.value[row]!;
   const hasFallen = value < table.lastValue[row]!;
-  const stream = judgeStream(observing, row, {
+  const stream = judgeStream(judge, row, {
     fall: hasFallen ? FALL.value : FALL.none,
     createdMs:
       table.createdRows.size === 0 ? Number.NaN : createdMsOf(table, table.createdRows.get(row)),
@@ -62,27 +68,29 @@ function observeSum(observing: Observing, row: number, metric: Metric, place: Pl
     uptimeName: metric.uptimeName,
     isCumulative: !options.isDelta,
   });
-  return options.isDelta ? makeDelta(table, row, place.component, { isFirst, stream }) : FATE.point;
+  return options.isDelta
+    ? makeDelta(table, row, place.component, { isFirst, stream })
+    : OUTCOME.point;
 }
 
 /** Judges the sample of a histogram or summary; judgeCompound() has found `parts` valid. */
-export function observeCompound(
-  observing: Observing,
+export function outcomeOfCompound(
+  judge: PageJudge,
   head: number,
   compound: Compound,
   context: { readonly metric: Metric; readonly place: Place; readonly parts: readonly number[] },
 ): number {
-  const { table, options } = observing;
+  const { table, options } = judge;
   const { metric, place, parts } = context;
   table.timeMs[head] = table.timeMs[compound.count]!;
   if (Number.isNaN(table.lastTimeMs[head])) takeLastTime(table, head, parts);
   const isSame = isSameDistribution(table, parts);
-  let fate = judgeRowTime(observing, head, isSame);
-  if (fate !== FATE.point) return fate;
+  let outcome = judgeRowTime(judge, head, isSame);
+  if (outcome !== OUTCOME.point) return outcome;
   const isFirst = isFirstOf(table, head);
   if (!isSame && !isFirst) noteChange(table, head);
   const isDelta = options.isDelta && metric.kind === 'histogram';
-  const stream = judgeStream(observing, head, {
+  const stream = judgeStream(judge, head, {
     fall: isFirst ? FALL.none : fallOfCompound(table, compound, metric, parts),
     createdMs: createdMsOf(table, compound.created === NO_ROW ? undefined : compound.created),
     component: place.component,
@@ -92,12 +100,12 @@ export function observeCompound(
   if (isFirst || stream !== STREAM.goesOn) forgetAbsentParts(table, compound);
   if (isDelta) {
     const isSameSet = hasSameParts(table, compound, parts);
-    fate = judgeHistogramDelta(table, head, place.component, { isFirst, stream, isSameSet });
+    outcome = judgeHistogramDelta(table, head, place.component, { isFirst, stream, isSameSet });
   }
-  const isGrowth = isDelta && fate === FATE.point && !isFirst && stream === STREAM.goesOn;
-  accept(observing, head, fate, place);
+  const isGrowth = isDelta && outcome === OUTCOME.point && !isFirst && stream === STREAM.goesOn;
+  accept(judge, head, outcome, place);
   noteParts(table, head, compound, { parts, isGrowth });
-  return fate;
+  return outcome;
 }
 
 /**
@@ -150,8 +158,8 @@ function isFirstOf(table: SeriesTable, row: number): boolean {
 }
 
 /** Sets the time of the row's sample and judges it. */
-function judgeRowTime(observing: Observing, row: number, isSame: boolean): number {
-  const { table, options, time } = observing;
+function judgeRowTime(judge: PageJudge, row: number, isSame: boolean): number {
+  const { table, options, time } = judge;
   const stampMs = table.timeMs[row]!;
   const isExplicit = options.honorTimestamps && !Number.isNaN(stampMs);
   const timeMs = isExplicit ? stampMs : time.nowMs;
@@ -185,15 +193,15 @@ function forgetSamples(table: SeriesTable, row: number): void {
 }
 
 /** Notes an accepted sample, whether it makes a point or a baseline. */
-function accept(observing: Observing, row: number, fate: number, place: Place): void {
-  const { table, time } = observing;
+function accept(judge: PageJudge, row: number, outcome: number, place: Place): void {
+  const { table, time } = judge;
   table.setLastTime(row, table.timeMs[row]!);
   table.movedAtMs[row] = time.monotonicMs;
   const before = table.flags[row]!;
   const flags = before & ~(ROW_FLAG.staleSent | ROW_FLAG.restored);
   // A baseline does not reopen an ended series.
   const hasEnded = (before & ROW_FLAG.staleSent) !== 0;
-  if (fate === FATE.point) table.flags[row] = flags | ROW_FLAG.sent;
+  if (outcome === OUTCOME.point) table.flags[row] = flags | ROW_FLAG.sent;
   else table.flags[row] = hasEnded ? flags & ~ROW_FLAG.sent : flags;
   place.block.movedPage = table.page;
 }
@@ -211,11 +219,11 @@ export function judgeTime(
   isSame: boolean,
   futureMs: number,
 ): number {
-  if (timeMs > futureMs) return FATE.timeFuture;
-  if (!(timeMs > 0)) return FATE.timeBackwards;
-  if (Number.isNaN(lastTimeMs) || timeMs > lastTimeMs) return FATE.point;
-  if (timeMs < lastTimeMs) return FATE.timeBackwards;
-  return isSame ? FATE.repeated : FATE.timeConflict;
+  if (timeMs > futureMs) return OUTCOME.timeFuture;
+  if (!(timeMs > 0)) return OUTCOME.timeBackwards;
+  if (Number.isNaN(lastTimeMs) || timeMs > lastTimeMs) return OUTCOME.point;
+  if (timeMs < lastTimeMs) return OUTCOME.timeBackwards;
+  return isSame ? OUTCOME.repeated : OUTCOME.timeConflict;
 }
 
 /** NaN equals NaN, and 0 equals -0. */
@@ -239,15 +247,15 @@ function makeDelta(
   { isFirst, stream }: { readonly isFirst: boolean; readonly stream: number },
 ): number {
   const value = table.value[row]!;
-  if (isFirst) return value >= 0 ? judgeFirst(table, row, component) : FATE.baseline;
+  if (isFirst) return value >= 0 ? judgeFirst(table, row, component) : OUTCOME.baseline;
   const before = stream === STREAM.began ? 0 : table.lastValue[row]!;
   moveDelta(table, row);
-  if (stream === STREAM.unknown || !(value >= 0 && before >= 0)) return FATE.baseline;
+  if (stream === STREAM.unknown || !(value >= 0 && before >= 0)) return OUTCOME.baseline;
   table.value[row] = value - before;
-  return FATE.point;
+  return OUTCOME.point;
 }
 
-/** Like makeDelta() for a histogram, whose numbers stay: its fate, and the start of the point. */
+/** Like makeDelta() for a histogram, whose numbers stay: its outcome, and the start of the point. */
 function judgeHistogramDelta(
   table: SeriesTable,
   head: number,
@@ -264,7 +272,7 @@ function judgeHistogramDelta(
   moveDelta(table, head);
   // The growth of buckets is unknown if the bounds have changed.
   const isKnown = stream === STREAM.began || (stream === STREAM.goesOn && isSameSet);
-  return isKnown ? FATE.point : FATE.baseline;
+  return isKnown ? OUTCOME.point : OUTCOME.baseline;
 }
 
 /** A delta starts at the previous point's time. */
@@ -281,5 +289,5 @@ function judgeFirst(table: SeriesTable, row: number, component: Component | unde
   const firstTimeMs = component?.firstTimeMs ?? Infinity;
   // The start shows later points that this one was seen. An unknown start equals its time.
   if (Number.isNaN(startMs)) table.setStart(row, timeMs);
-  return startMs < timeMs && startMs > firstTimeMs ? FATE.point : FATE.baseline;
+  return startMs < timeMs && startMs > firstTimeMs ? OUTCOME.point : OUTCOME.baseline;
 }
