@@ -171,7 +171,10 @@ function judgeFall(
   const timeMs = table.timeMs[row]!;
   // A late uptime may show on the next poll that it was a restart.
   if (evidence !== undefined && !(timeMs <= evidence.fellMs)) evidence.fellMs = timeMs;
-  if (facts.fall === FALL.bucket) return lose(table, row, facts);
+  // A late uptime that moved by less than the poll may be a late one still, or another process's.
+  const isAmbiguous =
+    evidence !== undefined && evidence.lag > 0 && evidence.timeMs > evidence.provenMs;
+  if (facts.fall === FALL.bucket || isAmbiguous) return lose(table, row, facts);
   return begin(table, row, facts, Number.NEGATIVE_INFINITY);
 }
 

@@ -6,6 +6,20 @@ import { expectAllCounted, expectNothingFalse, readWorld } from '../../support/r
 
 const FEW = { numRuns: 40, seed: 57 };
 
+/** A page with growth; the worlds below differ from it where something happens. */
+const CALM = {
+  kind: 'page',
+  isLong: false,
+  act: 'nothing',
+  share: 0.5,
+  other: 0,
+  growth: 5,
+  growthElsewhere: 7,
+  absent: 'nothing',
+  uptime: 'shown',
+  isOurRestart: false,
+} as const;
+
 test('F5: no reader of starts or deltas reports false growth', () => {
   assert(property(processWorlds, expectNothingFalse), FEW);
 });
@@ -15,22 +29,10 @@ test('F5: with a punctual uptime, everything that pages show over a restart is c
 });
 
 test('F5: the readers count what a page shows, and values alone mislead at a failover', () => {
-  const calm = {
-    kind: 'page',
-    isLong: false,
-    act: 'nothing',
-    share: 0.5,
-    other: 0,
-    growth: 5,
-    growthElsewhere: 7,
-    absent: 'nothing',
-    uptime: 'shown',
-    isOurRestart: false,
-  } as const;
   const steps = [
-    ...Array.from({ length: 6 }, () => calm),
-    { ...calm, act: 'failover' } as const,
-    calm,
+    ...Array.from({ length: 6 }, () => CALM),
+    { ...CALM, act: 'failover' } as const,
+    CALM,
   ];
   const world = { intervalSeconds: 60, isStamped: true, uptime: 'in time', steps } as const;
   const { claims } = readWorld(world);
@@ -52,4 +54,23 @@ test('F5: the readers count what a page shows, and values alone mislead at a fai
     [4_000_019, 7],
     [5, 5],
   ]);
+});
+
+test('F5: a long poll that a late uptime may explain is no flush: the other process had counted before', () => {
+  const still = { ...CALM, share: 0.01, growth: 0, growthElsewhere: 0 } as const;
+  const shuffle = { ...still, act: 'shuffle' } as const;
+  const restart = { ...still, act: 'restart' } as const;
+  const failover = { ...still, act: 'failover', other: 1 } as const;
+  const steps = [
+    restart,
+    { ...shuffle, kind: 'failure' } as const,
+    still,
+    restart,
+    restart,
+    { ...restart, isOurRestart: true } as const,
+    { ...failover, absent: 'counter' } as const,
+    shuffle,
+    { ...failover, isLong: true } as const,
+  ];
+  expectNothingFalse({ intervalSeconds: 15, isStamped: false, uptime: 'in time', steps });
 });
