@@ -1,4 +1,4 @@
-// Limits how many asynchronous jobs run at once.
+// Limits how many asynchronous jobs run at once: Permits to a number, Serial to one after the other.
 
 /** Runs a bounded number of jobs at once; the others wait in order. */
 export class Permits {

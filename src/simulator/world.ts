@@ -101,13 +101,15 @@ export interface WorldOptions {
   readonly proxyLagMs: number;
 }
 
+/** Starts of a server that are remembered. */
+const STARTS_MAX = 1000;
 const WEEK_MS = 7 * 86_400_000;
 
 export class World {
   readonly services: readonly SimulatedService[];
   readonly series: readonly SimulatedSeries[];
   readonly #options: WorldOptions;
-  /** When the processes of a server started, ascending. */
+  /** When the processes of a server started, ascending; the newest STARTS_MAX. */
   readonly #starts = new Map<string, number[]>();
 
   constructor(options: WorldOptions) {
@@ -124,6 +126,7 @@ export class World {
     const starts = this.#starts.get(serverName);
     starts?.push(atMs);
     starts?.sort((a, b) => a - b);
+    if (starts !== undefined && starts.length > STARTS_MAX) starts.shift();
     return starts !== undefined;
   }
 

@@ -54,7 +54,7 @@ function chart(
     const value = valueOf(slot);
     const isFailed = !isNeutral && slot.failures > 0;
     const share = top === 0 ? 0 : Math.min(1, value / top);
-    // The value 0 is one pixel high: where there is no bar, there was no scrape.
+    // One pixel at least: there was a scrape.
     const height = Math.max(isFailed ? HEIGHT / 4 : 1, share * HEIGHT);
     const tone = isFailed ? 'bad' : value > top ? 'cut' : '';
     const failed = isFailed ? `, ${formatCount(slot.failures)} failed` : '';

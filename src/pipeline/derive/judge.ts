@@ -319,6 +319,7 @@ function judgeRun(
     if (!(sentMs > lastTimeMs[row]! && sentMs <= futureMs && sentMs > 0)) return row;
     const now = value[row]!;
     if (kind >= COUNTER) {
+      // Anything but the same process without a fall may be a reset: judgeStream() decides (reset.ts).
       const knownMs = processMs[row]!;
       if (!(now >= lastValue[row]!) || knownMs !== knownMs) return row;
       if (kind >= DATED) {

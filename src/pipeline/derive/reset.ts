@@ -1,9 +1,9 @@
-// The only place that decides about resets (otlp-mapping F4 to F7): does a counter, histogram or
-// summary continue, has it begun again, or is its growth since the previous sample unknown? In: a
-// sample in time order, whether it fell, its creation time if the page has one, and the uptime of
-// its component. Out: one of STREAM, and the row's start. Guarantees: in doubt a count is lost
-// rather than invented; a start is never later than its point, never goes back, and never precedes
-// a point of an earlier stream.
+// Decides about resets (otlp-mapping F4 to F7), alone: judge.ts leaves out only rows that certainly
+// go on. Does a counter, histogram or summary continue, has it begun again, or is its growth since
+// the previous sample unknown? In: a sample in time order, whether it fell, its creation time if the
+// page has one, and the uptime of its component. Out: one of STREAM, and the row's start.
+// Guarantees: in doubt a count is lost rather than invented; a start is never later than its point,
+// never goes back, and never precedes a point of an earlier stream.
 //
 // A stream belongs to a process, identified by its start time: that of its uptime sample minus
 // the value. Two questions follow. For each component, once per page: is it still the same process
