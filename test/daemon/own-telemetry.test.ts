@@ -197,6 +197,28 @@ test('a failed commit is counted and logged, and the next request is queued', as
   expect(stored).toBe(1);
 });
 
+test('closing over a failed commit reports it and ends', async () => {
+  const { telemetry, causes } = start({
+    commit: () => Promise.resolve({ kind: 'failed', message: 'disk full' }),
+  });
+  await telemetry.close();
+  expect(causes).toStrictEqual(['disk full']);
+});
+
+test('closing does not wait for a commit that never ends, and asks for no second one', async () => {
+  const config = configOf();
+  let calls = 0;
+  const { telemetry } = start({
+    config: { ...config, telemetry: { ...config.telemetry, intervalMs: 50 } },
+    commit: () => {
+      calls++;
+      return new Promise(() => undefined);
+    },
+  });
+  await telemetry.close();
+  expect(calls).toBe(1);
+});
+
 test('a slow queue gets one request at a time, also after the timeout of the SDK', async () => {
   const answer = Promise.withResolvers<CommitOutcome>();
   let calls = 0;

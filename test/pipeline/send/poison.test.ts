@@ -102,3 +102,12 @@ test('a row of which nothing is accepted does not block the queue for days', asy
   expect([taken, aside]).toEqual([76, 4]);
   expect(drainedMs).toBeLessThan(10 * MINUTE_MS);
 });
+
+test('with concurrency, what other lanes get accepted proves that the back end works', async () => {
+  const poison = [0, 1, 2, 3].map(series => ({ service: 0, series, from: 0, to: 1, status: 500 }));
+  const { aside, taken, log } = await run({ pages: pages(20), poison, concurrency: 2 });
+  expect([taken, aside]).toEqual([76, 4]);
+  // A minute until the first round, and then no round in vain: nothing of its own row is ever accepted.
+  const gone = log.filter(line => line.includes('aside')).map(minutesOf);
+  expect(Math.max(...gone)).toBeLessThan(1 + ROUNDS + 0.5);
+});
