@@ -87,7 +87,8 @@ export class ArchiveLister implements Lister {
     }
     for (const { partition, id, state } of ledger.archives()) {
       const { dayMs } = state;
-      const isAsked = dayMs >= fromDayMs && dayMs < endMs && !failedDays.has(dayMs);
+      // Days before the first listed one are those that the service no longer keeps.
+      const isAsked = dayMs < endMs && !failedDays.has(dayMs);
       if (!isAsked || listed.has(identityOf(partition, id))) continue;
       const { listedMs } = ledger.track(partition.service.id).cursor;
       const after = afterAbsent(state, listedMs ?? fromDayMs);

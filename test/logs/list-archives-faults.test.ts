@@ -288,6 +288,9 @@ describe('a clock that is wrong', () => {
 });
 
 describe('missing logs', () => {
+  const retentionGaps = ({ gaps }: LogSite) =>
+    gaps.filter(({ attributes }) => attributes['prom2otlp.gap.reason'] === 'retention');
+
   test('that vanished before reading are a gap from where reading stopped', async () => {
     await using site = await openSite();
     await site.pull();
@@ -319,17 +322,50 @@ describe('missing logs', () => {
   });
 
   test('below the retention are a gap, whether the service returns nothing or refuses', async () => {
+    const check = async (faults: object, gapFrom: string, gapTo: string): Promise<void> => {
+      await using site = await openSite();
+      await site.pull();
+      site.clock.forward(20 * DAY);
+      site.simulator.setFaults(faults);
+      site.write(ERRORS, 'back', 'end');
+      expect((await site.pull()).kind).toBe('done');
+      expect(site.bodies).toContain('back');
+      const [gap] = retentionGaps(site);
+      expect(gap?.attributes['prom2otlp.gap.from']).toContain(gapFrom);
+      expect(gap?.attributes['prom2otlp.gap.to']).toContain(gapTo);
+    };
+    await check({}, '2026-03-04T09:0', '2026-03-24T00:00');
+    await check({ oldestMs: Date.UTC(2026, 2, 17) }, '2026-03-04T00:00', '2026-03-17T00:00');
+  });
+
+  test('below the retention are one gap, also if the pull is stopped right after it', async () => {
     await using site = await openSite();
     await site.pull();
     site.clock.forward(20 * DAY);
     site.write(ERRORS, 'back', 'end');
-    await site.pulls(3);
-    expect(site.bodies).toContain('back');
-    const [gap] = site.gaps.filter(
-      ({ attributes }) => attributes['prom2otlp.gap.reason'] === 'retention',
-    );
-    expect(gap?.attributes['prom2otlp.gap.from']).toMatch(/^2026-03-04T09:0/);
-    expect(gap?.attributes['prom2otlp.gap.to']).toBe('2026-03-24T00:00:00.000Z');
+    const stop = new AbortController();
+    const commit = site.queue.commit.bind(site.queue);
+    vi.spyOn(site.queue, 'commit').mockImplementationOnce(async what => {
+      const outcome = await commit(what);
+      stop.abort();
+      return outcome;
+    });
+    expect((await site.pull(stop.signal)).kind).toBe('stopped');
+    await site.restart();
+    await site.pulls(2);
+    expect(retentionGaps(site)).toHaveLength(1);
+  });
+
+  test('below the retention of a service that refuses hold no later day open', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.clock.forward(20 * DAY);
+    for (const day of [17, 18, 19]) {
+      site.simulator.setFaults({ oldestMs: Date.UTC(2026, 2, day) });
+      await site.pulls(4);
+      site.clock.forward(DAY);
+    }
+    expect(site.gaps.map(({ service }) => service)).toEqual(['dbpgf1', 'dbpgf2']);
   });
 });
 
