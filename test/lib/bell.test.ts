@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { Bell } from '../../src/lib/bell.ts';
+import { Bell, napUntil } from '../../src/lib/bell.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 test('a ring wakes all waiters, once', async () => {
   const bell = new Bell();
@@ -37,4 +38,18 @@ test('an aborted wait leaves nothing behind', async () => {
   bell.ring();
   await Promise.all(waits);
   expect(bell.waiting).toBe(0);
+});
+
+test('a nap ends with its time, a ring or a stop, and leaves nothing behind', async () => {
+  const check = async (end: (bell: Bell, clock: FakeClock, stop: AbortController) => unknown) => {
+    const [bell, clock, stop] = [new Bell(), new FakeClock(), new AbortController()];
+    const nap = napUntil(bell, 0, { clock, ms: 1000, stop: stop.signal });
+    expect([bell.waiting, clock.sleeps()]).toEqual([1, [1000]]);
+    await end(bell, clock, stop);
+    await nap;
+    expect([bell.waiting, clock.sleeps()]).toEqual([0, []]);
+  };
+  await check((_bell, clock) => clock.advance(1000));
+  await check(bell => bell.ring());
+  await check((_bell, _clock, stop) => stop.abort());
 });

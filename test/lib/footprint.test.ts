@@ -88,3 +88,26 @@ describe('the garbage of the start', () => {
     expect(collections(['--expose-gc'], { isStopped: true })).toBe(0);
   });
 });
+
+test('the heap may grow by the room for reads: in steps of ten percent, between 30 and 200', () => {
+  const flags = evaluate(
+    [],
+    `
+      const { default: v8 } = await import('node:v8');
+      const flags = [];
+      v8.setFlagsFromString = flag => flags.push(flag);
+      v8.getHeapStatistics = () => ({ used_heap_size: heapBytes });
+      const { syncBuiltinESMExports } = await import('node:module');
+      syncBuiltinESMExports();
+      const MB = 2 ** 20;
+      let heapBytes = 100 * MB;
+      for (const megabytes of [0.5, 1, 2.6, 100]) footprint.makeRoomForReads(megabytes * MB);
+      heapBytes = MB;
+      footprint.makeRoomForReads(MB);
+      console.log(flags.join(' '));
+    `,
+  );
+  expect(flags).toBe(
+    [30, 40, 50, 200].map(percent => `--heap-growing-percent=${percent}`).join(' '),
+  );
+});
