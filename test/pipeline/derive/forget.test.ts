@@ -130,6 +130,20 @@ describe('churn', () => {
     expect(table.services.length).toBeLessThan(20);
   });
 
+  test('that has ended gives back the rows at the end of the table, but none that is in use', () => {
+    const target = new Target();
+    const { table } = target.translation;
+    target.page(0, 'y 1\n');
+    const { count } = table;
+    const peak = Array.from({ length: 500 }, (_, i) => `x{i="${i}"} 1\n`).join('');
+    target.page(60, `y 1\n${peak}`);
+    expect(table.count).toBe(count + 500);
+    target.page(120, 'y 1\n');
+    target.page(HOUR + 180, 'y 1\n');
+    expect(table.count).toBe(count);
+    expect(table.value.length).toBeLessThan(100);
+  });
+
   test('of single buckets keeps the histogram alive, whichever row was its head', () => {
     const target = new Target();
     const page = (round: number): string =>

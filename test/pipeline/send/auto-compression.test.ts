@@ -8,6 +8,7 @@ import {
   AutoCompression,
   type CompressionStatus,
   CONTENT_BYTES_MIN,
+  type Exchange,
   OFF_MS,
   recall,
   retain,
@@ -19,7 +20,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
 
 const RAW = metricsBytes('a', 100);
-const ACCEPTED = { kind: 'accepted', rejected: 0, message: '' };
+const ACCEPTED: SendResult = { kind: 'accepted', rejected: 0, message: '' };
 const never = new AbortController().signal;
 
 let backEnd: BackEnd;
@@ -139,6 +140,25 @@ describe('a back end that accepts zstd', () => {
     ]);
     await send(choice);
     expect(seen()).toEqual(['zstd']);
+  });
+
+  test('gets one trial at a time: requests beside it are gzip', async () => {
+    const { compression } = connect();
+    const proof: Exchange = { result: ACCEPTED, status: 200, isProof: true, isPauseAsked: false };
+    const trial = Promise.withResolvers<Exchange>();
+    const sent: string[] = [];
+    const one = (): Promise<SendResult> =>
+      compression.send(RAW.length, encoding => {
+        sent.push(encoding);
+        return sent.length === 2 ? trial.promise : Promise.resolve(proof);
+      });
+    await one();
+    const first = one();
+    await one();
+    await one();
+    expect(sent).toEqual(['gzip', 'zstd', 'gzip', 'gzip']);
+    trial.resolve(proof);
+    expect(await first).toEqual(ACCEPTED);
   });
 
   test('gets JSON in zstd, too', async () => {
