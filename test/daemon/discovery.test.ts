@@ -212,11 +212,13 @@ describe('a service goes', () => {
     expect(discovery.heldBack).toBe(20);
   });
 
-  test('also if it is one of few', async () => {
+  test('also if it is one of few: one within an hour', async () => {
     const discovery = await open();
-    await pages(discovery, 1, ['db1', 'db2']);
-    await pages(discovery, HOUR, ['db2']);
-    expect(idsOf(discovery)).toEqual(['db2']);
+    await pages(discovery, 1, ['db1', 'db2', 'db3']);
+    await pages(discovery, HOUR, ['db3']);
+    expect(idsOf(discovery)).toEqual(['db2', 'db3']);
+    await pages(discovery, HOUR, ['db3']);
+    expect(idsOf(discovery)).toEqual(['db3']);
   });
 
   test('at once if the configuration excludes it, and returns with its pages', async () => {

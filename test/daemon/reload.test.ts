@@ -63,6 +63,27 @@ test("a changed key of the service is kept out of the back end's words, too", as
   await supervisor.daemon.stop(AbortSignal.abort());
 });
 
+test('a target keeps its log for as long as its pages mean the same', async () => {
+  using directory = tempDirectory();
+  const text = (more: object): string =>
+    JSON.stringify({ ...JSON.parse(configText('a')), ...more });
+  const file = directory.write('config.json', text({}));
+  const supervisor = await Supervisor.open({ file, environment: {}, clock });
+  const isKept = async (more: object): Promise<boolean> => {
+    const [former] = supervisor.daemon.targets;
+    directory.write('config.json', text(more));
+    await supervisor.reload();
+    expect(supervisor.lastReload?.mistakes).toEqual([]);
+    return supervisor.daemon.targets[0] === former;
+  };
+  expect(await isKept({ logs: { enabled: false } })).toBe(true);
+  expect(await isKept({ metrics: { stale_after: '20m' } })).toBe(false);
+  expect(await isKept({ metrics: { stale_after: '20m' }, unconfigured_services: 'send' })).toBe(
+    false,
+  );
+  await supervisor.daemon.stop(AbortSignal.abort());
+});
+
 test('a signal during the start is a reload, too', async () => {
   using directory = tempDirectory();
   const file = directory.write('config.json', configText('early'));
