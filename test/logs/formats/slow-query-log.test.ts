@@ -483,6 +483,12 @@ describe('lines without a record', () => {
     expect(resumed).toEqual(records);
   });
 
+  test('after a flush are redacted whole if the statement has two readings', () => {
+    const text = `${header()}\nselect 'a\\', \n' SEKRET ', 5;\n${NEXT}`;
+    const [, rest] = readLog('slow-query-log', text, { flushedAt: [6] });
+    expect(rest).toMatchObject({ raw: "' SEKRET ', 5;", body: '?', marks: MARK.continuation });
+  });
+
   test('after a flush within the header are read as the rest of it', () => {
     const records = readLog('slow-query-log', NEXT, { flushedAt: [2] });
     expect(records).toHaveLength(2);
