@@ -26,7 +26,7 @@ describe('one object per family', () => {
 
   test('the parts of a histogram are one metric for each label set', () => {
     const page =
-      '# TYPE h histogram\nh_bucket{x="1",le="0.5"} 1\nh_bucket{x="1",le="+Inf"} 2\nh_bucket{le="1e6",x="2"} 3\n' +
+      '# TYPE h histogram\nh_bucket{x="1",le="-Inf"} 0\nh_bucket{x="1",le="0.5"} 1\nh_bucket{x="1",le="+Inf"} 2\nh_bucket{le="1e6",x="2"} 3\n' +
       'h_sum{x="1"} 0.75\nh_count{x="1"} 2\n';
     expect(show(page)).toStrictEqual([
       {
@@ -34,7 +34,12 @@ describe('one object per family', () => {
         help: '',
         type: 'HISTOGRAM',
         metrics: [
-          { labels: { x: '1' }, count: '2', sum: '0.75', buckets: { '0.5': '1', '+Inf': '2' } },
+          {
+            labels: { x: '1' },
+            count: '2',
+            sum: '0.75',
+            buckets: { '-Inf': '0', '0.5': '1', '+Inf': '2' },
+          },
           { labels: { x: '2' }, count: '0', sum: '0', buckets: { '1e+06': '3' } },
         ],
       },

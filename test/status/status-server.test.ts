@@ -308,6 +308,12 @@ describe('bounds', () => {
     for (const socket of sockets) socket.destroy();
   });
 
+  test('connections that have ended do not count', async () => {
+    await using running = await start({ limits: { connections: 3 } });
+    for (let i = 0; i < 12; i++) await statusOf(running, '/healthz');
+    expect(droppedOf(running)).toBe(0);
+  });
+
   test('a connection with an answer in progress is closed last', async () => {
     let finish: () => void = () => undefined;
     const isFinished = new Promise<void>(resolve => (finish = resolve));
