@@ -254,7 +254,7 @@ export function cutToBytes(text: string, bytesMax: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= bytesMax) return text;
   let end = bytesMax;
-  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
 }
 

@@ -81,7 +81,7 @@ export function passPlainValue(bytes: Buffer, start: number, out: Float64Array):
   if (at === start || dot === start || dot === at - 1) return -1;
   let scale = dot < 0 ? 0 : dot + 1 - at;
   if (bytes[at] === LETTER_E) {
-    if (bytes[at + 1] !== PLUS || at + 4 > bytes.length) return -1;
+    if (bytes[at + 1] !== PLUS) return -1;
     const tens = bytes[at + 2]! - ZERO;
     const ones = bytes[at + 3]! - ZERO;
     if (!(tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9)) return -1;

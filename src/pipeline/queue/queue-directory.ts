@@ -316,7 +316,7 @@ export class Reserve {
 
   #remove(): void {
     try {
-      rmSync(this.#path, { force: true });
+      rmSync(this.#path);
     } catch {
       // Then no space can be gained.
     }
