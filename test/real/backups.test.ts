@@ -1,11 +1,9 @@
 // The watch over backups at real back ends: a Prometheus that holds the gauges and evaluates the shipped alert rules,
 // a Collector that takes the events. One of two services has no full backup scheduled, then has one, then has not.
 
-import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { nextCronRun } from '../../src/lib/cron.ts';
 import type { LogsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
@@ -15,9 +13,9 @@ import { attributesOf, otlpLogs } from '../support/otlp-points.ts';
 import { type Running as Daemon, start, until } from '../support/program.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';
 import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
-import { checkoutFolder, runFolder } from './support/folder.ts';
+import { runFolder } from './support/folder.ts';
 import { reasonToSkip } from './support/part.ts';
-import { askPromql, firingAlerts } from './support/promql.ts';
+import { askPromql, firingAlerts, impatientRules } from './support/promql.ts';
 
 const KEY = 'key-of-the-backups-test';
 const ORDERS = 'dbpgf10000001';
@@ -26,20 +24,6 @@ const ALERT = 'NoFullBackupScheduled';
 const WAIT_MS = 60_000;
 
 const skip = await reasonToSkip([prometheus, collector]);
-
-interface Rules {
-  readonly groups: readonly { readonly name: string; readonly rules: readonly object[] }[];
-}
-
-/** The shipped rules of backups, as they are but for the patience: a test does not wait minutes. */
-function impatientRules(): string {
-  const file = join(checkoutFolder, 'deploy/alerts/prom2otlp.rules.yaml');
-  const { groups } = parse(readFileSync(file, 'utf8')) as Rules;
-  const own = groups.filter(({ rules }) => JSON.stringify(rules).includes(`"${ALERT}"`));
-  expect(own).toHaveLength(1);
-  const rules = own.flatMap(group => group.rules.map(rule => ({ ...rule, for: '1s' })));
-  return JSON.stringify({ groups: [{ name: 'backups', interval: '1s', rules }] });
-}
 
 describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collector', () => {
   let simulator: Simulator;
@@ -52,7 +36,7 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
     await change('DELETE', `/${await idOf(SESSIONS)}`);
     const folder = await runFolder('backups');
     const rules = join(folder, 'rules.yaml');
-    await writeFile(rules, impatientRules());
+    await writeFile(rules, impatientRules([ALERT]));
     const settings = { global: { evaluation_interval: '1s' }, rule_files: [rules] };
     metrics = await prometheus.start({ config: JSON.stringify(settings) });
     events = await collector.start({});

@@ -1,6 +1,7 @@
 // What a person who is woken at night sees: a running daemon whose neighbours fail in turn, from the start or later. For
 // each failure: one red line with its time, on a page in a real Chromium that is short and light however many services
-// there are; and green again soon after the remedy. SCREENSHOTS=folder keeps pictures and the table of times.
+// there are; an alert at a real Prometheus; and green again soon after the remedy. SCREENSHOTS=folder keeps pictures and
+// the table of times.
 
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,9 +19,11 @@ import type { StatusDocument } from '../../src/status/status-report.ts';
 import { tempDirectory, until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
 import { chromiumPart, openBrowser } from './parts/chromium.ts';
+import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
 import { reasonToSkip } from './support/part.ts';
+import { firingAlerts, impatientRules } from './support/promql.ts';
 
-const reason = await reasonToSkip([chromiumPart]);
+const reason = await reasonToSkip([chromiumPart, prometheus]);
 const KEY = 'key-of-the-failures-test';
 const LOGS = '/observability/v2/logs';
 const folder = process.env['SCREENSHOTS'];
@@ -49,11 +52,15 @@ interface Night extends AsyncDisposable {
   readonly config: Readonly<Record<string, unknown>>;
   write(name: string, text: string): string;
   document(): Promise<StatusDocument>;
+  /** Waits until the alert of the night fires, or no longer does. */
+  alerted(isFiring: boolean): Promise<unknown>;
 }
 
 interface NightOptions {
   readonly services?: number;
   readonly queueBytes?: string;
+  /** What fires at a Prometheus that reads the daemon's own metrics. */
+  readonly alert?: string;
   /** Before the daemon starts. */
   readonly before?: (simulator: Simulator, receiver: Receiver) => void;
 }
@@ -68,7 +75,8 @@ function crowdOf(count: number): readonly SimulatedService[] {
 }
 
 /** A daemon with metrics, logs and backups of so many services; 0: the four of the demo. */
-async function openNight({ services = 0, queueBytes, before }: NightOptions = {}): Promise<Night> {
+async function openNight(options: NightOptions = {}): Promise<Night> {
+  const { services = 0, queueBytes, before, alert } = options;
   const directory = tempDirectory();
   const crowd = services === 0 ? demoServices() : crowdOf(services);
   const simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000, services: crowd });
@@ -95,6 +103,7 @@ async function openNight({ services = 0, queueBytes, before }: NightOptions = {}
   const configFile = directory.write('prom2otlp.yaml', JSON.stringify(config));
   const supervisor = await Supervisor.open({ file: configFile, environment: {}, clock });
   const server = await serveStatus(supervisor, clock);
+  const alerts = alert === undefined ? null : await startAlerts(directory, server.url, alert);
   const stop = new AbortController();
   const running = supervisor.run(stop.signal, new Bell());
   return {
@@ -108,7 +117,15 @@ async function openNight({ services = 0, queueBytes, before }: NightOptions = {}
     write: (name, text) => directory.write(name, text),
     document: async () =>
       (await (await fetch(`${server.url}/status.json`)).json()) as StatusDocument,
+    alerted: isFiring =>
+      until(
+        `${alert} ${isFiring ? 'fires' : 'ends'}`,
+        async () =>
+          (await firingAlerts(alerts?.url ?? '')).some(one => one.alertname === alert) === isFiring,
+        60_000,
+      ),
     [Symbol.asyncDispose]: async () => {
+      await alerts?.stop();
       stop.abort();
       await running;
       await server.close();
@@ -118,6 +135,22 @@ async function openNight({ services = 0, queueBytes, before }: NightOptions = {}
       directory[Symbol.dispose]();
     },
   };
+}
+
+/** A Prometheus that scrapes the daemon's own metrics and has the shipped rule of an alert. */
+function startAlerts(
+  directory: ReturnType<typeof tempDirectory>,
+  statusUrl: string,
+  alert: string,
+): Promise<PrometheusRunning> {
+  const rules = directory.write('rules.yaml', impatientRules([alert]));
+  const targets = [new URL(statusUrl).host];
+  const config = {
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    scrape_configs: [{ job_name: 'prom2otlp', static_configs: [{ targets }] }],
+    rule_files: [rules],
+  };
+  return prometheus.start({ config: JSON.stringify(config) });
 }
 
 /** Waits until the page says so; returns the seconds and the banner. */
@@ -208,6 +241,7 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
   test('a refused key of 150 services is one line, and all is green within seconds of the new one', async () => {
     await using night = await openNight({
       services: 150,
+      alert: 'KeyRefused',
       before: simulator => {
         simulator.key = 'the new one';
       },
@@ -223,13 +257,15 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     );
     const up = renderCounters(night.supervisor.daemon.counters);
     expect(up.match(/^prom2otlp_pull_up\{.*reason="auth"\} 0$/gm)).toHaveLength(3);
+    await night.alerted(true);
     const sight = await look(night, 'refused-key-150');
     night.write('key', 'the new one');
     const green = await wait(night, 'all is well', isGreen);
+    await night.alerted(false);
     tell('refused key, 150', red, green, sight);
     expect(sight.banner).toContain('key refused by');
     expect(sight.height).toBeLessThan(4000);
-    expect(green).toBeLessThan(20);
+    expect(green).toBeLessThan(8);
   });
 
   test('a key that the service accepts again is found by itself', async () => {
@@ -241,23 +277,29 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     night.simulator.resetFaults();
     const green = await wait(night, 'all is well', isGreen);
     tell('key refused for a while', red, green, sight);
-    expect(green).toBeLessThan(20);
+    expect(green).toBeLessThan(8);
   });
 
   test('one service that is down is named', async () => {
-    await using night = await openNight();
+    await using night = await openNight({ alert: 'ServiceDown' });
     await wait(night, 'all is well', isGreen);
     const [first] = night.simulator.world.services;
     night.simulator.setFaults({ absentServices: [first?.id ?? ''] });
     const red = await wait(night, 'it is down', isRed('orders: the page is good but'));
     const sight = await look(night, 'service-down');
+    await night.alerted(true);
     night.simulator.resetFaults();
     const green = await wait(night, 'all is well', isGreen);
+    await night.alerted(false);
     tell('one service down', red, green, sight);
   });
 
   test('a back end that is down, and the time that is left', async () => {
-    await using night = await openNight({ services: 20, queueBytes: '512KiB' });
+    await using night = await openNight({
+      services: 20,
+      queueBytes: '512KiB',
+      alert: 'QueueFullSoon',
+    });
     await wait(night, 'all is well', isGreen);
     night.receiver.behave = () => 503;
     const red = await wait(night, 'the back end is down', isRed('metrics and logs to http'));
@@ -266,14 +308,17 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
       problems.some(({ hint }) => /which is full in .* at this rate/.test(hint)),
     );
     const fillingSight = await look(night, 'queue-filling');
+    await night.alerted(true);
     night.receiver.behave = () => 200;
     const green = await wait(night, 'all is well', isGreen);
+    await night.alerted(false);
     tell('back end down', red, green, sight);
     tell('queue filling', filling, green, fillingSight);
   });
 
   test('a log API that fails from the start is red at once', async () => {
     await using night = await openNight({
+      alert: 'PullFailing',
       before: simulator => simulator.setFaults({ path: LOGS, status: 500 }),
     });
     const red = await wait(night, 'logs fail', isRed('server errors from'));
@@ -282,13 +327,15 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     );
     const sight = await look(night, 'logs-500');
     expect(sight.banner).toMatch(/^server errors from .*: logs of 4 services/);
+    await night.alerted(true);
     night.simulator.resetFaults();
     const green = await wait(night, 'all is well', isGreen);
+    await night.alerted(false);
     tell('log API 500 from the start', red, green, sight);
   });
 
   test('a changed configuration that cannot be used', async () => {
-    await using night = await openNight();
+    await using night = await openNight({ alert: 'ConfigurationRefused' });
     await wait(night, 'all is well', isGreen);
     night.write(
       'prom2otlp.yaml',
@@ -296,8 +343,10 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     );
     const red = await wait(night, 'the reload is refused', isRed('configuration'));
     const sight = await look(night, 'bad-reload');
+    await night.alerted(true);
     night.write('prom2otlp.yaml', JSON.stringify(night.config));
     const green = await wait(night, 'all is well', isGreen);
+    await night.alerted(false);
     tell('bad reload', red, green, sight);
   });
 

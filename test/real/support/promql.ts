@@ -1,6 +1,10 @@
-// PromQL over HTTP, as Prometheus and VictoriaMetrics both answer it.
+// PromQL over HTTP, as Prometheus and VictoriaMetrics both answer it; and the shipped alert rules.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
 import { readValue } from './exposition.ts';
+import { checkoutFolder } from './folder.ts';
 
 /** One series of an answer, at one moment. */
 export interface PromqlSample {
@@ -40,6 +44,24 @@ export async function askPromqlByMinute(
     metric,
     values: new Map(values.map(([seconds, value]) => [seconds * 1000, readValue(value)])),
   }));
+}
+
+/**
+ * The shipped rules of these alerts as a file of Prometheus. Only their patience is shorter: a test does not wait
+ * minutes. Throws for an alert that has no rule.
+ */
+export function impatientRules(alerts: readonly string[]): string {
+  const file = join(checkoutFolder, 'deploy/alerts/prom2otlp.rules.yaml');
+  const { groups } = parse(readFileSync(file, 'utf8')) as {
+    readonly groups: readonly { readonly rules: readonly { alert: string; expr: string }[] }[];
+  };
+  const all = groups.flatMap(group => group.rules);
+  const rules = alerts.map(name => {
+    const rule = all.find(({ alert }) => alert === name);
+    if (rule === undefined) throw new Error(`there is no rule ${name}`);
+    return { ...rule, for: '1s', expr: rule.expr.replaceAll(/(?<=\[|offset )\d+m/g, '15s') };
+  });
+  return JSON.stringify({ groups: [{ name: 'impatient', interval: '1s', rules }] });
 }
 
 /** The labels of the alerts that fire at a Prometheus. */
