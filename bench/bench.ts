@@ -3,13 +3,14 @@
 import { contenderOf } from './contenders/all.ts';
 import { describeCommit, describeMachine } from './measure/machine.ts';
 import type { Options } from './options.ts';
-import { type Batch, type PacedRun, planBatches } from './plan.ts';
+import { type Batch, planBatches, timeOf } from './plan.ts';
 import type { Failure, Presence, Results, Taken } from './report/results.ts';
 import { type DrainResult, runDrain } from './runs/drain.ts';
+import { type FloorResult, runFloor } from './runs/floor.ts';
 import { type GrowthResult, runGrowth } from './runs/growth.ts';
 import { type PacedResult, runPaced } from './runs/paced.ts';
 import { runStart, type StartResult } from './runs/start.ts';
-import { scenarios } from './scenarios.ts';
+import { chosenScenarios, type PacedScenario } from './scenarios.ts';
 
 export class Bench {
   readonly #options: Options;
@@ -21,6 +22,7 @@ export class Bench {
   readonly #growth: GrowthResult[] = [];
   readonly #start: StartResult[] = [];
   readonly #drain: DrainResult[] = [];
+  readonly #floor: FloorResult[] = [];
   readonly #failures: Failure[] = [];
   readonly #taken: Record<string, Taken> = {};
 
@@ -31,17 +33,17 @@ export class Bench {
 
   /** `keep` is given what there is after each batch. */
   async run(keep: (results: Results) => void): Promise<Results> {
-    const { isSmoke } = this.#options;
-    const chosen = scenarios(isSmoke).filter(
-      ({ name }) => this.#options.scenarios?.includes(name) ?? true,
-    );
+    const { isSmoke, scenarios, runs } = this.#options;
+    const chosen = chosenScenarios(isSmoke, scenarios);
     await this.#prepare(chosen.flatMap(({ groups }) => groups.flat()));
     const isWanted = (name: string): boolean => 'version' in (this.#contenders[name] ?? {});
-    const batches = planBatches(chosen, isWanted);
+    const batches = planBatches(chosen, isWanted, runs);
+    this.#say(`${timeOf(batches)}, ${runs === 1 ? '1 run' : `${runs} runs`}`);
     for (const [index, batch] of batches.entries()) {
       await this.#runBatch(batch);
-      const later = new Set(batches.slice(index + 1).flatMap(scenariosOf));
-      for (const name of scenariosOf(batch)) if (!later.has(name)) this.#taken[name] = this.#now();
+      const { name } = batch.scenario;
+      const isLast = batches.slice(index + 1).every(({ scenario }) => scenario.name !== name);
+      if (isLast) this.#taken[name] = this.#now();
       keep(this.#results());
     }
     return this.#results();
@@ -62,6 +64,7 @@ export class Bench {
       growth: this.#growth,
       start: this.#start,
       drain: this.#drain,
+      floor: this.#floor,
       failures: this.#failures,
     };
   }
@@ -83,74 +86,62 @@ export class Bench {
 
   async #runBatch(batch: Batch): Promise<void> {
     const startedMs = Date.now();
-    const words = describe(batch);
+    const words = `${batch.scenario.name}, ${batch.contenders.join(' beside ')}`;
     try {
       await this.#measure(batch);
     } catch (error) {
-      this.#fail(scenariosOf(batch), words, error);
+      this.#fail(batch, words, error);
     }
     this.#say(`${words}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
   }
 
   async #measure(batch: Batch): Promise<void> {
-    if (batch.kind === 'paced') {
-      const lost = await this.#runSideBySide(batch.runs);
-      // A hiccup of the machine, a scrape that took too long, costs samples: the whole group has a second try.
-      if (lost.length === 0) return;
-      this.#say(`once more: ${lost.join('; ')}`);
-      const isOf = (result: PacedResult): boolean =>
-        batch.runs.some(
-          ({ scenario, group, run }) =>
-            scenario.name === result.scenario && group === result.group && run === result.run,
-        );
-      this.#paced = this.#paced.filter(result => !isOf(result));
-      await this.#runSideBySide(batch.runs);
-      return;
-    }
-    const { sizes, rounds } = batch.scenario;
-    const series = sizes[0] ?? 0;
-    const contenders = batch.contenders.map(contenderOf);
-    if (batch.kind === 'growth') this.#growth.push(...(await runGrowth(sizes, rounds)));
-    else if (batch.kind === 'start')
-      for (const contender of contenders)
-        this.#start.push(await runStart(contender, { series, rounds }));
-    else {
-      // They wait most of the time, each for its own next try.
-      const drains = contenders.map(contender => runDrain(contender, { series, polls: rounds }));
-      this.#drain.push(...(await Promise.all(drains)));
-    }
+    const { scenario, contenders, run } = batch;
+    if (scenario.kind === 'paced') return await this.#measurePaced(scenario, batch);
+    const { rounds } = scenario;
+    const series = scenario.sizes[0] ?? 0;
+    if (scenario.kind === 'growth') this.#growth.push(...(await runGrowth(scenario, run)));
+    else if (scenario.kind === 'floor') this.#floor.push(await runFloor(rounds, run));
+    else
+      for (const contender of contenders.map(contenderOf)) {
+        if (scenario.kind === 'start')
+          this.#start.push(await runStart(contender, { series, rounds, run }));
+        else this.#drain.push(await runDrain(contender, { series, polls: rounds, run }));
+      }
+  }
+
+  /** A hiccup of the machine, a scrape that took too long, costs samples: the whole group has a second try. */
+  async #measurePaced(scenario: PacedScenario, batch: Batch): Promise<void> {
+    const lost = await this.#runSideBySide(scenario, batch);
+    if (lost.length === 0) return;
+    this.#say(`once more: ${lost.join('; ')}`);
+    this.#paced = this.#paced.filter(
+      ({ scenario, group, run }) =>
+        scenario !== batch.scenario.name || group !== batch.group || run !== batch.run,
+    );
+    await this.#runSideBySide(scenario, batch);
   }
 
   /** What did not arrive, in words. */
-  async #runSideBySide(runs: readonly PacedRun[]): Promise<readonly string[]> {
+  async #runSideBySide(scenario: PacedScenario, batch: Batch): Promise<readonly string[]> {
     const losses: string[] = [];
-    const measured = runs.map(async ({ scenario, contender, group, run }) => {
+    const measured = batch.contenders.map(async contender => {
+      const words = `${scenario.name}, ${contender}`;
       try {
-        const result = await runPaced(scenario, contenderOf(contender), { group, run });
+        const result = await runPaced(scenario, contenderOf(contender), batch);
         this.#paced.push(result);
-        losses.push(...result.losses.map(loss => `${scenario.name}, ${contender}: ${loss}`));
+        losses.push(...result.losses.map(loss => `${words}: ${loss}`));
       } catch (error) {
-        this.#fail([scenario.name], `${scenario.name}, ${contender}`, error);
+        this.#fail(batch, words, error);
       }
     });
     await Promise.all(measured);
     return losses;
   }
 
-  #fail(scenarios: readonly string[], words: string, error: unknown): void {
+  #fail({ scenario }: Batch, words: string, error: unknown): void {
     const cause = error instanceof Error ? error.message : String(error);
-    this.#failures.push({ scenarios, words: `${words}: ${cause}` });
+    this.#failures.push({ scenarios: [scenario.name], words: `${words}: ${cause}` });
     this.#say(`${words} broke off: ${cause}`);
   }
-}
-
-function scenariosOf(batch: Batch): readonly string[] {
-  if (batch.kind !== 'paced') return [batch.scenario.name];
-  return [...new Set(batch.runs.map(({ scenario }) => scenario.name))];
-}
-
-function describe(batch: Batch): string {
-  if (batch.kind !== 'paced') return `${batch.kind}, ${batch.contenders.join(', ')}`;
-  const contenders = new Set(batch.runs.map(({ contender }) => contender));
-  return `${scenariosOf(batch).join(', ')}, side by side: ${[...contenders].join(', ')}`;
 }

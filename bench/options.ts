@@ -2,7 +2,8 @@
 
 import { parseArgs } from 'node:util';
 import { CONTENDERS } from './contenders/all.ts';
-import { scenarios } from './scenarios.ts';
+import { planBatches, timeOf } from './plan.ts';
+import { chosenScenarios, scenarios } from './scenarios.ts';
 
 export interface Options {
   readonly mode: 'run' | 'list' | 'help' | 'table';
@@ -10,6 +11,8 @@ export interface Options {
   /** Names; null for all. */
   readonly scenarios: readonly string[] | null;
   readonly contenders: readonly string[] | null;
+  /** How often everything is measured anew: the figures are medians. */
+  readonly runs: number;
   /** Where results go; null: nowhere but the terminal. */
   readonly output: string | null;
   /** Whether what is there of other scenarios stays. */
@@ -18,19 +21,27 @@ export interface Options {
 
 export const LATEST: string = 'bench/results/latest.json';
 
+const RUNS = 3;
+/** What any number of runs takes of the whole bench, with all contenders there. */
+const timeOfRuns = (runs: number): string =>
+  timeOf(planBatches(chosenScenarios(false, null), () => true, runs));
+
 export const HELP: string = `usage: npm run bench -- [options]
 
-  (none)                    the whole bench, about 40 minutes; results go to ${LATEST}
-  --smoke                   about a minute: everything runs and everything arrives
+  (none)                    the whole bench, ${timeOfRuns(RUNS)}; results go to ${LATEST}
+  --runs N                  how often everything is measured, ${RUNS} unless told; with 1 ${timeOfRuns(1)}
+  --smoke                   about two minutes: everything runs and everything arrives
   --scenario NAME,…         only these; results are printed
   --contender NAME,…        only these
   --output FILE             where the results go, as JSON
-  --merge                   with --scenario: only these are replaced there, or in ${LATEST}
+  --merge                   with --scenario: these are replaced there, or in ${LATEST}, by what was measured
   --list                    scenarios and contenders
-  --table                   writes the README's table from ${LATEST}
+  --table                   writes the tables of the documents from ${LATEST}
   --help                    this
 
-examples: npm run bench -- --scenario fleet --contender ours,vmagent
+The time of what is chosen is printed at the start.
+
+examples: npm run bench -- --runs 1 --scenario fleet --contender ours,vmagent
           npm run bench -- --scenario growth --output growth.json
           npm run bench -- --scenario growth,targets-large --merge`;
 
@@ -42,6 +53,7 @@ export function readOptions(args: readonly string[]): Options {
       smoke: { type: 'boolean', default: false },
       scenario: { type: 'string' },
       contender: { type: 'string' },
+      runs: { type: 'string' },
       output: { type: 'string' },
       merge: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
@@ -51,26 +63,32 @@ export function readOptions(args: readonly string[]): Options {
   });
   const isSmoke = values.smoke;
   const known = scenarios(isSmoke).map(({ name }) => name);
-  const chosenScenarios = namesOf('scenario', values.scenario, known);
+  const scenarioNames = namesOf('scenario', values.scenario, known);
   const chosenContenders = namesOf(
     'contender',
     values.contender,
     CONTENDERS.map(({ name }) => name),
   );
+  const runs = runsOf(values.runs ?? String(isSmoke ? 1 : RUNS));
   const isMerging = values.merge;
-  if (isMerging && (isSmoke || chosenScenarios === null || chosenContenders !== null))
-    throw new Error(
-      '--merge replaces whole scenarios: with --scenario, not --contender or --smoke',
-    );
-  const isWhole = !isSmoke && chosenScenarios === null && chosenContenders === null;
+  if (isMerging && (isSmoke || scenarioNames === null))
+    throw new Error('cannot merge everything: --merge needs --scenario, and no --smoke');
+  const isWhole = !isSmoke && scenarioNames === null && chosenContenders === null;
   return {
     mode: values.help ? 'help' : values.list ? 'list' : values.table ? 'table' : 'run',
     isSmoke,
-    scenarios: chosenScenarios,
+    scenarios: scenarioNames,
     contenders: chosenContenders,
+    runs,
     output: values.output ?? (isWhole || isMerging ? LATEST : null),
     isMerging,
   };
+}
+
+function runsOf(text: string): number {
+  if (!/^[1-9]\d?$/.test(text))
+    throw new Error(`cannot run it ${text} times: --runs takes 1 to 99`);
+  return Number(text);
 }
 
 function namesOf(

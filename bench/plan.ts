@@ -1,80 +1,66 @@
-// Which contenders run at the same time: what is left of the scenarios' groups once the command line has chosen, and those
-// that are absent are taken out.
+// What runs after what, and for how long: the groups of the scenarios, without those that the command line has not chosen
+// or that this machine does not have.
 
-import type { PacedScenario, Scenario, SpecialScenario } from './scenarios.ts';
+import type { Scenario } from './scenarios.ts';
 
-export interface PacedRun {
-  readonly scenario: PacedScenario;
-  readonly contender: string;
+/** Batches run one after the other; the contenders of one run side by side. */
+export interface Batch {
+  readonly scenario: Scenario;
+  readonly contenders: readonly string[];
   readonly group: number;
   readonly run: number;
 }
-
-/** Runs one after the other; what stands in one batch runs side by side. */
-export type Batch =
-  | { readonly kind: 'paced'; readonly runs: readonly PacedRun[] }
-  | {
-      readonly kind: SpecialScenario['kind'];
-      readonly scenario: SpecialScenario;
-      readonly contenders: readonly string[];
-    };
 
 /** Each scenario in all of its runs, the first of all before the second of any: an hour that was bad spoils one. */
 export function planBatches(
   scenarios: readonly Scenario[],
   isWanted: (contender: string) => boolean,
+  runs: number,
 ): readonly Batch[] {
-  const runs = Math.max(
-    ...scenarios.map(scenario => (scenario.kind === 'paced' ? scenario.runs : 1)),
-  );
   return Array.from({ length: runs }, (_, run) =>
-    planRun(
-      scenarios.filter(scenario => run < (scenario.kind === 'paced' ? scenario.runs : 1)),
-      isWanted,
-      run,
+    scenarios.flatMap(scenario =>
+      groupsOf(scenario, isWanted).map((contenders, group) => ({
+        scenario,
+        contenders,
+        group,
+        run,
+      })),
     ),
   ).flat();
 }
 
-function planRun(
-  scenarios: readonly Scenario[],
-  isWanted: (contender: string) => boolean,
-  run: number,
-): readonly Batch[] {
-  const batches: Batch[] = [];
-  const together = new Map<string, PacedRun[]>();
-  for (const scenario of scenarios) {
-    if (scenario.kind !== 'paced') {
-      const contenders = scenario.groups.flat().filter(isWanted);
-      if (contenders.length > 0) batches.push({ kind: scenario.kind, scenario, contenders });
-      continue;
-    }
-    for (const [group, contenders] of groupsOf(scenario, isWanted).entries()) {
-      const key = `${scenario.together} ${group}`;
-      const runs = together.get(key) ?? [];
-      if (runs.length === 0) batches.push({ kind: 'paced', runs });
-      together.set(key, runs);
-      const paced = atPaceOf(scenario, contenders);
-      runs.push(...contenders.map(contender => ({ scenario: paced, contender, group, run })));
-    }
-  }
-  return batches;
-}
-
-/** A group is as fast as its slowest, and its window as long as those of the others. */
-function atPaceOf(scenario: PacedScenario, contenders: readonly string[]): PacedScenario {
-  const intervals = contenders.map(name => scenario.slower[name] ?? 0);
-  const intervalMs = Math.max(scenario.intervalMs, ...intervals);
-  const polls = Math.ceil((scenario.polls * scenario.intervalMs) / intervalMs);
-  return { ...scenario, intervalMs, polls };
-}
-
-/** Ours stands in every group to be compared with: where only it is left, once is enough. */
+/** A group is whole, or there is nothing to compare: then whoever is left runs once, alone. */
 function groupsOf(
-  { groups }: PacedScenario,
+  { groups }: Scenario,
   isWanted: (contender: string) => boolean,
 ): readonly (readonly string[])[] {
+  const whole = groups.filter(group => group.every(isWanted));
+  if (whole.length > 0) return whole;
   const left = groups.map(group => group.filter(isWanted)).filter(group => group.length > 0);
-  const compared = left.filter(group => group.some(name => name !== 'ours'));
-  return compared.length > 0 ? compared : left.slice(0, 1);
+  return left.slice(0, 1);
+}
+
+/** Beside the polls: pages are laid out, programs start, and what is on its way arrives. */
+const AROUND_SECONDS = 20;
+const START_SECONDS = 8;
+/** Contenders wait between two tries. */
+const RETRY_SECONDS = 30;
+
+/** About how long a batch takes, unless it must be repeated. */
+export function secondsOf({ scenario }: Batch): number {
+  const { kind, intervalMs, warmPolls } = scenario;
+  if (kind === 'start') return scenario.rounds * START_SECONDS;
+  if (kind === 'drain') return AROUND_SECONDS + scenario.rounds + RETRY_SECONDS;
+  if (kind === 'floor') return AROUND_SECONDS;
+  const polls = warmPolls + (kind === 'paced' ? scenario.polls : scenario.rounds);
+  const times = kind === 'paced' ? 1 : scenario.sizes.length;
+  return times * ((polls * intervalMs) / 1000 + AROUND_SECONDS);
+}
+
+/** `about 5 h 20 min` of batches. */
+export function timeOf(batches: readonly Batch[]): string {
+  const seconds = batches.reduce((sum, batch) => sum + secondsOf(batch), 0);
+  const minutes = Math.max(1, Math.round(seconds / 60));
+  const hours = Math.floor(minutes / 60);
+  return `about ${hours === 0 ? '' : `${hours} h `}${minutes % 60} min`;
 }

@@ -1,6 +1,6 @@
-// What is measured: how much is scraped, how often, and by whom. The contenders of a group run side by side, each with
-// pages and a sink of its own, so that whatever else the machine does meets all of them alike; `ours` is in every
-// group, and ratios are taken within a group.
+// What is measured: how much is scraped, how often, and by whom. Those of a group run side by side, each with pages and a
+// sink of its own, so that whatever else the machine does meets both alike; ratios are taken within a group. A group is
+// never more than two: they are measured on two cores.
 
 import type { CorpusSpec } from './corpus/corpora.ts';
 
@@ -15,58 +15,38 @@ export interface PacedScenario extends CorpusSpec {
   readonly warmPolls: number;
   /** How many polls of each page the window is long. */
   readonly polls: number;
-  /** How often all of it is measured anew: the figures are medians. */
-  readonly runs: number;
   /** Whether logs are pulled, too, by those who can. */
   readonly hasLogs: boolean;
-  /** Scenarios with the same word here run at the same time. */
-  readonly together: string;
   readonly groups: readonly (readonly string[])[];
-  /** Who needs more than an interval for a poll of all pages: its groups run at this one. */
-  readonly slower: Readonly<Record<string, number>>;
 }
 
 /** Something other than the cost of a steady state; see runs/. */
 export interface SpecialScenario {
-  readonly kind: 'growth' | 'start' | 'drain';
+  readonly kind: 'growth' | 'start' | 'drain' | 'floor';
   readonly name: string;
   readonly title: string;
   /** Series of the sizes that are measured, for growth; of the page otherwise. */
   readonly sizes: readonly number[];
-  /** How often it is started, for a start; polls of the window or of the backlog otherwise. */
+  readonly intervalMs: number;
+  readonly warmPolls: number;
+  /** How often it is started, for a start; polls of the window or of the backlog, or pages of the floor, otherwise. */
   readonly rounds: number;
   readonly groups: readonly (readonly string[])[];
+  /** Left out unless it is named: it takes most of the machine's memory. */
+  readonly isOnlyByName: boolean;
 }
 
 export type Scenario = PacedScenario | SpecialScenario;
 
-const ALL = [
-  'ours',
-  'vmagent',
-  'vmagent-gogc100',
-  'prometheus-agent',
-  'prometheus-agent-gogc100',
-  'collector',
-  'plain-stack',
-];
-const MAIN = ['ours', 'vmagent', 'prometheus-agent', 'collector'];
-/** Ours with a look at its event loop; seldom beside others: their work on its processor cannot be told from its own. */
-const PROBED = 'ours-probed';
-/** Where all at once would fill the machine. */
-const IN_GROUPS = [
-  ['ours', 'vmagent', 'prometheus-agent', 'collector'],
-  ['ours', 'vmagent-gogc100', 'prometheus-agent-gogc100', 'plain-stack', PROBED],
-];
-
-/** Where two are as much as two cores can do. */
-const IN_PAIRS = [
-  ['ours', 'vmagent'],
-  ['ours', 'ours-gzip'],
-  ['ours', 'prometheus-agent'],
-  ['ours', 'collector'],
-  ['ours', 'plain-stack'],
-  ['ours', PROBED],
-];
+/** What others use instead, each as it ships; the cheapest of them beside ours is the best peer. */
+export const PEERS: readonly string[] = ['vmagent', 'prometheus-agent', 'collector'];
+/** Ours with a look at its event loop: never measured for its cost. */
+const PROBED = ['ours', 'ours-probed'];
+const PLAIN = ['ours', 'plain-stack'];
+/** As for a back end that does not take zstd. */
+const GZIP = ['ours-gzip', 'vmagent'];
+const WITH_VMAGENT = ['ours', 'vmagent'];
+const WITH_PEERS = PEERS.map(peer => ['ours', peer]);
 
 function size(
   addresses: number,
@@ -76,8 +56,15 @@ function size(
   return { addresses, services, series };
 }
 
+/** Own telemetry and V8's idle work come once a minute: a window holds whole ones. */
 const WINDOW_MS = 5 * 60_000;
-const RUNS = 3;
+/** By then V8 has compiled what the pages run through, and heaps have their size. */
+const WARM_MS = 5 * 60_000;
+const WARM_POLLS = 40;
+
+function warmPolls(intervalMs: number): number {
+  return Math.min(WARM_POLLS, WARM_MS / intervalMs);
+}
 
 function paced(
   scenario: Pick<PacedScenario, 'name' | 'title' | 'intervalMs' | 'groups'> &
@@ -88,15 +75,32 @@ function paced(
     kind: 'paced',
     corpus: 'engine',
     isRemote: false,
+    warmPolls: warmPolls(scenario.intervalMs),
     polls: WINDOW_MS / scenario.intervalMs,
-    runs: RUNS,
-    // What the first pages cost (compiling, laying out) is over by then.
-    warmPolls: 5,
     hasLogs: false,
-    together: scenario.name,
-    slower: {},
     ...scenario,
   };
+}
+
+function special(
+  scenario: Pick<SpecialScenario, 'kind' | 'name' | 'title' | 'sizes' | 'rounds' | 'groups'> &
+    Partial<SpecialScenario>,
+): SpecialScenario {
+  return { intervalMs: 1000, warmPolls: 0, isOnlyByName: false, ...scenario };
+}
+
+function growth(
+  scenario: Pick<SpecialScenario, 'name' | 'title' | 'sizes' | 'intervalMs'> &
+    Partial<SpecialScenario>,
+): SpecialScenario {
+  const { intervalMs } = scenario;
+  return special({
+    kind: 'growth',
+    warmPolls: warmPolls(intervalMs),
+    rounds: WINDOW_MS / intervalMs,
+    groups: [['ours']],
+    ...scenario,
+  });
 }
 
 const SCENARIOS: readonly Scenario[] = [
@@ -105,25 +109,30 @@ const SCENARIOS: readonly Scenario[] = [
     title: '200 services x 500 series in one page, every 10 s',
     ...size(1, 200, 500),
     intervalMs: 10_000,
-    // V8 goes on compiling while a page comes every 10 s.
-    warmPolls: 12,
-    groups: IN_GROUPS,
+    groups: [WITH_VMAGENT, GZIP, ...WITH_PEERS.slice(1), PLAIN, PROBED],
+  }),
+  special({
+    kind: 'floor',
+    name: 'floor',
+    title: 'what a page of the fleet costs a program that understands nothing',
+    sizes: [100_000],
+    rounds: 200,
+    groups: [['ours']],
   }),
   paced({
     name: 'fleet-remote',
-    title: 'the same, pages with gzip over TLS',
+    title: 'the same as fleet, pages with gzip over TLS',
     ...size(1, 200, 500),
     isRemote: true,
     intervalMs: 10_000,
-    groups: [[...MAIN, PROBED]],
+    groups: [WITH_VMAGENT, PROBED],
   }),
   paced({
     name: 'targets',
     title: '200 addresses x 500 series, every 2 s',
     ...size(200, 1, 500),
     intervalMs: 2000,
-    warmPolls: 8,
-    groups: IN_GROUPS,
+    groups: [...WITH_PEERS, PROBED],
   }),
   paced({
     name: 'histograms',
@@ -131,8 +140,7 @@ const SCENARIOS: readonly Scenario[] = [
     corpus: 'histograms',
     ...size(20, 1, 1200),
     intervalMs: 4000,
-    together: 'corpora',
-    groups: [MAIN, ['ours', PROBED]],
+    groups: [...WITH_PEERS, PROBED],
   }),
   paced({
     name: 'churning',
@@ -140,8 +148,7 @@ const SCENARIOS: readonly Scenario[] = [
     corpus: 'churning',
     ...size(20, 1, 1200),
     intervalMs: 4000,
-    together: 'corpora',
-    groups: [MAIN, ['ours', PROBED]],
+    groups: [...WITH_PEERS, PROBED],
   }),
   paced({
     name: 'captured',
@@ -149,8 +156,7 @@ const SCENARIOS: readonly Scenario[] = [
     corpus: 'captured',
     ...size(20, 1, 1161),
     intervalMs: 4000,
-    together: 'corpora',
-    groups: [MAIN, ['ours', PROBED]],
+    groups: [...WITH_PEERS, PROBED],
   }),
   // What most run: the processes stand idle most of the time, and memory after ten minutes is what counts.
   paced({
@@ -158,59 +164,57 @@ const SCENARIOS: readonly Scenario[] = [
     title: '1 service x 1,200 series, every 15 s, logs on',
     ...size(1, 1, 1200),
     intervalMs: 15_000,
-    warmPolls: 2,
-    polls: 38,
     hasLogs: true,
-    together: 'small',
-    groups: [ALL, ['ours', PROBED]],
+    groups: [...WITH_PEERS, PLAIN, PROBED],
   }),
   paced({
     name: 'host',
     title: '20 services x 1,200 series in one page, every 15 s',
     ...size(1, 20, 1200),
     intervalMs: 15_000,
-    warmPolls: 2,
-    polls: 38,
-    together: 'small',
-    groups: [ALL, ['ours', PROBED]],
+    groups: [WITH_VMAGENT, PROBED],
   }),
-  {
+  special({
     kind: 'start',
     name: 'start',
     title: 'from the start of the process to the first accepted point, 1 service x 1,200 series',
     sizes: [1200],
     rounds: 3,
-    groups: [ALL],
-  },
-  {
+    groups: ['ours', ...PEERS, 'plain-stack'].map(contender => [contender]),
+  }),
+  special({
     kind: 'drain',
     name: 'drain',
     title: 'a backlog of 20 polls of 20 services x 1,000 series, once the back end is there again',
     sizes: [20_000],
     rounds: 20,
-    groups: [['ours', 'vmagent', 'prometheus-agent', 'collector']],
-  },
+    groups: ['ours', ...PEERS].map(contender => [contender]),
+  }),
   // The heaviest last: what is measured is kept when it is broken off.
   paced({
     name: 'targets-large',
-    title: '200 addresses x 5,000 series, every 10 s; beside the plain stack every 30 s',
+    title: '200 addresses x 5,000 series, every 10 s',
     ...size(200, 1, 5000),
     intervalMs: 10_000,
-    warmPolls: 4,
-    groups: IN_PAIRS,
-    slower: { 'plain-stack': 30_000 },
+    groups: [...WITH_PEERS, PROBED],
   }),
-  {
-    kind: 'growth',
+  growth({
     name: 'growth',
     title: 'ours alone, from 1,000 to 1,000,000 series in pages of at most 5,000, every 4 s',
     sizes: [1000, 10_000, 100_000, 1_000_000],
-    rounds: 75,
-    groups: [['ours']],
-  },
+    // Long enough for a million series on two quiet cores.
+    intervalMs: 4000,
+  }),
+  growth({
+    name: 'growth-5m',
+    title: 'ours alone, 5,000,000 series in 1,000 pages, every 60 s; only by its name',
+    sizes: [5_000_000],
+    intervalMs: 60_000,
+    isOnlyByName: true,
+  }),
 ];
 
-/** About a minute: that all contenders run, everything arrives, and nothing is broken. Its figures say little. */
+/** About two minutes: that all contenders run, everything arrives, and nothing is broken. Its figures say little. */
 const SMOKE: readonly Scenario[] = [
   paced({
     name: 'fleet',
@@ -219,8 +223,18 @@ const SMOKE: readonly Scenario[] = [
     intervalMs: 3000,
     warmPolls: 2,
     polls: 2,
-    runs: 1,
-    groups: [[...MAIN, 'plain-stack', PROBED]],
+    groups: [
+      ['ours', 'vmagent'],
+      ['ours-probed', 'prometheus-agent'],
+    ],
+  }),
+  special({
+    kind: 'floor',
+    name: 'floor',
+    title: 'what a page of the fleet costs a program that understands nothing',
+    sizes: [100_000],
+    rounds: 1,
+    groups: [['ours']],
   }),
   paced({
     name: 'targets',
@@ -229,36 +243,50 @@ const SMOKE: readonly Scenario[] = [
     intervalMs: 3000,
     warmPolls: 2,
     polls: 2,
-    runs: 1,
-    groups: [['ours', 'vmagent']],
+    groups: [
+      ['ours', 'collector'],
+      ['ours-gzip', 'plain-stack'],
+    ],
   }),
-  {
-    kind: 'growth',
+  growth({
     name: 'growth',
     title: 'ours alone, 10,000 series',
     sizes: [10_000],
+    intervalMs: 4000,
+    warmPolls: 2,
     rounds: 2,
-    groups: [['ours']],
-  },
-  {
+  }),
+  special({
     kind: 'start',
     name: 'start',
     title: 'from the start of the process to the first accepted point',
     sizes: [1200],
     rounds: 1,
     groups: [['ours']],
-  },
-  {
+  }),
+  special({
     kind: 'drain',
     name: 'drain',
     title: 'a backlog of 5 polls of 2 services x 1,000 series',
     sizes: [2000],
     rounds: 5,
     groups: [['ours']],
-  },
+  }),
 ];
 
 /** All scenarios, or those of the smoke test. */
 export function scenarios(isSmoke: boolean): readonly Scenario[] {
   return isSmoke ? SMOKE : SCENARIOS;
+}
+
+/** Those of the given names; null: all that need not be named. */
+export function chosenScenarios(
+  isSmoke: boolean,
+  names: readonly string[] | null,
+): readonly Scenario[] {
+  const isOnlyByName = (scenario: Scenario): boolean =>
+    scenario.kind !== 'paced' && scenario.isOnlyByName;
+  return scenarios(isSmoke).filter(scenario =>
+    names === null ? !isOnlyByName(scenario) : names.includes(scenario.name),
+  );
 }

@@ -3,7 +3,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { gunzipSync, gzipSync, zstdDecompressSync } from 'node:zlib';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { answerParent } from './child.ts';
 import { readOtlpJson } from './sink/otlp-json.ts';
 import { readOtlpProtobuf } from './sink/otlp-protobuf.ts';
@@ -16,20 +16,11 @@ export interface SinkCounts {
   readonly requests: number;
   readonly bodyBytes: number;
   readonly rawBytes: number;
-  /** What gzip at level 1 makes of the same requests; 0 unless asked for. */
-  readonly gzip1Bytes: number;
   /** When the first and the last request with samples of the pages were read, by the wall clock; 0 before. */
   readonly firstSampleAtMs: number;
   readonly lastSampleAtMs: number;
   /** Requests that could not be read. */
   readonly failures: readonly string[];
-}
-
-export interface SinkMode {
-  /** Whether requests are taken; otherwise the answer is 503. */
-  readonly isOpen: boolean;
-  /** Whether the same bytes are packed with gzip, too, for comparison. */
-  readonly isComparing: boolean;
 }
 
 const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
@@ -38,11 +29,11 @@ const FAILURES_MAX = 10;
 class Sink {
   readonly server: Server = createServer((request, response) => void this.#take(request, response));
   readonly received = new Received();
-  mode: SinkMode = { isOpen: true, isComparing: false };
+  /** Whether requests are taken; otherwise the answer is 503. */
+  isOpen = true;
   #requests = 0;
   #bodyBytes = 0;
   #rawBytes = 0;
-  #gzip1Bytes = 0;
   #firstSampleAtMs = 0;
   #lastSampleAtMs = 0;
   readonly #failures: string[] = [];
@@ -59,7 +50,6 @@ class Sink {
       requests: this.#requests,
       bodyBytes: this.#bodyBytes,
       rawBytes: this.#rawBytes,
-      gzip1Bytes: this.#gzip1Bytes,
       firstSampleAtMs: this.#firstSampleAtMs,
       lastSampleAtMs: this.#lastSampleAtMs,
       failures: this.#failures,
@@ -70,7 +60,7 @@ class Sink {
     const body = await bodyOf(request);
     // The client gave it up, and sends it again or not: what does not come is found to be missing.
     if (body === null) return;
-    if (!this.mode.isOpen) {
+    if (!this.isOpen) {
       response.writeHead(503, { 'content-length': 0 }).end();
       return;
     }
@@ -96,7 +86,6 @@ class Sink {
     this.#requests++;
     this.#bodyBytes += body.length;
     this.#rawBytes += raw.length;
-    if (this.mode.isComparing) this.#gzip1Bytes += gzipSync(raw, { level: 1 }).length;
     if (this.received.samples === samplesBefore) return;
     this.#lastSampleAtMs = Date.now();
     this.#firstSampleAtMs ||= this.#lastSampleAtMs;
@@ -126,7 +115,7 @@ const sink = new Sink();
 
 export type SinkCalls = {
   readonly listen: () => Promise<string>;
-  readonly setMode: (mode: SinkMode) => void;
+  readonly setOpen: (isOpen: boolean) => void;
   readonly counts: () => SinkCounts;
   readonly report: () => ReceivedReport;
 };
@@ -134,8 +123,8 @@ export type SinkCalls = {
 if (import.meta.main)
   answerParent({
     listen: () => sink.listen(),
-    setMode: (mode: SinkMode) => {
-      sink.mode = mode;
+    setOpen: (isOpen: boolean) => {
+      sink.isOpen = isOpen;
     },
     counts: () => sink.counts(),
     report: () => sink.received.report(),

@@ -7,7 +7,7 @@ import { type Child, startChild } from './child.ts';
 import type { Contender, RunningContender, Task } from './contenders/contender.ts';
 import { serviceIds } from './corpus/corpora.ts';
 import type { PageServerCalls, PageServerOptions, Poll } from './page-server.ts';
-import type { SinkCalls, SinkCounts, SinkMode } from './sink.ts';
+import type { SinkCalls, SinkCounts } from './sink.ts';
 import { findLosses, sumPolls } from './verify.ts';
 
 const CA_FILE = join(checkoutFolder, 'test/support/tls/ca.pem');
@@ -39,7 +39,7 @@ export class Stage implements AsyncDisposable {
 
   static async open(options: PageServerOptions, intervalMs: number): Promise<Stage> {
     const pages = startChild<PageServerCalls>('./page-server.ts', ['start', 'take', 'pause']);
-    const sink = startChild<SinkCalls>('./sink.ts', ['listen', 'setMode', 'counts', 'report']);
+    const sink = startChild<SinkCalls>('./sink.ts', ['listen', 'setOpen', 'counts', 'report']);
     const { origins, samplesPerPage } = await pages.calls.start(options);
     const sinkUrl = await sink.calls.listen();
     const task: Task = {
@@ -57,8 +57,8 @@ export class Stage implements AsyncDisposable {
     return [this.#pages.pid, this.#sink.pid];
   }
 
-  setSink(mode: SinkMode): Promise<void> {
-    return this.#sink.calls.setMode(mode);
+  openSink(isOpen: boolean): Promise<void> {
+    return this.#sink.calls.setOpen(isOpen);
   }
 
   counts(): Promise<SinkCounts> {

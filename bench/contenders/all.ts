@@ -9,10 +9,8 @@ export const CONTENDERS: readonly Contender[] = [
   bridge(),
   bridge({ isGzip: true }),
   bridge({ isProbed: true }),
-  vmagentContender(true),
-  vmagentContender(false),
-  prometheusAgent(true),
-  prometheusAgent(false),
+  vmagentContender,
+  prometheusAgent,
   collectorContender,
   plainStack,
 ];

@@ -16,6 +16,8 @@ export interface BridgeOptions {
   readonly isProbed?: boolean;
   /** As for a back end that takes gzip alone; the sink takes zstd as well. */
   readonly isGzip?: boolean;
+  /** Series that it may remember; null: as shipped. */
+  readonly seriesMax?: number | null;
   /** More flags for Node: a profiler. */
   readonly nodeFlags?: readonly string[];
 }
@@ -103,7 +105,8 @@ function fromDockerfile(instruction: string): string {
   return rest;
 }
 
-function configText(task: Task, folder: string, { isGzip = false }: BridgeOptions): string {
+function configText(task: Task, folder: string, options: BridgeOptions): string {
+  const { isGzip = false, seriesMax = null } = options;
   const { origins, services, caFile, intervalMs, sinkUrl } = task;
   const entries = origins.flatMap((origin, address) =>
     (services[address] ?? []).map(id => `  - {id: ${id}, api: {base_url: "${origin}"}}`),
@@ -114,8 +117,9 @@ api:
   key: ${API_KEY}
 ${caFile === null ? '' : `  ca: ${caFile}\n`}services:
 ${entries.join('\n')}
-metrics: {interval: ${intervalMs}ms}
-logs: {enabled: ${task.hasLogs}}
+metrics:
+  interval: ${intervalMs}ms
+${seriesMax === null ? '' : `  limits: {series: ${seriesMax}}\n`}logs: {enabled: ${task.hasLogs}}
 otlp: {endpoint: "${sinkUrl}", compression: ${isGzip ? 'gzip' : 'auto'}}
 queue: {directory: ${JSON.stringify(join(folder, 'queue'))}}
 status: {listen: "127.0.0.1:0"}

@@ -25,7 +25,7 @@ export interface RunningContender {
 }
 
 export interface Contender {
-  /** Short, as on the command line and in results: `vmagent-gogc100`. */
+  /** Short, as on the command line and in results: `prometheus-agent`. */
   readonly name: string;
   readonly title: string;
   /** Whether the last bits of values may differ: it reads decimals in haste. */

@@ -11,40 +11,30 @@ import type { Preparable } from '../../test/real/support/part.ts';
 import { API_KEY } from '../page-server.ts';
 import { type Contender, scrapeJobs, type Task } from './contender.ts';
 
-/** The collector and the agent are given as much garbage as Go's default allows; vmagent's own default is 30. */
-const GOGC_DEFAULT = { GOGC: '100' };
+export const vmagentContender: Contender = {
+  name: 'vmagent',
+  title: 'vmagent',
+  isRounded: true,
+  prepare: () => prepare(vmagent, 'victoria-metrics'),
+  start: task =>
+    vmagent.start({
+      scrapeConfig: `scrape_configs:${scrapeJobs(task, `    headers: ["X-API-Key: ${API_KEY}"]`)}`,
+      remoteWriteUrl: `${task.sinkUrl}/api/v1/write`,
+      // A page of a fleet is larger than the 16 MiB that it takes at most.
+      flags: ['-promscrape.maxScrapeSize=1GiB'],
+    }),
+};
 
-export function vmagentContender(isDefaultGc: boolean): Contender {
-  const env = isDefaultGc ? {} : { env: GOGC_DEFAULT };
-  return {
-    name: isDefaultGc ? 'vmagent' : 'vmagent-gogc100',
-    title: isDefaultGc ? 'vmagent' : 'vmagent, GOGC=100',
-    isRounded: true,
-    prepare: () => prepare(vmagent, 'victoria-metrics'),
-    start: task =>
-      vmagent.start({
-        scrapeConfig: `scrape_configs:${scrapeJobs(task, `    headers: ["X-API-Key: ${API_KEY}"]`)}`,
-        remoteWriteUrl: `${task.sinkUrl}/api/v1/write`,
-        // A page of a fleet is larger than the 16 MiB that it takes at most.
-        flags: ['-promscrape.maxScrapeSize=1GiB'],
-        ...env,
-      }),
-  };
-}
-
-export function prometheusAgent(isDefaultGc: boolean): Contender {
-  const env = isDefaultGc ? {} : { env: GOGC_DEFAULT };
-  return {
-    name: isDefaultGc ? 'prometheus-agent' : 'prometheus-agent-gogc100',
-    title: isDefaultGc ? 'Prometheus agent' : 'Prometheus agent, GOGC=100',
-    isRounded: false,
-    prepare: async () => {
-      const prepared = await prepare(prometheus, 'prometheus');
-      return 'absent' in prepared ? prepared : { version: releasedVersion(prepared.version) };
-    },
-    start: task => prometheus.start({ isAgent: true, config: agentConfig(task), ...env }),
-  };
-}
+export const prometheusAgent: Contender = {
+  name: 'prometheus-agent',
+  title: 'Prometheus agent',
+  isRounded: false,
+  prepare: async () => {
+    const prepared = await prepare(prometheus, 'prometheus');
+    return 'absent' in prepared ? prepared : { version: releasedVersion(prepared.version) };
+  },
+  start: task => prometheus.start({ isAgent: true, config: agentConfig(task) }),
+};
 
 export const collectorContender: Contender = {
   name: 'collector',

@@ -4,20 +4,22 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { CONTENDERS } from '../contenders/all.ts';
 import { LATEST } from '../options.ts';
-import type { PacedResult } from '../runs/paced.ts';
+import type { DrainResult } from '../runs/drain.ts';
+import type { GrowthResult } from '../runs/growth.ts';
 import { scenarios } from '../scenarios.ts';
-import { goalsOf, verdict } from './goals.ts';
+import { goalsOf } from './goals.ts';
+import { median } from './median.ts';
 import {
   firstNs,
-  intervalOf,
   isSound,
   isWhole,
   pacedOf,
-  ratioOf,
   type Results,
   readResults,
+  threePolls,
+  timesOurs,
 } from './results.ts';
-import { count, megabytes, percent } from './words.ts';
+import { count, megabytes, percent, spread } from './words.ts';
 
 type MakeTable = (results: Results) => string[];
 
@@ -61,9 +63,9 @@ function comparisonTable(results: Results): string[] {
     const cells = columns.map(scenario => {
       const result = pacedOf(results, scenario, name);
       if (result === null) return missing(results, scenario, name);
-      const ratio = ratioOf(results, scenario, name);
-      const times = name === 'ours' || ratio === null ? '' : ` (${ratio.toFixed(1)} x)`;
-      return `${count(result.nsPerSample)} ns${times}${slowerPace(result)}`;
+      const ratios = name === 'ours' ? [] : timesOurs(results, scenario, name);
+      const times = ratios.length === 0 ? '' : ` (${median(ratios).toFixed(1)} x)`;
+      return `${count(result.nsPerSample)} ns${times}`;
     });
     const sidecar = pacedOf(results, 'sidecar', name);
     const memory =
@@ -75,11 +77,6 @@ function comparisonTable(results: Results): string[] {
     '',
     describe(results),
   ];
-}
-
-/** Of a group that was given more time than the scenario's own. */
-function slowerPace({ scenario, intervalMs }: PacedResult): string {
-  return intervalMs === intervalOf(scenario) ? '' : `, every ${intervalMs / 1000} s`;
 }
 
 /** Why there is no figure. */
@@ -99,7 +96,7 @@ function describe(results: Results): string {
   const gigabytes = (memoryBytes / 2 ** 30).toFixed(0);
   return (
     `Measured ${describeTaken(results)} on ${cores} cores (${processor}) with ` +
-    `${gigabytes} GiB, Node ${node}; ${versions.join(', ')}.`
+    `${gigabytes} GiB, Node ${node}; ${versions.join(', ')}. ${describeRuns(results)}`
   );
 }
 
@@ -116,10 +113,18 @@ function describeTaken({ taken }: Results): string {
     .join(', ');
 }
 
+/** Where there is no spread. */
+function describeRuns({ paced }: Results): string {
+  const runs = Map.groupBy(paced, ({ scenario }) => scenario);
+  const once = [...runs].filter(([, of]) => of.every(({ run }) => run === 0)).map(([name]) => name);
+  if (once.length === 0) return 'Medians of several runs.';
+  return `1 run, no spread${once.length === runs.size ? '' : `: ${once.join(', ')}`}.`;
+}
+
 function goalsTable(results: Results): string[] {
   return markdown(
-    ['goal', 'target', 'measured', ''],
-    goalsOf(results).map(goal => [goal.name, goal.target, goal.measured, verdict(goal)]),
+    ['goal', 'at most', 'measured', ''],
+    goalsOf(results).map(goal => [goal.name, goal.target, goal.measured, goal.verdict]),
   );
 }
 
@@ -131,19 +136,20 @@ function costTable(results: Results): string[] {
       CONTENDERS.flatMap(({ name }) => {
         const result = pacedOf(results, scenario, name);
         if (result === null || name === 'ours-probed') return [];
-        const ratio = name === 'ours' ? null : ratioOf(results, scenario, name);
+        const ratios = name === 'ours' ? [] : timesOurs(results, scenario, name);
         return [
           [
-            `${scenario}${slowerPace(result)}`,
+            scenario,
             name,
             count(result.nsPerSample),
-            ratio === null ? '' : ratio.toFixed(1),
+            ratios.length === 0 ? '' : spread(ratios, ratio => ratio.toFixed(1)),
             percent(result.cpuPercent),
             megabytes(result.lastBytes),
             result.anonymousBytes === null ? '' : megabytes(result.anonymousBytes),
             megabytes(result.peakBytes),
             result.wireBytesPerSample.toFixed(1),
             firstNs(result),
+            threePolls(result),
             results.taken[scenario]?.commit ?? '',
           ],
         ];
@@ -160,61 +166,90 @@ function costTable(results: Results): string[] {
     'peak',
     'bytes/sample',
     'ns/sample at first',
+    'polls 1 to 3, µs a series',
     'commit',
   ];
   return [...markdown(head, rows), '', describe(results)];
 }
 
-function otherTables({ growth, start, drain, paced }: Results): string[] {
-  const pauses = paced.flatMap(({ scenario, pauses }) =>
-    pauses === null
-      ? []
-      : [[scenario, ...[pauses.cpuMsMax, pauses.wallMsMax, pauses.firstPagesCpuMsMax].map(count)]],
-  );
+function otherTables(results: Results): string[] {
   return [
-    ...markdown(
-      ['series', 'ns/sample', 'ns/added sample', 'memory', 'bytes/added series'],
-      growth
-        .filter(isSound)
-        .map(run => [
-          count(run.series),
-          count(run.nsPerSample),
-          run.nsPerAddedSample === null ? '' : count(run.nsPerAddedSample),
-          megabytes(run.lastBytes),
-          run.bytesPerAddedSeries === null ? '' : count(run.bytesPerAddedSeries),
-        ]),
-    ),
+    ...growthTable(results),
     '',
-    ...markdown(
-      ['program', 'start to the first accepted point, median ms', 'all'],
-      start.map(({ contender, milliseconds: all }) => [
-        contender,
-        String(all[all.length >> 1]),
-        all.join(', '),
-      ]),
-    ),
+    ...startTable(results),
     '',
-    ...markdown(
-      ['program', 'backlog, samples', 'first sent after ms', 'samples/s from then on', 'ns/sample'],
-      drain.map(run => [
-        run.contender,
-        count(run.samples),
-        count(run.firstMs),
-        count(run.samplesPerSecond),
-        count(run.nsPerSample),
-      ]),
-    ),
+    ...drainTable(results),
     '',
-    ...markdown(
-      [
-        'scenario',
-        'longest pause, own work, ms',
-        'with waits for disk and processor',
-        'first pages',
-      ],
-      pauses,
-    ),
+    ...pausesTable(results),
+    ...floorLines(results),
   ];
+}
+
+function growthTable({ growth }: Results): string[] {
+  const sizes = Map.groupBy(growth.filter(isSound), ({ series }) => series);
+  const rows = [...sizes].map(([series, of]) => {
+    const figure = (read: (size: GrowthResult) => number | null, show: typeof count): string => {
+      const values = of.map(read).filter(value => value !== null);
+      return values.length === 0 ? '' : spread(values, show);
+    };
+    return [
+      count(series),
+      figure(size => size.nsPerSample, count),
+      figure(size => size.nsPerAddedSample, count),
+      figure(size => size.lastBytes, megabytes),
+      figure(size => size.bytesPerAddedSeries, count),
+    ];
+  });
+  const head = ['series', 'ns/sample', 'ns/added sample', 'memory', 'bytes/added series'];
+  return markdown(head, rows);
+}
+
+function startTable({ start }: Results): string[] {
+  const rows = [...Map.groupBy(start, ({ contender }) => contender)].map(([contender, of]) => {
+    const all = of.flatMap(({ milliseconds }) => milliseconds).toSorted((a, b) => a - b);
+    return [contender, count(median(all)), all.join(', ')];
+  });
+  return markdown(['program', 'start to the first accepted point, median ms', 'all'], rows);
+}
+
+function drainTable({ drain }: Results): string[] {
+  const rows = [...Map.groupBy(drain, ({ contender }) => contender)].map(([contender, of]) => {
+    const figure = (read: (run: DrainResult) => number): string => spread(of.map(read), count);
+    return [
+      contender,
+      count(median(of.map(({ samples }) => samples))),
+      figure(run => run.firstMs),
+      figure(run => run.samplesPerSecond),
+      figure(run => run.nsPerSample),
+    ];
+  });
+  return markdown(
+    ['program', 'backlog, samples', 'first sent after ms', 'samples/s from then on', 'ns/sample'],
+    rows,
+  );
+}
+
+/** The longest of all runs. */
+function pausesTable({ paced }: Results): string[] {
+  const probed = paced.flatMap(({ scenario, pauses }) =>
+    pauses === null ? [] : [{ scenario, ...pauses }],
+  );
+  const rows = [...Map.groupBy(probed, ({ scenario }) => scenario)].map(([scenario, of]) => [
+    scenario,
+    count(Math.max(...of.map(({ cpuMsMax }) => cpuMsMax))),
+    count(Math.max(...of.map(({ wallMsMax }) => wallMsMax))),
+    count(Math.max(...of.map(({ firstPagesCpuMsMax }) => firstPagesCpuMsMax))),
+  ]);
+  return markdown(
+    ['scenario', 'longest pause, own work, ms', 'with waits for disk and processor', 'first pages'],
+    rows,
+  );
+}
+
+function floorLines({ floor }: Results): string[] {
+  if (floor.length === 0) return [];
+  const ns = floor.map(({ nsPerSample }) => nsPerSample);
+  return ['', `The floor under a page of the fleet: ${spread(ns, count)} ns a sample.`];
 }
 
 function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

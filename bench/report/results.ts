@@ -3,10 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { type Machine, isSameMachine } from '../measure/machine.ts';
 import type { DrainResult } from '../runs/drain.ts';
+import type { FloorResult } from '../runs/floor.ts';
 import type { GrowthResult } from '../runs/growth.ts';
 import type { PacedResult } from '../runs/paced.ts';
 import type { StartResult } from '../runs/start.ts';
-import { scenarios } from '../scenarios.ts';
+import { median } from './median.ts';
 import { count } from './words.ts';
 
 /** A contender's version, or why it is absent. */
@@ -35,6 +36,7 @@ export interface Results extends Taken {
   readonly growth: readonly GrowthResult[];
   readonly start: readonly StartResult[];
   readonly drain: readonly DrainResult[];
+  readonly floor: readonly FloorResult[];
   readonly failures: readonly Failure[];
 }
 
@@ -42,25 +44,27 @@ export function readResults(file: string): Results {
   const results = JSON.parse(readFileSync(file, 'utf8')) as Results & Partial<Results>;
   const { commit, takenAt, paced } = results;
   const named = [...paced.map(({ scenario }) => scenario), ...specialsOf(results)];
+  const onlyRun = { run: 0 };
   return {
     ...results,
-    // Files from before `--merge` have one commit, and one interval for each scenario.
+    // Files from before `--merge` have one commit, older ones than `--runs` one run.
     taken: results.taken ?? Object.fromEntries(named.map(name => [name, { commit, takenAt }])),
     paced: paced.map(run => ({
+      ...onlyRun,
       ...run,
       tooSlow: run.tooSlow ?? null,
-      intervalMs: run.intervalMs ?? intervalOf(run.scenario),
-      run: run.run ?? 0,
       first: run.first ?? null,
       anonymousBytes: run.anonymousBytes ?? null,
     })),
+    growth: results.growth.map(size => ({
+      ...onlyRun,
+      ...size,
+      scenario: size.scenario ?? 'growth',
+    })),
+    start: results.start.map(start => ({ ...onlyRun, ...start })),
+    drain: results.drain.map(drain => ({ ...onlyRun, ...drain })),
+    floor: results.floor ?? [],
   };
-}
-
-/** Of a paced scenario, as it is now. */
-export function intervalOf(name: string): number {
-  const scenario = scenarios(false).find(scenario => scenario.name === name);
-  return scenario?.kind === 'paced' ? scenario.intervalMs : 0;
 }
 
 /** Scenarios other than paced ones, which have their results each in a place of its own. */
@@ -72,15 +76,22 @@ function specialsOf(results: Results): readonly string[] {
 export function mergeResults(before: Results, run: Results): Results {
   checkMergeable(before, run.machine);
   const isNew = (scenario: string): boolean => scenario in run.taken;
-  const isKept = ({ scenario }: PacedResult): boolean => !isNew(scenario);
+  const merged = <T extends { readonly scenario: string }>(
+    old: readonly T[],
+    now: readonly T[],
+  ) => [
+    ...old.filter(({ scenario }) => !isNew(scenario)),
+    ...now.filter(({ scenario }) => isNew(scenario)),
+  ];
   return {
     ...run,
     taken: { ...before.taken, ...run.taken },
     contenders: { ...before.contenders, ...run.contenders },
-    paced: [...before.paced.filter(isKept), ...run.paced.filter(({ scenario }) => isNew(scenario))],
-    growth: isNew('growth') ? run.growth : before.growth,
+    paced: merged(before.paced, run.paced),
+    growth: merged(before.growth, run.growth),
     start: isNew('start') ? run.start : before.start,
     drain: isNew('drain') ? run.drain : before.drain,
+    floor: isNew('floor') ? run.floor : before.floor,
     failures: [
       ...before.failures.filter(({ scenarios }) => !scenarios.some(isNew)),
       ...run.failures,
@@ -104,18 +115,15 @@ export function isSound(result: Pick<PacedResult, 'losses' | 'tooSlow'>): boolea
   return isWhole(result) && result.tooSlow === null;
 }
 
-/** What one contender did in one scenario: the medians of its runs, and of ours in several groups at one pace. */
+/** What one contender did in one scenario: the medians of its runs, and of all its groups. */
 export function pacedOf(
   results: Pick<Results, 'paced'>,
   scenario: string,
   contender: string,
 ): PacedResult | null {
-  const sound = results.paced.filter(
-    result => result.scenario === scenario && result.contender === contender && isSound(result),
-  );
-  const [first] = sound;
+  const of = soundOf(results, scenario, contender);
+  const [first] = of;
   if (first === undefined) return null;
-  const of = sound.filter(({ intervalMs }) => intervalMs === first.intervalMs);
   const middle = (read: (result: PacedResult) => number): number => median(of.map(read));
   return {
     ...first,
@@ -128,37 +136,75 @@ export function pacedOf(
   };
 }
 
-/**
- * How many times ours a contender costs: the median of the runs, each measured side by side; null where there is none.
- */
-export function ratioOf(
+function soundOf(
+  { paced }: Pick<Results, 'paced'>,
+  scenario: string,
+  contender: string,
+): readonly PacedResult[] {
+  return paced.filter(
+    result => result.scenario === scenario && result.contender === contender && isSound(result),
+  );
+}
+
+/** One figure of each run; of several groups in a run, their median. */
+export function byRun<T extends { readonly run: number }>(
+  results: readonly T[],
+  read: (result: T) => number,
+): readonly number[] {
+  return [...Map.groupBy(results, ({ run }) => run).values()].map(of => median(of.map(read)));
+}
+
+/** The same of a contender in a scenario. */
+export function pacedByRun(
   results: Pick<Results, 'paced'>,
   scenario: string,
   contender: string,
-): number | null {
-  const of = results.paced.filter(result => result.scenario === scenario && isSound(result));
-  const ratios = of
-    .filter(result => result.contender === contender)
-    .flatMap(other => {
-      const ours = of.find(
-        ({ contender, group, run }) =>
-          contender === 'ours' && group === other.group && run === other.run,
-      );
-      return ours === undefined ? [] : [other.nsPerSample / ours.nsPerSample];
-    });
-  return ratios.length === 0 ? null : median(ratios);
+  read: (result: PacedResult) => number | null,
+): readonly number[] {
+  const known = soundOf(results, scenario, contender).flatMap(result => {
+    const value = read(result);
+    return value === null ? [] : [{ run: result.run, value }];
+  });
+  return byRun(known, ({ value }) => value);
 }
 
-/** Of the start and the first pages, which the window leaves out. */
+export interface RunRatio {
+  readonly run: number;
+  readonly ratio: number;
+}
+
+/** What one costs of what the other costs, of each time that they ran side by side. */
+export function ratiosOf(
+  results: Pick<Results, 'paced'>,
+  scenario: string,
+  [one, other]: readonly [one: string, other: string],
+  read: (result: PacedResult) => number | null = ({ nsPerSample }) => nsPerSample,
+): readonly RunRatio[] {
+  const others = soundOf(results, scenario, other);
+  return soundOf(results, scenario, one).flatMap(result => {
+    const { run, group } = result;
+    const beside = others.find(other => other.run === run && other.group === group);
+    const [value, ofOther] = [read(result), beside === undefined ? null : read(beside)];
+    return value === null || ofOther === null ? [] : [{ run, ratio: value / ofOther }];
+  });
+}
+
+/** How many times ours a contender costs, run by run; [] where they never ran side by side. */
+export function timesOurs(
+  results: Pick<Results, 'paced'>,
+  scenario: string,
+  contender: string,
+): readonly number[] {
+  const ratios = ratiosOf(results, scenario, [contender, 'ours']);
+  return byRun(ratios, ({ ratio }) => ratio);
+}
+
+/** Of the start and the first minutes, which the window leaves out. */
 export function firstNs({ first }: PacedResult): string {
   return first === null ? '' : count((first.cpuMs * 1e6) / Math.max(first.samples, 1));
 }
 
-/** Of an even number, the mean of the two in the middle. */
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return (
-    ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2
-  );
+/** Of the first three polls of all pages together, in µs a series. */
+export function threePolls({ first }: PacedResult): string {
+  return first === null ? '' : first.threePollsUs.toFixed(1);
 }

@@ -1,6 +1,7 @@
 // Results as lines for a terminal.
 
-import { firstNs, isWhole, ratioOf, type Results } from './results.ts';
+import { median } from './median.ts';
+import { firstNs, isWhole, type Results, threePolls, timesOurs } from './results.ts';
 import { megabytes, percent } from './words.ts';
 
 export function resultLines(results: Results): string[] {
@@ -11,6 +12,7 @@ export function resultLines(results: Results): string[] {
     ...growthLines(results),
     ...startLines(results),
     ...drainLines(results),
+    ...floorLines(results),
   ];
 }
 
@@ -43,19 +45,19 @@ function pacedLines(results: Results): string[] {
   const lines: string[][] = [];
   for (const result of results.paced) {
     const { scenario, contender, pauses } = result;
-    const ratio = ratioOf(results, scenario, contender);
+    const ratios = timesOurs(results, scenario, contender);
     lines.push([
-      scenario,
+      `${scenario} ${result.run + 1}`,
       contender,
       result.nsPerSample.toFixed(0),
-      ratio === null ? '' : `${ratio.toFixed(2)} x`,
+      ratios.length === 0 ? '' : `${median(ratios).toFixed(2)} x`,
       percent(result.cpuPercent),
       megabytes(result.lastBytes),
       result.anonymousBytes === null ? '' : megabytes(result.anonymousBytes),
       megabytes(result.peakBytes),
       firstNs(result),
+      threePolls(result),
       result.wireBytesPerSample.toFixed(1),
-      result.gzip1BytesPerSample?.toFixed(1) ?? '',
       pauses === null ? '' : `${pauses.cpuMsMax.toFixed(0)} (${pauses.wallMsMax.toFixed(0)})`,
       isWhole(result) ? (result.tooSlow ?? '') : 'LOST',
     ]);
@@ -71,8 +73,8 @@ function pacedLines(results: Results): string[] {
       'anonymous',
       'peak',
       'ns at first',
+      'µs, 3 polls',
       'B/sample',
-      'gzip 1',
       'pause ms',
       '',
     ],
@@ -117,6 +119,13 @@ function drainLines({ drain }: Results): string[] {
       samplesPerSecond.toFixed(0),
       nsPerSample.toFixed(0),
     ]),
+  );
+}
+
+function floorLines({ floor }: Results): string[] {
+  return table(
+    ['floor', 'ns/sample'],
+    floor.map(({ run, nsPerSample }) => [`run ${run + 1}`, String(nsPerSample)]),
   );
 }
 

@@ -8,6 +8,7 @@ import { Stage, withContender } from '../stage.ts';
 import { sumPolls } from '../verify.ts';
 
 export interface DrainResult {
+  readonly run: number;
   readonly contender: string;
   /** Of the backlog. */
   readonly samples: number;
@@ -26,7 +27,7 @@ const FIRST_WITHIN_MS = 120_000;
 
 export async function runDrain(
   contender: Contender,
-  { series, polls }: { readonly series: number; readonly polls: number },
+  { series, polls, run }: { readonly series: number; readonly polls: number; readonly run: number },
 ): Promise<DrainResult> {
   const services = series / SERVICE_SERIES;
   const options = { corpus: 'engine', addresses: 1, services, series: SERVICE_SERIES } as const;
@@ -34,7 +35,7 @@ export async function runDrain(
     { ...options, isRemote: false, hasLogs: false },
     INTERVAL_MS,
   );
-  await stage.setSink({ isOpen: false, isComparing: false });
+  await stage.openSink(false);
   return await withContender(contender, stage.task, async ({ pid }) => {
     await stage.polled(polls, polls * INTERVAL_MS * 3 + 60_000);
     await stage.pausePages(true);
@@ -43,7 +44,7 @@ export async function runDrain(
     const { samples } = sumPolls(stage.polls);
     const before = processUsage(pid);
     const openedMs = Date.now();
-    await stage.setSink({ isOpen: true, isComparing: false });
+    await stage.openSink(true);
     const firstAtMs = await stage.firstAccepted(FIRST_WITHIN_MS);
     const losses = await stage.settle(contender);
     const cpuMs = cpuMsBetween(before, processUsage(pid));
@@ -52,6 +53,7 @@ export async function runDrain(
     const samplesPerSecond = samples / Math.max((lastMs - firstMs) / 1000, 0.001);
     const nsPerSample = (cpuMs * 1e6) / samples;
     return {
+      run,
       contender: contender.name,
       samples,
       firstMs,

@@ -2,17 +2,23 @@
 // time and memory, and whether that stays the same. What the process costs by itself, whatever it scrapes, is in the
 // first 10,000: what counts is what comes on top of them.
 
-import { contenderOf } from '../contenders/all.ts';
+import { bridge } from '../contenders/bridge.ts';
 import type { CorpusSpec } from '../corpus/corpora.ts';
+import type { Poll } from '../page-server.ts';
+import type { SpecialScenario } from '../scenarios.ts';
 import { Stage, withContender } from '../stage.ts';
 import { measureWindow, type Window } from './paced.ts';
 
 export interface GrowthResult extends Window {
+  readonly scenario: string;
+  readonly run: number;
   readonly series: number;
   readonly intervalMs: number;
   /** Above those of the base, for each series and each sample more than there; null up to the base. */
   readonly bytesPerAddedSeries: number | null;
   readonly nsPerAddedSample: number | null;
+  /** The longest time between two polls of one page: twice the interval where one was left out. */
+  readonly gapMs: number;
   readonly losses: readonly string[];
 }
 
@@ -20,17 +26,16 @@ type Measured = Omit<GrowthResult, 'bytesPerAddedSeries' | 'nsPerAddedSample'>;
 
 const BASE_SERIES = 10_000;
 const PAGE_SERIES_MAX = 5000;
-/** Long enough for a million series on two quiet cores; one for all sizes, so that a poll has the same number of wake-ups. */
-const INTERVAL_MS = 4000;
-/** V8 has compiled by then what a few pages of 5,000 lines run through. */
-const WARM_POLLS = 8;
+/** More than this, and prom2otlp is told to remember them: 3,000,000 as shipped. */
+const UNTOLD_SERIES_MAX = 2_000_000;
 
+/** One interval for all sizes, so that a poll has the same number of wake-ups. */
 export async function runGrowth(
-  sizes: readonly number[],
-  polls: number,
+  scenario: SpecialScenario,
+  run: number,
 ): Promise<readonly GrowthResult[]> {
   const measured: Measured[] = [];
-  for (const series of sizes) measured.push(await measure(series, polls));
+  for (const series of scenario.sizes) measured.push(await measure(scenario, series, run));
   const base = measured.find(({ series }) => series === BASE_SERIES);
   return measured.map(size => grown(size, base ?? size));
 }
@@ -49,7 +54,11 @@ export function grown(size: Measured, base: Measured): GrowthResult {
   };
 }
 
-async function measure(series: number, polls: number): Promise<Measured> {
+async function measure(
+  { name: scenario, rounds: polls, warmPolls, intervalMs }: SpecialScenario,
+  series: number,
+  run: number,
+): Promise<Measured> {
   const perPage = Math.min(series, PAGE_SERIES_MAX);
   const spec: CorpusSpec = {
     corpus: 'engine',
@@ -57,12 +66,24 @@ async function measure(series: number, polls: number): Promise<Measured> {
     services: 1,
     series: perPage,
   };
-  const intervalMs = INTERVAL_MS;
-  const contender = contenderOf('ours');
+  const contender = bridge({ seriesMax: series > UNTOLD_SERIES_MAX ? 2 * series : null });
   await using stage = await Stage.open({ ...spec, isRemote: false, hasLogs: false }, intervalMs);
   return await withContender(contender, stage.task, async running => {
-    await stage.polled(WARM_POLLS, WARM_POLLS * intervalMs + 300_000);
+    await stage.polled(warmPolls, warmPolls * intervalMs + 300_000);
+    const pollsBefore = stage.polls.length;
     const window = await measureWindow(stage, running, { polls, intervalMs });
-    return { series, intervalMs, ...window, losses: await stage.settle(contender) };
+    const gapMs = longestGap(stage.polls.slice(pollsBefore));
+    const losses = await stage.settle(contender);
+    return { scenario, run, series, intervalMs, ...window, gapMs, losses };
   });
+}
+
+function longestGap(polls: readonly Poll[]): number {
+  const last = new Map<number, number>();
+  let gapMs = 0;
+  for (const { address, timeMs } of polls) {
+    gapMs = Math.max(gapMs, timeMs - (last.get(address) ?? timeMs));
+    last.set(address, timeMs);
+  }
+  return gapMs;
 }

@@ -18,7 +18,6 @@ export interface PacedResult {
   readonly group: number;
   /** The how many-th run of the scenario, from 0. */
   readonly run: number;
-  readonly intervalMs: number;
   /** Of the pages served within the window; all of them arrived, or the result does not count. */
   readonly samples: number;
   readonly windowMs: number;
@@ -34,8 +33,6 @@ export interface PacedResult {
   readonly peakBytes: number;
   readonly wireBytesPerSample: number;
   readonly rawBytesPerSample: number;
-  /** What gzip at level 1 would have made of the same requests; null where not asked. */
-  readonly gzip1BytesPerSample: number | null;
   readonly requests: number;
   /** Load average of the machine at the end. */
   readonly load: number;
@@ -55,6 +52,9 @@ export interface FirstMinutes {
   readonly samples: number;
   readonly cpuMs: number;
   readonly peakBytes: number;
+  /** Processor time from the start on, in µs a series, when all pages were served once, and three times. */
+  readonly firstPollUs: number;
+  readonly threePollsUs: number;
 }
 
 /** A window begins in the middle between two polls of a single page, so that it holds whole ones. */
@@ -70,33 +70,45 @@ export async function runPaced(
 ): Promise<PacedResult> {
   const { intervalMs, polls, warmPolls } = scenario;
   await using stage = await Stage.open(scenario, intervalMs);
-  await stage.setSink({ isOpen: true, isComparing: contender.name === 'ours-probed' });
   const bornMs = Date.now();
   return await withContender(contender, stage.task, async running => {
-    await stage.polled(warmPolls, warmPolls * intervalMs + WARM_EXTRA_MS);
-    const lastPollMs = stage.polls.at(-1)?.timeMs ?? Date.now();
-    if (stage.task.origins.length === 1)
-      await sleep(Math.max(0, lastPollMs + PHASE * intervalMs - Date.now()));
+    const afterPolls = async (polls: number): Promise<FirstPages> => {
+      await stage.polled(polls, polls * intervalMs + WARM_EXTRA_MS);
+      const lastPollMs = stage.polls.at(-1)?.timeMs ?? Date.now();
+      if (stage.task.origins.length === 1)
+        await sleep(Math.max(0, lastPollMs + PHASE * intervalMs - Date.now()));
+      return firstPages(stage, running, polls);
+    };
+    const { usPerSeries: firstPollUs } = await afterPolls(1);
+    const { usPerSeries: threePollsUs } = await afterPolls(Math.min(3, warmPolls));
+    const { samples, cpuMs, peakBytes } = await afterPolls(warmPolls);
     const startMs = Date.now();
-    const first = firstMinutes(stage, running, (startMs - bornMs) / 1000);
+    const seconds = (startMs - bornMs) / 1000;
+    const first = { seconds, samples, cpuMs, peakBytes, firstPollUs, threePollsUs };
     const firstPollMs = stage.polls[0]?.timeMs ?? startMs;
     const window = await measureWindow(stage, running, { polls, intervalMs });
     const losses = await stage.settle(contender);
     const { pausesFile = null } = running;
     const pauses = pausesFile === null ? null : readPauses(pausesFile, firstPollMs, startMs);
     const names = { scenario: scenario.name, contender: contender.name, group, run };
-    return { ...names, intervalMs, ...window, losses, first, pauses };
+    return { ...names, ...window, losses, first, pauses };
   });
 }
 
-function firstMinutes(stage: Stage, { pid }: RunningContender, seconds: number): FirstMinutes {
+type FirstPages = Pick<FirstMinutes, 'samples' | 'cpuMs' | 'peakBytes'> & {
+  readonly usPerSeries: number;
+};
+
+/** Some pages may have been served once more by then: what counts is a sample's cost, so many times. */
+function firstPages(stage: Stage, { pid }: RunningContender, polls: number): FirstPages {
   const { tickedMs: cpuMs, peakBytes } = processUsage(pid);
-  return { seconds, samples: sumPolls(stage.polls).samples, cpuMs, peakBytes };
+  const { samples } = sumPolls(stage.polls);
+  return { samples, cpuMs, peakBytes, usPerSeries: ((cpuMs * 1000) / samples) * polls };
 }
 
 export type Window = Omit<
   PacedResult,
-  'scenario' | 'contender' | 'group' | 'run' | 'intervalMs' | 'losses' | 'first' | 'pauses'
+  'scenario' | 'contender' | 'group' | 'run' | 'losses' | 'first' | 'pauses'
 >;
 
 /** Of the samples of one poll of all pages: more on its way, and a window would begin or end with work of others. */
@@ -179,12 +191,10 @@ function cpuOf(
 function bytesOf(
   before: SinkCounts,
   after: SinkCounts,
-): Pick<Window, 'wireBytesPerSample' | 'rawBytesPerSample' | 'gzip1BytesPerSample'> {
+): Pick<Window, 'wireBytesPerSample' | 'rawBytesPerSample'> {
   const samples = after.samples - before.samples;
-  const gzip1Bytes = after.gzip1Bytes - before.gzip1Bytes;
   return {
     wireBytesPerSample: (after.bodyBytes - before.bodyBytes) / samples,
     rawBytesPerSample: (after.rawBytes - before.rawBytes) / samples,
-    gzip1BytesPerSample: gzip1Bytes === 0 ? null : gzip1Bytes / samples,
   };
 }

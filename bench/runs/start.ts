@@ -5,6 +5,7 @@ import type { Contender } from '../contenders/contender.ts';
 import { Stage, withContender } from '../stage.ts';
 
 export interface StartResult {
+  readonly run: number;
   readonly contender: string;
   /** One for each time that it was started, shortest first. */
   readonly milliseconds: readonly number[];
@@ -16,7 +17,11 @@ const WITHIN_MS = 60_000;
 
 export async function runStart(
   contender: Contender,
-  { series, rounds }: { readonly series: number; readonly rounds: number },
+  {
+    series,
+    rounds,
+    run,
+  }: { readonly series: number; readonly rounds: number; readonly run: number },
 ): Promise<StartResult> {
   const milliseconds: number[] = [];
   const losses: string[] = [];
@@ -33,5 +38,5 @@ export async function runStart(
     });
   }
   milliseconds.sort((a, b) => a - b);
-  return { contender: contender.name, milliseconds, losses };
+  return { run, contender: contender.name, milliseconds, losses };
 }

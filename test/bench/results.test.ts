@@ -6,9 +6,9 @@ import { withTables } from '../../bench/report/documents.ts';
 import {
   mergeResults,
   pacedOf,
-  ratioOf,
   type Results,
   readResults,
+  timesOurs,
 } from '../../bench/report/results.ts';
 import { problemsOf } from '../../bench/report/tables.ts';
 import { grown } from '../../bench/runs/growth.ts';
@@ -26,18 +26,18 @@ const WINDOW: Window = {
   peakBytes: 1,
   wireBytesPerSample: 1,
   rawBytesPerSample: 1,
-  gzip1BytesPerSample: null,
   requests: 1,
   load: 0,
   tooSlow: null,
 };
 
 function paced(scenario: string, contender: string, more: Partial<PacedResult> = {}): PacedResult {
-  const names = { scenario, contender, group: 0, run: 0, intervalMs: 10_000 };
+  const names = { scenario, contender, group: 0, run: 0 };
   return { ...names, ...WINDOW, losses: [], first: null, pauses: null, ...more };
 }
 
 const DRAIN = {
+  run: 0,
   samples: 1,
   firstMs: 1,
   lastMs: 2,
@@ -68,6 +68,7 @@ function results(commit: string, more: Partial<Results>): Results {
     growth: [],
     start: [],
     drain: [],
+    floor: [],
     failures: [],
     ...more,
   };
@@ -104,12 +105,9 @@ test('results of two machines are not merged', () => {
   expect(mergeResults(before, patched).commit).toBe('2');
 });
 
-test('an older file has one commit for all of its scenarios', () => {
+test('every scenario has its commit', () => {
   const { taken, paced } = readResults(LATEST);
-  for (const { scenario, intervalMs } of paced) {
-    expect(taken[scenario]?.commit).toBeDefined();
-    expect(intervalMs).toBeGreaterThan(0);
-  }
+  for (const { scenario } of paced) expect(taken[scenario]?.commit).toBeDefined();
 });
 
 test('a program that is too slow gets no figure, and nothing is compared with a slow prom2otlp', () => {
@@ -123,22 +121,9 @@ test('a program that is too slow gets no figure, and nothing is compared with a 
     ],
   });
   expect(pacedOf(run, 'fleet', 'collector')).toBeNull();
-  expect(ratioOf(run, 'targets', 'vmagent')).toBeNull();
+  expect(timesOurs(run, 'targets', 'vmagent')).toEqual([]);
   expect(problemsOf(run)).toEqual(['targets, ours: it asked for too little']);
   expect(withTables('README.md', run)).toContain('too slow');
-});
-
-test('a group with more time than the scenario is not averaged with the others, and says so', () => {
-  const run = results('1', {
-    paced: [
-      paced('targets-large', 'ours'),
-      paced('targets-large', 'ours', { group: 1, intervalMs: 30_000, nsPerSample: 3000 }),
-      paced('targets-large', 'plain-stack', { group: 1, intervalMs: 30_000, nsPerSample: 9000 }),
-    ],
-  });
-  expect(pacedOf(run, 'targets-large', 'ours')?.nsPerSample).toBe(1000);
-  expect(ratioOf(run, 'targets-large', 'plain-stack')).toBe(3);
-  expect(withTables('README.md', run)).toContain('9,000 ns (3.0 x), every 30 s');
 });
 
 test('three runs give their medians, and ratios are taken within a run', () => {
@@ -149,7 +134,8 @@ test('three runs give their medians, and ratios are taken within a run', () => {
     ]),
   });
   expect(pacedOf(run, 'fleet', 'ours')?.nsPerSample).toBe(2000);
-  expect(ratioOf(run, 'fleet', 'vmagent')).toBe(2);
+  expect(timesOurs(run, 'fleet', 'vmagent')).toEqual([1, 2, 3]);
+  expect(withTables('docs/performance.md', run)).toContain('2.0 (1.0 to 3.0)');
 });
 
 test('too few polls or postponed work count as a lost pace', () => {
@@ -163,7 +149,8 @@ test('too few polls or postponed work count as a lost pace', () => {
 });
 
 test('growth is measured against the base over the same time', () => {
-  const size = { ...WINDOW, intervalMs: 1000, losses: [] };
+  const names = { scenario: 'growth', run: 0, gapMs: 1000 };
+  const size = { ...WINDOW, ...names, intervalMs: 1000, losses: [] };
   const base = { ...size, series: 1000, cpuMs: 2, lastBytes: 50 };
   // Twice as long: 4 ms are the process itself and its first 1,000 series.
   const window = { windowMs: 2000, samples: 12_000, cpuMs: 14, lastBytes: 100 };
@@ -172,9 +159,9 @@ test('growth is measured against the base over the same time', () => {
   expect(grown(large, base)).toMatchObject({ nsPerAddedSample: 1000, bytesPerAddedSeries: 5 });
 });
 
-test('--merge is for whole scenarios', () => {
+test('--merge needs scenarios', () => {
   const options = readOptions(['--scenario', 'growth,fleet', '--merge']);
   expect(options).toMatchObject({ isMerging: true, output: LATEST });
-  const bad = [['--merge'], ['--merge', '--scenario', 'fleet', '--contender', 'ours']];
-  for (const args of bad) expect(() => readOptions(args)).toThrow('--merge replaces whole');
+  for (const args of [['--merge'], ['--merge', '--smoke', '--scenario', 'fleet']])
+    expect(() => readOptions(args)).toThrow('cannot merge everything');
 });
