@@ -34,6 +34,8 @@ import type { Counter, Counters, CounterSeries } from '../lib/counters.ts';
 import type { ThrottledLog } from '../lib/throttled-log.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Batch } from '../model/batch.ts';
+import { type Gauge, writeGauges } from '../pipeline/encode/gauges.ts';
+import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 
 export interface OwnTelemetryOptions {
@@ -76,8 +78,12 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
       'cannot queue own telemetry: the next request has these numbers',
     );
   };
+  let sent: ReadonlyMap<string, Gauge> = new Map();
   const store = async (metrics: ResourceMetrics): Promise<void> => {
-    await queueMetrics(metrics, options);
+    const gauges = gaugesOf(metrics);
+    const ended = [...sent].filter(([key]) => !gauges.has(key)).map(([, gauge]) => gauge);
+    await queueMetrics(metrics, ended, options);
+    sent = gauges;
   };
   const exporter = new OTLPMetricExporterBase(createDelegate(store, fail), {
     // Without this, the package reads the environment.
@@ -225,16 +231,48 @@ function createDelegate(
   };
 }
 
+/** The end of each gauge's series. A back end would show the last value for minutes, and alerts would go on. */
+function gaugesOf({ scopeMetrics }: ResourceMetrics): ReadonlyMap<string, Gauge> {
+  const gauges = scopeMetrics
+    .flatMap(scope => scope.metrics)
+    .filter(({ dataPointType }) => dataPointType === DataPointType.GAUGE)
+    .flatMap(({ descriptor: { name, description, unit }, dataPoints }) =>
+      dataPoints.map(point => {
+        const attributes = Object.entries(point.attributes as Readonly<Record<string, string>>);
+        return { name, description, unit, points: [{ attributes, value: null }] };
+      }),
+    );
+  return new Map(
+    gauges.map(gauge => [JSON.stringify([gauge.name, gauge.points[0]?.attributes]), gauge]),
+  );
+}
+
+function encodeEnds(
+  { attributes }: ResourceMetrics['resource'],
+  ended: readonly Gauge[],
+  timeMs: number,
+): Uint8Array {
+  const writer = new WireWriter(1024);
+  const info = new Map(Object.entries(attributes as Readonly<Record<string, string>>));
+  const [name, id] = ['service.name', 'service.instance.id'].map(key => info.get(key) ?? '');
+  const identity = { name: name ?? '', id: id ?? '', attributes: {}, server: null };
+  writeGauges(writer, { identity, info, scope: OWN_SERVICE, prefix: '' }, ended, timeMs);
+  return writer.written();
+}
+
 async function queueMetrics(
   metrics: ResourceMetrics,
+  ended: readonly Gauge[],
   { clock, queue }: OwnTelemetryOptions,
 ): Promise<void> {
   const bytes = ProtobufMetricsSerializer.serializeRequest(metrics);
   if (bytes === undefined) throw new Error('the encoder returns no bytes');
-  const payload = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  // Requests in a row are one request.
+  const ends = ended.length === 0 ? [] : [encodeEnds(metrics.resource, ended, clock.nowMs())];
+  const payload = Buffer.concat([bytes, ...ends]);
   const points = metrics.scopeMetrics
     .flatMap(scope => scope.metrics)
-    .reduce((sum, { dataPoints }) => sum + dataPoints.length, 0);
+    .reduce((sum, { dataPoints }) => sum + dataPoints.length, ended.length);
   const part = { service: OWN_SERVICE, points, offset: 0, length: payload.length };
   const batch: Batch = { signal: 'metrics', payload, parts: [part], madeAtMs: clock.nowMs() };
   const outcome = await queue.commit({ batches: [batch], state: [], reads: [] });

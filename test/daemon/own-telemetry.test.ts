@@ -124,6 +124,30 @@ test('a gauge is sent as a gauge, and names tell the unit', async () => {
   expect(named(queued[1], 'prom2otlp_read_bytes_total')).toMatchObject([{ unit: 'By', value: 3 }]);
 });
 
+test('the end of a gauge is sent once', async () => {
+  const { telemetry, counters, queued } = start();
+  const { up } = counters.of({
+    up: { name: 'prom2otlp_up', help: 'Up.', labels: ['target', 'reason'] },
+  });
+  let reason = 'timeout';
+  up.follow(() => [{ labelValues: ['a', reason], value: Number(reason === '') }]);
+  await telemetry.flush();
+  reason = '';
+  await telemetry.flush();
+  await telemetry.flush();
+  const sent = queued.map(rows => named(rows, 'prom2otlp_up'));
+  const short = sent.map(rows => rows.map(({ attributes, flags }) => [attributes, flags]));
+  expect(short).toStrictEqual([
+    [['reason=timeout,target=a', 0]],
+    [
+      ['reason=,target=a', 0],
+      ['reason=timeout,target=a', 1],
+    ],
+    [['reason=,target=a', 0]],
+  ]);
+  expect(new Set(sent.flat().map(({ resource }) => resource)).size).toBe(1);
+});
+
 test('a counter that is registered later is sent, too', async () => {
   const { telemetry, counters, queued } = start();
   counters.of({ late: { name: 'prom2otlp_late_total', help: 'Late.' } }).late.add(2);
