@@ -159,7 +159,9 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
     expect(evaluated.filter(({ health }) => health !== 'ok')).toEqual([]);
     const loud = evaluated.filter(({ state }) => state !== 'inactive').map(({ name }) => name);
     expect(
-      loud.filter(name => /^(Bridge|Service|Key|Source|Queue|Points|Storage)/.test(name)),
+      loud.filter(name =>
+        /^(Daemon|Service|Key|Pull|Source|Queue|Delivery|Points|Storage|Configuration)/.test(name),
+      ),
     ).toEqual([]);
   });
 });
