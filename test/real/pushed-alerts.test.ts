@@ -1,0 +1,119 @@
+// Alerts on the way that deploy/compose shows: a process of the program pushes its own telemetry over OTLP into a real
+// Prometheus, which has the shipped rules. Each alert fires while its cause lasts, and ends after the remedy, although
+// nobody scrapes the program and says that a series is gone.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { start, until } from '../support/program.ts';
+import { Receiver } from '../support/receiver.ts';
+import { prometheus } from './parts/prometheus.ts';
+import { runFolder } from './support/folder.ts';
+import { reasonToSkip } from './support/part.ts';
+import { firingAlerts, impatientRules } from './support/promql.ts';
+
+const skip = await reasonToSkip([prometheus]);
+const KEY = 'key-of-the-pushed-alerts-test';
+const LOGS = '/observability/v2/logs';
+const ALERTS = ['PullFailing', 'QueueFullSoon', 'ConfigurationRefused'] as const;
+const WAIT_MS = 90_000;
+
+interface Bridge extends AsyncDisposable {
+  readonly simulator: Simulator;
+  /** Takes the logs; the metrics go to the Prometheus. */
+  readonly receiver: Receiver;
+  /** Writes the configuration, with this interval of the metrics. */
+  configure(interval: string): Promise<void>;
+  /** Waits until only these of the alerts fire. */
+  firing(alerts: readonly string[]): Promise<unknown>;
+}
+
+async function openBridge(
+  before: (bridge: Pick<Bridge, 'simulator' | 'receiver'>) => void,
+): Promise<Bridge> {
+  const folder = await runFolder('pushed-alerts');
+  const rules = join(folder, 'rules.yaml');
+  await writeFile(rules, impatientRules(ALERTS));
+  const simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
+  const receiver = await Receiver.start();
+  before({ simulator, receiver });
+  const judge = await prometheus.start({
+    config: JSON.stringify({
+      global: { evaluation_interval: '1s' },
+      otlp: { translation_strategy: 'UnderscoreEscapingWithoutSuffixes' },
+      storage: { tsdb: { out_of_order_time_window: '30m' } },
+      rule_files: [rules],
+    }),
+  });
+  const file = join(folder, 'config.yaml');
+  const configure = (interval: string): Promise<void> =>
+    writeFile(
+      file,
+      JSON.stringify({
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
+        api: { base_url: simulator.url, key: '${env:REAL_API_KEY}' },
+        services: simulator.world.services.map(({ id, name }) => ({ id, name })),
+        metrics: { interval },
+        logs: { enabled: true, schedule: '30s', first_start: '6h' },
+        otlp: { metrics_endpoint: judge.otlpUrl, logs_endpoint: `${receiver.url}/v1/logs` },
+        queue: { directory: join(folder, 'queue'), logs: { max_bytes: '1MiB' } },
+        status: { listen: '127.0.0.1:0' },
+        telemetry: { interval: '1s' },
+      }),
+    );
+  await configure('5s');
+  const daemon = start(['run', '--config', file], { REAL_API_KEY: KEY });
+  return {
+    simulator,
+    receiver,
+    configure,
+    firing: alerts =>
+      until(
+        `these fire: ${alerts.join(', ') || 'none'}`,
+        async () => {
+          const names = (await firingAlerts(judge.url)).map(({ alertname = '' }) => alertname);
+          return [...new Set(names)].sort().join() === [...alerts].sort().join();
+        },
+        WAIT_MS,
+      ),
+    [Symbol.asyncDispose]: async () => {
+      await daemon.stop();
+      await judge.stop();
+      await Promise.all([simulator.close(), receiver.close()]);
+    },
+  };
+}
+
+describe.skipIf(skip !== null)('an alert over pushed telemetry fires and ends', () => {
+  test('a log API that fails from the start', async () => {
+    await using bridge = await openBridge(({ simulator }) =>
+      simulator.setFaults({ path: LOGS, status: 500 }),
+    );
+    await bridge.firing(['PullFailing']);
+    bridge.simulator.resetFaults();
+    await bridge.firing([]);
+    await until('the logs arrive', () => bridge.receiver.logRecords.length > 0, WAIT_MS);
+  });
+
+  test('a back end of logs that is down while their queue fills', async () => {
+    await using bridge = await openBridge(({ receiver }) => {
+      receiver.behave = () => 503;
+    });
+    await bridge.firing(['QueueFullSoon']);
+    expect(bridge.receiver.logRecords).toEqual([]);
+    bridge.receiver.behave = () => 200;
+    await bridge.firing([]);
+    expect(bridge.receiver.logRecords.length).toBeGreaterThan(0);
+  });
+
+  test('a changed configuration that cannot be used', async () => {
+    await using bridge = await openBridge(() => {});
+    await until('the logs arrive', () => bridge.receiver.logRecords.length > 0, WAIT_MS);
+    await bridge.configure('soon');
+    await bridge.firing(['ConfigurationRefused']);
+    await bridge.configure('5s');
+    await bridge.firing([]);
+  });
+});
