@@ -1,4 +1,4 @@
-// Writes the dashboards in deploy/dashboards, ready for Grafana's import. Run `node tools/dashboards.ts` after a change of
+// Writes deploy/helm/dashboards, ready for Grafana's import. Run `node tools/dashboards.ts` after a change of
 // a panel. A test compares the files.
 
 import { writeFileSync } from 'node:fs';
@@ -38,6 +38,6 @@ export function dashboardText(spec: DashboardSpec): string {
 if (import.meta.main)
   for (const [name, spec] of Object.entries(dashboards))
     writeFileSync(
-      new URL(`../deploy/dashboards/${name}.json`, import.meta.url),
+      new URL(`../deploy/helm/dashboards/${name}.json`, import.meta.url),
       dashboardText(spec),
     );

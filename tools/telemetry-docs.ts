@@ -19,7 +19,7 @@ combinations of labels; further ones are counted under \`other\`.
 For each database service the daemon also sends, in the Resource of that service, \`up\` and the \`scrape_*\` series
 ([mapping](mapping.md)) and, if enabled, the backup gauges ([backups](backups.md)).
 
-The dashboards in \`deploy/dashboards\` and the alert rules in \`deploy/alerts\` use these metrics.
+The dashboards in \`deploy/helm/dashboards\` and the alert rules in \`deploy/helm/alerts\` use these metrics.
 `;
 
 const HEAD = '| name | type | labels | meaning |\n|---|---|---|---|';

@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { checkoutFolder, runFolder } from '../real/support/folder.ts';
 import { reasonToSkip } from '../real/support/part.ts';
+import { run } from '../real/support/process.ts';
 import { yamlWith } from './support/install-document.ts';
 import {
   checkChart,
@@ -134,7 +135,17 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
         expect(JSON.parse(String(text))).toHaveProperty('panels');
   });
 
-  test('is complete as a package, although alerts and dashboards are links in a clone', async () => {
+  test('is the same in the package of npm', async () => {
+    const folder = await runFolder('helm-npm');
+    const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];
+    const name = (await run('npm', pack, { folder: checkoutFolder })).trim();
+    await run('tar', ['--extract', '--file', join(folder, name), '--directory', folder]);
+    const packed = await checkChart(join(folder, 'package/deploy/helm'), EVERYTHING);
+    expect(packed).toEqual(await checkChart(chart, EVERYTHING));
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('is complete when Helm packages it', async () => {
     const folder = await runFolder('helm-package');
     const saved = await helm('package', chart, '--destination', folder);
     expect(saved).toBe(
@@ -150,7 +161,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     cpSync(join(import.meta.dirname, 'fixtures/shop'), shop, { recursive: true });
     mkdirSync(join(shop, 'charts'));
     mkdirSync(join(shop, 'templates'), { recursive: true });
-    cpSync(chart, join(shop, 'charts/prom2otlp'), { recursive: true, dereference: true });
+    cpSync(chart, join(shop, 'charts/prom2otlp'), { recursive: true });
     await writeFile(join(shop, 'templates/shop.yaml'), yamlWith('initContainers:'));
     await writeFile(join(shop, 'values.yaml'), yamlWith('workload: {enabled: false}'));
     const { problems, objects } = await checkChart(shop);

@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 const root = join(import.meta.dirname, '../..');
 const document = readFileSync(join(root, 'docs/runbooks.md'), 'utf8');
 const rules = parse(
-  readFileSync(join(root, 'deploy/alerts/prom2otlp.rules.yaml'), 'utf8'),
+  readFileSync(join(root, 'deploy/helm/alerts/prom2otlp.rules.yaml'), 'utf8'),
 ) as RuleFile;
 const alerts = rules.groups.flatMap(group => group.rules);
 

@@ -44,9 +44,10 @@ test('the package has the program, its documents and the files for deployment, a
       'bin/prom2otlp.js',
       'config/prom2otlp.example.yaml',
       'deploy/systemd/prom2otlp.service',
+      'deploy/helm/alerts/prom2otlp.rules.yaml',
+      'deploy/helm/dashboards/services.json',
       'deploy/helm/templates/stateful-set.yaml',
       'deploy/kubernetes/base/stateful-set.yaml',
-      'deploy/dashboards/services.json',
       'docs/install.md',
     ]),
   );

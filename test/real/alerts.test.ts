@@ -11,7 +11,7 @@ import { need, reasonToSkip } from './support/part.ts';
 import { runAny } from './support/process.ts';
 
 const skip = await reasonToSkip([promtool]);
-const rules = join(checkoutFolder, 'deploy/alerts/prom2otlp.rules.yaml');
+const rules = join(checkoutFolder, 'deploy/helm/alerts/prom2otlp.rules.yaml');
 const stories = join(import.meta.dirname, 'alerts/alerts.yaml');
 
 async function check(...args: readonly string[]): Promise<{ code: number | null; said: string }> {

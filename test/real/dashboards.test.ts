@@ -130,7 +130,7 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
     expect(await choices('prom2otlp')).toEqual([expect.stringMatching(/^[^/]+:[0-9a-f]{8}$/)]);
   });
 
-  const rules = (parse(read('alerts/prom2otlp.rules.yaml')) as RuleFile).groups.flatMap(
+  const rules = (parse(read('helm/alerts/prom2otlp.rules.yaml')) as RuleFile).groups.flatMap(
     group => group.rules,
   );
 
@@ -184,7 +184,7 @@ interface EvaluatedRule {
 function prometheusConfig(translation_strategy: string): string {
   const parsed = parse(read('compose/prometheus.yaml')) as Record<string, unknown>;
   const config = { ...parsed, otlp: { translation_strategy } };
-  const rule_files = [join(deploy, 'alerts/*.rules.yaml')];
+  const rule_files = [join(deploy, 'helm/alerts/*.rules.yaml')];
   return stringify({ ...config, rule_files, global: { evaluation_interval: '5s' } });
 }
 

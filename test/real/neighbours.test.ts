@@ -34,7 +34,7 @@ interface Rules {
 
 /** The shipped rules about the bridge: what lasts minutes there, lasts seconds here. */
 function impatientRules(): string {
-  const file = join(checkoutFolder, 'deploy/alerts/prom2otlp.rules.yaml');
+  const file = join(checkoutFolder, 'deploy/helm/alerts/prom2otlp.rules.yaml');
   const { groups } = parse(readFileSync(file, 'utf8')) as Rules;
   const rules = groups
     .flatMap(group => group.rules)

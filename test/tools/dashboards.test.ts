@@ -14,9 +14,9 @@ interface DashboardFile {
   readonly tags: readonly string[];
 }
 
-const folder = join(import.meta.dirname, '../../deploy/dashboards');
+const folder = join(import.meta.dirname, '../../deploy/helm/dashboards');
 
-describe('deploy/dashboards', () => {
+describe('deploy/helm/dashboards', () => {
   test.each(Object.entries(dashboards))(
     '%s.json is current (`node tools/dashboards.ts` writes it)',
     (name, spec) => {

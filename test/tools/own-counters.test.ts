@@ -64,8 +64,9 @@ const collect = (key: string, value: unknown): unknown => {
   if (key === 'expr') expressions.push({ expr: String(value), texts: '' });
   return value;
 };
-for (const file of globSync('deploy/dashboards/*', { cwd: root })) JSON.parse(read(file), collect);
-const rules = parse(read('deploy/alerts/prom2otlp.rules.yaml')) as {
+for (const file of globSync('deploy/helm/dashboards/*', { cwd: root }))
+  JSON.parse(read(file), collect);
+const rules = parse(read('deploy/helm/alerts/prom2otlp.rules.yaml')) as {
   readonly groups: readonly { readonly rules: readonly Readonly<Record<string, unknown>>[] }[];
 };
 for (const { expr, annotations } of rules.groups.flatMap(group => group.rules))

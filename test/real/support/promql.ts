@@ -51,7 +51,7 @@ export async function askPromqlByMinute(
  * minutes. Throws for an alert that has no rule.
  */
 export function impatientRules(alerts: readonly string[]): string {
-  const file = join(checkoutFolder, 'deploy/alerts/prom2otlp.rules.yaml');
+  const file = join(checkoutFolder, 'deploy/helm/alerts/prom2otlp.rules.yaml');
   const { groups } = parse(readFileSync(file, 'utf8')) as {
     readonly groups: readonly { readonly rules: readonly { alert: string; expr: string }[] }[];
   };
