@@ -10,28 +10,12 @@ import { shardOf } from '../../src/lib/shard.ts';
 import { ThrottledLog } from '../../src/lib/throttled-log.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { States } from '../support/states.ts';
 import { testApi } from '../support/test-api.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR = 60;
 const DAY = 24 * HOUR;
-
-/** What Discovery needs of a queue: its states. */
-class States {
-  readonly blobs = new Map<string, Buffer>();
-
-  readState(kind: string, key: string): Promise<Buffer | null> {
-    return Promise.resolve(this.blobs.get(`${kind} ${key}`) ?? null);
-  }
-
-  commit({ state }: Parameters<Queue['commit']>[0]): Promise<{ kind: 'stored'; evictedPoints: 0 }> {
-    for (const { kind, key, blob } of state) {
-      if (blob === null) this.blobs.delete(`${kind} ${key}`);
-      else this.blobs.set(`${kind} ${key}`, blob);
-    }
-    return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
-  }
-}
 
 const AUTO: AutoConfig = {
   include: [],

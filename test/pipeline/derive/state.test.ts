@@ -4,7 +4,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readState, saveState, type StateBlobs } from '../../../src/pipeline/derive/state.ts';
+import type { RestoredState } from '../../../src/model/memory.ts';
+import {
+  joinStates,
+  readState,
+  saveService,
+  saveState,
+  type StateBlobs,
+  takeOut,
+} from '../../../src/pipeline/derive/state.ts';
 import { at, T0, Target, type TargetOptions } from '../../support/target.ts';
 
 const COUNTER = 'engine_global_status_questions';
@@ -36,11 +44,14 @@ function pageText(values: PageValues): string {
   ].join('\n');
 }
 
-function save(target: Target, before: StateBlobs | null): Required<StateBlobs> {
-  const steps = saveState(target.translation.table);
+function finish<T>(steps: Generator<void, T>): T {
   let step = steps.next();
   while (step.done !== true) step = steps.next();
-  const { starts = before?.starts, marks } = step.value;
+  return step.value;
+}
+
+function save(target: Target, before: StateBlobs | null): Required<StateBlobs> {
+  const { starts = before?.starts, marks } = finish(saveState(target.translation.table));
   if (starts === undefined) throw new Error('no starts were ever saved');
   return { starts, marks };
 }
@@ -228,15 +239,168 @@ describe('a state of the first form', () => {
   });
 });
 
+describe('a service that goes and returns', () => {
+  /** A counter and its uptime for each service, from a server that started 1000 s before T0 (a) or 2000 s (b). */
+  const page = (seconds: number, values: Readonly<Record<string, number>>): string =>
+    Object.entries(values)
+      .flatMap(([id, value]) => [
+        `${COUNTER}{namespace="${id}",server_name="s"} ${value}`,
+        `${UPTIME}{namespace="${id}",server_name="s"} ${(id === 'a' ? 1000 : 2000) + seconds}`,
+      ])
+      .join('\n')
+      .concat('\n');
+  const counters = ({ shown }: { readonly shown: readonly string[] }): readonly string[] =>
+    shown.filter(line => line.includes('questions'));
+  const read = (blobs: Required<StateBlobs>): RestoredState => {
+    const state = readState(blobs.starts, blobs.marks);
+    if (state === null) throw new Error('cannot read the state: it is damaged');
+    return state;
+  };
+  const idsOf = ({ indexById }: RestoredState): Set<number> => new Set(indexById.keys());
+  const partOf = (target: Target, id: string): RestoredState =>
+    read(finish(saveService(target.translation.table, id)));
+  const continued = (
+    services: readonly string[],
+    state: RestoredState,
+    more: TargetOptions = {},
+  ): Target => {
+    const target = new Target({ services, ...more });
+    target.translation.table.restored = state;
+    return target;
+  };
+  const known = (options: TargetOptions = {}): Target => {
+    const target = new Target({ services: ['a', 'b'], ...options });
+    target.page(0, page(0, { a: 100, b: 200 }));
+    target.page(60, page(60, { a: 110, b: 220 }));
+    return target;
+  };
+
+  test('is saved alone: its rows and its uptimes', () => {
+    const target = known();
+    const [whole, a, b] = [read(save(target, null)), partOf(target, 'a'), partOf(target, 'b')];
+    expect(a.indexById.size).toBeGreaterThan(0);
+    expect(new Set([...a.indexById.keys(), ...b.indexById.keys()])).toEqual(idsOf(whole));
+    expect(a.indexById.size + b.indexById.size).toBe(whole.indexById.size);
+    expect(a.uptimes).toEqual(whole.uptimes.filter(({ component }) => component.startsWith('a')));
+    expect(a.uptimes).toHaveLength(1);
+    expect(partOf(target, 'unknown')).toMatchObject({ indexById: new Map(), uptimes: [] });
+  });
+
+  test('leaves the others what they had', () => {
+    const target = known();
+    const state = read(save(target, null));
+    const a = partOf(target, 'a');
+    takeOut(state, a);
+    expect(idsOf(state)).toEqual(idsOf(partOf(target, 'b')));
+    const after = continued(['b'], state);
+    expect(counters(after.page(120, page(120, { b: 230 })))).toEqual([
+      `sum ${COUNTER}{server_name=s} 230 @120 from -2000`,
+    ]);
+    // With nothing of the other service left to wait for, all of it is on the first page.
+    expect(after.translation.table.restored?.indexById.size).toBe(0);
+  });
+
+  /** What is left of a process that saw both, then saw one of them go: the other's state, and the part. */
+  const afterLeaving = (before: Target, options: TargetOptions): [RestoredState, RestoredState] => {
+    expect(before.page(120, page(120, { b: 320 })).shown.join('\n')).toContain(' stale @120');
+    const state = read(save(before, null));
+    const a = partOf(before, 'a');
+    takeOut(state, a);
+    const without = continued(['b'], state, options);
+    // More pages than the state of a target waits for a row.
+    for (let seconds = 180; seconds < 1260; seconds += 60)
+      without.page(seconds, page(seconds, { b: 200 + seconds }));
+    return [read(save(without, null)), a];
+  };
+
+  test.each([
+    ['cumulative', `sum ${COUNTER}{server_name=s} 130 @1260 from -1000`, ' from -2000'],
+    ['delta', `delta ${COUNTER}{server_name=s} 20 @1260 from 120`, ' 60 @1260 from 1200'],
+  ] as const)('continues with its start and its last value (%s)', (temporality, ofA, ofB) => {
+    const [state, a] = afterLeaving(known({ temporality }), { temporality });
+    const again = continued(['a', 'b'], joinStates(state, a), { temporality });
+    const shown = counters(again.page(1260, page(1260, { a: 130, b: 1460 })));
+    expect(shown).toEqual([ofA, expect.stringContaining(ofB)]);
+  });
+
+  test.each([
+    ['cumulative', `sum ${COUNTER}{server_name=s} 130 @1260 from 1000`],
+    ['delta', `delta ${COUNTER}{server_name=s} 130 @1260 from 120`],
+  ] as const)('is seen to have restarted meanwhile (%s)', (temporality, want) => {
+    const [state, a] = afterLeaving(known({ temporality }), { temporality });
+    const again = continued(['a', 'b'], joinStates(state, a), { temporality });
+    // Its server started 260 s ago.
+    const restarted = page(-740, { a: 130 }) + page(1260, { b: 1460 });
+    expect(counters(again.page(1260, restarted))[0]).toBe(want);
+  });
+
+  test('has its rows and uptimes beside those of the others', () => {
+    const [state, a] = afterLeaving(known(), {});
+    const joined = joinStates(state, a);
+    for (const part of [state, a])
+      for (const [id, index] of part.indexById) {
+        const place = joined.indexById.get(id) ?? -1;
+        for (const name of ['startMs', 'processMs', 'lastTimeMs', 'lastValue', 'flags'] as const)
+          expect(joined[name][place], name).toBe(part[name][index]);
+      }
+    expect(joined.indexById.size).toBe(state.indexById.size + a.indexById.size);
+    const ofB = state.uptimes.filter(({ component }) => component.startsWith('b'));
+    expect(joined.uptimes).toEqual(expect.arrayContaining([...a.uptimes, ...ofB]));
+  });
+
+  test('is still known to the process after the next, if no page had it', () => {
+    const before = known();
+    const state = read(save(before, null));
+    const a = partOf(before, 'a');
+    takeOut(state, a);
+    const first = continued(['a', 'b'], joinStates(state, a));
+    first.page(120, page(120, { b: 230 }));
+    const second = continued(['a', 'b'], read(save(first, null)));
+    expect(counters(second.page(180, page(180, { a: 120, b: 240 })))).toEqual([
+      `sum ${COUNTER}{server_name=s} 120 @180 from -1000`,
+      `sum ${COUNTER}{server_name=s} 240 @180 from -2000`,
+    ]);
+  });
+
+  test('keeps what the state knows of it, which is newer than the part', () => {
+    const target = known({ temporality: 'delta' });
+    const old = partOf(target, 'a');
+    target.page(120, page(120, { a: 150, b: 250 }));
+    const state = read(save(target, null));
+    const joined = joinStates(state, old);
+    expect(joined.uptimes.slice(-state.uptimes.length)).toEqual(state.uptimes);
+    const after = continued(['a', 'b'], joined, { temporality: 'delta' });
+    const [ofA] = counters(after.page(180, page(180, { a: 160, b: 260 })));
+    expect(ofA).toBe(`delta ${COUNTER}{server_name=s} 10 @180 from 120`);
+  });
+
+  test('sends no sample again that another series sent under the same name', () => {
+    const options: TargetOptions = {
+      metrics: { rename: [{ match: /^x_[ab]$/u, name: 'x', labels: {}, attributes: {} }] },
+    };
+    const merged = (name: string, id: string): string => `${name}{namespace="${id}"} 1 ${T0}\n`;
+    const target = new Target({ services: ['a', 'b'], ...options });
+    const all = ['a', 'b'].map(id => merged('x_a', id) + merged('x_b', id)).join('');
+    expect(target.page(0, all).shown).toHaveLength(2);
+    const state = read(save(target, null));
+    const a = partOf(target, 'a');
+    takeOut(state, a);
+    const without = continued(['b'], state, options);
+    expect(without.page(60, merged('x_b', 'b')).shown).toEqual([]);
+    const joined = joinStates(read(save(without, null)), a);
+    const first = continued(['a', 'b'], joined, options);
+    expect(first.page(120, merged('x_b', 'a') + merged('x_a', 'b')).shown).toEqual([]);
+    const second = continued(['a', 'b'], read(save(first, null)), options);
+    expect(second.page(180, merged('x_a', 'a') + merged('x_b', 'b')).shown).toEqual([]);
+  });
+});
+
 test('starts are saved again only after a change', () => {
   const target = new Target();
   target.page(0, pageText(steady[0] as PageValues));
   const first = save(target, null);
   target.page(60, pageText(steady[1] as PageValues));
-  const steps = saveState(target.translation.table);
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  expect(step.value.starts).toBeUndefined();
+  expect(finish(saveState(target.translation.table)).starts).toBeUndefined();
   expect(first.starts.length).toBeGreaterThan(0);
 });
 

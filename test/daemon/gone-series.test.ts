@@ -1,0 +1,66 @@
+// Where the series of a service are while it is gone: in the queue, once, below the address of its API.
+
+import { beforeEach, expect, test } from 'vitest';
+import { bringBack, forgottenSeries, setAside } from '../../src/daemon/gone-series.ts';
+import type { RestoredState } from '../../src/model/memory.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
+import { States } from '../support/states.ts';
+import { Target } from '../support/target.ts';
+
+const A = { address: 'https://api.example.com', id: 'a' };
+
+let states: States;
+let queue: Queue;
+let target: Target;
+
+beforeEach(() => {
+  states = new States();
+  queue = states as unknown as Queue;
+  target = new Target({ services: ['a', 'b'] });
+  target.page(0, 'x{namespace="a"} 1\ny{namespace="a"} 2\nx{namespace="b"} 3\n');
+});
+
+const gone = (state: RestoredState | null): Promise<void> =>
+  setAside(queue, A, { table: target.translation.table, state });
+
+test('they return once, with all that the target has by then', async () => {
+  await gone(null);
+  expect(states.blobs.size).toBe(2);
+  const returned = await bringBack(queue, A, null);
+  expect(returned?.indexById.size).toBe(2);
+  expect(states.blobs.size).toBe(0);
+  expect(await bringBack(queue, A, returned)).toBe(returned);
+});
+
+test('they leave the state of the target, and come back to it', async () => {
+  await gone(null);
+  const part = await bringBack(queue, A, null);
+  if (part === null) throw new Error('nothing was set aside');
+  const state = { ...part, indexById: new Map([...part.indexById, [1, 0]]) };
+  await gone(state);
+  expect([...state.indexById.keys()]).toEqual([1]);
+  const joined = await bringBack(queue, A, state);
+  expect(joined?.indexById.size).toBe(3);
+});
+
+test('another address, or another service, has other series', async () => {
+  await gone(null);
+  expect(await bringBack(queue, { ...A, address: 'https://other.example.com' }, null)).toBeNull();
+  expect(await bringBack(queue, { ...A, id: 'b' }, null)).toBeNull();
+  expect(states.blobs.size).toBe(2);
+});
+
+test('a service without series stores nothing', async () => {
+  await setAside(queue, { ...A, id: 'c' }, { table: target.translation.table, state: null });
+  expect(states.blobs.size).toBe(0);
+});
+
+test('what is forgotten does not return, and what is damaged is as if it were not there', async () => {
+  await gone(null);
+  for (const key of states.blobs.keys()) states.blobs.set(key, Buffer.from('junk'));
+  expect(await bringBack(queue, A, null)).toBeNull();
+  await gone(null);
+  await states.commit({ batches: [], reads: [], state: forgottenSeries(A) });
+  expect(states.blobs.size).toBe(0);
+  expect(await bringBack(queue, A, null)).toBeNull();
+});

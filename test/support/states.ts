@@ -1,0 +1,19 @@
+// The states of a queue, in memory: what a test needs that stores no batches.
+
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
+
+export class States {
+  readonly blobs: Map<string, Buffer> = new Map();
+
+  readState(kind: string, key: string): Promise<Buffer | null> {
+    return Promise.resolve(this.blobs.get(`${kind} ${key}`) ?? null);
+  }
+
+  commit({ state }: Parameters<Queue['commit']>[0]): Promise<{ kind: 'stored'; evictedPoints: 0 }> {
+    for (const { kind, key, blob } of state) {
+      if (blob === null) this.blobs.delete(`${kind} ${key}`);
+      else this.blobs.set(`${kind} ${key}`, blob);
+    }
+    return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+  }
+}
