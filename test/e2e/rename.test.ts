@@ -1,0 +1,67 @@
+// `metrics.rename` in the real daemon, with the rules of config/collector-names.yaml: what arrives has the other names and
+// labels, and each series goes on under them after a restart.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { OtlpPoint } from '../support/otlp-points.ts';
+import { type Running, start, until } from '../support/program.ts';
+import { useRig } from '../support/rig.ts';
+
+const rig = useRig();
+const sample = readFileSync(join(import.meta.dirname, '../../config/collector-names.yaml'), 'utf8');
+const { rename } = (parse(sample) as { metrics: { rename: readonly { match: string }[] } }).metrics;
+const rules = rename.map(({ match }) => new RegExp(`^(?:${match})$`, 'u'));
+
+/** `up` and the like come of each scrape, whatever the page had. */
+const OWN = /^(?:up|scrape_.*)$/;
+
+const keyOf = ({ serviceId, metric, attributes }: OtlpPoint): string =>
+  JSON.stringify([serviceId, metric, attributes]);
+
+/** Runs the daemon for some scrapes of all services, and gives what arrived. */
+async function runs(end: (daemon: Running) => Promise<unknown>): Promise<readonly OtlpPoint[]> {
+  const queue = { directory: join(rig.directory.path, 'queue') };
+  const file = rig.config({ metrics: { interval: '1s', rename }, queue });
+  const from = rig.receiver.points.length;
+  const daemon = start(['run', '--config', file]);
+  const ids = rig.simulator.world.services.map(({ id }) => id);
+  const scrapes = (id: string): number =>
+    rig.receiver.points
+      .slice(from)
+      .filter(({ serviceId, metric, value }) => serviceId === id && metric === 'up' && value === 1)
+      .length;
+  try {
+    await until('three scrapes', () => ids.every(id => scrapes(id) >= 3), 30_000);
+    await end(daemon);
+  } finally {
+    await daemon.kill();
+  }
+  return rig.receiver.points.slice(from).filter(({ metric }) => !OWN.test(metric));
+}
+
+test('names and labels arrive as the rules say, and every series goes on after a stop and a kill', async () => {
+  const first = await runs(daemon => daemon.stop());
+  const second = await runs(daemon => daemon.kill());
+  const third = await runs(daemon => daemon.stop());
+  const all = [...first, ...second, ...third];
+
+  const names = [...new Set(all.map(({ metric }) => metric))];
+  expect(names.filter(name => rules.some(rule => rule.test(name)))).toEqual([]);
+  expect(names.filter(name => name.startsWith('mysql.')).length).toBeGreaterThan(15);
+  const of = (metric: string): readonly string[] => [
+    ...new Set(all.filter(point => point.metric === metric).map(({ attributes }) => attributes)),
+  ];
+  expect(of('mysql.threads').join(' ')).toMatch(/\bkind=connected\b/);
+  expect(of('mysql.handlers').join(' ')).toMatch(/\bkind=commit\b/);
+  expect(of('mysql.handlers').join(' ')).not.toContain('handler=');
+
+  // The same series in each run, with the same start, and none was ended.
+  const starts = new Map(first.map(point => [keyOf(point), point.startNs]));
+  expect(starts.size).toBeGreaterThan(200);
+  for (const run of [second, third])
+    expect(new Set(run.map(keyOf))).toEqual(new Set(starts.keys()));
+  expect(all.filter(point => point.startNs !== starts.get(keyOf(point)))).toEqual([]);
+  expect(all.filter(({ flags }) => flags !== 0)).toEqual([]);
+});
