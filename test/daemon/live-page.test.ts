@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { ConfigSecret } from '../../src/config/secrets.ts';
 import { LIVE_TEXT_MAX, type LiveSource, LivePages } from '../../src/daemon/live-page.ts';
 import { ownError, type ServiceError } from '../../src/service/service-error.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { testApi, testSecret } from '../support/test-api.ts';
+import { testApi } from '../support/test-api.ts';
 
 const PAGE = `# HELP m Help of m.
 # TYPE m counter
@@ -40,7 +41,7 @@ async function read(changes: {
       path: '/metrics?all=1',
       configured: new Map(ids.map((one, index) => [one, index])),
       otherShards: { serviceCount: 0, takes: () => false },
-      api: testApi('https://api.example.com', { key: testSecret('canary-key') }),
+      api: testApi('https://api.example.com', { key: new ConfigSecret('canary-key') }),
     },
     client: {
       get: path => {

@@ -4,13 +4,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../src/config/config.ts';
+import { ConfigSecret } from '../../src/config/secrets.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import type { Signal } from '../../src/model/batch.ts';
 import { OtlpGrpc } from '../../src/pipeline/send/otlp-grpc.ts';
 import type { SendResult } from '../../src/pipeline/send/transport.ts';
 import { SECOND_CA, TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
 import { metricsBytes } from '../support/otlp-requests.ts';
-import { TestSecret } from '../support/secret.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';
 import { runFolder } from './support/folder.ts';
 import { reasonToSkip } from './support/part.ts';
@@ -91,7 +91,7 @@ describe.skipIf(noCollector !== null)('a Collector over gRPC', () => {
     const { port } = await startCollector(`tls: {${settings}}`);
     const endpoint = `https://localhost:${port}`;
     const { ca } = TEST_TLS;
-    const tls = { ca, cert: TEST_CLIENT.cert, key: new TestSecret(TEST_CLIENT.key) };
+    const tls = { ca, cert: TEST_CLIENT.cert, key: new ConfigSecret(TEST_CLIENT.key) };
     expect(await send(endpoint, { tls })).toMatchObject({ kind: 'accepted' });
     const refused = await send(endpoint, { tls: { ...NO_TLS, ca } });
     expect(refused).toMatchObject({

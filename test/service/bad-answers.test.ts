@@ -6,13 +6,14 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { ApiConfig } from '../../src/config/config.ts';
+import { ConfigSecret } from '../../src/config/secrets.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { FailureReason, ServiceError } from '../../src/service/service-error.ts';
 import { ServiceHttp } from '../../src/service/http-client.ts';
 import { TEST_TLS } from '../support/certificates.ts';
 import { findClosedPort, startHttpServer, startTcpServer } from '../support/http-server.ts';
-import { testApi, testSecret } from '../support/test-api.ts';
+import { testApi } from '../support/test-api.ts';
 
 const KEY = 'canary-3b9f/KEY+with=odd%signs';
 const HEADER_VALUE = 'canary-header-77aa';
@@ -23,8 +24,8 @@ async function failureOf(
   settings: Partial<ApiConfig> = {},
 ): Promise<ServiceError> {
   const api = testApi(baseUrl, {
-    key: testSecret(KEY),
-    headers: { 'x-tenant': testSecret(HEADER_VALUE) },
+    key: new ConfigSecret(KEY),
+    headers: { 'x-tenant': new ConfigSecret(HEADER_VALUE) },
     timeoutMs: 5000,
     ...settings,
   });
@@ -263,13 +264,13 @@ describe('connections', () => {
   });
 
   test('a proxy that is missing, or refuses to connect', async () => {
-    const absent = testSecret(`http://user:canary-pw@127.0.0.1:${await findClosedPort()}`);
+    const absent = new ConfigSecret(`http://user:canary-pw@127.0.0.1:${await findClosedPort()}`);
     const failure = await failureOf('https://service.invalid', { proxy: absent });
     expect(failure.reason, failure.message).toBe('proxy');
     await using server = await startTcpServer(socket => {
       socket.once('data', () => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
     });
-    const proxy = testSecret(`http://user:canary-pw@127.0.0.1:${server.port}`);
+    const proxy = new ConfigSecret(`http://user:canary-pw@127.0.0.1:${server.port}`);
     for (const baseUrl of ['https://service.invalid', 'http://127.0.0.1:1']) {
       const refused = await failureOf(baseUrl, { proxy });
       expect(refused.reason, refused.message).toBe('proxy');

@@ -1,15 +1,20 @@
 import { expect, test } from 'vitest';
 import type { ApiConfig } from '../../src/config/config.ts';
+import { ConfigSecret } from '../../src/config/secrets.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { apiIdentity, ServiceClients } from '../../src/service/clients.ts';
 import { startHttpServer } from '../support/http-server.ts';
-import { testApi, testSecret } from '../support/test-api.ts';
+import { testApi } from '../support/test-api.ts';
 
-const API = testApi('https://api.example.com', { headers: { 'X-Region': testSecret('north') } });
+const API = testApi('https://api.example.com', {
+  headers: { 'X-Region': new ConfigSecret('north') },
+});
 
 test('equal settings are one identity, in any objects', () => {
-  const same = testApi('https://api.example.com', { headers: { 'x-region': testSecret('north') } });
+  const same = testApi('https://api.example.com', {
+    headers: { 'x-region': new ConfigSecret('north') },
+  });
   expect(apiIdentity(same)).toBe(apiIdentity(API));
   expect(apiIdentity(API)).toMatch(/^[0-9a-f]{64}$/);
 });
@@ -19,13 +24,13 @@ test('every setting that changes how or whether a request arrives makes another 
     expect(apiIdentity({ ...API, ...changed })).not.toBe(apiIdentity(API));
   };
   check({ baseUrl: 'https://api.example.com/v2' });
-  check({ key: testSecret('other') });
+  check({ key: new ConfigSecret('other') });
   check({ headers: {} });
-  check({ headers: { 'x-region': testSecret('south') } });
-  check({ headers: { 'x-zone': testSecret('north') } });
+  check({ headers: { 'x-region': new ConfigSecret('south') } });
+  check({ headers: { 'x-zone': new ConfigSecret('north') } });
   check({ timeoutMs: 1 });
   check({ ca: 'PEM' });
-  check({ proxy: testSecret('http://proxy.example.com') });
+  check({ proxy: new ConfigSecret('http://proxy.example.com') });
 });
 
 test('equal settings share a client, and are served by a new one after closing', async () => {
@@ -47,13 +52,15 @@ test('clients of one key at one origin share a rate limit, another key does not'
     response.end('ok');
   });
   const clients = new ServiceClients({ clock: systemClock, counters: new Counters() });
-  const north = testApi(server.origin, { headers: { 'x-region': testSecret('north') } });
-  const south = testApi(`${server.origin}/path`, { headers: { 'x-region': testSecret('south') } });
+  const north = testApi(server.origin, { headers: { 'x-region': new ConfigSecret('north') } });
+  const south = testApi(`${server.origin}/path`, {
+    headers: { 'x-region': new ConfigSecret('south') },
+  });
   const options = { accept: '*/*', priority: 'metrics' } as const;
   await clients.get(north).get('/', options);
   const held = await clients.get(south).get('/', options);
   expect(held.ok || held.error.reason).toBe('rate_limited');
-  const free = await clients.get({ ...south, key: testSecret('other') }).get('/', options);
+  const free = await clients.get({ ...south, key: new ConfigSecret('other') }).get('/', options);
   expect(free.ok).toBe(true);
   expect(server.requests.length).toBe(2);
   await clients.close();

@@ -2,13 +2,14 @@ import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import type { ApiConfig } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { ConfigSecret } from '../../src/config/secrets.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { ServiceHttp } from '../../src/service/http-client.ts';
 import { TEST_TLS } from '../support/certificates.ts';
 import { startHttpServer, startTcpServer } from '../support/http-server.ts';
-import { testApi, testSecret } from '../support/test-api.ts';
+import { testApi } from '../support/test-api.ts';
 
 /** The mistake's line, or 'accepted'. */
 function verdictOf(baseUrl: string, settings: Partial<ApiConfig>): string {
@@ -39,9 +40,9 @@ test('plain http beyond this machine needs explicit consent', () => {
 });
 
 test('a proxy elsewhere sees unencrypted data, so it needs consent too', () => {
-  const proxy = testSecret('http://proxy.example.com:3128');
+  const proxy = new ConfigSecret('http://proxy.example.com:3128');
   check('http://localhost', /^api\.proxy: .*the key would travel to it in plain text/, { proxy });
-  check('http://localhost', /^accepted$/, { proxy: testSecret('http://127.0.0.1:3128') });
+  check('http://localhost', /^accepted$/, { proxy: new ConfigSecret('http://127.0.0.1:3128') });
   check('http://localhost', /^accepted$/, { proxy, isInsecureAllowed: true });
   check('https://api.example.com', /^accepted$/, { proxy });
 });
@@ -52,12 +53,14 @@ test('an invalid address of a service is refused', () => {
   check('https://', /not an http or https URL/);
   check('https://api.example.com?x=1', /^api\.base_url: .*it has a query/);
   check('https://me:pw@api.example.com', /^api\.base_url: cannot use api\.base_url: it has a user/);
-  check('https://a.example', /^api\.proxy: .*not an http/, { proxy: testSecret('socks5://x') });
+  check('https://a.example', /^api\.proxy: .*not an http/, {
+    proxy: new ConfigSecret('socks5://x'),
+  });
 });
 
 test('headers that cannot be sent are refused, without showing their values', () => {
   const header = (name: string, value = 'canary'): Partial<ApiConfig> => ({
-    headers: { [name]: testSecret(value) },
+    headers: { [name]: new ConfigSecret(value) },
   });
   check('https://a.example', /^api\.headers: .*"X-Api-Key": the client sets/, header('X-Api-Key'));
   check('https://a.example', /"Host": the client sets/, header('Host'));
@@ -71,7 +74,7 @@ test('the configuration refuses the same headers', () => {
   const names = 'X-API-Key Accept Accept-Encoding Connection Content-Encoding Content-Length';
   const others = 'Content-Type Expect Host Keep-Alive Proxy-Authorization TE Trailer';
   for (const name of `${names} ${others} Transfer-Encoding Upgrade`.split(' ')) {
-    const headers = { [name]: testSecret('x') };
+    const headers = { [name]: new ConfigSecret('x') };
     expect(verdictOf('https://a.example', { headers }), name).toMatch(/the client sets it itself/);
     const api = { base_url: 'https://a.example', key: 'k', headers: { [name]: 'x' } };
     const text = JSON.stringify({ api, services: [{ id: 'x' }] });
@@ -106,7 +109,7 @@ test('through a proxy only the service sees the key', async () => {
   });
   const api = testApi(server.origin, {
     ca: TEST_TLS.ca,
-    proxy: testSecret(`http://me:pw@127.0.0.1:${proxyServer.port}`),
+    proxy: new ConfigSecret(`http://me:pw@127.0.0.1:${proxyServer.port}`),
   });
   const client = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
   const result = await client.get('/metrics', { accept: 'text/plain' });

@@ -1,13 +1,14 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { ApiConfig } from '../../src/config/config.ts';
+import { ConfigSecret } from '../../src/config/secrets.ts';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { ServiceHttp } from '../../src/service/http-client.ts';
 import { TEST_TLS } from '../support/certificates.ts';
 import { startHttpServer, startTcpServer } from '../support/http-server.ts';
-import { testApi, testSecret } from '../support/test-api.ts';
+import { testApi } from '../support/test-api.ts';
 
 const METRICS = { accept: 'text/plain', priority: 'metrics' } as const;
 
@@ -35,7 +36,7 @@ test('a page is read with the key, below the path of base_url', async () => {
     response.setHeader('content-type', 'text/plain; version=0.0.4');
     response.end('engine_up 1\n');
   });
-  const headers = { 'x-region': testSecret('north') };
+  const headers = { 'x-region': new ConfigSecret('north') };
   await using opened = open(`${server.origin}/prefix`, { headers });
   const beforeMs = Date.now();
   const result = await opened.client.get('/observability/v2/metrics', METRICS);
@@ -109,7 +110,7 @@ test('a changed key is used at once, and the poll is not lost', async () => {
     response.end('engine_up 1\n');
   });
   let source = 'old-key';
-  await using opened = open(server.origin, { key: testSecret(() => source) });
+  await using opened = open(server.origin, { key: new ConfigSecret(source, () => source) });
   source = 'new-key';
   const result = await opened.client.get('/', METRICS);
   expect(result.ok).toBe(true);
@@ -143,7 +144,7 @@ test('a refused key that has not changed is tried once only', async () => {
 test('a key that is invalid in a header is not sent, and its source is read again', async () => {
   await using server = await startHttpServer((_request, response) => void response.end('ok'));
   let source = 'two\nlines';
-  await using opened = open(server.origin, { key: testSecret(() => source) });
+  await using opened = open(server.origin, { key: new ConfigSecret(source, () => source) });
   const refused = await opened.client.get('/', METRICS);
   expect(refused.ok || refused.error.reason).toBe('auth');
   expect(server.requests.length).toBe(0);

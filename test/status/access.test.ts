@@ -1,17 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { Secret } from '../../src/config/config.ts';
+import { ConfigSecret } from '../../src/config/secrets.ts';
 import { checkAccess, type Access } from '../../src/status/status-server.ts';
 
 const TOKEN = 'correct-horse-battery';
 
-function secretOf(text: string): Secret {
-  const hidden = (): string => '[secret]';
-  return { reveal: () => text, refresh: () => false, toString: hidden, toJSON: hidden };
-}
-
 describe('with a token', () => {
   const check = (authorization: string | undefined, want: Access): void => {
-    const rules = { token: secretOf(TOKEN), host: '0.0.0.0' };
+    const rules = { token: new ConfigSecret(TOKEN), host: '0.0.0.0' };
     const headers = authorization === undefined ? {} : { authorization };
     expect(checkAccess(headers, rules)).toBe(want);
   };
@@ -40,7 +35,7 @@ describe('with a token', () => {
   });
 
   test('the host name of the request does not matter', () => {
-    const rules = { token: secretOf(TOKEN), host: '127.0.0.1' };
+    const rules = { token: new ConfigSecret(TOKEN), host: '127.0.0.1' };
     const headers = { authorization: `Bearer ${TOKEN}`, host: 'bridge.example.com' };
     expect(checkAccess(headers, rules)).toBe('granted');
   });

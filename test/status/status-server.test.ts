@@ -3,7 +3,7 @@ import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'nod
 import { connect, type Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import type { Secret } from '../../src/config/config.ts';
+import { ConfigSecret } from '../../src/config/secrets.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
@@ -63,11 +63,6 @@ async function ask(
 
 async function statusOf(...args: Parameters<typeof ask>): Promise<number> {
   return (await ask(...args)).status;
-}
-
-function secretOf(text: string): Secret {
-  const hidden = (): string => '[secret]';
-  return { reveal: () => text, refresh: () => false, toString: hidden, toJSON: hidden };
 }
 
 test('the page, its data and the counters are served', async () => {
@@ -176,7 +171,7 @@ describe('a close look at one service', () => {
   test('needs the token, or loopback: labels can hold data', async () => {
     const paths = ['/services/dbpgf1', '/services/dbpgf1/live'];
     await using open = await start({ host: '0.0.0.0' });
-    await using guarded = await start({ host: '0.0.0.0', token: secretOf(TOKEN) });
+    await using guarded = await start({ host: '0.0.0.0', token: new ConfigSecret(TOKEN) });
     const headers = { authorization: `Bearer ${TOKEN}` };
     for (const path of paths) {
       expect(await statusOf(open, path), path).toBe(403);
@@ -218,7 +213,7 @@ test('HEAD gives the headers of GET and no body', async () => {
 });
 
 test('no answer may be stored, framed, sniffed or read by another site', async () => {
-  await using running = await start({ token: secretOf(TOKEN) });
+  await using running = await start({ token: new ConfigSecret(TOKEN) });
   for (const path of ['/', '/status.json', '/healthz', '/nowhere']) {
     const { headers } = await ask(running, path, { headers: { authorization: `Bearer ${TOKEN}` } });
     expect(headers).toMatchObject({
@@ -236,7 +231,7 @@ test('no answer may be stored, framed, sniffed or read by another site', async (
 
 describe('with a token', () => {
   test('only the health paths are open to all', async () => {
-    await using running = await start({ token: secretOf(TOKEN), host: '0.0.0.0' });
+    await using running = await start({ token: new ConfigSecret(TOKEN), host: '0.0.0.0' });
     const local = { ...running, server: { ...running.server, url: urlOf(running) } };
     const check = async (path: string, authorization: string, status: number): Promise<void> =>
       expect(await statusOf(local, path, { headers: { authorization } })).toBe(status);
@@ -252,7 +247,7 @@ describe('with a token', () => {
   });
 
   test('a browser gets a login prompt', async () => {
-    await using running = await start({ token: secretOf(TOKEN) });
+    await using running = await start({ token: new ConfigSecret(TOKEN) });
     const { headers } = await ask(running, '/');
     expect(headers['www-authenticate']).toBe(
       'Bearer realm="prom2otlp", Basic realm="prom2otlp", charset="UTF-8"',
@@ -260,7 +255,7 @@ describe('with a token', () => {
   });
 
   test('it is in no answer', async () => {
-    await using running = await start({ token: secretOf(TOKEN) });
+    await using running = await start({ token: new ConfigSecret(TOKEN) });
     const basic = Buffer.from(`me:${TOKEN}`).toString('base64');
     const answers: Answer[] = [];
     for (const authorization of ['', `Bearer ${TOKEN}`, `Bearer ${TOKEN}x`, `Basic ${basic}`])

@@ -5,9 +5,10 @@ import type {
   MetricsConfig,
   ServiceConfig,
 } from '../../../src/config/config.ts';
+import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { dealShards } from '../../../src/lib/shard.ts';
 import { planTargets, type Target } from '../../../src/pipeline/collect/plan-targets.ts';
-import { testApi, testSecret } from '../../support/test-api.ts';
+import { testApi } from '../../support/test-api.ts';
 
 const METRICS = { path: '/observability/v2/metrics', intervalMs: 60_000 } as MetricsConfig;
 
@@ -35,10 +36,10 @@ test('services behind one address and key share a poll', () => {
 });
 
 test('another address, key, header or proxy makes another target', () => {
-  const key = testSecret('other');
-  const north = { headers: { 'x-region': testSecret('north') } };
-  const south = { headers: { 'x-region': testSecret('south') } };
-  const proxy = testSecret('http://proxy.example.com');
+  const key = new ConfigSecret('other');
+  const north = { headers: { 'x-region': new ConfigSecret('north') } };
+  const south = { headers: { 'x-region': new ConfigSecret('south') } };
+  const proxy = new ConfigSecret('http://proxy.example.com');
   expect(groupsOf(service('a'), service('b', { key }), service('c'))).toEqual(['a c', 'b']);
   expect(groupsOf(service('a', north), service('b', south), service('c', north))).toEqual([
     'a c',
@@ -57,7 +58,7 @@ describe('with several shards', () => {
   const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
   const all = [
     ...ids.map(id => service(id)),
-    service('alone', { key: testSecret('other') }, 'alone'),
+    service('alone', { key: new ConfigSecret('other') }, 'alone'),
   ];
 
   function planShards(
@@ -106,7 +107,11 @@ describe('with several shards', () => {
 });
 
 test('a target knows the places of its services in the configuration', () => {
-  const targets = plan(service('a'), service('b', { key: testSecret('other') }), service('c'));
+  const targets = plan(
+    service('a'),
+    service('b', { key: new ConfigSecret('other') }),
+    service('c'),
+  );
   expect(targets.map(({ configured }) => [...configured])).toEqual([
     [
       ['a', 0],
@@ -131,18 +136,18 @@ test('the name has the address and the services', () => {
 test('the id survives a changed key and added services, so that state is found again', () => {
   const id = plan(service('a'))[0]?.id;
   expect(id).toMatch(/^[0-9a-f]{16}$/);
-  expect(plan(service('a', { key: testSecret('rotated') }))[0]?.id).toBe(id);
+  expect(plan(service('a', { key: new ConfigSecret('rotated') }))[0]?.id).toBe(id);
   expect(plan(service('a'), service('b'))[0]?.id).toBe(id);
   expect(plan(service('a', { timeoutMs: 1 }))[0]?.id).toBe(id);
   expect(plan(service('a', { baseUrl: 'https://eu.example.com' }))[0]?.id).not.toBe(id);
-  const other = plan(service('a'), service('b', { key: testSecret('other') }));
+  const other = plan(service('a'), service('b', { key: new ConfigSecret('other') }));
   expect(new Set(other.map(target => target.id)).size).toBe(2);
 });
 
 test('neither id nor name contains a secret', () => {
   const secret = 'canary-key-1';
   const target = plan(
-    service('a', { key: testSecret(secret), headers: { 'x-a': testSecret(secret) } }),
+    service('a', { key: new ConfigSecret(secret), headers: { 'x-a': new ConfigSecret(secret) } }),
   )[0];
   expect(JSON.stringify(target)).not.toContain(secret);
 });

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import type { ApiConfig } from '../../../src/config/config.ts';
+import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { BodyBufferPool } from '../../../src/lib/body-buffer.ts';
 import { systemClock, type Clock } from '../../../src/lib/clock.ts';
 import { Counters, renderCounters } from '../../../src/lib/counters.ts';
@@ -11,7 +12,7 @@ import {
 } from '../../../src/pipeline/collect/scrape.ts';
 import { ServiceClients } from '../../../src/service/clients.ts';
 import { findClosedPort, startHttpServer } from '../../support/http-server.ts';
-import { testApi, testSecret } from '../../support/test-api.ts';
+import { testApi } from '../../support/test-api.ts';
 
 const TEXT = { 'content-type': 'text/plain; version=0.0.4' };
 const OPEN_METRICS = { 'content-type': 'application/openmetrics-text; version=1.0.0' };
@@ -174,7 +175,9 @@ test('a refused key is held off, and tried again at once when its source has cha
     send(headers['x-api-key'] === 'right' ? 200 : 400, 'engine_up 1\n')(response),
   );
   let source = 'wrong';
-  await using setting = setUp(server.origin, { settings: { key: testSecret(() => source) } });
+  await using setting = setUp(server.origin, {
+    settings: { key: new ConfigSecret(source, () => source) },
+  });
   const { scraper } = setting;
   const results = [await scraper.scrape(), await scraper.scrape(), await scraper.scrape()];
   expect(results.map(result => failureOf(result).isHeld)).toEqual([false, false, true]);
@@ -265,7 +268,7 @@ test('no failure shows the key, even if the service echoes it', async () => {
     send(500, key),
   ];
   for (const answer of answers) {
-    const settings = { key: testSecret(key) };
+    const settings = { key: new ConfigSecret(key) };
     const failure = failureOf(await scrapeOnce(answer, { settings }));
     expect(JSON.stringify(failure)).not.toContain('canary');
   }

@@ -3,6 +3,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { ServerCredentials, status as codes } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
+import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { OperatorError } from '../../../src/errors.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
@@ -18,7 +19,6 @@ import {
 import { GrpcBackEnd, type GrpcAnswer } from '../../support/grpc-back-end.ts';
 import { findClosedPort, startTcpServer } from '../../support/http-server.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
-import { TestSecret } from '../../support/secret.ts';
 import { retryInfo } from '../../support/status-details.ts';
 
 const RAW = metricsBytes('a', 200);
@@ -64,7 +64,9 @@ function send(transport: OtlpGrpc, request: SendRequest = REQUEST): Promise<Send
 
 describe('a request', () => {
   test('arrives as the protobuf that was queued, at the service of its signal', async () => {
-    const transport = connect({ headers: { 'X-Api-Key': new TestSecret('key-of-the-back-end') } });
+    const transport = connect({
+      headers: { 'X-Api-Key': new ConfigSecret('key-of-the-back-end') },
+    });
     expect(await send(transport)).toEqual(ACCEPTED);
     expect(await send(transport, { ...REQUEST, signal: 'logs' })).toEqual(ACCEPTED);
     expect(backEnd.requests.map(({ signal }) => signal)).toEqual(['metrics', 'logs']);
@@ -115,7 +117,7 @@ describe('a request', () => {
   });
 
   test('is held if gRPC cannot carry a header, and the value is not shown', async () => {
-    const tab = new TestSecret('hush\thush');
+    const tab = new ConfigSecret('hush\thush');
     const result = await send(connect({ headers: { 'x-key': tab } }));
     expect(result).toMatchObject({ kind: 'hold', reason: expect.stringMatching(/header x-key/) });
     expect(JSON.stringify(result)).not.toContain('hush');
@@ -170,7 +172,7 @@ describe('an answer', () => {
 
   test('shows no secret, even if it echoes one', async () => {
     backEnd.answer = () => ({ code: codes.UNAUTHENTICATED, message: 'no token s3cr3t-t0ken' });
-    const headers = { authorization: new TestSecret('Bearer s3cr3t-t0ken') };
+    const headers = { authorization: new ConfigSecret('Bearer s3cr3t-t0ken') };
     const result = await send(connect({ headers }));
     expect(result).toMatchObject({ reason: expect.stringMatching(/no token \[secret\]/) });
   });
@@ -294,7 +296,7 @@ describe('TLS', () => {
   test('a client sends its certificate if the server requires one', async () => {
     const url = await startSecure(TEST_TLS, SECOND_CA);
     const { cert, key } = TEST_CLIENT;
-    const known = { ca: TEST_TLS.ca, cert, key: new TestSecret(key) };
+    const known = { ca: TEST_TLS.ca, cert, key: new ConfigSecret(key) };
     expect(await send(connect({ tls: known }, url))).toEqual(ACCEPTED);
     const unknown = await send(connect({ tls: { ...NO_TLS, ca: TEST_TLS.ca } }, url));
     expect(unknown).toMatchObject({ kind: 'retry' });
@@ -319,20 +321,21 @@ describe('TLS', () => {
     };
     check({ ca: 'none' }, /otlp.tls.ca: cannot use otlp.tls.ca: there is no certificate in it/);
     const { cert } = TEST_CLIENT;
-    check({ cert, key: new TestSecret(TEST_TLS.key) }, /otlp.tls.cert: .*mismatch.*private key/);
+    check({ cert, key: new ConfigSecret(TEST_TLS.key) }, /otlp.tls.cert: .*mismatch.*private key/);
   });
 });
 
 describe('a key that the back end refuses', () => {
   test('is read again, and a new one is tried at once', async () => {
     for (const code of [codes.UNAUTHENTICATED, codes.PERMISSION_DENIED]) {
-      const key = new TestSecret('old');
+      let source = 'old';
+      const key = new ConfigSecret(source, () => source);
       backEnd.answer = ({ metadata }) => (metadata['x-api-key'] === 'new' ? {} : { code });
       const transport = connect({ headers: { 'x-api-key': key } });
       const count = backEnd.requests.length;
       expect(await send(transport)).toMatchObject({ kind: 'hold', status: code });
       expect(backEnd.requests).toHaveLength(count + 1);
-      key.source = 'new';
+      source = 'new';
       expect(await send(transport)).toEqual(ACCEPTED);
       expect(backEnd.requests).toHaveLength(count + 3);
     }

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ApiConfig, OtlpSignalConfig } from '../../../src/config/config.ts';
+import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
@@ -9,7 +10,6 @@ import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { BackEnd, type Answer } from '../../support/back-end.ts';
 import { TEST_TLS } from '../../support/certificates.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
-import { TestSecret } from '../../support/secret.ts';
 import { testApi } from '../../support/test-api.ts';
 
 const RAW = metricsBytes('a', 3);
@@ -63,7 +63,7 @@ function send(transport: OtlpHttp, request: SendRequest = REQUEST): Promise<Send
 }
 
 test('the body goes out unchanged from the queue, with the headers of OTLP over HTTP', async () => {
-  const key = new TestSecret('key-of-the-back-end');
+  const key = new ConfigSecret('key-of-the-back-end');
   const transport = connect({ headers: { 'X-Api-Key': key } });
   expect(await send(transport)).toEqual({ kind: 'accepted', rejected: 0, message: '' });
   const [request] = backEnd.requests;
@@ -195,7 +195,7 @@ test('TLS: a configured authority, a client certificate, and no trust without th
   });
   const url = `https://localhost:${String(server.port)}`;
   const { ca, cert, key } = TEST_TLS;
-  const trusting = { ca, cert, key: new TestSecret(key) };
+  const trusting = { ca, cert, key: new ConfigSecret(key) };
   expect(await send(connect({ tls: trusting }, url))).toMatchObject({ kind: 'accepted' });
   expect(server.requests.map(({ isCertified }) => isCertified)).toEqual([true]);
   const result = await send(connect({}, url));
@@ -218,18 +218,19 @@ test('an endpoint keeps its path and its query', async () => {
 });
 
 test('a key that the back end refuses is read again, and a new one is tried at once', async () => {
-  const key = new TestSecret('old');
+  let source = 'old';
+  const key = new ConfigSecret(source, () => source);
   backEnd.answer = ({ headers }) => ({ status: headers['x-api-key'] === 'new' ? 200 : 401 });
   const transport = connect({ headers: { 'x-api-key': key } });
   expect(await send(transport)).toMatchObject({ kind: 'hold', status: 401 });
   expect(backEnd.requests).toHaveLength(1);
-  key.source = 'new';
+  source = 'new';
   expect(await send(transport)).toMatchObject({ kind: 'accepted' });
   expect(backEnd.requests).toHaveLength(3);
 });
 
 test('no answer shows a secret, even if it echoes one', async () => {
-  const headers = { authorization: new TestSecret('Bearer s3cr3t-t0ken-of-ours') };
+  const headers = { authorization: new ConfigSecret('Bearer s3cr3t-t0ken-of-ours') };
   const check = async (answer: Answer): Promise<void> => {
     backEnd.answer = () => answer;
     const text = JSON.stringify(await send(connect({ headers })));
@@ -248,7 +249,8 @@ test('no answer shows a secret, even if it echoes one', async () => {
 });
 
 test('no answer shows a secret of the service', async () => {
-  const key = new TestSecret('canary-of-the-service');
+  let source = 'canary-of-the-service';
+  const key = new ConfigSecret(source, () => source);
   const apis = [testApi('https://api.example.com', { key })];
   const transport = connect({}, backEnd.url, apis);
   const check = async (): Promise<void> => {
@@ -260,7 +262,7 @@ test('no answer shows a secret of the service', async () => {
   };
   await check();
   // Also one that was rotated since the start.
-  key.source = 'canary/of=another day';
+  source = 'canary/of=another day';
   key.refresh();
   await check();
 });

@@ -3,6 +3,7 @@
 import type { ServerOptions } from 'node:https';
 import { afterEach, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
+import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { OperatorError } from '../../../src/errors.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
@@ -15,7 +16,6 @@ import {
   TEST_CLIENT,
   TEST_TLS,
 } from '../../support/certificates.ts';
-import { TestSecret } from '../../support/secret.ts';
 
 type Tls = OtlpSignalConfig['tls'];
 
@@ -93,10 +93,10 @@ test('a client sends its certificate, and learns if one is required', async () =
   const older = await start({ ...mutual, maxVersion: 'TLSv1.2' });
   const alert = /alert handshake failure.*; the back end ended the handshake: check otlp.tls.cert/;
   await expectNoAnswer(older, { ca }, alert);
-  const stranger = { ca, cert: TEST_TLS.cert, key: new TestSecret(TEST_TLS.key) };
+  const stranger = { ca, cert: TEST_TLS.cert, key: new ConfigSecret(TEST_TLS.key) };
   await expectNoAnswer(server, stranger, words);
   const { cert, key } = TEST_CLIENT;
-  const known = await send(server, { ca, cert, key: new TestSecret(key) });
+  const known = await send(server, { ca, cert, key: new ConfigSecret(key) });
   expect(known).toMatchObject({ kind: 'accepted' });
   expect(server.requests.map(({ isCertified }) => isCertified)).toEqual([true]);
 });
@@ -116,6 +116,6 @@ test('certificates that cannot be used are a mistake found at the start', async 
   check({ ca: `${SECOND_CA}${garbage}` }, /a certificate in it cannot be read/);
   const { cert } = TEST_CLIENT;
   const words = /^otlp.tls.cert: .*key values mismatch; check that key is the private key of cert$/;
-  check({ cert, key: new TestSecret(TEST_TLS.key) }, words);
-  check({ cert: garbage, key: new TestSecret(TEST_TLS.key) }, /^otlp.tls.cert: cannot use/);
+  check({ cert, key: new ConfigSecret(TEST_TLS.key) }, words);
+  check({ cert: garbage, key: new ConfigSecret(TEST_TLS.key) }, /^otlp.tls.cert: cannot use/);
 });
