@@ -227,11 +227,11 @@ class BackupWatcher {
     const { clock, report } = this.#options;
     const [first] = errors;
     if (first === undefined || readCount > 0) return report.succeeded();
-    report.failed(first);
     const refused = errors.filter(({ kind }) => REFUSALS.has(kind));
     const areAllRefused = refused.length > 0 && refused.length === this.services.length;
     const retryAfterMs = Math.max(0, ...errors.map(error => error.retryAfterMs ?? 0));
-    report.holdOff({ ...first, retryAfterMs }, areAllRefused, clock.monotonicMs());
+    const attempt = { isRefused: areAllRefused, startedMs: clock.monotonicMs() };
+    report.failed({ ...first, retryAfterMs }, attempt);
   }
 
   /** Waits for `ms`, or until the report has rung after `seen`. */

@@ -251,7 +251,9 @@ export class Daemon {
     const target = this.targets.find(one => one.target.configured.has(serviceId))?.target;
     if (target === undefined) return null;
     const client = this.#clients.get(target.api);
-    const report = this.pulls.find(({ kind, id }) => kind === 'metrics' && id === target.id);
+    const report = this.pulls.find(
+      ({ options: { kind, id } }) => kind === 'metrics' && id === target.id,
+    );
     const source = { target, client, report, bodyBytesMax: limits.bodyBytes };
     return this.#livePages.read(source, serviceId);
   }

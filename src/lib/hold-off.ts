@@ -18,22 +18,16 @@ export interface HoldOffOptions {
 /** For logs and backups, when the service refuses the key or the request. */
 export const AFTER_REFUSAL: HoldOffOptions = { firstMs: 30_000, maxMs: 300_000 };
 
-export class HoldOff<Failure extends { readonly retryAfterMs?: number }> {
+export class HoldOff {
   readonly #options: HoldOffOptions;
   #refusedCount = 0;
   #untilMs = -Infinity;
-  #last: Failure | null = null;
 
   constructor(options: HoldOffOptions) {
     this.#options = options;
   }
 
-  /** The failure because of which no request should be sent at this time (monotonic), or null. */
-  heldFor(monotonicMs: number): Failure | null {
-    return monotonicMs < this.#untilMs ? this.#last : null;
-  }
-
-  /** The remaining time of the hold. */
+  /** The remaining time of the hold; 0 when a request may be sent at this time (monotonic). */
   remainingMs(monotonicMs: number): number {
     return Math.max(0, this.#untilMs - monotonicMs);
   }
@@ -42,14 +36,17 @@ export class HoldOff<Failure extends { readonly retryAfterMs?: number }> {
   clear(): void {
     this.#refusedCount = 0;
     this.#untilMs = -Infinity;
-    this.#last = null;
   }
 
   /** Notes a failed request between two times (monotonic). Any failure but a refusal resets the count of refusals. */
-  note(failure: Failure, isRefused: boolean, startedMs: number, endedMs: number): void {
+  note(
+    failure: { readonly retryAfterMs?: number },
+    isRefused: boolean,
+    startedMs: number,
+    endedMs: number,
+  ): void {
     const { retryAfterMsMax = Infinity } = this.#options;
     this.#refusedCount = isRefused ? this.#refusedCount + 1 : 0;
-    this.#last = failure;
     const askedMs = endedMs + Math.min(failure.retryAfterMs ?? 0, retryAfterMsMax);
     this.#untilMs = Math.max(askedMs, startedMs + this.#refusedMs());
   }

@@ -171,7 +171,7 @@ export class PulledApi {
       giveUpAtMs: this.giveUpAtMs,
       onAnswer: () => report.succeeded(),
       onFailure: failure => {
-        meter.failure(report, failure);
+        meter.failure(report.status, failure);
         report.failed(failure);
       },
     });

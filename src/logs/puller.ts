@@ -207,10 +207,9 @@ export class LogPuller {
       meter.reached(api.services, this.#lastFailure);
     this.#lastFailure = end.kind === 'unreachable' ? end.failure : null;
     if (end.kind === 'done') this.#report.succeeded();
-    if (end.kind !== 'unreachable') return this.#report.clearHoldOff();
+    if (end.kind !== 'unreachable') return;
     const isRefused = REFUSALS.has(end.failure.reason);
-    this.#report.failed(end.failure);
-    this.#report.holdOff(end.failure, isRefused, this.#clock.monotonicMs());
+    this.#report.failed(end.failure, { isRefused, startedMs: this.#clock.monotonicMs() });
     meter.unreachable(api.services, end.failure);
   }
 

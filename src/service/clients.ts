@@ -85,7 +85,8 @@ export class ServiceClients {
   report(api: ApiConfig, options: PullReportOptions): PullReport {
     const report = new PullReport(options);
     const { kind, id } = options;
-    const former = this.#formerReports.find(one => one.kind === kind && one.id === id);
+    const isSame = ({ options: one }: PullReport): boolean => one.kind === kind && one.id === id;
+    const former = this.#formerReports.find(isSame);
     report.join(this.#key(api).watch, former);
     this.reports.push(report);
     return report;

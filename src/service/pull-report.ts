@@ -62,49 +62,39 @@ export interface BadContent {
 const BAD_REQUEST = 400;
 
 export class PullReport {
-  readonly kind: PullKind;
-  readonly id: string;
-  readonly target: string;
-  /** Host and port of the service. */
-  readonly origin: string;
+  readonly options: PullReportOptions;
   /** Rings when an attempt is worthwhile before it is due. */
   readonly looks: Bell = new Bell();
-  readonly #options: PullReportOptions;
-  readonly #holdOff: HoldOff<ServiceError>;
+  /** When the next attempt is due (wall clock); null while none is planned. */
+  nextAttemptAtMs: number | null = null;
+  readonly #holdOff: HoldOff;
   #watch: KeyWatch | null = null;
+  /** The last failure; null after a success. */
   #error: ServiceError | BadContent | null = null;
-  #serviceError: ServiceError | null = null;
-  #status: Pick<
-    PullStatus,
-    'state' | 'lastAttemptAtMs' | 'lastSuccessAtMs' | 'failingSinceAtMs' | 'nextAttemptAtMs'
-  > = {
-    state: 'waiting',
-    lastAttemptAtMs: null,
-    lastSuccessAtMs: null,
-    failingSinceAtMs: null,
-    nextAttemptAtMs: null,
-  };
+  #lastAttemptAtMs: number | null = null;
+  #lastSuccessAtMs: number | null = null;
+  #failingSinceAtMs: number | null = null;
 
   constructor(options: PullReportOptions) {
-    const { kind, id, target, client, holdOff } = options;
-    this.kind = kind;
-    this.id = id;
-    this.target = target;
-    this.origin = client.host;
-    this.#options = options;
-    this.#holdOff = new HoldOff(holdOff);
+    this.options = options;
+    this.#holdOff = new HoldOff(options.holdOff);
   }
 
   get status(): PullStatus {
-    const { kind, target, origin } = this;
+    const { kind, target, client, services } = this.options;
     const error = this.#error;
+    const stateWithoutError = this.#lastAttemptAtMs === null ? 'waiting' : 'ok';
     return {
       kind,
       target,
-      origin,
-      serviceCount: this.#options.services.length,
-      firstService: this.#options.services[0]?.name ?? '',
-      ...this.#status,
+      origin: client.host,
+      serviceCount: services.length,
+      firstService: services[0]?.name ?? '',
+      state: error === null ? stateWithoutError : 'failed',
+      lastAttemptAtMs: this.#lastAttemptAtMs,
+      lastSuccessAtMs: this.#lastSuccessAtMs,
+      failingSinceAtMs: this.#failingSinceAtMs,
+      nextAttemptAtMs: this.nextAttemptAtMs,
       reason: this.#reason,
       message: error?.message ?? '',
       hint: error?.hint ?? '',
@@ -116,23 +106,16 @@ export class PullReport {
     this.#watch = watch;
     watch.add(this);
     if (former === undefined) return;
-    this.#status = former.#status;
+    this.nextAttemptAtMs = former.nextAttemptAtMs;
     this.#error = former.#error;
-    this.#serviceError = former.#serviceError;
+    this.#lastAttemptAtMs = former.#lastAttemptAtMs;
+    this.#lastSuccessAtMs = former.#lastSuccessAtMs;
+    this.#failingSinceAtMs = former.#failingSinceAtMs;
   }
 
   /** True if it reads this service. */
   covers(serviceId: string): boolean {
-    return this.#options.services.some(({ id }) => id === serviceId);
-  }
-
-  /** When the next attempt is due (wall clock); null while none is planned. */
-  set nextAttemptAtMs(timeMs: number | null) {
-    this.#status = { ...this.#status, nextAttemptAtMs: timeMs };
-  }
-
-  get nextAttemptAtMs(): number | null {
-    return this.#status.nextAttemptAtMs;
+    return this.options.services.some(({ id }) => id === serviceId);
   }
 
   /** Notes that the service has accepted the key. */
@@ -143,56 +126,46 @@ export class PullReport {
 
   /** Notes a success. */
   succeeded(): void {
-    const nowMs = this.#options.clock.nowMs();
-    this.#status = {
-      ...this.#status,
-      state: 'ok',
-      lastAttemptAtMs: nowMs,
-      lastSuccessAtMs: nowMs,
-      failingSinceAtMs: null,
-    };
+    this.#lastAttemptAtMs = this.#lastSuccessAtMs = this.options.clock.nowMs();
+    this.#failingSinceAtMs = null;
     this.#error = null;
-    this.#serviceError = null;
     this.answered();
   }
 
-  /** Notes a failure; an abort by this program is not one. */
-  failed(error: ServiceError | BadContent): void {
+  /**
+   * Notes a failure; an abort by this program is not one. `attempt`: the failed attempt is over, and a hold-off may
+   * begin; `startedMs` is monotonic.
+   */
+  failed(
+    error: ServiceError | BadContent,
+    attempt?: { readonly isRefused: boolean; readonly startedMs: number },
+  ): void {
     if (error.reason === 'aborted') return;
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const before = this.#reason;
     this.#error = error;
-    this.#serviceError = 'kind' in error ? error : null;
-    const nowMs = clock.nowMs();
-    const isSame = this.#status.state === 'failed' && before === this.#reason;
-    const failingSinceAtMs = isSame ? this.#status.failingSinceAtMs : nowMs;
-    this.#status = { ...this.#status, state: 'failed', lastAttemptAtMs: nowMs, failingSinceAtMs };
+    this.#lastAttemptAtMs = clock.nowMs();
+    if (before !== this.#reason) this.#failingSinceAtMs = this.#lastAttemptAtMs;
+    const failure = this.#serviceError;
+    if (failure === null) this.#holdOff.clear();
+    else if (attempt !== undefined)
+      this.#holdOff.note(failure, attempt.isRefused, attempt.startedMs, clock.monotonicMs());
     if (error.reason === 'auth') this.#watch?.refused(this);
-  }
-
-  /** Begins a hold-off after a failed attempt that began at `startedMs` (monotonic). */
-  holdOff(error: ServiceError, isRefused: boolean, startedMs: number): void {
-    this.#holdOff.note(error, isRefused, startedMs, this.#options.clock.monotonicMs());
-  }
-
-  /** Ends the hold-off, because the last failure was not a refusal. */
-  clearHoldOff(): void {
-    this.#holdOff.clear();
   }
 
   /** The failure because of which no request should be sent now; null if one may be sent. */
   held(): ServiceError | null {
-    const nowMs = this.#options.clock.monotonicMs();
-    const held = this.isKeyRefused ? this.#serviceError : this.#holdOff.heldFor(nowMs);
+    const isHeld = this.isKeyRefused || this.heldMs() > 0;
+    const held = isHeld ? this.#serviceError : null;
     // The key was replaced meanwhile, so there is no reason to wait.
-    if (held?.reason !== 'auth' || !this.#options.client.isKeyNew()) return held;
+    if (held?.reason !== 'auth' || !this.options.client.isKeyNew()) return held;
     this.#holdOff.clear();
     return null;
   }
 
   /** The rest of the hold-off; 0 while the key is refused to all parts. */
   heldMs(): number {
-    return this.isKeyRefused ? 0 : this.#holdOff.remainingMs(this.#options.clock.monotonicMs());
+    return this.isKeyRefused ? 0 : this.#holdOff.remainingMs(this.options.clock.monotonicMs());
   }
 
   /** True while this part waits because the key itself is refused. */
@@ -205,19 +178,17 @@ export class PullReport {
     return this.#reason === 'auth';
   }
 
+  /** Null if the last answer had a status of success. */
+  get #serviceError(): ServiceError | null {
+    const error = this.#error;
+    return error !== null && 'kind' in error ? error : null;
+  }
+
   /** A 400 may be about the parameters or the key: the other reports decide. */
   get #reason(): string {
     const reason = this.#error?.reason ?? '';
     const isInDoubt = reason === 'bad_request' && this.#serviceError?.status === BAD_REQUEST;
     return isInDoubt && this.#watch?.isRefused === true ? 'auth' : reason;
-  }
-
-  isKeyNew(): boolean {
-    return this.#options.client.isKeyNew();
-  }
-
-  probe(signal: AbortSignal): Promise<Result<unknown>> {
-    return this.#options.probe(signal);
   }
 
   /** Makes the part try at once. */
@@ -292,13 +263,13 @@ export class KeyWatch {
 
   async #look(stop: AbortSignal): Promise<void> {
     const refused = this.#reports.filter(report => report.isRefused);
-    const isKeyNew = refused.some(report => report.isKeyNew());
+    const isKeyNew = refused.some(report => report.options.client.isKeyNew());
     const isDue = this.isRefused && this.#clock.monotonicMs() >= this.#askAtMs;
     if (!isKeyNew && !isDue) return;
     // In turns, because one part may lack a permission that the others have.
     const asker = refused[this.#askCount++ % Math.max(refused.length, 1)];
     if (asker === undefined) return;
-    const result = await asker.probe(stop);
+    const result = await asker.options.probe(stop);
     if (result.ok || result.error.reason === 'too_large') {
       this.#release(refused);
       return;

@@ -8,7 +8,7 @@ import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
 import type { GivenUpStatus, PartitionStatus, PullProgress } from '../logs/log-meter.ts';
 import type { Logs } from '../logs/logs.ts';
-import type { PullStatus as PullPart } from '../service/pull-report.ts';
+import type { PullReport, PullStatus as PullPart } from '../service/pull-report.ts';
 import { html, type Html } from './html.ts';
 import {
   age,
@@ -78,9 +78,10 @@ export function pullStatus(daemon: Daemon, nowMs: number): PullStatus {
   const scrapeMs = new Map(
     targets.map(({ target }, index) => [target.id, daemon.nextScrapeAtMs(index)]),
   );
-  const inOrder = [...pulls].sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+  const placeOf = ({ options }: PullReport): number => KINDS.indexOf(options.kind);
+  const inOrder = [...pulls].sort((a, b) => placeOf(a) - placeOf(b));
   return {
-    pulls: inOrder.map(({ id, status }) => {
+    pulls: inOrder.map(({ options: { id }, status }) => {
       const dueMs = status.kind === 'metrics' ? scrapeMs.get(id) : undefined;
       return shown({ ...status, nextAttemptAtMs: dueMs ?? status.nextAttemptAtMs });
     }),

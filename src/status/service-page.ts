@@ -27,7 +27,7 @@ const SERIES_SHOWN_MAX = 2000;
 
 /** null if the configuration has no service with this id. */
 export function lookAt(daemon: Daemon, report: StatusReport, id: string): ServiceLook | null {
-  const target = daemon.pulls.find(pull => pull.covers(id))?.target ?? '';
+  const target = daemon.pulls.find(pull => pull.covers(id))?.options.target ?? '';
   const known = daemon.targets.find(one => one.target.configured.has(id));
   const series: SeriesReport[] = [];
   let seriesCount = 0;

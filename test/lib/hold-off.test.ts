@@ -11,7 +11,7 @@ function failure(reason: string, retryAfterMs?: number): Failure {
 }
 
 /** The scraper's options. */
-function ofScrapes(intervalMs: number): HoldOff<Failure> {
+function ofScrapes(intervalMs: number): HoldOff {
   const maxMs = Math.max(300_000, intervalMs);
   return new HoldOff({ firstMs: intervalMs, maxMs, dueEveryMs: intervalMs });
 }
@@ -22,7 +22,7 @@ function attempts(intervalMs: number, rounds: number, fail: Failure): number[] {
   const asked: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const nowMs = round * intervalMs + (round % 3);
-    if (holdOff.heldFor(nowMs) !== null) continue;
+    if (holdOff.remainingMs(nowMs) > 0) continue;
     asked.push(round);
     holdOff.note(fail, fail.reason === 'auth', nowMs, nowMs + 20);
   }
@@ -52,24 +52,22 @@ test('Retry-After is honoured for any reason', () => {
 test('a success ends it', () => {
   const holdOff = ofScrapes(60_000);
   for (let attempt = 0; attempt < 4; attempt++) holdOff.note(failure('auth'), true, 0, 0);
-  expect(holdOff.heldFor(1)?.reason).toBe('auth');
   expect(holdOff.remainingMs(0)).toBe(270_000);
   holdOff.clear();
-  expect(holdOff.heldFor(1)).toBe(null);
   expect(holdOff.remainingMs(0)).toBe(0);
   holdOff.note(failure('auth'), true, 0, 0);
-  expect(holdOff.heldFor(1)).toBe(null);
+  expect(holdOff.remainingMs(1)).toBe(0);
 });
 
 test('another failure in between resets the count', () => {
   const holdOff = ofScrapes(60_000);
   for (let attempt = 0; attempt < 4; attempt++) holdOff.note(failure('auth'), true, 0, 0);
   holdOff.note(failure('timeout'), false, 0, 0);
-  expect(holdOff.heldFor(1)).toBe(null);
+  expect(holdOff.remainingMs(1)).toBe(0);
 });
 
 describe('without due times', () => {
-  const holdOff = new HoldOff<Failure>({ ...AFTER_REFUSAL, retryAfterMsMax: 900_000 });
+  const holdOff = new HoldOff({ ...AFTER_REFUSAL, retryAfterMsMax: 900_000 });
 
   test('leaves a service alone that refuses, for longer each time, up to five minutes', () => {
     const waits = [1, 2, 3, 4, 5, 6].map(() => {

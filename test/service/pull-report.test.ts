@@ -75,6 +75,20 @@ describe('the state of a part', () => {
     expect(report.status.state).toBe('waiting');
   });
 
+  test('holds requests off after refusals, until the service answers', async () => {
+    const clock = new FakeClock();
+    const report = testReport(clock);
+    const attempt = { isRefused: true, startedMs: clock.monotonicMs() };
+    report.failed(failure, attempt);
+    expect([report.held(), report.heldMs()]).toEqual([failure, 30_000]);
+    await clock.advance(30_000);
+    expect([report.held(), report.heldMs()]).toEqual([null, 0]);
+    report.failed(failure, { isRefused: true, startedMs: clock.monotonicMs() });
+    expect(report.heldMs()).toBe(60_000);
+    report.failed({ reason: 'empty', message: 'the answer is empty', hint: '' });
+    expect([report.held(), report.heldMs()]).toEqual([null, 0]);
+  });
+
   test('goes on over a reload', () => {
     const clock = new FakeClock();
     const former = testReport(clock);

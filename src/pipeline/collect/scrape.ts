@@ -148,9 +148,9 @@ export class Scraper {
         ? 'raise metrics.limits.body if pages of this size are expected'
         : failure.hint;
     const time = { startedAtMs, monotonicMs: startMs, durationMs, ...NO_ANSWER };
-    this.report.failed({ ...failure, hint });
     // Any failure but a refused key is tried again when it is due: metrics that are not read are lost.
-    this.report.holdOff(failure, failure.reason === 'auth', startMs);
+    const isRefused = failure.reason === 'auth';
+    this.report.failed({ ...failure, hint }, { isRefused, startedMs: startMs });
     return { ...failure, ...time, kind: 'failure', hint, isHeld: false };
   }
 
@@ -181,7 +181,6 @@ export class Scraper {
       status,
       isOutcomeUnknown: false,
     };
-    this.report.clearHoldOff();
     this.report.failed(error);
     return { ...error, ...time, kind: 'failure', isHeld: false };
   }
