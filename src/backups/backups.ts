@@ -6,7 +6,6 @@ import type { Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import { PullSchedule } from '../lib/cron.ts';
-import { napUntil } from '../lib/bell.ts';
 import { AFTER_REFUSAL } from '../lib/hold-off.ts';
 import type { Logger } from '../lib/log.ts';
 import { Permits } from '../lib/permits.ts';
@@ -128,6 +127,7 @@ class BackupWatcher {
   readonly #schedule: PullSchedule;
   readonly #writer = new WireWriter();
   #isRestored = false;
+  #sending: Promise<void> | null = null;
 
   constructor(options: BackupWatcherOptions) {
     this.services = options.services;
@@ -142,21 +142,13 @@ class BackupWatcher {
 
   /** Reads and sends on schedule until `stop`. */
   async run(stop: AbortSignal): Promise<void> {
-    const { clock, report } = this.#options;
-    await this.#wait(this.#schedule.firstMs(clock.nowMs()), report.looks.rings, stop);
-    if (stop.aborted) return;
-    let sending: Promise<void> | null = null;
-    while (!stop.aborted) {
-      const startedMs = clock.nowMs();
-      const seen = report.looks.rings;
-      const held = report.held();
+    const attempt = async (held: ServiceError | null): Promise<void> => {
       if (held === null) await this.read(stop);
       else for (const service of this.services) service.fail(held);
-      sending ??= this.#sendOn(stop);
-      const dueMs = this.#schedule.nextMs(startedMs, clock.nowMs());
-      await this.#wait(Math.max(dueMs, report.heldMs()), seen, stop);
-    }
-    await sending;
+      this.#sending ??= this.#sendOn(stop);
+    };
+    await this.#options.report.run(this.#schedule, attempt, stop);
+    await this.#sending;
   }
 
   /** Reads every service once. */
@@ -164,7 +156,6 @@ class BackupWatcher {
     if (!this.#isRestored) await Promise.all(this.services.map(service => service.restore()));
     this.#isRestored = true;
     const { report } = this.#options;
-    report.nextAttemptAtMs = null;
     for (const service of this.services) service.readAgain();
     const permits = new Permits(READS_AT_ONCE);
     const errors: ServiceError[] = [];
@@ -232,12 +223,5 @@ class BackupWatcher {
     const retryAfterMs = Math.max(0, ...errors.map(error => error.retryAfterMs ?? 0));
     const attempt = { isRefused: areAllRefused, startedMs: clock.monotonicMs() };
     report.failed({ ...first, retryAfterMs }, attempt);
-  }
-
-  /** Waits for `ms`, or until the report has rung after `seen`. */
-  async #wait(ms: number, seen: number, stop: AbortSignal): Promise<void> {
-    const { clock, report } = this.#options;
-    report.nextAttemptAtMs = clock.nowMs() + ms;
-    await napUntil(report.looks, seen, { clock, ms, stop });
   }
 }

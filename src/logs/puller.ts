@@ -4,7 +4,6 @@
 
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import { napUntil } from '../lib/bell.ts';
 import { AFTER_REFUSAL, type HoldOffOptions } from '../lib/hold-off.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { PullReport } from '../service/pull-report.ts';
@@ -82,24 +81,16 @@ export class LogPuller {
 
   /** Pulls on schedule until `stop`; waits for a commit that has begun. */
   async run(stop: AbortSignal): Promise<void> {
-    const { schedule } = this.#options;
-    const { looks } = this.#report;
-    await this.#wait(schedule.firstMs(this.#clock.nowMs()), looks.rings, stop);
-    while (!stop.aborted) {
-      const startedMs = this.#clock.nowMs();
-      const seen = looks.rings;
-      const held = this.#report.held();
+    const attempt = async (held: ServiceError | null): Promise<void> => {
       if (held === null) await this.pull(stop);
       else this.#skip(held);
-      const dueMs = schedule.nextMs(startedMs, this.#clock.nowMs());
-      await this.#wait(Math.max(dueMs, this.#report.heldMs()), seen, stop);
-    }
+    };
+    await this.#report.run(this.#options.schedule, attempt, stop);
   }
 
   /** Pulls once, now. */
   async pull(signal: AbortSignal): Promise<PullEnd> {
     const { meter, api } = this.#context;
-    this.#report.nextAttemptAtMs = null;
     const startedMs = this.#clock.monotonicMs();
     const startedAtMs = this.#clock.nowMs();
     const untilDueMs = this.#options.schedule.nextMs(startedAtMs, startedAtMs);
@@ -211,21 +202,6 @@ export class LogPuller {
     const isRefused = REFUSALS.has(end.failure.reason);
     this.#report.failed(end.failure, { isRefused, startedMs: this.#clock.monotonicMs() });
     meter.unreachable(api.services, end.failure);
-  }
-
-  /** Waits for `ms`, or until the report has rung after `seen`. */
-  async #wait(ms: number, seen: number, stop: AbortSignal): Promise<void> {
-    const clock = this.#clock;
-    const { looks } = this.#report;
-    const untilMs = clock.monotonicMs() + ms;
-    this.#report.nextAttemptAtMs = clock.nowMs() + ms;
-    // A timer lasts at most 24 days; a cron expression may need more.
-    for (
-      let leftMs = ms;
-      leftMs > 0 && !stop.aborted && looks.rings === seen;
-      leftMs = untilMs - clock.monotonicMs()
-    )
-      await napUntil(looks, seen, { clock, ms: leftMs, stop });
   }
 }
 

@@ -6,9 +6,10 @@
 // since it last accepted it, they wait, and one small request probes for all (decision 57). A report only waits after its
 // own refusal, so that a missing permission for one area does not stop the others.
 
-import { Bell } from '../lib/bell.ts';
+import { Bell, napUntil } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
+import type { PullSchedule } from '../lib/cron.ts';
 import { HoldOff, type HoldOffOptions } from '../lib/hold-off.ts';
 import type { ServiceHttp } from './http-client.ts';
 import type { Result, ServiceError } from './service-error.ts';
@@ -65,8 +66,7 @@ export class PullReport {
   readonly options: PullReportOptions;
   /** Rings when an attempt is worthwhile before it is due. */
   readonly looks: Bell = new Bell();
-  /** When the next attempt is due (wall clock); null while none is planned. */
-  nextAttemptAtMs: number | null = null;
+  #nextAttemptAtMs: number | null = null;
   readonly #holdOff: HoldOff;
   #watch: KeyWatch | null = null;
   /** The last failure; null after a success. */
@@ -94,7 +94,7 @@ export class PullReport {
       lastAttemptAtMs: this.#lastAttemptAtMs,
       lastSuccessAtMs: this.#lastSuccessAtMs,
       failingSinceAtMs: this.#failingSinceAtMs,
-      nextAttemptAtMs: this.nextAttemptAtMs,
+      nextAttemptAtMs: this.#nextAttemptAtMs,
       reason: this.#reason,
       message: error?.message ?? '',
       hint: error?.hint ?? '',
@@ -106,7 +106,7 @@ export class PullReport {
     this.#watch = watch;
     watch.add(this);
     if (former === undefined) return;
-    this.nextAttemptAtMs = former.nextAttemptAtMs;
+    this.#nextAttemptAtMs = former.#nextAttemptAtMs;
     this.#error = former.#error;
     this.#lastAttemptAtMs = former.#lastAttemptAtMs;
     this.#lastSuccessAtMs = former.#lastSuccessAtMs;
@@ -116,6 +116,46 @@ export class PullReport {
   /** True if it reads this service. */
   covers(serviceId: string): boolean {
     return this.options.services.some(({ id }) => id === serviceId);
+  }
+
+  /**
+   * Attempts on schedule until `stop`: at once when `looks` rings, later during a hold-off. `attempt` gets the failure
+   * because of which it should send no request, or null.
+   */
+  async run(
+    schedule: PullSchedule,
+    attempt: (held: ServiceError | null) => Promise<void>,
+    stop: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.options;
+    await this.#wait(schedule.firstMs(clock.nowMs()), this.looks.rings, stop);
+    while (!stop.aborted) {
+      const startedMs = clock.nowMs();
+      const seen = this.looks.rings;
+      this.#nextAttemptAtMs = null;
+      await attempt(this.held());
+      const dueMs = schedule.nextMs(startedMs, clock.nowMs());
+      await this.#wait(Math.max(dueMs, this.heldMs()), seen, stop);
+    }
+  }
+
+  /** Waits for `ms`, or until `looks` has rung after `seen`. */
+  async #wait(ms: number, seen: number, stop: AbortSignal): Promise<void> {
+    const { clock } = this.options;
+    const untilMs = clock.monotonicMs() + ms;
+    this.#nextAttemptAtMs = clock.nowMs() + ms;
+    // A timer lasts at most 24 days; a cron expression may need more.
+    for (
+      let leftMs = ms;
+      leftMs > 0 && !stop.aborted && this.looks.rings === seen;
+      leftMs = untilMs - clock.monotonicMs()
+    )
+      await napUntil(this.looks, seen, { clock, ms: leftMs, stop });
+  }
+
+  /** When the next attempt is due (wall clock); null while one is running or none is planned. */
+  get nextAttemptAtMs(): number | null {
+    return this.#nextAttemptAtMs;
   }
 
   /** Notes that the service has accepted the key. */
