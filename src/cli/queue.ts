@@ -12,7 +12,7 @@ import { untilAborted } from '../lib/bell.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { decompress } from '../pipeline/queue/compression.ts';
-import { openQueue } from '../pipeline/queue/open-queue.ts';
+import { openQueue } from '../pipeline/queue/sqlite-queue.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
 import type { AccountView, Queue, SetAside } from '../pipeline/queue/queue.ts';
 import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
@@ -384,7 +384,7 @@ async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext
     endpoint === undefined ? config.otlp : redirect(call.command, config, endpoint, context.err);
   const { clock } = context;
   const counters = new Counters();
-  const queue = await openQueue({ config: ageless(config), clock, counters, logger: silentLogger });
+  const queue = openQueue(ageless(config), { clock, counters, logger: silentLogger });
   try {
     const options = { queue, clock, counters, logger: silentLogger };
     const senders = await openSenders({ config: { ...config, otlp }, ...options });

@@ -24,7 +24,7 @@ import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { SeriesBudget } from '../pipeline/derive/budget.ts';
 import { limitRestored, MARKS, readState, STARTS } from '../pipeline/derive/state.ts';
-import { openQueue } from '../pipeline/queue/open-queue.ts';
+import { openQueue } from '../pipeline/queue/sqlite-queue.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { TranslateMeter } from '../pipeline/translate-meter.ts';
@@ -141,8 +141,7 @@ export class Daemon {
   static async open(wanted: DaemonOptions): Promise<Daemon> {
     const { clock, logger, former } = wanted;
     const counters = former?.counters ?? new Counters();
-    const queue =
-      former?.queue ?? (await openQueue({ config: wanted.config, clock, counters, logger }));
+    const queue = former?.queue ?? openQueue(wanted.config, { clock, counters, logger });
     const discovery = await openDiscovery(wanted, { queue, counters });
     const config = configWith(wanted.config, discovery);
     const options = { ...wanted, config };

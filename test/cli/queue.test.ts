@@ -8,7 +8,7 @@ import { systemClock as clock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Batch } from '../../src/model/batch.ts';
-import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import { openQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { BackEnd } from '../support/back-end.ts';
@@ -54,13 +54,13 @@ function queue(
 }
 
 /** The queue as the daemon has it; close it before a drain. */
-function open(): Promise<Queue> {
+function open(): Queue {
   const config = loadConfig({ file, environment: {} });
-  return openQueue({ config, clock, counters: new Counters(), logger: silentLogger });
+  return openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
 }
 
 async function fill(...batches: readonly Batch[]): Promise<void> {
-  const daemon = await open();
+  const daemon = open();
   for (const batch of batches) await commit(daemon, batch);
   await daemon.close();
 }
@@ -119,7 +119,7 @@ describe('inspect', () => {
   });
 
   test('shows refused points with the back end’s words and a sample', async () => {
-    const daemon = await open();
+    const daemon = open();
     await commit(daemon, metricsBatch({ orders: 3 }, NOW_MS));
     const [row] = await daemon.oldest('metrics', 1, new Set());
     const id = row?.id ?? expect.fail('no row');
@@ -152,7 +152,7 @@ describe('inspect', () => {
   });
 
   test('works while a daemon holds the queue, and sees its commits', async () => {
-    const daemon = await open();
+    const daemon = open();
     for (let points = 1; points <= 3; points++) {
       await commit(daemon, metricsBatch({ orders: 1 }, NOW_MS));
       const { out } = await queue('inspect', ['--json']);
@@ -264,7 +264,7 @@ describe('drain', () => {
   });
 
   test('is refused while a daemon holds the queue', async () => {
-    const daemon = await open();
+    const daemon = open();
     const { code, err } = await queue('drain');
     expect(code).toBeNull();
     expect(err).toMatch(/another process is using it/);

@@ -14,7 +14,7 @@ import { systemClock as clock } from '../../src/lib/clock.ts';
 import { type Counter, COUNTER_SERIES_MAX, Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { ThrottledLog } from '../../src/lib/throttled-log.ts';
-import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import { openQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import type { CommitOutcome, Queue } from '../../src/pipeline/queue/queue.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';
 import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
@@ -264,7 +264,7 @@ test('counts are queued as a separate service, and the account balances', async 
   const counters = new Counters();
   const { x } = counters.of({ x: { name: 'prom2otlp_x_total', help: 'X.', labels: ['a'] } });
   x.add(7, 'b');
-  const queue = await openQueue({ config, clock, counters: new Counters(), logger: silentLogger });
+  const queue = openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
   const telemetry = startTelemetry({
     config,
     clock,

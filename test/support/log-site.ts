@@ -10,7 +10,7 @@ import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { Logs } from '../../src/logs/logs.ts';
 import type { PullEnd } from '../../src/logs/pull.ts';
 import type { CreateLineReader } from '../../src/logs/record.ts';
-import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import { openQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import { LogBook, type LogPlace } from './log-book.ts';
@@ -146,7 +146,7 @@ export class LogSite implements AsyncDisposable {
     const place = { clock, key: 'test-key', services: SERVICES, logs: book };
     site.simulator = await startSimulator(place);
     site.#config = parseConfig(site.#text(), { file: 'test', environment: {} });
-    site.queue = await openQueue({ config: site.#config, clock, counters, logger: silentLogger });
+    site.queue = openQueue(site.#config, { clock, counters, logger: silentLogger });
     site.#build();
     return site;
   }

@@ -3,6 +3,7 @@
 // ones, and a reserve keeps space for acknowledgements (storage.ts). While the file cannot be written at all, metrics
 // are held in memory and sent from there (held.ts).
 
+import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
@@ -608,4 +609,27 @@ export class SqliteQueue implements Queue {
       return null;
     }
   }
+}
+
+/** OTLP/JSON is up to this many times as large as protobuf; rows are measured in protobuf. */
+const JSON_FACTOR = 8;
+
+/** The queue of a configuration: in `queue.directory`, or in bounded memory if that is null. Throws an OperatorError. */
+export function openQueue(
+  { queue, otlp }: Config,
+  parts: Pick<QueueOptions, 'clock' | 'counters' | 'logger'>,
+): Queue {
+  const { metrics, logs } = otlp;
+  const maxBytesOf = ({ protocol }: OtlpSignalConfig): number =>
+    Math.ceil(otlp.maxRequestBytes / (protocol === 'http/json' ? JSON_FACTOR : 1));
+  // With `auto` the sender changes it once it knows what the back end supports.
+  const encodingOf = ({ compression }: OtlpSignalConfig): Encoding =>
+    compression === 'auto' ? 'gzip' : compression;
+  const options: QueueOptions = {
+    ...parts,
+    config: queue,
+    maxRequestBytes: { metrics: maxBytesOf(metrics), logs: maxBytesOf(logs) },
+    compression: { metrics: encodingOf(metrics), logs: encodingOf(logs) },
+  };
+  return SqliteQueue.open(options, queue.directory);
 }

@@ -5,7 +5,7 @@ import type { Config, OtlpSignalConfig } from '../../../src/config/config.ts';
 import { OperatorError } from '../../../src/errors.ts';
 import { Counters } from '../../../src/lib/counters.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { openQueue } from '../../../src/pipeline/queue/open-queue.ts';
+import { openQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import type { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { metricsBatch } from '../../support/otlp-requests.ts';
@@ -16,7 +16,7 @@ const SIGNAL: Pick<OtlpSignalConfig, 'protocol' | 'compression'> = {
   compression: 'zstd',
 };
 
-function open(directory: string | null, changes: Partial<typeof SIGNAL> = {}): Promise<Queue> {
+function open(directory: string | null, changes: Partial<typeof SIGNAL> = {}): Queue {
   const config = {
     queue: {
       directory,
@@ -25,8 +25,7 @@ function open(directory: string | null, changes: Partial<typeof SIGNAL> = {}): P
     },
     otlp: { maxRequestBytes: 8000, metrics: { ...SIGNAL, ...changes }, logs: SIGNAL },
   };
-  return openQueue({
-    config: config as unknown as Config,
+  return openQueue(config as unknown as Config, {
     clock: new FakeClock(),
     counters: new Counters(),
     logger: silentLogger,
@@ -35,24 +34,24 @@ function open(directory: string | null, changes: Partial<typeof SIGNAL> = {}): P
 
 test('a directory makes the queue durable, null keeps it in memory', async () => {
   const directory = join(temporaryDirectory(), 'queue');
-  const durable = await open(directory);
+  const durable = open(directory);
   expect(existsSync(join(directory, 'queue.sqlite'))).toBe(true);
   await durable.close();
-  const memory = await open(null);
+  const memory = open(null);
   expect(memory.stats('metrics').maxBytes).toBe(1_000_000);
   await memory.close();
 });
 
 test('a directory that another queue holds is an operator’s mistake', async () => {
   const directory = temporaryDirectory();
-  const queue = await open(directory);
-  await expect(open(directory)).rejects.toThrow(OperatorError);
+  const queue = open(directory);
+  expect(() => open(directory)).toThrow(OperatorError);
   await queue.close();
 });
 
 test('rows use the compression of their signal, and are smaller if they are sent as JSON', async () => {
   const rowsFor = async (changes: Partial<typeof SIGNAL>): Promise<readonly number[]> => {
-    const queue = await open(null, changes);
+    const queue = open(null, changes);
     const now = new FakeClock().nowMs();
     await queue.commit({ batches: [metricsBatch({ a: 300 }, now)], state: [], reads: [] });
     const rows = await queue.oldest('metrics', 100, new Set());
