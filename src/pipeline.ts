@@ -20,7 +20,7 @@ import {
   compileForWork,
   makeRoomForReads,
 } from './lib/footprint.ts';
-import { Serial } from './lib/permits.ts';
+import { Permits } from './lib/permits.ts';
 import type { ThrottledLog } from './lib/throttled-log.ts';
 import type { Batch } from './model/batch.ts';
 import type { Page, PageReport, ScrapeTime } from './model/page.ts';
@@ -173,7 +173,7 @@ export class Pipeline<Result extends Scraped> {
   readonly #writer = new WireWriter();
   readonly #payloads = new BodyBufferPool();
   /** Translates one page at a time: the work is CPU-bound and shares the writer. */
-  readonly #translating = new Serial();
+  readonly #translating = new Permits(1);
 
   constructor(options: PipelineOptions<Result>) {
     this.#options = options;

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { formatBytes, formatCount } from '../lib/format.ts';
-import { Serial } from '../lib/permits.ts';
+import { Permits } from '../lib/permits.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { ACCEPT } from '../pipeline/collect/scrape.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
@@ -36,7 +36,7 @@ export interface LiveSource {
 
 export class LivePages {
   readonly #clock: Clock;
-  readonly #reading = new Serial();
+  readonly #reading = new Permits(1);
 
   constructor(clock: Clock) {
     this.#clock = clock;

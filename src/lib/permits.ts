@@ -1,6 +1,6 @@
-// Limits how many asynchronous jobs run at once: Permits to a number, Serial to one after the other.
+// Limits how many asynchronous jobs run at once.
 
-/** Runs a bounded number of jobs at once; the others wait in order. */
+/** Runs a bounded number of jobs at once; the others wait in order. With one permit jobs run one after the other. */
 export class Permits {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -9,8 +9,8 @@ export class Permits {
     this.#free = count;
   }
 
-  /** Runs the job when a permit is free. */
-  async run<T>(job: () => Promise<T>): Promise<T> {
+  /** Runs the job when a permit is free; a job that fails gives it back, too. */
+  async run<T>(job: () => T | Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>(resolve => this.#waiting.push(resolve));
     try {
@@ -20,17 +20,5 @@ export class Permits {
       if (next === undefined) this.#free++;
       else next();
     }
-  }
-}
-
-/** Runs jobs one after the other, in order. */
-export class Serial {
-  #tail: Promise<unknown> = Promise.resolve();
-
-  /** Starts the job when all earlier ones have ended, even by failing. */
-  run<T>(job: () => T | Promise<T>): Promise<T> {
-    const result = this.#tail.then(job);
-    this.#tail = result.catch(() => undefined);
-    return result;
   }
 }

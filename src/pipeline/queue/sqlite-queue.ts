@@ -7,7 +7,7 @@ import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
-import { Serial } from '../../lib/permits.ts';
+import { Permits } from '../../lib/permits.ts';
 import { ThrottledLog } from '../../lib/throttled-log.ts';
 import { type Signal, SIGNALS } from '../../model/batch.ts';
 import { Account, Change, type Eviction, type EvictionReason } from './account.ts';
@@ -121,7 +121,7 @@ export class SqliteQueue implements Queue {
   readonly #ages: AgeClock;
   /** Commits that the file does not have yet, because it could not be written. */
   readonly #held: Held;
-  readonly #commits = new Serial();
+  readonly #commits = new Permits(1);
   readonly #listeners = new Set<() => void>();
   readonly #pinned = new Set<number>();
   /**
