@@ -10,7 +10,7 @@ import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { ACCEPT } from '../pipeline/collect/scrape.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
 import type { PullReport } from '../service/pull-report.ts';
-import { createRedactor } from '../service/redact.ts';
+import { createRedactor, secretsOf } from '../service/redact.ts';
 import { errorLine, type ServiceError } from '../service/service-error.ts';
 
 /** A larger page is not read for people; metrics.limits.body may allow less. */
@@ -60,7 +60,7 @@ export class LivePages {
     const path = target.path.replace(/\?.*/s, '');
     const head = `# ${formatCount(count)} samples of ${serviceId} at ${at}, from ${target.api.baseUrl}${path}\n`;
     const end = isCut ? `# cut after ${formatBytes(LIVE_TEXT_MAX)}\n` : '';
-    return { ok: true, text: createRedactor(target.api)(head + text + end) };
+    return { ok: true, text: createRedactor(() => secretsOf(target.api))(head + text + end) };
   }
 }
 

@@ -22,7 +22,7 @@ import {
   PRIORITY,
   type Priority,
 } from './exchange.ts';
-import { createRedactor, type Redact } from './redact.ts';
+import { createRedactor, type Redact, secretsOf } from './redact.ts';
 import {
   type AnswerFacts,
   type ErrorResult,
@@ -146,7 +146,7 @@ export class ServiceHttp {
     this.#clock = clock;
     this.#bucket = options.bucket ?? createServiceBucket(clock);
     this.#connection = createConnection(api);
-    this.#redact = createRedactor(api);
+    this.#redact = createRedactor(() => secretsOf(api));
     this.#headers = {
       'user-agent': options.userAgent ?? 'prom2otlp',
       'accept-encoding': options.acceptEncoding ?? (this.#connection.isLocal ? 'identity' : 'gzip'),

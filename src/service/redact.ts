@@ -12,21 +12,23 @@ const HEADER_VALUE_LENGTH_MIN = 4;
 const REMEMBERED_MAX = 32;
 
 /** The returned function reads the secrets again at each call, and remembers earlier ones. */
-export function createRedactor(api: ApiConfig): Redact {
+export function createRedactor(readSecrets: () => readonly string[]): Redact {
   const known = new Set<string>();
   let pattern: RegExp | null = null;
   return text => {
-    const fresh = secretsOf(api).filter(secret => !known.has(secret));
-    if (fresh.length > 0) {
-      for (const secret of fresh) known.add(secret);
-      for (const oldest of known) if (known.size > REMEMBERED_MAX) known.delete(oldest);
+    const secrets = readSecrets();
+    if (secrets.some(secret => !known.has(secret))) {
+      for (const secret of secrets) known.add(secret);
+      for (const earlier of known)
+        if (known.size > REMEMBERED_MAX && !secrets.includes(earlier)) known.delete(earlier);
       pattern = patternOf([...known]);
     }
     return pattern === null ? text : text.replace(pattern, '[secret]');
   };
 }
 
-function secretsOf(api: ApiConfig): string[] {
+/** The secrets of an API that may be in a text. */
+export function secretsOf(api: ApiConfig): readonly string[] {
   const headerValues = Object.values(api.headers).map(value => value.reveal());
   const proxy = URL.parse(api.proxy?.reveal() ?? '');
   const others = [...headerValues, proxy?.username ?? '', proxy?.password ?? ''];

@@ -21,7 +21,7 @@ import { decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX, oneLine, readPartialSuccess } from './answer.ts';
 import { heldForSettings, isKeyRefused, refusedAs } from './classify.ts';
 import {
-  createRedactor,
+  createBackEndRedactor,
   createTlsContext,
   noAnswer,
   refreshHeaders,
@@ -68,7 +68,7 @@ export class OtlpGrpc implements Transport {
   constructor(options: EndpointOptions) {
     const { endpoint, config } = options;
     this.#options = options;
-    this.#redact = createRedactor(config.headers, options.apis ?? []);
+    this.#redact = createBackEndRedactor(config.headers, options.apis ?? []);
     this.#credentials = endpoint.startsWith('https:')
       ? ChannelCredentials.createFromSecureContext(createTlsContext(config.tls))
       : ChannelCredentials.createInsecure();

@@ -11,7 +11,7 @@ import type { AutoCompression, Exchange } from './auto-compression.ts';
 import { classifyAnswer, isKeyRefused, type HttpAnswer } from './classify.ts';
 import type { Encoding } from '../queue/queue.ts';
 import {
-  createRedactor,
+  createBackEndRedactor,
   createTlsContext,
   noAnswer,
   refreshHeaders,
@@ -48,7 +48,7 @@ export class OtlpHttp implements Transport {
     const url = new URL(options.endpoint);
     this.#options = options;
     this.#path = `${url.pathname}${url.search}`;
-    this.#redact = createRedactor(config.headers, options.apis ?? []);
+    this.#redact = createBackEndRedactor(config.headers, options.apis ?? []);
     this.#pool = new Pool(url.origin, {
       connections: concurrency,
       // One deadline covers the whole exchange, see #exchange.

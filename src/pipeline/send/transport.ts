@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { findBadCertificate } from '../../lib/pem.ts';
 import type { Signal } from '../../model/batch.ts';
 import { apiIdentity } from '../../service/clients.ts';
-import { createRedactor as createServiceRedactor, type Redact } from '../../service/redact.ts';
+import { createRedactor, type Redact, secretsOf } from '../../service/redact.ts';
 import type { Encoding } from '../queue/queue.ts';
 import { oneLine } from './answer.ts';
 
@@ -105,26 +105,24 @@ export function noAnswer(cause: string): SendResult {
 /** Shorter words in a header's value are names of tenants and the like, and occur in ordinary text. */
 const SECRET_LENGTH_MIN = 8;
 
-/**
- * Replaces the value of every configured header, each long word of it, and the secrets of the service, by
- * `[secret]`.
- */
-export function createRedactor(
+/** Replaces the values of the configured headers, and the secrets of the service, by `[secret]`. */
+export function createBackEndRedactor(
   headers: OtlpSignalConfig['headers'],
   apis: readonly ApiConfig[],
 ): Redact {
   const distinct = new Map(apis.map(api => [apiIdentity(api), api]));
-  const redactors = [...distinct.values()].map(createServiceRedactor);
-  return text => {
-    if (text === '') return text;
-    const values = Object.values(headers).map(secret => secret.reveal());
-    // `Bearer TOKEN` is echoed as TOKEN.
-    const words = values.flatMap(value => [value, ...value.split(/[\s=:,;]+/)]);
-    const secrets = words.filter(word => word.length >= SECRET_LENGTH_MIN);
-    secrets.sort((a, b) => b.length - a.length);
-    const ours = secrets.reduce((safe, secret) => safe.replaceAll(secret, '[secret]'), text);
-    return redactors.reduce((safe, redact) => redact(safe), ours);
-  };
+  const redactors = [
+    createRedactor(() => wordsOf(headers)),
+    ...[...distinct.values()].map(api => createRedactor(() => secretsOf(api))),
+  ];
+  return text => (text === '' ? text : redactors.reduce((safe, redact) => redact(safe), text));
+}
+
+/** The headers' values, and each word of them: `Bearer TOKEN` is echoed as TOKEN. */
+function wordsOf(headers: OtlpSignalConfig['headers']): readonly string[] {
+  const values = Object.values(headers).map(secret => secret.reveal());
+  const words = values.flatMap(value => [value, ...value.split(/[\s=:,;]+/)]);
+  return words.filter(word => word.length >= SECRET_LENGTH_MIN);
 }
 
 /** Reads rotated secrets again, so that a new key is used at once. True when a header has changed. */

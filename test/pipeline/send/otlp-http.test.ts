@@ -248,6 +248,19 @@ test('no answer shows a secret, even if it echoes one', async () => {
   });
 });
 
+test('no answer shows a secret that was rotated, or that is echoed percent-encoded', async () => {
+  let source = 'canary/of the first day';
+  const key = new ConfigSecret(source, () => source);
+  const transport = connect({ headers: { 'x-api-key': key } });
+  backEnd.answer = () => ({ status: 401, body: 'unknown: canary%2Fof%20the%20first%20day' });
+  await send(transport);
+  source = 'canary-of-the-second-day';
+  expect(await send(transport)).toMatchObject({
+    reason: expect.stringContaining('unknown: [secret]'),
+  });
+  expect(key.reveal()).toBe(source);
+});
+
 test('no answer shows a secret of the service', async () => {
   let source = 'canary-of-the-service';
   const key = new ConfigSecret(source, () => source);
