@@ -16,7 +16,7 @@ import {
 } from '../pipeline/encode/gauges.ts';
 import { LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
-import type { Commit, Queue } from '../pipeline/queue/queue.ts';
+import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 import { JITLESS } from '../service/operations.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/service-error.ts';
@@ -388,7 +388,7 @@ export function saveKnown(known: KnownBackups): Buffer {
 }
 
 /** Deletes what is stored of a service. */
-export function forgetBackups(id: string): Commit['state'][number] {
+export function forgetBackups(id: string): StateChange {
   return { kind: BACKUPS_KIND, key: id, blob: null };
 }
 

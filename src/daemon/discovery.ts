@@ -15,12 +15,11 @@ import type { Counters, CountersOf } from '../lib/counters.ts';
 import { printableLine } from '../lib/printable.ts';
 import { shardOf } from '../lib/shard.ts';
 import type { ThrottledLog } from '../lib/throttled-log.ts';
-import type { StateChange } from '../logs/chunk.ts';
 import type { Page } from '../model/page.ts';
 import type { SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { namesOnPage } from '../pipeline/derive/places.ts';
-import type { Queue } from '../pipeline/queue/queue.ts';
+import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 import type { Translated } from '../pipeline.ts';
 import { forgottenSeries } from './gone-series.ts';
 

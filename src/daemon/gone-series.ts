@@ -4,7 +4,6 @@
 // pages, and would make room for doubt about the others.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { StateChange } from '../logs/chunk.ts';
 import type { RestoredState } from '../model/memory.ts';
 import type { SeriesTable } from '../model/series-table.ts';
 import {
@@ -15,7 +14,7 @@ import {
   STARTS,
   takeOut,
 } from '../pipeline/derive/state.ts';
-import type { Queue } from '../pipeline/queue/queue.ts';
+import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 
 /** Where the series of one service are: below the address of its API. */
 export interface SeriesPlace {

@@ -9,7 +9,7 @@ import type { Batch } from '../model/batch.ts';
 import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
 import { type LogAttribute, LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
-import type { Commit, Queue } from '../pipeline/queue/queue.ts';
+import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 import { type Gap, gapRecord, gapUid } from './gap.ts';
 import type { Partition } from './item.ts';
 import type { LogMeter } from './log-meter.ts';
@@ -17,8 +17,6 @@ import { MARKS, OWN_PREFIX, type ParsedRecord } from './record.ts';
 
 /** `stopped`: the pull was stopped while there was no room; `failed`: the store is broken or too small. */
 export type StoreResult = 'stored' | 'stopped' | 'failed';
-
-export type StateChange = Commit['state'][number];
 
 export const CHUNK_RECORDS_MAX = 500;
 export const CHUNK_BYTES_MAX: number = 1024 * 1024;

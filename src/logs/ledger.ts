@@ -11,9 +11,8 @@
 
 import type { LogsConfig, ServiceConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
-import type { Queue } from '../pipeline/queue/queue.ts';
+import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 import { type ArchiveState, newArchive } from './archive-state.ts';
-import type { StateChange } from './chunk.ts';
 import { type Cursor, startCursor } from './cursor.ts';
 import { type Partition, partitionKey } from './item.ts';
 

@@ -7,8 +7,8 @@
 // Numbers of samples are keyed `sample/<outcome>`, of points `point/<state>`; resends are counted apart.
 
 import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
-import type { Count, QueueFile, RowHead, Sums } from './queue-file.ts';
-import type { AccountView, Settlement } from './queue.ts';
+import type { Count, QueueFile, RowHead } from './queue-file.ts';
+import type { AccountView, Settlement, Sums } from './queue.ts';
 import { rowPoints, type NewRow } from './rows.ts';
 
 /** The states of points. Those in no final state are queued. */

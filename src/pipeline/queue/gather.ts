@@ -5,7 +5,7 @@
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Batch, BatchPart, SampleCount } from '../../model/batch.ts';
-import type { Commit, CommitOutcome, Queue } from './queue.ts';
+import type { Commit, CommitOutcome, Queue, StateChange } from './queue.ts';
 
 /** A payload of this size is committed alone, without a copy. */
 const WHOLE_BYTES = 4 * 1024 * 1024;
@@ -17,7 +17,7 @@ export interface Gathered {
   readonly batch: Batch;
   readonly reads: readonly SampleCount[];
   /** Stored together with the batch. */
-  readonly state: Commit['state'];
+  readonly state: readonly StateChange[];
 }
 
 /** `waitMs`: how long the first batch waits for others. `buffers`: where the memory comes from. */
@@ -37,7 +37,7 @@ interface Pending {
   madeAtMs: number;
   readonly parts: BatchPart[];
   readonly reads: SampleCount[];
-  readonly state: Commit['state'][number][];
+  readonly state: StateChange[];
 }
 
 export class Gather {

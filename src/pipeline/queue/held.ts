@@ -6,19 +6,17 @@
 
 import { Change } from './account.ts';
 import { MEMORY, QueueFile, SET_ASIDE_ROWS_MAX } from './queue-file.ts';
-import type { Commit, QueueRow } from './queue.ts';
+import type { Commit, QueueRow, StateChange } from './queue.ts';
 import { storeCommit, type Situation } from './transactions.ts';
 
 /** Compressed: this is hours of metrics. */
 const HELD_BYTES_MAX = 16 * 2 ** 20;
 
-type StateEntry = Commit['state'][number];
-
 export class Held {
   readonly #maxBytes: number;
   #file: QueueFile | null = null;
   /** Blobs to store, and null for those to delete. */
-  readonly #state = new Map<string, StateEntry>();
+  readonly #state = new Map<string, StateChange>();
 
   /** `maxBytes`: the limit of metrics in the queue. */
   constructor(maxBytes: number) {

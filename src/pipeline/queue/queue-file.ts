@@ -16,7 +16,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { FilePlace } from '../../lib/private-files.ts';
 import type { BatchPart, Signal } from '../../model/batch.ts';
-import type { Encoding, QueueRow, SetAside } from './queue.ts';
+import type { RowTimes, Encoding, QueueRow, SetAside, Sums } from './queue.ts';
 import { rowBytes, rowPoints, type NewRow } from './rows.ts';
 import { openDatabase, PAGE_BYTES, type OpenOptions } from './schema.ts';
 
@@ -26,15 +26,10 @@ export const MEMORY = ':memory:';
 /** One row as SQLite gives it. */
 export type Columns = { readonly [column: string]: unknown };
 
-/** A row without its body. */
-export interface RowHead {
-  readonly id: number;
-  readonly signal: Signal;
-  readonly madeAtMs: number;
+/** A row without its body; `parts` is [] when they are damaged. */
+export interface RowHead extends Pick<QueueRow, 'id' | 'signal' | 'madeAtMs' | 'parts'> {
   readonly points: number;
   readonly countedBytes: number;
-  /** [] when that is damaged. */
-  readonly parts: readonly BatchPart[];
 }
 
 /** One number of the account. */
@@ -42,12 +37,6 @@ export interface Count {
   readonly service: string;
   readonly key: string;
   readonly count: number;
-}
-
-export interface Sums {
-  readonly rows: number;
-  readonly bytes: number;
-  readonly points: number;
 }
 
 /** The bounds of the set-aside entries. Removed entries remain counted. */
@@ -232,8 +221,7 @@ export class QueueFile {
     };
   }
 
-  /** When the oldest and the newest row of a signal were made. */
-  ages(signal: Signal): { readonly oldestAtMs: number | null; readonly newestAtMs: number | null } {
+  ages(signal: Signal): RowTimes {
     const made = (order: string): number | null => {
       const sql = `SELECT made_at_ms FROM batch WHERE signal = ? ORDER BY id ${order} LIMIT 1`;
       const row = this.#get(sql, signal);

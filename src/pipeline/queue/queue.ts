@@ -35,18 +35,20 @@ export interface QueueRow {
   readonly madeAtMs: number;
 }
 
+/** A blob by kind and key, such as the start times of a target or the log cursor of a partition; null deletes it. */
+export interface StateChange {
+  readonly kind: string;
+  readonly key: string;
+  readonly blob: Buffer | null;
+}
+
 /**
  * The data of one tick: its batches, the state that belongs to them, and the number of samples read. Payloads may be
  * compressed on other threads: they must not change until the commit has ended.
  */
 export interface Commit {
   readonly batches: readonly Batch[];
-  /** Blobs by kind and key (start times per target, log cursors per partition); null deletes one. */
-  readonly state: readonly {
-    readonly kind: string;
-    readonly key: string;
-    readonly blob: Buffer | null;
-  }[];
+  readonly state: readonly StateChange[];
   /** Samples read per service, by outcome: see account.ts. */
   readonly reads: readonly SampleCount[];
 }
@@ -88,17 +90,25 @@ export interface SetAside {
   readonly atMs: number;
 }
 
-/** One signal's rows in the queue. */
-export interface QueueStats {
+/** The rows of one signal together. */
+export interface Sums {
   /** Queued requests. */
   readonly rows: number;
   /** Compressed; the limit counts these. */
   readonly bytes: number;
   /** Points or log records. */
   readonly points: number;
-  readonly maxBytes: number;
+}
+
+/** When the oldest and the newest row of a signal were made; null when there is none. */
+export interface RowTimes {
   readonly oldestAtMs: number | null;
   readonly newestAtMs: number | null;
+}
+
+/** One signal's rows in the queue. */
+export interface QueueStats extends Sums, RowTimes {
+  readonly maxBytes: number;
 }
 
 /** The outcome of every sample and point, by service: see account.ts. */

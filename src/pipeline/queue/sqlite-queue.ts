@@ -14,7 +14,7 @@ import { Account, Change, type Eviction, type EvictionReason } from './account.t
 import { openAgeClock, writeClockOffset, type AgeClock } from './age-clock.ts';
 import { Held } from './held.ts';
 import { openError } from './queue-directory.ts';
-import type { QueueFile, Sums } from './queue-file.ts';
+import type { QueueFile } from './queue-file.ts';
 import type {
   Commit,
   CommitOutcome,
@@ -24,8 +24,10 @@ import type {
   QueueRow,
   QueueStats,
   RowRest,
+  RowTimes,
   SetAside,
   Settlement,
+  Sums,
 } from './queue.ts';
 import { logsWithoutRoom, makeRows, rowBytes, rowPoints, sumBytes } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
@@ -109,8 +111,7 @@ export const QUEUE_COUNTERS = {
 /** Operations that are retried after the file failed. */
 type StorageOperation = 'read' | 'store' | 'settle' | 'expire';
 
-type Times = Pick<QueueStats, 'oldestAtMs' | 'newestAtMs'>;
-const NO_TIMES: Times = { oldestAtMs: null, newestAtMs: null };
+const NO_TIMES: RowTimes = { oldestAtMs: null, newestAtMs: null };
 
 export class SqliteQueue implements Queue {
   readonly account: Account = new Account();
@@ -131,7 +132,7 @@ export class SqliteQueue implements Queue {
   /** The storage's version when the account was read from it. */
   #accountVersion = -1;
   /** When the oldest and the newest row were made, by the wall clock, as last read. */
-  #times: Record<Signal, Times> = { metrics: NO_TIMES, logs: NO_TIMES };
+  #times: Record<Signal, RowTimes> = { metrics: NO_TIMES, logs: NO_TIMES };
   /** The age clock's offset in the file, and the storage's version when it was written. */
   #savedOffset = { offsetMs: 0, version: -1 };
   /** The highest row id in this process or in the file. */
@@ -560,7 +561,7 @@ export class SqliteQueue implements Queue {
   }
 
   /** Held rows are the newest. */
-  #timesOf(file: QueueFile, signal: Signal): Times {
+  #timesOf(file: QueueFile, signal: Signal): RowTimes {
     const stored = file.ages(signal);
     const held = this.#held.file?.ages(signal) ?? NO_TIMES;
     const wallMs = (timeMs: number | null): number | null =>
