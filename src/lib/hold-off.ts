@@ -2,10 +2,14 @@
 // least the Retry-After, and longer with each refusal in a row, so that a wrong key causes few requests. Metrics, logs
 // and backups share it. Below: the waits between the tries of one request.
 
-export interface HoldOffOptions {
-  /** The wait after the first refusal in a row; it doubles with each further one, up to `maxMs`. */
+export interface Backoff {
+  /** The first wait, or its upper bound; it doubles with every failure, up to `maxMs`. */
   readonly firstMs: number;
   readonly maxMs: number;
+}
+
+/** The waits after refusals in a row, and what else ends or prolongs a hold. */
+export interface HoldOffOptions extends Backoff {
   /**
    * For callers with due times: a wait of one interval needs no hold, and a longer one ends half an interval early,
    * because due times are uneven.
@@ -53,16 +57,10 @@ export class HoldOff {
 
   #refusedMs(): number {
     if (this.#refusedCount === 0) return 0;
-    const { firstMs, maxMs, dueEveryMs = 0 } = this.#options;
-    const waitMs = Math.min(firstMs * 2 ** (this.#refusedCount - 1), maxMs);
+    const { dueEveryMs = 0 } = this.#options;
+    const waitMs = backoffMs(this.#options, this.#refusedCount, () => 1);
     return waitMs <= dueEveryMs ? 0 : waitMs - dueEveryMs / 2;
   }
-}
-
-export interface Backoff {
-  /** The upper bound of the first wait; it doubles with every failure. */
-  readonly firstMs: number;
-  readonly maxMs: number;
 }
 
 /**
