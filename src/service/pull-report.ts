@@ -248,12 +248,10 @@ export class KeyWatch {
   readonly #clock: Clock;
   readonly #reports: PullReport[] = [];
   readonly #refusals = new Bell();
-  /** The number of answers so far that accept or refuse the key. */
-  #answerCount = 0;
-  /** The numbers of the last acceptance, and of each report's first refusal since. */
-  #accepted = 0;
-  readonly #refused = new Map<PullReport, number>();
-  #isRefused = false;
+  /** The parts to which the key is refused since it was last accepted. */
+  readonly #refused = new Set<PullReport>();
+  /** Those to which it was refused before that: they may lack a permission. */
+  readonly #refusedBefore = new Set<PullReport>();
   #askAtMs = -Infinity;
   #askCount = 0;
 
@@ -267,27 +265,25 @@ export class KeyWatch {
 
   /** True while the key itself is refused. */
   get isRefused(): boolean {
-    return this.#isRefused;
+    return this.#refused.size > 0;
   }
 
   refused(report: PullReport): void {
-    this.#answerCount++;
-    if (!this.#refused.has(report)) this.#refused.set(report, this.#answerCount);
     this.#refusals.ring();
-    if (this.isRefused || Math.max(...this.#refused.values()) < this.#accepted) return;
-    this.#isRefused = true;
-    this.#askAtMs = this.#clock.monotonicMs() + ASK_MS;
+    if (this.#refusedBefore.has(report)) return;
+    if (!this.isRefused) this.#askAtMs = this.#clock.monotonicMs() + ASK_MS;
+    this.#refused.add(report);
   }
 
   /** Notes that the service has accepted the key from a part: all waiting parts try again. */
   accepted(report: PullReport): void {
-    this.#refused.delete(report);
     this.#release(this.isRefused ? this.#reports.filter(({ isRefused }) => isRefused) : []);
+    this.#refusedBefore.delete(report);
   }
 
   #release(waiting: readonly PullReport[]): void {
-    this.#accepted = ++this.#answerCount;
-    this.#isRefused = false;
+    for (const report of this.#refused) this.#refusedBefore.add(report);
+    this.#refused.clear();
     for (const report of waiting) report.lookAgain();
   }
 
