@@ -57,10 +57,6 @@ export class Account implements AccountView {
     return end.reduce((left, state) => left - this.get(service, `point/${state}`), made);
   }
 
-  services(): readonly string[] {
-    return [...this.#services.keys()];
-  }
-
   /** Every number: service to key to count. */
   entries(): ReadonlyMap<string, ReadonlyMap<string, number>> {
     return this.#services;
@@ -109,7 +105,7 @@ export class Account implements AccountView {
   }
 
   #correctionFor(queued: ReadonlyMap<string, number>): Change {
-    const found = new Map(this.services().map(service => [service, 0]));
+    const found = new Map([...this.#services.keys()].map(service => [service, 0]));
     for (const [service, points] of queued) {
       const name = this.#nameFor(service);
       found.set(name, (found.get(name) ?? 0) + points);

@@ -116,7 +116,6 @@ export interface AccountView {
   get(service: string, key: string): number;
   /** Points of a service that are made and not yet in a final state. */
   queued(service: string): number;
-  services(): readonly string[];
   /** Every number: service to key to count. */
   entries(): ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** The numbers of all services together. */

@@ -19,7 +19,7 @@ test('numbers add up per service and in total', () => {
   expect(account.get('a', 'sample/used')).toBe(7);
   expect(account.get('a', 'sample/excluded')).toBe(0);
   expect(account.get('nobody', 'sample/used')).toBe(0);
-  expect(account.services()).toEqual(['a', 'b']);
+  expect([...account.entries().keys()]).toEqual(['a', 'b']);
   expect(Object.fromEntries(account.total())).toEqual({ 'sample/used': 8 });
 });
 
@@ -39,7 +39,7 @@ test('services beyond the bound share an account, which balances, too', () => {
   account.add('late', 'point/made', 5);
   account.add('later', 'point/made', 7);
   account.apply(settled({ service: 'late', accepted: 5, rejected: 0, setAside: 0 }));
-  expect(account.services()).toHaveLength(ACCOUNT_SERVICES_MAX + 1);
+  expect([...account.entries().keys()]).toHaveLength(ACCOUNT_SERVICES_MAX + 1);
   expect(account.queued('other')).toBe(7);
   expect(account.queued('late')).toBe(7);
   expect(account.queued('s0')).toBe(1);
@@ -60,7 +60,7 @@ test('numbers from the files replace all known ones together', () => {
     return file;
   });
   const correction = account.load(files);
-  expect(account.services()).toEqual(['a', 'b']);
+  expect([...account.entries().keys()]).toEqual(['a', 'b']);
   expect(account.sums('metrics')).toMatchObject({ rows: 2, points: 6 });
   expect(account.sums('logs')).toEqual({ rows: 0, bytes: 0, points: 0 });
   expect(correction.counts()).toEqual([
