@@ -9,9 +9,11 @@ import type { PageLimits } from '../../config/config.ts';
 import { type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
 import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { COST, tableBytes } from '../../model/table-cost.ts';
+import { ExpectedRows } from './expected-rows.ts';
 import { isText, KeyLabels } from './key-labels.ts';
+import { LastTime } from './last-time.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
-import { readMilliseconds, readSeconds, readValue } from './number.ts';
+import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
 import { LayoutBuilder } from './layout.ts';
 import { findRow, insertRow } from './row-index.ts';
 import { SampleLine } from './sample-line.ts';
@@ -22,7 +24,6 @@ const RETURN = 0x0d;
 const HASH = 0x23;
 const SPACE = 0x20;
 const TAB = 0x09;
-const CLOSE = 0x7d;
 const NAMESPACE_LABEL = /namespace="((?:[^"\\]|\\.)*)"/;
 
 /** How much of a page is read to estimate its number of lines. */
@@ -56,6 +57,8 @@ export class Decoding {
   readonly #layout: LayoutBuilder;
   readonly #labels = new KeyLabels();
   readonly #expected: ExpectedRows;
+  readonly #view: DataView;
+  readonly #lastTime = new LastTime();
   /** Null until needed. */
   #isUtf8: boolean | null = null;
   /** The name of the newest series and its place; null when a comment line may have changed it. */
@@ -77,7 +80,9 @@ export class Decoding {
       table.setKeys(Buffer.allocUnsafeSlow(Math.max(page.bytes.length, 64)));
     table.reserve(Math.min(expectedLines(page.bytes), limits.samples));
     this.#layout = new LayoutBuilder(page, table);
-    this.#expected = new ExpectedRows(table);
+    this.#expected = new ExpectedRows(table, page.bytes);
+    const { buffer, byteOffset, length } = page.bytes;
+    this.#view = new DataView(buffer, byteOffset, length);
   }
 
   /** The HELP, TYPE and UNIT lines by family name, including families without samples. */
@@ -93,12 +98,14 @@ export class Decoding {
         this.#finish();
         return true;
       }
+      this.#lineStart = this.#at;
+      this.report.lines++;
+      const known = this.#expected.find(this.#at);
+      if (known >= 0 && this.#readKnownLine(known)) continue;
       const newline = bytes.indexOf(NEWLINE, this.#at);
       const end = newline < 0 ? bytes.length : newline;
-      this.#lineStart = this.#at;
       this.#at = end + 1;
-      this.report.lines++;
-      this.#readLine(this.#lineStart, bytes[end - 1] === RETURN && end > 0 ? end - 1 : end);
+      this.#readLine(known, bytes[end - 1] === RETURN && end > 0 ? end - 1 : end);
     }
     this.#checkMemory();
     return false;
@@ -117,9 +124,34 @@ export class Decoding {
     );
   }
 
-  #readLine(lineStart: number, end: number): void {
+  /**
+   * Reads a line that begins with the key of `row` and goes on as most do: a plain value, the
+   * timestamp of the line before or none, the end. False leaves it to readLine().
+   */
+  #readKnownLine(row: number): boolean {
     const { bytes } = this.#page;
-    let start = lineStart;
+    if (this.#metadata.hasEnded || this.report.samples >= this.#limits.samples) return false;
+    const valueStart = this.#expected.keyEnd + 1;
+    let at = passPlainValue(bytes, valueStart, this.#number);
+    if (at < 0) return false;
+    let timeMs = Number.NaN;
+    if (bytes[at] === SPACE) {
+      if (!this.#lastTime.isAt(this.#view, at)) return false;
+      timeMs = this.#lastTime.ms;
+      at += this.#lastTime.length;
+    }
+    if (bytes[at] !== NEWLINE) return false;
+    this.report.samples++;
+    this.#store(row, this.#number[0]!, timeMs);
+    this.#layout.add(row, this.#lineStart, valueStart, at);
+    this.#at = at + 1;
+    return true;
+  }
+
+  /** Reads any line; `known` is the row whose key begins it, or -1. */
+  #readLine(known: number, end: number): void {
+    const { bytes } = this.#page;
+    let start = this.#lineStart;
     while (start < end && (bytes[start] === SPACE || bytes[start] === TAB)) start++;
     if (start >= end) return;
     if (this.#metadata.hasEnded) {
@@ -137,17 +169,16 @@ export class Decoding {
       this.#endAt('samples', `more samples than metrics.limits.samples (${this.#limits.samples})`);
       return;
     }
-    if (!this.#readSample(start, end)) this.#countBadLine(start, end);
+    if (!this.#readSample(known, start, end)) this.#countBadLine(start, end);
   }
 
   /** False after a problem was noted. */
-  #readSample(start: number, end: number): boolean {
+  #readSample(known: number, start: number, end: number): boolean {
     const { bytes, format } = this.#page;
     const line = this.#line;
     const number = this.#number;
-    const expected = this.#expected.find(bytes, start);
     const isSample =
-      expected < 0
+      known < 0
         ? line.scan(bytes, start, end)
         : line.scanNumbers(bytes, start, this.#expected.keyEnd, end);
     if (!isSample) return this.#problem(line.reason, line.reasonAt);
@@ -155,18 +186,21 @@ export class Decoding {
       return this.#problem('the value is no number', line.valueStart);
     const value = number[0]!;
     let timeMs = Number.NaN;
+    let numbersEnd = line.valueEnd;
     if (line.timeStart >= 0) {
       const read = format === 'text' ? readMilliseconds : readSeconds;
       if (!read(bytes, line.timeStart, line.timeEnd, number))
         return this.#problem('the timestamp is no time', line.timeStart);
       timeMs = number[0]!;
+      numbersEnd = line.timeEnd;
+      this.#lastTime.note(this.#view, line.timeStart - 1, line.timeEnd, timeMs);
     }
     if (line.exemplarStart >= 0 && format === 'text')
       return this.#problem('unexpected text after the value', line.exemplarStart - 1);
-    const row = expected < 0 ? this.#rowOfLine() : expected;
+    const row = known < 0 ? this.#rowOfLine() : known;
     if (row < 0) return false;
     this.#store(row, value, timeMs);
-    this.#layout.add(row, line);
+    this.#layout.add(row, line.keyStart, line.valueStart, numbersEnd);
     return line.exemplarStart < 0 || this.#readExemplar(row, line.exemplarStart, end);
   }
 
@@ -244,6 +278,7 @@ export class Decoding {
   }
 
   #readExemplar(row: number, start: number, end: number): boolean {
+    this.#layout.abandon();
     const { bytes } = this.#page;
     const line = this.#exemplarLine;
     const number = this.#number;
@@ -319,58 +354,5 @@ export class Decoding {
       }
       this.#notePlace(row);
     }
-  }
-}
-
-/**
- * Predicts the row of the next line on a page that is read in full although most of it is
- * unchanged. Series keep their order, so it is the row after the last one, or after the one that
- * appeared in another's place. If the line begins with the predicted row's key, its name and labels
- * need no parsing, hashing or look-up.
- */
-class ExpectedRows {
-  /** Where the key ends on the line; set by find(). */
-  keyEnd = 0;
-  readonly #table: SeriesTable;
-  #next = 0;
-  #other = 0;
-
-  constructor(table: SeriesTable) {
-    this.#table = table;
-  }
-
-  /**
-   * The row whose key begins the line at `start`; -1 if the caller must look it up and call
-   * found().
-   */
-  find(bytes: Buffer, start: number): number {
-    const next = this.#next;
-    if (this.#isKey(next, bytes, start)) {
-      this.#next = next + 1;
-      return next;
-    }
-    const other = this.#other;
-    if (!this.#isKey(other, bytes, start)) return -1;
-    this.#next = other + 1;
-    this.#other = next + 1;
-    return other;
-  }
-
-  /** The line belonged to another row, which may have replaced the expected one. */
-  found(row: number): void {
-    this.#next++;
-    this.#other = row + 1;
-  }
-
-  /** Keys without labels are not predicted: text after the blank might still belong to them. */
-  #isKey(row: number, bytes: Buffer, start: number): boolean {
-    const { keys, keyOffset, keyLength, count } = this.#table;
-    const length = row < count ? keyLength[row]! : 0;
-    const end = start + length;
-    if (length === 0 || bytes[end] !== SPACE || bytes[end - 1] !== CLOSE) return false;
-    const offset = keyOffset[row]!;
-    if (keys.compare(bytes, start, end, offset, offset + length) !== 0) return false;
-    this.keyEnd = end;
-    return true;
   }
 }

@@ -6,7 +6,6 @@ import type { Page } from '../../model/page.ts';
 import { NO_ROW, resized, type SeriesTable } from '../../model/series-table.ts';
 import { mayRepeat } from '../../model/memory.ts';
 import { isComparable } from './same-text.ts';
-import type { SampleLine } from './sample-line.ts';
 
 export class LayoutBuilder {
   readonly #page: Page;
@@ -30,17 +29,16 @@ export class LayoutBuilder {
     this.#skeleton = isWorthIt ? Buffer.allocUnsafeSlow(page.bytes.length) : null;
   }
 
-  /** Adds one good sample line. */
-  add(row: number, line: SampleLine): void {
+  /** Adds one good sample line, by the places of its key and its numbers. */
+  add(row: number, keyStart: number, valueStart: number, numbersEnd: number): void {
     if (this.#skeleton === null) return;
-    if (line.exemplarStart >= 0) return this.abandon();
     if (this.#count === this.#rows.length) this.#grow();
     const index = this.#count++;
     this.#rows[index] = row;
-    this.#keyOffsets[index] = this.#used + line.keyStart - this.#rest;
-    this.#copy(line.valueStart);
+    this.#keyOffsets[index] = this.#used + keyStart - this.#rest;
+    this.#copy(valueStart);
     this.#ends[index] = this.#used;
-    this.#rest = line.timeStart >= 0 ? line.timeEnd : line.valueEnd;
+    this.#rest = numbersEnd;
   }
 
   /** Drops the layout: this page cannot be replayed. */
