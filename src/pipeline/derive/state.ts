@@ -175,14 +175,16 @@ function* packStarts(
   const startMs = new Float64Array(count);
   const processMs = new Float64Array(count);
   const identity = new Uint32Array(count);
-  for (const [i, row] of rows.entries()) {
+  const { owners } = table;
+  for (let i = 0; i < rows.length; i++) {
     if (i % SLICE_ROWS === 0) yield;
+    const row = rows[i]!;
     ids[i] = idOfRow(table, row);
     // Any part of a point may return first.
     const head = table.head[row]!;
     startMs[i] = table.startMs[head]!;
     processMs[i] = table.processMs[head]!;
-    identity[i] = table.owners.get(head)?.check ?? 0;
+    if (owners.size > 0) identity[i] = owners.get(head)?.check ?? 0;
   }
   const { restored } = unseen;
   if (restored !== null)
@@ -217,7 +219,7 @@ export function idOfRow(table: SeriesTable, row: number): number {
     check = crc32(table.keys.subarray(offset, offset + table.keyLength[row]!));
     table.keyCheck[row] = check;
   }
-  return table.hash[row]! * CRC_BITS + (check % CRC_BITS);
+  return table.hash[row]! * CRC_BITS + (check & (CRC_BITS - 1));
 }
 
 function uptimesOf(table: SeriesTable): SavedStarts['uptimes'] {
