@@ -19,7 +19,6 @@ import type { Chunk } from './chunk.ts';
 import { DAY_MS } from './cursor.ts';
 import type { Keeping } from './downloads.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
-import type { Descriptor } from './item.ts';
 import type { KnownArchive } from './ledger.ts';
 import { commit, type Pull, Slicer } from './pull.ts';
 import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
@@ -45,14 +44,14 @@ const READ: ArchiveEnd = { kind: 'read' };
  */
 export async function readArchive(
   pull: Pull,
-  descriptor: Descriptor,
+  archive: KnownArchive,
   isFinal: boolean,
 ): Promise<ServiceError | null> {
   const { meter, downloads } = pull;
-  const status = meter.status(descriptor.partition);
+  const status = meter.status(archive.partition);
   status.state = 'pulling';
   const end = await downloads.permits
-    .run(() => new ArchiveReading(pull, descriptor, isFinal).run())
+    .run(() => new ArchiveReading(pull, archive, isFinal).run())
     .finally(() => {
       status.state = pull.signal.aborted ? 'waiting' : 'failed';
     });
@@ -71,8 +70,8 @@ export async function readArchive(
 
 /** Sends the open records, without a download. */
 export async function flushArchive(pull: Pull, archive: KnownArchive): Promise<void> {
-  const { partition, id, state } = archive;
-  const writer = new ArchiveWriter(pull, { partition, id, name: id, dayMs: state.dayMs });
+  const { partition, state } = archive;
+  const writer = new ArchiveWriter(pull, archive);
   const entries = { ...state.entries };
   for (const [name, progress] of Object.entries(state.entries)) {
     const reader = pull.readerOf(partition.type);
@@ -80,24 +79,23 @@ export async function flushArchive(pull: Pull, archive: KnownArchive): Promise<v
     writer.add(reader.flush(), name);
     entries[name] = { ...progress, reader: reader.save() };
   }
-  writer.state = afterFlush(state, entries);
-  await writer.commit();
+  await writer.commit(afterFlush(state, entries));
 }
 
 class ArchiveReading {
   readonly #pull: Pull;
-  readonly #descriptor: Descriptor;
+  readonly #archive: KnownArchive;
   readonly #isFinal: boolean;
   readonly #slicer: Slicer;
   readonly #writer: ArchiveWriter;
   #bytes = 0;
 
-  constructor(pull: Pull, descriptor: Descriptor, isFinal: boolean) {
+  constructor(pull: Pull, archive: KnownArchive, isFinal: boolean) {
     this.#pull = pull;
-    this.#descriptor = descriptor;
+    this.#archive = archive;
     this.#isFinal = isFinal;
     this.#slicer = new Slicer(pull.api.clock);
-    this.#writer = new ArchiveWriter(pull, descriptor);
+    this.#writer = new ArchiveWriter(pull, archive);
   }
 
   async run(): Promise<ArchiveEnd> {
@@ -129,7 +127,7 @@ class ArchiveReading {
         const sink = await SpoolFile.create(downloads.directory);
         failpoint('spool-begun');
         spool = sink;
-        const result = await api.api.download([this.#descriptor.id], sink, { signal, maxBytes });
+        const result = await api.api.download([this.#archive.id], sink, { signal, maxBytes });
         downloads.budget.take(sink.bytes);
         meter.bytes('downloaded', sink.bytes);
         return result;
@@ -169,16 +167,15 @@ class ArchiveReading {
       worst = broken(error.fault, error.message);
     }
     if (worst.kind !== 'read') return worst;
-    this.#writer.state = afterRead(this.#writer.state, this.#bytes, this.#isFinal);
-    await this.#writer.commit();
+    await this.#writer.commit(afterRead(this.#archive.state, this.#bytes, this.#isFinal));
     return READ;
   }
 
   async #readEntry(entry: ArchiveEntry): Promise<void> {
-    const { entries } = this.#writer.state;
+    const { partition, id, state } = this.#archive;
+    const { entries } = state;
     const done = Object.hasOwn(entries, entry.name) ? (entries[entry.name] ?? null) : null;
     if (await this.#readEntryFrom(entry, done)) return;
-    const { partition, id } = this.#descriptor;
     this.#pull.meter.rewritten(partition, id);
     // The open record may be missing from the new content.
     if (done !== null) {
@@ -195,7 +192,7 @@ class ArchiveReading {
     const { endpoints, pointers } = api.api;
     const reader = new EntryReader({
       progress: done,
-      reader: readerOf(this.#descriptor.partition.type),
+      reader: readerOf(this.#archive.partition.type),
       unwrap: { format: endpoints.format, pointers, lineBytesMax: config.limits.lineBytes },
     });
     try {
@@ -239,17 +236,16 @@ class ArchiveReading {
     spool: SpoolFile | null,
   ): Promise<void> {
     const { api, downloads, ledger, meter } = this.#pull;
-    const { partition, id, dayMs } = this.#descriptor;
-    const before = ledger.archive(partition, id, dayMs);
-    const isLast = isLastTry(before, reason);
-    const isGivenUp = isLast && before.setAside === '';
+    const archive = this.#archive;
+    const { partition, id, state } = archive;
+    const isLast = isLastTry(state, reason);
+    const isGivenUp = isLast && state.setAside === '';
     const { kept: keeper } = downloads;
     const isKept = isLast && keeper !== null && spool !== null;
     const kept: Keeping | null = isKept ? await keeper.keep(spool, partition, id) : null;
     // Its open records will never be completed.
-    if (isGivenUp) await flushArchive(this.#pull, { partition, id, state: before });
-    const held = ledger.archive(partition, id, dayMs);
-    ledger.setArchive(partition, id, afterFault(held, reason, api.nowMs()));
+    if (isGivenUp) await flushArchive(this.#pull, archive);
+    ledger.setArchive(archive, afterFault(archive.state, reason, api.nowMs()));
     if (!isGivenUp) {
       meter.archive('broken');
       meter.broken(partition, id, cause);
@@ -257,28 +253,23 @@ class ArchiveReading {
     }
     meter.archive('set_aside');
     meter.setAside(partition, { archive: id, reason, cause, kept });
-    const span = { fromMs: dayMs, toMs: dayMs + DAY_MS };
+    const span = { fromMs: state.dayMs, toMs: state.dayMs + DAY_MS };
     await commit(this.#pull, { gaps: [{ partition, span, reason, archive: id }] });
   }
 }
 
-/**
- * Gathers one archive's records in chunks, and commits each chunk with the archive's state at that point. The reader
- * sets the state, which must never be ahead of the added records.
- */
+/** Gathers one archive's records in chunks, and commits each chunk with the archive's state at that point. */
 class ArchiveWriter {
-  state: ArchiveState;
   readonly #pull: Pull;
-  readonly #archive: Omit<Descriptor, 'size'>;
+  readonly #archive: KnownArchive;
   readonly #floorMs: number;
   #chunk: Chunk;
 
-  constructor(pull: Pull, archive: Omit<Descriptor, 'size'>) {
-    const { partition, id, dayMs } = archive;
+  constructor(pull: Pull, archive: KnownArchive) {
+    const { partition } = archive;
     this.#pull = pull;
     this.#archive = archive;
     this.#floorMs = pull.ledger.track(partition.service.id).cursor.floorMs;
-    this.state = pull.ledger.archive(partition, id, dayMs);
     this.#chunk = pull.sink.chunk(partition);
   }
 
@@ -305,19 +296,18 @@ class ArchiveWriter {
 
   /** Commits the added records, and the progress within the entry. */
   async commitEntry(entryName: string, progress: EntryProgress): Promise<void> {
-    const { entries } = this.state;
-    this.state = { ...this.state, entries: { ...entries, [entryName]: progress } };
-    await this.commit();
+    const { state } = this.#archive;
+    await this.commit({ ...state, entries: { ...state.entries, [entryName]: progress } });
   }
 
   /**
-   * Commits the added records and the state in one step. Without records the state only goes to the ledger, which
-   * stores it with the next commit.
+   * Commits the added records and the state, which must not be ahead of them, in one step. Without records the state
+   * only goes to the ledger, which stores it with the next commit.
    */
-  async commit(): Promise<void> {
+  async commit(state: ArchiveState): Promise<void> {
     const { ledger, meter, sink } = this.#pull;
-    const { partition, id } = this.#archive;
-    ledger.setArchive(partition, id, this.state);
+    const { partition } = this.#archive;
+    ledger.setArchive(this.#archive, state);
     const { count } = this.#chunk;
     if (count === 0) return;
     await commit(this.#pull, { batches: [this.#chunk.end()] });
@@ -325,7 +315,7 @@ class ArchiveWriter {
     this.#chunk = sink.chunk(partition);
   }
 
-  /** Forgets the records added since the last commit. The caller must also reset the state. */
+  /** Forgets the records added since the last commit. */
   drop(): void {
     this.#chunk = this.#pull.sink.chunk(this.#archive.partition);
   }

@@ -171,12 +171,21 @@ export function afterFault(
 /** True when nothing more is expected of it, once its day is over. */
 export function isClosed(state: ArchiveState): boolean {
   if (state.setAside !== '') return true;
-  const isWhole = isCurrent(state) || (state.listedSize === null && state.isRead);
-  return isWhole && state.isFlushed && state.quietCount >= QUIET_COUNT;
+  return isWhole(state) && state.isFlushed && state.quietCount >= QUIET_COUNT;
+}
+
+/** True while some of it is still to be read. */
+export function isBehind(state: ArchiveState): boolean {
+  return state.setAside === '' && !isWhole(state);
+}
+
+/** Without a size in the list, having been read is all that is known. */
+function isWhole(state: ArchiveState): boolean {
+  return isCurrent(state) || (state.listedSize === null && state.isRead);
 }
 
 /** True when it was read in the size that is listed now. */
-export function isCurrent(state: ArchiveState): boolean {
+function isCurrent(state: ArchiveState): boolean {
   return state.isRead && state.listedSize !== null && state.listedSize === state.readSize;
 }
 

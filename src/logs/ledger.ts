@@ -14,7 +14,7 @@ import { bug } from '../errors.ts';
 import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 import { type ArchiveState, newArchive } from './archive-state.ts';
 import { type Cursor, startCursor } from './cursor.ts';
-import { type Partition, partitionKey } from './item.ts';
+import { type Descriptor, type Partition, partitionKey } from './item.ts';
 
 const STATE_KIND = 'logs';
 /** Increased when an older version cannot read the stored state. */
@@ -60,11 +60,15 @@ export interface Track {
   readonly sent: ReadonlyMap<string, number>;
 }
 
-/** One archive that is not closed. */
+/** One archive that is not closed: one object for each, which every step of a pull shares. */
 export interface KnownArchive {
   readonly partition: Partition;
   readonly id: string;
+  /** For display; the id until it is listed. */
+  readonly name: string;
   readonly state: ArchiveState;
+  /** When it was read last (monotonic); not stored. */
+  readAtMs: number;
 }
 
 /** A record to send. */
@@ -90,6 +94,12 @@ interface OwnTrack extends Track {
   readonly sent: Map<string, number>;
 }
 
+interface OwnArchive extends KnownArchive {
+  partition: Partition;
+  name: string;
+  state: ArchiveState;
+}
+
 interface Segment {
   readonly number: number;
   /** The latest time in it: the segment is needed until the overlap begins later. */
@@ -112,7 +122,7 @@ export class Ledger {
   readonly #options: LedgerOptions;
   readonly #tracks = new Map<string, OwnTrack>();
   readonly #partitions = new Map<string, Partition>();
-  readonly #archives = new Map<string, Map<string, ArchiveState>>();
+  readonly #archives = new Map<string, Map<string, OwnArchive>>();
   /** The changes since the last commit, by storage key. */
   readonly #changed = new Map<string, () => Buffer | null>();
 
@@ -160,20 +170,31 @@ export class Ledger {
 
   /** Every archive that is not closed. */
   archives(): readonly KnownArchive[] {
-    return [...this.#partitions].flatMap(([key, partition]) =>
-      [...this.#archivesOf(key)].map(([id, state]) => ({ partition, id, state })),
-    );
+    return [...this.#archives.values()].flatMap(archives => [...archives.values()]);
   }
 
-  archive(partition: Partition, id: string, dayMs: number): ArchiveState {
-    return this.#archivesOf(partitionKey(partition)).get(id) ?? newArchive(dayMs);
-  }
-
-  /** null forgets the archive. */
-  setArchive(partition: Partition, id: string, state: ArchiveState | null): void {
+  /** The archive that was listed, a new one if it is not known yet. Its partition must be known. */
+  archive({ partition, id, name, dayMs }: Omit<Descriptor, 'size'>): KnownArchive {
     const key = partitionKey(partition);
-    if (state === null) this.#archivesOf(key).delete(id);
-    else this.#archivesOf(key).set(id, state);
+    const archives = this.#archivesOf(key);
+    const known = archives.get(id);
+    if (known !== undefined) return Object.assign(known, { partition, name });
+    const fresh = { partition, id, name, state: newArchive(dayMs), readAtMs: -Infinity };
+    archives.set(id, fresh);
+    this.#noteArchives(key);
+    return fresh;
+  }
+
+  setArchive({ partition, id }: KnownArchive, state: ArchiveState): void {
+    const key = partitionKey(partition);
+    const archive = this.#archivesOf(key).get(id) ?? bug(`no archive ${id} in the ledger`);
+    archive.state = state;
+    this.#noteArchives(key);
+  }
+
+  forgetArchive({ partition, id }: KnownArchive): void {
+    const key = partitionKey(partition);
+    this.#archivesOf(key).delete(id);
     this.#noteArchives(key);
   }
 
@@ -232,14 +253,15 @@ export class Ledger {
     return this.#tracks.get(key) ?? bug(`no track ${key} in the ledger`);
   }
 
-  #archivesOf(key: string): Map<string, ArchiveState> {
+  #archivesOf(key: string): Map<string, OwnArchive> {
     return this.#archives.get(key) ?? bug(`no partition ${key} in the ledger`);
   }
 
   #noteArchives(key: string): void {
-    this.#changed.set(`archives/${key}`, () =>
-      jsonOf({ archives: Object.fromEntries(this.#archivesOf(key)) }),
-    );
+    this.#changed.set(`archives/${key}`, () => {
+      const states = [...this.#archivesOf(key)].map(([id, { state }]) => [id, state] as const);
+      return jsonOf({ archives: Object.fromEntries(states) });
+    });
   }
 
   #noteTrack(track: OwnTrack): void {
@@ -287,7 +309,10 @@ export class Ledger {
       const key = partitionKey(partition);
       const known = await this.#read<{ archives: Record<string, ArchiveState> }>(`archives/${key}`);
       this.#partitions.set(key, partition);
-      this.#archives.set(key, new Map(Object.entries(known?.archives ?? {})));
+      const archives = Object.entries(known?.archives ?? {}).map(
+        ([id, state]) => [id, { partition, id, name: id, state, readAtMs: -Infinity }] as const,
+      );
+      this.#archives.set(key, new Map(archives));
     }
     const { floorMs, openDayMs: lowMs, listedMs } = stored;
     return { ...fresh, isFresh: false, cursor: { ...fresh.cursor, floorMs, lowMs, listedMs } };

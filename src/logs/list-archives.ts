@@ -10,14 +10,14 @@ import {
   type ArchiveState,
   afterAbsent,
   afterListed,
+  isBehind,
   isClosed,
-  isCurrent,
   isVanished,
   lostFromMs,
 } from './archive-state.ts';
 import { DAY_MS, dayOf, firstListedDay, isDayOver, type Span, WINDOW_TRIES_MAX } from './cursor.ts';
 import { type Gap, serviceGap } from './gap.ts';
-import { type Descriptor, type Partition, partitionKey, readDescriptor } from './item.ts';
+import { type Descriptor, partitionKey, readDescriptor } from './item.ts';
 import type { KnownArchive, Track } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { isOfWindow, isRefused, type ListEnd } from './list.ts';
@@ -47,8 +47,6 @@ const DOWNLOADS: ReadonlySet<ArchiveAction> = new Set(['download', 'final']);
 export class ArchiveLister implements Lister {
   /** How often a day could not be listed. */
   readonly #failedCounts = new Map<number, number>();
-  /** When an archive was read last (monotonic), by identity. */
-  readonly #readAtMs = new Map<string, number>();
 
   async pull(pull: Pull): Promise<PullEnd> {
     const { api, ledger, signal } = pull;
@@ -70,29 +68,30 @@ export class ArchiveLister implements Lister {
   }
 
   /** Notes the listing in the ledger. Returns the archives that may have to be read. */
-  #note({ ledger, meter }: Pull, listing: Listing): Map<string, Descriptor> {
+  #note({ ledger, meter }: Pull, listing: Listing): ReadonlySet<KnownArchive> {
     const { fromDayMs, endMs, failedDays } = listing;
-    const listed = new Map<string, Descriptor>();
-    for (const [identity, descriptor] of listing.found) {
-      const { partition, id, dayMs, size } = descriptor;
+    const listed = new Set<KnownArchive>();
+    for (const descriptor of listing.found.values()) {
+      const { partition, dayMs, size } = descriptor;
       if (dayMs < ledger.track(partition.service.id).cursor.lowMs) continue;
       if (!ledger.addPartition(partition)) {
         meter.refused('too_many');
         continue;
       }
-      listed.set(identity, descriptor);
-      const before = ledger.archive(partition, id, dayMs);
-      const after = afterListed(before, size);
-      if (after !== before || size === null) ledger.setArchive(partition, id, after);
+      const archive = ledger.archive(descriptor);
+      listed.add(archive);
+      const after = afterListed(archive.state, size);
+      if (after !== archive.state) ledger.setArchive(archive, after);
     }
-    for (const { partition, id, state } of ledger.archives()) {
+    for (const archive of ledger.archives()) {
+      const { partition, state } = archive;
       const { dayMs } = state;
       // Days before the first listed one are those that the service no longer keeps.
       const isAsked = dayMs < endMs && !failedDays.has(dayMs);
-      if (!isAsked || listed.has(identityOf(partition, id))) continue;
+      if (!isAsked || listed.has(archive)) continue;
       const { listedMs } = ledger.track(partition.service.id).cursor;
       const after = afterAbsent(state, listedMs ?? fromDayMs);
-      if (after !== state) ledger.setArchive(partition, id, after);
+      if (after !== state) ledger.setArchive(archive, after);
     }
     for (const dayMs of failedDays)
       this.#failedCounts.set(dayMs, (this.#failedCounts.get(dayMs) ?? 0) + 1);
@@ -100,29 +99,27 @@ export class ArchiveLister implements Lister {
   }
 
   /** Processes all archives: the oldest days first, and within a day those that have waited longest. */
-  async #work(pull: Pull, listed: ReadonlyMap<string, Descriptor>): Promise<PullEnd> {
+  async #work(pull: Pull, listed: ReadonlySet<KnownArchive>): Promise<PullEnd> {
     const { api, config, downloads, ledger, meter, signal } = pull;
     const actionOf = (state: ArchiveState): ArchiveAction =>
       actionFor(state, api.nowMs(), config.window.dayCloseGraceMs);
-    const archives = this.#inOrder(ledger.archives());
+    const archives = ledger
+      .archives()
+      .toSorted((a, b) => a.state.dayMs - b.state.dayMs || a.readAtMs - b.readAtMs);
     const due = archives.filter(
-      ({ partition, id, state }) =>
-        listed.has(identityOf(partition, id)) && DOWNLOADS.has(actionOf(state)),
+      archive => listed.has(archive) && DOWNLOADS.has(actionOf(archive.state)),
     );
     const progress = meter.begin(api.name, due.length);
     let postponedCount = 0;
     let unreachableCount = 0;
     for (const archive of archives) {
       goOnUnlessStopped(signal);
-      const { partition, id, state } = archive;
-      const identity = identityOf(partition, id);
-      const descriptor = listed.get(identity);
-      const action = actionOf(state);
+      const action = actionOf(archive.state);
       if (action === 'flush') {
         await flushArchive(pull, archive);
         continue;
       }
-      if (action === 'nothing' || descriptor === undefined) {
+      if (action === 'nothing' || !listed.has(archive)) {
         meter.archive('unchanged');
         continue;
       }
@@ -131,8 +128,8 @@ export class ArchiveLister implements Lister {
         meter.archive('postponed');
         continue;
       }
-      const failure = await readArchive(pull, descriptor, action === 'final');
-      this.#readAtMs.set(identity, api.clock.monotonicMs());
+      const failure = await readArchive(pull, archive, action === 'final');
+      archive.readAtMs = api.clock.monotonicMs();
       progress.doneCount++;
       unreachableCount = failure === null ? 0 : unreachableCount + 1;
       if (failure !== null && unreachableCount >= UNREACHABLE_MAX)
@@ -141,27 +138,21 @@ export class ArchiveLister implements Lister {
     return { kind: 'done', postponedCount };
   }
 
-  #inOrder(archives: readonly KnownArchive[]): readonly KnownArchive[] {
-    const readAtMs = ({ partition, id }: KnownArchive): number =>
-      this.#readAtMs.get(identityOf(partition, id)) ?? -Infinity;
-    return archives.toSorted((a, b) => a.state.dayMs - b.state.dayMs || readAtMs(a) - readAtMs(b));
-  }
-
   /** Closes days, stores the changes, and notes how far each partition is. */
   async #finish(pull: Pull, listing: Listing): Promise<void> {
     const { ledger, meter } = pull;
     const behind = new Set(
       ledger
         .archives()
-        .filter(({ state }) => state.setAside === '' && !isCurrent(state) && !isUnsized(state))
-        .map(({ partition }) => partition),
+        .filter(({ state }) => isBehind(state))
+        .map(({ partition }) => partitionKey(partition)),
     );
     for (const track of ledger.tracks) await this.#closeDays(pull, track, listing);
     await commit(pull, {});
     this.#forget(pull);
     if (listing.failure !== null) return;
     for (const partition of ledger.partitions)
-      if (!behind.has(partition)) meter.status(partition).doneUntilMs = listing.toMs;
+      if (!behind.has(partitionKey(partition))) meter.status(partition).doneUntilMs = listing.toMs;
   }
 
   /** A closed day is not listed again, and its archives are forgotten. */
@@ -180,7 +171,7 @@ export class ArchiveLister implements Lister {
       if (!ofDay.every(({ state }) => isFailed || isClosed(state) || isVanished(state))) break;
       const gaps = ofDay.flatMap(archiveGap);
       if (isFailed) gaps.push(dayGap(service, dayMs));
-      for (const { partition, id } of ofDay) ledger.setArchive(partition, id, null);
+      for (const archive of ofDay) ledger.forgetArchive(archive);
       ledger.move(track, { ...track.cursor, lowMs: dayMs + DAY_MS });
       // A forgotten archive must not be listed again: both changes go in one commit.
       if (gaps.length > 0) await commit(pull, { gaps });
@@ -189,11 +180,8 @@ export class ArchiveLister implements Lister {
     if (listedMs > (track.cursor.listedMs ?? 0)) ledger.move(track, { ...track.cursor, listedMs });
   }
 
-  /** Forgets closed archives and days outside the ledger. */
+  /** Forgets closed days. */
   #forget({ ledger }: Pull): void {
-    const known = new Set(ledger.archives().map(({ partition, id }) => identityOf(partition, id)));
-    for (const identity of this.#readAtMs.keys())
-      if (!known.has(identity)) this.#readAtMs.delete(identity);
     const openMs = Math.min(...ledger.tracks.map(({ cursor }) => cursor.lowMs));
     for (const dayMs of this.#failedCounts.keys())
       if (dayMs < openMs) this.#failedCounts.delete(dayMs);
@@ -267,7 +255,7 @@ async function listOnce(
         meter.refused(read);
         continue;
       }
-      const identity = identityOf(read.partition, read.id);
+      const identity = `${partitionKey(read.partition)} ${read.id}`;
       if (found.size < DESCRIPTORS_MAX || found.has(identity)) found.set(identity, read);
       else meter.refused('too_many');
     }
@@ -307,12 +295,4 @@ function archiveGap({ partition, id, state }: KnownArchive): Gap[] {
   if (fromMs === null) return [];
   const span = { fromMs, toMs: state.dayMs + DAY_MS };
   return [{ partition, span, reason: 'vanished', archive: id }];
-}
-
-function identityOf(partition: Partition, id: string): string {
-  return `${partitionKey(partition)} ${id}`;
-}
-
-function isUnsized({ listedSize, isRead }: ArchiveState): boolean {
-  return listedSize === null && isRead;
 }

@@ -8,7 +8,7 @@ import { AFTER_REFUSAL, type HoldOffOptions } from '../lib/hold-off.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
-import { isCurrent } from './archive-state.ts';
+import { isBehind } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { serviceGap } from './gap.ts';
 import { Ledger, trackTypes } from './ledger.ts';
@@ -131,12 +131,10 @@ export class LogPuller {
     });
     if (config.shape === 'archives') await this.#findBeginning(ledger, signal);
     await this.#noteFirstStart(ledger, signal);
-    const archives = Map.groupBy(ledger.archives(), ({ partition }) => partition);
-    for (const partition of ledger.partitions) {
-      const isBehind = archives.get(partition)?.some(({ state }) => !isCurrent(state)) === true;
-      const { listedMs } = ledger.track(partition.service.id).cursor;
-      meter.status(partition).doneUntilMs = isBehind ? null : listedMs;
-    }
+    for (const partition of ledger.partitions)
+      meter.status(partition).doneUntilMs = ledger.track(partition.service.id).cursor.listedMs;
+    for (const { partition, state } of ledger.archives())
+      if (isBehind(state)) meter.status(partition).doneUntilMs = null;
     return ledger;
   }
 

@@ -61,8 +61,7 @@ describe('archives', () => {
     ]);
     expect(ledger.changes()).toEqual([]);
     ledger.move(track, track.cursor);
-    for (const { partition, id, state } of ledger.archives())
-      ledger.setArchive(partition, id, state);
+    for (const archive of ledger.archives()) ledger.setArchive(archive, archive.state);
     const stored = ledger.changes().map(({ key, blob }) => [key, blob?.toString()]);
     expect(Object.fromEntries(stored)).toEqual(ARCHIVES);
   });
