@@ -21,16 +21,13 @@ import {
   cutToBytes,
   type HeaderFormat,
   type LineFormat,
-  type ReaderParts,
   RecordLines,
-  restoreState,
-  saveState,
   textRecord,
   toParsedRecord,
 } from './record-lines.ts';
 import { redactMessage } from './redact.ts';
 import { SlowQueryReader } from './slow-query-log.ts';
-import { createLocalTime } from './time.ts';
+import { createLocalTime, type LocalTime } from './time.ts';
 
 /** A reader for one entry of a log. */
 export const createLineReader: CreateLineReader = (options: LineReaderOptions): LineReader => {
@@ -83,14 +80,12 @@ const ORPHAN = MARK.unparsed | MARK.continuation;
  */
 class JoiningReader implements LineReader {
   readonly #format: HeaderFormat;
-  readonly #parts: ReaderParts;
   readonly #lines: RecordLines;
   #inherited: Inherited | null = null;
 
-  constructor(format: HeaderFormat, localTime: ReaderParts['localTime'], recordBytesMax: number) {
+  constructor(format: HeaderFormat, localTime: LocalTime, recordBytesMax: number) {
     this.#format = format;
-    this.#lines = new RecordLines(recordBytesMax);
-    this.#parts = { lines: this.#lines, localTime };
+    this.#lines = new RecordLines(recordBytesMax, localTime);
   }
 
   get isOpen(): boolean {
@@ -120,11 +115,11 @@ class JoiningReader implements LineReader {
   }
 
   save(): string {
-    return saveState(this.#format.name, this.#inherited, this.#parts);
+    return this.#lines.save(this.#format.name, this.#inherited);
   }
 
   restore(saved: string): void {
-    this.#inherited = restoreState<Inherited>(this.#format.name, saved, this.#parts);
+    this.#inherited = this.#lines.restore<Inherited>(this.#format.name, saved);
   }
 
   /** Takes the part `[at, end)` of a line. */
@@ -168,13 +163,13 @@ class SingleLineReader implements LineReader {
   readonly isOpen = false;
   readonly #format: LineFormat;
   readonly #bytesMax: number;
-  /** Always without lines. */
-  readonly #parts: ReaderParts;
+  /** Always empty. */
+  readonly #lines: RecordLines;
 
-  constructor(format: LineFormat, localTime: ReaderParts['localTime'], recordBytesMax: number) {
+  constructor(format: LineFormat, localTime: LocalTime, recordBytesMax: number) {
     this.#format = format;
     this.#bytesMax = recordBytesMax;
-    this.#parts = { lines: new RecordLines(0), localTime };
+    this.#lines = new RecordLines(0, localTime);
   }
 
   push(line: RawLine): readonly ParsedRecord[] {
@@ -193,11 +188,11 @@ class SingleLineReader implements LineReader {
   }
 
   save(): string {
-    return saveState(this.#format.name, null, this.#parts);
+    return this.#lines.save(this.#format.name, null);
   }
 
   restore(saved: string): void {
-    restoreState(this.#format.name, saved, this.#parts);
+    this.#lines.restore(this.#format.name, saved);
   }
 
   #cut(fields: LogRecord): LogRecord {

@@ -97,9 +97,12 @@ export class RecordLines {
   /** The size of #raw in UTF-8; -1 while it is not counted. */
   #rawBytes = 0;
   readonly #bytesMax: number;
+  readonly #localTime: LocalTime;
 
-  constructor(bytesMax: number) {
+  /** `localTime` reads the times in the lines: it is saved with them. */
+  constructor(bytesMax: number, localTime: LocalTime) {
     this.#bytesMax = bytesMax;
+    this.#localTime = localTime;
   }
 
   get isEmpty(): boolean {
@@ -220,16 +223,31 @@ export class RecordLines {
     return { raw, firstOffset, lineCount, timeMs, timeExtraNs, stream, marks };
   }
 
-  /** The segments, for JSON; the text is saved separately. */
-  saved(): readonly Readonly<Segment>[] {
-    return this.#segments;
+  /** Saves them with the last time and the reader's state; '' when there is nothing to save. */
+  save(format: string, state: object | null): string {
+    const { lastMs } = this.#localTime;
+    if (state === null && this.isEmpty && Number.isNaN(lastMs)) return '';
+    const order = Number.isNaN(lastMs) ? [] : [lastMs];
+    return `${format} ${JSON.stringify([state, this.#segments, ...order])}\n${this.#raw}`;
   }
 
-  /** Restores a result of saved(). */
-  restore(segments: readonly Readonly<Segment>[], raw: string): void {
-    this.#segments = segments.map(segment => ({ ...segment }));
-    this.#raw = raw;
+  /** Restores a result of save(); returns the reader's state, or null if there is none. */
+  restore<State extends object>(format: string, saved: string): State | null {
+    this.#segments = [];
+    this.#raw = '';
     this.#rawBytes = -1;
+    this.#localTime.lastMs = Number.NaN;
+    const lineEnd = saved.indexOf('\n');
+    if (lineEnd < 0 || !saved.startsWith(`${format} `)) return null;
+    try {
+      const [state, segments, lastMs] = JSON.parse(saved.slice(format.length + 1, lineEnd));
+      this.#segments = [...segments];
+      this.#raw = saved.slice(lineEnd + 1);
+      if (typeof lastMs === 'number') this.#localTime.lastMs = lastMs;
+      return state;
+    } catch {
+      return null;
+    }
   }
 
   #countedBytes(): number {
@@ -256,39 +274,4 @@ export function cutToBytes(text: string, bytesMax: number): string {
   let end = bytesMax;
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
-}
-
-/** The parts of a reader besides its own state. */
-export interface ReaderParts {
-  readonly lines: RecordLines;
-  readonly localTime: LocalTime;
-}
-
-/** '' when there is nothing to save. */
-export function saveState(format: string, state: object | null, parts: ReaderParts): string {
-  const { lines, localTime } = parts;
-  const { lastMs } = localTime;
-  if (state === null && lines.isEmpty && Number.isNaN(lastMs)) return '';
-  const order = Number.isNaN(lastMs) ? [] : [lastMs];
-  return `${format} ${JSON.stringify([state, lines.saved(), ...order])}\n${lines.raw}`;
-}
-
-/** Restores the record's lines and the last time; returns the state, or null if there is none. */
-export function restoreState<State extends object>(
-  format: string,
-  saved: string,
-  { lines, localTime }: ReaderParts,
-): State | null {
-  lines.restore([], '');
-  localTime.lastMs = Number.NaN;
-  const lineEnd = saved.indexOf('\n');
-  if (lineEnd < 0 || !saved.startsWith(`${format} `)) return null;
-  try {
-    const [state, segments, lastMs] = JSON.parse(saved.slice(format.length + 1, lineEnd));
-    lines.restore(segments, saved.slice(lineEnd + 1));
-    if (typeof lastMs === 'number') localTime.lastMs = lastMs;
-    return state;
-  } catch {
-    return null;
-  }
 }

@@ -16,14 +16,7 @@ import {
   type ParsedRecord,
   type RawLine,
 } from '../record.ts';
-import {
-  type CompleteLines,
-  type ReaderParts,
-  RecordLines,
-  restoreState,
-  saveState,
-  toParsedRecord,
-} from './record-lines.ts';
+import { type CompleteLines, RecordLines, toParsedRecord } from './record-lines.ts';
 import type { SqlContext } from './redact.ts';
 import {
   type Candidate,
@@ -109,7 +102,7 @@ export class SlowQueryReader implements LineReader {
 
   constructor(options: SlowQueryOptions, recordBytesMax: number) {
     this.#options = options;
-    this.#lines = new RecordLines(recordBytesMax);
+    this.#lines = new RecordLines(recordBytesMax, options.localTime);
   }
 
   get isOpen(): boolean {
@@ -154,11 +147,11 @@ export class SlowQueryReader implements LineReader {
 
   save(): string {
     const isNew = this.#lines.isEmpty && this.#state.flushed === null;
-    return saveState(FORMAT, isNew ? null : this.#state, this.#parts());
+    return this.#lines.save(FORMAT, isNew ? null : this.#state);
   }
 
   restore(saved: string): void {
-    this.#state = { ...NEW, ...restoreState<State>(FORMAT, saved, this.#parts()) };
+    this.#state = { ...NEW, ...this.#lines.restore<State>(FORMAT, saved) };
     // Earlier versions kept more segments open.
     const segmentsMax = this.#state.candidate === 'none' ? 1 : 2;
     if (this.#lines.segmentCount > segmentsMax) this.#giveUpCandidate();
@@ -175,10 +168,6 @@ export class SlowQueryReader implements LineReader {
   #giveUpCandidate(): void {
     while (this.#lines.segmentCount > 1) this.#lines.merge();
     this.#state.candidate = 'none';
-  }
-
-  #parts(): ReaderParts {
-    return { lines: this.#lines, localTime: this.#options.localTime };
   }
 
   /** The first line of a record. */
