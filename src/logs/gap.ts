@@ -1,7 +1,6 @@
 // A gap is a time range whose logs could not be pulled and were skipped. Each gap is counted, and sent as a log record
 // in the same commit that skips it, so that the back end shows where logs are missing.
 
-import type { ServiceConfig } from '../config/config.ts';
 import type { LogRecord } from '../pipeline/encode/logs.ts';
 import type { SetAsideReason } from './archive-state.ts';
 import type { Span } from './cursor.ts';
@@ -77,14 +76,11 @@ export function gapTimes({ span }: Gap): { readonly from: string | null; readonl
   return { from, to: new Date(span.toMs).toISOString() };
 }
 
-/** A gap of a whole service, or of one type of its logs; `type` '' means all types. */
-export function serviceGap(
-  service: ServiceConfig,
-  {
-    type,
-    span,
-    reason,
-  }: { readonly type: string; readonly span: Span; readonly reason: GapReason },
+/** A gap of a whole service, or of one type of its logs. */
+export function trackGap(
+  { service, type }: Pick<Partition, 'service' | 'type'>,
+  span: Span,
+  reason: GapReason,
 ): Gap {
   return { partition: { service, source: '', server: '', type }, span, reason, archive: '' };
 }

@@ -2,7 +2,6 @@
 // open for too long, and closes days that are complete. Archives that the service has deleted are skipped as gaps. Each
 // step is committed with its records, so that the next pull continues where this one ends.
 
-import type { ServiceConfig } from '../config/config.ts';
 import { flushArchive, readArchive } from './archive-reading.ts';
 import {
   actionFor,
@@ -16,7 +15,7 @@ import {
   lostFromMs,
 } from './archive-state.ts';
 import { DAY_MS, dayOf, firstListedDay, isDayOver, type Span, WINDOW_TRIES_MAX } from './cursor.ts';
-import { type Gap, serviceGap } from './gap.ts';
+import { type Gap, trackGap } from './gap.ts';
 import { type Descriptor, partitionKey, readDescriptor } from './item.ts';
 import type { KnownArchive, Track } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
@@ -170,9 +169,10 @@ export class ArchiveLister implements Lister {
         .filter(({ partition, state }) => partition.service === service && state.dayMs <= dayMs);
       if (!ofDay.every(({ state }) => isFailed || isClosed(state) || isVanished(state))) break;
       const gaps = ofDay.flatMap(archiveGap);
-      if (isFailed) gaps.push(dayGap(service, dayMs));
+      const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
+      if (isFailed) gaps.push(trackGap(track, day, 'window'));
       for (const archive of ofDay) ledger.forgetArchive(archive);
-      ledger.move(track, { ...track.cursor, lowMs: dayMs + DAY_MS });
+      ledger.move(track, { ...track.cursor, lowMs: day.toMs });
       // A forgotten archive must not be listed again: both changes go in one commit.
       if (gaps.length > 0) await commit(pull, { gaps });
     }
@@ -279,15 +279,10 @@ async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Li
       if (partition.service.id === service.id) firstDayMs = Math.min(firstDayMs, dayMs);
     if (firstDayMs === Infinity || firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
     const span = { fromMs: listedMs, toMs: firstDayMs };
-    gaps.push(serviceGap(service, { type: '', span, reason: 'retention' }));
+    gaps.push(trackGap(track, span, 'retention'));
     pull.ledger.move(track, { ...cursor, listedMs: firstDayMs });
   }
   if (gaps.length > 0) await commit(pull, { gaps });
-}
-
-function dayGap(service: ServiceConfig, dayMs: number): Gap {
-  const span = { fromMs: dayMs, toMs: dayMs + DAY_MS };
-  return serviceGap(service, { type: '', span, reason: 'window' });
 }
 
 function archiveGap({ partition, id, state }: KnownArchive): Gap[] {

@@ -5,11 +5,11 @@
 import { follow } from '../lib/json-pointer.ts';
 import { CHUNK_BYTES_MAX, CHUNK_RECORDS_MAX } from './chunk.ts';
 import { afterFailure, afterWindow, type Cursor, nextWindow, type Span } from './cursor.ts';
-import { type Gap, serviceGap } from './gap.ts';
+import { type Gap, trackGap } from './gap.ts';
 import { type ItemContext, type Partition, partitionKey, readPartition, textAt } from './item.ts';
 import type { Track } from './ledger.ts';
-import type { ErrorResult, ServiceError } from '../service/service-error.ts';
-import { failed, isOfWindow, isRefused } from './list.ts';
+import type { ServiceError } from '../service/service-error.ts';
+import { failed, isOfWindow, isRefused, type ListEnd } from './list.ts';
 import {
   commit,
   DONE,
@@ -21,18 +21,13 @@ import {
 } from './pull.ts';
 import { type LineReader, MARK, type ParsedRecord, recordUid, uidPlace } from './record.ts';
 import { jumpToOldest } from './retention.ts';
-import { Unwrapper } from './unwrap.ts';
+import { Unwrapper, withoutLineEnd } from './unwrap.ts';
 import { WrapperTime } from './formats/time.ts';
 
 /** The most records of one window. */
 const WINDOW_RECORDS_MAX = 200_000;
 /** The most partitions that are shown before their first record. */
 const SHOWN_PARTITIONS_MAX = 1000;
-
-/** How the list of a window ended. */
-type WindowEnd =
-  | { readonly ok: true; readonly isStable: boolean; readonly serverNowMs: number | null }
-  | ErrorResult;
 
 /** A record with its partition and id. */
 interface Found {
@@ -104,7 +99,7 @@ class TypePull {
   }
 
   /** Commits the new records of a window. */
-  async #read(window: Span): Promise<WindowEnd> {
+  async #read(window: Span): Promise<ListEnd> {
     const { api, config, meter, readerOf, signal } = this.#pull;
     const type = this.#type === '' ? null : this.#type;
     const context = { ...api.items, types: type === null ? [] : [type] };
@@ -219,10 +214,9 @@ class TypePull {
     const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
     const gaps: Gap[] = [];
     for (const track of tracks) {
-      const { service, type } = track;
       const { cursor, gap: span } = afterFailure(track.cursor, window, config.window);
       ledger.move(track, cursor);
-      if (span !== null) gaps.push(serviceGap(service, { type, span, reason: 'window' }));
+      if (span !== null) gaps.push(trackGap(track, span, 'window'));
     }
     await commit(this.#pull, { gaps });
     // A window of the minimum length is retried in the next pull.
@@ -290,7 +284,7 @@ class ItemReader {
       if (line.stream === '') line.stream = stream;
       records.push(...reader.push(line));
     });
-    unwrapper.push(text.replace(/\r?\n$/, ''), 0, 0);
+    unwrapper.push(withoutLineEnd(text), 0, 0);
     unwrapper.flush();
     records.push(...reader.flush());
     return records;

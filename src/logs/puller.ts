@@ -10,7 +10,7 @@ import type { PullReport } from '../service/pull-report.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isBehind } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
-import { serviceGap } from './gap.ts';
+import { trackGap } from './gap.ts';
 import { Ledger, trackTypes } from './ledger.ts';
 import { RETRY_AFTER_MS_MAX } from './list.ts';
 import { ArchiveLister } from './list-archives.ts';
@@ -179,12 +179,8 @@ export class LogPuller {
     const fresh = ledger.tracks.filter(({ isFresh }) => isFresh);
     const isWhole = this.#context.config.firstStart === 'beginning';
     if (!this.#options.isSharded || isWhole || fresh.length === 0) return;
-    const gaps = fresh.map(({ service, type, cursor }) =>
-      serviceGap(service, {
-        type,
-        span: { fromMs: 0, toMs: cursor.floorMs },
-        reason: 'first_start',
-      }),
+    const gaps = fresh.map(track =>
+      trackGap(track, { fromMs: 0, toMs: track.cursor.floorMs }, 'first_start'),
     );
     await commit({ ...this.#context, ledger, signal }, { gaps });
   }

@@ -2,7 +2,7 @@
 // older cursor moves up to the oldest day, and the skipped time is reported as a gap.
 
 import { atFloor, DAY_MS, dayOf, findFloor, type Span } from './cursor.ts';
-import { serviceGap } from './gap.ts';
+import { trackGap } from './gap.ts';
 import { readDescriptor } from './item.ts';
 import type { Track } from './ledger.ts';
 import { commit, type Pull, type PulledApi } from './pull.ts';
@@ -26,9 +26,8 @@ export async function jumpToOldest(
   if (oldestMs === null || oldestMs <= fromMs) return false;
   const gaps = tracks.flatMap(track => {
     const { cursor, gap: span } = atFloor(track.cursor, oldestMs);
-    const { service, type } = track;
     ledger.move(track, cursor);
-    return span === null ? [] : [serviceGap(service, { type, span, reason: 'retention' })];
+    return span === null ? [] : [trackGap(track, span, 'retention')];
   });
   await commit(pull, { gaps });
   return true;

@@ -155,7 +155,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function withoutLineEnd(text: string): string {
+export function withoutLineEnd(text: string): string {
   if (text.endsWith('\r\n')) return text.slice(0, -2);
   return text.endsWith('\n') ? text.slice(0, -1) : text;
 }
