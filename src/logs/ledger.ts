@@ -178,11 +178,10 @@ export class Ledger {
     const key = partitionKey(partition);
     const archives = this.#archivesOf(key);
     const known = archives.get(id);
-    if (known !== undefined) return Object.assign(known, { partition, name });
-    const fresh = { partition, id, name, state: newArchive(dayMs), readAtMs: -Infinity };
-    archives.set(id, fresh);
-    this.#noteArchives(key);
-    return fresh;
+    const archive = known ?? openArchive(partition, id, newArchive(dayMs));
+    archives.set(id, archive);
+    if (known === undefined) this.#noteArchives(key);
+    return Object.assign(archive, { partition, name });
   }
 
   setArchive({ partition, id }: KnownArchive, state: ArchiveState): void {
@@ -310,7 +309,7 @@ export class Ledger {
       const known = await this.#read<{ archives: Record<string, ArchiveState> }>(`archives/${key}`);
       this.#partitions.set(key, partition);
       const archives = Object.entries(known?.archives ?? {}).map(
-        ([id, state]) => [id, { partition, id, name: id, state, readAtMs: -Infinity }] as const,
+        ([id, state]) => [id, openArchive(partition, id, state)] as const,
       );
       this.#archives.set(key, new Map(archives));
     }
@@ -341,6 +340,10 @@ export class Ledger {
       return null;
     }
   }
+}
+
+function openArchive(partition: Partition, id: string, state: ArchiveState): OwnArchive {
+  return { partition, id, name: id, state, readAtMs: -Infinity };
 }
 
 function jsonOf(state: object): Buffer {
