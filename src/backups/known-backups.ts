@@ -21,15 +21,19 @@ export interface KnownBackups {
 const TYPES_MAX = 16;
 const OTHER_TYPE = 'other';
 /** The type that the specification names. */
-const FULL = 'full';
+export const FULL = 'full';
 
 /** When the next full backup begins; null if none is scheduled. */
-export function nextFullRunMs({ schedules }: KnownBackups, nowMs: number): number | null {
-  const runs = schedules
-    .filter(({ type }) => type === FULL)
-    .map(schedule => outlookOf(schedule, nowMs).nextRunMs)
-    .filter(runMs => runMs !== null);
-  return runs.length === 0 ? null : Math.min(...runs);
+export function nextFullRunMs(known: KnownBackups, nowMs: number): number | null {
+  return nextRuns(outlooksOf(known, nowMs)).get(FULL) ?? null;
+}
+
+/** The next run of each type that has one. */
+export function nextRuns(outlooks: readonly ScheduleOutlook[]): ReadonlyMap<string, number> {
+  const next = new Map<string, number>();
+  for (const { type, nextRunMs } of outlooks)
+    if (nextRunMs !== null) next.set(type, Math.min(nextRunMs, next.get(type) ?? Infinity));
+  return next;
 }
 
 /** The types that have series: `full` first, then known types, then new ones. */
@@ -61,6 +65,8 @@ export const SCHEDULE_STATES = ['active', 'suspended', 'ended', 'failed', 'unkno
 type ScheduleState = (typeof SCHEDULE_STATES)[number];
 
 export interface ScheduleOutlook {
+  /** The type to count under. */
+  readonly type: string;
   readonly state: ScheduleState;
   /** Null if it will not run, or the time is unknown. */
   readonly nextRunMs: number | null;
@@ -69,8 +75,19 @@ export interface ScheduleOutlook {
 const ONCE = 'once';
 const FAILURE = /fail|error/i;
 
-/** The state and the next run of a schedule at `nowMs` (wall clock). */
-export function outlookOf(known: KnownSchedule, nowMs: number): ScheduleOutlook {
+/** The schedules as they are at `nowMs` (wall clock). */
+export function outlooksOf(
+  { schedules, types }: KnownBackups,
+  nowMs: number,
+): readonly ScheduleOutlook[] {
+  return schedules.map(schedule => ({
+    type: typeAmong(types, schedule.type),
+    ...outlookOf(schedule, nowMs),
+  }));
+}
+
+/** The state and the next run of a schedule. */
+export function outlookOf(known: KnownSchedule, nowMs: number): Omit<ScheduleOutlook, 'type'> {
   if (known.isSuspended) return { state: 'suspended', nextRunMs: null };
   const nextRunMs = nextRun(known, nowMs);
   if (FAILURE.test(known.status)) return { state: 'failed', nextRunMs: nextRunMs ?? null };
@@ -78,12 +95,16 @@ export function outlookOf(known: KnownSchedule, nowMs: number): ScheduleOutlook 
   return { state: nextRunMs === null ? 'ended' : 'active', nextRunMs };
 }
 
+function isOnce(schedule: string): boolean {
+  return schedule.toLowerCase() === ONCE;
+}
+
 /** Null if there is none, undefined if it is unknown. */
 function nextRun(
   { schedule, scheduledAtMs }: KnownSchedule,
   nowMs: number,
 ): number | null | undefined {
-  if (schedule.toLowerCase() === ONCE) {
+  if (isOnce(schedule)) {
     if (scheduledAtMs === null) return undefined;
     return scheduledAtMs > nowMs ? scheduledAtMs : null;
   }
@@ -134,13 +155,18 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
   const schedules = listed.schedules.map(knownSchedule);
   const backups = await client.backups.list(query);
   const isAnswered = backups.ok || backups.error.kind === 'not_found';
-  const finished = backups.ok ? newestFinished(backups.backups) : {};
-  const found = [...schedules.map(({ type }) => type), ...Object.keys(finished)];
+  const finished = backups.ok ? finishedOf(backups.backups) : [];
+  const found = [...schedules.map(({ type }) => type), ...finished.map(([type]) => type)];
   const types = addTypes(before?.types ?? [], found);
+  const newest: Record<string, number> = {};
+  for (const [type, endMs] of finished) {
+    const counted = typeAmong(types, type);
+    newest[counted] = Math.max(endMs, newest[counted] ?? endMs);
+  }
   const known = {
     schedules,
     types,
-    finishedAtMs: isAnswered ? amongTypes(finished, types) : (before?.finishedAtMs ?? {}),
+    finishedAtMs: isAnswered ? newest : (before?.finishedAtMs ?? {}),
     readAtMs: nowMs(),
   };
   return { ok: true, known, backupsError: backups.ok || isAnswered ? null : backups.error };
@@ -150,7 +176,6 @@ function knownSchedule(schedule: Schedule): KnownSchedule {
   const { id, suspended = false, scheduled_at: at } = schedule;
   const type = typeWord(schedule.type ?? UNKNOWN_TYPE);
   const times = shortText(schedule.schedule ?? '');
-  const isOnce = times.toLowerCase() === 'once';
   return {
     id: shortText(id === undefined ? `${type} ${times}` : String(id)),
     type,
@@ -158,32 +183,17 @@ function knownSchedule(schedule: Schedule): KnownSchedule {
     status: shortText(schedule.status ?? ''),
     isSuspended: suspended,
     // For a repeating schedule the service may change it with every run, which is not a change of the schedule.
-    scheduledAtMs: isOnce ? timeOf(at) : null,
+    scheduledAtMs: isOnce(times) ? timeOf(at) : null,
   };
 }
 
-/** The latest end of a backup of each type that was successful or has no status. */
-function newestFinished(backups: readonly Backup[]): Record<string, number> {
-  const newest: Record<string, number> = {};
-  for (const { type = UNKNOWN_TYPE, status, end_time: end } of backups) {
+/** The types and ends of the backups that were successful or have no status. */
+function finishedOf(backups: readonly Backup[]): (readonly [type: string, endMs: number])[] {
+  return backups.flatMap(({ type = UNKNOWN_TYPE, status, end_time: end }) => {
     const endMs = timeOf(end);
-    if (endMs === null || (status !== undefined && !SUCCESS.test(status))) continue;
-    const word = typeWord(type);
-    newest[word] = Math.max(endMs, newest[word] ?? -Infinity);
-  }
-  return newest;
-}
-
-function amongTypes(
-  finished: Readonly<Record<string, number>>,
-  types: readonly string[],
-): Record<string, number> {
-  const newest: Record<string, number> = {};
-  for (const [type, endMs] of Object.entries(finished)) {
-    const word = typeAmong(types, type);
-    newest[word] = Math.max(endMs, newest[word] ?? -Infinity);
-  }
-  return newest;
+    if (endMs === null || (status !== undefined && !SUCCESS.test(status))) return [];
+    return [[typeWord(type), endMs] as const];
+  });
 }
 
 /** The value of a metric attribute: the service's word in lower case. */

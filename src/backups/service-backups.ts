@@ -22,13 +22,13 @@ import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { type BackupEvent, backupEvents } from './backup-events.ts';
 import {
+  FULL,
   type KnownBackups,
-  nextFullRunMs,
-  outlookOf,
+  nextRuns,
+  outlooksOf,
   readBackups,
   SCHEDULE_STATES,
   type ScheduleOutlook,
-  typeAmong,
 } from './known-backups.ts';
 
 interface ServiceBackupsOptions {
@@ -271,10 +271,6 @@ function seriesOf(gauge: Gauge): (readonly [key: string, sent: Sent])[] {
 // The gauges of a service's backup schedules at a given time, computed from the last answer. docs/backups.md describes
 // them.
 
-interface Outlook extends ScheduleOutlook {
-  readonly type: string;
-}
-
 /** `known` is null if there is no answer, or it is too old. */
 export function backupGauges(
   known: KnownBackups | null,
@@ -288,13 +284,8 @@ export function backupGauges(
 }
 
 function scheduleGauges(known: KnownBackups, nowMs: number): readonly Gauge[] {
-  const { types } = known;
-  const outlooks = known.schedules.map(schedule => ({
-    ...outlookOf(schedule, nowMs),
-    type: typeAmong(types, schedule.type),
-  }));
-  const shown = new Set([...types, ...outlooks.map(({ type }) => type)]);
-  const isFullScheduled = nextFullRunMs(known, nowMs) !== null;
+  const outlooks = outlooksOf(known, nowMs);
+  const shown = new Set([...known.types, ...outlooks.map(({ type }) => type)]);
   const next = nextRuns(outlooks);
   return [
     gauge('prom2otlp_backup_schedules', 'Backup schedules.', '', countPoints(outlooks, shown)),
@@ -302,7 +293,7 @@ function scheduleGauges(known: KnownBackups, nowMs: number): readonly Gauge[] {
       'prom2otlp_backup_full_scheduled',
       '1 when a full backup will run by an active schedule, else 0.',
       '',
-      [{ attributes: [], value: isFullScheduled ? 1 : 0 }],
+      [{ attributes: [], value: next.has(FULL) ? 1 : 0 }],
     ),
     gauge(
       'prom2otlp_backup_next_run_timestamp_seconds',
@@ -326,7 +317,10 @@ function scheduleGauges(known: KnownBackups, nowMs: number): readonly Gauge[] {
 }
 
 /** A point for each type in each state, 0 if there is none. */
-function countPoints(outlooks: readonly Outlook[], types: Iterable<string>): readonly GaugePoint[] {
+function countPoints(
+  outlooks: readonly ScheduleOutlook[],
+  types: Iterable<string>,
+): readonly GaugePoint[] {
   return [...types].flatMap(type =>
     SCHEDULE_STATES.map(state => ({
       attributes: [
@@ -336,14 +330,6 @@ function countPoints(outlooks: readonly Outlook[], types: Iterable<string>): rea
       value: outlooks.filter(one => one.type === type && one.state === state).length,
     })),
   );
-}
-
-/** The next run of each type. */
-function nextRuns(outlooks: readonly Outlook[]): ReadonlyMap<string, number> {
-  const next = new Map<string, number>();
-  for (const { type, nextRunMs } of outlooks)
-    if (nextRunMs !== null) next.set(type, Math.min(nextRunMs, next.get(type) ?? Infinity));
-  return next;
 }
 
 function pointsByType(
