@@ -105,7 +105,7 @@ function printLogs({ logs, queue, config }: Daemon, { out, err }: VerbContext): 
   if (logs === null) return true;
   const head = ['SERVICE', 'SOURCE', 'LOG', 'RECORDS', 'GAPS', 'DONE UNTIL', 'REASON'];
   const labelOf = labelsOf(config);
-  const rows = logs.partitions.map(status => [
+  const rows = logs.meter.partitions.map(status => [
     labelOf(status.service),
     status.source,
     status.type,

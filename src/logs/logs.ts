@@ -11,12 +11,7 @@ import type { ServiceClients } from '../service/clients.ts';
 import { LogsApi } from '../service/logs-api.ts';
 import { type LogResource, LogSink } from './chunk.ts';
 import { Downloads } from './downloads.ts';
-import {
-  type GivenUpStatus,
-  LogMeter,
-  type PartitionStatus,
-  type PullProgress,
-} from './log-meter.ts';
+import { LogMeter } from './log-meter.ts';
 import { PulledApi, type PullEnd } from './pull.ts';
 import { PullSchedule } from '../lib/cron.ts';
 import { LogPuller, LOGS_HOLD_OFF } from './puller.ts';
@@ -42,7 +37,8 @@ export class Logs {
   readonly pullers: readonly LogPuller[];
   /** How the pulls of the last `pull` ended, by puller. */
   lastEnds: readonly PullEnd[] = [];
-  readonly #meter: LogMeter;
+  /** The state of partitions, of running pulls, and of archives that were given up. */
+  readonly meter: LogMeter;
 
   constructor(options: LogsOptions) {
     const { config, clients, queue, clock, counters, logger, resourceOf } = options;
@@ -57,7 +53,7 @@ export class Logs {
         isRedacting: config.logs.redactLiterals,
         recordBytesMax: limits.recordBytes,
       });
-    this.#meter = meter;
+    this.meter = meter;
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
     this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
       const client = clients.get(api);
@@ -107,21 +103,6 @@ export class Logs {
   async pull(signal: AbortSignal): Promise<readonly PullEnd[]> {
     this.lastEnds = await Promise.all(this.pullers.map(puller => puller.pull(signal)));
     return this.lastEnds;
-  }
-
-  /** The status of each partition. */
-  get partitions(): readonly PartitionStatus[] {
-    return this.#meter.partitions;
-  }
-
-  /** The progress of the running pulls. */
-  get progress(): readonly PullProgress[] {
-    return this.#meter.progress;
-  }
-
-  /** The latest given-up archives, newest first. */
-  get givenUp(): readonly GivenUpStatus[] {
-    return this.#meter.givenUp;
   }
 
   /** When the next pull of any API begins (wall clock). */

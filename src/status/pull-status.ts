@@ -91,12 +91,12 @@ export function pullStatus(daemon: Daemon, nowMs: number): PullStatus {
 }
 
 function logsReport(logs: Logs): LogsReport {
-  const { partitions, progress, givenUp, nextPullAtMs } = logs;
+  const { partitions, progress, givenUp } = logs.meter;
   return {
     partitions: partitions.map(shown),
     catchUp: progress.filter(({ dueCount }) => dueCount > 0).map(shown),
     givenUp: givenUp.map(shown),
-    nextPullAt: instantOrNull(nextPullAtMs),
+    nextPullAt: instantOrNull(logs.nextPullAtMs),
   };
 }
 

@@ -88,14 +88,14 @@ describe('a broken archive', () => {
     site.write(ERRORS, 'one', 'two');
     site.simulator.setFaults({ archives: { [ERRORS_ID]: 'encrypted' } });
     await site.pull();
-    const [{ file, ...given } = { file: null }] = site.logs.givenUp;
+    const [{ file, ...given } = { file: null }] = site.logs.meter.givenUp;
     expect(given).toMatchObject({ archive: ERRORS_ID, reason: 'encrypted', service: 'dbpgf1' });
     expect(
       readFileSync(file ?? '')
         .subarray(0, 4)
         .toString('latin1'),
     ).toBe('PK\u0003\u0004');
-    expect(site.logs.progress).toEqual([]);
+    expect(site.logs.meter.progress).toEqual([]);
   });
 
   test('is read up to the limit, if possible', async () => {
@@ -154,7 +154,7 @@ describe('a service that refuses', () => {
       const end = await site.pull();
       expect(end, String(refusalStatus)).toMatchObject({ kind: 'unreachable' });
       expect(site.simulator.requests.count - asked).toBeLessThanOrEqual(2);
-      const [status] = site.logs.partitions;
+      const [status] = site.logs.meter.partitions;
       expect(status).toMatchObject({
         state: 'failed',
         lastError: expect.stringContaining('cannot'),
@@ -163,7 +163,7 @@ describe('a service that refuses', () => {
       site.write(ERRORS, 'after');
       await site.pull();
       expect(site.bodies).toContain('end');
-      expect(site.logs.partitions[0]).toMatchObject({ state: 'waiting', lastError: null });
+      expect(site.logs.meter.partitions[0]).toMatchObject({ state: 'waiting', lastError: null });
     }
   });
 
