@@ -6,6 +6,7 @@ import {
   afterFlush,
   afterListed,
   afterRead,
+  isBehind,
   isClosed,
   isVanished,
   lostFromMs,
@@ -176,4 +177,12 @@ describe('an archive that is not listed any more', () => {
     check(gone(done, DAY_END), null);
     check(done, null);
   });
+});
+
+test('is behind until it is read in its listed size, or given up', () => {
+  const [sized, unsized] = [listed(FRESH, 5), listed(FRESH, null)];
+  expect([isBehind(sized), isBehind(unsized)]).toEqual([true, true]);
+  expect([isBehind(read(sized)), isBehind(read(unsized))]).toEqual([false, false]);
+  expect(isBehind(listed(read(sized), 6))).toBe(true);
+  expect(isBehind(afterFault(sized, 'encrypted', NOW))).toBe(false);
 });
