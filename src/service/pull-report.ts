@@ -74,6 +74,8 @@ export class PullReport {
   #lastAttemptAtMs: number | null = null;
   #lastSuccessAtMs: number | null = null;
   #failingSinceAtMs: number | null = null;
+  /** When the running attempt of run() began (monotonic). */
+  #startedMs = Infinity;
 
   constructor(options: PullReportOptions) {
     this.options = options;
@@ -133,7 +135,9 @@ export class PullReport {
       const startedMs = clock.nowMs();
       const seen = this.looks.rings;
       this.#nextAttemptAtMs = null;
+      this.#startedMs = clock.monotonicMs();
       await attempt(this.held());
+      this.#startedMs = Infinity;
       const dueMs = schedule.nextMs(startedMs, clock.nowMs());
       await this.#wait(Math.max(dueMs, this.heldMs()), seen, stop);
     }
@@ -186,6 +190,10 @@ export class PullReport {
     this.#error = error;
     this.#lastAttemptAtMs = clock.nowMs();
     if (before !== this.#reason) this.#failingSinceAtMs = this.#lastAttemptAtMs;
+    // An attempt that began before the key worked again was refused the key of then.
+    const startedMs = Math.min(this.#startedMs, attempt?.startedMs ?? Infinity);
+    const mayBeKey = error.reason === 'auth' || this.#isInDoubt;
+    if (mayBeKey && this.#watch?.hasRecoveredSince(startedMs) === true) return this.lookAgain();
     const failure = this.#serviceError;
     if (failure === null) this.#holdOff.clear();
     else if (attempt !== undefined)
@@ -226,9 +234,14 @@ export class PullReport {
 
   /** A 400 may be about the parameters or the key: the other reports decide. */
   get #reason(): string {
-    const reason = this.#error?.reason ?? '';
-    const isInDoubt = reason === 'bad_request' && this.#serviceError?.status === BAD_REQUEST;
-    return isInDoubt && this.#watch?.isRefused === true ? 'auth' : reason;
+    return this.#isInDoubt && this.#watch?.isRefused === true
+      ? 'auth'
+      : (this.#error?.reason ?? '');
+  }
+
+  get #isInDoubt(): boolean {
+    const error = this.#serviceError;
+    return error?.reason === 'bad_request' && error.status === BAD_REQUEST;
   }
 
   /** Makes the part try at once. */
@@ -254,6 +267,8 @@ export class KeyWatch {
   readonly #refusedBefore = new Set<PullReport>();
   #askAtMs = -Infinity;
   #askCount = 0;
+  /** When the key last worked again (monotonic). */
+  #recoveredAtMs = -Infinity;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -277,11 +292,17 @@ export class KeyWatch {
 
   /** Notes that the service has accepted the key from a part: all waiting parts try again. */
   accepted(report: PullReport): void {
-    this.#release(this.isRefused ? this.#reports.filter(({ isRefused }) => isRefused) : []);
+    if (this.isRefused) this.#release(this.#reports.filter(({ isRefused }) => isRefused));
     this.#refusedBefore.delete(report);
   }
 
+  /** True if the key was refused at this time (monotonic) or later, and works again. */
+  hasRecoveredSince(timeMs: number): boolean {
+    return timeMs < this.#recoveredAtMs;
+  }
+
   #release(waiting: readonly PullReport[]): void {
+    this.#recoveredAtMs = this.#clock.monotonicMs();
     for (const report of this.#refused) this.#refusedBefore.add(report);
     this.#refused.clear();
     for (const report of waiting) report.lookAgain();

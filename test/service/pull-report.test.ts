@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Counters, renderCounters } from '../../src/lib/counters.ts';
+import { PullSchedule } from '../../src/lib/cron.ts';
 import {
   followPulls,
   KeyWatch,
@@ -178,6 +179,35 @@ describe('a key that is refused', () => {
     expect([asked, metrics.looks.rings]).toEqual([['metrics'], 1]);
     stop.abort();
     await clock.advance(2000);
+    await running;
+  });
+
+  test('an attempt that began before the key worked again is repeated at once', async () => {
+    const { clock, metrics, logs } = shared();
+    const stop = new AbortController();
+    const answers: (ServiceError | null)[] = [];
+    const ends: (() => void)[] = [];
+    const schedule = new PullSchedule({ intervalMs: 3_600_000 }, 'id');
+    const attempt = async (held: ServiceError | null): Promise<void> => {
+      answers.push(held);
+      await new Promise<void>(resolve => ends.push(resolve));
+    };
+    const running = logs.run(schedule, attempt, stop.signal);
+    await clock.advance(60_000);
+    metrics.failed(refusal, { isRefused: true, startedMs: clock.monotonicMs() });
+    await clock.advance(1000);
+    metrics.succeeded();
+    for (const error of [refusal, doubtful]) {
+      logs.failed(error, { isRefused: true, startedMs: clock.monotonicMs() });
+      expect(logs.heldMs()).toBe(0);
+    }
+    ends[0]?.();
+    await nextTurn();
+    expect(answers).toEqual([null, null]);
+    logs.failed(refusal, { isRefused: true, startedMs: clock.monotonicMs() });
+    expect(logs.held()).toBe(refusal);
+    stop.abort();
+    ends[1]?.();
     await running;
   });
 
