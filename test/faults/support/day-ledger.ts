@@ -80,7 +80,14 @@ export class DayLedger {
       if (torn >= 0)
         this.#tell(`service ${service}: page ${torn} came with ${counts[torn]} of ${whole} points`);
       const failed = this.#failures[service] ?? 0;
-      lost += Math.max(0, served - came.length - failed) + (torn >= 0 ? 1 : 0);
+      const missing = Math.max(0, served - came.length - failed);
+      if (missing > 0) {
+        const pages = [...counts.keys()].filter(page => counts[page] === 0);
+        this.#tell(
+          `service ${service}: ${failed} scrapes failed, and missing are ${pages.join(' ')}`,
+        );
+      }
+      lost += missing + (torn >= 0 ? 1 : 0);
       return came;
     });
     return {
