@@ -27,10 +27,14 @@ describe.skipIf(absent !== null)('after an outage', () => {
   afterAll(() => parts.stop());
 
   /** Whether every counter's points are there: their number and their sum, which no other values have. */
-  async function expectWhole(url: string, { source, findings, refusals }: Day): Promise<void> {
+  async function expectWhole(
+    url: string,
+    { source, findings, refusals, account }: Day,
+  ): Promise<void> {
     expect(refusals).toEqual([]);
     const clean = { lost: 0, wrong: 0, outOfOrder: 0, movedStarts: 0 };
-    expect(findings, findings.examples.join('\n')).toMatchObject(clean);
+    const words = [...findings.examples, JSON.stringify(account)].join('\n');
+    expect(findings, words).toMatchObject(clean);
     const selector = `engine_global_status_commands_total[${String(AGE_MINUTES)}m]`;
     const pages = findings.pages[0] ?? [];
     const countAll = async (): Promise<number> =>
