@@ -267,7 +267,7 @@ export function backEndSection(report: DeliveryStatus & Reported): Html {
 
 function waitingCell(queue: QueueReport | undefined): Html {
   const { points = 0, rows = 0 } = queue ?? {};
-  return html`${formatCount(points)}<small>in ${formatCount(rows)} requests</small>`;
+  return html`${formatCount(points)}<small>in ${counted(rows, 'request')}</small>`;
 }
 
 function fill(queue: QueueReport | undefined): HtmlValue {

@@ -121,7 +121,7 @@ test('each sender is shown with the queue of its signal', () => {
     }),
   );
   expect(text).toMatch(
-    / metrics https:\S+ idle .*? 100 in 1 requests .* logs https:\S+ idle .*? 7 in 0 /,
+    / metrics https:\S+ idle .*? 100 in 1 request .* logs https:\S+ idle .*? 7 in 0 /,
   );
 });
 
