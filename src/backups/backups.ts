@@ -155,7 +155,8 @@ class BackupWatcher {
   async read(signal: AbortSignal): Promise<void> {
     if (!this.#isRestored) await Promise.all(this.services.map(service => service.restore()));
     this.#isRestored = true;
-    const { report } = this.#options;
+    const { report, clock } = this.#options;
+    const readMs = clock.monotonicMs();
     for (const service of this.services) service.readAgain();
     const permits = new Permits(READS_AT_ONCE);
     const errors: ServiceError[] = [];
@@ -163,13 +164,20 @@ class BackupWatcher {
     const readOne = async (service: ServiceBackups): Promise<void> => {
       const shared = errors.find(({ kind }) => SHARED_ERRORS.has(kind)) ?? this.#refusal(errors);
       if (shared !== undefined && shared.kind !== 'aborted') service.fail(shared);
+      const startedMs = clock.monotonicMs();
       const error = shared ?? (await service.read(signal));
       if (error !== null) errors.push(error);
-      else if (readCount++ === 0) report.succeeded();
+      else {
+        readCount++;
+        // Only a 401 is newer than this success: what else is refused meanwhile concerns other services.
+        const isKeyBad = errors.some(({ status }) => status === UNAUTHORIZED);
+        report.succeeded(isKeyBad ? startedMs : clock.monotonicMs());
+      }
       if (readCount === 0) this.#noteRefusals(errors);
     };
     await Promise.all(this.services.map(service => permits.run(() => readOne(service))));
-    this.#note(errors, readCount);
+    if (errors.length === 0) report.succeeded(readMs);
+    else if (readCount === 0) this.#noteFailure(errors);
   }
 
   /** Reports a refusal that concerns the key rather than one service. */
@@ -214,10 +222,11 @@ class BackupWatcher {
     }
   }
 
-  #note(errors: readonly ServiceError[], readCount: number): void {
+  /** Reports a reading in which every service failed. */
+  #noteFailure(errors: readonly ServiceError[]): void {
     const { clock, report } = this.#options;
     const [first] = errors;
-    if (first === undefined || readCount > 0) return report.succeeded();
+    if (first === undefined) return;
     const refused = errors.filter(({ kind }) => REFUSALS.has(kind));
     const areAllRefused = refused.length > 0 && refused.length === this.services.length;
     const retryAfterMs = Math.max(0, ...errors.map(error => error.retryAfterMs ?? 0));

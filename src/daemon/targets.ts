@@ -65,10 +65,10 @@ export function pipelineTarget(
       log.note(result, translated);
       context.discovery?.note(log.table, result, translated);
       const { samples, lastDurationMs, lastReason: reason } = log.status;
-      if (reason === '') report.succeeded();
-      else if (result.kind === 'page') {
+      if (result.kind === 'page') {
         const { lastMessage: message, hint } = log.status;
-        report.failed({ reason, message, hint });
+        if (reason === '') report.succeeded(result.page.monotonicMs);
+        else report.failed({ reason, message, hint });
       }
       context.timeline.note({
         target: target.id,

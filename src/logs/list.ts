@@ -24,7 +24,7 @@ export interface AskOptions {
   /** Monotonic: no try begins later. */
   readonly giveUpAtMs: number;
   /** Called with each good answer. */
-  readonly onAnswer?: () => void;
+  readonly onAnswer?: (startedMs: number) => void;
   /** Called with each failure, even if it is retried. */
   readonly onFailure: (failure: ServiceError) => void;
 }
@@ -54,9 +54,10 @@ export async function ask<Answer>(
 ): Promise<Result<Answer>> {
   const { clock, random, signal, giveUpAtMs, onAnswer, onFailure } = options;
   for (let failureCount = 1; ; failureCount++) {
+    const startedMs = clock.monotonicMs();
     const result = await send();
     if (result.ok) {
-      onAnswer?.();
+      onAnswer?.(startedMs);
       return result;
     }
     const { error: failure } = result;

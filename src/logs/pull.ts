@@ -169,7 +169,7 @@ export class PulledApi {
       random,
       signal,
       giveUpAtMs: this.giveUpAtMs,
-      onAnswer: () => report.succeeded(),
+      onAnswer: startedMs => report.succeeded(startedMs),
       onFailure: failure => {
         meter.failure(report.status, failure);
         report.failed(failure);

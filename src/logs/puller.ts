@@ -99,7 +99,7 @@ export class LogPuller {
     // A later commit must not store the changes of a failed one.
     if (end.kind === 'stopped' || end.kind === 'failed') this.#ledger = null;
     failpoint('pull-stored');
-    this.#note(end);
+    this.#note(end, startedMs);
     meter.pull(this.name, end.kind, this.#clock.monotonicMs() - startedMs);
     meter.lag(api.nowMs());
     return end;
@@ -185,13 +185,13 @@ export class LogPuller {
     await commit({ ...this.#context, ledger, signal }, { gaps });
   }
 
-  #note(end: PullEnd): void {
+  #note(end: PullEnd, startedMs: number): void {
     if (end.kind === 'stopped') return;
     const { meter, api } = this.#context;
     if (end.kind === 'done' && this.#lastFailure !== null)
       meter.reached(api.services, this.#lastFailure);
     this.#lastFailure = end.kind === 'unreachable' ? end.failure : null;
-    if (end.kind === 'done') this.#report.succeeded();
+    if (end.kind === 'done') this.#report.succeeded(startedMs);
     if (end.kind !== 'unreachable') return;
     const isRefused = REFUSALS.has(end.failure.reason);
     this.#report.failed(end.failure, { isRefused, startedMs: this.#clock.monotonicMs() });

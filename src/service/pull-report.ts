@@ -162,18 +162,25 @@ export class PullReport {
     return this.#nextAttemptAtMs;
   }
 
-  /** Notes that the service has accepted the key. */
-  answered(): void {
+  /** Notes that the service has accepted the key of a request that began at `startedMs` (monotonic). */
+  answered(startedMs: number): void {
+    if (this.#wasRefusedSince(startedMs)) return;
     this.#holdOff.clear();
-    this.#watch?.accepted(this);
+    this.#watch?.accepted(this, startedMs);
   }
 
-  /** Notes a success. */
-  succeeded(): void {
+  /** Notes a success of a request that began at `startedMs` (monotonic). */
+  succeeded(startedMs: number): void {
     this.#lastAttemptAtMs = this.#lastSuccessAtMs = this.options.clock.nowMs();
+    if (this.#wasRefusedSince(startedMs)) return;
     this.#failingSinceAtMs = null;
     this.#error = null;
-    this.answered();
+    this.answered(startedMs);
+  }
+
+  /** True if the service has refused the key to this part after a request had begun: its success is older news. */
+  #wasRefusedSince(startedMs: number): boolean {
+    return this.isKeyRefused && this.#watch?.wasRefusedSince(startedMs) === true;
   }
 
   /**
@@ -267,7 +274,8 @@ export class KeyWatch {
   readonly #refusedBefore = new Set<PullReport>();
   #askAtMs = -Infinity;
   #askCount = 0;
-  /** When the key last worked again (monotonic). */
+  /** When the key was last refused, and when it last worked again (monotonic). */
+  #refusedAtMs = -Infinity;
   #recoveredAtMs = -Infinity;
 
   constructor(clock: Clock) {
@@ -286,14 +294,26 @@ export class KeyWatch {
   refused(report: PullReport): void {
     this.#refusals.ring();
     if (this.#refusedBefore.has(report)) return;
-    if (!this.isRefused) this.#askAtMs = this.#clock.monotonicMs() + ASK_MS;
+    this.#refusedAtMs = this.#clock.monotonicMs();
+    if (!this.isRefused) this.#askAtMs = this.#refusedAtMs + ASK_MS;
     this.#refused.add(report);
   }
 
-  /** Notes that the service has accepted the key from a part: all waiting parts try again. */
-  accepted(report: PullReport): void {
-    if (this.isRefused) this.#release(this.#reports.filter(({ isRefused }) => isRefused));
+  /**
+   * Notes that the service has accepted the key from a part: all waiting parts try again. A request that began before
+   * the last refusal proves nothing.
+   */
+  accepted(report: PullReport, startedMs: number): void {
+    if (this.isRefused) {
+      if (this.wasRefusedSince(startedMs)) return;
+      this.#release(this.#reports.filter(({ isRefused }) => isRefused));
+    }
     this.#refusedBefore.delete(report);
+  }
+
+  /** True if the key was refused after this time (monotonic). */
+  wasRefusedSince(timeMs: number): boolean {
+    return timeMs < this.#refusedAtMs;
   }
 
   /** True if the key was refused at this time (monotonic) or later, and works again. */

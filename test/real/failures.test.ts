@@ -272,9 +272,7 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     await using night = await openNight({ services: 4 });
     await wait(night, 'all is well', isGreen);
     night.simulator.setFaults({ path: '/', status: 401 });
-    // Not only of logs: a success of a request that began before the refusal ends the probing then, and logs wait for
-    // their own turn, up to a minute here. That is a known defect of KeyWatch.
-    const red = await wait(night, 'the key is refused', isRed('metrics of 4 services'));
+    const red = await wait(night, 'the key is refused', isRed('key refused by'));
     const sight = await look(night, 'refused-later-4');
     night.simulator.resetFaults();
     const green = await wait(night, 'all is well', isGreen);

@@ -65,7 +65,7 @@ describe('the state of a part', () => {
     });
     report.failed(refusal);
     expect(report.status.failingSinceAtMs).toBe(startMs + 10_000);
-    report.succeeded();
+    report.succeeded(clock.monotonicMs());
     expect(report.status).toMatchObject({ state: 'ok', reason: '', failingSinceAtMs: null });
     expect(report.status.lastSuccessAtMs).toBe(startMs + 10_000);
   });
@@ -106,7 +106,7 @@ describe('the state of a part', () => {
     followPulls(counters, reports);
     expect(renderCounters(counters)).not.toContain('prom2otlp_pull_up{');
     reports[0]?.failed(refusal);
-    reports[1]?.succeeded();
+    reports[1]?.succeeded(clock.monotonicMs());
     const lines = renderCounters(counters).split('\n');
     const target = 'target="api.example.com (orders)"';
     expect(lines.filter(line => line.startsWith('prom2otlp_pull_'))).toEqual([
@@ -128,10 +128,10 @@ describe('a key that is refused', () => {
   });
 
   test('is not refused as such after an answer to somebody else', () => {
-    const { watch, metrics, logs } = shared();
+    const { clock, watch, metrics, logs } = shared();
     logs.failed(refusal);
     expect(watch.isRefused).toBe(true);
-    metrics.succeeded();
+    metrics.succeeded(clock.monotonicMs());
     expect(watch.isRefused).toBe(false);
     expect(logs.looks.rings).toBe(1);
     // Still refused to the logs: their own affair.
@@ -167,6 +167,27 @@ describe('a key that is refused', () => {
     await running;
   });
 
+  test('is still refused when a request that began before the refusal succeeds', async () => {
+    const { clock, watch, asked, metrics, logs, backups } = shared();
+    const stop = new AbortController();
+    const running = watch.run(stop.signal);
+    const startedMs = clock.monotonicMs();
+    await clock.advance(1000);
+    logs.failed(refusal);
+    for (const report of [backups, logs]) report.succeeded(startedMs);
+    metrics.answered(startedMs);
+    expect([watch.isRefused, logs.held(), logs.status.state]).toEqual([true, refusal, 'failed']);
+    logs.failed(refusal, { isRefused: true, startedMs });
+    await nextTurn();
+    await clock.advance(6000);
+    expect([asked, watch.isRefused]).toEqual([['logs'], true]);
+    metrics.answered(clock.monotonicMs());
+    expect([watch.isRefused, logs.held(), logs.looks.rings]).toEqual([false, null, 1]);
+    stop.abort();
+    await clock.advance(2000);
+    await running;
+  });
+
   test('is tried at once when its source has another one', async () => {
     const { clock, watch, asked, metrics, replaceKey } = shared(() => null);
     const stop = new AbortController();
@@ -196,7 +217,7 @@ describe('a key that is refused', () => {
     await clock.advance(60_000);
     metrics.failed(refusal, { isRefused: true, startedMs: clock.monotonicMs() });
     await clock.advance(1000);
-    metrics.succeeded();
+    metrics.succeeded(clock.monotonicMs());
     for (const error of [refusal, doubtful]) {
       logs.failed(error, { isRefused: true, startedMs: clock.monotonicMs() });
       expect(logs.heldMs()).toBe(0);

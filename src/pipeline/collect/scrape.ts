@@ -163,7 +163,7 @@ export class Scraper {
     const time = { startedAtMs, monotonicMs, durationMs, serverAtMs };
     const recognized = recognize(bytes, answer.contentType);
     if (recognized.kind === 'page') {
-      this.report.answered();
+      this.report.answered(monotonicMs);
       const { format, notice } = recognized;
       const page = { bytes, format, wireBytes, ...time };
       return { kind: 'page', page, notice: this.#unsaid(notice) };
