@@ -1,8 +1,8 @@
 // The image as users build and run it: small, not root, read-only, without capabilities. It keeps its queue on a volume
-// through a kill, and stops within its deadline.
+// through a kill, and stops within its deadline. A release builds it for two architectures.
 
 import { readFileSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
@@ -13,9 +13,9 @@ import { reasonToSkip } from '../real/support/part.ts';
 import { freePort } from '../real/support/process.ts';
 import { Receiver } from '../support/receiver.ts';
 import { until } from '../support/program.ts';
-import { sharedClone } from './support/clone.ts';
+import { type Clone, sharedClone } from './support/clone.ts';
 import { containers, dockerScript, podman, runArgs } from './support/containers.ts';
-import { commandsOf } from './support/install-document.ts';
+import { commandsOf, releaseCommand } from './support/install-document.ts';
 
 const skip = await reasonToSkip([containers]);
 
@@ -25,6 +25,7 @@ const TOKEN = 'token-of-the-image-test';
 const MB = 1e6;
 
 describe.skipIf(skip !== null)('the image', () => {
+  let clone: Clone;
   const closing: (() => Promise<unknown>)[] = [];
   let simulator: Simulator;
   let receiver: Receiver | null = null;
@@ -33,7 +34,7 @@ describe.skipIf(skip !== null)('the image', () => {
   let otlpPort = 0;
 
   beforeAll(async () => {
-    const clone = await sharedClone();
+    clone = await sharedClone();
     clone.provide('docker', dockerScript);
     await clone.once(commandsOf('Docker')[0] ?? '');
     simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
@@ -97,6 +98,35 @@ describe.skipIf(skip !== null)('the image', () => {
     expect(await podman([...once, TAG, 'version'])).toContain(`commit ${revision}`);
     const shell = podman([...once, '--entrypoint', '/bin/sh', TAG, '-c', 'true']);
     await expect(shell).rejects.toThrow(/not found|no such file/);
+  });
+
+  // By their numbers in the header of a program, with the places where each looks for its loader.
+  test.each([
+    ['amd64', 62, 'lib64/ld-linux-x86-64.so.2'],
+    ['arm64', 183, 'lib/ld-linux-aarch64.so.1'],
+  ])('is built for %s by the command of a release', async (architecture, machine, loader) => {
+    await clone.once(releaseCommand('docker buildx build'));
+    const tag = `registry.example.com/prom2otlp:0.1.0-${architecture}`;
+    expect(await podman(['image', 'inspect', '--format', '{{.Architecture}}', tag])).toBe(
+      architecture,
+    );
+    const root = await podman(['image', 'mount', tag]);
+    closing.push(() => podman(['image', 'unmount', tag]));
+    const machineOf = async (file: string): Promise<number> =>
+      (await readFile(join(root, file))).readUInt16LE(18);
+    for (const file of ['usr/local/bin/node', 'lib/libc.so.6', 'lib/libstdc++.so.6', loader])
+      expect([file, await machineOf(file)]).toEqual([file, machine]);
+    expect(await readFile(join(root, 'opt/prom2otlp/dist/main.js'), 'utf8')).not.toBe('');
+  });
+
+  test('starts from a base that is pinned by its digest', async () => {
+    const recipe = await readFile('Dockerfile', 'utf8');
+    expect(recipe).toMatch(/^ARG NODE_IMAGE=node:24\.\d+\.\d+-slim@sha256:[0-9a-f]{64}$/m);
+    expect(recipe.match(/^FROM .*$/gm)).toEqual([
+      'FROM ${NODE_IMAGE} AS node',
+      'FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS build',
+      'FROM scratch',
+    ]);
   });
 
   test('runs read-only, without capabilities, and queues without a back end', async () => {

@@ -1,16 +1,20 @@
 // buildah and podman on a machine without container engine and image registry: their storage lies in the folder of the
-// real parts, and the image that the Dockerfile starts from, `node:24-slim`, is made of Debian and of the Node.js that
-// these tests run with. The Dockerfile itself is the one that users build.
+// real parts, and the image that the Dockerfile starts from is made of Debian and of the Node.js that these tests run
+// with; for the other architecture, of what the Dockerfile takes from there. The Dockerfile is the one that users build.
 
 import { existsSync } from 'node:fs';
-import { appendFile, cp, mkdir, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { unpackDebian } from '../../real/support/debian.ts';
 import { cached, realFolder } from '../../real/support/folder.ts';
 import type { Prepared } from '../../real/support/part.ts';
 import { findProgram, run, runAny } from '../../real/support/process.ts';
-import { debianRoot } from './debian-root.ts';
+import { debianRoot, RELEASE } from './debian-root.ts';
 
-const BASE = 'localhost/node:24-slim';
+const BASE = 'localhost/node';
+/** As images and Debian call it. */
+const ownArchitecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+const otherArchitecture: 'amd64' | 'arm64' = ownArchitecture === 'amd64' ? 'arm64' : 'amd64';
 const BUILD_MAX_MS = 600_000;
 const folder = join(realFolder, 'containers');
 const policy = join(folder, 'policy.json');
@@ -33,8 +37,11 @@ async function prepareContainers(): Promise<Prepared> {
   if ('absent' in root) return root;
   await mkdir(folder, { recursive: true });
   await writeFile(policy, '{"default":[{"type":"insecureAcceptAnything"}]}');
-  const { code } = await runAny('buildah', [...storage, 'inspect', '--type', 'image', BASE]);
-  if (code !== 0) await importBase(root.path);
+  const other = await otherRoot();
+  if ('absent' in other) return other;
+  const { code } = await runAny('buildah', [...storage, 'manifest', 'inspect', BASE]);
+  if (code !== 0)
+    await importBases({ [ownArchitecture]: root.path, [otherArchitecture]: other.path });
   return { ...root, path: folder };
 }
 
@@ -56,6 +63,30 @@ async function baseRoot(): Promise<Prepared> {
   return { version: process.version, path: join(made, 'root'), seconds };
 }
 
+/** Of the other architecture what the Dockerfile takes from its base: Node.js and the libraries that it needs. */
+async function otherRoot(): Promise<Prepared> {
+  const folders: string[] = [];
+  for (const name of ['libc6', 'libgcc-s1', 'libstdc++6']) {
+    const library = await unpackDebian(name, [RELEASE], otherArchitecture);
+    if ('absent' in library) return library;
+    folders.push(join(library.path, 'lib'), join(library.path, 'usr/lib'));
+  }
+  const nodeArchitecture = otherArchitecture === 'arm64' ? 'arm64' : 'x64';
+  const node = `node-linux-${nodeArchitecture}@${process.versions.node}`;
+  const key = `node-${otherArchitecture}-${process.version}`;
+  const { folder: made, seconds } = await cached(key, async draft => {
+    const root = join(draft, 'root');
+    for (const part of ['usr/lib', 'usr/local']) await mkdir(join(root, part), { recursive: true });
+    for (const libraries of folders.filter(existsSync))
+      await run('cp', ['-a', `${libraries}/.`, join(root, 'usr/lib')]);
+    await run('npm', ['pack', '--silent', '--pack-destination', draft, node]);
+    const [archive = ''] = (await readdir(draft)).filter(name => name.endsWith('.tgz'));
+    const what = ['--strip-components=1', 'package/bin/node'];
+    await run('tar', ['-xzf', join(draft, archive), '-C', join(root, 'usr/local'), ...what]);
+  });
+  return { version: process.version, path: join(made, 'root'), seconds };
+}
+
 /** Where the npm that runs these tests stands. */
 async function npmFolder(): Promise<string> {
   const own = process.env['npm_execpath'];
@@ -65,13 +96,20 @@ async function npmFolder(): Promise<string> {
   return dirname(dirname(await run('readlink', ['-f', npm])));
 }
 
-async function importBase(root: string): Promise<void> {
+async function importBases(roots: Readonly<Record<string, string>>): Promise<void> {
+  for (const [architecture, root] of Object.entries(roots)) await importBase(architecture, root);
+  const images = Object.keys(roots).map(architecture => `${BASE}-${architecture}`);
+  await run('buildah', [...storage, 'manifest', 'create', BASE, ...images]);
+}
+
+async function importBase(architecture: string, root: string): Promise<void> {
   const signature = ['--signature-policy', policy];
   const container = (await run('buildah', [...storage, 'from', ...signature, 'scratch'])).trim();
   const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
   await run('buildah', [...storage, 'add', container, root, '/'], { timeoutMs: BUILD_MAX_MS });
-  await run('buildah', [...storage, 'config', '--env', `PATH=${PATH}`, '--cmd', 'node', container]);
-  const commit = [...storage, 'commit', ...signature, '--rm', container, BASE];
+  const settings = ['--arch', architecture, '--env', `PATH=${PATH}`, '--cmd', 'node'];
+  await run('buildah', [...storage, 'config', ...settings, container]);
+  const commit = [...storage, 'commit', ...signature, '--rm', container, `${BASE}-${architecture}`];
   await run('buildah', commit, { timeoutMs: BUILD_MAX_MS });
 }
 
@@ -91,7 +129,9 @@ export async function buildImage(
   await writeFile(npmrc, `registry=${registry}\ncafile=/etc/ssl/certs/host.crt\n`);
   const mounts = [`${certificates}:/etc/ssl/certs/host.crt:ro`, `${npmrc}:/usr/local/etc/npmrc:ro`];
   const where = ['--isolation', 'chroot', '--pull-never', '--signature-policy', policy];
-  const what = ['--format', 'docker', '--layers=false', '-t', tag, ...settings];
+  const base = ['--build-arg', `NODE_IMAGE=${BASE}`];
+  const own = ['--build-arg', `BUILDPLATFORM=linux/${ownArchitecture}`];
+  const what = ['--format', 'docker', '--layers=false', '-t', tag, ...base, ...own, ...settings];
   const volumes = mounts.flatMap(mount => ['--volume', mount]);
   const args = [...storage, 'bud', ...where, ...what, ...volumes, source];
   await run('buildah', args, { timeoutMs: BUILD_MAX_MS });

@@ -7,7 +7,7 @@ import { cached } from '../../real/support/folder.ts';
 import type { Prepared } from '../../real/support/part.ts';
 import { findProgram, run } from '../../real/support/process.ts';
 
-const RELEASE = 'bookworm';
+export const RELEASE = 'bookworm';
 const MAX_MS = 600_000;
 
 /** `path` of the result is the root. Only root can make one. */

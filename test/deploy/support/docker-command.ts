@@ -1,7 +1,9 @@
-// What the test of docs/install.md puts in the place of `docker`: `build` as far as it goes on a machine without container
-// engine and registry, everything else by podman. It takes the arguments of a user's command line as they are.
+// What the tests of docs/install.md and docs/release.md put in the place of `docker`: `build`, and `buildx build` with one
+// image per platform, as far as they go on a machine without container engine and registry; everything else by podman.
+// It takes the arguments of a user's command line as they are.
 
 import { spawnSync } from 'node:child_process';
+import { parseArgs } from 'node:util';
 import { buildImage, podmanArgs, runArgs } from './containers.ts';
 
 const [verb = '', ...rest] = process.argv.slice(2);
@@ -9,6 +11,22 @@ if (verb === 'build') {
   const [option, tag = '', ...more] = rest;
   if (option !== '--tag') throw new Error(`cannot build: expected --tag, got ${String(option)}`);
   await buildImage(tag, more.at(-1) ?? '', more.slice(0, -1));
+} else if (verb === 'buildx') {
+  const { values, positionals } = parseArgs({
+    args: rest,
+    allowPositionals: true,
+    options: {
+      platform: { type: 'string', default: '' },
+      push: { type: 'boolean' },
+      tag: { type: 'string', default: '' },
+      'build-arg': { type: 'string', default: '' },
+    },
+  });
+  const [, folder = ''] = positionals;
+  for (const platform of values.platform.split(',')) {
+    const settings = ['--platform', platform, '--build-arg', values['build-arg']];
+    await buildImage(`${values.tag}-${platform.split('/')[1] ?? ''}`, folder, settings);
+  }
 } else {
   const more = verb === 'run' ? runArgs : [];
   const { status } = spawnSync('podman', [...podmanArgs, verb, ...more, ...rest], {

@@ -1,4 +1,5 @@
-// docs/install.md as its readers use it: the commands of a section, and the configuration with one's own values.
+// docs/install.md as its readers use it: the commands of a section, and the configuration with one's own values; and the
+// commands of docs/release.md.
 
 import { readFileSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
@@ -7,6 +8,7 @@ import { checkoutFolder } from '../../real/support/folder.ts';
 import { run } from '../../real/support/process.ts';
 
 const document = readFileSync(join(checkoutFolder, 'docs/install.md'), 'utf8');
+const release = readFileSync(join(checkoutFolder, 'docs/release.md'), 'utf8');
 
 /** The shell commands of a section, one each, in their order. */
 export function commandsOf(section: string): string[] {
@@ -17,6 +19,14 @@ export function commandsOf(section: string): string[] {
   );
   if (commands.length === 0) throw new Error(`cannot find commands under ## ${section}`);
   return commands;
+}
+
+/** The command of docs/release.md that begins with these words. */
+export function releaseCommand(words: string): string {
+  const lines = release.replaceAll('\\\n', ' ').split('\n');
+  const found = lines.map(line => line.trim()).find(line => line.startsWith(words));
+  if (found === undefined) throw new Error(`cannot find ${words} in docs/release.md`);
+  return found;
 }
 
 /** The block of YAML that contains this text. */

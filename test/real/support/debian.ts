@@ -16,18 +16,21 @@ const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /**
  * Downloads one package, without its dependencies, from the first of the suites that has it, and unpacks
- * it. `path` of the result is the folder with usr/, etc/ and so on.
+ * it. `path` of the result is the folder with usr/, etc/ and so on. An `architecture` other than the
+ * machine's needs the name of a suite.
  */
 export async function unpackDebian(
   name: string,
   suites: readonly string[],
+  architecture = '',
 ): Promise<Ready | Absent> {
   if (findProgram('apt-get') === null) return { absent: 'there is no apt-get here' };
   const failures: string[] = [];
   for (const suite of suites) {
     try {
-      const { folder, seconds } = await cached(`${name}-${suite}`, draft =>
-        fetch(name, suite, draft),
+      const key = [name, suite, architecture].filter(part => part !== '').join('-');
+      const { folder, seconds } = await cached(key, draft =>
+        fetch(name, suite, { architecture, folder: draft }),
       );
       const packages = (await readdir(folder)).filter(entry => entry.endsWith('.deb'));
       const version = await run('dpkg-deb', ['-f', join(folder, packages[0] ?? ''), 'Version']);
@@ -39,8 +42,12 @@ export async function unpackDebian(
   return { absent: `cannot get Debian's ${name} (${failures.join('; ')})` };
 }
 
-async function fetch(name: string, suite: string, folder: string): Promise<void> {
-  const options = suite === OWN_SUITE ? [] : await suiteOptions(suite);
+async function fetch(
+  name: string,
+  suite: string,
+  { architecture, folder }: { readonly architecture: string; readonly folder: string },
+): Promise<void> {
+  const options = suite === OWN_SUITE ? [] : await suiteOptions(suite, architecture);
   if (suite === OWN_SUITE) await updateOwnLists();
   await run('apt-get', [...options, '-q', 'download', name], { folder });
   for (const entry of await readdir(folder)) {
@@ -48,9 +55,9 @@ async function fetch(name: string, suite: string, folder: string): Promise<void>
   }
 }
 
-/** The options that make apt see one suite of the machine's mirror and nothing else. */
-async function suiteOptions(suite: string): Promise<string[]> {
-  const folder = join(realFolder, 'apt', suite);
+/** The options that make apt see one suite of the machine's mirror and nothing else; '' means the machine's architecture. */
+async function suiteOptions(suite: string, architecture: string): Promise<string[]> {
+  const folder = join(realFolder, 'apt', `${suite}${architecture}`);
   const lists = join(folder, 'lists');
   const options = [
     ['Dir::Etc::sourcelist', join(folder, 'sources.list')],
@@ -60,6 +67,8 @@ async function suiteOptions(suite: string): Promise<string[]> {
     ['Dir::Cache::srcpkgcache', ''],
     ['APT::Sandbox::User', process.getuid?.() === 0 ? 'root' : ''],
     ['Acquire::Languages', 'none'],
+    ...(architecture === '' ? [] : [['APT::Architecture', architecture]]),
+    ...(architecture === '' ? [] : [['APT::Architectures', architecture]]),
   ].flatMap(([key, value]) => ['-o', `${key}=${value}`]);
   if (existsSync(join(folder, 'updated'))) return options;
   await rm(folder, { recursive: true, force: true });
