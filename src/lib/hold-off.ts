@@ -15,8 +15,6 @@ export interface HoldOffOptions extends Backoff {
    * because due times are uneven.
    */
   readonly dueEveryMs?: number;
-  /** The longest Retry-After that is obeyed. */
-  readonly retryAfterMsMax?: number;
 }
 
 /** For logs and backups, when the service refuses the key or the request. */
@@ -49,9 +47,8 @@ export class HoldOff {
     startedMs: number,
     endedMs: number,
   ): void {
-    const { retryAfterMsMax = Infinity } = this.#options;
     this.#refusedCount = isRefused ? this.#refusedCount + 1 : 0;
-    const askedMs = endedMs + Math.min(failure.retryAfterMs ?? 0, retryAfterMsMax);
+    const askedMs = endedMs + (failure.retryAfterMs ?? 0);
     this.#untilMs = Math.max(askedMs, startedMs + this.#refusedMs());
   }
 

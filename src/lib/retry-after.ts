@@ -1,5 +1,8 @@
 // The Retry-After header of an answer, in both forms of RFC 9110, section 10.2.3: seconds, or an HTTP-date in any of the
-// three formats that a recipient must accept. The result is not limited: that is up to the caller.
+// three formats that a recipient must accept.
+
+/** The longest wait that a server can ask for. A longer one is taken for a mistake: it could stop everything for days. */
+export const RETRY_AFTER_MS_MAX = 900_000;
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
@@ -17,7 +20,7 @@ const FIFTY_YEARS = 50;
 
 /**
  * The milliseconds from `nowMs` (wall clock) that the server asks to wait: 0 for a past date, null if the header is
- * absent or invalid. Never NaN, negative or infinite.
+ * absent or invalid. Never NaN, negative or infinite, but not limited to RETRY_AFTER_MS_MAX.
  */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
   const text = header?.trim() ?? '';

@@ -30,8 +30,6 @@ export interface AskOptions {
 }
 
 const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
-/** The longest Retry-After that is obeyed. */
-export const RETRY_AFTER_MS_MAX = 900_000;
 const STATUS_REQUEST_TIMEOUT = 408;
 
 const RETRIED: ReadonlySet<FailureReason> = new Set([
@@ -63,8 +61,8 @@ export async function ask<Answer>(
     const { error: failure } = result;
     if (failure.reason !== 'aborted') onFailure(failure);
     if (!isRetried(failure) || signal.aborted) return result;
-    const askedMs = Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MS_MAX);
-    const waitMs = Math.max(backoffMs(ASK_BACKOFF, failureCount, random), askedMs);
+    const backoff = backoffMs(ASK_BACKOFF, failureCount, random);
+    const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
     if (clock.monotonicMs() + waitMs > giveUpAtMs) return result;
     await clock.sleep(waitMs, signal);
     if (signal.aborted) return result;

@@ -4,6 +4,7 @@
 import type { Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
+import { AFTER_REFUSAL } from '../lib/hold-off.ts';
 import type { Logger } from '../lib/log.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
@@ -14,7 +15,7 @@ import { Downloads } from './downloads.ts';
 import { LogMeter } from './log-meter.ts';
 import { PulledApi, type PullEnd } from './pull.ts';
 import { PullSchedule } from '../lib/cron.ts';
-import { LogPuller, LOGS_HOLD_OFF } from './puller.ts';
+import { LogPuller } from './puller.ts';
 import type { CreateLineReader, LineReader } from './record.ts';
 
 export interface LogsOptions {
@@ -65,7 +66,7 @@ export class Logs {
         services,
         client,
         clock,
-        holdOff: LOGS_HOLD_OFF,
+        holdOff: AFTER_REFUSAL,
         // A list of one hour, to check whether the key is accepted.
         probe: signal => {
           const to = new Date(clock.nowMs());

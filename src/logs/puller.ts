@@ -4,7 +4,6 @@
 
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import { AFTER_REFUSAL, type HoldOffOptions } from '../lib/hold-off.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
@@ -12,7 +11,6 @@ import { isBehind } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { trackGap } from './gap.ts';
 import { Ledger, trackTypes } from './ledger.ts';
-import { RETRY_AFTER_MS_MAX } from './list.ts';
 import { ArchiveLister } from './list-archives.ts';
 import { RecordLister } from './list-records.ts';
 import {
@@ -31,11 +29,6 @@ const RETRY_MS_MIN = 60_000;
 const RETRY_MS_MAX = 900_000;
 /** The oldest first start of records, which are requested window by window. */
 const OLDEST_RECORDS_MS = 90 * DAY_MS;
-
-export const LOGS_HOLD_OFF: HoldOffOptions = {
-  ...AFTER_REFUSAL,
-  retryAfterMsMax: RETRY_AFTER_MS_MAX,
-};
 
 /** The service refuses the key, or our requests. */
 const REFUSALS: ReadonlySet<string> = new Set(['auth', 'bad_request', 'redirect', 'not_found']);

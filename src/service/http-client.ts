@@ -109,7 +109,6 @@ const RATE_PER_SECOND = 50;
 const BURST = 100;
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
-const LOGS_HELD_MS_MAX = 900_000;
 const DOWNLOAD_TIMEOUT_MS = 900_000;
 
 /** The longest path in a message. */
@@ -300,7 +299,7 @@ export class ServiceHttp {
         )
       : { fault: outcome.fault, facts: {} };
     if (facts.retryAfterMs !== undefined)
-      this.#bucket.hold(PRIORITY[call.priority], heldMs(call, facts.retryAfterMs));
+      this.#bucket.hold(PRIORITY[call.priority], facts.retryAfterMs);
     if (fault.reason !== 'auth' && fault.reason !== 'bad_request')
       return this.#fail(call, fault, facts);
     this.#refused = sent;
@@ -321,11 +320,6 @@ export class ServiceHttp {
     const request = { method: call.method, address: `${this.#connection.origin}${path}` };
     return { ok: false, error: requestError(fault, request, facts) };
   }
-}
-
-/** Logs are held for less time, because they are pulled rarely anyway. */
-function heldMs({ priority }: Call, retryAfterMs: number): number {
-  return priority === 'logs' ? Math.min(retryAfterMs, LOGS_HELD_MS_MAX) : retryAfterMs;
 }
 
 function faulty(reason: Fault['reason'], detail: string): Outcome {

@@ -5,7 +5,7 @@
 
 import { causeText } from '../errors.ts';
 import { membersOf } from '../lib/json-pointer.ts';
-import { parseRetryAfter } from '../lib/retry-after.ts';
+import { parseRetryAfter, RETRY_AFTER_MS_MAX } from '../lib/retry-after.ts';
 import type { Redact } from './redact.ts';
 
 /** Why a request got no usable answer. */
@@ -404,9 +404,6 @@ interface BadAnswer {
   readonly retryAfter: string;
   readonly body: Buffer;
 }
-
-/** A longer Retry-After is taken for a mistake, so that it cannot stop the metrics for days. */
-const RETRY_AFTER_MS_MAX = 3_600_000;
 
 /** Reads an answer with another status than 2xx. `isPlain`: a 400 can only be about the key. */
 export function readBadAnswer(

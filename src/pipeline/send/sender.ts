@@ -29,6 +29,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { Logger } from '../../lib/log.ts';
+import { RETRY_AFTER_MS_MAX } from '../../lib/retry-after.ts';
 import { ThrottledLog } from '../../lib/throttled-log.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { Queue, SetAside, Settlement } from '../queue/queue.ts';
@@ -95,8 +96,6 @@ export const SEND_COUNTERS = {
 const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
 /** After this time of refusals that content may have caused, a row is searched for poison; then again at this interval. */
 export const ROUND_MS = 60_000;
-/** The longest pause that a back end can ask for. */
-const RETRY_AFTER_MS_MAX: number = 15 * 60_000;
 /** In a flush the average pause between two attempts is a tenth of its time, but at least this. */
 export const FLUSH_PAUSE_MS = 1000;
 const FLUSH_RETRIES = 10;
