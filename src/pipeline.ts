@@ -11,7 +11,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
-import { type Bell, napUntil } from './lib/bell.ts';
+import { type Bell, napUntil, Permits } from './lib/bell.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import {
@@ -20,13 +20,11 @@ import {
   compileForWork,
   makeRoomForReads,
 } from './lib/footprint.ts';
-import { Permits } from './lib/permits.ts';
-import type { ThrottledLog } from './lib/throttled-log.ts';
+import type { ThrottledLog } from './lib/log.ts';
 import type { Batch } from './model/batch.ts';
 import type { Page, PageReport, ScrapeTime } from './model/page.ts';
 import type { SeriesTable } from './model/series-table.ts';
-import { inTurns } from './pipeline/collect/schedule.ts';
-import type { Schedule } from './pipeline/collect/schedule.ts';
+import { inTurns, type Schedule } from './pipeline/collect/schedule.ts';
 import { Decoding } from './pipeline/decode/decode.ts';
 import { Replay } from './pipeline/decode/replay.ts';
 import {

@@ -8,7 +8,7 @@ import type { Counters } from '../lib/counters.ts';
 import { PullSchedule } from '../lib/cron.ts';
 import { AFTER_REFUSAL } from '../lib/hold-off.ts';
 import type { Logger } from '../lib/log.ts';
-import { Permits } from '../lib/permits.ts';
+import { Permits } from '../lib/bell.ts';
 import type { Batch, BatchPart } from '../model/batch.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import type { GaugeOwner } from '../pipeline/encode/gauges.ts';

@@ -5,8 +5,7 @@ import * as z from 'zod';
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
-import type { Logger } from '../lib/log.ts';
-import { ThrottledLog } from '../lib/throttled-log.ts';
+import { type Logger, ThrottledLog } from '../lib/log.ts';
 import type { Batch } from '../model/batch.ts';
 import {
   type Gauge,

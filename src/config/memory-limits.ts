@@ -4,7 +4,7 @@
 
 import { totalmem } from 'node:os';
 import { formatBytes, formatCount } from '../lib/format.ts';
-import { COST } from '../model/table-cost.ts';
+import { COST } from '../model/series-table.ts';
 import type { MemoryConfig, PageLimits } from './config.ts';
 import { valueAt } from './places.ts';
 

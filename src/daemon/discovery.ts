@@ -14,7 +14,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
 import { printableLine } from '../lib/printable.ts';
 import { shardOf } from '../lib/shard.ts';
-import type { ThrottledLog } from '../lib/throttled-log.ts';
+import type { ThrottledLog } from '../lib/log.ts';
 import type { Page } from '../model/page.ts';
 import type { SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';

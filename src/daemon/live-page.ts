@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { formatBytes, formatCount } from '../lib/format.ts';
-import { Permits } from '../lib/permits.ts';
+import { Permits } from '../lib/bell.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { ACCEPT } from '../pipeline/collect/scrape.ts';
 import type { ServiceHttp } from '../service/http-client.ts';

@@ -31,7 +31,7 @@ import type { Config } from '../config/config.ts';
 import { causeText } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counter, Counters, CounterSeries } from '../lib/counters.ts';
-import type { ThrottledLog } from '../lib/throttled-log.ts';
+import type { ThrottledLog } from '../lib/log.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Batch } from '../model/batch.ts';
 import { type Gauge, writeGauges } from '../pipeline/encode/gauges.ts';

@@ -1,15 +1,15 @@
 // What the last scrape of a target showed, for the log and the status page. A change of state is
 // logged at once, a lasting failure through a throttle.
 
-import type { ThrottledLog } from '../lib/throttled-log.ts';
+import type { ThrottledLog } from '../lib/log.ts';
 import type { Problem } from '../model/page.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import type { DeriveReport, ServiceOutcome } from '../pipeline/derive/derive.ts';
-import type { DriftReport } from '../pipeline/derive/drift-report.ts';
 import { SKEW_MS_MAX } from '../pipeline/derive/page-time.ts';
 import type { Translated } from '../pipeline.ts';
+import type { DriftReport } from './drift-report.ts';
 
 // Each has a message without a full stop, and a hint in whole sentences. The log and the status
 // page share them.
@@ -106,7 +106,6 @@ export class TargetLog {
     this.status = statusAfter(this.status, scrape, translated);
     this.services = derived.services;
     this.reads = derived.reads;
-    if (derived.drift !== null) this.drift = derived.drift.families;
     this.#reportPage(before.reason);
     this.#reportServices(before.services);
   }

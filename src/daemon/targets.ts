@@ -13,8 +13,7 @@ import type { RestoredState } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import { Scraper, scrapeReport, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
-import { SeriesBudget } from '../pipeline/derive/budget.ts';
-import { deriveOptions } from '../pipeline/derive/options.ts';
+import { deriveOptions, SeriesBudget } from '../pipeline/derive/options.ts';
 import { readState, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
@@ -22,6 +21,7 @@ import type { TranslateMeter } from '../pipeline/translate-meter.ts';
 import type { PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { Discovery } from './discovery.ts';
+import { reportDrift } from './drift-report.ts';
 import type { TargetLog } from './target-log.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -56,12 +56,18 @@ export function pipelineTarget(
     const { limits } = config.metrics;
     return Math.min(limits.bodyBytes, context.budget.bodyBytesFor(log.table));
   };
+  const translation = translationOf(target, config, log.table, context.budget);
   return {
     id: target.id,
     scraper: new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
-    translation: translationOf(target, config, log.table, context.budget),
+    translation,
     onTranslated: (result, translated) => {
       context.meter.count(target.id, translated.page, translated.derived);
+      const drift = translated.reason === '' ? reportDrift(log.table, translation.derive) : null;
+      if (drift !== null) {
+        context.meter.countDrift(drift.added);
+        log.drift = drift.families;
+      }
       log.note(result, translated);
       context.discovery?.note(log.table, result, translated);
       const { samples, lastDurationMs, lastReason: reason } = log.status;

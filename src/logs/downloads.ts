@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { LogsConfig } from '../config/config.ts';
 import { causeText } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import { Permits } from '../lib/permits.ts';
+import { Permits } from '../lib/bell.ts';
 import type { SpoolFile } from '../lib/spool-file.ts';
 import { type Partition, partitionKey } from './item.ts';
 

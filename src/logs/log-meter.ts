@@ -2,8 +2,7 @@
 
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
-import type { Logger } from '../lib/log.ts';
-import { ThrottledLog } from '../lib/throttled-log.ts';
+import { type Logger, ThrottledLog } from '../lib/log.ts';
 import type { SetAsideReason } from './archive-state.ts';
 import { type Gap, gapTimes } from './gap.ts';
 import { type Partition, partitionKey } from './item.ts';

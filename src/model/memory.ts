@@ -116,7 +116,7 @@ export interface PageClock {
   serverAtMs: number;
 }
 
-/** What the last comparison with the catalog found; see derive/drift-report.ts. */
+/** What the last comparison with the catalog found; see daemon/drift-report.ts. */
 export interface DriftMemory {
   /** Changes whenever a name appears or disappears. */
   fingerprint: number;

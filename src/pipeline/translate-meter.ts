@@ -69,19 +69,23 @@ export class TranslateMeter {
 
   /** Counts one page of a target, or a scrape without a page (`page` null). */
   count(target: string, page: PageReport | null, derived: DeriveReport): void {
-    const { pages, badLines, samples, nameLabels, drift, points, stale, skew } = this.#counters;
+    const { pages, badLines, samples, nameLabels, points, stale, skew } = this.#counters;
     if (page !== null) {
       pages.add(1);
       badLines.add(page.badLines);
     }
     for (const { service, outcome, count } of derived.reads) samples.add(count, service, outcome);
     nameLabels.add(derived.nameLabels);
-    for (const [kind, count] of Object.entries(derived.drift?.added ?? {})) drift.add(count, kind);
     for (const service of derived.services) {
       points.add(service.points, service.id);
       stale.add(service.stalePoints, service.id);
       if (!Number.isNaN(derived.clockSkewMs)) skew.set(derived.clockSkewMs / 1000, service.id);
     }
     this.#services.set(target, derived.services);
+  }
+
+  /** Counts differences from the catalog that are new, by kind. */
+  countDrift(added: Readonly<Record<string, number>>): void {
+    for (const [kind, count] of Object.entries(added)) this.#counters.drift.add(count, kind);
   }
 }

@@ -8,8 +8,12 @@ import {
   outlookOf,
   typeAmong,
 } from '../../src/backups/known-backups.ts';
-import { readKnown, saveKnown } from '../../src/backups/service-backups.ts';
-import { backupGauges, EndedSeries } from '../../src/backups/service-backups.ts';
+import {
+  backupGauges,
+  EndedSeries,
+  readKnown,
+  saveKnown,
+} from '../../src/backups/service-backups.ts';
 import type { Gauge } from '../../src/pipeline/encode/gauges.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);

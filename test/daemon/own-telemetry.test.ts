@@ -12,8 +12,7 @@ import {
 } from '../../src/daemon/own-telemetry.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { type Counter, COUNTER_SERIES_MAX, Counters } from '../../src/lib/counters.ts';
-import { silentLogger } from '../../src/lib/log.ts';
-import { ThrottledLog } from '../../src/lib/throttled-log.ts';
+import { silentLogger, ThrottledLog } from '../../src/lib/log.ts';
 import { openQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import type { CommitOutcome, Queue } from '../../src/pipeline/queue/queue.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';

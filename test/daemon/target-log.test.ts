@@ -1,8 +1,7 @@
 // What the log says of a target's pages: bounded, whatever the page holds.
 
 import { expect, test } from 'vitest';
-import type { LogFields, Logger } from '../../src/lib/log.ts';
-import { ThrottledLog } from '../../src/lib/throttled-log.ts';
+import { type LogFields, type Logger, ThrottledLog } from '../../src/lib/log.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { Target as PlannedTarget } from '../../src/pipeline/collect/plan-targets.ts';
 import { TargetLog } from '../../src/daemon/target-log.ts';

@@ -13,6 +13,10 @@ describe('run', () => {
     const daemon = start(['run', '--config', config()]);
     const before = rig.receiver.requestCount;
     await until('three requests', () => rig.receiver.requestCount >= before + 3);
+    // The page was compared with the catalog.
+    const [target] = (await daemon.status()).targets;
+    const families = ['dist', 'engine', 'multimaster', 'process', 'proxy'];
+    expect(Object.keys(target?.drift ?? {}).sort()).toEqual(families);
     const { stdout, stderr } = await daemon.stop();
     expect(new Set(rig.receiver.points.map(point => point.metric)).size).toBe(166);
     expect(stdout + stderr).not.toContain(CANARY);

@@ -13,7 +13,7 @@ import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { PageLimits } from '../../src/config/config.ts';
 import { OUTCOME, ROLE, type SeriesTable } from '../../src/model/series-table.ts';
-import { seriesIn } from '../../src/pipeline/derive/budget.ts';
+import { seriesIn } from '../../src/pipeline/derive/options.ts';
 import { keyOfRow } from '../../src/pipeline/decode/series-key.ts';
 import { attributesText, type OtlpPoint } from '../support/otlp-points.ts';
 import { type Seen, shownPoint, Target, type TargetOptions } from '../support/target.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Permits } from '../../src/lib/permits.ts';
+import { Permits } from '../../src/lib/bell.ts';
 
 test('no more jobs run at once than there are permits, in the order they came', async () => {
   const permits = new Permits(2);

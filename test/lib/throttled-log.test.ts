@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { silentLogger } from '../../src/lib/log.ts';
-import { ThrottledLog } from '../../src/lib/throttled-log.ts';
+import { silentLogger, ThrottledLog } from '../../src/lib/log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 interface Setup {

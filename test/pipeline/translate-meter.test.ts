@@ -18,13 +18,15 @@ function linesAfter(pages: readonly string[], prefix: string): string[] {
     .filter(line => line.startsWith(prefix));
 }
 
-test('drift is counted when it is new, not with every page', () => {
-  const page = 'engine_up 1\nengine_server_cpu 1\n';
-  const appeared = (pages: readonly string[]): string[] =>
-    linesAfter(pages, 'prom2otlp_derive_drift_total{kind="appeared"}');
-  expect(appeared([page, page])).toEqual(['prom2otlp_derive_drift_total{kind="appeared"} 1']);
-  expect(appeared([page, `${page}engine_server_disk 1\n`])).toEqual([
+test('drift is counted by kind', () => {
+  const counters = new Counters();
+  const meter = new TranslateMeter(counters);
+  meter.countDrift({ appeared: 1, vanished: 0 });
+  meter.countDrift({ appeared: 1, vanished: 3 });
+  const lines = renderCounters(counters).split('\n');
+  expect(lines.filter(line => line.startsWith('prom2otlp_derive_drift_total{'))).toEqual([
     'prom2otlp_derive_drift_total{kind="appeared"} 2',
+    'prom2otlp_derive_drift_total{kind="vanished"} 3',
   ]);
 });
 

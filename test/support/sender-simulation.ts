@@ -12,9 +12,13 @@ import type { Batch } from '../../src/model/batch.ts';
 import type { Queue, SetAside } from '../../src/pipeline/queue/queue.ts';
 import { classifyAnswer } from '../../src/pipeline/send/classify.ts';
 import { classifyGrpcAnswer } from '../../src/pipeline/send/otlp-grpc.ts';
-import { noAnswer } from '../../src/pipeline/send/transport.ts';
+import {
+  noAnswer,
+  type SendRequest,
+  type SendResult,
+  type Transport,
+} from '../../src/pipeline/send/transport.ts';
 import { Sender } from '../../src/pipeline/send/sender.ts';
-import type { SendRequest, SendResult, Transport } from '../../src/pipeline/send/transport.ts';
 import { oracleEncodeMetrics, oracleMetricsMessage } from '../reference/oracle.ts';
 import type { FakeClock } from './fake-clock.ts';
 import { batchOf } from './otlp-requests.ts';

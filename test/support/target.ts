@@ -7,12 +7,10 @@
 import { createCatalogLookup } from '../../src/catalog/lookup.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { Config, MetricsConfig } from '../../src/config/config.ts';
-import type { ExpositionFormat } from '../../src/model/page.ts';
+import type { ExpositionFormat, OtherShards } from '../../src/model/page.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
-import type { OtherShards } from '../../src/model/page.ts';
-import { SeriesBudget } from '../../src/pipeline/derive/budget.ts';
+import { deriveOptions, SeriesBudget } from '../../src/pipeline/derive/options.ts';
 import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
-import { deriveOptions } from '../../src/pipeline/derive/options.ts';
 import type { ResourceIdentity } from '../../src/pipeline/encode/identity.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
 import { type Scraped, translate, type Translated, type Translation } from '../../src/pipeline.ts';

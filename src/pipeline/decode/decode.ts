@@ -7,11 +7,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
 import { type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
-import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
-import { COST, tableBytes } from '../../model/table-cost.ts';
+import { COST, NO_ROW, ROLE, type SeriesTable, tableBytes } from '../../model/series-table.ts';
 import { ExpectedRows } from './expected-rows.ts';
 import { isText, KeyLabels } from './key-labels.ts';
-import { LastTime } from './last-time.ts';
+import { LastTime } from './same-text.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
 import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
 import { LayoutBuilder } from './layout.ts';

@@ -12,9 +12,8 @@
 import type { Page, PageReport } from '../../model/page.ts';
 import type { SeriesTable } from '../../model/series-table.ts';
 import type { PageLayout } from '../../model/memory.ts';
-import { LastTime } from './last-time.ts';
 import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
-import { isSameText } from './same-text.ts';
+import { isSameText, LastTime } from './same-text.ts';
 
 const NEWLINE = 0x0a;
 const SPACE = 0x20;

@@ -4,14 +4,19 @@
 // the page is resolved. Admitted series stay, so the same series are refused on each page until
 // there is room. To make room, a service loses its own ended series, the oldest first.
 
-import { NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
-import { tableBytes } from '../../model/table-cost.ts';
+import { NO_ROW, ROLE, type SeriesTable, tableBytes } from '../../model/series-table.ts';
 import { keyOfRow, labelValue } from '../decode/series-key.ts';
-import { isStranger, seriesIn, type SeriesBudget, strangersIn } from './budget.ts';
+import {
+  type DeriveOptions,
+  isStranger,
+  type SeriesBudget,
+  seriesIn,
+  serviceIdOf,
+  strangersIn,
+} from './options.ts';
 import { forgetEarly, forgetRows } from './forget.ts';
-import { serviceIdOf, type DeriveOptions } from './options.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
-import { isOpen } from './stale.ts';
+import { isOpen } from './outcome.ts';
 import { idOfRow } from './state.ts';
 
 /** The refused samples of one page. */

@@ -8,7 +8,6 @@ import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport, ScrapeTime } from '../../model/page.ts';
 import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { endedRows, isUnplaced, type Refused } from './admission.ts';
-import { type DriftReport, reportDrift } from './drift-report.ts';
 import { forgetEarly, forgetRows, keepMsOf } from './forget.ts';
 import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietMetrics } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
@@ -58,8 +57,6 @@ export interface DeriveReport {
   readonly refused: Refused | null;
   /** Samples by service and outcome, for the account. */
   readonly reads: readonly SampleCount[];
-  /** Differences between page and catalog, or null if they are the previous page's. */
-  readonly drift: DriftReport | null;
   /** Labels `__name__` on this page, which are dropped. */
   readonly nameLabels: number;
   /** How far our clock is ahead of the service's; NaN if unknown. */
@@ -106,9 +103,8 @@ export function* derive(
   const gone = judging.gone.filter(row => isForgettable(table, tallies, row));
   forgetRows(table, gone);
   const services = outcomesOf(judging, scrape);
-  const drift = report === null ? null : reportDrift(table, options);
   const nameLabels = countNameLabels(table);
-  return { services, refused, reads, drift, nameLabels, clockSkewMs: clockSkewMs(scrape) };
+  return { services, refused, reads, nameLabels, clockSkewMs: clockSkewMs(scrape) };
 }
 
 function countNameLabels(table: SeriesTable): number {

@@ -8,6 +8,8 @@ import { OUTCOME, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/s
 import { type Compound, NO_PROCESS, type RepeatedSample } from '../../model/memory.ts';
 import { isOnPage, judgeCompound, partsOf, settleSpellings } from './compound.ts';
 import {
+  endIfStale,
+  isOpen,
   isSameValue,
   judgeTime,
   outcomeOfCompound,
@@ -19,7 +21,6 @@ import type { DeriveOptions } from './options.ts';
 import { blockOfRow, serviceOfRow } from './places.ts';
 import { processOf } from './reset.ts';
 import { readTargetInfo } from './resolve.ts';
-import { endIfStale, isOpen } from './stale.ts';
 import { countOutcome, type Tally } from './tally.ts';
 
 /** The inputs of judging, and the counts. */

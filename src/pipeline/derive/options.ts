@@ -1,9 +1,11 @@
-// The configuration as derive needs it, made once per target.
+// What derive may do: the configuration of a target as derive needs it, and the limits of all
+// targets' tables together (metrics.limits.series, .services, .memory), shared so that no service
+// takes the room that others need.
 
 import type { CatalogLookup } from '../../catalog/lookup.ts';
-import type { Config, MetricsConfig } from '../../config/config.ts';
+import type { Config, MetricsConfig, PageLimits } from '../../config/config.ts';
 import type { OtherShards } from '../../model/page.ts';
-import { SeriesBudget } from './budget.ts';
+import { COST, type SeriesTable, tableBytes } from '../../model/series-table.ts';
 
 export interface DeriveOptions
   extends Pick<
@@ -65,4 +67,82 @@ export function serviceIdOf(namespace: string, options: DeriveOptions): string {
   const [only = ''] = options.configured.keys();
   const count = options.configured.size + (options.otherShards?.serviceCount ?? 0);
   return count === 1 ? only : '';
+}
+
+type BudgetLimits = Pick<PageLimits, 'memoryBytes' | 'series' | 'serviceSamples' | 'services'>;
+
+/** A page of this size is always read, whatever the tables hold. */
+const BODY_BYTES_MIN = 1024 * 1024;
+
+/** The shared limits of all tables. Its numbers are computed on demand from the tables. */
+export class SeriesBudget {
+  readonly limits: BudgetLimits;
+  /** With the number of services configured for each, including those of other shards. */
+  readonly #tables = new Map<SeriesTable, number>();
+
+  constructor(limits: BudgetLimits) {
+    this.limits = limits;
+  }
+
+  add(table: SeriesTable, serviceCount: number): void {
+    this.#tables.set(table, serviceCount);
+  }
+
+  /** Series of all tables, including restored ones that no page has shown yet. */
+  get series(): number {
+    return sumOf(this.#tables.keys(), seriesIn);
+  }
+
+  /** The memory left for a table and its page, in bytes. */
+  bytesFor(table: SeriesTable): number {
+    const others = [...this.#tables.keys()].filter(other => other !== table);
+    return this.limits.memoryBytes - sumOf(others, tableBytes);
+  }
+
+  /** The largest page of a target that fits the memory, in bytes. */
+  bodyBytesFor(table: SeriesTable): number {
+    const left = this.bytesFor(table) - tableBytes(table);
+    return Math.max(Math.floor(left / COST.body), BODY_BYTES_MIN);
+  }
+
+  /** The part guaranteed to each service. All unconfigured services of a target count as one. */
+  get evenPart(): number {
+    let parts = 0;
+    for (const [table, serviceCount] of this.#tables)
+      parts += serviceCount + (strangersIn(table) > 0 ? 1 : 0);
+    return Math.floor(this.limits.series / Math.max(parts, 1));
+  }
+
+  /**
+   * The limit of one service while there is room: enough for a whole page to be replaced by new
+   * series.
+   */
+  get share(): number {
+    return Math.max(this.evenPart, 2 * this.limits.serviceSamples);
+  }
+}
+
+/** True for a service that is configured neither here nor in another shard. */
+export function isStranger(table: SeriesTable, service: number): boolean {
+  const slot = table.services[service];
+  return slot === undefined || (slot.configIndex < 0 && !slot.isElsewhere);
+}
+
+/** How many of these a table has. */
+export function strangersIn(table: SeriesTable): number {
+  let count = 0;
+  for (const index of table.serviceById.values()) if (isStranger(table, index)) count++;
+  return count;
+}
+
+/** Series of a table without prom2otlp's own. */
+export function seriesIn(table: SeriesTable): number {
+  const own = sumOf(table.services, slot => slot.ownRows.length);
+  return table.count - table.free.length - own + (table.restored?.indexById.size ?? 0);
+}
+
+function sumOf<T>(items: Iterable<T>, count: (item: T) => number): number {
+  let sum = 0;
+  for (const item of items) sum += count(item);
+  return sum;
 }

@@ -27,8 +27,15 @@ import type { DeriveOptions } from './options.ts';
 import { forgetSeries } from './compound.ts';
 import { componentOf, componentOfRow, serviceOf, serviceOfRow } from './places.ts';
 import { laterMs } from './reset.ts';
-import { doublesOf, integersOf, packColumns, unpackColumns } from './state-columns.ts';
-import { countingMetrics, Marks, readMarks } from './state-marks.ts';
+import {
+  countingMetrics,
+  doublesOf,
+  integersOf,
+  Marks,
+  packColumns,
+  readMarks,
+  unpackColumns,
+} from './state-columns.ts';
 
 /** The kinds of blobs in the queue's state. */
 export const STARTS = 'target-starts';

@@ -4,7 +4,7 @@
 
 import { causeText, OperatorError } from '../../errors.ts';
 import type { CountersOf } from '../../lib/counters.ts';
-import { ThrottledLog } from '../../lib/throttled-log.ts';
+import { ThrottledLog } from '../../lib/log.ts';
 import type { QueueOptions } from './queue.ts';
 import { DirectoryLock, openError, QueueDirectory, Reserve } from './queue-directory.ts';
 import { MEMORY, QueueFile } from './queue-file.ts';

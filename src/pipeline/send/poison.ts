@@ -18,8 +18,7 @@
 // accepts nothing of a row, the row stays whole and held, and nothing passes it: the back end may simply be broken.
 // After VAIN_ROUNDS such rounds the row counts as one piece that cannot be split, or it would block others for days.
 
-import type { Delivery, Piece } from './delivery.ts';
-import { REQUESTS_MAX } from './delivery.ts';
+import { type Delivery, type Piece, REQUESTS_MAX } from './delivery.ts';
 import type { SendResult } from './transport.ts';
 
 /** A piece is set aside after this many rounds count against it. */

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
 import type { PageLimits } from '../../../src/config/config.ts';
-import { SeriesBudget } from '../../../src/pipeline/derive/budget.ts';
+import { SeriesBudget } from '../../../src/pipeline/derive/options.ts';
 import { limitRestored, readState, saveState } from '../../../src/pipeline/derive/state.ts';
 import type { RestoredState } from '../../../src/model/memory.ts';
 import { at, type Seen, Target, type TargetOptions } from '../../support/target.ts';

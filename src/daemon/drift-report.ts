@@ -2,10 +2,10 @@
 // vanished, declared types that contradict it, damaged names. In: the metrics of a good page. Out:
 // a report with the number of new findings if anything has changed since the last one, else null.
 
-import { driftOf, type FamilyDrift } from '../../catalog/drift.ts';
-import type { DeclaredType, Family, Metric } from '../../model/metric.ts';
-import type { SeriesTable } from '../../model/series-table.ts';
-import type { DeriveOptions } from './options.ts';
+import { driftOf, type FamilyDrift } from '../catalog/drift.ts';
+import type { DeclaredType, Family, Metric } from '../model/metric.ts';
+import type { SeriesTable } from '../model/series-table.ts';
+import type { DeriveOptions } from '../pipeline/derive/options.ts';
 
 export interface DriftReport {
   readonly families: ReadonlyMap<Family, FamilyDrift>;
@@ -13,7 +13,7 @@ export interface DriftReport {
   readonly added: Readonly<Record<keyof FamilyDrift, number>>;
 }
 
-/** Call this on good pages only. Strict mode has no catalog. */
+/** Call this after a good page has been translated. Strict mode has no catalog. */
 export function reportDrift(table: SeriesTable, options: DeriveOptions): DriftReport | null {
   if (options.mapping === 'strict') return null;
   const { drift } = table;
