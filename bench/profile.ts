@@ -1,6 +1,6 @@
 // `node bench/profile.ts SCENARIO [POLLS]`: where the time of ours goes. Runs the sources (their functions have names)
-// under Node's sampling profiler; prints processor time and memory poll by poll, then the functions with the most self
-// time in the second half.
+// under Node's sampling profiler; prints processor time and memory poll by poll, then, of the second half, each part of
+// the program in nanoseconds a sample, and the functions with the most self time.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,8 +28,25 @@ interface Profile {
       readonly url: string;
       readonly lineNumber: number;
     };
+    readonly children?: readonly number[];
   }[];
 }
+
+/** Where a function lies, and the part of the program whose time it is. The first that fits counts. */
+const PARTS: readonly (readonly [part: string, place: RegExp])[] = [
+  ['garbage collection', /^\(garbage collector\)/],
+  ['V8 and libc', /^\(program\)/],
+  ['state', /src\/pipeline\/derive\/state/],
+  ['decode', /src\/pipeline\/decode\//],
+  ['derive', /src\/(pipeline\/derive|catalog|model)\//],
+  ['encode', /src\/pipeline\/encode\//],
+  ['queue', /src\/pipeline\/queue\//],
+  ['send', /src\/pipeline\/send\//],
+  ['own telemetry', /src\/daemon\/own-telemetry|src\/lib\/counters|@opentelemetry/],
+  ['logs', /src\/logs\//],
+  ['HTTP client', /src\/(service|pipeline\/collect)\/|undici/],
+];
+const ELSEWHERE = 'timers, sockets and the rest';
 
 async function main([name = 'fleet', polls = String(POLLS)]: readonly string[]): Promise<void> {
   const scenario = scenarios(false).find(scenario => scenario.name === name);
@@ -37,22 +54,33 @@ async function main([name = 'fleet', polls = String(POLLS)]: readonly string[]):
   const contender = bridge({ isFromSources: true, nodeFlags: ['--cpu-prof'] });
   await using stage = await Stage.open(scenario, scenario.intervalMs);
   const running = await contender.start(stage.task);
+  let usage: Usage;
   try {
-    await watch(scenario, Number(polls), { stage, running });
+    usage = await watch(scenario, Number(polls), { stage, running });
   } finally {
     await running.stop();
   }
   const file = readdirSync(running.folder).find(entry => entry.endsWith('.cpuprofile'));
   if (file === undefined) throw new Error(`there is no profile in ${running.folder}`);
   const path = join(running.folder, file);
-  for (const line of [...selfTimes(path), '', path]) console.log(line);
+  const profile = JSON.parse(readFileSync(path, 'utf8')) as Profile;
+  for (const lines of [timesOfParts(profile, usage), selfTimes(profile), [path]])
+    console.log(['', ...lines].join('\n'));
+}
+
+/** What the second half of the polls took. */
+interface Usage {
+  readonly samples: number;
+  readonly cpuMs: number;
+  readonly wallMs: number;
 }
 
 async function watch(
   { intervalMs }: PacedScenario,
   polls: number,
   { stage, running }: { readonly stage: Stage; readonly running: RunningBridge },
-): Promise<void> {
+): Promise<Usage> {
+  const usage = { samples: 0, cpuMs: 0, wallMs: 0 };
   let before = processUsage(running.pid);
   let samplesBefore = 0;
   for (let poll = 0; poll < polls; poll++) {
@@ -65,32 +93,77 @@ async function watch(
     console.log(
       `${samples - samplesBefore} samples, ${cpuMs.toFixed(0)} ms, ${each} ns/sample, ${megabytes(after.residentBytes)}`,
     );
+    if (poll >= polls / 2) {
+      usage.samples += samples - samplesBefore;
+      usage.cpuMs += cpuMs;
+      usage.wallMs += intervalMs;
+    }
     [before, samplesBefore] = [after, samples];
   }
+  return usage;
 }
 
-function selfTimes(path: string): string[] {
-  const { samples, timeDeltas, nodes, startTime, endTime } = JSON.parse(
-    readFileSync(path, 'utf8'),
-  ) as Profile;
-  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
+/** Microseconds of the main thread in the second half by what `wordsOf` calls a node; most first. */
+function timesBy(
+  { samples, timeDeltas, nodes, startTime, endTime }: Profile,
+  wordsOf: (node: Profile['nodes'][number]) => string,
+): { readonly times: readonly (readonly [words: string, us: number])[]; readonly wallUs: number } {
+  const nodeOf = new Map(nodes.map(node => [node.id, node]));
   const times = new Map<string, number>();
-  let [now, total] = [startTime, 0];
+  const middle = (startTime + endTime) / 2;
+  let now = startTime;
   for (const [index, id] of samples.entries()) {
     const delta = timeDeltas[index] ?? 0;
     now += delta;
-    const frame = frames.get(id);
-    if (now < (startTime + endTime) / 2 || frame === undefined) continue;
-    if (frame.functionName === '(idle)') continue;
-    const place = frame.url.replace(/^.*\/(src|node_modules)\//, '$1/');
-    const words = `${frame.functionName || '(anonymous)'} ${place}:${frame.lineNumber + 1}`;
+    const node = nodeOf.get(id);
+    if (now < middle || node === undefined || node.callFrame.functionName === '(idle)') continue;
+    const words = wordsOf(node);
     times.set(words, (times.get(words) ?? 0) + delta);
-    total += delta;
   }
-  const rows = [...times].sort(([, one], [, other]) => other - one).slice(0, FUNCTIONS_SHOWN);
+  const sorted = [...times].sort(([, one], [, other]) => other - one);
+  return { times: sorted, wallUs: endTime - middle };
+}
+
+/** A function that is no part's own, such as one of Node, belongs to the part that called it. */
+function timesOfParts(profile: Profile, usage: Usage): string[] {
+  const { nodes } = profile;
+  const callers = new Map(
+    nodes.flatMap(node => (node.children ?? []).map(child => [child, node] as const)),
+  );
+  const partOf = (node: Profile['nodes'][number]): string => {
+    for (let at: typeof node | undefined = node; at !== undefined; at = callers.get(at.id)) {
+      const { functionName, url } = at.callFrame;
+      const place = url === '' ? functionName : url;
+      const found = PARTS.find(([, pattern]) => pattern.test(place));
+      if (found !== undefined) return found[0];
+    }
+    return ELSEWHERE;
+  };
+  const { times, wallUs } = timesBy(profile, partOf);
+  // The profile's second half is longer than the polls': it has the end, too.
+  const nsEach = (us: number): number =>
+    (us * 1000 * (usage.wallMs * 1000)) / wallUs / usage.samples;
+  const wholeNs = (usage.cpuMs * 1e6) / usage.samples;
+  const mainNs = times.reduce((sum, [, us]) => sum + nsEach(us), 0);
+  const rows: (readonly [string, number])[] = times.map(([part, us]) => [part, nsEach(us)]);
+  rows.push(['other threads', wholeNs - mainNs], ['whole', wholeNs]);
+  return table(
+    ['ns/sample', 'share', 'part'],
+    rows.map(([part, ns]) => [ns.toFixed(0), percent((ns / wholeNs) * 100, 0), part]),
+  );
+}
+
+function selfTimes(profile: Profile): string[] {
+  const { times } = timesBy(profile, ({ callFrame: { functionName, url, lineNumber } }) => {
+    const place = url.replace(/^.*\/(src|node_modules)\//, '$1/');
+    return `${functionName || '(anonymous)'} ${place}:${lineNumber + 1}`;
+  });
+  const total = times.reduce((sum, [, us]) => sum + us, 0);
   return table(
     ['self ms', 'share', 'function'],
-    rows.map(([words, us]) => [(us / 1000).toFixed(0), percent((us / total) * 100, 1), words]),
+    times
+      .slice(0, FUNCTIONS_SHOWN)
+      .map(([words, us]) => [(us / 1000).toFixed(0), percent((us / total) * 100, 1), words]),
   );
 }
 
