@@ -14,7 +14,7 @@ import { LastTime } from './same-text.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
 import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
 import { LayoutBuilder } from './layout.ts';
-import { findRow, insertRow } from './row-index.ts';
+import { compactKeys, findRow, insertRow } from './row-index.ts';
 import { SampleLine } from './sample-line.ts';
 import { duplicateLabel, keyOfRow, parseSeriesKey } from './series-key.ts';
 
@@ -323,9 +323,13 @@ export class Decoding {
   }
 
   #finish(): void {
-    if (this.#metadata.movesRows()) this.#placeAgain();
-    this.#metadata.finish();
-    if (this.report.problems.length === 0) this.#layout.finish(this.report.lines);
+    // After an unusable page all is as after a failed scrape.
+    if (this.report.isUsable) {
+      if (this.#metadata.movesRows()) this.#placeAgain();
+      this.#metadata.finish();
+      if (this.report.problems.length === 0) this.#layout.finish(this.report.lines);
+    }
+    compactKeys(this.#table);
   }
 
   /**

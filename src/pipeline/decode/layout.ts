@@ -7,6 +7,9 @@ import { NO_ROW, resized, type SeriesTable } from '../../model/series-table.ts';
 import { mayRepeat } from '../../model/memory.ts';
 import { isComparable } from './same-text.ts';
 
+/** What ends a key: blank, tab, and the closing brace. */
+const SEPARATORS: ReadonlySet<number> = new Set([0x20, 0x09, 0x7d]);
+
 export class LayoutBuilder {
   readonly #page: Page;
   readonly #table: SeriesTable;
@@ -32,6 +35,8 @@ export class LayoutBuilder {
   /** Adds one good sample line, by the places of its key and its numbers. */
   add(row: number, keyStart: number, valueStart: number, numbersEnd: number): void {
     if (this.#skeleton === null) return;
+    // Otherwise another value could make another name: `x+1`, then `x2`.
+    if (!SEPARATORS.has(this.#page.bytes[valueStart - 1]!)) return this.abandon();
     if (this.#count === this.#rows.length) this.#grow();
     const index = this.#count++;
     this.#rows[index] = row;

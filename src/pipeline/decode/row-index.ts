@@ -86,19 +86,23 @@ export function rebuildIndex(table: SeriesTable, size: number = table.slots.leng
   for (let row = 0; row < table.count; row++) if (table.keyLength[row] !== 0) putSlot(table, row);
 }
 
+const COMPACTED_BYTES_MIN = 64 * 1024;
+
 /**
  * Compacts the keys of living rows if they use less than half of the arena. A layout fixes their
  * place.
  */
 export function compactKeys(table: SeriesTable): void {
-  if (table.layout !== null) return;
+  if (table.layout !== null || table.keysUsed < COMPACTED_BYTES_MIN) return;
   let living = 0;
   for (let row = 0; row < table.count; row++) living += table.keyLength[row]!;
-  if (table.keysUsed < 64 * 1024 || living * 2 > table.keysUsed) return;
+  if (living * 2 > table.keysUsed) return;
   const packed = Buffer.allocUnsafe(Math.max(living, 4096));
   let used = 0;
   for (let row = 0; row < table.count; row++) {
     const length = table.keyLength[row]!;
+    // A freed row may point anywhere.
+    if (length === 0) continue;
     const offset = table.keyOffset[row]!;
     table.keys.copy(packed, used, offset, offset + length);
     table.keyOffset[row] = used;

@@ -49,8 +49,11 @@ export function registerIdentity(table: SeriesTable, head: number, context: Iden
   const known = table.identities.get(identity);
   if (known !== undefined) return addDuplicate(table, known, head);
   const plain = isDistribution ? undefined : plainRow(table, head, kept, context);
-  if (plain !== undefined) addDuplicate(table, addOwner(table, identity, plain), head);
-  else if (isAtRisk) addOwner(table, identity, head);
+  if (plain !== undefined) {
+    // It may have had another one, as a part of a distribution.
+    forgetIdentities(table, [plain]);
+    addDuplicate(table, addOwner(table, identity, plain), head);
+  } else if (isAtRisk) addOwner(table, identity, head);
 }
 
 function addOwner(table: SeriesTable, key: string, owner: number): Identity {

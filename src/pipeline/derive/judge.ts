@@ -151,7 +151,9 @@ function settle(judging: Judging, head: number, outcome: number, tally: Tally | 
 /** A row that is not on the page: ends its series if due, and forgets the row after a long time. */
 function missRow(judging: Judging, row: number, metric: Metric): void {
   const { table, time, tallies } = judging;
-  if (!isCompound(metric) && endIfStale(judging, row, true)) {
+  // Not so a number whose metric has become a distribution.
+  const isPart = isCompound(metric) && table.compounds.has(table.head[row]!);
+  if (!isPart && endIfStale(judging, row, true)) {
     const tally = tallies[serviceOfRow(table, row)];
     if (tally !== undefined) tally.stale++;
     return;

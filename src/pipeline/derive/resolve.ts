@@ -167,10 +167,16 @@ function scopeOf(key: SeriesKey, family: Family, options: DeriveOptions): ScopeI
   };
 }
 
-/** Reads a target_info row into the Resource, unless it is the row that was read last. */
+/**
+ * Reads a target_info row into the Resource, unless it is the row that was read last. Of several on a page the last
+ * line counts.
+ */
 export function readTargetInfo(table: SeriesTable, service: number, row: number): void {
   const slot = table.services[service];
   if (slot === undefined || slot.infoRow === row) return;
+  const { infoRow } = slot;
+  const isEarlier = infoRow !== NO_ROW && table.line[row]! < table.line[infoRow]!;
+  if (isEarlier && table.seen[infoRow] === table.page) return;
   const { labels } = keyOfRow(table, row);
   slot.infoRow = row;
   slot.info = new Map(labels.filter(([label]) => !NO_RESOURCE_LABELS.has(label)));
