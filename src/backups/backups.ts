@@ -16,7 +16,7 @@ import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ServiceClient } from '../service/client.ts';
 import type { ServiceClients } from '../service/clients.ts';
-import type { PullReport } from '../service/pull-report.ts';
+import type { PullReport, PullReportOptions } from '../service/pull-report.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { BackupMeter, ServiceBackups } from './service-backups.ts';
 
@@ -43,6 +43,12 @@ export class Backups {
     this.watchers = planTargets(config).map(({ id, name, services, api }) => {
       const http = clients.get(api);
       const client = new ServiceClient({ http, paths: config.backups.endpoints });
+      let probeCount = 0;
+      const probe: PullReportOptions['probe'] = signal => {
+        // In turns, because the key may lack a permission for some.
+        const service = services[probeCount++ % services.length];
+        return client.schedules.list({ service_id: service?.id ?? '', signal });
+      };
       const report = clients.report(api, {
         kind: 'backups',
         id,
@@ -51,7 +57,7 @@ export class Backups {
         client: http,
         clock,
         holdOff: AFTER_REFUSAL,
-        probe: signal => client.schedules.list({ service_id: services[0]?.id ?? '', signal }),
+        probe,
       });
       const shared = { client, queue, clock, meter, report };
       return new BackupWatcher({
@@ -117,7 +123,8 @@ const READS_AT_ONCE = 4;
 const SHARED_ERRORS: ReadonlySet<ServiceError['kind']> = new Set(['rate', 'aborted']);
 /** After this many refused services without a success the key itself is in doubt. */
 const REFUSED_SERVICES = 2;
-const UNAUTHORIZED = 401;
+/** A 401 is about the key; a 403 may be about one service. */
+const isUnauthorized = ({ status }: ServiceError): boolean => status === 401;
 /** Some deployments answer 400 to a wrong key; it may also mean a wrong service id. */
 const REFUSALS: ReadonlySet<ServiceError['kind']> = new Set(['key', 'bad_request']);
 
@@ -161,32 +168,40 @@ class BackupWatcher {
     const permits = new Permits(READS_AT_ONCE);
     const errors: ServiceError[] = [];
     let readCount = 0;
+    let goodMs = readMs;
+    const leftOut: ServiceBackups[] = [];
     const readOne = async (service: ServiceBackups): Promise<void> => {
-      const shared = errors.find(({ kind }) => SHARED_ERRORS.has(kind)) ?? this.#refusal(errors);
+      const refusal = this.#refusal(errors);
+      if (refusal !== undefined) leftOut.push(service);
+      const shared = errors.find(({ kind }) => SHARED_ERRORS.has(kind)) ?? refusal;
       if (shared !== undefined && shared.kind !== 'aborted') service.fail(shared);
       const startedMs = clock.monotonicMs();
       const error = shared ?? (await service.read(signal));
       if (error !== null) errors.push(error);
       else {
         readCount++;
-        // Only a 401 is newer than this success: what else is refused meanwhile concerns other services.
-        const isKeyBad = errors.some(({ status }) => status === UNAUTHORIZED);
-        report.succeeded(isKeyBad ? startedMs : clock.monotonicMs());
+        // Refusals with 403 that are followed by this success were about their services, whenever it began.
+        const isOver = report.isKeyRefused && !errors.some(isUnauthorized);
+        goodMs = isOver ? clock.monotonicMs() : startedMs;
+        report.succeeded(goodMs, false);
       }
-      if (readCount === 0) this.#noteRefusals(errors);
+      if (readCount === 0 || (error !== null && isUnauthorized(error))) this.#noteRefusals(errors);
     };
-    await Promise.all(this.services.map(service => permits.run(() => readOne(service))));
+    const readAll = (services: readonly ServiceBackups[]): Promise<unknown> =>
+      Promise.all(services.map(service => permits.run(() => readOne(service))));
+    await readAll(this.services);
+    if (readCount > 0 && !report.isKeyRefused) await readAll(leftOut.splice(0));
     if (errors.length === 0) report.succeeded(readMs);
     else if (readCount === 0) this.#noteFailure(errors);
+    else if (!report.isKeyRefused) report.succeeded(goodMs, false);
   }
 
   /** Reports a refusal that concerns the key rather than one service. */
   #noteRefusals(errors: readonly ServiceError[]): void {
-    const [first, ...more] = errors.filter(({ kind }) => kind === 'key');
+    const refusals = errors.filter(({ kind }) => kind === 'key');
     const needed = Math.min(REFUSED_SERVICES, this.services.length);
-    if (first === undefined) return;
-    if (first.status === UNAUTHORIZED || more.length + 1 >= needed)
-      this.#options.report.failed(first);
+    const [refusal] = refusals.length >= needed ? refusals : refusals.filter(isUnauthorized);
+    if (refusal !== undefined) this.#options.report.failed(refusal);
   }
 
   /** The refusal that applies to all other services, while the key itself is refused. */

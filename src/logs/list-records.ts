@@ -36,6 +36,18 @@ interface Found {
   readonly record: ParsedRecord;
 }
 
+function keyOf({ partition, uid }: Found): string {
+  return `${partition.service.id} ${uid}`;
+}
+
+/**
+ * When an id may be forgotten. The service put its record into this window, whatever time the line itself has; one with
+ * a wrong zone would otherwise be forgotten too early, or never.
+ */
+function timeIn({ fromMs, toMs }: Span, timeMs: number): number {
+  return Number.isNaN(timeMs) ? toMs : Math.min(Math.max(timeMs, fromMs), toMs);
+}
+
 export class RecordLister implements Lister {
   /** Pulls one type after the other, each for all services together. */
   async pull(pull: Pull): Promise<PullEnd> {
@@ -106,13 +118,14 @@ class TypePull {
     const items = new ItemReader({ context, lineBytesMax: config.limits.lineBytes, readerOf });
     const pages = api.list(window, type, signal);
     const slicer = new Slicer(api.clock);
-    let waiting: Found[] = [];
+    // By service and id: an item may come again on the next page, when the list has moved.
+    const waiting = new Map<string, Found>();
     let bytes = 0;
     let total = 0;
     for (;;) {
       const page = await pages.next();
       if (page.done === true) {
-        await this.#commit(waiting);
+        await this.#commit(waiting, window);
         return page.value;
       }
       for (const item of page.value) {
@@ -122,13 +135,13 @@ class TypePull {
           continue;
         }
         for (const one of found) {
-          if (!this.#isNew(one)) continue;
-          waiting.push(one);
+          if (!this.#isNew(one, waiting, window)) continue;
+          waiting.set(keyOf(one), one);
           bytes += one.record.raw.length;
         }
-        if (waiting.length < CHUNK_RECORDS_MAX && bytes < CHUNK_BYTES_MAX) continue;
-        await this.#commit(waiting);
-        waiting = [];
+        if (waiting.size < CHUNK_RECORDS_MAX && bytes < CHUNK_BYTES_MAX) continue;
+        await this.#commit(waiting, window);
+        waiting.clear();
         bytes = 0;
         if (slicer.isOver) await slicer.pause();
       }
@@ -139,8 +152,9 @@ class TypePull {
     }
   }
 
-  #isNew({ partition, uid, record }: Found): boolean {
+  #isNew(found: Found, waiting: ReadonlyMap<string, Found>, window: Span): boolean {
     const { config, meter } = this.#pull;
+    const { partition, uid, record } = found;
     const track = this.#tracks.get(partition.service.id);
     if (track === undefined) return false;
     const { floorMs, lowMs } = track.cursor;
@@ -148,8 +162,10 @@ class TypePull {
       meter.records(partition, 'before_start', 1);
       return false;
     }
-    // The window may begin earlier, for a slower service: older records were sent, and their ids are forgotten.
-    if (record.timeMs < lowMs - config.window.overlapMs || track.sent.has(uid)) {
+    // If the window begins earlier, for a slower service, older records were sent, and their ids are forgotten.
+    const keptFromMs = lowMs - config.window.overlapMs;
+    const isOld = window.fromMs < keptFromMs && record.timeMs < keptFromMs;
+    if (isOld || track.sent.has(uid) || waiting.has(keyOf(found))) {
       meter.records(partition, 'known', 1);
       return false;
     }
@@ -158,8 +174,9 @@ class TypePull {
   }
 
   /** Commits records, as one batch per partition, and their ids, in one step. */
-  async #commit(records: readonly Found[]): Promise<void> {
-    if (records.length === 0) return;
+  async #commit(found: ReadonlyMap<string, Found>, window: Span): Promise<void> {
+    if (found.size === 0) return;
+    const records = [...found.values()];
     const { ledger, meter, sink } = this.#pull;
     const groups = Map.groupBy(records, ({ partition }) => partitionKey(partition));
     const batches = [...groups.values()].map(group => {
@@ -169,10 +186,7 @@ class TypePull {
     });
     for (const [serviceId, track] of this.#tracks) {
       const own = records.filter(({ partition }) => partition.service.id === serviceId);
-      const sent = own.map(({ uid, record: { timeMs } }) => ({
-        uid,
-        timeMs: Number.isNaN(timeMs) ? track.cursor.lowMs : timeMs,
-      }));
+      const sent = own.map(({ uid, record }) => ({ uid, timeMs: timeIn(window, record.timeMs) }));
       if (sent.length > 0) ledger.addSent(track, sent);
     }
     await commit(this.#pull, { batches });

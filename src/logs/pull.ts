@@ -169,7 +169,7 @@ export class PulledApi {
       random,
       signal,
       giveUpAtMs: this.giveUpAtMs,
-      onAnswer: startedMs => report.succeeded(startedMs),
+      onAnswer: startedMs => report.succeeded(startedMs, false),
       onFailure: failure => {
         meter.failure(report.status, failure);
         report.failed(failure);

@@ -130,7 +130,9 @@ export class PullReport {
     stop: AbortSignal,
   ): Promise<void> {
     const { clock } = this.options;
-    await this.#wait(schedule.firstMs(clock.nowMs()), this.looks.rings, stop);
+    // The key may be another one after a reload.
+    const firstMs = this.isRefused ? 0 : schedule.firstMs(clock.nowMs());
+    await this.#wait(firstMs, this.looks.rings, stop);
     while (!stop.aborted) {
       const startedMs = clock.nowMs();
       const seen = this.looks.rings;
@@ -165,17 +167,30 @@ export class PullReport {
   /** Notes that the service has accepted the key of a request that began at `startedMs` (monotonic). */
   answered(startedMs: number): void {
     if (this.#wasRefusedSince(startedMs)) return;
+    const isRunning = this.#startedMs < Infinity;
     this.#holdOff.clear();
-    this.#watch?.accepted(this, startedMs);
+    // A running attempt may have been refused in part: it is repeated, too.
+    this.#watch?.accepted(startedMs, isRunning ? null : this);
+    // What is refused later in this attempt is refused by a service that accepts the key.
+    if (isRunning) this.#startedMs = this.options.clock.monotonicMs();
   }
 
-  /** Notes a success of a request that began at `startedMs` (monotonic). */
-  succeeded(startedMs: number): void {
+  /**
+   * Notes a success of a request that began at `startedMs` (monotonic). `isWhole`: the attempt is over, and nothing was
+   * refused in it.
+   */
+  succeeded(startedMs: number, isWhole = true): void {
     this.#lastAttemptAtMs = this.#lastSuccessAtMs = this.options.clock.nowMs();
     if (this.#wasRefusedSince(startedMs)) return;
     this.#failingSinceAtMs = null;
     this.#error = null;
     this.answered(startedMs);
+    if (isWhole) this.#watch?.isWell(this);
+  }
+
+  /** True if the last attempt, or the last request of the running one, has succeeded. */
+  get isWell(): boolean {
+    return this.#error === null && this.#lastSuccessAtMs !== null;
   }
 
   /** True if the service has refused the key to this part after a request had begun: its success is older news. */
@@ -263,18 +278,27 @@ const LOOK_MS = 2000;
 /** How often one part probes for all. With the answers, all is well within 8 s of a mended key. */
 const ASK_MS = 4000;
 
-/** One key at one origin, and all parts that use it. */
+/**
+ * One key at one origin, and all parts that use it. A part to which the key is refused although it works lacks a
+ * permission: that is its own affair, until an attempt of its own succeeds as a whole. Before that is concluded it may
+ * try twice, because the key may have been refused for a moment only. Times are monotonic.
+ */
 export class KeyWatch {
   readonly #clock: Clock;
   readonly #reports: PullReport[] = [];
   readonly #refusals = new Bell();
-  /** The parts to which the key is refused since it was last accepted. */
+  /** The parts to which the key is refused since it was last accepted. While there is one, the key counts as refused. */
   readonly #refused = new Set<PullReport>();
-  /** Those to which it was refused before that: they may lack a permission. */
-  readonly #refusedBefore = new Set<PullReport>();
+  /** The parts that seem to lack a permission, and whether they have tried twice. */
+  readonly #withoutPermission = new Map<PullReport, boolean>();
+  /** Those of them that were refused again: a probe must show whether the key still works. */
+  readonly #inDoubt = new Set<PullReport>();
+  readonly #probes = new Map<PullReport, Promise<void>>();
+  /** When a part may probe again; by Retry-After. */
+  readonly #notBeforeMs = new Map<PullReport, number>();
   #askAtMs = -Infinity;
   #askCount = 0;
-  /** When the key was last refused, and when it last worked again (monotonic). */
+  /** When the key was last refused to a part that had not been refused, and when it last worked again. */
   #refusedAtMs = -Infinity;
   #recoveredAtMs = -Infinity;
 
@@ -293,66 +317,118 @@ export class KeyWatch {
 
   refused(report: PullReport): void {
     this.#refusals.ring();
-    if (this.#refusedBefore.has(report)) return;
-    this.#refusedAtMs = this.#clock.monotonicMs();
-    if (!this.isRefused) this.#askAtMs = this.#refusedAtMs + ASK_MS;
+    if (this.#withoutPermission.has(report)) this.#inDoubt.add(report);
+    else this.#count(report);
+  }
+
+  #count(report: PullReport): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (!this.isRefused) this.#askAtMs = nowMs + ASK_MS;
+    if (!this.#refused.has(report)) this.#refusedAtMs = nowMs;
     this.#refused.add(report);
+    this.#withoutPermission.delete(report);
   }
 
   /**
-   * Notes that the service has accepted the key from a part: all waiting parts try again. A request that began before
-   * the last refusal proves nothing.
+   * Notes that the service has accepted the key of a request that began at `startedMs`: all that wait try again, except
+   * `done`. A request that began before the last refusal proves nothing.
    */
-  accepted(report: PullReport, startedMs: number): void {
-    if (this.isRefused) {
-      if (this.wasRefusedSince(startedMs)) return;
-      this.#release(this.#reports.filter(({ isRefused }) => isRefused));
-    }
-    this.#refusedBefore.delete(report);
+  accepted(startedMs: number, done: PullReport | null): void {
+    if (this.isRefused && !this.wasRefusedSince(startedMs)) this.#release(done);
   }
 
-  /** True if the key was refused after this time (monotonic). */
+  /** Notes that an attempt of the part has succeeded as a whole. */
+  isWell(report: PullReport): void {
+    this.#withoutPermission.delete(report);
+  }
+
+  /** True if the key was refused after this time. */
   wasRefusedSince(timeMs: number): boolean {
     return timeMs < this.#refusedAtMs;
   }
 
-  /** True if the key was refused at this time (monotonic) or later, and works again. */
+  /** True if the key was refused at this time or later, and works again. */
   hasRecoveredSince(timeMs: number): boolean {
     return timeMs < this.#recoveredAtMs;
   }
 
-  #release(waiting: readonly PullReport[]): void {
+  #release(done: PullReport | null): void {
     this.#recoveredAtMs = this.#clock.monotonicMs();
-    for (const report of this.#refused) this.#refusedBefore.add(report);
+    for (const report of this.#refused) this.#withoutPermission.set(report, false);
     this.#refused.clear();
-    for (const report of waiting) report.lookAgain();
+    const waiting = new Set([...this.#refusedReports(), ...this.#inDoubt]);
+    this.#inDoubt.clear();
+    for (const report of waiting) if (report !== done) report.lookAgain();
+  }
+
+  #refusedReports(): readonly PullReport[] {
+    return this.#reports.filter(({ isRefused }) => isRefused);
   }
 
   /** While a key is refused, reads its source and probes for all parts. Runs until `stop`. */
   async run(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       const seen = this.#refusals.rings;
-      if (this.#reports.every(report => !report.isRefused)) await this.#refusals.wait(seen, stop);
+      if (this.#refusedReports().length === 0) await this.#refusals.wait(seen, stop);
       await this.#clock.sleep(LOOK_MS, stop);
-      if (!stop.aborted) await this.#look(stop);
+      if (!stop.aborted) this.#look(stop);
     }
+    await Promise.all(this.#probes.values());
   }
 
-  async #look(stop: AbortSignal): Promise<void> {
-    const refused = this.#reports.filter(report => report.isRefused);
-    const isKeyNew = refused.some(report => report.options.client.isKeyNew());
-    const isDue = this.isRefused && this.#clock.monotonicMs() >= this.#askAtMs;
+  /** A probe that takes long delays no other. */
+  #look(stop: AbortSignal): void {
+    const nowMs = this.#clock.monotonicMs();
+    const refused = this.#refusedReports();
+    const isKeyNew =
+      this.#probes.size === 0 && refused.some(({ options }) => options.client.isKeyNew());
+    const isDue = nowMs >= this.#askAtMs && (this.isRefused || this.#inDoubt.size > 0);
     if (!isKeyNew && !isDue) return;
-    // In turns, because one part may lack a permission that the others have.
-    const asker = refused[this.#askCount++ % Math.max(refused.length, 1)];
+    const asker = this.#nextAsker(refused, nowMs);
     if (asker === undefined) return;
+    this.#askAtMs = nowMs + ASK_MS;
+    const probe = this.#probe(asker, isKeyNew, stop).finally(() => this.#probes.delete(asker));
+    this.#probes.set(asker, probe);
+  }
+
+  /**
+   * The refused parts in turns, and one that is well, if there is one: any of them may lack a permission that the others
+   * have. A doubt is settled by the one that is well.
+   */
+  #nextAsker(refused: readonly PullReport[], nowMs: number): PullReport | undefined {
+    const isFree = (report: PullReport): boolean =>
+      !this.#probes.has(report) && (this.#notBeforeMs.get(report) ?? nowMs) <= nowMs;
+    const well = this.#reports.find(report => report.isWell && isFree(report));
+    if (well !== undefined && !this.isRefused) return well;
+    const askers = [...(well === undefined ? [] : [well]), ...refused.filter(isFree)];
+    return askers[this.#askCount++ % Math.max(askers.length, 1)];
+  }
+
+  /** The key works. */
+  #settleDoubts(): void {
+    for (const report of this.#inDoubt) {
+      if (this.#withoutPermission.get(report) !== false) continue;
+      this.#withoutPermission.set(report, true);
+      report.lookAgain();
+    }
+    this.#inDoubt.clear();
+  }
+
+  async #probe(asker: PullReport, isKeyNew: boolean, stop: AbortSignal): Promise<void> {
+    const startedMs = this.#clock.monotonicMs();
     const result = await asker.options.probe(stop);
     if (result.ok || result.error.reason === 'too_large') {
-      this.#release(refused);
+      if (this.isRefused ? !this.wasRefusedSince(startedMs) : isKeyNew) this.#release(null);
+      else if (!this.isRefused) this.#settleDoubts();
       return;
     }
-    if (result.error.reason === 'auth') asker.failed(result.error);
-    this.#askAtMs = this.#clock.monotonicMs() + Math.max(ASK_MS, result.error.retryAfterMs ?? 0);
+    const { error } = result;
+    this.#notBeforeMs.set(asker, this.#clock.monotonicMs() + (error.retryAfterMs ?? 0));
+    if (error.reason !== 'auth' || this.hasRecoveredSince(startedMs)) return;
+    // Nobody has shown that the key works, so nobody lacks a permission only.
+    if (!this.#reports.some(report => report.isWell && report !== asker))
+      for (const report of this.#refusedReports()) this.#count(report);
+    asker.failed(error);
   }
 }
 

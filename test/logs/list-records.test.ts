@@ -1,5 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { array, assert, asyncProperty, constantFrom, integer, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Logs } from '../../src/logs/logs.ts';
+import { KeyWorld } from '../support/key-world.ts';
 import {
   AUDIT,
   DAY,
@@ -9,6 +12,7 @@ import {
   MINUTE,
   NOW,
   OTHER,
+  recordsOf,
   type SiteOptions,
 } from '../support/log-site.ts';
 
@@ -131,6 +135,78 @@ describe('a window', () => {
     expect(site.bodies).toEqual(['before', 'after']);
     const reasons = new Set(site.gaps.map(({ attributes }) => attributes['prom2otlp.gap.reason']));
     expect([...reasons]).toEqual(['retention']);
+  });
+});
+
+describe('items of a list without a simulator', () => {
+  const TYPE = 'error-log';
+
+  /** Pulls once from a service that answers each request for a list with these items. */
+  async function pullFrom(
+    world: KeyWorld,
+    logs: Logs,
+    itemsOf: (query: { toDate: string; offset: number }) => readonly object[],
+  ): Promise<void> {
+    world.decide = what => {
+      const query = JSON.parse(what.slice(what.indexOf('{'))) as { toDate: string; offset: number };
+      return {
+        ms: 5,
+        status: 200,
+        json: { logs: query.offset === undefined ? [] : itemsOf(query) },
+      };
+    };
+    const pulling = logs.pull(world.stop.signal);
+    for (let i = 0; i < 40; i++) {
+      await nextTurn();
+      await world.clock.advance(50);
+    }
+    await pulling;
+  }
+
+  const open = (world: KeyWorld): Logs =>
+    world.logs({ shape: 'records', types: [TYPE], endpoints: { page_size: 3 } });
+  const bodiesOf = ({ batches }: KeyWorld): readonly string[] =>
+    batches.flatMap(({ payload }) => recordsOf(payload)).map(({ body }) => body);
+
+  test('an item that comes twice because the list has moved between two pages is sent once', async () => {
+    await using world = new KeyWorld();
+    const nowMs = world.clock.nowMs();
+    const items = ['a', 'b', 'c', 'c', 'd', 'e'].map(id => ({
+      id,
+      logType: TYPE,
+      serverDataSourceId: 'db1/a',
+      server: 'a',
+      log: `line ${id}`,
+      time: new Date(nowMs - 20 * MINUTE).toISOString(),
+    }));
+    await pullFrom(world, open(world), ({ offset }) => items.slice(offset, offset + 3));
+    expect([...bodiesOf(world)].sort()).toEqual(['a', 'b', 'c', 'd', 'e'].map(id => `line ${id}`));
+  });
+
+  test.each([
+    ['a year ahead', 525_600],
+    ['half an hour behind', -30],
+    ['as the list says', 0],
+  ])('lines whose own time is %s arrive once', async (_, offsetMinutes) => {
+    await using world = new KeyWorld();
+    const logs = open(world);
+    let count = 0;
+    for (let i = 0; i < 12; i++) {
+      await pullFrom(world, logs, ({ toDate, offset }) => {
+        const atMs = Date.parse(toDate) - MINUTE;
+        const time = new Date(atMs + offsetMinutes * MINUTE).toISOString();
+        const log = `${time.slice(0, 19).replace('T', ' ')} 0 [Note] hello ${count}`;
+        const id = `i${count}`;
+        if (offset > 0) return [];
+        count++;
+        return [{ id, logType: TYPE, serverDataSourceId: 'db1/a', server: 'a', log }];
+      });
+      await world.clock.advance(5 * MINUTE);
+    }
+    expect(count).toBeGreaterThan(10);
+    // The first line may be older than the first start.
+    expect(bodiesOf(world).length).toBeGreaterThanOrEqual(count - 1);
+    expect(new Set(bodiesOf(world)).size).toBe(bodiesOf(world).length);
   });
 });
 

@@ -180,7 +180,7 @@ describe('a key that is refused', () => {
     logs.failed(refusal, { isRefused: true, startedMs });
     await nextTurn();
     await clock.advance(6000);
-    expect([asked, watch.isRefused]).toEqual([['logs'], true]);
+    expect([asked, watch.isRefused]).toEqual([['backups'], true]);
     metrics.answered(clock.monotonicMs());
     expect([watch.isRefused, logs.held(), logs.looks.rings]).toEqual([false, null, 1]);
     stop.abort();

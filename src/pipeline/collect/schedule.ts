@@ -34,6 +34,8 @@ interface Entry {
   /** The place as an offset, on the monotonic clock. */
   readonly phaseMs: number;
   isRunning: boolean;
+  /** When it was hastened while it was running (monotonic); NaN if it was not. */
+  hastenedAtMs: number;
 }
 
 const PLACES_MAX = 12;
@@ -72,6 +74,7 @@ export class Schedule {
         intervalMs,
         phaseMs: monotonicMs - (nowMs % intervalMs) + place * placeMs,
         isRunning: false,
+        hastenedAtMs: Number.NaN,
       };
     });
     this.#counters = counters.of(SCHEDULE_COUNTERS);
@@ -98,13 +101,21 @@ export class Schedule {
   /** Reports that a target's scrape is over and its page used; until then the target is skipped. */
   finish(index: number): void {
     const entry = this.#entries[index];
-    if (entry !== undefined) entry.isRunning = false;
+    if (entry === undefined) return;
+    const { hastenedAtMs } = entry;
+    entry.isRunning = false;
+    entry.hastenedAtMs = Number.NaN;
+    if (!Number.isNaN(hastenedAtMs)) this.hasten(index, hastenedAtMs);
   }
 
-  /** Makes a target due at this time (monotonic). */
+  /** Makes a target due at this time (monotonic), or once its running scrape is over. */
   hasten(index: number, monotonicMs: number): void {
     const entry = this.#entries[index];
     if (entry === undefined || entry.dueMs <= monotonicMs) return;
+    if (entry.isRunning) {
+      entry.hastenedAtMs = monotonicMs;
+      return;
+    }
     entry.dueMs = monotonicMs;
     this.hastened.ring();
   }

@@ -1,0 +1,224 @@
+// One key of the simulated kind, without a network: real readings of backups and pulls of logs, and targets that are
+// polled as the pipeline polls them, all on one FakeClock. A test decides the answer of each request.
+
+import { Backups } from '../../src/backups/backups.ts';
+import type { Config } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createLineReader } from '../../src/logs/formats/reader.ts';
+import { Logs } from '../../src/logs/logs.ts';
+import type { Batch } from '../../src/model/batch.ts';
+import type { Commit, Queue } from '../../src/pipeline/queue/queue.ts';
+import type { ServiceClients } from '../../src/service/clients.ts';
+import type { ServiceHttp } from '../../src/service/http-client.ts';
+import { KeyWatch, PullReport, type PullReportOptions } from '../../src/service/pull-report.ts';
+import { requestError, type RequestReason, type Result } from '../../src/service/service-error.ts';
+import { napUntil } from '../../src/lib/bell.ts';
+import { FakeClock } from './fake-clock.ts';
+
+/** The answer of a request that takes `ms`. */
+export interface Decision {
+  readonly ms: number;
+  readonly status: number;
+  readonly retryAfterMs?: number;
+  /** The answer, instead of an empty list. */
+  readonly json?: unknown;
+}
+
+const REASONS: Readonly<Record<number, RequestReason>> = {
+  401: 'auth',
+  403: 'auth',
+  429: 'rate_limited',
+};
+
+export class KeyWorld {
+  readonly clock: FakeClock = new FakeClock();
+  readonly watch: KeyWatch = new KeyWatch(this.clock);
+  readonly reports: PullReport[] = [];
+  /** What was asked, when it was answered, and how. */
+  readonly requests: { readonly what: string; readonly atMs: number; readonly status: number }[] =
+    [];
+  readonly stop: AbortController = new AbortController();
+  /** Called when a request is sent. A function as the status decides when it is answered. */
+  decide: (what: string) => Omit<Decision, 'status'> & { status: number | (() => number) } =
+    () => ({
+      ms: 20,
+      status: 200,
+    });
+  readonly #counters = new Counters();
+  /** What was queued. */
+  readonly batches: Batch[] = [];
+  readonly #state = new Map<string, Buffer | null>();
+  readonly #queue = {
+    commit: ({ batches, state }: Commit) => {
+      for (const batch of batches)
+        this.batches.push({ ...batch, payload: Buffer.from(batch.payload) });
+      for (const { key, blob } of state) this.#state.set(key, blob);
+      return Promise.resolve({ kind: 'stored' });
+    },
+    readState: (_kind: string, key: string) => Promise.resolve(this.#state.get(key) ?? null),
+    stats: () => ({ bytes: 0, points: 0 }),
+  } as unknown as Queue;
+  readonly #http = {
+    host: 'api.example.com',
+    isKeyNew: () => false,
+    requestJson: (_method: string, path: string, options: RequestOptions) =>
+      this.request(`${path} ${JSON.stringify(options.query ?? {})}`, options.signal),
+  } as unknown as ServiceHttp;
+  readonly #clients = {
+    get: () => this.#http,
+    report: (_api: unknown, options: PullReportOptions) => this.#join(options),
+  } as unknown as ServiceClients;
+
+  /** Starts probing, and what `parts` runs. */
+  start(...parts: readonly { run(stop: AbortSignal): Promise<void> }[]): void {
+    for (const part of [this.watch, ...parts]) void part.run(this.stop.signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop.abort();
+    await this.clock.advance(100);
+  }
+
+  backups(count: number): Backups {
+    return new Backups({ ...this.#parts({ backups: { enabled: true }, services: names(count) }) });
+  }
+
+  logs(settings: Readonly<Record<string, unknown>> = {}): Logs {
+    const logs = { enabled: true, ...settings };
+    const parts = this.#parts({ logs, services: names(1) });
+    return new Logs({ ...parts, createReader: createLineReader, random: () => 0 });
+  }
+
+  /** A target whose page is read every `intervalMs`, first after `phaseMs`. */
+  metrics(name: string, intervalMs: number, phaseMs: number): PullReport {
+    const report = this.#join({
+      kind: 'metrics',
+      id: name,
+      target: name,
+      services: [{ id: name, name }],
+      client: this.#http,
+      clock: this.clock,
+      holdOff: { firstMs: intervalMs, maxMs: 300_000, dueEveryMs: intervalMs },
+      probe: signal => this.request(`probe of metrics ${name}`, signal),
+    });
+    void this.#poll(report, intervalMs, phaseMs);
+    return report;
+  }
+
+  get areAllWell(): boolean {
+    return this.reports.every(({ isWell }) => isWell);
+  }
+
+  /** How long it takes until all is well, in ms; Infinity after an hour. */
+  async timeUntilWell(isWell: () => boolean = () => this.areAllWell): Promise<number> {
+    const startMs = this.clock.monotonicMs();
+    for (let ms = 0; ms < 3_600_000; ms = this.clock.monotonicMs() - startMs) {
+      if (isWell()) return ms;
+      await this.clock.advance(250);
+    }
+    return Infinity;
+  }
+
+  /** The number of requests whose description matches, from a time on. */
+  count(what: RegExp, fromMs = 0): number {
+    return this.requests.filter(request => what.test(request.what) && request.atMs >= fromMs)
+      .length;
+  }
+
+  /** How often and for how long the key counts as refused within `ms`. */
+  async verdicts(ms: number): Promise<{ readonly count: number; readonly ms: number }> {
+    const stepMs = 100;
+    let [count, refusedMs, was] = [0, 0, false];
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      await this.clock.advance(stepMs);
+      const is = this.watch.isRefused;
+      if (is && !was) count++;
+      if (is) refusedMs += stepMs;
+      was = is;
+    }
+    return { count, ms: refusedMs };
+  }
+
+  async request(what: string, signal?: AbortSignal): Promise<Result<unknown>> {
+    const startedAtMs = this.clock.nowMs();
+    const { ms, status: decided, retryAfterMs, json: given } = this.decide(what);
+    await this.clock.sleep(ms, signal);
+    const status = typeof decided === 'function' ? decided() : decided;
+    this.requests.push({ what, atMs: this.clock.monotonicMs(), status });
+    const address = { method: 'GET', address: `https://api.example.com/${what}` };
+    const time = { startedAtMs, durationMs: ms };
+    if (status === 200) {
+      const headers = { date: new Date(this.clock.nowMs()).toUTCString() };
+      const json = given ?? (what.includes('/logs') ? { logs: [], count: 0 } : []);
+      return { ok: true, status, headers, json, ...time } as Result<unknown>;
+    }
+    const aborted = signal?.aborted === true ? 'aborted' : undefined;
+    const reason = aborted ?? REASONS[status] ?? 'server_error';
+    const facts = { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+    return {
+      ok: false,
+      error: requestError({ reason }, address, facts),
+      ...time,
+    } as Result<unknown>;
+  }
+
+  async #poll(report: PullReport, intervalMs: number, phaseMs: number): Promise<void> {
+    const { clock } = this;
+    const { signal: stop } = this.stop;
+    await clock.sleep(phaseMs, stop);
+    for (let dueMs = clock.monotonicMs(); !stop.aborted; ) {
+      const seen = report.looks.rings;
+      const startedMs = clock.monotonicMs();
+      if (report.held() === null) {
+        const result = await this.request(`metrics ${report.options.id}`, stop);
+        if (result.ok) report.succeeded(startedMs);
+        else {
+          const isRefused = result.error.reason === 'auth';
+          report.failed(result.error, { isRefused, startedMs });
+        }
+      }
+      while (dueMs <= clock.monotonicMs()) dueMs += intervalMs;
+      await napUntil(report.looks, seen, { clock, ms: dueMs - clock.monotonicMs(), stop });
+    }
+  }
+
+  #join(options: PullReportOptions): PullReport {
+    const report = new PullReport(options);
+    report.join(this.watch, undefined);
+    this.reports.push(report);
+    return report;
+  }
+
+  #parts(settings: object) {
+    return {
+      config: configOf(settings),
+      clients: this.#clients,
+      queue: this.#queue,
+      clock: this.clock,
+      counters: this.#counters,
+      logger: silentLogger,
+      resourceOf: ({ id, name, attributes }: { id: string; name: string; attributes: object }) => ({
+        identity: { id, name, attributes: { ...attributes }, server: null },
+        info: new Map<string, string>(),
+      }),
+    };
+  }
+}
+
+interface RequestOptions {
+  readonly query?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+function names(count: number): readonly { readonly id: string; readonly name: string }[] {
+  return Array.from({ length: count }, (_, i) => ({ id: `db${i + 1}`, name: `name ${i + 1}` }));
+}
+
+function configOf(settings: object): Config {
+  const api = { base_url: 'https://api.example.com', key: 'the key' };
+  const rest = { queue: { directory: null }, otlp: { endpoint: 'http://127.0.0.1:1' } };
+  const text = JSON.stringify({ api, ...rest, ...settings });
+  return parseConfig(text, { file: 'prom2otlp.yaml', environment: {} });
+}
