@@ -23,10 +23,10 @@ function shownAfter(
 /** The keys that the target remembers. */
 function keysOf({ translation: { table } }: Target): readonly string[] {
   return Array.from({ length: table.count }, (_, row) => row)
-    .filter(row => table.keyLength[row]! > 0)
+    .filter(row => (table.keyLength[row] ?? 0) > 0)
     .map(row => {
-      const offset = table.keyOffset[row]!;
-      return table.keys.toString('latin1', offset, offset + table.keyLength[row]!);
+      const offset = table.keyOffset[row] ?? 0;
+      return table.keys.toString('latin1', offset, offset + (table.keyLength[row] ?? 0));
     });
 }
 

@@ -2,7 +2,7 @@
 // soon all is well again.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PullSchedule } from '../../src/lib/cron.ts';
 import { KeyWatch } from '../../src/service/pull-report.ts';

@@ -161,7 +161,7 @@ export class KeyWorld {
       ok: false,
       error: requestError({ reason }, address, facts),
       ...time,
-    } as Result<unknown>;
+    };
   }
 
   async #poll(report: PullReport, intervalMs: number, phaseMs: number): Promise<void> {
