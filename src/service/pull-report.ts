@@ -369,7 +369,8 @@ export class KeyWatch {
   async run(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       const seen = this.#refusals.rings;
-      if (this.#refusedReports().length === 0) await this.#refusals.wait(seen, stop);
+      const isQuiet = this.#refusedReports().length === 0 && this.#inDoubt.size === 0;
+      if (isQuiet) await this.#refusals.wait(seen, stop);
       await this.#clock.sleep(LOOK_MS, stop);
       if (!stop.aborted) this.#look(stop);
     }
