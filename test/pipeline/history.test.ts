@@ -100,6 +100,20 @@ describe('families', () => {
     expect(keysOf(target).filter(key => key.includes('pod="1"'))).toEqual([]);
   });
 
+  test('a histogram that has lost buckets to another metric begins anew', () => {
+    const target = new Target();
+    const pages = [
+      '# TYPE x histogram\nx_bucket{le="1"} 1\nx_bucket{le="5"} 4\nx_sum 2\nx_count 5\n# TYPE x_bucket counter\n',
+      '# TYPE x histogram\nx_bucket{le="1.0"} 2\nx_bucket{le="2.0"} 4\nx_count 5\n',
+      '# TYPE x counter\nx_count 5\nx_bucket{le="2.0"} 4\nx_bucket{le="1.0"} 2\n# TYPE x histogram\n',
+      '# TYPE x histogram\nx_bucket{le="1"} 1\nx_bucket{le="5"} 4\nx_sum 2\nx_count 5\n',
+    ];
+    const last = pages.map((page, i) => target.page(60 * i, page)).at(-1);
+    expect(last?.shown.filter(line => line.startsWith('histogram x{} count'))).toEqual([
+      expect.stringContaining('@180 from 180'),
+    ]);
+  });
+
   test('of two target_info on a page the last one counts, whatever came before', () => {
     const both = 'target_info{a="1"} 1\ntarget_info{b="2"} 1\ny 1\n';
     for (const before of [

@@ -125,6 +125,8 @@ function isSameSeries(table: SeriesTable, row: number, metric: Metric): boolean 
 function leavePlace(table: SeriesTable, row: number): void {
   const wasHead = table.head[row] === row;
   const next = unfile(table, row, part => table.filedBefore.has(part));
+  // With a part goes its last count: nothing shows any more whether the rest goes on.
+  if (next !== NO_ROW) table.forgetStream(next);
   if (wasHead && next !== NO_ROW) moveIdentity(table, row, next);
   else if (wasHead) forgetIdentities(table, [row]);
   table.createdRows.delete(row);
