@@ -79,7 +79,8 @@ async function openCompression(
   if (compression !== 'auto' || protocol === 'grpc') return null;
   const name = compressionName(protocol, shown);
   const known = recall(await queue.readState(COMPRESSION_STATE, signal), name);
-  if (known !== null) queue.compressAs(signal, known.encoding);
+  // After a reload the queue may still compress for another endpoint.
+  queue.compressAs(signal, known?.encoding ?? 'gzip');
   return new AutoCompression({
     signal,
     endpoint: shown,

@@ -25,8 +25,6 @@ import type { SendResult } from './transport.ts';
 export const ROUNDS = 5;
 /** After this many rounds without an acceptance a later row may pass this one. */
 const VAIN_ROUNDS = 5;
-/** After this many requests a round searches no further row. */
-const ROUND_REQUESTS_MAX: number = 2 * REQUESTS_MAX;
 /** With this many rows of suspects in the lane, no further row passes them. */
 const SUSPECT_ROWS_MAX = 64;
 
@@ -91,8 +89,9 @@ export class Round {
     for (const delivery of this.#lane) {
       if (!(await this.#open(delivery))) return null;
       if (isOpen(delivery)) {
-        if (this.#requestCount >= ROUND_REQUESTS_MAX || !(await this.#search(delivery)))
-          return null;
+        // A later row that counts as one piece is not cut again: the requests are for the rows behind it.
+        const isSearched = delivery === this.#lane[0] || delivery.vainRounds < VAIN_ROUNDS;
+        if (isSearched && !(await this.#search(delivery))) return null;
         // A later row may have been refused only briefly.
         const isRefused = isOpen(delivery) || delivery !== this.#lane[0];
         if (this.acceptedCount === 0 && isRefused && !(await this.#mayBePassed(delivery)))
@@ -139,7 +138,8 @@ export class Round {
         const isKnown = piece === this.#refusedLast;
         const sent = isKnown ? 'refused' : await this.#send(delivery, piece);
         if (sent === 'refused') await this.#lookInto(delivery, piece, refused);
-      } else if (this.#isOver || !(await this.#cutOldest(delivery, refused))) break;
+      } else if (this.#isOver || !this.#mayCut(delivery)) break;
+      else if (!(await this.#cutOldest(delivery, refused))) break;
       if (!wasProven && this.#isProven) {
         wasProven = true;
         await this.#close();
@@ -149,6 +149,16 @@ export class Round {
     }
     this.#conclude(delivery, refused, mark);
     return !this.#isOver;
+  }
+
+  /**
+   * Every piece of a later row that is sent before the back end has accepted anything may be the one that it accepts first,
+   * and so pass older rows. Unless these have suspects only, the later row is therefore sent as a whole, until its last
+   * round before it counts as one piece.
+   */
+  #mayCut(delivery: Delivery): boolean {
+    if (this.#isProven || delivery.vainRounds === VAIN_ROUNDS - 1) return true;
+    return !this.#lane.slice(0, this.#lane.indexOf(delivery)).some(isOpen);
   }
 
   /** Splits the oldest refused piece, because all were refused. */
@@ -163,7 +173,7 @@ export class Round {
   /** Splits a refused piece. Until something is accepted, only on the way down to the oldest point. */
   async #lookInto(delivery: Delivery, piece: Piece, refused: Set<Piece>): Promise<void> {
     const isWayDown = piece === delivery.pieces()[0];
-    const mayCut = this.#isProven || isWayDown;
+    const mayCut = this.#isProven || (isWayDown && this.#mayCut(delivery));
     if (!mayCut || !(await this.#port.cut(delivery, piece))) refused.add(piece);
   }
 

@@ -24,7 +24,7 @@
 // The sender stores nothing: rows that are not settled when the process ends are still in the queue.
 
 import { backoffMs, type Backoff } from '../../lib/hold-off.ts';
-import { Bell } from '../../lib/bell.ts';
+import { Bell, napUntil } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
 import { failpoint } from '../../lib/failpoint.ts';
@@ -95,6 +95,8 @@ export const SEND_COUNTERS = {
 const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
 /** After this time of refusals that content may have caused, a row is searched for poison; then again at this interval. */
 export const ROUND_MS = 60_000;
+/** How soon the queue is asked again when it has rows but gave none. */
+const READ_AGAIN_MS = 10_000;
 /** In a flush the average pause between two attempts is a tenth of its time, but at least this. */
 export const FLUSH_PAUSE_MS = 1000;
 const FLUSH_RETRIES = 10;
@@ -239,12 +241,20 @@ export class Sender {
       const seen = this.#bell.rings;
       const delivery = lane.deliveries[0] ?? (await this.#take(lane));
       const notForMs = this.#notBeforeMs - this.#options.clock.monotonicMs();
-      if (delivery === null) await this.#bell.wait(seen);
+      if (delivery === null) await this.#waitForRow(seen);
       else if (notForMs > 0) await this.#pause(lane, 'retrying', notForMs);
       else await this.#sendOldest(lane, delivery);
     }
     for (const { row } of lane.deliveries) this.#options.queue.unpin(row.id);
     Object.assign(lane, new Lane());
+  }
+
+  /** Without a bell for rows that could not be read just now. */
+  async #waitForRow(seen: number): Promise<void> {
+    const { clock, queue, signal } = this.#options;
+    const nap = { clock, ms: READ_AGAIN_MS, stop: this.#closing.signal };
+    if (queue.stats(signal).rows === 0) await this.#bell.wait(seen);
+    else await napUntil(this.#bell, seen, nap);
   }
 
   /** Takes the oldest row that no lane has; null when there is none. */
@@ -297,7 +307,12 @@ export class Sender {
   async #searchForPoison(lane: Lane, refused: Piece): Promise<SendResult | null> {
     const { clock } = this.#options;
     const port: RoundPort = {
-      send: (delivery, piece) => this.#attempt(lane, delivery, piece),
+      send: async (delivery, piece) => {
+        // Another lane may have been asked to wait.
+        const notForMs = this.#notBeforeMs - clock.monotonicMs();
+        if (notForMs > 0) await clock.sleep(notForMs, this.#closing.signal);
+        return await this.#attempt(lane, delivery, piece);
+      },
       decide: (delivery, piece, result) => this.#decide(lane, delivery, piece, result),
       cut: async (delivery, piece) => delivery.cut(piece, await rawOf(delivery)),
       giveUp: async (delivery, piece, reason) => {
@@ -365,7 +380,10 @@ export class Sender {
   }
 
   async #ask(abort: AbortSignal): Promise<SendResult> {
-    const { signal, transport } = this.#options;
+    const { signal, transport, clock } = this.#options;
+    const retryAfterMs = this.#notBeforeMs - clock.monotonicMs();
+    // Another lane was asked to wait.
+    if (retryAfterMs > 0) return { kind: 'retry', reason: '', retryAfterMs, isThrottled: true };
     const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
     const stop = AbortSignal.any([abort, this.#closing.signal]);
     const result = await transport.send(request, stop);

@@ -87,6 +87,42 @@ test.each([0.3, 0.5])('a backlog goes out in minutes while the share of 500 is %
   expect(seconds).toBeLessThan(10 * 60);
 });
 
+/** Pages of one service, one a minute. */
+function minutes(count: number, series: number): Script['pages'] {
+  return Array.from({ length: count }, (_, i) => ({
+    afterMs: i === 0 ? 0 : 60_000,
+    services: [{ series, lagMs: 0 }],
+    isDouble: false,
+  }));
+}
+
+test.each([3, 6])('%d rows that are refused as a whole do not stop all others', async bad => {
+  const poison = Array.from({ length: 60 }, (_, series) => ({
+    service: 0,
+    series,
+    from: 0,
+    to: bad,
+    status: 500,
+  }));
+  const { taken, aside, drainedMs } = await runScript(
+    script({ pages: minutes(bad + 20, 60), poison }),
+    memoryBench(),
+  );
+  expect(taken).toBeGreaterThanOrEqual(20 * 60);
+  expect(aside).toBeLessThanOrEqual(bad * 60);
+  expect(drainedMs).toBeLessThan(3_600_000);
+});
+
+test('an outage of a quarter of an hour with 500 costs nothing, whenever it ends', async () => {
+  let aside = 0;
+  for (let lengthMs = 740_000; lengthMs < 760_000; lengthMs += 1000) {
+    const phases = [{ lengthMs, mood: { answer: 500, isForEmpty: false } as const, share: 1 }];
+    const run = await runScript(script({ pages: minutes(14, 60), phases }), memoryBench());
+    aside += run.aside;
+  }
+  expect(aside).toBe(0);
+}, 60_000);
+
 test('after an outage of less than a minute the first row is sent within two seconds', async () => {
   const total = await runScripts(arbitraryOutage, { numRuns: 50 }, { check: slowResumes });
   expect(total.scripts).toBe(50);
