@@ -172,6 +172,8 @@ export class Pipeline<Result extends Scraped> {
   readonly #payloads = new BodyBufferPool();
   /** Translates one page at a time: the work is CPU-bound and shares the writer. */
   readonly #translating = new Permits(1);
+  /** Where the last page of each target was gathered, until it is committed. */
+  readonly #gathers = new Map<string, Gather>();
 
   constructor(options: PipelineOptions<Result>) {
     this.#options = options;
@@ -234,6 +236,7 @@ export class Pipeline<Result extends Scraped> {
     };
     await inTurns(indexes, clock, scrapeOne);
     await gather.flush();
+    for (const [id, one] of this.#gathers) if (one === gather) this.#gathers.delete(id);
     makeRoomForReads(readBytes);
   }
 
@@ -256,6 +259,10 @@ export class Pipeline<Result extends Scraped> {
         step = steps.next();
       }
       const { batch, derived, state } = step.value;
+      // A hastened scrape is ready before its tick's former pages are committed.
+      const before = this.#gathers.get(target.id);
+      if (before !== gather) await before?.flush();
+      this.#gathers.set(target.id, gather);
       await gather.add({ batch, reads: derived.reads, state: stateEntries(target.id, state) });
       return step.value;
     });

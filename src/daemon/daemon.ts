@@ -3,6 +3,7 @@
 // reload builds a new daemon, which takes over the queue, the counters, and the memory of each
 // target that did not change (reload.ts).
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Backups } from '../backups/backups.ts';
 import { isSame } from '../config/changes.ts';
 import type { Config, ServiceConfig } from '../config/config.ts';
@@ -16,21 +17,29 @@ import { untilAborted } from '../lib/bell.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
-import type { SeriesTable } from '../model/series-table.ts';
 import { Pipeline, type PipelineTarget } from '../pipeline.ts';
 import { Schedule } from '../pipeline/collect/schedule.ts';
-import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
+import { otherIdsOf, planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { SeriesBudget } from '../pipeline/derive/options.ts';
-import { limitRestored, MARKS, readState, STARTS } from '../pipeline/derive/state.ts';
+import {
+  joinStates,
+  limitRestored,
+  MARKS,
+  readState,
+  saveState,
+  STARTS,
+  stateEntries,
+} from '../pipeline/derive/state.ts';
+import { laterMs } from '../pipeline/derive/reset.ts';
 import { openQueue } from '../pipeline/queue/sqlite-queue.ts';
-import type { Queue } from '../pipeline/queue/queue.ts';
+import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { TranslateMeter } from '../pipeline/translate-meter.ts';
 import { apiIdentity, apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { configWith, Discovery } from './discovery.ts';
-import { bringBack, setAside } from './gone-series.ts';
+import { bringBack, forgottenSeries, setAside, takeService } from './gone-series.ts';
 import { type LivePage, LivePages } from './live-page.ts';
 import type { OwnTelemetry, startTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
@@ -103,6 +112,7 @@ export class Daemon {
     this.startedAtMs = options.former?.startedAtMs ?? clock.nowMs();
     this.#wasReady = options.former?.hasCycled === true;
     this.#clients = parts.clients;
+    this.#clients.follow();
     this.#livePages = new LivePages(clock);
     const planned = config.metrics.isEnabled ? planTargets(config) : [];
     const log = new ThrottledLog(logger, clock);
@@ -160,8 +170,14 @@ export class Daemon {
     const openBackups = config.backups.isEnabled ? await backupsOpener() : null;
     const opens = { startTelemetry, openLogs, openBackups };
     const parts = { counters, queue, senders, clients, buffers, discovery, ...opens };
-    const daemon = await closingOnError(() => new Daemon(options, parts), isSameEnd ? [] : senders);
+    const make = (): Daemon => {
+      // What cannot be used shows itself before anything of the former daemon is replaced.
+      for (const api of apisOf(config)) clients.get(api);
+      return new Daemon(options, parts);
+    };
+    const daemon = await closingOnError(make, isSameEnd ? [] : senders);
     if (former !== undefined) await former.#handOver(daemon);
+    await discovery?.begin();
     await daemon.#restore(former);
     return daemon;
   }
@@ -170,38 +186,77 @@ export class Daemon {
   async #restore(former: Daemon | undefined): Promise<void> {
     for (const [index, { id, translation }] of this.#pipelineTargets.entries()) {
       const log = this.targets[index];
-      if (log !== undefined && former?.targets.includes(log) === true) continue;
-      const known =
-        former === undefined ? undefined : former.#pipelineTargets.find(one => one.id === id);
-      const restored =
-        former === undefined || known === undefined
-          ? await this.#stored(id)
-          : await this.#takenOver(former, known.translation.table);
+      if (log === undefined || former?.targets.includes(log) === true) continue;
+      const taken = former === undefined ? null : await this.#takenOver(former, log.target);
+      const { state, changes } = taken ?? (await this.#stored(log.target));
       const left = this.#budget.limits.series - this.#budget.series;
-      translation.table.restored = restored === null ? null : limitRestored(restored, left);
+      const { table } = translation;
+      table.restored = state === null ? null : limitRestored(state, left);
+      if (changes.length === 0) continue;
+      // In one step with the new place of the series, so that no end of the process loses them.
+      const steps = saveState(table);
+      let step = steps.next();
+      for (; step.done !== true; step = steps.next()) await nextTurn();
+      const entries = translation.isKept && state !== null ? stateEntries(id, step.value) : [];
+      await this.queue.commit({ batches: [], state: [...changes, ...entries], reads: [] });
     }
   }
 
-  /** The memory of a former daemon's target, without the services that are gone, and with those that have returned. */
-  async #takenOver(former: Daemon, table: SeriesTable): Promise<RestoredState | null> {
+  /**
+   * The memory of the former daemon's targets that share a service with this one: without the services that are gone or
+   * in another target, and with those that have returned. null if there is none.
+   */
+  async #takenOver(former: Daemon, target: Target): Promise<Known | null> {
     const { queue, discovery } = this;
+    const isAlike = (discovery === null) === (former.discovery === null);
+    const isHeir = ({ id, api, services }: Target): boolean =>
+      id === target.id ||
+      (isAlike &&
+        api.baseUrl === target.api.baseUrl &&
+        services.some(service => target.configured.has(service.id)));
+    const heritage = former.targets.filter(log => isHeir(log.target));
+    if (heritage.length === 0) return null;
     const before = former.config.services;
     const { services } = this.config;
+    const ids = new Set(services.map(({ id }) => id));
     const gone = without(before, services);
     const came = without(services, before);
-    let state = await memoryOf(table);
-    if (discovery === null || former.discovery === null) return state;
-    for (const { id, api } of gone)
-      await setAside(queue, { address: api.baseUrl, id }, { table, state });
-    for (const { id, api } of came)
-      state = await bringBack(queue, { address: api.baseUrl, id }, state);
-    return state;
+    const changes: StateChange[] = [];
+    let state: RestoredState | null = null;
+    const isAuto = discovery !== null && former.discovery !== null;
+    for (const { target: one, table } of heritage) {
+      const part = await memoryOf(table);
+      for (const { id } of one.services)
+        if (ids.has(id) && !target.configured.has(id))
+          await takeService(id, { table, state: part });
+      if (isAuto)
+        for (const { id, api } of gone)
+          changes.push(...(await setAside({ address: api.baseUrl, id }, { table, state: part })));
+      if (this.targets.every(log => log.target.id !== one.id)) changes.push(...forgotten(one.id));
+      state = joined(state, part);
+    }
+    if (!isAuto) return { state, changes };
+    for (const { id, api } of came) {
+      const place = { address: api.baseUrl, id };
+      const known: RestoredState | null = state;
+      state = await bringBack(queue, place, known);
+      if (state !== known) changes.push(...forgottenSeries(place));
+    }
+    return { state, changes };
   }
 
-  async #stored(id: string): Promise<RestoredState | null> {
-    const starts = await this.queue.readState(STARTS, id);
-    const marks = await this.queue.readState(MARKS, id);
-    return starts === null || marks === null ? null : readState(starts, marks);
+  /** What is stored for a target, also under the ids that it had with another first service. */
+  async #stored(target: Target): Promise<Known> {
+    const changes: StateChange[] = [];
+    let state: RestoredState | null = null;
+    for (const id of [target.id, ...otherIdsOf(target)]) {
+      const starts = await this.queue.readState(STARTS, id);
+      const marks = await this.queue.readState(MARKS, id);
+      if (starts === null || marks === null) continue;
+      state = joined(state, readState(starts, marks));
+      if (id !== target.id) changes.push(...forgotten(id));
+    }
+    return { state, changes };
   }
 
   /** Ends all parts that `next` did not take over. Running scrapes still reach the queue. */
@@ -222,7 +277,9 @@ export class Daemon {
     if (log === undefined || !isSame(log.target, target)) return null;
     const { metrics, unconfiguredServices } = this.config;
     const isReadAlike =
-      isSame(metrics, config.metrics) && unconfiguredServices === config.unconfiguredServices;
+      isSame(metrics, config.metrics) &&
+      unconfiguredServices === config.unconfiguredServices &&
+      isSame(dealt(this.config), dealt(config));
     return isReadAlike ? log : null;
   }
 
@@ -382,6 +439,27 @@ function ofSenders(config: Config): unknown {
   return [config.otlp, [...new Set(apis)].sort()];
 }
 
+/** With shards: whose services a page may have. */
+function dealt({ shard, services, elsewhere }: Config): unknown {
+  return shard.count === 1 ? [] : [services, elsewhere].map(list => list.map(({ id }) => id));
+}
+
+/** What is known of a target's series, and what changes in the queue's state with that. */
+interface Known {
+  readonly state: RestoredState | null;
+  readonly changes: readonly StateChange[];
+}
+
+function joined(state: RestoredState | null, part: RestoredState | null): RestoredState | null {
+  if (state === null || part === null) return state ?? part;
+  return { ...joinStates(state, part), releasedMs: laterMs(state.releasedMs, part.releasedMs) };
+}
+
+/** Deletes the state of a target that has another id now. */
+function forgotten(id: string): StateChange[] {
+  return [STARTS, MARKS].map(kind => ({ kind, key: id, blob: null }));
+}
+
 /** The services that are not among others. */
 function without(
   services: readonly ServiceConfig[],
@@ -400,7 +478,7 @@ async function openDiscovery(
   if (auto === null) return null;
   const log = new ThrottledLog(logger, clock);
   const options = { config: { auto, shard, metrics, logs }, queue, clock, counters, log };
-  return await Discovery.open(options, former?.discovery ?? null);
+  return await Discovery.prepare(options, former?.discovery ?? null);
 }
 
 function timelineOf({ config, former }: DaemonOptions): Timeline {

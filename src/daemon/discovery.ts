@@ -135,6 +135,7 @@ export class Discovery {
   /** The earliest time (monotonic) at which the daemon is replaced for a change. */
   readonly #settledAtMs: number;
   #hasChanged = false;
+  #unwanted: readonly Found[] = [];
 
   private constructor(options: DiscoveryOptions, memory: Memory) {
     const { clock, config, counters } = options;
@@ -148,9 +149,9 @@ export class Discovery {
 
   /**
    * Continues the list of the former daemon, or the stored one of the same address. What the
-   * configuration no longer selects, or deals to another shard, is not on it.
+   * configuration no longer selects, or deals to another shard, is not on it. Nothing is stored or told before `begin`.
    */
-  static async open(options: DiscoveryOptions, former: Discovery | null): Promise<Discovery> {
+  static async prepare(options: DiscoveryOptions, former: Discovery | null): Promise<Discovery> {
     const memory =
       former !== null && former.#address === addressOf(options)
         ? copyOf(former.#memory)
@@ -160,10 +161,23 @@ export class Discovery {
       .map(([id, { name }]) => ({ id, name }))
       .filter(({ id, name }) => !discovery.#isWanted(id, name));
     for (const { id } of unwanted) discovery.#remove(id);
-    discovery.#tell('gone', unwanted, 'the configuration no longer selects services');
-    discovery.#hasChanged = false;
-    await discovery.#save();
+    discovery.#unwanted = unwanted;
     return discovery;
+  }
+
+  /** prepare() and begin(). */
+  static async open(options: DiscoveryOptions, former: Discovery | null): Promise<Discovery> {
+    const discovery = await Discovery.prepare(options, former);
+    await discovery.begin();
+    return discovery;
+  }
+
+  /** Tells and stores what has changed with the configuration, which is in use from now on. */
+  async begin(): Promise<void> {
+    this.#tell('gone', this.#unwanted, 'the configuration no longer selects services');
+    this.#unwanted = [];
+    this.#hasChanged = false;
+    await this.#save();
   }
 
   /** The services to read, by id. */

@@ -22,25 +22,36 @@ export interface SeriesPlace {
   readonly id: string;
 }
 
-/** Stores the series of a service, and takes them out of the target's state. */
-export async function setAside(
-  queue: Queue,
-  place: SeriesPlace,
-  { table, state }: { readonly table: SeriesTable; readonly state: RestoredState | null },
-): Promise<void> {
-  const steps = saveService(table, place.id);
+interface Source {
+  readonly table: SeriesTable;
+  readonly state: RestoredState | null;
+}
+
+/** Takes the series of a service out of the target's state; returns what is to be stored of it. */
+export async function setAside(place: SeriesPlace, source: Source): Promise<StateChange[]> {
+  const blobs = await takeService(place.id, source);
+  return blobs === null ? [] : changes(place, blobs);
+}
+
+/** Takes the series of a service out of a target's state; null if there are none. */
+export async function takeService(id: string, { table, state }: Source): Promise<Blobs | null> {
+  const steps = saveService(table, id);
   let step = steps.next();
   for (; step.done !== true; step = steps.next()) await nextTurn();
   const { starts, marks } = step.value;
   const part = readState(starts, marks);
-  if (part === null || part.indexById.size === 0) return;
+  if (part === null || part.indexById.size === 0) return null;
   if (state !== null) takeOut(state, part);
-  await store(queue, place, { starts, marks });
+  state?.awaited?.delete(id);
+  return { starts, marks };
 }
 
-/** The target's state with the series of a service that has returned. */
+/**
+ * The target's state with the series of a service that has returned. Their place is to be emptied (forgottenSeries)
+ * together with the storing of that state.
+ */
 export async function bringBack(
-  queue: Queue,
+  queue: Pick<Queue, 'readState'>,
   place: SeriesPlace,
   state: RestoredState | null,
 ): Promise<RestoredState | null> {
@@ -49,7 +60,6 @@ export async function bringBack(
   const marks = await queue.readState(MARKS, key);
   const part = starts === null || marks === null ? null : readState(starts, marks);
   if (part === null) return state;
-  await store(queue, place, { starts: null, marks: null });
   return state === null ? part : joinStates(state, part);
 }
 
@@ -61,10 +71,6 @@ export function forgottenSeries(place: SeriesPlace): StateChange[] {
 interface Blobs {
   readonly starts: Buffer | null;
   readonly marks: Buffer | null;
-}
-
-async function store(queue: Queue, place: SeriesPlace, blobs: Blobs): Promise<void> {
-  await queue.commit({ batches: [], state: changes(place, blobs), reads: [] });
 }
 
 function changes(place: SeriesPlace, { starts, marks }: Blobs): StateChange[] {

@@ -70,6 +70,8 @@ function failure(error: ServiceError): LivePage {
 
 /** Lines between two turns of the event loop. */
 const TURN_LINES = 20_000;
+/** HELP, TYPE, UNIT and one more; a page may repeat them without end. */
+const COMMENTS_MAX = 4;
 const NAMESPACE = /[{,]\s*namespace\s*=/;
 
 /**
@@ -96,7 +98,8 @@ async function linesOf(
     if (seen % TURN_LINES === TURN_LINES - 1) await nextTurn();
     if (line.startsWith('#')) {
       // The comments of a family stand together, above its samples.
-      comments = familyOf(comments[0]) === familyOf(line) ? [...comments, line] : [line];
+      if (familyOf(comments[0]) !== familyOf(line)) comments = [];
+      if (comments.length < COMMENTS_MAX) comments.push(line);
       continue;
     }
     const isOwn = own.test(line) || (isOnlyOne && line !== '' && !NAMESPACE.test(line));

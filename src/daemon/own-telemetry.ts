@@ -139,13 +139,14 @@ function createProducer(
   resource: ResourceMetrics['resource'],
 ): MetricProducer {
   const attributesOf = attributesBySeries();
-  const growthOf = isDelta ? growthBySeries() : (_: Counter, { value }: CounterSeries) => value;
-  let startTime = millisToHrTime(clock.nowMs());
+  const reading = readingOf(counters, clock);
+  const { growth } = reading;
+  const growthOf = isDelta ? growth : (_: Counter, { value }: CounterSeries) => value;
   const read = (counter: Counter, endTime: HrTime): MetricData => {
     const { name, help, kind, series } = counter;
     const isSum = kind === 'counter';
     const dataPoints = series.map(entry => ({
-      startTime,
+      startTime: reading.startTime,
       endTime,
       attributes: attributesOf(counter, entry),
       value: isSum ? growthOf(counter, entry) : entry.value,
@@ -167,7 +168,7 @@ function createProducer(
         .list()
         .map(counter => read(counter, endTime))
         .filter(({ dataPoints }) => dataPoints.length > 0);
-      if (isDelta) startTime = endTime;
+      if (isDelta) reading.startTime = endTime;
       const scopeMetrics = [{ scope: { name: OWN_SERVICE }, metrics }];
       return Promise.resolve({ resourceMetrics: { resource, scopeMetrics }, errors: [] });
     },
@@ -185,6 +186,22 @@ function attributesBySeries(): (counter: Counter, entry: CounterSeries) => Attri
     known.set(entry, attributes);
     return attributes;
   };
+}
+
+interface Reading {
+  startTime: HrTime;
+  readonly growth: (counter: Counter, entry: CounterSeries) => number;
+}
+
+/** What was read of the counters last: they outlive a reload, and so does this. */
+const readings = new WeakMap<Counters, Reading>();
+
+function readingOf(counters: Counters, clock: Clock): Reading {
+  const known = readings.get(counters);
+  if (known !== undefined) return known;
+  const reading = { startTime: millisToHrTime(clock.nowMs()), growth: growthBySeries() };
+  readings.set(counters, reading);
+  return reading;
 }
 
 /** Values since the last call for the same series; one that has fallen began again. */

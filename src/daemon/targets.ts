@@ -14,7 +14,7 @@ import { SeriesTable } from '../model/series-table.ts';
 import { Scraper, scrapeReport, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { deriveOptions, SeriesBudget } from '../pipeline/derive/options.ts';
-import { readState, saveState } from '../pipeline/derive/state.ts';
+import { readState, rowsOfDown, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
@@ -161,5 +161,6 @@ export async function memoryOf(table: SeriesTable): Promise<RestoredState | null
   let step = steps.next();
   for (; step.done !== true; step = steps.next()) await nextTurn();
   const { starts, marks } = step.value;
-  return starts === undefined ? null : readState(starts, marks);
+  const state = starts === undefined ? null : readState(starts, marks);
+  return state === null ? null : { ...state, awaited: rowsOfDown(table) };
 }

@@ -166,6 +166,11 @@ export interface RestoredState {
   readonly isFirstForm: boolean;
   /** Good pages since the restart: rows that are absent from enough of them are forgotten. */
   pageCount: number;
+  /**
+   * Row ids of services that were down when the daemon was replaced: nothing is forgotten before they are back. Not
+   * stored.
+   */
+  readonly awaited?: Map<string, ReadonlySet<number>>;
 }
 
 /** The order of rows and uptimes in the last saved `starts`. */

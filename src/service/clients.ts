@@ -65,7 +65,11 @@ export class ServiceClients {
   constructor({ formerReports = [], ...options }: ServiceClientsOptions) {
     this.#options = options;
     this.#formerReports = formerReports;
-    followPulls(options.counters, this.reports);
+  }
+
+  /** Shows these reports in the gauges, instead of a replaced daemon's. */
+  follow(): void {
+    followPulls(this.#options.counters, this.reports);
   }
 
   /** The client for these settings. Throws an OperatorError if the key would not be safe with them. */

@@ -89,6 +89,11 @@ test('a long page is cut, and says so', async () => {
   expect(text).toMatch(/# cut after 1\.0 MiB\n$/);
 });
 
+test('comments that repeat without end are left out, and cost no time', async () => {
+  const shown = await read({ page: `${'# HELP m x\n'.repeat(200_000)}m{namespace="a"} 1\n` });
+  expect(withoutHead(shown)).toBe(`${'# HELP m x\n'.repeat(4)}m{namespace="a"} 1\n`);
+});
+
 test('the key is not shown, even if the service sends it', async () => {
   const shown = await read({ page: 'm{namespace="a",x="canary-key"} 1\n' });
   expect(shown.text).toContain('x="[secret]"');

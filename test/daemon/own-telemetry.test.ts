@@ -57,11 +57,12 @@ interface Setup {
 function start({
   config = configOf(),
   commit,
+  counters = new Counters(),
 }: {
   readonly config?: Config;
   readonly commit?: Queue['commit'];
+  readonly counters?: Counters;
 } = {}): Setup {
-  const counters = new Counters();
   const { requests } = counters.of(REQUESTS);
   const queued: OtlpPoint[][] = [];
   const causes: unknown[] = [];
@@ -176,6 +177,22 @@ test('with delta temporality a sum is the growth since the last request', async 
     ['delta', 5],
     ['delta', 2],
   ]);
+});
+
+test('with delta temporality a reload sends nothing again', async () => {
+  const config = configOf({ otlp: { temporality: 'delta' } });
+  const { telemetry, counters, requests, queued } = start({ config });
+  requests.add(1000, 'orders');
+  await telemetry.flush();
+  requests.add(1, 'orders');
+  await telemetry.close();
+  const after = start({ config, counters });
+  requests.add(1, 'orders');
+  await after.telemetry.flush();
+  const rows = [...queued, ...after.queued].flatMap(request =>
+    named(request, 'prom2otlp_requests_total'),
+  );
+  expect(rows.map(({ value }) => value)).toEqual([1000, 1, 1]);
 });
 
 test('requests go out by themselves, once per interval', async () => {

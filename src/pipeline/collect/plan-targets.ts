@@ -112,6 +112,12 @@ function targetId({ baseUrl }: ApiConfig, first: string): string {
   return createHash('sha256').update(identity).digest('hex').slice(0, ID_LENGTH);
 }
 
+/** The ids under which a target's state may be stored because another of its services was the first then. */
+export function otherIdsOf({ id, api, services }: Target): readonly string[] {
+  const ids = services.map(service => targetId(api, service.id));
+  return ids.includes(id) ? ids.filter(one => one !== id) : [];
+}
+
 function targetName(first: ServiceConfig, ownCount: number): string {
   const host = URL.parse(first.api.baseUrl)?.host ?? '';
   if (ownCount === 0) return `${host} (services that are not configured)`;

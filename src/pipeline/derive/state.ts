@@ -88,7 +88,7 @@ export function* saveService(
     rows: rows.filter(row => serviceOfRow(table, row) === service),
     uptimes: uptimes.filter(({ component }) => component.service === service),
   };
-  const unseen = { restored: null, ids: [], places: [], uptimes: [] };
+  const unseen = unseenOf(table, table.restored?.awaited?.get(id) ?? new Set());
   const starts = yield* packStarts(table, saved, unseen);
   return { starts, marks: yield* packMarks(table, saved, unseen) };
 }
@@ -117,11 +117,11 @@ interface Unseen {
   readonly uptimes: readonly SavedUptime[];
 }
 
-function unseenOf({ restored }: SeriesTable): Unseen {
-  const [ids, places] = [
-    [...(restored?.indexById.keys() ?? [])],
-    [...(restored?.indexById.values() ?? [])],
-  ];
+function unseenOf({ restored }: SeriesTable, only?: ReadonlySet<number>): Unseen {
+  const all = [...(restored?.indexById ?? [])];
+  const wanted = only === undefined ? all : all.filter(([id]) => only.has(id));
+  const [ids, places] = [wanted.map(([id]) => id), wanted.map(([, place]) => place)];
+  if (only !== undefined) return { restored, ids, places, uptimes: [] };
   // The table's own uptimes come later in the blob and win.
   return { restored, ids, places, uptimes: restored?.uptimes ?? [] };
 }
@@ -341,6 +341,7 @@ export function joinStates(state: RestoredState, part: RestoredState): RestoredS
     sentUntil: new Map([...part.sentUntil, ...state.sentUntil]),
     // Later ones win, and a state knows more of its uptimes than an older part.
     uptimes: [...part.uptimes, ...state.uptimes],
+    awaited: new Map([...(part.awaited ?? []), ...(state.awaited ?? [])]),
     pageCount: 0,
   };
 }
@@ -413,7 +414,29 @@ export function* restoreRows(
   }
   for (const [head, compound] of table.compounds) settleParts(table, head, compound);
   for (const row of rows) settleOwner(table, restored, row);
+  for (const row of rows) {
+    const { id } = table.services[serviceOfRow(table, row)] ?? {};
+    if (id !== undefined) restored.awaited?.delete(id);
+  }
+  if ((restored.awaited?.size ?? 0) > 0) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
+}
+
+/** The rows of configured services that have none on the last page; a service with one is not down. */
+export function rowsOfDown(table: SeriesTable): Map<string, ReadonlySet<number>> {
+  const rows = new Map<string, Set<number>>();
+  const isUp = new Set<number>();
+  for (let row = 0; row < table.count; row++) {
+    const service = serviceOfRow(table, row);
+    const slot = table.services[service];
+    if (slot === undefined || slot.configIndex < 0 || !isWorthSaving(table, row)) continue;
+    if (table.seen[row] === table.page) isUp.add(service);
+    const own = rows.get(slot.id) ?? new Set();
+    rows.set(slot.id, own.add(idOfRow(table, row)));
+  }
+  for (const service of isUp) rows.delete(table.services[service]!.id);
+  const awaited = [...(table.restored?.awaited ?? [])];
+  return new Map([...awaited, ...rows]);
 }
 
 /**

@@ -76,9 +76,10 @@ export class Gather {
     this.#cancelTimer ??= this.#startTimer();
   }
 
-  /** Commits the rest. Settles when everything that was added is in the queue. */
+  /** Commits what is there. Settles when everything that was added is in the queue. */
   async flush(): Promise<void> {
     this.#cancelTimer?.();
+    this.#cancelTimer = null;
     await this.#timed;
     await this.#commit();
   }

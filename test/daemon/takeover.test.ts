@@ -1,0 +1,101 @@
+// A service's series follow it over reloads and restarts, whichever service of its target is the first, and however long
+// it is down.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
+import { Daemon } from '../../src/daemon/daemon.ts';
+import { systemClock as clock } from '../../src/lib/clock.ts';
+import { silentLogger as logger } from '../../src/lib/log.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
+import { oracleDecodeMetrics } from '../reference/oracle.ts';
+import { otlpPoints } from '../support/otlp-points.ts';
+import { tempDirectory } from '../support/program.ts';
+
+const T0 = Date.now() - 3_600_000;
+let page = '';
+const server = createServer((_request, response) => {
+  response.setHeader('content-type', 'text/plain; version=0.0.4');
+  response.end(page);
+});
+let queueDirectory: ReturnType<typeof tempDirectory>;
+
+beforeEach(async () => {
+  queueDirectory = tempDirectory();
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+});
+
+afterEach(async () => {
+  queueDirectory[Symbol.dispose]();
+  server.closeAllConnections();
+  await new Promise(resolve => server.close(resolve));
+});
+
+function configOf(ids: readonly string[]): Config {
+  const { port } = server.address() as AddressInfo;
+  const config = {
+    api: { base_url: `http://127.0.0.1:${port}`, key: 'k' },
+    services: ids.map(id => ({ id })),
+    otlp: { endpoint: 'http://127.0.0.1:1', temporality: 'delta' },
+    queue: { directory: `${queueDirectory.path}/queue` },
+    telemetry: { enabled: false },
+  };
+  return parseConfig(JSON.stringify(config), { file: 'x.json', environment: {} });
+}
+
+/** What is queued of a cycle's counters: the services and how much they grew. */
+async function grown(daemon: Daemon, minute: number, values: Record<string, number>) {
+  const found: string[] = [];
+  const queue = daemon.queue as { commit: Queue['commit'] };
+  const { commit } = queue;
+  queue.commit = change => {
+    for (const { payload } of change.batches)
+      for (const point of otlpPoints(oracleDecodeMetrics(Buffer.from(payload))))
+        if (point.metric.includes('queries')) found.push(`${point.serviceId} ${point.value}`);
+    return commit.call(queue, change);
+  };
+  const lines = Object.entries(values)
+    .map(
+      ([id, value]) =>
+        `engine_mysql_queries_total{namespace="${id}"} ${value} ${T0 + minute * 60_000}\n`,
+    )
+    .join('');
+  page = `# TYPE engine_mysql_queries_total counter\n${lines}`;
+  await daemon.cycle(20, 10);
+  queue.commit = commit;
+  return found;
+}
+
+for (const how of ['reload', 'restart'] as const)
+  test(`another first service takes nothing from the others: ${how}`, async () => {
+    let daemon = await Daemon.open({ config: configOf(['b']), clock, logger });
+    const become = async (ids: readonly string[]): Promise<void> => {
+      if (how === 'reload') daemon = await daemon.anotherFor(configOf(ids));
+      else {
+        await daemon.stop(AbortSignal.abort());
+        daemon = await Daemon.open({ config: configOf(ids), clock, logger });
+      }
+    };
+    await grown(daemon, 0, { b: 5 });
+    expect(await grown(daemon, 1, { b: 15 })).toEqual(['b 10']);
+    await become(['a', 'b']);
+    expect(await grown(daemon, 2, { b: 115 })).toEqual(['b 100']);
+    await become(['b']);
+    // After a restart nobody knows any more where the state was: a baseline, and nothing twice.
+    expect(await grown(daemon, 3, { b: 125 })).toEqual(how === 'reload' ? ['b 10'] : []);
+    expect(await grown(daemon, 4, { b: 126 })).toEqual(['b 1']);
+    await daemon.stop(AbortSignal.abort());
+  });
+
+test('a service that is down during a reload continues when it is back', async () => {
+  let daemon = await Daemon.open({ config: configOf(['a', 'b']), clock, logger });
+  await grown(daemon, 0, { a: 0, b: 0 });
+  await grown(daemon, 1, { a: 1, b: 1 });
+  await grown(daemon, 2, { a: 2 });
+  daemon = await daemon.anotherFor(configOf(['a', 'b', 'c']));
+  for (let minute = 3; minute < 15; minute++) await grown(daemon, minute, { a: minute });
+  expect(await grown(daemon, 15, { a: 15, b: 15 })).toEqual(['a 1', 'b 14']);
+  await daemon.stop(AbortSignal.abort());
+});
