@@ -167,10 +167,12 @@ export interface RestoredState {
   /** Good pages since the restart: rows that are absent from enough of them are forgotten. */
   pageCount: number;
   /**
-   * Row ids of services that were down when the daemon was replaced: nothing is forgotten before they are back. Not
-   * stored.
+   * Row ids of services that were down when the daemon was replaced: nothing is forgotten before they are back, for as
+   * long as absent series are kept. Not stored.
    */
   readonly awaited?: Map<string, ReadonlySet<number>>;
+  /** Since when they are awaited (monotonic). */
+  awaitedSinceMs?: number;
 }
 
 /** The order of rows and uptimes in the last saved `starts`. */

@@ -185,7 +185,7 @@ export class PullReport {
     this.#failingSinceAtMs = null;
     this.#error = null;
     this.answered(startedMs);
-    if (isWhole) this.#watch?.isWell(this);
+    if (isWhole) this.#watch?.noteWhole(this);
   }
 
   /** True if the last attempt, or the last request of the running one, has succeeded. */
@@ -338,7 +338,7 @@ export class KeyWatch {
   }
 
   /** Notes that an attempt of the part has succeeded as a whole. */
-  isWell(report: PullReport): void {
+  noteWhole(report: PullReport): void {
     this.#withoutPermission.delete(report);
   }
 

@@ -50,3 +50,17 @@ test('nothing is forgotten if a daemon is replaced twice between two pages', asy
 test('without earlier state there is none', async () => {
   expect((await memoryOf(new Target(OPTIONS).translation.table))?.indexById.size ?? 0).toBe(0);
 });
+
+test('a service that was down and stays down is awaited for an hour, not for ever', async () => {
+  const former = new Target(OPTIONS);
+  former.page(0, pageText(['db1', 'db2'], 100, 0));
+  former.page(60, pageText(['db2'], 110, 60));
+  const next = await successor(former);
+  const { table } = next.translation;
+  for (let minute = 2; minute < 30; minute++)
+    next.page(60 * minute, pageText(['db2'], 110 + minute, 60 * minute));
+  expect(table.restored?.awaited?.has('db1')).toBe(true);
+  for (let minute = 30; minute < 80; minute++)
+    next.page(60 * minute, pageText(['db2'], 110 + minute, 60 * minute));
+  expect(table.restored).toBeNull();
+});

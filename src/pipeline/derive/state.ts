@@ -23,6 +23,7 @@ import {
   type SavedStarts,
   type SavedUptime,
 } from '../../model/memory.ts';
+import { keepMsOf } from './forget.ts';
 import type { DeriveOptions } from './options.ts';
 import { forgetSeries } from './compound.ts';
 import { componentOf, componentOfRow, serviceOf, serviceOfRow } from './places.ts';
@@ -418,7 +419,10 @@ export function* restoreRows(
     const { id } = table.services[serviceOfRow(table, row)] ?? {};
     if (id !== undefined) restored.awaited?.delete(id);
   }
-  if ((restored.awaited?.size ?? 0) > 0) return;
+  const { options, monotonicMs } = context;
+  restored.awaitedSinceMs ??= monotonicMs;
+  const isAwaiting = monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
+  if (isAwaiting && restored.awaited !== undefined && restored.awaited.size > 0) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
 
