@@ -8,7 +8,7 @@ import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport, ScrapeTime } from '../../model/page.ts';
 import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { endedRows, isUnplaced, type Refused } from './admission.ts';
-import { forgetEarly, forgetRows, keepMsOf } from './forget.ts';
+import { forgetEarly, forgetRows, isCrowded, keepMsOf } from './forget.ts';
 import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietMetrics } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { clockSkewMs, readPageTime } from './page-time.ts';
@@ -87,7 +87,7 @@ export function* derive(
   settleDuplicates(table);
   weighUptimes(table, time, options);
   const mayDerive = options.mapping === 'semantic' && options.startTimes;
-  const keepMs = keepMsOf(options);
+  const keepMs = keepMsOf(options, report !== null && isCrowded(table, report.samples));
   const found = { gone: [], surroundings: [] };
   const quiet = quietMetrics(table, options, mayDerive);
   const judging: Judging = { table, options, time, mayDerive, tallies, keepMs, quiet, ...found };

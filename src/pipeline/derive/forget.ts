@@ -12,14 +12,27 @@ import { isStreamOfProcess, laterMs } from './reset.ts';
 import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
 /** A series is forgotten this long after its end; if it returns it is new. */
-const FORGET_AFTER_MS: number = 60 * 60_000;
+const FORGET_AFTER_MS = 60 * 60_000;
+/** The same while a table is crowded: work and saved state of each page grow with all rows. */
+const FORGET_CROWDED_AFTER_MS = 5 * 60_000;
+/** A table is crowded with more absent rows than this for each row on the page. */
+const ABSENT_SHARE = 2;
+/** So many absent rows never crowd a table. */
+const ABSENT_MIN = 1000;
 
 /** Components without rows are kept up to the number of others, but at least this many. */
 const KEPT_COMPONENTS_MIN = 16;
 
 /** How long a row is kept. With long intervals it may be absent from a few pages. */
-export function keepMsOf(options: DeriveOptions): number {
-  return Math.max(FORGET_AFTER_MS, 4 * options.intervalMs);
+export function keepMsOf(options: DeriveOptions, isCrowded = false): number {
+  const forgetAfterMs = isCrowded ? FORGET_CROWDED_AFTER_MS : FORGET_AFTER_MS;
+  return Math.max(forgetAfterMs, 4 * options.intervalMs);
+}
+
+/** Whether series come and go so fast that those that are absent outnumber the page's `samples`. */
+export function isCrowded({ count, free }: SeriesTable, samples: number): boolean {
+  const absent = count - free.length - samples;
+  return absent > Math.max(ABSENT_SHARE * samples, ABSENT_MIN);
 }
 
 /**

@@ -54,6 +54,33 @@ describe('an absent series', () => {
     expect(target.page(5 * HOUR, text).shown).toContain(`sum x{} 5 @${5 * HOUR} from 0`);
   });
 
+  test('is forgotten after five minutes if twice as many are absent as are on the page', () => {
+    const target = new Target();
+    const head = '# TYPE c counter\n';
+    const page = (from: number): string =>
+      head + Array.from({ length: 600 }, (_, i) => `c{id="${from + i}"} 7\n`).join('');
+    let most = 0;
+    for (let minute = 0; minute < 60; minute++) {
+      target.page(minute * 60, page(minute * 100));
+      most = Math.max(most, sizes(target)['rows'] ?? 0);
+    }
+    // Twice 600 are absent, and further 100 on the page that makes them too many.
+    expect(most).toBeGreaterThan(1700);
+    expect(most).toBeLessThan(1950);
+    // Absent since the last page: it goes on.
+    const seen = target.page(HOUR, `${head}c{id="5899"} 9\n`);
+    expect(seen.shown).toContain(`sum c{id=5899} 9 @${HOUR} from 3180`);
+  });
+
+  test('is kept for an hour if a thousand are absent at most', () => {
+    const target = new Target();
+    const many = Array.from({ length: 900 }, (_, i) => `x{id="${i}"} 5\n`).join('');
+    target.page(0, `# TYPE x counter\n${many}y 1\n`);
+    const before = sizes(target)['rows'] ?? 0;
+    for (const minutes of [1, 10, 30, 59]) target.page(minutes * 60, 'y 1\n');
+    expect(sizes(target)['rows']).toBe(before);
+  });
+
   test('is remembered through an outage of any length, and keeps its start', () => {
     const target = new Target();
     const page = (seconds: number): string =>
