@@ -1,7 +1,7 @@
 // Recognizes text that was there before, eight bytes at a time: text of two buffers, which is most
-// of the cost of a page that repeats the previous one, and the newest timestamp. The bytes are read as doubles: V8 compares these in registers, but allocates
-// BigInts in unoptimized code. Doubles are equal if and only if their bits are, with two
-// exceptions:
+// of the cost of a page that repeats the previous one, and the newest timestamp. The bytes are read
+// as doubles: V8 compares these in registers, but allocates BigInts in unoptimized code. Doubles are
+// equal if and only if their bits are, with two exceptions:
 //
 //   NaN differs from itself   such text counts as changed: its page is always read in full
 //   0 equals -0               only with seven NUL bytes: isComparable() refuses such text
@@ -31,17 +31,16 @@ export function isSameText(
   if (end + shift > other.byteLength) return false;
   if (end - start < STEP) return isSameShortText(text, start, end, other, otherStart);
   const last = end - STEP;
-  for (let at = start; at < last; at += STEP)
-    if (!isSameStep(text, at, other, at + shift)) return false;
-  // The last step overlaps the previous one: faster than comparing the rest byte by byte.
-  return isSameStep(text, last, other, last + shift);
-}
-
-function isSameStep(text: DataView, at: number, other: DataView, otherAt: number): boolean {
-  return (
-    text.getFloat64(at, true) === other.getFloat64(otherAt, true) &&
-    text.getFloat64(at + WORD, true) === other.getFloat64(otherAt + WORD, true)
-  );
+  for (let at = start; ; at += STEP) {
+    // The last step overlaps the previous one: faster than comparing the rest byte by byte.
+    if (at > last) at = last;
+    if (
+      text.getFloat64(at, true) !== other.getFloat64(at + shift, true) ||
+      text.getFloat64(at + WORD, true) !== other.getFloat64(at + shift + WORD, true)
+    )
+      return false;
+    if (at === last) return true;
+  }
 }
 
 function isSameShortText(
