@@ -1,0 +1,47 @@
+// The report of a daemon that does not run yet: what its configuration and its schedule make of it.
+
+import { expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/load.ts';
+import { Daemon } from '../../src/daemon/daemon.ts';
+import { silentLogger as logger } from '../../src/lib/log.ts';
+import { reportOf, type StatusReport } from '../../src/status/status-report.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+async function reportWith(changes: object): Promise<StatusReport> {
+  const clock = new FakeClock();
+  // The daemon is not the first thing that runs by this clock.
+  await clock.advance(10_000);
+  const settings = {
+    api: { base_url: 'http://127.0.0.1:1', key: 'k' },
+    services: [{ id: 'a' }],
+    otlp: { endpoint: 'http://127.0.0.1:1' },
+    queue: { directory: null },
+    telemetry: { enabled: false },
+    ...changes,
+  };
+  const config = parseConfig(JSON.stringify(settings), { file: 'x.json', environment: {} });
+  const daemon = await Daemon.open({ config, clock, logger });
+  const report = await reportOf(daemon, clock, null);
+  await daemon.stop(AbortSignal.abort());
+  return report;
+}
+
+test('queues and senders are those of the signals that are sent', async () => {
+  const check = async (changes: object, signals: readonly string[]): Promise<void> => {
+    const { queue, senders } = await reportWith(changes);
+    expect(queue.map(({ signal }) => signal)).toEqual(signals);
+    expect(senders.map(({ signal }) => signal)).toEqual(signals);
+  };
+  const isOff = { enabled: false };
+  const isOn = { enabled: true };
+  await check({}, ['metrics']);
+  await check({ logs: isOn }, ['metrics', 'logs']);
+  await check({ metrics: isOff, logs: isOn }, ['logs']);
+  // Backup schedules are sent as both signals.
+  await check({ metrics: isOff, backups: isOn }, ['metrics', 'logs']);
+});
+
+test('the first scrape of the only target is due at once', async () => {
+  const { targets, reportedAt } = await reportWith({});
+  expect(targets.map(({ nextScrapeAt }) => nextScrapeAt)).toEqual([reportedAt]);
+});
