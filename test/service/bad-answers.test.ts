@@ -110,6 +110,16 @@ describe('statuses', () => {
   });
 });
 
+test('of two secrets with the same beginning, the longer one is replaced as a whole', async () => {
+  const north = `${KEY}-of-north`;
+  const message = `no tenant has the key ${KEY} and the region ${north}`;
+  const answer = send(400, JSON.stringify({ errors: [{ message }] }));
+  const headers = { 'x-region': new ConfigSecret(north) };
+  const failure = await checkHttp('auth', answer, { headers });
+  expect(failure.message).toContain('the key [secret] and the region [secret]');
+  expect(failure.message).not.toContain('of-north');
+});
+
 describe('bodies', () => {
   test('one that ends too early counts as cut, with any kind of length', async () => {
     await checkTcp('cut', socket =>

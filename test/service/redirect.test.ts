@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import type { ApiConfig } from '../../src/config/config.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
+import { createConnection } from '../../src/service/connection.ts';
 import {
   ServiceHttp,
   redirectOf,
@@ -103,6 +105,14 @@ test('an operation is redirected only if its method and body are kept', () => {
   check('/c', '303 to a POST', { ...post, status: 303 });
 });
 
-test('over plain http to another machine none is followed', () => {
+test('over plain http to another machine none is followed', async () => {
   check('/c', '307 over plain http', { isSafe: false });
+  const isFollowed = async (baseUrl: string, settings?: Partial<ApiConfig>): Promise<boolean> => {
+    const { isRedirectSafe, dispatcher } = createConnection(testApi(baseUrl, settings));
+    await dispatcher.close();
+    return isRedirectSafe;
+  };
+  expect(await isFollowed('https://api.example.com')).toBe(true);
+  expect(await isFollowed('http://127.0.0.1:8080')).toBe(true);
+  expect(await isFollowed('http://api.example.com', { isInsecureAllowed: true })).toBe(false);
 });
