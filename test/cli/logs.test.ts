@@ -6,6 +6,7 @@ import { verb as logs } from '../../src/cli/logs.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import type { SimulatedService } from '../../src/simulator/world.ts';
+import { startHttpServer } from '../support/http-server.ts';
 import { tempDirectory } from '../support/program.ts';
 import { callVerb, type Printed } from '../support/verb-context.ts';
 
@@ -216,4 +217,30 @@ test('check --probe shows the answers of the log endpoints and how they were rea
   const skewed = await callVerb(check, ['--config', configFile(), '--probe']);
   simulator.resetFaults();
   expect(skewed.out).toMatch(/its clock is (1 h|59 min.*) ahead of ours/);
+});
+
+test('check --probe shows the first five archives, and counts the others', async () => {
+  let count = 0;
+  const archive = (_: unknown, index: number): object => ({
+    id: `archive-${index}`,
+    logType: 'error-log',
+    server: 'orders-0',
+    serverDataSourceId: 'dbpgf10000001/orders-0',
+    size: 7,
+    startTime: `${TODAY}T00:00:00.000Z`,
+  });
+  await using server = await startHttpServer((_request, response) => {
+    const logs = Array.from({ length: count }, archive);
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ count, logs }));
+  });
+  const file = configFile({ api: { base_url: server.origin, key: KEY } });
+  const shownFor = async (archives: number): Promise<readonly string[]> => {
+    count = archives;
+    const { out } = await callVerb(check, ['--config', file, '--probe']);
+    return [...out.matchAll(/^ *(archive-\d|… .*)/gm)].map(([, text = '']) => text);
+  };
+  const five = ['archive-0', 'archive-1', 'archive-2', 'archive-3', 'archive-4'];
+  expect(await shownFor(5)).toEqual(five);
+  expect(await shownFor(7)).toEqual([...five, '… and 2 more']);
 });

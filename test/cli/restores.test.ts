@@ -92,6 +92,8 @@ describe('restores create', () => {
     for (const typed of ['yes\n', '\n', '\u0003', '\u0004']) {
       const [refused, why] = await answer(typed);
       expect([refused, why]).toEqual([2, expect.stringContaining('nothing was sent')]);
+      // What the shell prints next begins on a line of its own.
+      expect(why.endsWith('\n')).toBe(['\u0003', '\u0004'].includes(typed));
     }
     expect(await restoresThere()).toHaveLength(before + 1);
   });
