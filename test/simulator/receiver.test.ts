@@ -1,5 +1,6 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { listen, readBody } from '../../src/simulator/loopback-server.ts';
 import { Receiver } from '../../src/simulator/receiver.ts';
 import { oracleEncodeMetrics } from '../reference/oracle.ts';
 import { ask } from '../support/ask.ts';
@@ -42,4 +43,17 @@ test('points and log records are counted, whatever their compression', async () 
   expect(receiver.names).toMatchObject({ sum: new Set(['a', 'b']), updown: new Set(['c']) });
   expect(receiver.logRecords).toBe(2);
   await receiver.close();
+});
+
+test('a body may be as long as the limit, and is refused when it is longer', async () => {
+  await using server = await listen({}, async (request, response) => {
+    const body = await readBody(request, 4);
+    response.end(body.kind === 'whole' ? body.bytes : body.kind);
+  });
+  const answerTo = async (text: string): Promise<string> => {
+    const { body } = await ask(server.url, { method: 'POST', body: Buffer.from(text) });
+    return body.toString();
+  };
+  expect(await answerTo('four')).toBe('four');
+  expect(await answerTo('fifth')).toBe('too-long');
 });

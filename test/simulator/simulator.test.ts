@@ -2,12 +2,14 @@
 
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { gzipBomb } from '../../src/simulator/delivery.ts';
-import { type Faults, METRICS_PATH } from '../../src/simulator/faults.ts';
+import { emptyAnswer } from '../../src/simulator/answer.ts';
+import { deliver, gzipBomb } from '../../src/simulator/delivery.ts';
+import { type Faults, METRICS_PATH, NO_FAULTS } from '../../src/simulator/faults.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { ask, type Heard, type Question } from '../support/ask.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { TEST_TLS } from '../support/certificates.ts';
+import { startHttpServer } from '../support/http-server.ts';
 
 const KEY = 'a-key';
 const NOW = Date.UTC(2026, 2, 4, 9, 0, 30);
@@ -258,6 +260,19 @@ describe('a fault', () => {
     const bomb = Buffer.concat([...gzipBomb(3)]);
     expect(gunzipSync(bomb).equals(Buffer.alloc(3 * 2 ** 20))).toBe(true);
     expect(bomb.length).toBeLessThan(3 * 2 ** 12);
+  });
+
+  test('waits for its reader, and keeps little of a bomb in memory', async () => {
+    let keptBytes = 0;
+    await using server = await startHttpServer((_request, response) => {
+      const faults = { ...NO_FAULTS, body: 'gzip-bomb' } as const;
+      void deliver({ response, answer: emptyAnswer(200), faults, clock, nowMs: NOW });
+      keptBytes = response.writableLength;
+    });
+    const { body } = await ask(server.origin, { maxBytes: 200_000 });
+    expect(body.length).toBeGreaterThan(200_000);
+    expect(keptBytes).toBeGreaterThan(0);
+    expect(keptBytes).toBeLessThan(200_000);
   });
 
   test.each(['length', 'chunked'] as const)('may cut the connection: %s', async cut => {
