@@ -32,6 +32,7 @@ describe.each(Object.entries(SHAPES))('%s', (shape, logs) => {
     const [gap] = site.gaps;
     const to = gap?.attributes['prom2otlp.gap.to'] ?? '';
     expect(gap).toMatchObject({ service: 'dbpgf1', severity: 'WARN' });
+    expect(gap?.timeUnixNano).toBe(BigInt(Date.parse(to)) * 1_000_000n);
     expect(gap?.body).toContain(`up to ${to} may be missing`);
     expect(gap?.attributes).toMatchObject({ 'prom2otlp.gap.reason': 'first_start' });
     expect(gap?.attributes).not.toHaveProperty('prom2otlp.gap.from');

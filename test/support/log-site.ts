@@ -54,6 +54,7 @@ export interface Delivered {
   readonly body: string;
   readonly uid: string;
   readonly timeMs: number;
+  readonly timeUnixNano: bigint;
   readonly severity: string;
   readonly eventName: string;
   readonly service: string;
@@ -265,10 +266,12 @@ export class LogSite implements AsyncDisposable {
 export function recordsOf(request: Uint8Array): readonly Delivered[] {
   return otlpLogs(decodeLogsRequest(request)).map(({ resource, record }) => {
     const attributes = attributesOf(record.attributes);
+    const timeUnixNano = BigInt(record.timeUnixNano ?? 0);
     return {
       body: record.body?.stringValue ?? '',
       uid: attributes['log.record.uid'] ?? '',
-      timeMs: Number(BigInt(record.timeUnixNano ?? 0) / 1_000_000n),
+      timeMs: Number(timeUnixNano / 1_000_000n),
+      timeUnixNano,
       severity: record.severityText ?? '',
       eventName: record.eventName ?? '',
       service: attributesOf(resource)['service.instance.id'] ?? '',
