@@ -4,6 +4,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ExpositionFormat } from '../../../src/model/page.ts';
+import { SeriesTable } from '../../../src/model/series-table.ts';
 import { Replay } from '../../../src/pipeline/decode/replay.ts';
 import { bug } from '../../../src/errors.ts';
 import { decodePage, pageOf } from '../../support/decode-page.ts';
@@ -130,6 +131,19 @@ describe('timestamps of a repeated page', () => {
     ] as const)
       expect([page, new Replay(pageOf(page), table, layout).step(2)]).toStrictEqual([page, want]);
   });
+});
+
+test('after three misses in a row, only every sixteenth page is prepared for', () => {
+  const preparedPages = (misses: number): readonly number[] => {
+    const table = new SeriesTable();
+    table.layoutMisses = misses;
+    return Array.from({ length: 40 }, () => {
+      decodePage('a 1\nb 2\n', { table });
+      return table.layout === null ? 0 : table.page;
+    }).filter(page => page > 0);
+  };
+  expect(preparedPages(2)).toHaveLength(40);
+  expect(preparedPages(3)).toEqual([16, 32]);
 });
 
 describe('keys of a repeated page', () => {
