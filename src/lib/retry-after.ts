@@ -4,16 +4,14 @@
 /** The longest wait that a server can ask for. A longer one is taken for a mistake: it could stop everything for days. */
 export const RETRY_AFTER_MS_MAX = 900_000;
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-
 // The three formats of RFC 9110, section 5.6.7: IMF-fixdate, RFC 850 and asctime. The name of the day is not checked
 // against the date.
 const IMF_FIXDATE =
-  /^\w{3}, (?<day>\d{2}) (?<month>\w{3}) (?<year>\d{4}) (?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2}) GMT$/;
+  /^\w{3}, (?<day>\d{2}) (?<month>\w{3}) (?<year>\d{4}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/;
 const RFC_850 =
-  /^\w{6,9}, (?<day>\d{2})-(?<month>\w{3})-(?<year>\d{2}) (?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2}) GMT$/;
+  /^\w{6,9}, (?<day>\d{2})-(?<month>\w{3})-(?<year>\d{2}) (?<time>\d{2}:\d{2}:\d{2}) GMT$/;
 const ASCTIME =
-  /^\w{3} (?<month>\w{3}) (?<day>[ \d]\d) (?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2}) (?<year>\d{4})$/;
+  /^\w{3} (?<month>\w{3}) (?<day>[ \d]\d) (?<time>\d{2}:\d{2}:\d{2}) (?<year>\d{4})$/;
 
 /** A date with a two-digit year that is further ahead is taken for the last century. */
 const FIFTY_YEARS = 50;
@@ -31,35 +29,17 @@ export function parseRetryAfter(header: string | undefined, nowMs: number): numb
 
 function parseHttpDate(text: string, nowMs: number): number | null {
   const match = IMF_FIXDATE.exec(text) ?? RFC_850.exec(text) ?? ASCTIME.exec(text);
-  const fields = match?.groups;
-  if (fields === undefined) return null;
-  const number = (name: string): number => Number(fields[name]);
-  const month = MONTHS.indexOf(fields['month'] ?? '');
-  const isShortYear = fields['year']?.length === 2;
-  const year = isShortYear ? fullYear(number('year'), nowMs) : number('year');
-  const dateMs = Date.UTC(
-    year,
-    month,
-    number('day'),
-    number('hour'),
-    number('minute'),
-    number('second'),
-  );
-  // Date.UTC carries values out of range into the next field: 31 February must not become 3 March. A leap second (60) is
-  // valid and may be carried.
-  const date = new Date(dateMs - (number('second') === 60 ? 1000 : 0));
-  const isInRange =
-    month >= 0 &&
-    number('second') <= 60 &&
-    date.getUTCMonth() === month &&
-    date.getUTCDate() === number('day') &&
-    date.getUTCHours() === number('hour') &&
-    date.getUTCMinutes() === number('minute');
-  return isInRange ? dateMs : null;
+  const { day = '', month = '', year = '', time = '' } = match?.groups ?? {};
+  const fullYear = year.length === 2 ? String(yearNear(Number(year), nowMs)) : year;
+  const date = `${day.replace(' ', '0')} ${month} ${fullYear} ${time.replace(/:60$/, ':59')} GMT`;
+  const dateMs = Date.parse(date);
+  // Date.parse carries what is out of range into the next field: 31 February must not become 3 March.
+  if (Number.isNaN(dateMs) || !new Date(dateMs).toUTCString().endsWith(date)) return null;
+  return time.endsWith(':60') ? dateMs + 1000 : dateMs;
 }
 
 /** The year with these last two digits that is at most fifty years ahead, as the RFC requires. */
-function fullYear(lastTwoDigits: number, nowMs: number): number {
+function yearNear(lastTwoDigits: number, nowMs: number): number {
   const thisYear = new Date(nowMs).getUTCFullYear();
   const year = thisYear - (thisYear % 100) + lastTwoDigits;
   return year > thisYear + FIFTY_YEARS ? year - 100 : year;
