@@ -3,13 +3,11 @@
 
 import type { Family } from '../model/metric.ts';
 
-export type CatalogType = 'counter' | 'updowncounter' | 'gauge' | 'info' | 'stateset';
-
 export interface CatalogEntry {
   /** Name with the catalog's own prefix (`engine_…`), as in the specification. */
   readonly name: string;
   readonly family: Family;
-  readonly type: CatalogType;
+  readonly type: 'counter' | 'updowncounter' | 'gauge' | 'info' | 'stateset';
   /** True when the non-monotonic Sum's attributes partition a whole, so that summing over them has a meaning. */
   readonly isAdditive: boolean;
   /** UCUM; `1` is never sent. */

@@ -22,9 +22,7 @@ export interface CatalogLookup {
   find(name: string): CatalogMatch | null;
   /** The family of any name, by its prefix, whether the catalog knows it or not. */
   familyOf(name: string): Family;
-  /** True for a name that the service's relabelling has damaged (see `originalOf`). */
-  isMangled(name: string): boolean;
-  /** The original name in the catalog of a damaged name, or null. For reports, never for types. */
+  /** The catalog's name for one that the service's relabelling has damaged, or null. For reports, never for types. */
   originalOf(name: string): string | null;
 }
 
@@ -69,7 +67,6 @@ export function createCatalogLookup(prefixes: FamilyPrefixes): CatalogLookup {
   return {
     find,
     familyOf: name => ruleOf(name)?.family ?? 'other',
-    isMangled: name => originalOf(name) !== null,
     originalOf,
   };
 }

@@ -4,13 +4,10 @@
 
 import type { CatalogEntry } from './catalog.ts';
 
-/** The common facts of a table's rows; a row may override those in RowDetail. */
-export interface TableDefaults {
-  readonly family: CatalogEntry['family'];
+/** The common facts of a table's rows; a row may have others. */
+export interface TableDefaults extends Pick<CatalogEntry, 'family' | 'declared' | 'confidence'> {
   /** The prefix of every name in the table. */
   readonly prefix: string;
-  readonly declared: CatalogEntry['declared'];
-  readonly confidence: CatalogEntry['confidence'];
   /** The series that dates the table's counters; required if it has any. */
   readonly uptimeSeries?: string;
   readonly labels?: readonly string[];
@@ -22,27 +19,15 @@ export interface CatalogTable {
   readonly entries: readonly CatalogEntry[];
 }
 
-/** One series in a table. */
-export interface Row extends RowDetail {
-  readonly suffix: string;
-  readonly type: CatalogEntry['type'];
-  readonly isAdditive: boolean;
-  readonly unit: string;
-  readonly description: string;
-}
-
-/** The facts in which a row may differ from its table. */
-export interface RowDetail {
-  readonly labels?: readonly string[];
-  readonly declared?: CatalogEntry['declared'];
-  readonly confidence?: CatalogEntry['confidence'];
-}
+/** One series, which takes the common facts from its table. */
+type Row = (table: TableDefaults) => CatalogEntry;
 
 type RowConstructor = (
   suffix: string,
   unit: string,
   description: string,
-  detail?: RowDetail,
+  /** Where the series differs from its table. */
+  detail?: Partial<Pick<CatalogEntry, 'labels' | 'declared' | 'confidence'>>,
 ) => Row;
 
 export const counter: RowConstructor = rowConstructor('counter', false);
@@ -53,32 +38,20 @@ export const info: RowConstructor = rowConstructor('info', false);
 export const stateset: RowConstructor = rowConstructor('stateset', false);
 
 function rowConstructor(type: CatalogEntry['type'], isAdditive: boolean): RowConstructor {
-  return (suffix, unit, description, detail = {}) => ({
-    suffix,
-    type,
-    isAdditive,
-    unit,
-    description,
-    ...detail,
-  });
+  return (suffix, unit, description, detail) =>
+    ({ prefix, uptimeSeries = null, labels = [], ...common }) => ({
+      name: prefix + suffix,
+      type,
+      isAdditive,
+      unit,
+      description,
+      uptimeSeries: type === 'counter' ? uptimeSeries : null,
+      labels,
+      ...common,
+      ...detail,
+    });
 }
 
-/** Completes the rows with the common facts of their table. */
 export function table(title: string, defaults: TableDefaults, rows: readonly Row[]): CatalogTable {
-  return { title, entries: rows.map(row => entryOf(defaults, row)) };
-}
-
-function entryOf(defaults: TableDefaults, row: Row): CatalogEntry {
-  return {
-    name: defaults.prefix + row.suffix,
-    family: defaults.family,
-    type: row.type,
-    isAdditive: row.isAdditive,
-    unit: row.unit,
-    labels: row.labels ?? defaults.labels ?? [],
-    description: row.description,
-    uptimeSeries: row.type === 'counter' ? (defaults.uptimeSeries ?? null) : null,
-    confidence: row.confidence ?? defaults.confidence,
-    declared: row.declared ?? defaults.declared,
-  };
+  return { title, entries: rows.map(row => row(defaults)) };
 }

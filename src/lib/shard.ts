@@ -43,7 +43,7 @@ function highest(digest: number, count: number, may: (shard: number) => boolean)
 }
 
 /** Spreads 32 bits evenly: the finalizer of MurmurHash3. */
-function mix(bits: number): number {
+export function mix(bits: number): number {
   let hash = bits;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2_ae35);

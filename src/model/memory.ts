@@ -64,16 +64,10 @@ type SavedNumber = (typeof SAVED_NUMBERS)[number];
 
 /** Evidence before the first sample. */
 export const NO_EVIDENCE: Omit<UptimeEvidence, 'rows'> = {
-  value: Number.NaN,
-  timeMs: Number.NaN,
-  sinceMs: Number.NaN,
-  processMs: Number.NaN,
-  beginMs: Number.NaN,
-  shownMs: Number.NaN,
-  provenMs: Number.NaN,
-  leftMs: Number.NaN,
-  fellMs: Number.NaN,
-  lag: Number.NaN,
+  ...(Object.fromEntries(SAVED_NUMBERS.map(name => [name, Number.NaN])) as Record<
+    SavedNumber,
+    number
+  >),
   doubt: 0,
   unsure: 0,
   isSplit: false,

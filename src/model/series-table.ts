@@ -373,7 +373,7 @@ export function resized<C extends Column>(column: C, size: number): C {
  * of a control group above that of an idle process (docs/performance.md has the table). Each page had lines of one kind
  * and was read, sent and stored twice.
  */
-export const COST: Readonly<Record<CostName, number>> = {
+export const COST = {
   /** A byte of a page: the page, what is kept of its layout, and what growing buffers leave behind. */
   body: 1.8,
   /** A byte of the name and labels of a series: where it is remembered, and where it is sent. */
@@ -395,21 +395,7 @@ export const COST: Readonly<Record<CostName, number>> = {
   exemplar: 800,
   /** A series that a former process knew and no page has shown yet. */
   restored: 150,
-};
-
-type CostName =
-  | 'body'
-  | 'text'
-  | 'row'
-  | 'name'
-  | 'familyLines'
-  | 'component'
-  | 'block'
-  | 'compound'
-  | 'service'
-  | 'repeat'
-  | 'exemplar'
-  | 'restored';
+} as const;
 
 /** The memory that a target's table takes, in bytes. */
 export function tableBytes(table: SeriesTable): number {

@@ -2,6 +2,8 @@
 // can be computed again. Counters grow with the load's integral, gauges sway with its wave. The integral never
 // falls: its slope is at least 1 - 0.35 (day) - 0.2 (minutes) - 0.3 (noise).
 
+import { mix } from '../lib/shard.ts';
+
 const DAY_S = 86_400;
 const WAVE_S = 420;
 const DAY_SHARE = 0.35;
@@ -60,14 +62,6 @@ function dayAngle(hash: number, seconds: number): number {
 
 function waveAngle(hash: number, seconds: number): number {
   return TURN * (seconds / WAVE_S + ((hash >>> 8) & 0xff) / 256);
-}
-
-// The finisher of MurmurHash3: every bit of the input reaches every bit of the output.
-function mix(value: number): number {
-  let hash = value;
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 // How one simulated series moves: a function of the moment of its server and of the hash of the series. A counter
