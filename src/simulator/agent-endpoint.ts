@@ -10,21 +10,15 @@ import {
   type Endpoint,
   type EndpointRequest,
   jsonAnswer,
-  readBody,
   segmentsOf,
+  withBody,
 } from './answer.ts';
 import type { Faults } from './faults.ts';
 import { hashText } from './load.ts';
 
-interface Session {
-  readonly session_id: string;
-  readonly agent_id: string;
-  readonly created_at: string;
-  readonly metadata?: unknown;
-}
-
 interface Conversation {
-  readonly session: Session;
+  /** As the service answers it. */
+  readonly session: unknown;
   readonly prompts: string[];
 }
 
@@ -52,33 +46,29 @@ const CHAT_BODY = z.object({
 });
 type ChatBody = z.infer<typeof CHAT_BODY>;
 
+const refuse = detailAnswer.bind(null, 400);
+
 /** Paths are below /copilot/v1. */
 export function createAgentEndpoint(faults: () => Faults): Endpoint {
   const conversations = new Map<string, Conversation>();
   let created = 0;
-  const create = (request: EndpointRequest): Answer => {
-    const body = readBody(SESSION_BODY, request, refuse);
-    if ('answer' in body) return body.answer;
-    const { agent_id, metadata } = body.value;
-    const session: Session = {
-      session_id: sessionId(created++, request.nowMs),
-      agent_id,
-      created_at: new Date(request.nowMs).toISOString(),
-    };
-    const kept = metadata === undefined ? session : { ...session, metadata };
-    conversations.set(session.session_id, { session: kept, prompts: [] });
-    return jsonAnswer(200, session);
-  };
-  const chat = (request: EndpointRequest): Answer => {
-    const body = readBody(CHAT_BODY, request, refuse);
-    if ('answer' in body) return body.answer;
-    const { session_id, prompt } = body.value;
-    const conversation = session_id === undefined ? null : conversations.get(session_id);
-    if (conversation === undefined)
-      return detailAnswer(404, ['body', 'session_id'], 'No such session');
-    conversation?.prompts.push(prompt);
-    return jsonAnswer(200, replyTo(body.value, conversation?.prompts ?? [], faults()));
-  };
+  const create = (request: EndpointRequest): Answer =>
+    withBody(SESSION_BODY, request, refuse, ({ agent_id, metadata }) => {
+      const session_id = sessionId(created++, request.nowMs);
+      const session = { session_id, agent_id, created_at: new Date(request.nowMs).toISOString() };
+      // JSON leaves out metadata that is undefined.
+      conversations.set(session_id, { session: { ...session, metadata }, prompts: [] });
+      return jsonAnswer(200, session);
+    });
+  const chat = (request: EndpointRequest): Answer =>
+    withBody(CHAT_BODY, request, refuse, body => {
+      const { session_id, prompt } = body;
+      const conversation = session_id === undefined ? null : conversations.get(session_id);
+      if (conversation === undefined)
+        return detailAnswer(404, ['body', 'session_id'], 'No such session');
+      conversation?.prompts.push(prompt);
+      return jsonAnswer(200, replyTo(body, conversation?.prompts ?? [], faults()));
+    });
   return request => {
     const { method, path } = request;
     const [resource = '', id = ''] = segmentsOf(path);
@@ -94,9 +84,6 @@ export function createAgentEndpoint(faults: () => Faults): Endpoint {
     return emptyAnswer(204);
   };
 }
-
-const refuse = (place: readonly string[], message: string): Answer =>
-  detailAnswer(400, place, message);
 
 /** The answer in the specified shape, or in the other observed one. */
 function replyTo(body: ChatBody, prompts: readonly string[], faults: Faults): unknown {

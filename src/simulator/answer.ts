@@ -54,28 +54,30 @@ export function detailAnswer(status: number, place: readonly string[], message: 
   return jsonAnswer(status, { detail: [{ loc: place, msg: message, type }] });
 }
 
-export type ReadBody<T> = { readonly value: T } | { readonly answer: Answer };
-
-/** The JSON body of a request, or what `refuse` answers to the first mistake, at that place of the request. */
-export function readBody<T>(
+/** Answers a request by its JSON body, or by what `refuse` answers to the first mistake, at that place of the request. */
+export function withBody<T>(
   schema: z.ZodType<T>,
   { headers, json }: EndpointRequest,
   refuse: (place: readonly string[], message: string) => Answer,
-): ReadBody<T> {
+  answer: (body: T) => Answer,
+): Answer {
   const type = headers['content-type'];
   if (typeof type !== 'string' || !/^application\/json\s*(?:;|$)/iu.test(type))
-    return { answer: refuse(['header', 'Content-Type'], 'must be application/json') };
-  if (json === undefined) return { answer: refuse(['body'], 'is not JSON') };
+    return refuse(['header', 'Content-Type'], 'must be application/json');
+  if (json === undefined) return refuse(['body'], 'is not JSON');
   const read = schema.safeParse(json);
-  if (read.success) return { value: read.data };
+  if (read.success) return answer(read.data);
   const [issue] = read.error.issues;
-  return { answer: refuse(['body', ...(issue?.path ?? []).map(String)], issue?.message ?? '') };
+  return refuse(['body', ...(issue?.path ?? []).map(String)], issue?.message ?? '');
 }
 
-/** The body as a JSON object, or an empty one. */
-export function objectOf(json: unknown): Readonly<Record<string, unknown>> {
-  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
-  return isObject ? (json as Record<string, unknown>) : {};
+/** undefined for a text that is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A value of any type as text. */

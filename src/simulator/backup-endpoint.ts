@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import { nextCronRun } from '../lib/cron.ts';
+import { membersOf } from '../lib/json-pointer.ts';
 import {
   type Answer,
   emptyAnswer,
@@ -11,11 +12,10 @@ import {
   type EndpointRequest,
   errorAnswer,
   jsonAnswer,
-  objectOf,
-  type ReadBody,
-  readBody,
+  parseJson,
   segmentsOf,
   textOf,
+  withBody,
 } from './answer.ts';
 import type { Faults } from './faults.ts';
 import type { SimulatedService } from './world.ts';
@@ -79,22 +79,19 @@ export function createBackupEndpoint(
 
 function schedules(state: State, request: EndpointRequest): Answer | null {
   const { method, nowMs, query } = request;
-  const { isServiceIdRequired } = state.faults();
-  const wanted = query.get('service_id');
-  if (method === 'GET' && isServiceIdRequired && wanted === null)
-    return errorAnswer(400, 'service_id is required', request);
   if (method === 'GET') {
+    if (state.faults().isServiceIdRequired && !query.has('service_id'))
+      return errorAnswer(400, 'service_id is required', request);
     const all = [...state.schedules.values()].map(one => scheduleAt(one, nowMs));
-    const own = all.filter(one => (wanted ?? one.service_id) === one.service_id);
-    return listed(state, 'schedules', own, query);
+    return listed(state, 'schedules', all, query);
   }
   if (method !== 'POST') return null;
-  const body = read(SCHEDULE_BODY, request);
-  if ('answer' in body) return body.answer;
-  const { service_id, backup_type, schedule } = body.value;
-  const added = addSchedule(state, [service_id, backup_type, schedule], nowMs);
-  if (added === null) return errorAnswer(404, 'No such service', request);
-  return created(state, scheduleAt(added, nowMs));
+  return withBody(SCHEDULE_BODY, request, refusal(request), body => {
+    const { service_id, backup_type, schedule } = body;
+    const added = addSchedule(state, [service_id, backup_type, schedule], nowMs);
+    if (added === null) return errorAnswer(404, 'No such service', request);
+    return created(state, scheduleAt(added, nowMs));
+  });
 }
 
 function oneSchedule(state: State, request: EndpointRequest, id: string): Answer | null {
@@ -103,7 +100,7 @@ function oneSchedule(state: State, request: EndpointRequest, id: string): Answer
   if (schedule === undefined) return errorAnswer(404, 'No such schedule', request);
   if (method === 'GET') return jsonAnswer(200, scheduleAt(schedule, nowMs));
   if (method === 'PATCH') {
-    const { schedule: cron = schedule.schedule, suspended = schedule.suspended } = objectOf(json);
+    const { schedule: cron = schedule.schedule, suspended = schedule.suspended } = membersOf(json);
     const updated_at = new Date(nowMs).toISOString();
     const isSuspended = suspended === true;
     const changed = { ...schedule, schedule: textOf(cron), suspended: isSuspended, updated_at };
@@ -161,13 +158,9 @@ function backups(state: State, request: EndpointRequest): Answer | null {
   const all = state.services.flatMap(service =>
     Array.from({ length: BACKUPS_KEPT }, (_, day) => backupOf(service, (today - day) * DAY_MS)),
   );
-  const wanted = query.get('service_id');
   const status = query.get('status');
   const matching = all.filter(
-    one =>
-      Date.parse(one.end_time) <= nowMs &&
-      (wanted ?? one.service_id) === one.service_id &&
-      (status ?? one.status) === one.status,
+    one => Date.parse(one.end_time) <= nowMs && (status ?? one.status) === one.status,
   );
   return listed(state, 'backups', matching, query);
 }
@@ -190,19 +183,16 @@ function restores(state: State, request: EndpointRequest): Answer | null {
   const { method, nowMs, query } = request;
   if (method === 'GET') {
     const all = [...state.restores.values()].map(one => restoreAt(one, nowMs));
-    const wanted = query.get('service_id');
-    const own = all.filter(one => (wanted ?? one.service_id) === one.service_id);
-    return listed(state, 'restores', own, query);
+    return listed(state, 'restores', all, query);
   }
   if (method !== 'POST') return null;
-  const body = read(RESTORE_BODY, request);
-  if ('answer' in body) return body.answer;
-  const { service_id } = body.value;
-  if (!state.services.some(({ id }) => id === service_id))
-    return errorAnswer(404, 'No such service', request);
-  const restore: Restore = { id: state.nextId++, service_id, createdMs: nowMs, type: 'full' };
-  state.restores.set(restore.id, restore);
-  return created(state, restoreAt(restore, nowMs));
+  return withBody(RESTORE_BODY, request, refusal(request), ({ service_id }) => {
+    if (!state.services.some(({ id }) => id === service_id))
+      return errorAnswer(404, 'No such service', request);
+    const restore: Restore = { id: state.nextId++, service_id, createdMs: nowMs, type: 'full' };
+    state.restores.set(restore.id, restore);
+    return created(state, restoreAt(restore, nowMs));
+  });
 }
 
 function oneRestore(state: State, request: EndpointRequest, id: string): Answer | null {
@@ -224,13 +214,15 @@ function created(state: State, value: unknown): Answer {
   return { ...emptyAnswer(201), body };
 }
 
-/** A list: wrapped and in pages from 1 on, or bare and whole. */
+/** A list, of the requested service if one is: wrapped and in pages from 1 on, or bare and whole. */
 function listed(
   state: State,
   name: string,
-  items: readonly unknown[],
+  all: readonly { readonly service_id: string }[],
   query: URLSearchParams,
 ): Answer {
+  const wanted = query.get('service_id');
+  const items = all.filter(({ service_id }) => (wanted ?? service_id) === service_id);
   if (state.faults().listShape === 'bare') return jsonAnswer(200, items);
   const size = Math.min(Math.max(Number(query.get('page_size')) || PAGE_SIZE, 1), PAGE_SIZE_MAX);
   const page = Math.max(Number(query.get('page')) || 1, 1);
@@ -302,10 +294,9 @@ const RESTORE_BODY = z.object({
   external_source: withCredentials(SOURCE, one => [one.bucket, one.credentials]),
 });
 
-function read<T>(schema: z.ZodType<T>, request: EndpointRequest): ReadBody<T> {
-  return readBody(schema, request, ([, ...place], message) =>
-    errorAnswer(400, `${place.join('.')} ${message}`.trim(), request),
-  );
+function refusal(request: EndpointRequest) {
+  return ([, ...place]: readonly string[], message: string): Answer =>
+    errorAnswer(400, `${place.join('.')} ${message}`.trim(), request);
 }
 
 /** False if the client does not accept JSON. */
@@ -320,16 +311,8 @@ function areCredentials(bucket: string, encoded: string): boolean {
   const bytes = Buffer.from(encoded, 'base64');
   if (bytes.toString('base64') !== encoded) return false;
   const text = bytes.toString('utf8');
-  if (bucket.startsWith('gs:')) return ACCOUNT.safeParse(parse(text)).success;
+  if (bucket.startsWith('gs:')) return ACCOUNT.safeParse(parseJson(text)).success;
   const keys = ['aws_access_key_id', 'aws_secret_access_key', 'region'];
   const hasKey = (key: string): boolean => new RegExp(`^${key}[ ]*=[ ]*\\S`, 'mu').test(text);
   return /^\s*\[default\]\s*$/mu.test(text) && keys.every(hasKey);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@
 // Ends when the answer is out or its reader has gone; it never throws for the reader's sake.
 
 import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { gzipSync } from 'node:zlib';
 import type { Clock } from '../lib/clock.ts';
 import type { Answer } from './answer.ts';
@@ -31,7 +32,7 @@ export async function deliver(delivery: Delivery): Promise<void> {
   response.statusCode = answer.status;
   if (faults.body === 'gzip-bomb') {
     response.setHeader('content-encoding', 'gzip');
-    return await writeAll(response, gzipBomb());
+    return await pipeline(gzipBomb(), response).catch(() => undefined);
   }
   if (faults.cut !== 'chunked') response.setHeader('content-length', answer.body.length);
   await transmit(delivery, answer.body);
@@ -69,21 +70,6 @@ async function drip(
     response.write(body.subarray(from, from + bytes));
     await clock.sleep((1000 * bytes) / bytesPerSecond, gone.signal);
   }
-}
-
-async function writeAll(response: ServerResponse, parts: Iterable<Buffer>): Promise<void> {
-  for (const part of parts) {
-    if (response.destroyed) return;
-    if (response.write(part)) continue;
-    await new Promise<void>(resolve => {
-      const go = (): void => {
-        response.off('drain', go).off('close', go);
-        resolve();
-      };
-      response.once('drain', go).once('close', go);
-    });
-  }
-  response.end();
 }
 
 const BOMB_PART = Buffer.alloc(2 ** 20);

@@ -5,7 +5,6 @@
 //   {"reset": true, "faults": {"status": 503, "times": 2}, "restart": ["orders-0"]}
 
 import { z } from 'zod';
-import { type Answer, type EndpointRequest, jsonAnswer } from './answer.ts';
 
 export const METRICS_PATH = '/observability/v2/metrics';
 
@@ -129,42 +128,7 @@ function each<Value>(pick: (fault: readonly [unknown, z.ZodType]) => Value): Rec
 
 export const NO_FAULTS: Faults = each(([none]) => none) as unknown as Faults;
 
-const SCHEMA = z.strictObject(each(([, schema]) => schema)).partial();
-
-/** The parts of the simulator that /_control uses. */
-interface Controlled {
-  readonly faults: Faults;
-  resetFaults(): void;
-  setFaults(faults: Partial<Faults>): void;
-  restart(serverName: string): boolean;
-  describe(): Readonly<Record<string, unknown>>;
-}
-
-const COMMAND = z.strictObject({ reset: z.boolean(), faults: SCHEMA, restart: NAMES }).partial();
-
-/** Executes a command as a whole, or not at all if any part but the name of a server is invalid. */
-export function controlAnswer(simulator: Controlled, request: EndpointRequest): Answer {
-  if (request.method === 'GET') return state(simulator);
-  if (request.method !== 'POST') return refusal(405, ['only GET and POST are known here']);
-  const command = COMMAND.safeParse(request.json);
-  if (!command.success) return refusal(400, problemsOf(command.error));
-  const { reset = false, faults = {}, restart = [] } = command.data;
-  if (reset) simulator.resetFaults();
-  const given = Object.entries(faults).filter(([, value]) => value !== undefined);
-  simulator.setFaults(Object.fromEntries(given));
-  const unknown = restart.filter(name => !simulator.restart(name));
-  const problems = unknown.map(name => `no server named ${name}`);
-  return problems.length > 0 ? refusal(404, problems) : state(simulator);
-}
-
-function problemsOf({ issues }: z.ZodError): readonly string[] {
-  return issues.map(({ path, message }) => [...path, message].join(': '));
-}
-
-function state(simulator: Controlled): Answer {
-  return jsonAnswer(200, { ...simulator.describe(), faults: simulator.faults });
-}
-
-function refusal(status: number, problems: readonly string[]): Answer {
-  return jsonAnswer(status, { problems });
-}
+/** What a request to /_control may set. */
+export const FAULTS_SCHEMA: z.ZodType<Partial<Faults>> = z
+  .strictObject(each(([, schema]) => schema))
+  .partial();

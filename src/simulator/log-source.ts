@@ -45,14 +45,11 @@ export class GeneratedLogs implements LogSource {
   archives(nowMs: number, days: number): readonly LogArchive[] {
     const today = Math.floor(nowMs / DAY_MS) * DAY_MS;
     const found: LogArchive[] = [];
-    for (let dayMs = today - (days - 1) * DAY_MS; dayMs <= today; dayMs += DAY_MS) {
-      for (const service of this.services) {
-        for (const server of service.servers) {
+    for (let dayMs = today - (days - 1) * DAY_MS; dayMs <= today; dayMs += DAY_MS)
+      for (const service of this.services)
+        for (const server of service.servers)
           for (const type of logTypesOf(server))
             found.push({ id: archiveId(dayMs, server, type), service, server, type, dayMs });
-        }
-      }
-    }
     return found;
   }
 

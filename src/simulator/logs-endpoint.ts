@@ -3,13 +3,13 @@
 // lines themselves, as another service might.
 
 import { gzipSync } from 'node:zlib';
+import { membersOf } from '../lib/json-pointer.ts';
 import {
   type Answer,
   type Endpoint,
   type EndpointRequest,
   errorAnswer,
   jsonAnswer,
-  objectOf,
   textOf,
 } from './answer.ts';
 import { gzipBomb } from './delivery.ts';
@@ -30,12 +30,7 @@ interface State {
   /** A cache of the sizes of archives whose day is over. */
   readonly closedSizes: Map<string, number>;
   listCount: number;
-  retention: {
-    bucket_name: string;
-    provider: string;
-    region: string;
-    retention_policy_days: number;
-  };
+  retention: typeof RETENTION;
 }
 
 const DAY_MS = 86_400_000;
@@ -44,18 +39,25 @@ const LIMIT_MAX = 1_000;
 const CLOSED_SIZES_MAX = 10_000;
 const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
 
+const RETENTION = {
+  bucket_name: 'logs',
+  provider: 'simulated',
+  region: 'local',
+  retention_policy_days: 7,
+};
+
 /** Paths are below /observability/v2/logs. */
 export function createLogsEndpoint(
   source: LogSource,
   faults: () => Faults = () => NO_FAULTS,
 ): Endpoint {
-  const retention = {
-    bucket_name: 'logs',
-    provider: 'simulated',
-    region: 'local',
-    retention_policy_days: 7,
+  const state: State = {
+    source,
+    faults,
+    closedSizes: new Map(),
+    listCount: 0,
+    retention: RETENTION,
   };
-  const state: State = { source, faults, closedSizes: new Map(), listCount: 0, retention };
   return request => {
     const { method, path, json } = request;
     const query = heeded(request.query, faults());
@@ -77,7 +79,7 @@ function heeded(query: URLSearchParams, { ignoredParameters }: Faults): URLSearc
 
 // The members of the POST form, under the names of the GET form.
 function queryOf(json: unknown): URLSearchParams {
-  const body = objectOf(json);
+  const body = membersOf(json);
   const query = new URLSearchParams();
   for (const name of ['fromDate', 'toDate', 'limit', 'offset', 'logType', 'serverContext']) {
     for (const value of [body[name] ?? []].flat()) query.append(name, textOf(value));
@@ -126,14 +128,11 @@ function listLines(state: State, request: EndpointRequest, query: URLSearchParam
     }
   }
   found.sort((a, b) => a.line.atMs - b.line.atMs);
-  return page(state, { query, wanted }, found, ({ archive: { service, server, type }, line }) => ({
+  return page(state, { query, wanted }, found, ({ archive, line }) => ({
     log: line.text,
     time: new Date(line.atMs).toISOString(),
     stream: 'stderr',
-    logType: type,
-    server: server.name,
-    service: service.name,
-    serverDataSourceId: sourceOf(service, server),
+    ...placeOf(archive),
   }));
 }
 
@@ -164,18 +163,21 @@ function archives(state: State, nowMs: number): LogArchive[] {
 }
 
 function descriptor(archive: LogArchive, state: State, nowMs: number) {
-  const { id, service, server, type, dayMs } = archive;
+  const { id, server, type, dayMs } = archive;
   const size = state.faults().isSizeHidden ? {} : { size: sizeOf(archive, state, nowMs) };
   return {
     id,
     name: `${server.name}_${type}_${dayName(dayMs)}`,
-    logType: type,
-    server: server.name,
-    service: service.name,
-    serverDataSourceId: sourceOf(service, server),
+    ...placeOf(archive),
     ...size,
     startTime: new Date(dayMs).toISOString(),
   };
+}
+
+/** Where a line or an archive comes from. */
+function placeOf({ service, server, type }: LogArchive) {
+  const serverDataSourceId = sourceOf(service, server);
+  return { logType: type, server: server.name, service: service.name, serverDataSourceId };
 }
 
 function sizeOf(archive: LogArchive, { source, closedSizes }: State, nowMs: number): number {
@@ -230,7 +232,7 @@ function retain(state: State, request: EndpointRequest): Answer | null {
   const { method, json } = request;
   if (method === 'GET') return jsonAnswer(200, state.retention);
   if (method !== 'POST') return null;
-  const body = objectOf(json);
+  const body = membersOf(json);
   const missing = ['bucket_name', 'provider', 'retention_policy_days'].find(name => !body[name]);
   if (missing !== undefined) return errorAnswer(400, `${missing} is required`, request);
   const days = Number(body['retention_policy_days']);
@@ -274,22 +276,19 @@ function archiveBody(
   fault: ArchiveFault | undefined,
   form: Faults['archiveForm'],
 ): Buffer {
-  const [first] = entries;
   if (fault === 'bomb') return Buffer.concat([...gzipBomb()]);
   if (fault === 'html') return Buffer.from('<!doctype html><title>Maintenance</title>\n');
   if (fault === 'encrypted') return zip(entries.map(one => ({ ...one, flags: FLAG_ENCRYPTED })));
   if (fault === 'checksum') return zip(entries.map(one => ({ ...one, checksum: 1 })));
   if (fault === 'nested') return zip([{ name: 'inner.zip', bytes: zip(entries) }]);
-  const whole = packed(entries, first, form);
+  const whole = packed(entries, form);
   return fault === 'cut' ? whole.subarray(0, Math.floor(whole.length / 2)) : whole;
 }
 
-function packed(
-  entries: readonly ZipEntry[],
-  first: ZipEntry | undefined,
-  form: Faults['archiveForm'],
-): Buffer {
-  if (form === 'zip' || entries.length !== 1 || first === undefined) return zip(entries);
+/** Several entries need a ZIP. */
+function packed(entries: readonly ZipEntry[], form: Faults['archiveForm']): Buffer {
+  const [first, second] = entries;
+  if (form === 'zip' || first === undefined || second !== undefined) return zip(entries);
   return form === 'gzip' ? gzipSync(first.bytes) : first.bytes;
 }
 

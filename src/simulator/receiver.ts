@@ -10,7 +10,7 @@ import type { MetricJson } from '../pipeline/encode/otlp-fields.ts';
 import { listen, type LoopbackServer, readBody } from './loopback-server.ts';
 
 /** Points by type: monotonic sums, other sums, gauges, and all others. */
-export type ReceivedKind = 'sum' | 'updown' | 'gauge' | 'other';
+type ReceivedKind = 'sum' | 'updown' | 'gauge' | 'other';
 
 const BODY_BYTES_MAX = 64 * 2 ** 20;
 const INFLATERS: Readonly<Record<string, (wire: Buffer) => Promise<Buffer>>> = {
@@ -20,23 +20,16 @@ const INFLATERS: Readonly<Record<string, (wire: Buffer) => Promise<Buffer>>> = {
 };
 
 export class Receiver {
-  readonly points: Readonly<Record<ReceivedKind, number>>;
+  readonly points: Record<ReceivedKind, number> = { sum: 0, updown: 0, gauge: 0, other: 0 };
   /** The names of the metrics that had points. */
-  readonly names: Readonly<Record<ReceivedKind, ReadonlySet<string>>>;
-  logRecords = 0;
-  readonly #points = { sum: 0, updown: 0, gauge: 0, other: 0 };
-  readonly #names = {
-    sum: new Set<string>(),
-    updown: new Set<string>(),
-    gauge: new Set<string>(),
-    other: new Set<string>(),
+  readonly names: Readonly<Record<ReceivedKind, Set<string>>> = {
+    sum: new Set(),
+    updown: new Set(),
+    gauge: new Set(),
+    other: new Set(),
   };
+  logRecords = 0;
   #server: LoopbackServer | null = null;
-
-  private constructor() {
-    this.points = this.#points;
-    this.names = this.#names;
-  }
 
   static async start(): Promise<Receiver> {
     const receiver = new Receiver();
@@ -82,8 +75,8 @@ export class Receiver {
       for (const metric of scopeMetrics.flatMap(({ metrics = [] }) => metrics)) {
         const kind = kindOf(metric);
         const data = metric.sum ?? metric.gauge ?? metric.histogram ?? metric.summary;
-        this.#points[kind] += data?.dataPoints?.length ?? 0;
-        this.#names[kind].add(metric.name ?? '');
+        this.points[kind] += data?.dataPoints?.length ?? 0;
+        this.names[kind].add(metric.name ?? '');
       }
   }
 

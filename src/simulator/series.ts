@@ -53,6 +53,10 @@ export function prefixed(prefix: string, rows: readonly SeriesRow[]): SeriesRow[
   return rows.map(([suffix, ...rest]) => [prefix + suffix, ...rest]);
 }
 
+function labelled(labels: Labels, rows: readonly SeriesRow[]): SeriesRow[] {
+  return rows.map(([suffix, shape]) => [suffix, shape, labels]);
+}
+
 function uuidOf(id: string): string {
   const digits = [1, 2, 3, 4]
     .map(part => hashText(id, part).toString(16).padStart(8, '0'))
@@ -160,7 +164,7 @@ const LOG_FILE_BYTES = 2 ** 30;
 function replicaRows(source: string): readonly SeriesRow[] {
   // As from the exporter: three of the four are empty for an unnamed connection.
   const labels = { channel_name: '', connection_name: '', master_host: source, master_uuid: '' };
-  const rows: readonly SeriesRow[] = [
+  return labelled(labels, [
     ['slave_io_running', constant(1)],
     ['slave_sql_running', constant(1)],
     ['seconds_behind_master', level(2, 2)],
@@ -169,8 +173,7 @@ function replicaRows(source: string): readonly SeriesRow[] {
     ['relay_log_pos', position(90_000, LOG_FILE_BYTES / 4, 1)],
     ['last_io_errno', constant(0)],
     ['last_sql_errno', constant(0)],
-  ];
-  return rows.map(([suffix, shape]) => [suffix, shape, labels]);
+  ]);
 }
 
 // Statements per second. Rate 0 is for the many kinds that a server never gets.
@@ -359,7 +362,7 @@ function proxyRows(backends: readonly string[]): readonly SeriesRow[] {
 }
 
 function backendRows(labels: Labels): SeriesRow[] {
-  const rows: readonly SeriesRow[] = [
+  return labelled(labels, [
     ['server_active_operations', level(6, 5)],
     ['server_connections', level(64, 40)],
     ['server_persistent_connections', level(11, -7)],
@@ -370,12 +373,11 @@ function backendRows(labels: Labels): SeriesRow[] {
     ['server_max_connections', constant(143)],
     ['server_max_pool_size', constant(21)],
     ['server_adaptive_avg_select_time', constant(0)],
-  ];
-  return rows.map(([suffix, shape]) => [suffix, shape, labels]);
+  ]);
 }
 
 function workerRows(labels: Labels): SeriesRow[] {
-  const rows: readonly SeriesRow[] = [
+  return labelled(labels, [
     ['threads_current_descriptors', level(48, 20)],
     ['threads_total_descriptors', grows(0.2)],
     ['threads_reads', grows(180)],
@@ -384,8 +386,7 @@ function workerRows(labels: Labels): SeriesRow[] {
     ['threads_errors', grows(0.0008)],
     ['threads_event_queue_length', constant(1)],
     ['threads_max_queue_time', constant(0)],
-  ];
-  return rows.map(([suffix, shape]) => [suffix, shape, labels]);
+  ]);
 }
 
 /** `process_*` of the exporter beside a server. */

@@ -3,6 +3,7 @@
 // function of seed and clock (world.ts).
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createAgentEndpoint } from './agent-endpoint.ts';
@@ -13,10 +14,12 @@ import {
   type Endpoint,
   type EndpointRequest,
   errorAnswer,
+  jsonAnswer,
+  parseJson,
 } from './answer.ts';
 import { createBackupEndpoint } from './backup-endpoint.ts';
 import { deliver } from './delivery.ts';
-import { controlAnswer, type Faults, METRICS_PATH, NO_FAULTS } from './faults.ts';
+import { type Faults, FAULTS_SCHEMA, METRICS_PATH, NO_FAULTS } from './faults.ts';
 import { createLogsEndpoint } from './logs-endpoint.ts';
 import { GeneratedLogs, type LogSource } from './log-source.ts';
 import {
@@ -50,6 +53,14 @@ const AGENT_PATH = '/copilot/';
 const BODY_BYTES_MAX = 2 ** 20;
 const DAY_MS = 86_400_000;
 const ORIGIN_MS = Date.UTC(2026, 0, 1);
+
+const COMMAND = z
+  .strictObject({
+    reset: z.boolean(),
+    faults: FAULTS_SCHEMA,
+    restart: z.array(z.string()).max(10_000),
+  })
+  .partial();
 
 /** Rejects if the port is not available. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
@@ -156,7 +167,7 @@ export class Simulator {
       path: path.replace(/\/$/u, ''),
       query: searchParams,
       headers: incoming.headers,
-      json: body.kind === 'whole' ? parseJson(body.bytes) : undefined,
+      json: body.kind === 'whole' ? parseJson(body.bytes.toString()) : undefined,
       nowMs,
     };
     const clock = this.#clock;
@@ -196,10 +207,23 @@ export class Simulator {
     return errorAnswer(404, `No ${request.method} at this path`, request);
   }
 
+  /** Executes a command as a whole, or not at all if any part but the name of a server is invalid. */
   #control(incoming: IncomingMessage, request: EndpointRequest): Answer {
     const peer = (incoming.socket.remoteAddress ?? '').replace(/^::ffff:/u, '');
     if (!isLoopbackHost(peer)) return errorAnswer(403, 'Only from this machine', request);
-    return controlAnswer(this, request);
+    if (request.method === 'POST') {
+      const { success, data, error } = COMMAND.safeParse(request.json);
+      const mistakes = error?.issues.map(({ path, message }) => [...path, message].join(': '));
+      if (!success) return jsonAnswer(400, { problems: mistakes });
+      if (data.reset === true) this.resetFaults();
+      const given = Object.entries(data.faults ?? {}).filter(([, value]) => value !== undefined);
+      this.setFaults(Object.fromEntries(given));
+      const unknown = data.restart?.filter(name => !this.restart(name)) ?? [];
+      const problems = unknown.map(name => `no server named ${name}`);
+      if (problems.length > 0) return jsonAnswer(404, { problems });
+    } else if (request.method !== 'GET')
+      return jsonAnswer(405, { problems: ['only GET and POST are known here'] });
+    return jsonAnswer(200, { ...this.describe(), faults: this.#faults });
   }
 
   #takeFaults(path: string, method: string): Faults {
@@ -218,13 +242,4 @@ function hasSlash({ url = '/' }: IncomingMessage): boolean {
 function redirect(target: string, url: string): Answer {
   const location = target === 'same-origin' ? `${MOVED_PATH}${url}` : target;
   return emptyAnswer(307, { location });
-}
-
-function parseJson(bytes: Buffer): unknown {
-  if (bytes.length === 0) return undefined;
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    return undefined;
-  }
 }

@@ -49,15 +49,12 @@ export interface SenderReport extends Shown<SenderStatus> {
   readonly signal: Signal;
   /** The URL without user, password and query. */
   readonly endpoint: string;
-  readonly compression: CompressionReport;
-}
-
-/** How requests are compressed, since when, and why. */
-export interface CompressionReport {
-  readonly encoding: Encoding;
-  /** null: since the program started. */
-  readonly since: string | null;
-  readonly reason: string;
+  /** How requests are compressed, since when (null: since the program started), and why. */
+  readonly compression: {
+    readonly encoding: Encoding;
+    readonly since: string | null;
+    readonly reason: string;
+  };
 }
 
 type SetAsideReport = Shown<Omit<SetAside, 'sample'>>;
@@ -70,54 +67,38 @@ const SHARE_MIN = 0.1;
 
 /** A brief one leaves out the refused requests. */
 export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<DeliveryStatus> {
+  const { queue, config, forecast } = daemon;
+  const setAside = isBrief ? [] : await queue.readSetAside(SET_ASIDE_SHOWN_MAX);
   return {
-    queue: queueReports(daemon),
-    queueTrouble: daemon.queue.trouble(),
-    senders: senderReports(daemon),
-    setAside: isBrief ? [] : await setAsideReports(daemon),
+    queue: SIGNALS.flatMap(signal => {
+      const stats = queue.stats(signal);
+      if (!isUsed(config, signal) && stats.rows === 0) return [];
+      return [{ signal, ...shown(stats), fullInMs: forecast.fullInMs(signal) }];
+    }),
+    queueTrouble: queue.trouble(),
+    senders: daemon.senders
+      .filter(({ signal }) => isUsed(config, signal))
+      .map(({ signal, endpoint, sender, compression }) => ({
+        signal,
+        endpoint,
+        ...shown(sender.status()),
+        compression: compressionReport(config.otlp[signal], compression?.status() ?? null),
+      })),
+    setAside: setAside.map(({ sample: _, ...entry }) => shown(entry)),
   };
-}
-
-function queueReports(daemon: Daemon): readonly QueueReport[] {
-  return SIGNALS.flatMap(signal => {
-    const stats = daemon.queue.stats(signal);
-    if (!isUsed(daemon.config, signal) && stats.rows === 0) return [];
-    return [{ signal, ...shown(stats), fullInMs: daemon.forecast.fullInMs(signal) }];
-  });
-}
-
-function senderReports(daemon: Daemon): readonly SenderReport[] {
-  return daemon.senders
-    .filter(({ signal }) => isUsed(daemon.config, signal))
-    .map(({ signal, endpoint, sender, compression }) => ({
-      signal,
-      endpoint,
-      ...shown(sender.status()),
-      compression: compressionReport(daemon.config.otlp[signal], compression?.status() ?? null),
-    }));
 }
 
 function compressionReport(
   { compression, protocol }: OtlpSignalConfig,
   status: CompressionStatus | null,
-): CompressionReport {
-  if (status !== null)
-    return {
-      encoding: status.encoding,
-      since: instantOrNull(status.sinceMs),
-      reason: status.reason,
-    };
-  if (compression !== 'auto')
-    return { encoding: compression, since: null, reason: 'set by otlp.compression' };
-  return { encoding: 'gzip', since: null, reason: `zstd is not used with ${protocol}` };
-}
-
-async function setAsideReports(daemon: Daemon): Promise<readonly SetAsideReport[]> {
-  const kept = await daemon.queue.readSetAside(SET_ASIDE_SHOWN_MAX);
-  return kept.map(aside => {
-    const { sample: _, ...entry } = aside;
-    return shown(entry);
-  });
+): SenderReport['compression'] {
+  if (status !== null) {
+    const { encoding, sinceMs, reason } = status;
+    return { encoding, since: instantOrNull(sinceMs), reason };
+  }
+  return compression === 'auto'
+    ? { encoding: 'gzip', since: null, reason: `zstd is not used with ${protocol}` }
+    : { encoding: compression, since: null, reason: 'set by otlp.compression' };
 }
 
 function isUsed(config: Config, signal: Signal): boolean {

@@ -267,7 +267,7 @@ function queuedDetails(document: StatusDocument): readonly Html[] {
   const rows = queue.reduce((sum, { rows }) => sum + rows, 0);
   const bytes = queue.reduce((sum, { bytes }) => sum + bytes, 0);
   if (rows === 0) return [html`the queue is empty`];
-  const oldest = earliest(queue.map(({ oldestAt }) => oldestAt));
+  const [oldest = null] = queue.flatMap(({ oldestAt }) => oldestAt ?? []).sort();
   return [
     html`${counted(rows, 'request')}, ${formatBytes(bytes)}`,
     html`oldest ${age(document, oldest)}`,
@@ -303,16 +303,8 @@ function lastRead({ pulls }: StatusDocument): string | null {
   return latest(metrics.map(({ lastSuccessAt }) => lastSuccessAt));
 }
 
+/** The last of these times; null without one. */
 function latest(times: readonly (string | null)[]): string | null {
-  return times.reduce(
-    (a, b) => (a === null || (b !== null && Date.parse(b) > Date.parse(a)) ? b : a),
-    null,
-  );
-}
-
-function earliest(times: readonly (string | null)[]): string | null {
-  return times.reduce(
-    (a, b) => (a === null || (b !== null && Date.parse(b) < Date.parse(a)) ? b : a),
-    null,
-  );
+  const known = times.filter(at => at !== null);
+  return known.sort().at(-1) ?? null;
 }

@@ -552,25 +552,10 @@ export function driftSection(targets: readonly TargetReport[]): Html | null {
 
 /** `key` identifies the block: the script keeps it open when the page is refreshed. */
 function driftBlock(target: string, key: string, drift: FamilyDrift): readonly Html[] {
-  const { appeared, vanished, contradicted, mangled } = drift;
-  const lists = [
-    driftList('unknown to the catalog', appeared.count, appeared.items),
-    driftList(
-      'missing, although other series of their table exist',
-      vanished.count,
-      vanished.items,
-    ),
-    driftList(
-      'with another type than in the catalog',
-      contradicted.count,
-      contradicted.items.map(({ name, declared }) => `${name} (${declared})`),
-    ),
-    driftList(
-      'with a damaged name',
-      mangled.count,
-      mangled.items.map(({ name, original }) => `${name} (${original})`),
-    ),
-  ].filter(list => list !== null);
+  const lists = Object.entries(DRIFT_WORDS).flatMap(([kind, words]) => {
+    const { count, items } = drift[kind as keyof FamilyDrift];
+    return count === 0 ? [] : [driftList(`${formatCount(count)} ${words}`, count, items)];
+  });
   if (lists.length === 0) return [];
   const family = key.slice(key.indexOf('-') + 1);
   const counts = lists.map(({ title }) => title).join('; ');
@@ -582,15 +567,27 @@ function driftBlock(target: string, key: string, drift: FamilyDrift): readonly H
   ];
 }
 
+const DRIFT_WORDS: Readonly<Record<keyof FamilyDrift, string>> = {
+  appeared: 'unknown to the catalog',
+  vanished: 'missing, although other series of their table exist',
+  contradicted: 'with another type than in the catalog',
+  mangled: 'with a damaged name',
+};
+
+type DriftItem = FamilyDrift[keyof FamilyDrift]['items'][number];
+
 function driftList(
-  what: string,
+  title: string,
   count: number,
-  names: readonly string[],
-): { readonly title: string; readonly content: HtmlValue } | null {
-  if (count === 0) return null;
-  const title = `${formatCount(count)} ${what}`;
-  const rest = count - names.length;
-  const items = names.map(name => html`<li><code>${name}</code></li>`);
+  found: readonly DriftItem[],
+): { readonly title: string; readonly content: HtmlValue } {
+  const items = found.map(item => html`<li><code>${driftText(item)}</code></li>`);
+  const rest = count - items.length;
   if (rest > 0) items.push(html`<li class="faint">and ${formatCount(rest)} more</li>`);
   return { title, content: html`<p>${title}</p><ul class="names">${items}</ul>` };
+}
+
+function driftText(item: DriftItem): string {
+  if (typeof item === 'string') return item;
+  return `${item.name} (${'declared' in item ? item.declared : item.original})`;
 }

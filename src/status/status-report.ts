@@ -88,12 +88,10 @@ export function waitingForOf(daemon: Daemon): readonly string[] {
 
 function notesOf(daemon: Daemon): readonly string[] {
   const { queue, config } = daemon;
+  const kept = 'a damaged queue file was kept aside';
   const damaged = queue
     .corruptFiles()
-    .map(
-      file =>
-        `a damaged queue file was kept aside: ${file}; what could be read of it was delivered`,
-    );
+    .map(file => `${kept}: ${file}; what could be read of it was delivered`);
   return [...memoryNotes(config.memory), ...damaged, ...queue.notes()];
 }
 
@@ -105,24 +103,15 @@ export const PROBLEMS_SHOWN_MAX = 100;
 
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'note'];
 
-/** `isPart`: the report is on a part of what the book has. */
+/**
+ * The report with all problems, errors first, those of the service before others; at most PROBLEMS_SHOWN_MAX and one
+ * that counts the rest. The book knows since when. `isPart`: the report is on a part of what the book has.
+ */
 export function withProblems<Report extends StatusReport>(
   report: Report,
-  book?: ProblemBook,
-  isPart?: boolean,
-): Report & StatusDocument {
-  return { ...report, problems: findProblems(report, book, isPart) };
-}
-
-/**
- * All problems, errors first, those of the service before others; at most PROBLEMS_SHOWN_MAX and
- * one that counts the rest. The book knows since when.
- */
-export function findProblems(
-  report: StatusReport,
   book: ProblemBook = new ProblemBook(),
   isPart = false,
-): readonly StatusProblem[] {
+): Report & StatusDocument {
   const found = [
     ...pullFindings(report),
     ...reloadProblems(report),
@@ -139,10 +128,10 @@ export function findProblems(
   const all = isPart ? book.date(found, reportedAt) : book.enter(found, reportedAt);
   const sorted = SEVERITIES.flatMap(severity => all.filter(entry => entry.severity === severity));
   const rest = sorted.length - PROBLEMS_SHOWN_MAX;
-  if (rest <= 0) return sorted;
+  if (rest <= 0) return { ...report, problems: sorted };
   const more = { message: `${formatCount(rest)} more are not listed here`, hint: '' };
   const last = new ProblemBook().enter([problem('note', 'prom2otlp', more)], reportedAt);
-  return [...sorted.slice(0, PROBLEMS_SHOWN_MAX), ...last];
+  return { ...report, problems: [...sorted.slice(0, PROBLEMS_SHOWN_MAX), ...last] };
 }
 
 function reloadProblems({ reload }: StatusReport): readonly Finding[] {

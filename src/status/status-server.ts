@@ -29,13 +29,7 @@ import type { LivePage } from '../daemon/live-page.ts';
 import { PAGE_POLICY, renderPage } from './page.ts';
 import { ProblemBook } from './problem.ts';
 import { lookAt, renderServicePage, type ServiceLook } from './service-page.ts';
-import {
-  reportOf,
-  type StatusDocument,
-  type StatusReport,
-  waitingForOf,
-  withProblems,
-} from './status-report.ts';
+import { reportOf, type StatusReport, waitingForOf, withProblems } from './status-report.ts';
 
 export interface StatusServerOptions {
   /** A name or address to listen on; an IPv6 address without brackets. */
@@ -53,24 +47,17 @@ export interface StatusServerOptions {
   readonly waitingFor: () => readonly string[];
   readonly counters: Counters;
   readonly clock: Clock;
-  readonly limits?: Partial<StatusLimits>;
+  readonly limits?: Partial<typeof STATUS_LIMITS>;
 }
 
 /** The limits for clients. */
-interface StatusLimits {
+export const STATUS_LIMITS = {
   /** If there is one more, the server closes the one that was silent for longest, and counts it. */
-  readonly connections: number;
-  readonly headerBytes: number;
-  /** The time to receive a whole request. */
-  readonly requestMs: number;
-  /** The time without a byte in either direction. */
-  readonly idleMs: number;
-}
-
-export const STATUS_LIMITS: StatusLimits = {
   connections: 64,
-  headerBytes: 8 * 1024,
+  headerBytes: 8192,
+  /** The time to receive a whole request. */
   requestMs: 5000,
+  /** The time without a byte in either direction. */
   idleMs: 15_000,
 };
 
@@ -94,7 +81,7 @@ interface Answer {
   readonly status: number;
   readonly type: string;
   readonly body: string;
-  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
 }
 
 const COMMON_HEADERS: Readonly<Record<string, string>> = {
@@ -151,7 +138,6 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
       requestTimeout: limits.requestMs,
       keepAliveTimeout: limits.requestMs,
       // How often Node looks for slow requests. Each look wakes an idle process.
-
       connectionsCheckingInterval: limits.requestMs,
     },
     (request, response) => void respond(request, response, { options, meter, book }),
@@ -277,8 +263,7 @@ async function respond(
   // A client may close its connection while it gets its answer.
   response.on('error', () => undefined);
   // A mistake in a report must not end the daemon.
-  const found = await answer(request, context).catch(failure);
-  const { status, type, body, headers = {} } = found;
+  const { status, type, body, headers } = await answer(request, context).catch(failure);
   context.meter.requests.add(1, String(status));
   const isPacked = body.length > PACKED_MIN && acceptsGzip(request.headers);
   const bytes = isPacked ? await gzip(body) : Buffer.from(body);
@@ -318,10 +303,12 @@ async function answer(request: IncomingMessage, { options, book }: Context): Pro
   switch (path) {
     case '/':
       return page(renderPage(withProblems(await options.report(false), book)));
-    case '/status.json':
-      return json(withProblems(await options.report(false), book));
+    case '/status.json': {
+      const document = withProblems(await options.report(false), book);
+      return ok('application/json', `${JSON.stringify(document, null, 2)}\n`);
+    }
     case '/metrics':
-      return metrics(options.counters);
+      return ok('text/plain; version=0.0.4; charset=utf-8', renderCounters(options.counters));
     default:
       return closeLook(path ?? '', options, book);
   }
@@ -347,7 +334,7 @@ async function closeLook(
   }
   const read = await options.live(id);
   if (read === null) return text(404, NO_SERVICE);
-  return { status: read.ok ? 200 : 502, type: TEXT, body: read.text };
+  return { ...ok(TEXT, read.text), status: read.ok ? 200 : 502 };
 }
 
 const PATHS = '/, /services/ID, /services/ID/live, /status.json, /metrics, /healthz and /readyz';
@@ -376,22 +363,15 @@ function readiness(waitingFor: readonly string[]): Answer {
 }
 
 function page(body: string): Answer {
-  const headers = { 'content-security-policy': PAGE_POLICY };
-  return { status: 200, type: 'text/html; charset=utf-8', body, headers };
+  return ok('text/html; charset=utf-8', body, { 'content-security-policy': PAGE_POLICY });
 }
 
-function json(document: StatusDocument): Answer {
-  const body = `${JSON.stringify(document, null, 2)}\n`;
-  return { status: 200, type: 'application/json', body };
-}
-
-function metrics(counters: Counters): Answer {
-  const type = 'text/plain; version=0.0.4; charset=utf-8';
-  return { status: 200, type, body: renderCounters(counters) };
+function ok(type: string, body: string, headers: Answer['headers'] = {}): Answer {
+  return { status: 200, type, body, headers };
 }
 
 function text(status: number, line: string, headers: Answer['headers'] = {}): Answer {
-  return { status, type: TEXT, body: `${line}\n`, headers };
+  return { ...ok(TEXT, `${line}\n`, headers), status };
 }
 
 // Access to the status page. With a token: every client that sends it, as `Authorization: Bearer
@@ -460,9 +440,14 @@ async function listen(server: Server, host: string, port: number): Promise<void>
       });
     });
   } catch (error) {
-    const advice = listenAdvice(error);
-    const message = `cannot listen on ${shownHost(host)}:${port}: ${advice.cause}`;
-    const { hint, isTransient } = advice;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const [cause, hint] = LISTEN_ADVICE[code] ?? [
+      causeText(error),
+      'choose another address or port',
+    ];
+    const message = `cannot listen on ${shownHost(host)}:${port}: ${cause}`;
+    // Another program may stop to use the port.
+    const isTransient = code === 'EADDRINUSE';
     throw new OperatorError(
       [{ code: 'E_STATUS_LISTEN', key: 'status.listen', message, hint, isTransient }],
       { cause: error },
@@ -470,36 +455,24 @@ async function listen(server: Server, host: string, port: number): Promise<void>
   }
 }
 
+const NO_ADDRESS = [
+  'this machine has no such address',
+  'use 127.0.0.1, or 0.0.0.0 for all addresses of the machine',
+] as const;
+
+const LISTEN_ADVICE: Readonly<Record<string, readonly [cause: string, hint: string]>> = {
+  EADDRINUSE: [
+    'the port is in use',
+    'end the other program (another prom2otlp?), or choose another port',
+  ],
+  EACCES: ['permission denied', 'choose a port from 1024 on'],
+  EADDRNOTAVAIL: NO_ADDRESS,
+  ENOTFOUND: NO_ADDRESS,
+};
+
 /** The host in a URL. */
 function shownHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
-}
-
-interface ListenAdvice {
-  readonly cause: string;
-  readonly hint: string;
-  /** True if another program uses the address, and may stop that. */
-  readonly isTransient: boolean;
-}
-
-function listenAdvice(error: unknown): ListenAdvice {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE')
-    return {
-      cause: 'the port is in use',
-      hint: 'end the other program (another prom2otlp?), or choose another port',
-      isTransient: true,
-    };
-  const isTransient = false;
-  if (code === 'EACCES')
-    return { cause: 'permission denied', hint: 'choose a port from 1024 on', isTransient };
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return {
-      cause: 'this machine has no such address',
-      hint: 'use 127.0.0.1, or 0.0.0.0 for all addresses of the machine',
-      isTransient,
-    };
-  return { cause: causeText(error), hint: 'choose another address or port', isTransient };
 }
 
 /** Closes idle connections at once, others after their answers, all of them after CLOSE_MS. */

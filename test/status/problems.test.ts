@@ -4,12 +4,11 @@ import { OUTCOME_NAMES } from '../../src/model/series-table.ts';
 import { accountReport } from '../../src/status/account-report.ts';
 import { DROP_ADVICE, SERVICE_ADVICE } from '../../src/status/scrape-status.ts';
 import {
-  findProblems,
   PROBLEMS_SHOWN_MAX,
   type StatusReport,
   withProblems,
 } from '../../src/status/status-report.ts';
-import { ProblemBook } from '../../src/status/problem.ts';
+import { ProblemBook, type StatusProblem } from '../../src/status/problem.ts';
 import {
   failedPull,
   sampleAccount,
@@ -22,6 +21,10 @@ import {
   sampleTarget,
   secondsAgo,
 } from './sample-report.ts';
+
+function findProblems(report: StatusReport, book?: ProblemBook): readonly StatusProblem[] {
+  return withProblems(report, book).problems;
+}
 
 /** The problems of the sample report with some of it changed, as `severity subject: message | hint`. */
 function told(changes: Partial<StatusReport>): readonly string[] {
