@@ -19,7 +19,6 @@ export class Bell {
     for (const wake of waiters) wake();
   }
 
-  /** The number of waiters. */
   get waiting(): number {
     return this.#waiters.size;
   }

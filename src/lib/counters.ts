@@ -10,7 +10,6 @@
 interface CounterDeclaration {
   /** The public name; it ends in the unit (`_seconds`, `_bytes`), before `_total`. */
   readonly name: string;
-  /** A sentence. */
   readonly help: string;
   readonly labels?: readonly string[];
 }
@@ -69,7 +68,6 @@ export class Counters {
     return Object.fromEntries(counters) as CountersOf<Group>;
   }
 
-  /** All counters in use. */
   list(): readonly Counter[] {
     return [...this.#list.values()];
   }

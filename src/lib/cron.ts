@@ -8,7 +8,6 @@ import { Cron } from 'croner';
 const FIELD =
   /^(?:[\d*,/-]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)+$/i;
 
-/** The problem of an expression, or null. */
 export function cronProblem(expression: string, nowMs: number): string | null {
   const fields = expression.split(' ');
   if (fields.length !== 5 || fields.includes(''))

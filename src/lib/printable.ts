@@ -1,29 +1,21 @@
 // Makes foreign text safe to print: without characters that control a terminal, or that change the direction of text so
 // that it reads differently.
 
-const HARMFUL = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
+/** Line breaks are not. */
+const HARMFUL = /(?!\n)[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 
-/** The text in one line. */
 export function printableLine(text: string): string {
   return text.replace(/\s+/g, ' ').replace(HARMFUL, '?');
 }
 
 /** The text with its line breaks; a tab becomes two blanks. */
 export function printableText(text: string): string {
-  return text
-    .replace(/\r\n?/g, '\n')
-    .replaceAll('\t', '  ')
-    .split('\n')
-    .map(line => line.replace(HARMFUL, '?'))
-    .join('\n');
+  return text.replace(/\r\n?/g, '\n').replaceAll('\t', '  ').replace(HARMFUL, '?');
 }
 
 /** A value as JSON with such characters escaped; in one line where the indent is 0. */
 export function printableJson(value: unknown, indent = 2): string {
-  return JSON.stringify(value, null, indent)
-    .split('\n')
-    .map(line => line.replace(HARMFUL, escapeCharacter))
-    .join('\n');
+  return JSON.stringify(value, null, indent).replace(HARMFUL, escapeCharacter);
 }
 
 function escapeCharacter(character: string): string {

@@ -51,13 +51,18 @@ export function makePrivateDirectory(path: string): string | null {
 }
 
 /** Throws an UnsafeFileError unless it is a regular file or does not exist; links are not followed. */
-export function checkRegularFile(path: string): void {
-  regularFile(path);
+export function checkRegularFile(path: string): Stats | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined || found.isFile()) return found;
+  throw new UnsafeFileError(
+    `${path} is ${kindOf(found)} and no regular file`,
+    'find out who put it there, and remove it',
+  );
 }
 
 /** The same for a private file: one of another user is refused, permissions of others are removed. */
 export function checkPrivateFile(path: string): void {
-  const found = regularFile(path);
+  const found = checkRegularFile(path);
   if (found === undefined) return;
   checkOwner(path, found.uid);
   // Not through an open file: to close it would release SQLite's locks on it in this process.
@@ -108,15 +113,6 @@ function identityOf(path: string): string | null {
     // A parent is no longer a directory.
     return (error as NodeJS.ErrnoException).code === 'ENOTDIR' ? null : 'unknown';
   }
-}
-
-function regularFile(path: string): Stats | undefined {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined || found.isFile()) return found;
-  throw new UnsafeFileError(
-    `${path} is ${kindOf(found)} and no regular file`,
-    'find out who put it there, and remove it',
-  );
 }
 
 /** Root's files are accepted, because root could change any file. */

@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs';
 declare const PROM2OTLP_VERSION: string | undefined;
 declare const PROM2OTLP_COMMIT: string | undefined;
 
-/** The version of the package. */
 export function programVersion(): string {
   if (typeof PROM2OTLP_VERSION === 'string') return PROM2OTLP_VERSION;
   const file = new URL('../../package.json', import.meta.url);

@@ -30,7 +30,6 @@ export interface LabelRules {
   readonly added: readonly (readonly [name: string, value: string])[];
 }
 
-/** Where a metric's type came from. */
 export type TypeSource = 'declared' | 'catalog' | 'override' | 'none';
 
 /** Everything that all rows of one metric name share. decode owns the first half, derive the second. */
@@ -50,9 +49,7 @@ export interface Metric {
   /** Set by decode when anything above changed, cleared by derive after it has resolved the rest. */
   changed: boolean;
 
-  /**
-   * The name in OTLP, after `metrics.rename`; a scraped `up` is renamed in favour of ours.
-   */
+  /** The name in OTLP, after `metrics.rename`; a scraped `up` is renamed in favour of ours. */
   sentName: string;
   /** null: the labels are sent as they are. */
   labelRules: LabelRules | null;

@@ -1,6 +1,5 @@
 // A target's answer, and what decode reports of it in addition to the columns of the SeriesTable.
 
-/** The two text formats. */
 export type ExpositionFormat = 'text' | 'openmetrics';
 
 /** When a scrape took place, by every available clock. */

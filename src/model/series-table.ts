@@ -230,7 +230,6 @@ export class SeriesTable {
   /** Open addressing over `hash`: row + 1, or 0 where empty. */
   slots: Uint32Array = new Uint32Array(128);
 
-  /** Replaces the key arena. */
   setKeys(keys: Buffer): void {
     this.keys = keys;
     this.keysView = new DataView(keys.buffer, keys.byteOffset, keys.length);
@@ -266,7 +265,6 @@ export class SeriesTable {
     return row;
   }
 
-  /** Begins the next page. */
   turnPage(): void {
     this.page++;
     this.repeats.length = 0;
@@ -319,7 +317,6 @@ export class SeriesTable {
 /** Tables with fewer rows double. */
 const FEW_ROWS = 4096;
 
-/** The columns: one entry per row. */
 const COLUMN_NAMES = [
   'keyOffset',
   'keyLength',

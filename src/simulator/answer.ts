@@ -80,7 +80,6 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** A value of any type as text. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }

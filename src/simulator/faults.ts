@@ -25,7 +25,6 @@ export interface Faults {
   readonly contentType: string | null;
   /** Stop in the middle: short of the announced length, or within a chunked body. */
   readonly cut: 'none' | 'length' | 'chunked';
-  /** Send the body this slowly. */
   readonly bytesPerSecond: number | null;
   /** How far the service's clock, Date header and samples alike, is ahead of the simulator's. */
   readonly clockSkewMs: number;
@@ -33,7 +32,6 @@ export interface Faults {
   // Of the metrics page.
   /** How many broken lines precede the first sample of each service id. */
   readonly badLines: Readonly<Record<string, number>>;
-  /** Ids of services that are not on the page. */
   readonly absentServices: readonly string[];
 
   // Of the log API.
@@ -48,15 +46,12 @@ export interface Faults {
   /** A list from before this moment is refused; one over that moment repeats its page without end. */
   readonly oldestMs: number | null;
   readonly poisonMs: number | null;
-  /** Query parameters that are ignored. */
   readonly ignoredParameters: readonly string[];
 
   // Of backups and the agent: other choices where the specification leaves one.
   /** Whether lists of backups come wrapped and in pages, or bare. */
   readonly listShape: 'wrapped' | 'bare';
-  /** The list of schedules requires a service_id. */
   readonly isServiceIdRequired: boolean;
-  /** The answer to a POST of a schedule or restore. */
   readonly createdBody: 'object' | 'empty' | 'text';
   /** The shape of a chat's answer; `nested` carries the failure of the agent, if there is one. */
   readonly chatShape: 'plain' | 'nested';
@@ -76,7 +71,6 @@ const ARCHIVE_FAULTS = [
   'html',
   'missing',
 ] as const;
-/** Defects of an archive. */
 export type ArchiveFault = (typeof ARCHIVE_FAULTS)[number];
 
 const HEADER = z

@@ -86,7 +86,6 @@ const PERIOD_MS: Readonly<Record<LogType, number>> = {
   'proxy-log': 900_000,
 };
 
-/** The types of log of a server. */
 export function logTypesOf({ role }: SimulatedServer): readonly LogType[] {
   return role === 'proxy' ? ['proxy-log'] : ['error-log', 'slow-query-log', 'audit-log'];
 }

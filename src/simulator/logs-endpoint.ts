@@ -88,7 +88,6 @@ function queryOf(json: unknown): URLSearchParams {
   return query;
 }
 
-/** The filter of a request: from, to, and whether an archive is of the wanted types and servers. */
 interface Wanted {
   readonly from: number;
   readonly to: number;
@@ -117,7 +116,6 @@ function list(state: State, request: EndpointRequest, query: URLSearchParams): A
   return page(state, { query, wanted }, found, one => descriptor(one, state, request.nowMs));
 }
 
-/** The lines themselves, in the order of their times. */
 function listLines(state: State, request: EndpointRequest, query: URLSearchParams): Answer {
   const wanted = wantedOf(query, state.faults());
   if (wanted === null) return errorAnswer(400, 'Not a date that logs are kept for', request);
@@ -174,7 +172,6 @@ function descriptor(archive: LogArchive, state: State, nowMs: number) {
   };
 }
 
-/** Where a line or an archive comes from. */
 function placeOf({ service, server, type }: LogArchive) {
   const serverDataSourceId = sourceOf(service, server);
   return { logType: type, server: server.name, service: service.name, serverDataSourceId };

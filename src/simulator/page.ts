@@ -40,7 +40,6 @@ export interface PageLine {
   readonly key: string;
 }
 
-/** The lines of a page, by name. */
 export function pageLines(series: readonly SimulatedSeries[]): readonly PageLine[] {
   const byName = [...Map.groupBy(series, ({ name }) => name)].sort(([a], [b]) => (a < b ? -1 : 1));
   return byName.flatMap(([name, all]) =>

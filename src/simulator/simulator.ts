@@ -115,7 +115,6 @@ export class Simulator {
     return this.#faults;
   }
 
-  /** Changes these faults, and keeps the others. */
   setFaults(faults: Partial<Faults>): void {
     this.#faults = { ...this.#faults, ...faults };
   }

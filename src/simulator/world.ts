@@ -69,7 +69,6 @@ export function labelsOf(series: SimulatedSeries): (readonly [name: string, valu
   return Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** The series of a service, server by server. */
 export function seriesOf(service: SimulatedService, seed: number): SimulatedSeries[] {
   return service.servers.flatMap(server => {
     const others = service.servers.filter(other => other !== server).map(({ name }) => name);
@@ -152,7 +151,6 @@ export class World {
     };
   }
 
-  /** The value of one series at the moment that its sample carries as timestamp. */
   valueOf({ shape, hash, service, server }: SimulatedSeries, timeMs: number): number {
     return shape.at(this.momentOf(service, server, timeMs), hash);
   }

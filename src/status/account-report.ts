@@ -1,12 +1,11 @@
-// The account of every sample and point, as two sums that must balance. In: the numbers that the
-// queue keeps. Out: an AccountReport (for /status.json and `queue inspect`), its problems, and its
-// table on the page.
+// The account of every sample and point, as two sums that must balance. In: the numbers that the queue keeps. Out: an
+// AccountReport (for /status.json and `queue inspect`), its problems, and its table on the page.
 
 import { formatCount } from '../lib/format.ts';
 import type { AccountView } from '../pipeline/queue/queue.ts';
 import type { DeliveryStatus } from './delivery-status.ts';
 import type { Html } from './html.ts';
-import { column, countColumn, namesOf, section, serviceName, table } from './page-parts.ts';
+import { column, countColumn, type Named, section, serviceNames, table } from './page-parts.ts';
 import { counted, problem, type Finding } from './problem.ts';
 
 /** The account of every sample and point since the queue was created. */
@@ -38,7 +37,6 @@ export interface AccountNumbers {
   };
 }
 
-/** A report that holds the account. */
 export interface Accounted {
   readonly account: AccountReport;
 }
@@ -79,11 +77,14 @@ export function accountNumbers(numbers: ReadonlyMap<string, number>): AccountNum
     .filter(([key]) => key.startsWith(SAMPLE_PREFIX))
     .map(([key, count]) => [key.slice(SAMPLE_PREFIX.length), count] as const);
   const drops = outcomes.filter(([outcome]) => isDrop(outcome));
-  const made = get('point/made');
-  const accepted = get('point/accepted');
-  const rejected = get('point/rejected');
-  const setAside = get('point/set_aside');
-  const evicted = get('point/evicted');
+  const points = {
+    made: get('point/made'),
+    accepted: get('point/accepted'),
+    rejected: get('point/rejected'),
+    setAside: get('point/set_aside'),
+    evicted: get('point/evicted'),
+  };
+  const settled = points.accepted + points.rejected + points.setAside + points.evicted;
   return {
     samples: {
       read: sum(outcomes),
@@ -93,14 +94,7 @@ export function accountNumbers(numbers: ReadonlyMap<string, number>): AccountNum
       dropped: sum(drops),
       droppedByReason: Object.fromEntries(drops),
     },
-    points: {
-      made,
-      accepted,
-      rejected,
-      setAside,
-      evicted,
-      queued: made - accepted - rejected - setAside - evicted,
-    },
+    points: { ...points, queued: points.made - settled },
   };
 }
 
@@ -142,24 +136,18 @@ export function accountProblems({
   return found;
 }
 
-interface Named {
-  readonly id: string;
-  readonly name: string;
-}
-
 type AccountRow = readonly [name: string, numbers: AccountNumbers];
 
-/** The table of the page: the two sums with their parts. */
 export function accountSection({
   account,
   services,
 }: Accounted & { readonly services: readonly Named[] }): Html {
-  const names = namesOf(services);
+  const nameOf = serviceNames(services);
   const all: AccountRow = ['all', account.total];
   const rows = table(
     [all, ...Object.entries(account.services)],
     [
-      column('Service', row => (row === all ? 'all' : serviceName(row[0], names)), 'head'),
+      column('Service', row => (row === all ? 'all' : nameOf(row[0])), 'head'),
       countColumn('Samples read', ([, { samples }]) => samples.read),
       countColumn('= used', ([, { samples }]) => samples.used),
       countColumn('+ metadata', ([, { samples }]) => samples.metadata),

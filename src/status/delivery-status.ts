@@ -15,27 +15,23 @@ import {
   column,
   countColumn,
   meterBar,
-  namesOf,
+  type Named,
   type Reported,
   section,
-  serviceName,
+  serviceNames,
   table,
   type Tone,
 } from './page-parts.ts';
 import { counted, problem, type Finding } from './problem.ts';
 import { instantOrNull, type Shown, shown } from './times.ts';
 
-/** This file's fields of the status report. */
 export interface DeliveryStatus {
   /** One per signal that is in use or still has rows in the queue. */
   readonly queue: readonly QueueReport[];
   /** Why the last commit could not be stored normally; null if it was. */
   readonly queueTrouble: string | null;
   readonly senders: readonly SenderReport[];
-  /**
-   * The last requests that the back end refused for good, newest first; SET_ASIDE_SHOWN_MAX at
-   * most.
-   */
+  /** The last requests that the back end refused for good, newest first; SET_ASIDE_SHOWN_MAX at most. */
   readonly setAside: readonly SetAsideReport[];
 }
 
@@ -262,17 +258,16 @@ function fill(queue: QueueReport | undefined): HtmlValue {
 
 /** null if the back end has refused nothing for good. */
 export function setAsideSection(
-  report: DeliveryStatus &
-    Reported & { readonly services: readonly { readonly id: string; readonly name: string }[] },
+  report: DeliveryStatus & Reported & { readonly services: readonly Named[] },
 ): Html | null {
   if (report.setAside.length === 0) return null;
-  const names = namesOf(report.services);
+  const nameOf = serviceNames(report.services);
   const rows = table(
     report.setAside,
     [
       column('When', ({ at }) => age(report, at)),
       column('Signal', ({ signal }) => signal),
-      column('Service', ({ service }) => serviceName(service, names)),
+      column('Service', ({ service }) => nameOf(service)),
       countColumn('Points', ({ points }) => points),
       column('The back end said', ({ reason }) => reason, 'text'),
     ],

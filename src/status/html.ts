@@ -1,8 +1,6 @@
-// HTML as a template literal that escapes its values: html`<td>${name}</td>`. Only values made by
-// html`` or rawHtml() are inserted unchanged, so text from the service or the back end never
-// becomes markup.
+// HTML as a template literal that escapes its values: html`<td>${name}</td>`. Only values made by html`` or rawHtml()
+// are inserted unchanged, so text from the service or the back end never becomes markup.
 
-/** HTML that can be inserted unchanged. */
 export class Html {
   readonly text: string;
 

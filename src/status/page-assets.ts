@@ -3,11 +3,10 @@
 // The style has light and dark colours, and loads no fonts or pictures. Next to each colour with a
 // meaning, a word says the same.
 //
-// The script fetches the page again every few seconds and replaces <main>, so only the server
-// renders. Open details stay open, selected text stays selected, and the filter and the order of the
-// rows stay. If prom2otlp does not answer, the page says since when; it does not show old numbers as
-// if they were new. Without the script nothing is missing but the filter, the sorting, and the
-// values beside the charts.
+// The script fetches the page again every few seconds and replaces <main>, so only the server renders. Open details
+// stay open, selected text stays selected, and the filter and the order of the rows stay. If prom2otlp does not answer,
+// the page says since when; it does not show old numbers as if they were new. Without the script nothing is missing but
+// the filter, the sorting, and the values beside the charts.
 
 export const PAGE_STYLE = `
 :root {

@@ -1,5 +1,4 @@
-// What the sections of the status page consist of: ages, badges, lists of numbers, tables with a
-// limit.
+// What the sections of the status page consist of: ages, badges, lists of numbers, tables with a limit.
 
 import { formatAge, formatCount } from '../lib/format.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
@@ -49,14 +48,12 @@ export function numberList(numbers: Readonly<Record<string, number>>): string | 
   return entries.map(([name, count]) => `${name} ${formatCount(count)}`).join(' · ');
 }
 
-/** A bar for a share from 0 to 1. */
 export function meterBar(share: number, tone: Tone): Html {
   const percent = Math.min(100, Math.max(0, share * 100));
   const width = percent === 0 ? 0 : Math.max(1, percent);
   return html`<svg class="meter ${tone}" viewBox="0 0 100 5" preserveAspectRatio="none" aria-hidden="true"><rect width="${width.toFixed(1)}" height="5"/></svg>`;
 }
 
-/** A column of a table: its title, and what it shows of an item. */
 interface Column<Item> {
   readonly title: string;
   readonly content: (item: Item) => HtmlValue;
@@ -75,7 +72,6 @@ export function column<Item>(
   return { title, content, style, sortBy };
 }
 
-/** A column of counts; null is shown as unknown. */
 export function countColumn<Item>(title: string, of: (item: Item) => number | null): Column<Item> {
   return column(title, item => countText(of(item)), 'n');
 }
@@ -90,7 +86,6 @@ interface TableOptions<Item> {
   /** The row's own word in links. */
   readonly anchorOf?: (item: Item) => string;
   readonly isSum?: (item: Item) => boolean;
-  /** True if nothing is folded. */
   readonly isWhole?: boolean;
 }
 
@@ -162,27 +157,25 @@ function cell<Item>({ content, style, sortBy }: Column<Item>, item: Item): Html 
     : html`<td class="${style}"${by}>${value}</td>`;
 }
 
-/** A service by its name, with its id where that differs. */
-export function serviceName(id: string, names: ReadonlyMap<string, string>): HtmlValue {
-  const name = names.get(id) ?? (id === '' ? '(none)' : id);
-  if (!names.has(id)) return name;
-  const link = html`<a href="#s-${encodeURIComponent(id)}">${name}</a>`;
-  return name === id ? link : [link, faint(id)];
+export interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Shows a service by its name, with its id where that differs. */
+export function serviceNames(services: readonly Named[]): (id: string) => HtmlValue {
+  const names = new Map(services.map(({ id, name }) => [id, name]));
+  return id => {
+    const name = names.get(id);
+    if (name === undefined) return id === '' ? '(none)' : id;
+    const link = html`<a href="#s-${encodeURIComponent(id)}">${name}</a>`;
+    return name === id ? link : [link, faint(id)];
+  };
 }
 
 /** A section of the page: a heading, a few words next to it, and the content. */
 export function section(title: string, about: string, content: HtmlValue): Html {
-  return html`<section id="${anchorOf(title)}"><h2>${title} <small>${about}</small></h2>${content}</section>
+  const id = `section-${title.toLowerCase().replaceAll(' ', '-')}`;
+  return html`<section id="${id}"><h2>${title} <small>${about}</small></h2>${content}</section>
 `;
-}
-
-function anchorOf(title: string): string {
-  return `section-${title.toLowerCase().replaceAll(' ', '-')}`;
-}
-
-/** The name of each service by its id. */
-export function namesOf(
-  services: readonly { readonly id: string; readonly name: string }[],
-): ReadonlyMap<string, string> {
-  return new Map(services.map(({ id, name }) => [id, name]));
 }

@@ -1,7 +1,6 @@
-// The status page: one HTML document without dependencies. It shows the content of /status.json and
-// nothing else. It is complete without scripts; with scripts it refreshes itself. The policy allows
-// the inline style and script by their hashes only: text from a service or a back end could not run
-// even if it were not escaped.
+// The status page: one HTML document without dependencies. It shows the content of /status.json and nothing else. It is
+// complete without scripts; with scripts it refreshes itself. The policy allows the inline style and script by their
+// hashes only: text from a service or a back end could not run even if it were not escaped.
 
 import { createHash } from 'node:crypto';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
@@ -28,7 +27,6 @@ import {
 } from './scrape-status.ts';
 import type { StatusDocument, StatusReport } from './status-report.ts';
 
-/** The Content-Security-Policy of the page. */
 export const PAGE_POLICY: string = [
   "default-src 'none'",
   `style-src '${hashOf(PAGE_STYLE)}'`,
@@ -46,7 +44,6 @@ const STATE_TONES: Readonly<Record<StatusReport['state'], Tone>> = {
   stopping: 'warn',
 };
 
-/** The colours of the icon. */
 const ICON_COLOURS: Readonly<Record<Tone, string>> = {
   good: '1a7f4b',
   warn: 'd08a00',
@@ -55,7 +52,6 @@ const ICON_COLOURS: Readonly<Record<Tone, string>> = {
   none: '5d6878',
 };
 
-/** The whole document. */
 export function renderPage(document: StatusDocument): string {
   const main = html`${verdictBlock(document)}
 ${flowBlock(document)}
@@ -72,7 +68,6 @@ ${driftSection(document.targets)}`;
   return pageAround(main, document, { name: 'prom2otlp', root: '' });
 }
 
-/** What differs between the pages. */
 export interface PageFrame {
   readonly name: HtmlValue;
   /** The way to the first page. */
@@ -158,8 +153,8 @@ export function verdictOf(document: StatusDocument): Verdict {
     return { tone: 'busy', title, evidence };
   }
   if (warnings !== '') return { tone: 'warn', title: `Data flows, but ${warnings}`, evidence };
-  const isAccepted = document.senders.some(({ lastAcceptedAt }) => lastAcceptedAt !== null);
-  if (!isAccepted) return { tone: 'busy', title: 'Nothing accepted yet', evidence };
+  if (lastAccepted(document) === null)
+    return { tone: 'busy', title: 'Nothing accepted yet', evidence };
   const isWaiting = document.pulls.some(({ state }) => state === 'waiting');
   if (isWaiting) return { tone: 'busy', title: 'Data flows; not all has been read yet', evidence };
   return { tone: 'good', title: 'Data flows', evidence };
@@ -184,14 +179,69 @@ export function verdictBlock(document: StatusDocument): Html {
 
 /** Four numbers from left to right: samples read, points made, points queued, points accepted. */
 function flowBlock(document: StatusDocument): Html {
-  const { samples, points } = document.account.total;
+  const { targets, services, queue, senders, account } = document;
+  const { samples, points } = account.total;
+  const upCount = targets.filter(({ state }) => state === 'up').length;
+  const slowestMs = Math.max(0, ...targets.map(({ lastDurationMs }) => lastDurationMs ?? 0));
+  const lastPage = lastRead(document);
+  const isDoubtful = services.some(one => one.badLines > 0 || one.isSourceStale);
+  const accepted = lastAccepted(document);
+  const flows = accepted === null ? 'busy' : 'good';
   return html`<ol class="flow">
-${card(scrapedTone(document), ['Scraped', samples.read, 'samples'], scrapedDetails(document))}
-${card(typedTone(document), ['Typed', points.made, 'points'], typedDetails(document))}
-${card(queuedTone(document), ['Queued', points.queued, 'points wait'], queuedDetails(document))}
-${card(acceptedTone(document), ['Accepted', points.accepted, 'points'], acceptedDetails(document))}
+${card(
+  targets.some(isDown) ? 'bad' : upCount === targets.length ? 'good' : 'busy',
+  ['Scraped', samples.read, 'samples'],
+  [
+    html`${formatCount(upCount)} of ${counted(targets.length, 'target')} up`,
+    lastPage === null
+      ? html`no good page yet`
+      : html`last good page ${age(document, lastPage)}, took ${formatDuration(slowestMs)}`,
+  ],
+)}
+${card(
+  isDoubtful ? 'warn' : points.made > 0 ? 'good' : 'busy',
+  ['Typed', points.made, 'points'],
+  [
+    html`${formatCount(targets.reduce((sum, target) => sum + target.series, 0))} series now`,
+    html`${formatCount(samples.repeated)} repeated, ${formatCount(samples.dropped)} dropped`,
+  ],
+)}
+${card(queue.some(isFillingUp) ? 'warn' : 'good', ['Queued', points.queued, 'points wait'], queuedDetails(document))}
+${card(
+  senders.some(isFailing) ? 'bad' : flows,
+  ['Accepted', points.accepted, 'points'],
+  [
+    accepted === null ? html`none yet` : html`last ${age(document, accepted)}`,
+    html`${formatCount(points.rejected + points.setAside)} refused, ${formatCount(points.evicted)} evicted`,
+  ],
+)}
 </ol>
 `;
+}
+
+function card(
+  tone: Tone,
+  [title, count, unit]: readonly [title: string, count: number, unit: string],
+  details: readonly Html[],
+): Html {
+  const lines = details.map(line => html`<p>${line}</p>`);
+  return html`<li class="${tone}"><h3>${title}</h3><div class="number">${formatCount(count)}</div><p>${unit}</p>${lines}</li>`;
+}
+
+function queuedDetails(document: StatusDocument): readonly Html[] {
+  const { queue } = document;
+  const rows = queue.reduce((sum, { rows }) => sum + rows, 0);
+  const bytes = queue.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (rows === 0) return [html`the queue is empty`];
+  const [oldest = null] = queue.flatMap(({ oldestAt }) => oldestAt ?? []).sort();
+  return [
+    html`${counted(rows, 'request')}, ${formatBytes(bytes)}`,
+    html`oldest ${age(document, oldest)}`,
+    ...queue
+      .map(({ signal, fullInMs }) => ({ signal, left: fullInText(fullInMs) }))
+      .filter(({ left }) => left !== '')
+      .map(({ signal, left }) => html`${signal}: ${left}`),
+  ];
 }
 
 export function problemsSection(document: StatusDocument): Html | null {
@@ -212,88 +262,13 @@ export function problemsSection(document: StatusDocument): Html | null {
   return section('Problems', 'one line for each cause, and what to do about it', list);
 }
 
-function card(
-  tone: Tone,
-  [title, count, unit]: readonly [title: string, count: number, unit: string],
-  details: readonly Html[],
-): Html {
-  const lines = details.map(line => html`<p>${line}</p>`);
-  return html`<li class="${tone}"><h3>${title}</h3><div class="number">${formatCount(count)}</div><p>${unit}</p>${lines}</li>`;
-}
-
-function scrapedTone({ targets }: StatusDocument): Tone {
-  if (targets.some(isDown)) return 'bad';
-  return targets.every(({ state }) => state === 'up') ? 'good' : 'busy';
-}
-
-function typedTone({ services, account }: StatusDocument): Tone {
-  if (services.some(({ badLines, isSourceStale }) => badLines > 0 || isSourceStale)) return 'warn';
-  return account.total.points.made > 0 ? 'good' : 'busy';
-}
-
-function queuedTone({ queue }: StatusDocument): Tone {
-  return queue.some(isFillingUp) ? 'warn' : 'good';
-}
-
-function acceptedTone({ senders }: StatusDocument): Tone {
-  if (senders.some(isFailing)) return 'bad';
-  return senders.some(({ lastAcceptedAt }) => lastAcceptedAt !== null) ? 'good' : 'busy';
-}
-
-function scrapedDetails(document: StatusDocument): readonly Html[] {
-  const { targets } = document;
-  const upCount = targets.filter(({ state }) => state === 'up').length;
-  const last = lastRead(document);
-  const slowestMs = Math.max(0, ...targets.map(({ lastDurationMs }) => lastDurationMs ?? 0));
-  return [
-    html`${formatCount(upCount)} of ${counted(targets.length, 'target')} up`,
-    last === null
-      ? html`no good page yet`
-      : html`last good page ${age(document, last)}, took ${formatDuration(slowestMs)}`,
-  ];
-}
-
-function typedDetails({ account, targets }: StatusDocument): readonly Html[] {
-  const { dropped, repeated } = account.total.samples;
-  const series = targets.reduce((sum, target) => sum + target.series, 0);
-  return [
-    html`${formatCount(series)} series now`,
-    html`${formatCount(repeated)} repeated, ${formatCount(dropped)} dropped`,
-  ];
-}
-
-function queuedDetails(document: StatusDocument): readonly Html[] {
-  const { queue } = document;
-  const rows = queue.reduce((sum, { rows }) => sum + rows, 0);
-  const bytes = queue.reduce((sum, { bytes }) => sum + bytes, 0);
-  if (rows === 0) return [html`the queue is empty`];
-  const [oldest = null] = queue.flatMap(({ oldestAt }) => oldestAt ?? []).sort();
-  return [
-    html`${counted(rows, 'request')}, ${formatBytes(bytes)}`,
-    html`oldest ${age(document, oldest)}`,
-    ...queue
-      .map(({ signal, fullInMs }) => ({ signal, left: fullInText(fullInMs) }))
-      .filter(({ left }) => left !== '')
-      .map(({ signal, left }) => html`${signal}: ${left}`),
-  ];
-}
-
-function acceptedDetails(document: StatusDocument): readonly Html[] {
-  const { rejected, setAside, evicted } = document.account.total.points;
-  const last = latest(document.senders.map(({ lastAcceptedAt }) => lastAcceptedAt));
-  return [
-    last === null ? html`none yet` : html`last ${age(document, last)}`,
-    html`${formatCount(rejected + setAside)} refused, ${formatCount(evicted)} evicted`,
-  ];
-}
-
 function evidenceOf(document: StatusDocument): string {
-  const { services, reportedAt, senders } = document;
+  const { services, reportedAt } = document;
   const upCount = services.filter(({ isUp }) => isUp === true).length;
   const agoOf = (at: string | null): string =>
     at === null ? 'never' : formatAge(Date.parse(reportedAt) - Date.parse(at));
   const scraped = agoOf(lastRead(document));
-  const accepted = agoOf(latest(senders.map(({ lastAcceptedAt }) => lastAcceptedAt)));
+  const accepted = agoOf(lastAccepted(document));
   return `${formatCount(upCount)} of ${counted(services.length, 'service')} up · last good page ${scraped} · last accepted ${accepted}`;
 }
 
@@ -303,7 +278,10 @@ function lastRead({ pulls }: StatusDocument): string | null {
   return latest(metrics.map(({ lastSuccessAt }) => lastSuccessAt));
 }
 
-/** The last of these times; null without one. */
+function lastAccepted({ senders }: StatusDocument): string | null {
+  return latest(senders.map(({ lastAcceptedAt }) => lastAcceptedAt));
+}
+
 function latest(times: readonly (string | null)[]): string | null {
   const known = times.filter(at => at !== null);
   return known.sort().at(-1) ?? null;

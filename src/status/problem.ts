@@ -4,10 +4,7 @@
 
 import { formatCount } from '../lib/format.ts';
 
-/**
- * `error`: data is missing or waits. `warning`: data was lost, or will be soon. `note`: no action
- * is needed now.
- */
+/** `error`: data is missing or waits. `warning`: data was lost, or will be soon. `note`: no action is needed now. */
 export type Severity = 'error' | 'warning' | 'note';
 
 export interface StatusProblem {

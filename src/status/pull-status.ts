@@ -1,15 +1,13 @@
 // Logs and backup schedules in /status.json and on the page. For each field, this file has its
 // declaration, its source, its problems and its place on the page.
 
-import type { Backups } from '../backups/backups.ts';
 import { nextFullRunMs } from '../backups/known-backups.ts';
 import type { ServiceBackups } from '../backups/service-backups.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
 import type { GivenUpStatus, PartitionStatus, PullProgress } from '../logs/log-meter.ts';
-import type { Logs } from '../logs/logs.ts';
 import type { PullReport, PullStatus as PullPart } from '../service/pull-report.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html, type HtmlValue } from './html.ts';
 import {
   age,
   badge,
@@ -17,16 +15,15 @@ import {
   countColumn,
   faint,
   meterBar,
-  namesOf,
+  type Named,
   type Reported,
   section,
-  serviceName,
+  serviceNames,
   table,
 } from './page-parts.ts';
 import { counted, type Finding, problem, sentence } from './problem.ts';
 import { instantOrNull, type Shown, shown } from './times.ts';
 
-/** This file's fields of the status report. */
 export interface PullStatus {
   /** All parts that ask the service on a schedule: metrics, then logs, then backups. */
   readonly pulls: readonly PullReportStatus[];
@@ -72,7 +69,6 @@ export interface ServiceBackupsReport {
 
 const KINDS = ['metrics', 'logs', 'backups'] as const;
 
-/** The state after the last pulls. */
 export function pullStatus(daemon: Daemon, nowMs: number): PullStatus {
   const { logs, backups, pulls, targets } = daemon;
   const scrapeMs = new Map(
@@ -85,25 +81,16 @@ export function pullStatus(daemon: Daemon, nowMs: number): PullStatus {
       const dueMs = status.kind === 'metrics' ? scrapeMs.get(id) : undefined;
       return shown({ ...status, nextAttemptAtMs: dueMs ?? status.nextAttemptAtMs });
     }),
-    logs: logs === null ? null : logsReport(logs),
-    backups: backups === null ? null : backupsReport(backups, nowMs),
-  };
-}
-
-function logsReport(logs: Logs): LogsReport {
-  const { partitions, progress, givenUp } = logs.meter;
-  return {
-    partitions: partitions.map(shown),
-    catchUp: progress.filter(({ dueCount }) => dueCount > 0).map(shown),
-    givenUp: givenUp.map(shown),
-    nextPullAt: instantOrNull(logs.nextPullAtMs),
-  };
-}
-
-function backupsReport(backups: Backups, nowMs: number): BackupsReport {
-  return {
-    services: backups.services.map(service => backupsOfService(service, nowMs)),
-    nextReadAt: instantOrNull(backups.nextReadAtMs),
+    logs: logs && {
+      partitions: logs.meter.partitions.map(shown),
+      catchUp: logs.meter.progress.filter(({ dueCount }) => dueCount > 0).map(shown),
+      givenUp: logs.meter.givenUp.map(shown),
+      nextPullAt: instantOrNull(logs.nextPullAtMs),
+    },
+    backups: backups && {
+      services: backups.services.map(service => backupsOfService(service, nowMs)),
+      nextReadAt: instantOrNull(backups.nextReadAtMs),
+    },
   };
 }
 
@@ -194,38 +181,28 @@ export function pullProblems({
   services,
 }: PullStatus & { readonly services: readonly Named[] }): readonly Finding[] {
   const known = messagesOf(pulls);
-  const names = namesOf(services);
+  const names = new Map(services.map(({ id, name }) => [id, name]));
+  const subjectOf = (service: string, type: string): string =>
+    `${type} of ${names.get(service) ?? service}`;
   const failed = (logs?.partitions ?? []).filter(
     ({ state, lastError }) => state === 'failed' && !known.has(lastError ?? ''),
   );
-  const found = failed.map(({ service, type, lastError }) =>
-    problem(
-      'error',
-      `${type} of ${names.get(service) ?? service}`,
-      {
-        message: lastError ?? 'cannot be pulled',
-        hint: 'The service keeps the logs; the daemon retries.',
-      },
-      { cause: `logs: ${lastError ?? ''}` },
-    ),
-  );
-  for (const { at, service, type, archive, reason, file } of logs?.givenUp ?? [])
-    found.push(
-      problem(
-        'warning',
-        `${type} of ${names.get(service) ?? service}`,
-        {
-          message: `the archive ${archive} was given up: ${reason}`,
-          hint: `Its records may be missing; a gap record in the back end reports it.${file === null ? '' : ` It is kept as ${file}.`}`,
-        },
-        {
-          cause: `given up: ${reason}`,
-          shared: `archives were given up: ${reason}`,
-          since: at,
-          lastSeen: at,
-        },
-      ),
-    );
+  const found = failed.map(({ service, type, lastError }) => {
+    const message = lastError ?? 'cannot be pulled';
+    const hint = 'The service keeps the logs; the daemon retries.';
+    const about = { cause: `logs: ${lastError ?? ''}` };
+    return problem('error', subjectOf(service, type), { message, hint }, about);
+  });
+  for (const { at, service, type, archive, reason, file } of logs?.givenUp ?? []) {
+    const kept = file === null ? '' : ` It is kept as ${file}.`;
+    const advice = {
+      message: `the archive ${archive} was given up: ${reason}`,
+      hint: `Its records may be missing; a gap record in the back end reports it.${kept}`,
+    };
+    const shared = `archives were given up: ${reason}`;
+    const about = { cause: `given up: ${reason}`, shared, since: at, lastSeen: at };
+    found.push(problem('warning', subjectOf(service, type), advice, about));
+  }
   const apart = (backups?.services ?? []).map(one =>
     known.has(one.lastError ?? '') ? { ...one, lastError: null } : one,
   );
@@ -248,11 +225,6 @@ function backupProblems(backups: ServiceBackupsReport): readonly Finding[] {
     found.push(problem('warning', subject, advice, { cause: 'no full backup is scheduled' }));
   }
   return found;
-}
-
-interface Named {
-  readonly id: string;
-  readonly name: string;
 }
 
 /** The sections of the page; null for what is not pulled. `isClose`: a line for each log, also of a service that is well. */
@@ -327,14 +299,14 @@ function logsSection(
   isClose: boolean,
 ): Html {
   const { partitions, nextPullAt, catchUp, givenUp } = logs;
-  const names = namesOf(report.services);
+  const nameOf = serviceNames(report.services);
   const rows =
     partitions.length === 0
       ? html`<p class="faint">No log has been read yet.</p>`
       : table(
           isClose ? partitions.map(log => ({ ...log, logCount: 1 })) : logLines(partitions),
           [
-            column('Service', ({ service }) => serviceName(service, names), 'head'),
+            column('Service', ({ service }) => nameOf(service), 'head'),
             column('Log', ({ type, source, logCount }) =>
               logCount > 1 ? `${formatCount(logCount)} logs` : html`${type}${faint(source)}`,
             ),
@@ -354,7 +326,7 @@ function logsSection(
     ({ name, doneCount, dueCount }) =>
       html`<p>Reading ${formatCount(doneCount)} of ${formatCount(dueCount)} archives of ${name}.${meterBar(doneCount / dueCount, 'none')}</p>`,
   );
-  const lost = givenUp.length === 0 ? null : givenUpTable(givenUp, { ...report, names });
+  const lost = givenUp.length === 0 ? null : givenUpTable(givenUp, report, nameOf);
   const next = nextLine('Next pull', nextPullAt, report);
   return section('Logs', 'pulled from the service on a schedule', [rows, progress, lost, next]);
 }
@@ -365,12 +337,13 @@ function nextLine(what: string, at: string | null, report: Reported): Html | nul
 
 function givenUpTable(
   givenUp: LogsReport['givenUp'],
-  report: Reported & { readonly names: ReadonlyMap<string, string> },
+  report: Reported,
+  nameOf: (id: string) => HtmlValue,
 ): Html {
   return table(
     givenUp,
     [
-      column('Service', ({ service }) => serviceName(service, report.names)),
+      column('Service', ({ service }) => nameOf(service)),
       column('Given up', ({ at }) => age(report, at)),
       column('Archive', one => html`${one.archive}${faint(one.type)}`, 'head'),
       column('Reason', ({ reason }) => reason),

@@ -36,14 +36,11 @@ import { instant, type Shown, shown } from './times.ts';
 
 const UNCONFIGURED_SHOWN_MAX = 50;
 
-/** This file's fields of the status report. */
 export interface ScrapeStatus {
   readonly targets: readonly TargetReport[];
   /** All configured services, in the order of the configuration. */
   readonly services: readonly ServiceReport[];
-  /**
-   * Services without an entry on the last pages, at most UNCONFIGURED_SHOWN_MAX: the largest first.
-   */
+  /** Services without an entry on the last pages, at most UNCONFIGURED_SHOWN_MAX: the largest first. */
   readonly unconfigured: readonly UnconfiguredReport[];
   /** All others of these, together. */
   readonly unconfiguredRest: { readonly services: number; readonly samples: number };
@@ -184,10 +181,7 @@ function servicesOf(
   });
 }
 
-/**
- * Series that are sent, per family, by the index of the service. The series that the program adds
- * count as `other`.
- */
+/** Series that are sent, per family, by the index of the service. The series that the program adds count as `other`. */
 function familiesByService(table: SeriesTable): readonly Partial<Record<Family, number>>[] {
   const counts = table.services.map((): Partial<Record<Family, number>> => ({}));
   for (const row of table.order) {
@@ -235,9 +229,7 @@ export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
   },
 };
 
-/**
- * By reason, why samples made no point. Reasons that the configuration asks for are not problems.
- */
+/** By reason, why samples made no point. Reasons that the configuration asks for are not problems. */
 export const DROP_ADVICE: Readonly<Record<string, Advice>> = {
   time_backwards: {
     message: 'older than a sent sample of the same series',

@@ -69,7 +69,6 @@ export function partOf(report: StatusReport, id: string, target: string): Status
   };
 }
 
-/** The whole document. */
 export function renderServicePage(document: StatusDocument & ServiceLook): string {
   const { id = '', name = '' } = document.services[0] ?? {};
   const live = html`<p><a href="${encodeURIComponent(id)}/live">The samples as the service gives them now</a> <span class="faint">(asks the service once)</span></p>`;

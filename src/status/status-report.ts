@@ -1,9 +1,8 @@
-// The answer of /status.json: the state of the running daemon as plain data, with its problems,
-// made for each request. The fields, problems and tables are in scrape-status.ts,
-// delivery-status.ts, pull-status.ts and account-report.ts. Times are RFC 3339 in UTC, durations
-// milliseconds, sizes bytes; null means not known yet. No field holds a secret: addresses have no
-// user, password or query, and messages are redacted. A problem ends with the first report that
-// does not find it; losses in the account stay a warning.
+// The answer of /status.json: the state of the running daemon as plain data, with its problems, made for each request.
+// The fields, problems and tables are in scrape-status.ts, delivery-status.ts, pull-status.ts and account-report.ts.
+// Times are RFC 3339 in UTC, durations milliseconds, sizes bytes; null means not known yet. No field holds a secret:
+// addresses have no user, password or query, and messages are redacted. A problem ends with the first report that does
+// not find it; losses in the account stay a warning.
 
 import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
 import type { Daemon } from '../daemon/daemon.ts';
@@ -41,9 +40,7 @@ export interface StatusReport extends ScrapeStatus, DeliveryStatus, PullStatus {
   readonly timeline: TimelineReport;
   /** Configured limits for which the memory is too small, as sentences. */
   readonly memoryWarnings: readonly string[];
-  /**
-   * Other sentences for the operator, on limits that follow from the memory, or a repaired queue.
-   */
+  /** Other sentences for the operator, on limits that follow from the memory, or a repaired queue. */
   readonly notes: readonly string[];
 }
 

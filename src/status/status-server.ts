@@ -50,7 +50,6 @@ export interface StatusServerOptions {
   readonly limits?: Partial<typeof STATUS_LIMITS>;
 }
 
-/** The limits for clients. */
 export const STATUS_LIMITS = {
   /** If there is one more, the server closes the one that was silent for longest, and counts it. */
   connections: 64,
@@ -63,10 +62,7 @@ export const STATUS_LIMITS = {
 
 /** How many connections beyond the limit are accepted before some are closed. */
 const BURST_MAX = 1024;
-/**
- * A connection that takes longer to send a request or to read its answer is closed before newer
- * ones.
- */
+/** A connection that takes longer to send a request or to read its answer is closed before newer ones. */
 const PATIENCE_MS = 1000;
 
 export interface StatusServer {
@@ -316,7 +312,6 @@ async function answer(request: IncomingMessage, { options, book }: Context): Pro
 
 const CLOSE_PATH = /^\/services\/([^/]+?)(\/live)?$/;
 
-/** The pages of one service. */
 async function closeLook(
   path: string,
   options: StatusServerOptions,
@@ -374,11 +369,10 @@ function text(status: number, line: string, headers: Answer['headers'] = {}): An
   return { ...ok(TEXT, `${line}\n`, headers), status };
 }
 
-// Access to the status page. With a token: every client that sends it, as `Authorization: Bearer
-// TOKEN` or, for browsers, as the password of Basic (RFC 7617, any user name). Without a token,
-// which the configuration allows on loopback only: every client whose Host header names this
-// machine. A foreign web page can resolve its own name to 127.0.0.1 (DNS rebinding), but it cannot
-// choose that header.
+// Access to the status page. With a token: every client that sends it, as `Authorization: Bearer TOKEN` or, for
+// browsers, as the password of Basic (RFC 7617, any user name). Without a token, which the configuration allows on
+// loopback only: every client whose Host header names this machine. A foreign web page can resolve its own name to
+// 127.0.0.1 (DNS rebinding), but it cannot choose that header.
 
 export type Access = 'granted' | 'token_needed' | 'foreign_host';
 
@@ -470,7 +464,6 @@ const LISTEN_ADVICE: Readonly<Record<string, readonly [cause: string, hint: stri
   ENOTFOUND: NO_ADDRESS,
 };
 
-/** The host in a URL. */
 function shownHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

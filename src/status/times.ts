@@ -19,7 +19,6 @@ export type Shown<Status> = {
 
 const TIME_KEY = /^(at|\w+(?:At|Until))Ms$/;
 
-/** A copy of a part's status for the report. */
 export function shown<Status extends object>(status: Status): Shown<Status> {
   const fields = Object.entries(status as Record<string, unknown>).map(([key, value]) => {
     const name = TIME_KEY.exec(key)?.[1];
@@ -28,7 +27,6 @@ export function shown<Status extends object>(status: Status): Shown<Status> {
   return Object.fromEntries(fields) as Shown<Status>;
 }
 
-/** RFC 3339 in UTC. */
 export function instant(timeMs: number): string {
   return new Date(Number.isFinite(timeMs) ? timeMs : 0).toISOString();
 }
