@@ -121,6 +121,9 @@ export interface Block {
   movedPage: number;
 }
 
+/** The first length of each column. */
+const ROWS_MIN = 64;
+
 /** All state of one target between pages. Owned by pipeline.ts; see the drawing above. */
 export class SeriesTable {
   /** Rows in use are 0 … count-1; a freed row has keyLength 0 and is listed in `free`. */
@@ -133,38 +136,38 @@ export class SeriesTable {
   keys: Buffer = Buffer.alloc(4096);
   keysView: DataView = new DataView(this.keys.buffer, this.keys.byteOffset, this.keys.length);
   keysUsed = 0;
-  keyOffset: Uint32Array = new Uint32Array(64);
-  keyLength: Uint32Array = new Uint32Array(64);
-  hash: Uint32Array = new Uint32Array(64);
+  keyOffset: Uint32Array = new Uint32Array(ROWS_MIN);
+  keyLength: Uint32Array = new Uint32Array(ROWS_MIN);
+  hash: Uint32Array = new Uint32Array(ROWS_MIN);
   /** A checksum of the key's text, or 0 where it is not computed yet; see derive/state.ts. */
-  keyCheck: Uint32Array = new Uint32Array(64);
-  metric: Uint32Array = new Uint32Array(64);
-  role: Uint8Array = new Uint8Array(64);
-  block: Uint32Array = new Uint32Array(64);
-  head: Uint32Array = new Uint32Array(64);
+  keyCheck: Uint32Array = new Uint32Array(ROWS_MIN);
+  metric: Uint32Array = new Uint32Array(ROWS_MIN);
+  role: Uint8Array = new Uint8Array(ROWS_MIN);
+  block: Uint32Array = new Uint32Array(ROWS_MIN);
+  head: Uint32Array = new Uint32Array(ROWS_MIN);
   /** Where the template has the row's point, if it has one: its `rows` decide. NO_ROW after a change of key or role. */
-  point: Uint32Array = new Uint32Array(64);
+  point: Uint32Array = new Uint32Array(ROWS_MIN);
 
   // This page. timeMs is NaN where the line has no timestamp, until derive fills it in.
-  value: Float64Array = new Float64Array(64);
-  timeMs: Float64Array = new Float64Array(64);
-  seen: Uint32Array = new Uint32Array(64);
-  line: Uint32Array = new Uint32Array(64);
-  outcome: Uint8Array = new Uint8Array(64);
+  value: Float64Array = new Float64Array(ROWS_MIN);
+  timeMs: Float64Array = new Float64Array(ROWS_MIN);
+  seen: Uint32Array = new Uint32Array(ROWS_MIN);
+  line: Uint32Array = new Uint32Array(ROWS_MIN);
+  outcome: Uint8Array = new Uint8Array(ROWS_MIN);
 
   // Between pages. All times in milliseconds since the epoch, NaN where there is none yet.
-  startMs: Float64Array = new Float64Array(64);
+  startMs: Float64Array = new Float64Array(ROWS_MIN);
   /** When the stream's process began, NO_PROCESS where that is unknown. See derive/reset.ts. */
-  processMs: Float64Array = new Float64Array(64);
+  processMs: Float64Array = new Float64Array(ROWS_MIN);
   /** The newest accepted sample: raw value and the time with which it was sent. */
-  lastValue: Float64Array = new Float64Array(64);
-  lastTimeMs: Float64Array = new Float64Array(64);
+  lastValue: Float64Array = new Float64Array(ROWS_MIN);
+  lastTimeMs: Float64Array = new Float64Array(ROWS_MIN);
   /** When the series last moved, by the monotonic clock; meaningless to another process. */
-  movedAtMs: Float64Array = new Float64Array(64);
+  movedAtMs: Float64Array = new Float64Array(ROWS_MIN);
   /** The time of the sample that last changed the value, in seconds; 0 before this process has seen one. */
-  changedAtS: Uint32Array = new Uint32Array(64);
+  changedAtS: Uint32Array = new Uint32Array(ROWS_MIN);
   /** Bits of ROW_FLAG. */
-  flags: Uint8Array = new Uint8Array(64);
+  flags: Uint8Array = new Uint8Array(ROWS_MIN);
 
   readonly metrics: Metric[] = [];
   readonly metricByKey: Map<string, number> = new Map();
@@ -317,29 +320,14 @@ export class SeriesTable {
 /** Tables with fewer rows double. */
 const FEW_ROWS = 4096;
 
-const COLUMN_NAMES = [
-  'keyOffset',
-  'keyLength',
-  'hash',
-  'keyCheck',
-  'metric',
-  'role',
-  'block',
-  'head',
-  'point',
-  'value',
-  'timeMs',
-  'seen',
-  'line',
-  'outcome',
-  'startMs',
-  'processMs',
-  'lastValue',
-  'lastTimeMs',
-  'movedAtMs',
-  'changedAtS',
-  'flags',
-] as const;
+type ColumnName = {
+  [Name in keyof SeriesTable]: SeriesTable[Name] extends Column ? Name : never;
+}[keyof SeriesTable];
+
+/** The columns are those arrays that begin with ROWS_MIN entries. */
+const COLUMN_NAMES = Object.entries(new SeriesTable()).flatMap(([name, value]) =>
+  ArrayBuffer.isView(value) && (value as Column).length === ROWS_MIN ? [name as ColumnName] : [],
+);
 
 /**
  * Bits of SeriesTable.flags. staleSent: its marker was sent; explicitTime: its newest sample had a timestamp; sent: it

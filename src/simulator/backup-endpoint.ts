@@ -20,20 +20,6 @@ import {
 import type { Faults } from './faults.ts';
 import type { SimulatedService } from './world.ts';
 
-interface Schedule {
-  readonly id: number;
-  readonly service_id: string;
-  readonly service_name: string;
-  readonly type: string;
-  readonly status: string;
-  readonly message: string;
-  /** A cron expression or the word `once`. */
-  readonly schedule: string;
-  readonly suspended: boolean;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
-
 interface Restore {
   readonly id: number;
   readonly service_id: string;
@@ -119,9 +105,21 @@ function addSchedule(
 ): Schedule | null {
   const service = state.services.find(({ id }) => id === serviceId);
   if (service === undefined) return null;
+  const added = newSchedule(state.nextId++, service, [type, schedule], nowMs);
+  state.schedules.set(added.id, added);
+  return added;
+}
+
+/** `schedule`: a cron expression or the word `once`. */
+function newSchedule(
+  id: number,
+  service: SimulatedService,
+  [type, schedule]: readonly [type: string, schedule: string],
+  nowMs: number,
+) {
   const now = new Date(nowMs).toISOString();
-  const added: Schedule = {
-    id: state.nextId++,
+  return {
+    id,
     service_id: service.id,
     service_name: service.name,
     type,
@@ -132,9 +130,9 @@ function addSchedule(
     created_at: now,
     updated_at: now,
   };
-  state.schedules.set(added.id, added);
-  return added;
 }
+
+type Schedule = ReturnType<typeof newSchedule>;
 
 /** Adds the time of the next run; a schedule that runs once runs when it is created. */
 function scheduleAt(one: Schedule, nowMs: number): Schedule & { readonly scheduled_at: string } {

@@ -60,10 +60,15 @@ export function createLogsEndpoint(
   };
   return request => {
     const { method, path, json } = request;
+    const listed = (query: URLSearchParams, listing: typeof list): Answer => {
+      const wanted = wantedOf(query, faults());
+      if (wanted !== null) return listing(state, request.nowMs, wanted);
+      return errorAnswer(400, 'Not a date that logs are kept for', request);
+    };
     const query = heeded(request.query, faults());
-    if (method === 'GET' && path === '') return list(state, request, query);
-    if (method === 'POST' && path === '/query') return list(state, request, queryOf(json));
-    if (method === 'GET' && path === '/lines') return listLines(state, request, query);
+    if (method === 'GET' && path === '') return listed(query, list);
+    if (method === 'POST' && path === '/query') return listed(queryOf(json), list);
+    if (method === 'GET' && path === '/lines') return listed(query, listLines);
     if (method === 'GET' && path === '/archive') return archive(state, request);
     if (method === 'GET' && path === '/types') return types();
     if (method === 'GET' && path === '/servers') return servers(state);
@@ -89,6 +94,7 @@ function queryOf(json: unknown): URLSearchParams {
 }
 
 interface Wanted {
+  readonly query: URLSearchParams;
   readonly from: number;
   readonly to: number;
   readonly has: (archive: LogArchive) => boolean;
@@ -103,30 +109,24 @@ function wantedOf(query: URLSearchParams, { oldestMs }: Faults): Wanted | null {
   const has = ({ service, server, type }: LogArchive): boolean =>
     (types.length === 0 || types.includes(type)) &&
     (contexts.length === 0 || contexts.includes(sourceOf(service, server)));
-  return { from, to, has };
+  return { query, from, to, has };
 }
 
-function list(state: State, request: EndpointRequest, query: URLSearchParams): Answer {
-  const wanted = wantedOf(query, state.faults());
-  if (wanted === null) return errorAnswer(400, 'Not a date that logs are kept for', request);
-  const found = archives(state, request.nowMs).filter(
+function list(state: State, nowMs: number, wanted: Wanted): Answer {
+  const found = archives(state, nowMs).filter(
     one => one.dayMs + DAY_MS > wanted.from && one.dayMs < wanted.to && wanted.has(one),
   );
-  if (query.get('orderBy')?.startsWith('-') === true) found.reverse();
-  return page(state, { query, wanted }, found, one => descriptor(one, state, request.nowMs));
+  if (wanted.query.get('orderBy')?.startsWith('-') === true) found.reverse();
+  return page(state, wanted, found, one => descriptor(one, state, nowMs));
 }
 
-function listLines(state: State, request: EndpointRequest, query: URLSearchParams): Answer {
-  const wanted = wantedOf(query, state.faults());
-  if (wanted === null) return errorAnswer(400, 'Not a date that logs are kept for', request);
+function listLines(state: State, nowMs: number, wanted: Wanted): Answer {
   const found: { readonly archive: LogArchive; readonly line: LogLine }[] = [];
-  for (const archive of archives(state, request.nowMs).filter(one => wanted.has(one))) {
-    for (const line of state.source.lines(archive, request.nowMs)) {
+  for (const archive of archives(state, nowMs).filter(one => wanted.has(one)))
+    for (const line of state.source.lines(archive, nowMs))
       if (line.atMs >= wanted.from && line.atMs < wanted.to) found.push({ archive, line });
-    }
-  }
   found.sort((a, b) => a.line.atMs - b.line.atMs);
-  return page(state, { query, wanted }, found, ({ archive, line }) => ({
+  return page(state, wanted, found, ({ archive, line }) => ({
     log: line.text,
     time: new Date(line.atMs).toISOString(),
     stream: 'stderr',
@@ -136,12 +136,12 @@ function listLines(state: State, request: EndpointRequest, query: URLSearchParam
 
 function page<Item>(
   state: State,
-  { query, wanted }: { readonly query: URLSearchParams; readonly wanted: Wanted },
+  { query, from, to }: Wanted,
   found: readonly Item[],
   show: (item: Item) => unknown,
 ): Answer {
   const { poisonMs } = state.faults();
-  if (poisonMs !== null && wanted.from <= poisonMs && poisonMs < wanted.to)
+  if (poisonMs !== null && from <= poisonMs && poisonMs < to)
     return jsonAnswer(200, {
       logs: Array.from({ length: Number(query.get('limit')) }, (_, id) => ({ id })),
     });

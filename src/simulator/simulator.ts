@@ -184,7 +184,12 @@ export class Simulator {
   }
 
   #answer(incoming: IncomingMessage, request: EndpointRequest, faults: Faults): Answer {
-    if (faults.redirectTo !== null) return redirect(faults.redirectTo, incoming.url ?? '/');
+    const { url = '/' } = incoming;
+    const { redirectTo } = faults;
+    if (redirectTo !== null) {
+      const location = redirectTo === 'same-origin' ? `${MOVED_PATH}${url}` : redirectTo;
+      return emptyAnswer(307, { location });
+    }
     if (faults.status !== null) {
       const answer = errorAnswer(faults.status, 'Simulated failure', request);
       if (faults.retryAfter === null) return answer;
@@ -195,7 +200,11 @@ export class Simulator {
       if (request.path.startsWith(AGENT_PATH)) return detailAnswer(401, ['header'], message);
       return errorAnswer(this.refusalStatus, message, request);
     }
-    if (request.path.startsWith(AGENT_PATH) && this.#faults.isSlashRequired && !hasSlash(incoming))
+    if (
+      request.path.startsWith(AGENT_PATH) &&
+      this.#faults.isSlashRequired &&
+      !/^[^?]*\/(?:\?|$)/u.test(url)
+    )
       return emptyAnswer(307, { location: `${request.path}/` });
     for (const [path, endpoint] of this.#endpoints) {
       const isBelow = request.path === path || request.path.startsWith(`${path}/`);
@@ -232,13 +241,4 @@ export class Simulator {
     if (faults.times !== null) this.#faults = { ...faults, times: faults.times - 1 };
     return faults;
   }
-}
-
-function hasSlash({ url = '/' }: IncomingMessage): boolean {
-  return /^[^?]*\/(?:\?|$)/u.test(url);
-}
-
-function redirect(target: string, url: string): Answer {
-  const location = target === 'same-origin' ? `${MOVED_PATH}${url}` : target;
-  return emptyAnswer(307, { location });
 }

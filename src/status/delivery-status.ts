@@ -80,7 +80,10 @@ export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<D
         ...shown(sender.status()),
         compression: compressionReport(config.otlp[signal], compression?.status() ?? null),
       })),
-    setAside: setAside.map(({ sample: _, ...entry }) => shown(entry)),
+    setAside: setAside.map(aside => {
+      const { sample: _, ...entry } = aside;
+      return shown(entry);
+    }),
   };
 }
 

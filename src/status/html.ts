@@ -1,6 +1,7 @@
-// HTML as a template literal that escapes its values: html`<td>${name}</td>`. Only values made by html`` or rawHtml()
+// HTML as a template literal that escapes its values: html`<td>${name}</td>`. Only values made by html`` or new Html()
 // are inserted unchanged, so text from the service or the back end never becomes markup.
 
+/** Only made of what this program itself contains, or by html``. */
 export class Html {
   readonly text: string;
 
@@ -24,11 +25,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   const texts = parts.map((part, i) => part + textOf(values[i] ?? null));
   return new Html(texts.join(''));
-}
-
-/** Only for HTML that this program itself contains. */
-export function rawHtml(text: string): Html {
-  return new Html(text);
 }
 
 /** Escapes text. Control characters and changes of the writing direction are replaced by U+FFFD. */

@@ -12,7 +12,7 @@ import {
   isFillingUp,
   setAsideSection,
 } from './delivery-status.ts';
-import { html, type Html, type HtmlValue, rawHtml } from './html.ts';
+import { html, Html, type HtmlValue } from './html.ts';
 import { PAGE_SCRIPT, PAGE_STYLE, RELOAD_SECONDS } from './page-assets.ts';
 import { timelineSection } from './charts.ts';
 import { age, badge, section, type Tone } from './page-parts.ts';
@@ -84,7 +84,7 @@ export function pageAround(main: Html, document: StatusDocument, frame: PageFram
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} – prom2otlp</title>
 <link rel="icon" href="${iconOf(tone)}">
-<style>${rawHtml(PAGE_STYLE)}</style>
+<style>${new Html(PAGE_STYLE)}</style>
 <noscript><meta http-equiv="refresh" content="${RELOAD_SECONDS}"></noscript>
 </head>
 <body>
@@ -96,7 +96,7 @@ ${header(document, frame)}
 ${main}
 </main>
 <footer>All times are UTC. Ages are relative to the report; hover over one for the time. For programs: <a href="${frame.root}status.json">status.json</a>.</footer>
-<script>${rawHtml(PAGE_SCRIPT)}</script>
+<script>${new Html(PAGE_SCRIPT)}</script>
 </body>
 </html>
 `.text;

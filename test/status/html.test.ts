@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { html, rawHtml, type HtmlValue } from '../../src/status/html.ts';
+import { html, Html, type HtmlValue } from '../../src/status/html.ts';
 
 test('values in a template are text, unless a template made them', () => {
   const check = (value: HtmlValue, want: string): void =>
@@ -12,7 +12,7 @@ test('values in a template are text, unless a template made them', () => {
   check('<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;');
   check(`" onclick='x' &amp;`, '&quot; onclick=&#39;x&#39; &amp;amp;');
   check(html`<b>${'<'}</b>`, '<b>&lt;</b>');
-  check(rawHtml('<br>'), '<br>');
+  check(new Html('<br>'), '<br>');
   check(['<', html`<i>`, [1, null]], '&lt;<i>1');
 });
 
