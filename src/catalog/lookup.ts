@@ -46,7 +46,12 @@ interface PrefixRule {
 
 /** Sorts the prefixes once; a look-up costs a few string comparisons and one Map access. */
 export function createCatalogLookup(prefixes: FamilyPrefixes): CatalogLookup {
-  const rules = prefixRules(prefixes);
+  const families = Object.keys(prefixes) as PrefixedFamily[];
+  const rules: PrefixRule[] = families.flatMap(family =>
+    prefixes[family].map(prefix => ({ family, prefix })),
+  );
+  rules.push({ family: 'process', prefix: OWN_PREFIXES.process });
+  rules.sort((a, b) => b.prefix.length - a.prefix.length);
   const ruleOf = (name: string): PrefixRule | undefined =>
     rules.find(rule => name.startsWith(rule.prefix));
   const find = (name: string): CatalogMatch | null => {
@@ -69,15 +74,6 @@ export function createCatalogLookup(prefixes: FamilyPrefixes): CatalogLookup {
     familyOf: name => ruleOf(name)?.family ?? 'other',
     originalOf,
   };
-}
-
-function prefixRules(prefixes: FamilyPrefixes): readonly PrefixRule[] {
-  const families = Object.keys(prefixes) as PrefixedFamily[];
-  const rules: PrefixRule[] = families.flatMap(family =>
-    prefixes[family].map(prefix => ({ family, prefix })),
-  );
-  rules.push({ family: 'process', prefix: OWN_PREFIXES.process });
-  return rules.sort((a, b) => b.prefix.length - a.prefix.length);
 }
 
 const MANGLED_HEAD = 'sta';

@@ -86,17 +86,12 @@ function fieldText(value: unknown): string {
   return isPlain ? value : JSON.stringify(value);
 }
 
-interface ThrottleLimits {
-  readonly intervalMs: number;
-  readonly keys: number;
-}
-
 interface Passage {
   atMs: number;
   swallowedCount: number;
 }
 
-const LIMITS: ThrottleLimits = { intervalMs: 60_000, keys: 1024 };
+const LIMITS = { intervalMs: 60_000, keys: 1024 };
 const OTHER_KEYS = '\u0000other';
 
 /**
@@ -108,10 +103,10 @@ export class ThrottledLog {
   /** The same log without a throttle. */
   readonly plain: Logger;
   readonly #clock: Clock;
-  readonly #limits: ThrottleLimits;
+  readonly #limits: typeof LIMITS;
   readonly #passages = new Map<string, Passage>();
 
-  constructor(plain: Logger, clock: Clock, limits: Partial<ThrottleLimits> = {}) {
+  constructor(plain: Logger, clock: Clock, limits: Partial<typeof LIMITS> = {}) {
     this.plain = plain;
     this.#clock = clock;
     this.#limits = { ...LIMITS, ...limits };

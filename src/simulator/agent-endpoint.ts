@@ -14,7 +14,7 @@ import {
   withBody,
 } from './answer.ts';
 import type { Faults } from './faults.ts';
-import { hashText } from './load.ts';
+import { hexOf } from './load.ts';
 
 interface Conversation {
   /** As the service answers it. */
@@ -54,7 +54,7 @@ export function createAgentEndpoint(faults: () => Faults): Endpoint {
   let created = 0;
   const create = (request: EndpointRequest): Answer =>
     withBody(SESSION_BODY, request, refuse, ({ agent_id, metadata }) => {
-      const session_id = sessionId(created++, request.nowMs);
+      const session_id = hexOf(`${created++} ${request.nowMs}`);
       const session = { session_id, agent_id, created_at: new Date(request.nowMs).toISOString() };
       // JSON leaves out metadata that is undefined.
       conversations.set(session_id, { session: { ...session, metadata }, prompts: [] });
@@ -106,9 +106,4 @@ function sqlOf({ config }: ChatBody, { filterKey }: Faults): string {
   const filter = config?.[filterKey]?.['orders'];
   const where = filter === undefined ? '' : ` WHERE ${filter.replace(/^\s*where\s+/iu, '')}`;
   return `SELECT status, COUNT(*) AS orders FROM orders${where} GROUP BY status`;
-}
-
-function sessionId(number: number, nowMs: number): string {
-  const digits = [1, 2, 3, 4].map(part => hashText(`${number} ${nowMs}`, part));
-  return digits.map(digit => digit.toString(16).padStart(8, '0')).join('');
 }

@@ -22,6 +22,12 @@ export function hashText(text: string, seed: number): number {
   return mix(hash);
 }
 
+/** 32 hexadecimal digits that follow from a text. */
+export function hexOf(text: string): string {
+  const parts = [1, 2, 3, 4].map(part => hashText(text, part));
+  return parts.map(part => part.toString(16).padStart(8, '0')).join('');
+}
+
 /** Seconds of full load since the epoch of the simulation. Its differences grow about as fast as time. */
 export function loadSeconds(hash: number, timeMs: number): number {
   const seconds = timeMs / 1000;

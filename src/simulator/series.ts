@@ -1,7 +1,7 @@
 // Which series each role of server has, and how each of them moves at ordinary load: a shop of moderate size. What
 // belongs together keeps its order (questions <= queries) or its sum (pages of the pool) because the rates do.
 
-import { constant, grows, hashText, level, position, type Shape, uptime } from './load.ts';
+import { constant, grows, hexOf, level, position, type Shape, uptime } from './load.ts';
 
 /** What one process is; its role decides which series it has. */
 export type ServerRole = 'single' | 'primary' | 'replica' | 'member' | 'node' | 'proxy';
@@ -32,7 +32,7 @@ const ROWS_BY_ROLE: Readonly<
   member: (id, others) => [
     ...engineRows(false),
     ...prefixed('engine_global_status_wsrep_', membershipRows(others.length + 1)),
-    ...prefixed('engine_multimaster_', multimasterRows(uuidOf(id))),
+    ...prefixed('engine_multimaster_', multimasterRows(hexOf(id))),
   ],
   node: (_id, others) => [
     ['engine_up', constant(1)],
@@ -55,13 +55,6 @@ export function prefixed(prefix: string, rows: readonly SeriesRow[]): SeriesRow[
 
 function labelled(labels: Labels, rows: readonly SeriesRow[]): SeriesRow[] {
   return rows.map(([suffix, shape]) => [suffix, shape, labels]);
-}
-
-function uuidOf(id: string): string {
-  const digits = [1, 2, 3, 4]
-    .map(part => hashText(id, part).toString(16).padStart(8, '0'))
-    .join('');
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, '$1-$2-$3-$4-$5');
 }
 
 /** `engine_global_status_*` of any engine server. */
@@ -261,7 +254,8 @@ function membershipRows(members: number): readonly SeriesRow[] {
 }
 
 /** `engine_multimaster_*`. The cluster's identity is the same for all its members. */
-function multimasterRows(clusterUuid: string): readonly SeriesRow[] {
+function multimasterRows(clusterHex: string): readonly SeriesRow[] {
+  const clusterUuid = clusterHex.replace(/^(.{8})(.{4})(.{4})(.{4})/u, '$1-$2-$3-$4-');
   const labels = {
     wsrep_cluster_state_uuid: clusterUuid,
     wsrep_local_state_uuid: clusterUuid,

@@ -220,7 +220,14 @@ export function backEndSection(report: DeliveryStatus & Reported): Html {
       column('State', ({ state }) => badge(SENDER_TONES[state], state)),
       column('Last accepted', ({ lastAcceptedAt }) => age(report, lastAcceptedAt)),
       column('Next attempt', ({ nextAttemptAt }) => age(report, nextAttemptAt)),
-      column('Waiting', sender => waitingCell(queueOf(sender)), 'n'),
+      column(
+        'Waiting',
+        sender => {
+          const { points = 0, rows = 0 } = queueOf(sender) ?? {};
+          return html`${formatCount(points)}<small>in ${counted(rows, 'request')}</small>`;
+        },
+        'n',
+      ),
       column('Oldest', sender => age(report, queueOf(sender)?.oldestAt ?? null)),
       column('Queue', sender => fill(queueOf(sender))),
       column('Compression', ({ compression: { encoding, reason, since } }) => {
@@ -243,11 +250,6 @@ export function backEndSection(report: DeliveryStatus & Reported): Html {
     },
   );
   return section('Back end', 'points stay in the queue until it accepts them', rows);
-}
-
-function waitingCell(queue: QueueReport | undefined): Html {
-  const { points = 0, rows = 0 } = queue ?? {};
-  return html`${formatCount(points)}<small>in ${counted(rows, 'request')}</small>`;
 }
 
 function fill(queue: QueueReport | undefined): HtmlValue {

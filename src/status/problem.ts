@@ -63,19 +63,14 @@ const SUBJECTS_SHOWN_MAX = 20;
 export class ProblemBook {
   #since: ReadonlyMap<string, string> = new Map();
 
-  /** Merges and dates what a report at this time (RFC 3339) has found, and forgets what it has not. */
-  enter(findings: readonly Finding[], reportedAt: string): readonly StatusProblem[] {
-    const problems = this.date(findings, reportedAt);
-    this.#since = new Map(problems.map(one => [keyOf(one), one.since]));
-    return problems;
-  }
-
-  /** The same for a report on a part, without which the others go on. */
-  date(findings: readonly Finding[], reportedAt: string): readonly StatusProblem[] {
-    return [...Map.groupBy(findings, keyOf)].map(([key, group]) => {
+  /** Merges and dates what a report at this time (RFC 3339) has found. Forgets what it has not, unless it is on a part. */
+  date(findings: readonly Finding[], reportedAt: string, isPart = false): readonly StatusProblem[] {
+    const problems = [...Map.groupBy(findings, keyOf)].map(([key, group]) => {
       const known = group.map(one => one.since ?? null).filter(at => at !== null);
       return merged(group, known.sort()[0] ?? this.#since.get(key) ?? reportedAt, reportedAt);
     });
+    if (!isPart) this.#since = new Map(problems.map(one => [keyOf(one), one.since]));
+    return problems;
   }
 }
 

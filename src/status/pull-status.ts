@@ -362,7 +362,13 @@ function backupsSection(
     services,
     [
       column('Service', ({ name, service }) => html`${name}${faint(service)}`, 'head'),
-      column('Full backup', ({ isFullScheduled }) => fullBackupBadge(isFullScheduled)),
+      column('Full backup', ({ isFullScheduled }) =>
+        isFullScheduled === null
+          ? badge('none', 'unknown')
+          : isFullScheduled
+            ? badge('good', 'scheduled')
+            : badge('bad', 'none scheduled'),
+      ),
       countColumn('Schedules', ({ scheduleCount }) => scheduleCount),
       column('Next', ({ nextFullRunAt }) => age(report, nextFullRunAt)),
       column('Last', ({ lastFullFinishedAt }) => age(report, lastFullFinishedAt)),
@@ -382,9 +388,4 @@ function backupsSection(
   );
   const next = nextLine('Next look', nextReadAt, report);
   return section('Backups', 'whether the schedules of the service make full backups', [rows, next]);
-}
-
-function fullBackupBadge(isScheduled: boolean | null): Html {
-  if (isScheduled === null) return badge('none', 'unknown');
-  return isScheduled ? badge('good', 'scheduled') : badge('bad', 'none scheduled');
 }

@@ -3,7 +3,7 @@
 
 import type { FamilyDrift } from '../catalog/drift.ts';
 import type { Daemon } from '../daemon/daemon.ts';
-import { type Change, type Discovery, HELD_BACK, LEFT_OUT } from '../daemon/discovery.ts';
+import { type Change, HELD_BACK, LEFT_OUT } from '../daemon/discovery.ts';
 import {
   CLOCK_SKEWED,
   isSkewed,
@@ -97,7 +97,7 @@ interface UnconfiguredReport {
 
 /** The state after the last scrapes. A brief one does not count series by family. */
 export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
-  const { targets, config } = daemon;
+  const { targets, config, discovery } = daemon;
   const found = new Map(targets.flatMap(log => servicesOf(log, isBrief)));
   const unconfigured = targets.flatMap(unconfiguredOf).sort((a, b) => b.samples - a.samples);
   const rest = unconfigured.slice(UNCONFIGURED_SHOWN_MAX);
@@ -113,17 +113,14 @@ export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
       services: rest.length,
       samples: rest.reduce((sum, { samples }) => sum + samples, 0),
     },
-    discovery: daemon.discovery === null ? null : discoveryReport(daemon.discovery),
-  };
-}
-
-function discoveryReport({ absent, changes, leftOut, heldBack }: Discovery): DiscoveryReport {
-  const longest = absent.toSorted((a, b) => b.absentMs - a.absentMs);
-  return {
-    absent: longest.slice(0, UNCONFIGURED_SHOWN_MAX),
-    changes: changes.map(shown),
-    leftOut,
-    heldBack,
+    discovery: discovery && {
+      absent: discovery.absent
+        .toSorted((a, b) => b.absentMs - a.absentMs)
+        .slice(0, UNCONFIGURED_SHOWN_MAX),
+      changes: discovery.changes.map(shown),
+      leftOut: discovery.leftOut,
+      heldBack: discovery.heldBack,
+    },
   };
 }
 

@@ -47,7 +47,10 @@ export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<Ser
     const changedS = table.changedAtS[row] ?? 0;
     yield {
       name: metric.sentName,
-      labels: labelsOf(table, row, metric),
+      // The row of a histogram or summary is one of its parts.
+      labels: Object.fromEntries(
+        keyOfRow(table, row).labels.filter(([label]) => label !== PART_LABELS[metric.kind]),
+      ),
       service,
       family: metric.family,
       type: metric.kind,
@@ -83,12 +86,6 @@ export function shownValue(value: number): ShownValue {
   if (Number.isNaN(value)) return 'NaN';
   if (value === Infinity) return '+Inf';
   return value === -Infinity ? '-Inf' : value;
-}
-
-/** Those of the row; the row of a histogram or summary is one of its parts. */
-function labelsOf(table: SeriesTable, row: number, metric: Metric): SeriesReport['labels'] {
-  const part = PART_LABELS[metric.kind];
-  return Object.fromEntries(keyOfRow(table, row).labels.filter(([label]) => label !== part));
 }
 
 const PART_LABELS: Partial<Readonly<Record<Metric['kind'], string>>> = {

@@ -57,7 +57,8 @@ export async function reportOf(
   isBrief = false,
 ): Promise<StatusReport> {
   const waitingFor = waitingForOf(daemon);
-  const configured = new Set(daemon.config.services.map(({ id }) => id));
+  const { config, queue } = daemon;
+  const configured = new Set(config.services.map(({ id }) => id));
   return {
     version: programVersion(),
     reportedAt: instant(clock.nowMs()),
@@ -66,12 +67,16 @@ export async function reportOf(
     waitingFor,
     ...scrapeStatus(daemon, isBrief),
     ...(await deliveryStatus(daemon, isBrief)),
-    account: accountReport(daemon.queue.account, configured),
+    account: accountReport(queue.account, configured),
     ...pullStatus(daemon, clock.nowMs()),
     reload: lastReload === null ? null : shown(lastReload),
     timeline: daemon.timeline.report(),
-    memoryWarnings: memoryWarnings(daemon.config.memory),
-    notes: notesOf(daemon),
+    memoryWarnings: memoryWarnings(config.memory),
+    notes: [
+      ...memoryNotes(config.memory),
+      ...queue.corruptFiles().map(damagedNote),
+      ...queue.notes(),
+    ],
   };
 }
 
@@ -83,13 +88,8 @@ export function waitingForOf(daemon: Daemon): readonly string[] {
     .map(({ target }) => `the first scrape of ${target.name}`);
 }
 
-function notesOf(daemon: Daemon): readonly string[] {
-  const { queue, config } = daemon;
-  const kept = 'a damaged queue file was kept aside';
-  const damaged = queue
-    .corruptFiles()
-    .map(file => `${kept}: ${file}; what could be read of it was delivered`);
-  return [...memoryNotes(config.memory), ...damaged, ...queue.notes()];
+function damagedNote(file: string): string {
+  return `a damaged queue file was kept aside: ${file}; what could be read of it was delivered`;
 }
 
 const MEMORY_HINT =
@@ -122,12 +122,12 @@ export function withProblems<Report extends StatusReport>(
     ...report.notes.map(message => problem('note', 'prom2otlp', { message, hint: '' })),
   ];
   const { reportedAt } = report;
-  const all = isPart ? book.date(found, reportedAt) : book.enter(found, reportedAt);
+  const all = book.date(found, reportedAt, isPart);
   const sorted = SEVERITIES.flatMap(severity => all.filter(entry => entry.severity === severity));
   const rest = sorted.length - PROBLEMS_SHOWN_MAX;
   if (rest <= 0) return { ...report, problems: sorted };
   const more = { message: `${formatCount(rest)} more are not listed here`, hint: '' };
-  const last = new ProblemBook().enter([problem('note', 'prom2otlp', more)], reportedAt);
+  const last = new ProblemBook().date([problem('note', 'prom2otlp', more)], reportedAt);
   return { ...report, problems: [...sorted.slice(0, PROBLEMS_SHOWN_MAX), ...last] };
 }
 

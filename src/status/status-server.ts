@@ -261,7 +261,8 @@ async function respond(
   // A mistake in a report must not end the daemon.
   const { status, type, body, headers } = await answer(request, context).catch(failure);
   context.meter.requests.add(1, String(status));
-  const isPacked = body.length > PACKED_MIN && acceptsGzip(request.headers);
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  const isPacked = body.length > PACKED_MIN && GZIP_ACCEPTED.test(accepted);
   const bytes = isPacked ? await gzip(body) : Buffer.from(body);
   response.writeHead(status, {
     ...COMMON_HEADERS,
@@ -277,10 +278,7 @@ async function respond(
 /** Shorter answers are not worth the effort. */
 const PACKED_MIN = 1024;
 const gzip = promisify<string, Buffer>(gzipCallback);
-
-function acceptsGzip({ 'accept-encoding': accepted = '' }: IncomingHttpHeaders): boolean {
-  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(accepted);
-}
+const GZIP_ACCEPTED = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
 
 async function answer(request: IncomingMessage, { options, book }: Context): Promise<Answer> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
@@ -394,7 +392,7 @@ export function checkAccess(headers: IncomingHttpHeaders, { token, host }: Acces
     return given !== null && isEqual(given, token.reveal()) ? 'granted' : 'token_needed';
   }
   if (!isLoopbackHost(host)) return 'granted';
-  const asked = hostNameOf(headers.host ?? '');
+  const asked = (headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
   return isLoopbackHost(asked) || asked === host ? 'granted' : 'foreign_host';
 }
 
@@ -411,11 +409,6 @@ function tokenOf(authorization: string): string | null {
 function isEqual(given: string, wanted: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));
-}
-
-/** The name in a Host header, without the port. */
-function hostNameOf(hostHeader: string): string {
-  return hostHeader.replace(/:\d*$/, '').toLowerCase();
 }
 
 // Start and end of the server. An address that cannot be used is the operator's mistake. The end
