@@ -17,31 +17,31 @@ export interface Delivery {
   readonly nowMs: number;
 }
 
-const HTML =
-  '<!doctype html><html><head><title>Maintenance</title></head><body>Back soon.</body></html>\n';
+const HTML: Omit<Answer, 'status'> = {
+  headers: { 'content-type': 'text/html' },
+  body: Buffer.from(
+    '<!doctype html><html><head><title>Maintenance</title></head><body>Back soon.</body></html>\n',
+  ),
+};
 const DRIPS_PER_SECOND = 10;
 
 export async function deliver(delivery: Delivery): Promise<void> {
   const { response, faults, nowMs } = delivery;
   if (faults.isSilent) return;
-  const answer = alterBody(delivery.answer, faults);
+  const { status, ...normal } = delivery.answer;
+  const { headers, body } = faults.body === 'html' ? HTML : normal;
+  const bytes = faults.body === 'empty' ? Buffer.alloc(0) : body;
   response.sendDate = false;
   response.setHeader('date', new Date(nowMs).toUTCString());
-  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (faults.contentType !== null) response.setHeader('content-type', faults.contentType);
-  response.statusCode = answer.status;
+  response.statusCode = status;
   if (faults.body === 'gzip-bomb') {
     response.setHeader('content-encoding', 'gzip');
     return await pipeline(gzipBomb(), response).catch(() => undefined);
   }
-  if (faults.cut !== 'chunked') response.setHeader('content-length', answer.body.length);
-  await transmit(delivery, answer.body);
-}
-
-function alterBody(answer: Answer, faults: Faults): Answer {
-  if (faults.body === 'empty') return { ...answer, body: Buffer.alloc(0) };
-  if (faults.body !== 'html') return answer;
-  return { ...answer, headers: { 'content-type': 'text/html' }, body: Buffer.from(HTML) };
+  if (faults.cut !== 'chunked') response.setHeader('content-length', bytes.length);
+  await transmit(delivery, bytes);
 }
 
 async function transmit(delivery: Delivery, body: Buffer): Promise<void> {

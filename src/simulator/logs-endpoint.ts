@@ -247,7 +247,6 @@ function sourceOf(service: SimulatedService, server: SimulatedServer): string {
 
 /** Container runtimes cut lines at this length. */
 const PART_LENGTH = 16_384;
-const FLAG_ENCRYPTED = 1;
 
 /** The text of an entry; in json each line is an object. */
 function entryText(
@@ -275,7 +274,7 @@ function archiveBody(
 ): Buffer {
   if (fault === 'bomb') return Buffer.concat([...gzipBomb()]);
   if (fault === 'html') return Buffer.from('<!doctype html><title>Maintenance</title>\n');
-  if (fault === 'encrypted') return zip(entries.map(one => ({ ...one, flags: FLAG_ENCRYPTED })));
+  if (fault === 'encrypted') return zip(entries.map(one => ({ ...one, flags: 1 })));
   if (fault === 'checksum') return zip(entries.map(one => ({ ...one, checksum: 1 })));
   if (fault === 'nested') return zip([{ name: 'inner.zip', bytes: zip(entries) }]);
   const whole = packed(entries, form);

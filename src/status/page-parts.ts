@@ -131,10 +131,9 @@ function plainTable<Item>(
   columns: readonly Column<Item>[],
   { toneOf = () => 'good', anchorOf, isSum = () => false }: TableOptions<Item>,
 ): Html {
-  const titles = columns.map(({ title, style }) =>
-    style === 'n'
-      ? html`<th class="n" scope="col">${title}</th>`
-      : html`<th scope="col">${title}</th>`,
+  const titles = columns.map(
+    ({ title, style }) =>
+      html`<th${style === 'n' ? html` class="n"` : null} scope="col">${title}</th>`,
   );
   const rows = items.map(item => {
     const tone = isSum(item) ? 'sum' : toneOf(item);
@@ -151,10 +150,9 @@ function plainTable<Item>(
 function cell<Item>({ content, style, sortBy }: Column<Item>, item: Item): Html {
   const value = content(item);
   if (style === 'head') return html`<th scope="row">${value}</th>`;
+  const name = style === null ? null : html` class="${style}"`;
   const by = sortBy === null ? null : html` data-v="${sortBy(item)}"`;
-  return style === null
-    ? html`<td${by}>${value}</td>`
-    : html`<td class="${style}"${by}>${value}</td>`;
+  return html`<td${name}${by}>${value}</td>`;
 }
 
 export interface Named {

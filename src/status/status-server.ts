@@ -261,7 +261,7 @@ async function respond(
   // A mistake in a report must not end the daemon.
   const { status, type, body, headers } = await answer(request, context).catch(failure);
   context.meter.requests.add(1, String(status));
-  const accepted = String(request.headers['accept-encoding'] ?? '');
+  const { 'accept-encoding': accepted = '' } = request.headers;
   const isPacked = body.length > PACKED_MIN && GZIP_ACCEPTED.test(accepted);
   const bytes = isPacked ? await gzip(body) : Buffer.from(body);
   response.writeHead(status, {
