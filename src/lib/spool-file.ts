@@ -2,7 +2,7 @@
 // It is unlinked as soon as it is opened, so that nobody else can open it and nothing remains when the process is killed.
 
 import { randomUUID } from 'node:crypto';
-import { constants, type WriteStream } from 'node:fs';
+import { constants } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -15,20 +15,15 @@ export class SpoolFile {
   /** The bytes passed to `write`. */
   bytes = 0;
   readonly #file: FileHandle;
-  readonly #writer: WriteStream;
+  readonly #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #writtenBytes = 0;
+  #isAskedToStop = false;
+  #writing: Promise<void> | null = null;
   #onDrain: () => void = () => undefined;
 
   private constructor(file: FileHandle) {
     this.#file = file;
-    this.#writer = file.createWriteStream({
-      autoClose: false,
-      highWaterMark: WAITING_BYTES_MAX + 1,
-    });
-    this.#writer.on('drain', () => this.#onDrain());
-    this.#writer.on('error', error => {
-      this.failure = error;
-      this.#onDrain();
-    });
   }
 
   /** Rejects with the system's error if no file can be created in the directory. */
@@ -54,7 +49,11 @@ export class SpoolFile {
   write(chunk: Buffer): boolean {
     if (this.failure !== null) return true;
     this.bytes += chunk.length;
-    return this.#writer.write(Buffer.from(chunk));
+    this.#waiting.push(Buffer.from(chunk));
+    this.#waitingBytes += chunk.length;
+    this.#writing ??= this.#writeWaiting();
+    this.#isAskedToStop = this.#waitingBytes > WAITING_BYTES_MAX;
+    return !this.#isAskedToStop;
   }
 
   /** There is one listener; a later one replaces it. */
@@ -64,8 +63,7 @@ export class SpoolFile {
 
   /** Resolves when everything is in the file, or `failure` is set. */
   async end(): Promise<void> {
-    if (this.failure !== null) return;
-    await new Promise<void>(resolve => this.#writer.write('', () => resolve()));
+    await this.#writing;
   }
 
   /** Reads up to `length` bytes; fewer only at the end. */
@@ -82,8 +80,38 @@ export class SpoolFile {
 
   /** Must not be called during a read. */
   async close(): Promise<void> {
-    await this.end();
-    this.#writer.destroy();
+    await this.#writing;
     await this.#file.close();
+  }
+
+  /** Never rejects. */
+  async #writeWaiting(): Promise<void> {
+    for (let chunk = this.#waiting.shift(); chunk !== undefined; chunk = this.#waiting.shift()) {
+      try {
+        await this.#writeWhole(chunk);
+      } catch (error) {
+        this.failure = error instanceof Error ? error : new Error(String(error));
+        this.#waiting.length = 0;
+      }
+      this.#waitingBytes = this.failure === null ? this.#waitingBytes - chunk.length : 0;
+      if (this.#isAskedToStop && this.#waitingBytes <= WAITING_BYTES_MAX / 2) {
+        this.#isAskedToStop = false;
+        this.#onDrain();
+      }
+    }
+    this.#writing = null;
+  }
+
+  async #writeWhole(chunk: Buffer): Promise<void> {
+    for (let from = 0; from < chunk.length; ) {
+      const { bytesWritten } = await this.#file.write(
+        chunk,
+        from,
+        chunk.length - from,
+        this.#writtenBytes,
+      );
+      from += bytesWritten;
+      this.#writtenBytes += bytesWritten;
+    }
   }
 }
