@@ -1,7 +1,7 @@
 // `node bench/profile.ts SCENARIO [POLLS]`: where the time of ours goes. Runs the sources (their functions have names)
 // under Node's sampling profiler, and beside it the bundle without it: the profiler's own thread takes more time than a
-// small target. Prints processor time and memory of the latter poll by poll, then, of the second half, each part of the main thread in
-// nanoseconds a sample, and the functions with the most self time.
+// small target. Prints processor time and memory of the latter poll by poll, then, of the second half, each part of the
+// main thread in nanoseconds a sample, and the functions with the most self time.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
