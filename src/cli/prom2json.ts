@@ -2,20 +2,20 @@
 // has samples, the type in upper case, every number a string; buckets, quantiles, count and sum of one label
 // set folded into one metric. What that tool has no word for (info, stateset) keeps its own, in upper case.
 
+import type { Family, Metric } from 'parse-prometheus-text-format';
 import type { DeclaredType } from '../model/metric.ts';
-import type { ShownValue } from '../status/series-report.ts';
+
+/** A number; `NaN`, `+Inf` or `-Inf`; of another parser, the page's text where that is none of these. */
+export type Shown = number | string;
 
 export interface ShownExemplar {
   readonly labels: Readonly<Record<string, string>>;
-  readonly value: ShownValue;
-  readonly timestampMs?: number;
+  readonly value: Shown;
+  readonly timestampMs?: Shown;
 }
 
-export interface ShownSample {
+export interface ShownSample extends ShownExemplar {
   readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: ShownValue;
-  readonly timestampMs?: number;
   readonly exemplar?: ShownExemplar;
 }
 
@@ -27,30 +27,13 @@ export interface ShownFamily {
   readonly samples: readonly ShownSample[];
 }
 
-export interface Prom2JsonMetric {
-  labels?: Record<string, string>;
-  timestamp_ms?: string;
-  value?: string;
-  quantiles?: Record<string, string>;
-  buckets?: Record<string, string>;
-  count?: string;
-  sum?: string;
-}
-
-export interface Prom2JsonFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: string;
-  readonly metrics: readonly Prom2JsonMetric[];
-}
-
 const TYPE_WORDS: Partial<Record<ShownFamily['type'], string>> = {
   unknown: 'UNTYPED',
   gaugehistogram: 'GAUGE_HISTOGRAM',
 };
 
 /** The families in prom2json's shape; those without samples are left out, as that tool does. */
-export function toProm2Json(families: readonly ShownFamily[]): Prom2JsonFamily[] {
+export function toProm2Json(families: readonly ShownFamily[]): Family[] {
   return families
     .filter(({ samples }) => samples.length > 0)
     .map(family => ({
@@ -61,7 +44,7 @@ export function toProm2Json(families: readonly ShownFamily[]): Prom2JsonFamily[]
     }));
 }
 
-function metricsOf({ name, type, samples }: ShownFamily): Prom2JsonMetric[] {
+function metricsOf({ name, type, samples }: ShownFamily): Metric[] {
   if (type === 'summary') return folded(name, samples, 'quantile', 'quantiles');
   if (type === 'histogram' || type === 'gaugehistogram')
     return folded(name, samples, 'le', 'buckets');
@@ -78,8 +61,8 @@ function folded(
   samples: readonly ShownSample[],
   bound: 'le' | 'quantile',
   bounds: 'buckets' | 'quantiles',
-): Prom2JsonMetric[] {
-  const metrics = new Map<string, Prom2JsonMetric>();
+): Metric[] {
+  const metrics = new Map<string, Metric>();
   for (const sample of samples) {
     const { [bound]: limit, ...labels } = sample.labels;
     const key = JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -105,19 +88,20 @@ function shownLabels(labels: Readonly<Record<string, string>>): {
   return Object.keys(labels).length === 0 ? {} : { labels: { ...labels } };
 }
 
-function shownTime(timestampMs: number | undefined): { timestamp_ms?: string } {
+function shownTime(timestampMs: Shown | undefined): { timestamp_ms?: string } {
   return timestampMs === undefined ? {} : { timestamp_ms: String(timestampMs) };
 }
 
-function toNumber(bound: string): ShownValue {
-  const infinity = /^([+-]?)inf(?:inity)?$/i.exec(bound);
+/** Number() alone would turn an infinity into NaN. */
+export function toNumber(text: string): Shown {
+  const infinity = /^([+-]?)inf(?:inity)?$/i.exec(text);
   if (infinity !== null) return infinity[1] === '-' ? '-Inf' : '+Inf';
-  const value = Number(bound);
+  const value = Number(text);
   return Number.isNaN(value) ? 'NaN' : value;
 }
 
 /** A float as the tool prints it: the shortest that reads back, with an exponent below 1e-4 and from 1e6. */
-function goFloat(value: ShownValue): string {
+function goFloat(value: Shown): string {
   if (typeof value === 'string') return value;
   if (Object.is(value, -0)) return '-0';
   const size = Math.abs(value);
@@ -127,7 +111,7 @@ function goFloat(value: ShownValue): string {
 }
 
 /** A count as the tool prints it: an integer in full; a histogram of floats has counts like other numbers. */
-function goCount(value: ShownValue): string {
+function goCount(value: Shown): string {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0
     ? BigInt(value).toString()
     : goFloat(value);

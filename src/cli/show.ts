@@ -6,22 +6,16 @@ import type { Config } from '../config/config.ts';
 import { defaultConfig, loadConfig } from '../config/load.ts';
 import { bug, causeText, OperatorError } from '../errors.ts';
 import type { Metric } from '../model/metric.ts';
-import {
-  type ExpositionFormat,
-  type Problem,
-  PROBLEMS_MAX,
-  type ScrapeTime,
-} from '../model/page.ts';
+import { type ExpositionFormat, type Page, type Problem, PROBLEMS_MAX } from '../model/page.ts';
+import type { Exemplar, RepeatedSample } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import { Decoding } from '../pipeline/decode/decode.ts';
-import type { FamilyLines } from '../pipeline/decode/metadata.ts';
-import { keyOfRow, labelValue, parseSeriesKey } from '../pipeline/decode/series-key.ts';
+import { keyOfRow, labelValue } from '../pipeline/decode/series-key.ts';
 import { strictProblems } from '../pipeline/decode/strict/strict.ts';
 import { deriveOptions } from '../pipeline/derive/options.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
-import type { Exemplar } from '../model/memory.ts';
 import {
   labelsText,
   type SeriesReport,
@@ -129,10 +123,9 @@ interface ShownFile {
   readonly file: string;
   readonly ok: boolean;
   readonly problems: readonly Problem[];
-  readonly families: readonly object[];
+  readonly families: readonly ShownFamily[];
 }
 
-/** Runs the verb; 1 when a file had problems. */
 async function showDecode(
   { values, words }: Call<typeof DECODE_OPTIONS>,
   context: VerbContext,
@@ -148,7 +141,7 @@ async function showDecode(
     if (!shown.ok) exitCode = 1;
     if (values.jsonl) context.out.line(JSON.stringify(shown));
     else if (values.output === 'prom2json')
-      context.out.line(JSON.stringify(toProm2Json(shown.families as readonly ShownFamily[])));
+      context.out.line(JSON.stringify(toProm2Json(shown.families)));
     else printFile(context, shown);
     const tellOf = values.jsonl ? tellMore : tellProblems;
     tellOf(context.err, file, shown.problems);
@@ -162,10 +155,7 @@ function readByUs(
   format: ExpositionFormat,
   isStrict: boolean,
 ): ShownFile {
-  const table = new SeriesTable();
-  const page = { bytes, format, wireBytes: bytes.length, ...NO_SCRAPE };
-  const decoding = new Decoding(page, table, defaultConfig().metrics.limits);
-  while (!decoding.step(Infinity));
+  const { decoding, table } = decode(pageOf(bytes, format), defaultConfig());
   const problems = isStrict ? strictProblems(bytes, format) : decoding.report.problems;
   const families = familiesOf(decoding, table);
   return { file, ok: problems.length === 0, problems, families };
@@ -179,29 +169,19 @@ async function readByReference(file: string, bytes: Buffer): Promise<ShownFile> 
   return { file, ok: false, problems, families: [] };
 }
 
-function printFile(context: VerbContext, shown: ShownFile): void {
-  const families = shown.families as readonly ShownFamily[];
-  const samples = families.reduce((sum, family) => sum + family.samples.length, 0);
-  const problems = shown.problems.length;
-  context.out.line(
-    `${shown.file}: ${families.length} families, ${samples} samples, ${problems} problems`,
+function printFile({ out }: VerbContext, { file, families, problems }: ShownFile): void {
+  const rows = families.map(({ name, type, unit, samples, help }) =>
+    [name, type, unit, samples.length, help].map(String),
   );
-  const rows = families.map(({ name, type, unit, samples: list, help }) => [
-    name,
-    type,
-    unit,
-    String(list.length),
-    help,
-  ]);
-  printTable(context.out, [['FAMILY', 'TYPE', 'UNIT', 'SAMPLES', 'HELP'], ...rows], {
-    isWhole: true,
-  });
+  const count = families.reduce((sum, { samples }) => sum + samples.length, 0);
+  out.line(`${file}: ${rows.length} families, ${count} samples, ${problems.length} problems`);
+  printTable(out, [['FAMILY', 'TYPE', 'UNIT', 'SAMPLES', 'HELP'], ...rows], { isWhole: true });
 }
 
 // `show derive`: every typed series of the pages, or of the service as it answers now: type and where it came from, family,
 // unit, value, start.
 
-/** Runs the verb; the files are successive pages of one target, this shows the state after the last. */
+/** The files are successive pages of one target: this shows the state after the last. */
 async function showDerive(
   call: Call<typeof DERIVE_OPTIONS>,
   context: VerbContext,
@@ -225,24 +205,14 @@ interface Derived {
 
 function deriveFiles(
   { values, words }: Call<typeof DERIVE_OPTIONS>,
-  context: VerbContext,
+  { clock, err }: VerbContext,
 ): Derived {
-  const pages = words.map(readPageFile);
-  const options = {
-    config: defaultConfig(),
-    atMs: context.clock.nowMs(),
-    intervalMs: 15_000,
-    serviceId: null,
-  };
+  const options = { config: defaultConfig(), atMs: clock.nowMs(), intervalMs: 15_000 };
   let exitCode = 0;
   let series: readonly SeriesReport[] = [];
-  let index = 0;
-  for (const { translation, translated } of translatePages(pages, options)) {
-    series = [...seriesOf(translation.table, values['service-id'])];
-    const file = words[index++] ?? '';
-    const problems = translated.page?.problems ?? [];
-    tellProblems(context.err, file, problems);
-    if (problems.length > 0) exitCode = 1;
+  for (const { file, table, translated } of translateFiles(words, options)) {
+    series = [...seriesOf(table, values['service-id'])];
+    if (tellProblems(err, file, translated.page?.problems)) exitCode = 1;
   }
   return { series, exitCode };
 }
@@ -259,14 +229,14 @@ async function deriveLive(
   let [count, exitCode] = [0, 0];
   const series: SeriesReport[] = [];
   for await (const one of scrapeTargets(config, { clock, serviceId: id })) {
-    if (one.kind === 'failure') err.line(one.message);
-    else {
-      tellProblems(err, one.url, one.translated.page?.problems ?? []);
-      series.push(...seriesOf(one.translation.table, id));
-    }
-    const isGood = one.kind === 'page' && one.translated.page?.problems.length === 0;
-    if (!isGood) exitCode = 1;
     count++;
+    if (one.kind === 'failure') {
+      err.line(one.message);
+      exitCode = 1;
+      continue;
+    }
+    if (tellProblems(err, one.url, one.translated.page?.problems)) exitCode = 1;
+    series.push(...seriesOf(one.translation.table, id));
   }
   if (count > 0) return { series, exitCode };
   err.line(id === undefined ? 'metrics.enabled is false' : `no service ${id} in ${file}`);
@@ -295,26 +265,20 @@ function tableOf(series: readonly SeriesReport[], columns: number): readonly (re
 
 // `show encode`: the OTLP/JSON that a sequence of pages would be sent as, one line per page.
 
-/** Runs the verb; 1 when a page had problems. */
 function showEncode({ values, words }: Call<typeof ENCODE_OPTIONS>, context: VerbContext): number {
   const { mapping, at, interval: intervalMs } = values;
   const nowMs = context.clock.nowMs();
   const config = defaultConfig();
-  const pages = words.map(readPageFile);
   const options = {
-    config: { ...config, metrics: { ...config.metrics, mapping } } as const,
+    config: { ...config, metrics: { ...config.metrics, mapping } },
     atMs: at?.(nowMs) ?? nowMs,
     intervalMs,
-    serviceId: values['service-id'] ?? null,
+    serviceId: values['service-id'],
   };
   let exitCode = 0;
-  let index = 0;
-  for (const { translated } of translatePages(pages, options)) {
+  for (const { file, translated } of translateFiles(words, options)) {
     context.out.line(otlpJson('metrics', translated.batch.payload));
-    const file = words[index++] ?? '';
-    const problems = translated.page?.problems ?? [];
-    tellProblems(context.err, file, problems);
-    if (problems.length > 0) exitCode = 1;
+    if (tellProblems(context.err, file, translated.page?.problems)) exitCode = 1;
   }
   return exitCode;
 }
@@ -325,35 +289,36 @@ interface PagesOptions {
   readonly config: Config;
   readonly atMs: number;
   readonly intervalMs: number;
-  /** null: each namespace found is a service, and `local` when there is none. */
-  readonly serviceId: string | null;
+  /** Without it, each namespace found is a service, and `local` when there is none. */
+  readonly serviceId?: string | undefined;
 }
 
-/** Translates pages one after the other; each result is valid until the next one is asked for. */
-function* translatePages(
-  pages: readonly Buffer[],
-  options: PagesOptions,
-): Generator<{ readonly translation: Translation; readonly translated: Translated }> {
-  const ids =
-    options.serviceId === null ? namespacesOf(pages, options.config) : [options.serviceId];
-  const translation = translationOf(options.config, ids);
+interface TranslatedFile {
+  readonly file: string;
+  readonly table: SeriesTable;
+  readonly translated: Translated;
+}
+
+/** Translates files one after the other; each result is valid until the next one is asked for. */
+function* translateFiles(
+  files: readonly string[],
+  { config, atMs, intervalMs, serviceId }: PagesOptions,
+): Generator<TranslatedFile> {
+  const pages = files.map((file, index) => {
+    const bytes = readPageFile(file);
+    return { file, page: pageOf(bytes, guessFormat(bytes), atMs + index * intervalMs) };
+  });
+  const all = pages.map(({ page }) => page);
+  const translation = translationOf(
+    config,
+    serviceId === undefined ? namespacesOf(all, config) : [serviceId],
+  );
   const writer = new WireWriter();
-  for (const [index, bytes] of pages.entries()) {
-    const startedAtMs = options.atMs + index * options.intervalMs;
-    const page = {
-      bytes,
-      format: guessFormat(bytes),
-      startedAtMs,
-      // One page per interval.
-      monotonicMs: startedAtMs,
-      durationMs: 0,
-      serverAtMs: Number.NaN,
-      wireBytes: bytes.length,
-    };
+  for (const { file, page } of pages) {
     const steps = translate(translation, { kind: 'page', page }, writer);
     let step = steps.next();
     while (step.done !== true) step = steps.next();
-    yield { translation, translated: step.value };
+    yield { file, table: translation.table, translated: step.value };
   }
 }
 
@@ -377,13 +342,10 @@ function translationOf(config: Config, ids: readonly string[]): Translation {
   };
 }
 
-function namespacesOf(pages: readonly Buffer[], config: Config): readonly string[] {
+function namespacesOf(pages: readonly Page[], config: Config): readonly string[] {
   const found = new Set<string>();
-  for (const bytes of pages) {
-    const table = new SeriesTable();
-    const page = { bytes, format: guessFormat(bytes), wireBytes: bytes.length, ...NO_SCRAPE };
-    const decoding = new Decoding(page, table, config.metrics.limits);
-    while (!decoding.step(Infinity));
+  for (const page of pages) {
+    const { table } = decode(page, config);
     for (let row = 0; row < table.count; row++) {
       const namespace = labelValue(keyOfRow(table, row), 'namespace');
       if (namespace !== '') found.add(namespace);
@@ -412,17 +374,23 @@ function fileCause(error: unknown): string {
 }
 
 /** A file has no time of a scrape. */
-const NO_SCRAPE: ScrapeTime = {
-  startedAtMs: 0,
-  monotonicMs: 0,
-  durationMs: 0,
-  serverAtMs: Number.NaN,
-};
+function pageOf(bytes: Buffer, format: ExpositionFormat, startedAtMs = 0): Page {
+  const times = { startedAtMs, monotonicMs: startedAtMs, durationMs: 0, serverAtMs: Number.NaN };
+  return { bytes, format, wireBytes: bytes.length, ...times };
+}
 
-/** Prints the problems of a file. */
-function tellProblems(err: TextSink, file: string, problems: readonly Problem[]): void {
+function decode(page: Page, config: Config): { decoding: Decoding; table: SeriesTable } {
+  const table = new SeriesTable();
+  const decoding = new Decoding(page, table, config.metrics.limits);
+  while (!decoding.step(Infinity));
+  return { decoding, table };
+}
+
+/** Prints the problems of a file; true if there are any. */
+function tellProblems(err: TextSink, file: string, problems: readonly Problem[] = []): boolean {
   for (const { line, column, reason } of problems) err.line(`${file}:${line}:${column}: ${reason}`);
   tellMore(err, file, problems);
+  return problems.length > 0;
 }
 
 /** Prints a line if there may be more problems than the parser keeps. */
@@ -440,23 +408,16 @@ function guessFormat(bytes: Buffer): ExpositionFormat {
 // The families of a decoded page for `show decode`, in page order, with every sample as the page has it. Only reads the
 // SeriesTable. Numbers that JSON does not have are the words of the exposition formats: "NaN", "+Inf", "-Inf".
 
-/** The part of a finished Decoding that is needed here. */
-interface DecodedFamilies {
-  readonly families: ReadonlyMap<string, Readonly<FamilyLines>>;
-}
-
-interface SampleAt {
-  readonly line: number;
-  readonly row: number;
-  readonly value: number;
-  readonly timeMs: number;
-}
+type SampleAt = Pick<RepeatedSample, 'line' | 'row' | 'value' | 'timeMs'>;
 
 /**
  * The families of the page that `decoding` has just put into `table`, each where its name is met first (in
  * metadata or in a sample), with its samples in page order. Families that only have metadata lines are there too.
  */
-export function familiesOf(decoding: DecodedFamilies, table: SeriesTable): ShownFamily[] {
+export function familiesOf(
+  decoding: Pick<Decoding, 'families'>,
+  table: SeriesTable,
+): ShownFamily[] {
   const found = new Map<string, { line: number; family: ShownFamily; samples: ShownSample[] }>();
   const add = (name: string, line: number, metric: Metric | undefined): ShownSample[] => {
     const known = found.get(name);
@@ -477,12 +438,7 @@ export function familiesOf(decoding: DecodedFamilies, table: SeriesTable): Shown
 }
 
 function samplesInOrder(table: SeriesTable): SampleAt[] {
-  const samples: SampleAt[] = table.repeats.map(({ line, row, value, timeMs }) => ({
-    line,
-    row,
-    value,
-    timeMs,
-  }));
+  const samples: SampleAt[] = [...table.repeats];
   for (let row = 0; row < table.count; row++) {
     if (table.seen[row] !== table.page || table.keyLength[row] === 0) continue;
     samples.push({
@@ -496,22 +452,19 @@ function samplesInOrder(table: SeriesTable): SampleAt[] {
 }
 
 function shownSample(table: SeriesTable, { row, value, timeMs }: SampleAt): ShownSample {
-  const offset = table.keyOffset[row] ?? 0;
-  const { name, labels } = parseSeriesKey(table.keys, offset, offset + (table.keyLength[row] ?? 0));
+  const { name, labels } = keyOfRow(table, row);
   const exemplar = table.exemplars.get(row);
   return {
     name,
-    labels: Object.fromEntries(labels),
-    value: shownValue(value),
-    ...shownTime(timeMs),
-    ...(exemplar === undefined ? {} : { exemplar: shownExemplar(exemplar) }),
+    ...shown({ labels, value, timeMs }),
+    ...(exemplar !== undefined && { exemplar: shown(exemplar) }),
   };
 }
 
-function shownExemplar({ labels, value, timeMs }: Exemplar): ShownExemplar {
-  return { labels: Object.fromEntries(labels), value: shownValue(value), ...shownTime(timeMs) };
-}
-
-function shownTime(timeMs: number): { timestampMs?: number } {
-  return Number.isNaN(timeMs) ? {} : { timestampMs: timeMs };
+function shown({ labels, value, timeMs }: Exemplar): ShownExemplar {
+  return {
+    labels: Object.fromEntries(labels),
+    value: shownValue(value),
+    ...(!Number.isNaN(timeMs) && { timestampMs: timeMs }),
+  };
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type Prom2JsonFamily, toProm2Json } from '../../src/cli/prom2json.ts';
+import type { Family } from 'parse-prometheus-text-format';
+import { toProm2Json } from '../../src/cli/prom2json.ts';
 import { decodePage, type DecodeOptions } from '../support/decode-page.ts';
 
-function show(page: string, options?: DecodeOptions): Prom2JsonFamily[] {
+function show(page: string, options?: DecodeOptions): Family[] {
   return toProm2Json(decodePage(page, options).families);
 }
 

@@ -50,7 +50,9 @@ for (const { name: suite, format, cases } of expositionSuites()) {
 }
 
 function asCase({ name, labels, value, timestampMs }: ShownSample): CaseSample {
-  return timestampMs === undefined ? [name, labels, value] : [name, labels, value, timestampMs];
+  return timestampMs === undefined
+    ? [name, labels, value]
+    : [name, labels, value, Number(timestampMs)];
 }
 
 /** Suites list their samples by family, so the order is ignored. */
