@@ -10,18 +10,18 @@ import {
   type ChatRequest,
   sessionProblems,
 } from '../service/agent-api.ts';
-import { errorLine, type ServiceError } from '../service/service-error.ts';
 import { rowsOf } from './logs.ts';
 import { withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
   JSON_OPTION,
   printJson,
+  printOne,
   refuseProblems,
   tellError,
   withService,
 } from './service-access.ts';
-import { printTable, renderTable } from './table.ts';
+import { renderTable } from './table.ts';
 import {
   action,
   type Call,
@@ -105,8 +105,8 @@ function readPairs(
   if (texts.length === 0) return undefined;
   const pairs = new Map<string, string>();
   for (const text of texts) {
-    const [key, value] = splitAtFirst(text, '=');
-    if (value === undefined || key.trim() === '' || value.trim() === '')
+    const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
+    if (key.trim() === '' || value.trim() === '')
       throw usageError(command, `expected --${option} as NAME=VALUE, got ${JSON.stringify(text)}`);
     if (pairs.has(key)) throw usageError(command, `--${option} has ${JSON.stringify(key)} twice`);
     pairs.set(key, value);
@@ -123,30 +123,21 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
   prompt: 'PROMPT',
 };
 
-function splitAtFirst(text: string, mark: string): readonly [string, string?] {
-  const at = text.indexOf(mark);
-  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + mark.length)];
-}
-
 // `agent session create`: opens a session and prints its id.
 
 function agentSession(call: Call<typeof SESSION_OPTIONS>, context: VerbContext): Promise<number> {
   const { command, values } = call;
   const metadata = readPairs(command, 'metadata', values.metadata);
-  const request = { agent_id: values['agent-id'], ...(metadata === undefined ? {} : { metadata }) };
+  const request = { agent_id: values['agent-id'], ...(metadata !== undefined && { metadata }) };
   refuseProblems(command, sessionProblems(request), OPTION_OF_FIELD);
   return withService(call, context, async ({ client }) => {
     const creating = client.agent.createSession(request, { signal: context.stop });
     const result = await withProgress(context, 'opening the session', creating);
     if (!result.ok) return tellError(context, result.error);
-    const { session_id, agent_id: agent = '', created_at: created = '' } = result.session;
-    if (values.json) printJson(context, result.session);
-    else
-      printTable(context.out, [
-        ['SESSION', 'AGENT', 'CREATED'],
-        [session_id, agent, created],
-      ]);
-    return 0;
+    return printOne(values, context, result.session, sessions => [
+      ['SESSION', 'AGENT', 'CREATED'],
+      ...sessions.map(one => [one.session_id, one.agent_id ?? '', one.created_at ?? '']),
+    ]);
   });
 }
 
@@ -205,7 +196,6 @@ async function talk(
   return code;
 }
 
-/** Asks one question and prints the answer or the failure; true when it was answered. */
 function createAsk(agent: AgentApi, settings: ChatSettings, context: VerbContext): AskAgent {
   const { request, timeoutMs, isJson } = settings;
   return async (prompt, signal) => {
@@ -213,15 +203,12 @@ function createAsk(agent: AgentApi, settings: ChatSettings, context: VerbContext
     const result = await withProgress(context, 'asking the agent', asking);
     const session = request.session_id ?? null;
     if (result.ok) return printAnswer(result.answer, { isJson, session }, context);
-    context.err.line(failureText(result.error));
+    const { error } = result;
+    const hint = 'allow more time with --timeout; the agent may still be working';
+    if (error.kind === 'aborted') context.err.line('given up: there is no answer');
+    else tellError(context, error.kind === 'timeout' ? { ...error, hint } : error);
     return false;
   };
-}
-
-function failureText(error: ServiceError): string {
-  if (error.kind === 'aborted') return 'given up: there is no answer';
-  const hint = 'allow more time with --timeout; the agent may still be working';
-  return errorLine(error.kind === 'timeout' ? { ...error, hint } : error);
 }
 
 // A conversation reads one question per line and prints its answer, until `exit`, Ctrl-D, or Ctrl-C at the prompt. Ctrl-C

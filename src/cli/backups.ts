@@ -1,7 +1,6 @@
 // `backups`: lists and creates backup schedules, and encodes the credentials of buckets.
 
 import { writeFileSync } from 'node:fs';
-import { formatAge } from '../lib/format.ts';
 import { encodeCredentials } from '../service/credentials-file.ts';
 import {
   type Schedule,
@@ -17,16 +16,17 @@ import {
   credentialsFromFile,
   JSON_OPTION,
   type OpenService,
-  printJson,
   printListing,
+  printOne,
   refuseProblems,
   requireEncoded,
   secretFile,
+  SHOW_OPTIONS,
   tellError,
   tellNone,
   withService,
 } from './service-access.ts';
-import { printTable, renderTable, type Rows } from './table.ts';
+import { ageOf, renderTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
@@ -40,7 +40,6 @@ import {
   type VerbContext,
 } from './verb.ts';
 
-const LIST_OPTIONS = { ...ACCESS_OPTIONS, json: JSON_OPTION };
 const CREATE_OPTIONS = {
   ...ACCESS_OPTIONS,
   'service-id': required(text('ID', 'the database service')),
@@ -69,7 +68,7 @@ export const verb: Verb = {
     action({
       name: 'schedules list',
       summary: 'the schedules of one service, or of all that the key can see',
-      options: LIST_OPTIONS,
+      options: SHOW_OPTIONS,
       run: schedulesList,
     }),
     action({
@@ -110,7 +109,7 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
   'external_storage.bucket.credentials': '--credentials-file',
 };
 
-function schedulesList(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Promise<number> {
+function schedulesList(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Promise<number> {
   const { 'service-id': serviceId, 'base-url': baseUrl } = call.values;
   const read = async (service: OpenService): Promise<readonly Schedule[] | null> => {
     const ids = baseUrl !== undefined ? [] : service.target.services.map(({ id }) => id);
@@ -176,10 +175,7 @@ function schedulesCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext
         );
       return tellError(context, result.error);
     }
-    if (result.schedule === null) context.err.line('created; the service says nothing about it');
-    if (values.json) printJson(context, result.schedule);
-    else if (result.schedule !== null) printTable(context.out, rowsOf([result.schedule]));
-    return 0;
+    return printOne({ json: values.json, done: 'created' }, context, result.schedule, rowsOf);
   });
 }
 
@@ -251,8 +247,4 @@ export function backupsTable(services: readonly BackupsRow[], nowMs: number): st
     ];
   });
   return renderTable([head, ...rows]);
-}
-
-function ageOf(atMs: number | null, nowMs: number): string {
-  return atMs === null ? '-' : formatAge(nowMs - atMs);
 }

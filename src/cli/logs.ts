@@ -12,8 +12,7 @@ import { createLineReader } from '../logs/formats/reader.ts';
 import type { ParsedRecord } from '../logs/record.ts';
 import { textAt } from '../logs/item.ts';
 import { listPages } from '../logs/list.ts';
-import type { Config } from '../config/config.ts';
-import { type LogItem, LogsApi } from '../service/logs-api.ts';
+import type { LogItem, LogsApi } from '../service/logs-api.ts';
 import type { Result } from '../service/service-error.ts';
 import { createMeter, withProgress } from './output.ts';
 import {
@@ -22,6 +21,7 @@ import {
   type OpenService,
   printJson,
   printListing,
+  SHOW_OPTIONS,
   tellError,
   tellNone,
   withService,
@@ -48,9 +48,8 @@ import {
 const LINES_MAX = 10_000;
 const DAYS_MAX = 3650;
 
-const TYPES_OPTIONS = { ...ACCESS_OPTIONS, json: JSON_OPTION };
 const SERVERS_OPTIONS = {
-  ...TYPES_OPTIONS,
+  ...SHOW_OPTIONS,
   type: text('TYPE', 'such as error-log'),
   from: moment('RFC 3339, or back from now such as 2h (default: a day before --to)'),
   to: moment('the same (default: now)'),
@@ -99,9 +98,9 @@ export const verb: Verb = {
     action({
       name: 'types',
       summary: 'the available types',
-      options: TYPES_OPTIONS,
+      options: SHOW_OPTIONS,
       run: (call, context) =>
-        listAnswers(call, context, ({ api }) => api.types({ signal: context.stop })),
+        listAnswers(call, context, api => api.types({ signal: context.stop })),
     }),
     action({
       name: 'servers',
@@ -110,7 +109,7 @@ export const verb: Verb = {
       run: (call, context) => {
         const span = readSpan(call, context.clock.nowMs());
         const query = { ...span, type: call.values.type, signal: context.stop };
-        return listAnswers(call, context, ({ api }) => api.servers(query));
+        return listAnswers(call, context, api => api.servers(query));
       },
     }),
     action({
@@ -155,7 +154,7 @@ function logsList(call: ListCall, context: VerbContext): Promise<number> {
   const span = readSpan(call, context.clock.nowMs());
   const head = ['ID', 'TYPE', 'SERVER', 'SERVICE', 'SIZE', 'START'];
   return printListing<ListedArchive>(call, context, {
-    read: service => listArchives(logApiOf(service), call, span, context),
+    read: ({ logs }) => listArchives(logs, call, span, context),
     rows: archives => [
       head,
       ...archives.map(one => [one.id, one.type, one.server, one.service, one.size, one.start]),
@@ -165,16 +164,14 @@ function logsList(call: ListCall, context: VerbContext): Promise<number> {
   });
 }
 
-type AskApi = (api: OpenLogApi) => Promise<Result<{ readonly items: readonly LogItem[] }>>;
-
 /** Prints a list of whatever members its items have. */
 function listAnswers(
-  call: Call<typeof TYPES_OPTIONS>,
+  call: Call<typeof SHOW_OPTIONS>,
   context: VerbContext,
-  askApi: AskApi,
+  askApi: (api: LogsApi) => Promise<Result<{ readonly items: readonly LogItem[] }>>,
 ): Promise<number> {
-  const read = async (service: OpenService): Promise<readonly unknown[] | null> => {
-    const answer = await askApi(logApiOf(service));
+  const read = async ({ logs }: OpenService): Promise<readonly unknown[] | null> => {
+    const answer = await askApi(logs);
     return answer.ok ? answer.items : tellNone(context, answer.error);
   };
   return printListing(call, context, { read, rows: rowsOf, empty: 'nothing is listed' });
@@ -200,8 +197,7 @@ function cellOf(value: unknown): string {
 function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext): Promise<number> {
   const { words: ids } = call;
   const { output, format } = call.values;
-  return withService(call, context, async service => {
-    const { api, config } = logApiOf(service);
+  return withService(call, context, async ({ logs, config }) => {
     const isStdout = output === '-';
     if (isStdout && context.out.isTerminal)
       throw usageError(call.command, 'an archive is no text: pipe it, or name a file');
@@ -209,7 +205,7 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
     const spool = await SpoolFile.create(directory).catch(refuseFile(output));
     try {
       const meter = createMeter(context.clock, formatBytes);
-      const asking = api.download(ids, spool, {
+      const asking = logs.download(ids, spool, {
         signal: context.stop,
         maxBytes: config.logs.limits.archiveBytes,
         format,
@@ -226,7 +222,7 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
   });
 }
 
-/** Gives the archive piece by piece while they are taken; true when all were. */
+/** Gives the archive piece by piece; false when one is not taken. */
 async function copy(spool: SpoolFile, take: (piece: Buffer) => Promise<boolean>): Promise<boolean> {
   for (let offset = 0; offset < spool.bytes; offset += PIECE_BYTES)
     if (!(await take(await spool.read(offset, PIECE_BYTES)))) return false;
@@ -257,7 +253,7 @@ const FOLLOW_MS = 60_000;
 
 function logsTail(call: TailCall, context: VerbContext): Promise<number> {
   return withServices(call, context, async services => {
-    const tails = services.map(service => new Tail(logApiOf(service), context, call));
+    const tails = services.map(service => new Tail(service, context, call));
     for (;;) {
       let code = 0;
       for (const tail of tails) if (!(await tail.show())) code = 1;
@@ -271,14 +267,14 @@ function logsTail(call: TailCall, context: VerbContext): Promise<number> {
 
 /** The archives of one API, and how far each of them has been shown. */
 class Tail {
-  readonly #api: OpenLogApi;
+  readonly #service: OpenService;
   readonly #context: VerbContext;
   readonly #call: TailCall;
   readonly #sizes = new Map<string, string>();
   readonly #progress = new Map<string, EntryProgress>();
 
-  constructor(api: OpenLogApi, context: VerbContext, call: TailCall) {
-    this.#api = api;
+  constructor(service: OpenService, context: VerbContext, call: TailCall) {
+    this.#service = service;
     this.#context = context;
     this.#call = call;
   }
@@ -286,7 +282,7 @@ class Tail {
   /** Shows new lines; false when something could not be read. */
   async show(): Promise<boolean> {
     const span = readSpan(this.#call, this.#context.clock.nowMs());
-    const listed = await listArchives(this.#api, this.#call, span, this.#context);
+    const listed = await listArchives(this.#service.logs, this.#call, span, this.#context);
     if (listed === null) return false;
     let isGood = true;
     for (const archive of listed) {
@@ -299,11 +295,12 @@ class Tail {
   }
 
   async #showArchive(archive: ListedArchive): Promise<boolean> {
-    const { limits } = this.#api.config.logs;
+    const { config, logs } = this.#service;
+    const { limits } = config.logs;
     const spool = await SpoolFile.create(tmpdir());
     try {
       const settings = { signal: this.#context.stop, maxBytes: limits.archiveBytes };
-      const answer = await this.#api.api.download([archive.id], spool, settings);
+      const answer = await logs.download([archive.id], spool, settings);
       if (!answer.ok) {
         tellError(this.#context, answer.error);
         return false;
@@ -325,7 +322,7 @@ class Tail {
     name: string,
     pieces: AsyncGenerator<Buffer>,
   ): Promise<void> {
-    const { logs } = this.#api.config;
+    const { logs } = this.#service.config;
     const key = `${archive.id} ${name}`;
     const before = this.#progress.get(key) ?? null;
     const reader = new EntryReader({
@@ -339,7 +336,7 @@ class Tail {
       }),
       unwrap: {
         format: logs.endpoints.format,
-        pointers: this.#api.api.pointers,
+        pointers: this.#service.logs.pointers,
         lineBytesMax: logs.limits.lineBytes,
       },
     });
@@ -378,8 +375,8 @@ function logsRetention(
   const { command, values } = call;
   const { bucket, provider, 'set-days': days, confirm } = values;
   const query = {
-    ...(bucket === undefined ? {} : { bucket_name: bucket }),
-    ...(provider === undefined ? {} : { provider }),
+    ...(bucket !== undefined && { bucket_name: bucket }),
+    ...(provider !== undefined && { provider }),
   };
   if (days !== undefined && (bucket === undefined || provider === undefined))
     throw usageError(command, '--set-days needs --bucket and --provider');
@@ -388,32 +385,23 @@ function logsRetention(
       command,
       `--set-days deletes older logs for good: confirm with --confirm ${bucket}`,
     );
-  return withService(call, context, async service => {
-    const { api } = logApiOf(service);
+  return withService(call, context, async ({ logs }) => {
     const settings = { signal: context.stop };
     const answer =
       days === undefined || bucket === undefined || provider === undefined
-        ? await api.retention(query, settings)
-        : await api.setRetention(
+        ? await logs.retention(query, settings)
+        : await logs.setRetention(
             { bucket_name: bucket, provider, retention_policy_days: days },
             settings,
           );
     if (!answer.ok) return tellError(context, answer.error);
-    const items: unknown[] = Array.isArray(answer.json) ? answer.json : [answer.json ?? {}];
     if (values.json) printJson(context, answer.json ?? null);
-    else printTable(context.out, rowsOf(items));
+    else printTable(context.out, rowsOf([answer.json ?? {}].flat()));
     return 0;
   });
 }
 
-// What the actions have in common: the log endpoints of the API that is meant, times, and archives as the service lists
-// them.
-
-/** The log endpoints of one API. */
-interface OpenLogApi {
-  readonly config: Config;
-  readonly api: LogsApi;
-}
+// What the actions have in common: times, and archives as the service lists them.
 
 /** One archive as a person sees it. */
 interface ListedArchive {
@@ -422,7 +410,6 @@ interface ListedArchive {
   readonly server: string;
   readonly service: string;
   readonly source: string;
-  /** As the service has it. */
   readonly size: string;
   /** null where the service names no number of bytes. */
   readonly sizeBytes: number | null;
@@ -430,10 +417,6 @@ interface ListedArchive {
 }
 
 const DAY_MS = 86_400_000;
-
-function logApiOf({ config, http }: OpenService): OpenLogApi {
-  return { config, api: new LogsApi(http, config.logs.endpoints) };
-}
 
 /** The times of --from and --to; by default the day before now. */
 function readSpan(
@@ -448,7 +431,7 @@ function readSpan(
 
 /** The archives of one API that match the options, whatever the service filters; null after a failure, which was printed. */
 async function listArchives(
-  { api }: OpenLogApi,
+  api: LogsApi,
   { values }: ListCall,
   span: { readonly from: Date; readonly to: Date },
   context: Pick<VerbContext, 'stop' | 'err'>,
@@ -460,12 +443,9 @@ async function listArchives(
   const pages = listPages(api, { ...span, type, ...(isSource ? { server } : {}), signal });
   const found = new Map<string, ListedArchive>();
   for (;;) {
-    const page = await pages.next();
-    if (page.done === true) {
-      const { value } = page;
-      return value.ok ? [...found.values()] : tellNone(context, value.error);
-    }
-    for (const item of page.value) {
+    const { done, value } = await pages.next();
+    if (done === true) return value.ok ? [...found.values()] : tellNone(context, value.error);
+    for (const item of value) {
       const archive = readArchive(api, item);
       if (isWanted(archive, values)) found.set(`${archive.source} ${archive.id}`, archive);
     }

@@ -3,14 +3,13 @@
 
 import { loadConfig } from '../config/load.ts';
 import { Daemon } from '../daemon/daemon.ts';
-import type { Clock } from '../lib/clock.ts';
 import { formatCount } from '../lib/format.ts';
 import { createLogger } from '../lib/log.ts';
 import type { PointState } from '../pipeline/queue/account.ts';
 import { backupsTable } from './backups.ts';
 import { createMeter, withProgress } from './output.ts';
 import { countFromNow } from './queue.ts';
-import { labelsOf, printTable } from './table.ts';
+import { labelsOf, printTable, yesOrNo } from './table.ts';
 import { action, type Call, CONFIG_OPTION, configOf, type Verb, type VerbContext } from './verb.ts';
 
 /** How long delivery may take before the rest stays in the queue, even if the back end goes on accepting. */
@@ -35,21 +34,9 @@ export const verb: Verb = {
   notNow: 1,
 };
 
-/** Tells the current step. */
-function createSteps(daemon: Daemon, clock: Clock): (accepted: number) => string {
-  const meter = createMeter(clock, amount => `${formatCount(amount)} points`);
-  return accepted => {
-    const { targets } = daemon;
-    const scraped = targets.filter(({ status }) => status.scrapeCount > 0).length;
-    if (scraped < targets.length) return `scraping: ${scraped} of ${targets.length} pages`;
-    return `pulling and delivering: ${meter(accepted, accepted + daemon.leftPoints())}`;
-  };
-}
-
 async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
   const { environment, clock } = context;
-  const file = configOf(call, environment);
-  const config = loadConfig({ file, environment });
+  const config = loadConfig({ file: configOf(call, environment), environment });
   const logger = createLogger({ ...config.log, clock });
   const opened = await Daemon.open({ config, clock, logger });
   const daemon = await withProgress(context, 'looking for services', opened.lookAround());
@@ -57,18 +44,22 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const since = countFromNow(account);
   const { metrics, logs } = config.otlp;
   const cycle = daemon.cycle(DELIVER_MS, Math.max(metrics.timeoutMs, logs.timeoutMs));
-  const stepAt = createSteps(daemon, clock);
-  const step = (): string => stepAt(since(null, 'point/accepted'));
+  const meter = createMeter(clock, amount => `${formatCount(amount)} points`);
+  const step = (): string => {
+    const { targets } = daemon;
+    const scraped = targets.filter(({ status }) => status.scrapeCount > 0).length;
+    if (scraped < targets.length) return `scraping: ${scraped} of ${targets.length} pages`;
+    const accepted = since(null, 'point/accepted');
+    return `pulling and delivering: ${meter(accepted, accepted + daemon.leftPoints())}`;
+  };
   const isDelivered = await withProgress(context, step, cycle);
   const services = daemon.targets.flatMap(target => target.services);
   const head = ['SERVICE', 'UP', 'SAMPLES', 'POINTS', 'ACCEPTED', 'REJECTED', 'QUEUED', 'REASON'];
   const labelOf = labelsOf(daemon.config);
   const rows = services.map(({ id, isUp, samples, reason }) => [
     labelOf(id),
-    isUp ? 'yes' : 'no',
-    String(samples),
-    String(since(id, 'point/made')),
-    String(since(id, 'point/accepted')),
+    yesOrNo(isUp),
+    ...[samples, since(id, 'point/made'), since(id, 'point/accepted')].map(String),
     String(since(id, 'point/rejected') + since(id, 'point/set_aside')),
     String(account.queued(id)),
     reason,

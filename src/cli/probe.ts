@@ -8,30 +8,30 @@ import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { configWith, Discovery } from '../daemon/discovery.ts';
 import { translationOf } from '../daemon/targets.ts';
-import { BodyBufferPool } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { formatDuration } from '../lib/format.ts';
-import { createLogger, ThrottledLog } from '../lib/log.ts';
+import { silentLogger, ThrottledLog } from '../lib/log.ts';
 import { printableLine } from '../lib/printable.ts';
-import { programVersion } from '../lib/version.ts';
 import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
 import { isOfList, listPages } from '../logs/list.ts';
 import type { Signal } from '../model/batch.ts';
 import { OUTCOME } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
-import { Scraper, type ScrapeResult } from '../pipeline/collect/scrape.ts';
+import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
 import { openTransport, rememberedCompression } from '../pipeline/send/open-senders.ts';
 import { ServiceClient } from '../service/client.ts';
-import { ServiceClients } from '../service/clients.ts';
+import type { ServiceClients } from '../service/clients.ts';
 import { type LogItem, LogsApi } from '../service/logs-api.ts';
 import { errorLine, type Result } from '../service/service-error.ts';
 import { readBackups } from '../backups/known-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
-import { labelsOf, renderTable } from './table.ts';
+import { clientsOf } from './service-access.ts';
+import { scrapeOnce } from './services.ts';
+import { labelsOf, renderTable, yesOrNo } from './table.ts';
 import type { VerbContext } from './verb.ts';
 
 /** True when every service is on a good page and every endpoint accepts. */
@@ -46,16 +46,20 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
       continue;
     }
     ({ config } = one);
-    const { target, url, translation, bytes, durationMs } = one;
+    const { target, url, translation } = one;
+    const { bytes, durationMs } = one.page;
     const { page, derived } = one.translated;
     context.out.line(
-      `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes} bytes in ${Math.round(durationMs)} ms from ${url}`,
+      `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes.length} bytes in ${Math.round(durationMs)} ms from ${url}`,
     );
     for (const { line, column, reason } of page?.problems.slice(0, 5) ?? [])
       context.out.line(`  line ${line}, column ${column}: ${reason}`);
     context.out.line(indent(serviceTable(translation, derived.services, labelsOf(config))));
-    for (const line of unconfiguredLines(translation, config)) context.out.line(`  ${line}`);
-    for (const line of driftLines(translation, config)) context.out.line(`  ${line}`);
+    for (const line of [
+      ...unconfiguredLines(translation, config),
+      ...driftLines(translation, config),
+    ])
+      context.out.line(`  ${line}`);
     if (derived.services.some(service => !service.isUp)) isGood = false;
     if (config.auto !== null && derived.services.length === 0) isGood = false;
   }
@@ -72,17 +76,14 @@ type ScrapedPage = Extract<ScrapeResult, { kind: 'page' }>;
 /** One page, or one sentence on why there is none. */
 type Scraped =
   | { readonly kind: 'failure'; readonly message: string }
-  | {
-      readonly kind: 'page';
+  | (ScrapedPage & {
       /** With `services: auto`, also with the services of the pages so far. */
       readonly config: Config;
       readonly target: Target;
       readonly url: string;
       readonly translation: Translation;
       readonly translated: Translated;
-      readonly bytes: number;
-      readonly durationMs: number;
-    };
+    });
 
 /** Scrapes each target once, or only the one with this service, and translates its page. Nothing is sent. */
 export async function* scrapeTargets(
@@ -95,10 +96,7 @@ export async function* scrapeTargets(
     const isKnown = serviceId === undefined || target.configured.has(serviceId);
     if (!isKnown && config.auto === null) continue;
     const client = clients.get(target.api);
-    const bodyBytesMax = (): number => config.metrics.limits.bodyBytes;
-    const [buffers, counters] = [new BodyBufferPool(), new Counters()];
-    const scraper = new Scraper({ target, client, bodyBytesMax, buffers, clock, counters });
-    const result = await scraper.scrape();
+    const result = await scrapeOnce(target, client, { config, clock });
     const url = `${target.api.baseUrl}${config.metrics.path}`;
     if (result.kind !== 'page') {
       const { reason, message, hint } = result;
@@ -108,9 +106,7 @@ export async function* scrapeTargets(
     }
     config = await withFound(config, target, result, clock);
     const [found = target] = config.auto === null ? [] : planTargets(config);
-    const page = translatePage(found, config, result);
-    const { bytes, durationMs } = result.page;
-    yield { kind: 'page', config, target, url, ...page, bytes: bytes.length, durationMs };
+    yield { ...result, config, target, url, ...translatePage(found, config, result) };
   }
   await clients.close();
 }
@@ -136,40 +132,20 @@ async function withFound(
 ): Promise<Config> {
   const { auto, shard, metrics, logs } = config;
   if (auto === null) return config;
-  const log = new ThrottledLog(createLogger({ level: 'silent', format: 'json', clock }), clock);
+  const log = new ThrottledLog(silentLogger, clock);
   const options = { config: { auto, shard, metrics, logs }, queue: null, clock, log };
-  const discovery = await Discovery.open({ ...options, counters: new Counters() }, null);
+  const discovery = await Discovery.prepare({ ...options, counters: new Counters() }, null);
   const { translation, translated } = translatePage(target, config, result);
   discovery.note(translation.table, result, translated);
   return configWith(config, discovery);
 }
 
-function clientsOf(clock: Clock): ServiceClients {
-  const userAgent = `prom2otlp/${programVersion()}`;
-  return new ServiceClients({ clock, counters: new Counters(), userAgent });
-}
-
 function serviceTable(
   { table }: Translation,
-  services: readonly {
-    readonly id: string;
-    readonly isUp: boolean;
-    readonly reason: string;
-    readonly samples: number;
-  }[],
+  services: Translated['derived']['services'],
   labelOf: (id: string) => string,
 ): string {
-  const head = [
-    'SERVICE',
-    'UP',
-    'SAMPLES',
-    'COUNTER',
-    'UP-DOWN',
-    'GAUGE',
-    'OTHER',
-    'DROPPED',
-    'REASON',
-  ];
+  const head = ['SERVICE', 'UP', 'SAMPLES', 'COUNTER', 'UP-DOWN', 'GAUGE', 'OTHER', 'DROPPED'];
   const rows = services.map(({ id, isUp, samples, reason }) => {
     const index = table.serviceById.get(id) ?? -1;
     const counts = { sum: 0, updown: 0, gauge: 0, other: 0, dropped: 0 };
@@ -183,9 +159,9 @@ function serviceTable(
     }
     const { sum, updown, gauge, other, dropped } = counts;
     const numbers = [samples, sum, updown, gauge, other, dropped].map(String);
-    return [labelOf(id), isUp ? 'yes' : 'no', ...numbers, reason];
+    return [labelOf(id), yesOrNo(isUp), ...numbers, reason];
   });
-  return renderTable([head, ...rows]);
+  return renderTable([[...head, 'REASON'], ...rows]);
 }
 
 function unconfiguredLines({ table }: Translation, { auto }: Config): readonly string[] {
@@ -227,11 +203,8 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
     ends.push(['logs', otlp.logsEndpoint, otlp.logs]);
   let isGood = true;
   for (const [signal, endpoint, settings] of ends) {
-    const transport = await openTransport(endpoint, settings, {
-      config,
-      concurrency: 1,
-      clock: context.clock,
-    });
+    const options = { config, concurrency: 1, clock: context.clock };
+    const transport = await openTransport(endpoint, settings, options);
     const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
     const result = await transport.send(request, new AbortController().signal);
     await transport.close();
@@ -293,15 +266,12 @@ async function probeLogs(
   let isGood = true;
   for (const target of planTargets(config)) {
     const api = new LogsApi(clients.get(target.api), config.logs.endpoints);
-    const types = await api.types({ signal: context.stop });
-    context.out.line(
-      `logs     ${target.name}: types ${answerText(types, ['type', 'name', 'value'])}`,
-    );
+    const { out, stop: signal } = context;
+    const types = await api.types({ signal });
+    out.line(`logs     ${target.name}: types ${answerText(types, 'type')}`);
     if (types.ok) printSkew(types.serverNowMs, context);
-    const servers = await api.servers({ signal: context.stop });
-    context.out.line(
-      `logs     ${target.name}: servers ${answerText(servers, ['server', 'name', 'value'])}`,
-    );
+    const servers = await api.servers({ signal });
+    out.line(`logs     ${target.name}: servers ${answerText(servers, 'server')}`);
     if (!(await probeList(target, { config, api, context }))) isGood = false;
   }
   return isGood;
@@ -377,13 +347,10 @@ function archiveTable(archives: readonly Descriptor[]): string {
 }
 
 /** The names in a list, or the reason why there is no list. */
-function answerText(
-  answer: Result<{ readonly items: readonly LogItem[] }>,
-  members: readonly string[],
-): string {
+function answerText(answer: Result<{ readonly items: readonly LogItem[] }>, what: string): string {
   if (!answer.ok) return `not shown: ${answer.error.message}`;
   const names = answer.items.map(item => {
-    const member = members.find(name => name in item);
+    const member = [what, 'name', 'value'].find(name => name in item);
     const value: unknown = member === undefined ? item : item[member];
     return typeof value === 'string' ? value : JSON.stringify(value);
   });
@@ -412,21 +379,13 @@ async function probeBackups(
   for (const { api, services } of planTargets(config)) {
     const client = new ServiceClient({ http: clients.get(api), paths });
     for (const { id } of services) {
-      const read = await readBackups({
-        client,
-        serviceId: id,
-        before: null,
-        nowMs: () => clock.nowMs(),
-        signal: stop,
-      });
-      rows.push(
-        read.ok
-          ? { id: labelOf(id), known: read.known, error: read.backupsError }
-          : { id: labelOf(id), known: null, error: read.error },
-      );
+      const asked = { serviceId: id, before: null, nowMs: () => clock.nowMs(), signal: stop };
+      const read = await readBackups({ client, ...asked });
+      const known = read.ok ? read.known : null;
+      rows.push({ id: labelOf(id), known, error: read.ok ? read.backupsError : read.error });
     }
   }
   out.line('backups');
-  out.line(backupsTable(rows, clock.nowMs()).replaceAll(/^/gm, '  '));
+  out.line(indent(backupsTable(rows, clock.nowMs())));
   return rows.every(({ known }) => known !== null);
 }

@@ -5,7 +5,7 @@ import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { causeText, OperatorError } from '../errors.ts';
 import { Counters } from '../lib/counters.ts';
-import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
+import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { silentLogger } from '../lib/log.ts';
 import { printableJson } from '../lib/printable.ts';
 import { untilAborted } from '../lib/bell.ts';
@@ -19,7 +19,7 @@ import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { type AccountReport, accountReport } from '../status/account-report.ts';
 import { createMeter, withProgress } from './output.ts';
-import { labelsOf, printTable } from './table.ts';
+import { ageOf, labelsOf, printTable } from './table.ts';
 import {
   action,
   type Call,
@@ -97,8 +97,6 @@ export const verb: Verb = {
   notNow: 1,
 };
 
-// All actions need the configuration and its queue directory.
-
 /** The configuration and its queue's directory. A queue in memory is a mistake. */
 function loadQueueConfig(
   call: ConfigCall,
@@ -128,15 +126,7 @@ interface Waiting {
   newestAtMs: number | null;
 }
 
-interface Inspection {
-  readonly directory: string;
-  readonly diskBytes: number;
-  readonly corruptFiles: readonly string[];
-  readonly signals: readonly (Waiting & { readonly bytes: number; readonly maxBytes: number })[];
-  readonly services: readonly (Waiting & { readonly service: string })[];
-  readonly setAside: readonly SetAside[];
-  readonly account: AccountReport;
-}
+type Inspection = ReturnType<typeof inspect>;
 
 function queueInspect(call: Call<typeof INSPECT_OPTIONS>, context: VerbContext): number {
   const { config, directory } = loadQueueConfig(call, context);
@@ -151,7 +141,7 @@ function queueInspect(call: Call<typeof INSPECT_OPTIONS>, context: VerbContext):
   return 0;
 }
 
-function inspect(view: QueueView, config: Config): Inspection {
+function inspect(view: QueueView, config: Config) {
   const services = new Map<string, Waiting & { readonly service: string }>();
   const signals = SIGNALS.map(signal => {
     const sum = { ...nothing(signal), bytes: 0, maxBytes: config.queue[signal].maxBytes };
@@ -273,10 +263,6 @@ function accountRows(
   ];
 }
 
-function ageOf(atMs: number | null, nowMs: number): string {
-  return atMs === null ? '-' : formatAge(nowMs - atMs);
-}
-
 function jsonOf({ signals, services, setAside, ...rest }: Inspection): unknown {
   return {
     ...rest,
@@ -310,9 +296,6 @@ function sampleOf(signal: Signal, sample: Buffer): unknown {
 // `queue export`: the queued requests as OTLP/JSON, one per line, oldest first. Only one request at a time is in memory,
 // whatever the size of the queue and the speed of the reader.
 
-/** Takes one line; false when it takes no more. */
-type Write = (line: string) => Promise<boolean>;
-
 async function queueExport(
   call: Call<typeof EXPORT_OPTIONS>,
   context: VerbContext,
@@ -322,16 +305,11 @@ async function queueExport(
   const { directory } = loadQueueConfig(call, context);
   const view = QueueView.open(directory);
   const file = output === undefined ? null : await createFile(output);
-  const write: Write =
-    file === null
-      ? async line => {
-          context.out.line(line);
-          return await context.out.taken();
-        }
-      : async line => {
-          await file.appendFile(`${line}\n`);
-          return !context.stop.aborted;
-        };
+  const write = async (line: string): Promise<boolean> => {
+    if (file === null) context.out.line(line);
+    else await file.appendFile(`${line}\n`);
+    return file === null ? await context.out.taken() : !context.stop.aborted;
+  };
   try {
     const { written, damaged } = await exportRows(view, signals, write);
     context.err.line(`${String(written)} requests exported; nothing was removed from the queue`);
@@ -349,7 +327,8 @@ async function queueExport(
 async function exportRows(
   view: QueueView,
   signals: readonly Signal[],
-  write: Write,
+  /** Takes one line; false when it takes no more. */
+  write: (line: string) => Promise<boolean>,
 ): Promise<{ readonly written: number; readonly damaged: number }> {
   let written = 0;
   let damaged = 0;
@@ -384,24 +363,25 @@ async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext
     endpoint === undefined ? config.otlp : redirect(call.command, config, endpoint, context.err);
   const { clock } = context;
   const counters = new Counters();
-  const queue = openQueue(ageless(config), { clock, counters, logger: silentLogger });
+  // Also delivers metrics that the daemon would drop for their age.
+  const metrics = { ...config.queue.metrics, maxAgeMs: Infinity };
+  const ageless = { ...config, queue: { ...config.queue, metrics } };
+  const options = { clock, counters, logger: silentLogger };
+  const queue = openQueue(ageless, options);
   try {
-    const options = { queue, clock, counters, logger: silentLogger };
-    const senders = await openSenders({ config: { ...config, otlp }, ...options });
-    return await deliver({ queue, senders, forMs, context });
+    const senders = await openSenders({ config: { ...config, otlp }, queue, ...options });
+    return await deliver(queue, senders, forMs, context);
   } finally {
     await queue.close();
   }
 }
 
-interface Draining {
-  readonly queue: Queue;
-  readonly senders: readonly OpenSender[];
-  readonly forMs: number;
-  readonly context: VerbContext;
-}
-
-async function deliver({ queue, senders, forMs, context }: Draining): Promise<number> {
+async function deliver(
+  queue: Queue,
+  senders: readonly OpenSender[],
+  forMs: number,
+  context: VerbContext,
+): Promise<number> {
   const { clock, err, out, stop } = context;
   const startedMs = clock.monotonicMs();
   const totalPoints = leftPoints(queue);
@@ -438,12 +418,6 @@ function problemsOf(queue: Queue, senders: readonly OpenSender[]): readonly stri
 
 function leftPoints(queue: Queue): number {
   return queue.stats('metrics').points + queue.stats('logs').points;
-}
-
-/** A drain also delivers metrics that the daemon would drop for their age. */
-function ageless(config: Config): Config {
-  const { queue } = config;
-  return { ...config, queue: { ...queue, metrics: { ...queue.metrics, maxAgeMs: Infinity } } };
 }
 
 /** The settings for another receiver. Headers go to the configured origin only: they may hold credentials. */

@@ -16,14 +16,15 @@ import {
   JSON_OPTION,
   keyFromFile,
   type OpenService,
-  printJson,
   printListing,
+  printOne,
   refuseProblems,
+  SHOW_OPTIONS,
   tellError,
   tellNone,
   withService,
 } from './service-access.ts';
-import { labelsOf, printTable, type Rows } from './table.ts';
+import { labelsOf, type Rows } from './table.ts';
 import {
   action,
   type Call,
@@ -54,7 +55,6 @@ const CREATE_OPTIONS = {
   ),
   json: JSON_OPTION,
 };
-const LIST_OPTIONS = { ...ACCESS_OPTIONS, json: JSON_OPTION };
 
 export const verb: Verb = {
   name: 'restores',
@@ -73,14 +73,14 @@ export const verb: Verb = {
     action({
       name: 'list',
       summary: 'the restores that the key can see',
-      options: LIST_OPTIONS,
+      options: SHOW_OPTIONS,
       run: restoresList,
     }),
     action({
       name: 'show',
       summary: 'one restore and its progress',
       words: { value: 'RESTORE', about: 'the id of a restore (see restores list)', count: 'one' },
-      options: LIST_OPTIONS,
+      options: SHOW_OPTIONS,
       run: restoresShow,
     }),
   ],
@@ -120,11 +120,8 @@ function restoresCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext)
     const beginning = restoreOnce(client.restores, request, { clock, signal, onNews });
     const result = await withProgress(context, 'beginning the restore', beginning);
     if (!result.ok) return tellError(context, result.error);
-    const { restore } = result;
-    if (restore === null) context.err.line('begun; the service says nothing about it');
-    if (call.values.json) printJson(context, restore);
-    else if (restore !== null) printTable(context.out, rowsOf([restore], config));
-    return 0;
+    const { json } = call.values;
+    return printOne({ json, done: 'begun' }, context, result.restore, one => rowsOf(one, config));
   });
 }
 
@@ -180,7 +177,7 @@ async function ask(
 
 // `restores list` and `restores show`: restores and their progress.
 
-function restoresList(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Promise<number> {
+function restoresList(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Promise<number> {
   const service_id = call.values['service-id'];
   const read = async ({ client }: OpenService): Promise<readonly Restore[] | null> => {
     const list = client.restores.list({ service_id, signal: context.stop });
@@ -192,15 +189,13 @@ function restoresList(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Pr
   return printListing(call, context, { read, rows: rowsOf, empty: 'no restores' });
 }
 
-function restoresShow(call: Call<typeof LIST_OPTIONS>, context: VerbContext): Promise<number> {
+function restoresShow(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Promise<number> {
   const [id = ''] = call.words;
   return withService(call, context, async ({ client, config }) => {
     const answer = client.restores.show(id, { signal: context.stop });
     const result = await withProgress(context, 'reading the restore', answer);
     if (!result.ok) return tellError(context, result.error);
-    if (call.values.json) printJson(context, result.restore);
-    else printTable(context.out, rowsOf([result.restore], config));
-    return 0;
+    return printOne(call.values, context, result.restore, one => rowsOf(one, config));
   });
 }
 

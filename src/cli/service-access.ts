@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { loadConfig, parseConfig } from '../config/load.ts';
 import { OperatorError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { printableJson } from '../lib/printable.ts';
 import { programVersion } from '../lib/version.ts';
@@ -12,6 +13,7 @@ import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
+import { LogsApi } from '../service/logs-api.ts';
 import { errorLine, type RequestProblem, type ServiceError } from '../service/service-error.ts';
 import { readTextFile } from '../config/text-file.ts';
 import { type Encoded, readCredentials, storageOf } from '../service/credentials-file.ts';
@@ -42,15 +44,21 @@ export const ACCESS_OPTIONS: Readonly<Record<AccessName, Option<string | undefin
 
 export const JSON_OPTION: Option<boolean> = flag('JSON instead of tables');
 
+/** The options of an action that shows what the service has. */
+export const SHOW_OPTIONS: typeof ACCESS_OPTIONS & { readonly json: typeof JSON_OPTION } = {
+  ...ACCESS_OPTIONS,
+  json: JSON_OPTION,
+};
+
 type AccessValues = Values<typeof ACCESS_OPTIONS>;
 
 /** What the functions below need of a call. */
-export interface AccessCall {
+interface AccessCall {
   readonly command: string;
   readonly values: AccessValues;
 }
 
-export interface ServiceAccess {
+interface ServiceAccess {
   /** With --base-url: the defaults of everything else. */
   readonly config: Config;
   /** The APIs to ask; with --service-id that of this service alone. */
@@ -58,10 +66,7 @@ export interface ServiceAccess {
 }
 
 /** Throws an OperatorError where it is not clear which API, key or service is meant. */
-function readAccess(
-  call: AccessCall,
-  { environment }: Pick<VerbContext, 'environment'>,
-): ServiceAccess {
+function readAccess(call: AccessCall, environment: VerbContext['environment']): ServiceAccess {
   const { command, values } = call;
   const { 'base-url': baseUrl, 'service-id': serviceId } = values;
   if (values.config !== undefined && baseUrl !== undefined)
@@ -73,9 +78,8 @@ function readAccess(
       ? loadConfig({ file: configOf(call, environment, EITHER), environment })
       : configOfAddress(call, environment);
   const targets = planTargets(config);
-  if (serviceId === undefined) return { config, targets };
-  // Which services there are is known to the API alone then.
-  if (config.auto !== null) return { config, targets };
+  // With `services: auto`, only the API knows which services there are.
+  if (serviceId === undefined || config.auto !== null) return { config, targets };
   const own = targets.filter(({ configured }) => configured.has(serviceId));
   if (own.length > 0) return { config, targets: own };
   const ids = config.services.map(({ id }) => id).join(', ');
@@ -91,6 +95,7 @@ export interface OpenService {
   readonly target: Target;
   readonly http: ServiceHttp;
   readonly client: ServiceClient;
+  readonly logs: LogsApi;
 }
 
 /** Opens the APIs that are meant, at least one, for the time of `use`. */
@@ -99,26 +104,25 @@ export async function withServices<T>(
   context: Pick<VerbContext, 'environment' | 'clock'>,
   use: (services: readonly OpenService[], config: Config) => Promise<T>,
 ): Promise<T> {
-  const { config, targets } = readAccess(call, context);
-  const { clock } = context;
-  const userAgent = `prom2otlp/${programVersion()}`;
-  const clients = new ServiceClients({ clock, counters: new Counters(), userAgent });
+  const { config, targets } = readAccess(call, context.environment);
+  const { backups, logs } = config;
+  const clients = clientsOf(context.clock);
+  const openService = (target: Target): OpenService => {
+    const http = clients.get(target.api);
+    const client = new ServiceClient({ http, paths: backups.endpoints });
+    return { config, target, http, client, logs: new LogsApi(http, logs.endpoints) };
+  };
   try {
-    return await use(
-      targets.map(target => {
-        const http = clients.get(target.api);
-        return {
-          config,
-          target,
-          http,
-          client: new ServiceClient({ http, paths: config.backups.endpoints }),
-        };
-      }),
-      config,
-    );
+    return await use(targets.map(openService), config);
   } finally {
     await clients.close();
   }
+}
+
+/** The connections of a verb to the service. */
+export function clientsOf(clock: Clock): ServiceClients {
+  const userAgent = `prom2otlp/${programVersion()}`;
+  return new ServiceClients({ clock, counters: new Counters(), userAgent });
 }
 
 /** For verbs that act on one API: a configuration with several needs --service-id. */
@@ -209,6 +213,22 @@ export function printListing<Item>(
   });
 }
 
+/**
+ * Prints one thing that the service has shown or made; null where it says nothing about what it has made, which is `done`
+ * then. Returns the exit code.
+ */
+export function printOne<Item>(
+  { json, done = '' }: { readonly json: boolean; readonly done?: string },
+  context: Pick<VerbContext, 'out' | 'err'>,
+  item: Item | null,
+  rows: (items: readonly Item[]) => Rows,
+): 0 {
+  if (item === null) context.err.line(`${done}; the service says nothing about it`);
+  if (json) printJson(context, item);
+  else if (item !== null) printTable(context.out, rows([item]));
+  return 0;
+}
+
 // Wrong requests are reported in the words of the command line, every mistake at once, before anything is sent; failed
 // calls in a line.
 
@@ -222,7 +242,7 @@ export function refuseProblems(
   throw new OperatorError(
     problems.map(({ path, message }) => ({
       code: 'E_CLI_USAGE',
-      message: `cannot run ${command}: ${optionOf(path, options)}: ${message}`,
+      message: `cannot run ${command}: ${options[path] ?? options[path.replace(/\..*/, '')] ?? path}: ${message}`,
       hint: `see prom2otlp ${command} --help`,
     })),
   );
@@ -238,10 +258,6 @@ export function tellError({ err }: Pick<VerbContext, 'err'>, error: ServiceError
 export function tellNone(context: Pick<VerbContext, 'err'>, error: ServiceError): null {
   tellError(context, error);
   return null;
-}
-
-function optionOf(path: string, options: Readonly<Record<string, string>>): string {
-  return options[path] ?? options[path.replace(/\..*/, '')] ?? path;
 }
 
 // What the service says, as JSON. All JSON of this program spells its members alike: serviceId, not service_id.

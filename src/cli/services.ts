@@ -1,19 +1,21 @@
 // `services`: the database services that a key can see, read from the labels of one metrics page.
 
 import { type CatalogLookup, createCatalogLookup } from '../catalog/lookup.ts';
+import type { Config } from '../config/config.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
+import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { printableJson } from '../lib/printable.ts';
 import { SeriesTable } from '../model/series-table.ts';
-import { Scraper } from '../pipeline/collect/scrape.ts';
+import type { Target } from '../pipeline/collect/plan-targets.ts';
+import { Scraper, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { Decoding } from '../pipeline/decode/decode.ts';
 import { keyOfRow, labelValue } from '../pipeline/decode/series-key.ts';
+import type { ServiceHttp } from '../service/http-client.ts';
 import { withProgress } from './output.ts';
-import { ACCESS_OPTIONS, JSON_OPTION, type OpenService, withServices } from './service-access.ts';
+import { type OpenService, SHOW_OPTIONS, withServices } from './service-access.ts';
 import { printTable } from './table.ts';
 import { action, type Call, type Verb, type VerbContext } from './verb.ts';
-
-const OPTIONS = { ...ACCESS_OPTIONS, json: JSON_OPTION };
 
 /** One database service, from the labels of its series. */
 export interface SeenService {
@@ -32,7 +34,7 @@ export const verb: Verb = {
   summary: 'the database services that the key can see',
   about: `Reads the metrics page once and shows each database service from its labels: id, name, servers, topology, and
     the families of its series. With --json: [{id, name, topology, servers: [{name, type}], families, series}].`,
-  actions: [action({ options: OPTIONS, run: showServices })],
+  actions: [action({ options: SHOW_OPTIONS, run: showServices })],
   exits: {
     0: 'shown',
     1: 'a page cannot be read, or --service-id is not on it',
@@ -44,7 +46,7 @@ export const verb: Verb = {
   ],
 };
 
-function showServices(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
+function showServices(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Promise<number> {
   const { 'service-id': wanted, json } = call.values;
   return withServices(call, context, async services => {
     let code = 0;
@@ -65,20 +67,24 @@ function showServices(call: Call<typeof OPTIONS>, context: VerbContext): Promise
   });
 }
 
+/** Gets the page of a target. */
+export function scrapeOnce(
+  target: Target,
+  client: ServiceHttp,
+  { config, clock }: { readonly config: Config; readonly clock: Clock },
+): Promise<ScrapeResult> {
+  const bodyBytesMax = (): number => config.metrics.limits.bodyBytes;
+  const [buffers, counters] = [new BodyBufferPool(), new Counters()];
+  return new Scraper({ target, client, bodyBytesMax, buffers, clock, counters }).scrape();
+}
+
 /** The services on the page of one API, or the reason why the page cannot be read. */
 export async function readServices(
   { config, target, http }: OpenService,
   { clock }: VerbContext,
 ): Promise<readonly SeenService[] | string> {
   const { limits, prefixes } = config.metrics;
-  const result = await new Scraper({
-    target,
-    client: http,
-    bodyBytesMax: () => limits.bodyBytes,
-    buffers: new BodyBufferPool(),
-    clock,
-    counters: new Counters(),
-  }).scrape();
+  const result = await scrapeOnce(target, http, { config, clock });
   if (result.kind === 'failure') return `${result.message}; ${result.hint}`;
   const table = new SeriesTable();
   const decoding = new Decoding(result.page, table, limits);

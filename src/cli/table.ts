@@ -2,6 +2,7 @@
 // the service or the back end, so control characters never reach the terminal.
 
 import type { Config } from '../config/config.ts';
+import { formatAge } from '../lib/format.ts';
 import { printableLine } from '../lib/printable.ts';
 import { paint } from './output.ts';
 import type { TextSink } from './verb.ts';
@@ -53,6 +54,15 @@ export function labelsOf({
     const name = names.get(id) ?? id;
     return name === id ? id : `${id} (${name})`;
   };
+}
+
+/** `-` where there is no time. */
+export function ageOf(atMs: number | null, nowMs: number): string {
+  return atMs === null ? '-' : formatAge(nowMs - atMs);
+}
+
+export function yesOrNo(is: boolean): string {
+  return is ? 'yes' : 'no';
 }
 
 /** Prints the rows below their head, or `empty` where there are none. A terminal cuts them, unless `isWhole`. */
