@@ -45,7 +45,7 @@ export interface Block<out T> extends Kind<T> {
 }
 
 /** One key. about() gives it its description. */
-export class Key<out T> {
+export interface Key<out T> {
   readonly name: string;
   readonly kind: Kind<T>;
   readonly presence: 'defaulted' | 'optional' | 'required';
@@ -57,34 +57,26 @@ export class Key<out T> {
   readonly text: string;
   /** A running process cannot change it: a change takes a restart. */
   readonly isFixed: boolean;
-
-  constructor(fields: KeyFields<T>) {
-    ({ name: this.name, kind: this.kind, presence: this.presence } = fields);
-    ({ default: this.default, example: this.example } = fields);
-    ({ text: this.text = '', isFixed: this.isFixed = false } = fields);
-  }
-
   /** The same key with what it is for. */
-  about(text: string, isFixed = false): Key<T> {
-    const { name, kind, presence, example } = this;
-    const words = { text: text.replaceAll(/\s+/g, ' ').trim(), isFixed };
-    return new Key({ name, kind, presence, default: this.default, example, ...words });
-  }
-
+  readonly about: (text: string) => Key<T>;
   /** The same for a key whose change takes a restart. */
-  aboutFixed(text: string): Key<T> {
-    return this.about(text, true);
-  }
+  readonly aboutFixed: (text: string) => Key<T>;
 }
 
-interface KeyFields<T> {
-  readonly name: string;
-  readonly kind: Kind<T>;
-  readonly presence: Key<T>['presence'];
-  readonly default?: unknown;
-  readonly example?: unknown;
-  readonly text?: string;
-  readonly isFixed?: boolean;
+type KeyFields<T> = Pick<Key<T>, 'name' | 'kind' | 'presence'> & Partial<Key<T>>;
+
+function makeKey<T>(fields: KeyFields<T>): Key<T> {
+  const about = (text: string, isFixed: boolean): Key<T> =>
+    makeKey({ ...fields, text: text.replaceAll(/\s+/g, ' ').trim(), isFixed });
+  return {
+    default: undefined,
+    example: undefined,
+    text: '',
+    isFixed: false,
+    ...fields,
+    about: text => about(text, false),
+    aboutFixed: text => about(text, true),
+  };
 }
 
 /** A key with a default. */
@@ -94,26 +86,26 @@ export function key<T>(
   fallback: unknown,
   example: unknown = fallback,
 ): Key<T> {
-  return new Key({ name, kind, presence: 'defaulted', default: fallback, example });
+  return makeKey({ name, kind, presence: 'defaulted', default: fallback, example });
 }
 
 /** A block, each of whose keys has its own default. */
 export function section<T>(name: string, kind: Block<T>): Key<T> {
-  return new Key({ name, kind, presence: 'defaulted' });
+  return makeKey({ name, kind, presence: 'defaulted' });
 }
 
 export function requiredKey<T>(name: string, kind: Kind<T>, example: unknown): Key<T> {
-  return new Key({ name, kind, presence: 'required', example });
+  return makeKey({ name, kind, presence: 'required', example });
 }
 
 /** A key that may be left out and has no default. */
 export function optionalKey<T>(name: string, kind: Kind<T>, example: unknown): Key<T | undefined> {
-  return new Key<T | undefined>({ name, kind, presence: 'optional', example });
+  return makeKey<T | undefined>({ name, kind, presence: 'optional', example });
 }
 
 /** The same key without its default. */
 export function optional<T>({ name, kind, text }: Key<T>): Key<T | undefined> {
-  return new Key<T | undefined>({ name, kind, presence: 'optional', text });
+  return makeKey<T | undefined>({ name, kind, presence: 'optional', text });
 }
 
 type Values<Keys> = {

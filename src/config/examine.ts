@@ -9,7 +9,7 @@ import { auto, CONFIG, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
 import { isPlainMap, pathText, valueAt, type KeyPath, type Places } from './places.ts';
 import { ExpandedText } from './secrets.ts';
-import { formatDuration, formatSize } from './units.ts';
+import { formatDuration, formatQuantity, SIZE } from './units.ts';
 
 /** A valid configuration, and what it was made from. */
 export interface Judgement {
@@ -177,7 +177,7 @@ function derived(key: string, { otlp, services, metrics }: Config): string | und
 }
 
 function sizeText(key: string, amount: number): string {
-  return /\.(?:memory|body)$/.test(key) ? formatSize(amount) : String(amount);
+  return /\.(?:memory|body)$/.test(key) ? formatQuantity(amount, SIZE) : String(amount);
 }
 
 function shown(value: unknown, kind: Kind<unknown> | undefined): string {

@@ -9,31 +9,29 @@ import { leaf, mapOf, type Kind, type LeafInput, type Reading, type Refusal } fr
 import { ConfigSecret } from './secrets.ts';
 
 /** An http(s) URL that a path is appended to: without query, fragment, user or trailing slash. */
-export function baseUrl(expected = 'an http or https URL'): Kind<string> {
-  return leaf({
+export function baseUrl(expected: string): Kind<string> {
+  return httpUrl(
     expected,
-    type: 'string',
-    json: { type: 'string', pattern: '^https?://' },
-    read: input => {
-      const url = parseHttpUrl(input.text ?? '');
-      if (url === undefined) return undefined;
-      const refusal = refuseUser(url) ?? refusePart(url.search, 'query') ?? refuseFragment(url);
-      return refusal ?? { value: url.href.replace(/\/+$/, '') };
-    },
-    suggest: suggestUrl,
-  });
+    url => refusePart(url.search, 'query') ?? { value: url.href.replace(/\/+$/, '') },
+  );
 }
 
 /** An http(s) URL that is used unchanged; it may have a query. */
 export function fullUrl(): Kind<string> {
+  return httpUrl('an http or https URL', url => ({ value: url.href }));
+}
+
+function httpUrl(expected: string, read: (url: URL) => Reading<string>): Kind<string> {
   return leaf({
-    expected: 'an http or https URL',
+    expected,
     type: 'string',
     json: { type: 'string', pattern: '^https?://' },
-    read: input => {
-      const url = parseHttpUrl(input.text ?? '');
+    read: ({ text = '' }) => {
+      const url = parseHttpUrl(text);
       if (url === undefined) return undefined;
-      return refuseUser(url) ?? refuseFragment(url) ?? { value: url.href };
+      const reading = read(url);
+      if ('problem' in reading) return refuseUser(url) ?? reading;
+      return refuseUser(url) ?? refusePart(url.hash, 'fragment (`#…`)') ?? reading;
     },
     suggest: suggestUrl,
   });
@@ -79,10 +77,6 @@ function refusePart(part: string, name: string): Refusal | undefined {
   return part === '' ? undefined : { problem: `this URL cannot have a ${name}`, hint: 'remove it' };
 }
 
-function refuseFragment(url: URL): Refusal | undefined {
-  return refusePart(url.hash, 'fragment (`#…`)');
-}
-
 /** A path below a base URL. A query is legal, another host is not. */
 export function urlPath(): Kind<string> {
   return leaf({
@@ -124,19 +118,8 @@ export function listenAddress(): Kind<ListenAddress> {
 }
 
 /** Headers that the program or HTTP itself sets. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const OWN_HEADERS =
+  /^(?:connection|content-(?:encoding|length|type)|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/;
 
 /** Extra request headers: legal names (never one of `refused`), values that are secrets. */
 export function headers(
@@ -149,7 +132,7 @@ export function headers(
     }
     const hint = Object.hasOwn(refused, word) ? refused[word] : undefined;
     if (hint !== undefined) return { problem: `${name} cannot be set here`, hint };
-    if (!OWN_HEADERS.has(word)) return undefined;
+    if (!OWN_HEADERS.test(word)) return undefined;
     return { problem: `${name} cannot be set here`, hint: 'remove it; the program sets it itself' };
   };
   return mapOf(judge, headerValue('the value of a header'));
@@ -174,10 +157,8 @@ function secret({ expected, refuse, isFile }: SecretKind): Kind<Secret> {
       if (text === undefined) return undefined;
       if (text === '') return { problem: `expected ${expected}, got an empty text` };
       const reread = (): string | undefined => {
-        const again = expanded?.reread();
-        return again === undefined || again === '' || refuse(again) !== undefined
-          ? undefined
-          : again;
+        const again = expanded?.reread() ?? '';
+        return again === '' || refuse(again) !== undefined ? undefined : again;
       };
       return refuse(text) ?? { value: new ConfigSecret(text, reread) };
     },
@@ -193,8 +174,7 @@ export function headerValue(expected: string): Kind<Secret> {
       if (/[\r\n]/.test(text)) {
         return { problem: 'the value holds a line break, which no header can carry' };
       }
-      const isTrimmed = text === text.trim();
-      return isTrimmed
+      return text === text.trim()
         ? { problem: 'the value holds characters that no header can carry' }
         : { problem: 'the value begins or ends with a blank' };
     },

@@ -28,6 +28,7 @@ import {
   section,
   showValue,
   type Block,
+  type Key,
   type Kind,
   type Refusal,
 } from './declare.ts';
@@ -38,6 +39,7 @@ import {
   fullUrl,
   headerValue,
   headers,
+  type ListenAddress,
   listenAddress,
   privateKey,
   proxyUrl,
@@ -103,15 +105,11 @@ export type ApiKeys = { readonly [Name in keyof ApiConfig]: ApiConfig[Name] | un
 export const api: Block<ApiKeys> = namedBlock('ApiConfig', apiKeys);
 
 /** The same keys, none of which has a default: what an entry leaves out is the global block's. */
-const ownApi: Block<ApiKeys> = block({
-  baseUrl: optional(apiKeys.baseUrl),
-  key: apiKeys.key,
-  headers: optional(apiKeys.headers),
-  timeoutMs: optional(apiKeys.timeoutMs),
-  ca: optional(apiKeys.ca),
-  proxy: optional(apiKeys.proxy),
-  isInsecureAllowed: optional(apiKeys.isInsecureAllowed),
-});
+const ownApi: Block<ApiKeys> = block(
+  Object.fromEntries(
+    Object.entries<Key<unknown>>(apiKeys).map(([name, key]) => [name, optional(key)]),
+  ) as Block<ApiKeys>['keys'],
+);
 
 const RESERVED_ATTRIBUTES: Readonly<Record<string, string>> = {
   'service.name': 'use `name` of the entry',
@@ -465,7 +463,7 @@ export const status: Block<StatusKeys> = block({
 });
 
 interface StatusKeys {
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: ListenAddress;
   readonly token: Config['status']['token'];
 }
 

@@ -9,14 +9,13 @@ import { nearest } from '../lib/nearest.ts';
 import { isTimeZone } from '../lib/time-zone.ts';
 import { leaf, type Kind, type LeafInput, type Reading } from './declare.ts';
 import {
-  DURATION_PATTERN,
-  SIZE_PATTERN,
-  formatDuration,
-  formatSize,
+  DURATION,
+  formatQuantity,
   parseDuration,
-  parseSize,
-  suggestDuration,
-  suggestSize,
+  parseQuantity,
+  type Quantity,
+  SIZE,
+  suggestQuantity,
 } from './units.ts';
 
 export interface Range {
@@ -128,34 +127,27 @@ function numberOf({ value, expanded }: LeafInput): number | undefined {
 }
 
 /** A duration in milliseconds; at least 1 ms and at most 3650 days by default. */
-export function duration(range: Range = {}): Kind<number> {
-  const { min = 1, max = 3650 * DAY_MS } = range;
-  return leaf({
-    expected: 'a duration such as 10s, 5m or 72h',
-    type: 'number',
-    json: { type: 'string', pattern: DURATION_PATTERN },
-    read: input => {
-      const value = parseDuration(input.text ?? '');
-      return value === undefined ? undefined : within(value, { min, max }, formatDuration, input);
-    },
-    suggest: ({ value, text }) =>
-      typeof value === 'number' ? `${String(value)}s` : suggestDuration(text ?? ''),
-  });
+export function duration({ min = 1, max = 3650 * DAY_MS }: Range = {}): Kind<number> {
+  return quantity('a duration such as 10s, 5m or 72h', DURATION, { min, max });
 }
 
 /** A size in bytes; at least 1 byte by default. */
-export function size(range: Range = {}): Kind<number> {
-  const { min = 1, max = Number.MAX_SAFE_INTEGER } = range;
+export function size({ min = 1, max = Number.MAX_SAFE_INTEGER }: Range = {}): Kind<number> {
+  return quantity('a size such as 512MiB, 1GiB or 4kB', SIZE, { min, max });
+}
+
+function quantity(expected: string, of: Quantity, range: Required<Range>): Kind<number> {
   return leaf({
-    expected: 'a size such as 512MiB, 1GiB or 4kB',
+    expected,
     type: 'number',
-    json: { type: 'string', pattern: SIZE_PATTERN },
+    json: { type: 'string', pattern: of.pattern },
     read: input => {
-      const value = parseSize(input.text ?? '');
-      return value === undefined ? undefined : within(value, { min, max }, formatSize, input);
+      const value = parseQuantity(input.text ?? '', of);
+      const format = (amount: number): string => formatQuantity(amount, of);
+      return value === undefined ? undefined : within(value, range, format, input);
     },
-    suggest: ({ value, text }) =>
-      typeof value === 'number' ? `${String(value)}B` : suggestSize(text ?? ''),
+    suggest: ({ value, text = '' }) =>
+      typeof value === 'number' ? `${String(value)}${of.usual}` : suggestQuantity(text, of),
   });
 }
 
@@ -229,7 +221,7 @@ export function startPoint(): Kind<StartPoint> {
   return leaf<StartPoint>({
     expected: 'a duration such as 1h, an RFC 3339 time such as 2026-03-01T00:00:00Z, or beginning',
     type: "{ readonly backMs: number } | { readonly at: Date } | 'beginning'",
-    json: { anyOf: [{ type: 'string', pattern: DURATION_PATTERN }, { type: 'string' }] },
+    json: { anyOf: [{ type: 'string', pattern: DURATION.pattern }, { type: 'string' }] },
     read: ({ text = '' }) => {
       if (text === 'beginning') return { value: text };
       const backMs = parseDuration(text);

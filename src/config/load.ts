@@ -8,7 +8,6 @@ import { dealShards } from '../lib/shard.ts';
 import type { Signal } from '../model/batch.ts';
 import type {
   ApiConfig,
-  AutoConfig,
   Config,
   OtlpConfig,
   OtlpKeys,
@@ -28,7 +27,7 @@ import {
 import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
 import { isPlainMap, UNREADABLE, valueAt, type KeyPath } from './places.ts';
 import { orderMistakes, violationMistakes, type JudgedTree } from './problems.ts';
-import { otlpRuleViolations, ruleViolations } from './rules.ts';
+import { ruleViolations } from './rules.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
 import { readYamlTree, type YamlTree } from './yaml-tree.ts';
@@ -91,11 +90,8 @@ function readTree(text: string, file: string, sources: TextSources): YamlTree {
     const message = `cannot read the configuration ${JSON.stringify(file)}: the file is larger than 1 MiB`;
     throw new OperatorError([{ code: 'E_CONFIG_READ', message }]);
   }
+  const isFileKey = (path: KeyPath): boolean => kindAt(CONFIG, path)?.isFile === true;
   return readYamlTree(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
-}
-
-function isFileKey(path: KeyPath): boolean {
-  return kindAt(CONFIG, path)?.isFile === true;
 }
 
 function rootMistakes(root: unknown, { places }: YamlTree, file: string): Mistake[] {
@@ -107,16 +103,17 @@ function rootMistakes(root: unknown, { places }: YamlTree, file: string): Mistak
   return [{ code: 'E_CONFIG_SYNTAX', message, hint, file, ...places.ofValue([]) }];
 }
 
-interface Judged {
+interface Sources {
   readonly file: string;
   readonly tree: YamlTree;
   readonly variables: OtelVariables;
+  /** What the system says of the memory; null: limits are as they were read. */
   readonly memory: MemoryReadings | null;
 }
 
 /** The block `otlp` is read twice, because variables may differ per signal; what repeats is shown once. */
-function judge(root: Readonly<Record<string, unknown>>, judged: Judged): Judgement {
-  const { file, tree, variables, memory } = judged;
+function judge(root: Readonly<Record<string, unknown>>, sources: Sources): Judgement {
+  const { file, tree, variables } = sources;
   const layered = (signal: Signal): LayeredTree & JudgedTree => ({
     ...layerVariables(root, signal, variables),
     file,
@@ -126,11 +123,11 @@ function judge(root: Readonly<Record<string, unknown>>, judged: Judged): Judgeme
   const logs = layered('logs');
   const found: Record<Signal, Violation[]> = { metrics: [], logs: [] };
   const keys = CONFIG.read(metrics.root, [], violation => found.metrics.push(violation));
-  found.metrics.push(...ruleViolations(metrics.root));
+  found.metrics.push(...ruleViolations(metrics.root, 'metrics'));
   const logsOtlp = readKey(CONFIG.keys.otlp, logs.root['otlp'], ['otlp'], violation =>
     found.logs.push(violation),
   );
-  found.logs.push(...otlpRuleViolations(logs.root));
+  found.logs.push(...ruleViolations(logs.root, 'logs'));
   const mistakes = [
     ...tree.mistakes,
     ...variables.mistakes,
@@ -140,16 +137,8 @@ function judge(root: Readonly<Record<string, unknown>>, judged: Judged): Judgeme
     ...violationMistakes(found.logs, logs),
   ];
   if (mistakes.length > 0 || keys === undefined) throw new OperatorError(orderMistakes(mistakes));
-  const config = resolveConfig({
-    file,
-    root: metrics.root,
-    keys,
-    logsRoot: logs.root,
-    logsOtlp,
-    attributes: variables.attributes,
-    memory,
-  });
-  return { config, places: tree.places, trees: { metrics, logs } };
+  const read = { keys, root: metrics.root, logsOtlp, logsRoot: logs.root };
+  return { config: resolveConfig(read, sources), places: tree.places, trees: { metrics, logs } };
 }
 
 /** Likely mistakes in a valid configuration. `isContainer`: the process runs in a container. */
@@ -164,58 +153,41 @@ export function warningMistakes(
   );
 }
 
-interface ResolveInput {
-  readonly file: string;
-  /** The YAML with the variables of metrics, as plain data and as it was read. */
-  readonly root: unknown;
+interface ReadKeys {
+  /** The YAML with the variables of metrics, as it was read and as plain data. */
   readonly keys: ConfigKeys;
+  readonly root: unknown;
   /** The same for the block `otlp` with the variables of logs. */
-  readonly logsRoot: unknown;
   readonly logsOtlp: OtlpKeys;
-  /** Attributes for every service, of OTEL_RESOURCE_ATTRIBUTES. */
-  readonly attributes: Readonly<Record<string, string>>;
-  /** What the system says of the memory; null: limits are as they were read. */
-  readonly memory: MemoryReadings | null;
+  readonly logsRoot: unknown;
 }
 
-function resolveConfig(input: ResolveInput): Config {
-  const { file, keys } = input;
-  const { queue } = keys;
+function resolveConfig(read: ReadKeys, { file, variables, memory: readings }: Sources): Config {
+  const { keys, root } = read;
+  const { api: _api, services: entries, queue, status, ...others } = keys;
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
-  const [services, auto] = resolveServices(input);
-  const { index, count } = keys.shard;
-  const ids = services.map(({ id }) => id);
-  const shards = dealShards(ids, count);
-  const isOurs = ({ id }: ServiceConfig): boolean => shards.get(id) === index;
-  const { limits, memory } = limitsOfMemory(keys.metrics.limits, input.root, input.memory);
+  const global = { ...keys.api, timeoutMs: globalTimeoutMs(root, keys) };
+  const { attributes } = variables;
+  const isAuto = 'goneAfterMs' in entries;
+  const services = isAuto ? [] : listedServices(entries, global, attributes);
+  const shards = dealShards(
+    services.map(({ id }) => id),
+    keys.shard.count,
+  );
+  const isOurs = ({ id }: ServiceConfig): boolean => shards.get(id) === keys.shard.index;
+  const { limits, memory } = limitsOfMemory(keys.metrics.limits, root, readings);
   return {
+    ...others,
     file,
     services: services.filter(isOurs),
     elsewhere: services.filter(service => !isOurs(service)),
-    auto,
-    unconfiguredServices: keys.unconfiguredServices,
+    auto: isAuto ? { ...entries, attributes, api: mergeApi(global, {}) } : null,
     memory,
     metrics: { ...keys.metrics, limits },
-    logs: keys.logs,
-    backups: keys.backups,
-    otlp: resolveOtlp(input),
+    otlp: resolveOtlp(read),
     queue: { ...queue, directory },
-    status: { ...keys.status.listen, token: keys.status.token },
-    telemetry: keys.telemetry,
-    shard: keys.shard,
-    log: keys.log,
+    status: { ...status.listen, token: status.token },
   };
-}
-
-/** The listed services, or how they are found. */
-function resolveServices(
-  input: ResolveInput,
-): readonly [listed: readonly ServiceConfig[], auto: AutoConfig | null] {
-  const { root, keys, attributes } = input;
-  const global = { ...keys.api, timeoutMs: globalTimeoutMs(root, keys) };
-  if ('goneAfterMs' in keys.services)
-    return [[], { ...keys.services, attributes, api: mergeApi(global, {}) }];
-  return [listedServices(keys.services, global, attributes), null];
 }
 
 function listedServices(
@@ -224,12 +196,12 @@ function listedServices(
   attributes: Readonly<Record<string, string>>,
 ): ServiceConfig[] {
   // Entries without own keys share one object, so that its key is read again only once.
-  const shared = entries.some(usesGlobal) ? mergeApi(global, {}) : undefined;
+  let shared: ApiConfig | undefined;
   return entries.map(entry => ({
     id: entry.id,
     name: entry.name ?? entry.id,
     attributes: { ...attributes, ...entry.attributes },
-    api: usesGlobal(entry) && shared !== undefined ? shared : mergeApi(global, entry.api),
+    api: usesGlobal(entry) ? (shared ??= mergeApi(global, {})) : mergeApi(global, entry.api),
   }));
 }
 
@@ -264,16 +236,16 @@ function mergeHeaders(global: Headers, own: Headers): Headers {
   return { ...Object.fromEntries(kept), ...own };
 }
 
-function resolveOtlp({ root, logsRoot, keys, logsOtlp }: ResolveInput): OtlpConfig {
-  const { otlp } = keys;
+function resolveOtlp({ root, logsRoot, keys: { otlp }, logsOtlp }: ReadKeys): OtlpConfig {
+  const { concurrency, maxRequestBytes, temporality } = otlp;
   return {
     metricsEndpoint: endpointOf('metrics', otlp, root),
     logsEndpoint: endpointOf('logs', logsOtlp, logsRoot),
     metrics: signalKeys(otlp),
     logs: signalKeys(logsOtlp),
-    concurrency: otlp.concurrency,
-    maxRequestBytes: otlp.maxRequestBytes,
-    temporality: otlp.temporality,
+    concurrency,
+    maxRequestBytes,
+    temporality,
   };
 }
 

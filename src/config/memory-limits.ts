@@ -104,21 +104,21 @@ export function memoryNotes({ memoryBytes, lowered }: MemoryConfig): readonly st
       ? `${key} is ${amountOf(key, value)} instead of ${amountOf(key, usual)}`
       : `${key} is ${amountOf(key, value)}`,
   );
-  const why = memoryBytes === null ? 'metrics.limits.memory is set' : foundIn(memoryBytes);
-  return [`${why}: ${words.join(', ')}`];
+  return [`${reasonOf(memoryBytes)}: ${words.join(', ')}`];
 }
 
 /** The limits that the YAML sets higher than the memory allows, a sentence each. */
 export function memoryWarnings({ memoryBytes, kept }: MemoryConfig): readonly string[] {
-  return kept.map(({ key, value, fits }) => {
-    const why = memoryBytes === null ? 'metrics.limits.memory is set' : foundIn(memoryBytes);
-    return `${key} is ${amountOf(key, value)}, as the configuration says, and ${amountOf(key, fits)} would fit: ${why}`;
-  });
+  return kept.map(
+    ({ key, value, fits }) =>
+      `${key} is ${amountOf(key, value)}, as the configuration says, and ${amountOf(key, fits)} would fit: ${reasonOf(memoryBytes)}`,
+  );
 }
 
 const MEMORY_KEY = 'metrics.limits.memory';
 
-function foundIn(memoryBytes: number): string {
+function reasonOf(memoryBytes: number | null): string {
+  if (memoryBytes === null) return 'metrics.limits.memory is set';
   return `the process has ${formatBytes(memoryBytes)} of memory`;
 }
 

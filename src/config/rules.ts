@@ -10,21 +10,13 @@ import { valueAt, type KeyPath } from './places.ts';
 import { collisions, groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
 
-/** Everything that the rules find in the YAML with the variables of metrics. */
-export function ruleViolations(root: unknown): Violation[] {
-  return [
-    ...RULES.flatMap(rule => rule(root)),
-    ...OTLP_RULES.flatMap(rule => rule(root, 'metrics')),
-  ];
-}
+type Rule = (root: unknown, signal: Signal) => Violation[];
 
-/** What they find in the block `otlp` with the variables of logs. */
-export function otlpRuleViolations(root: unknown): Violation[] {
-  return OTLP_RULES.flatMap(rule => rule(root, 'logs'));
+/** What the rules find in the YAML with the variables of a signal; those of logs concern the block `otlp` alone. */
+export function ruleViolations(root: unknown, signal: Signal): Violation[] {
+  const rules = signal === 'metrics' ? [...RULES, ...OTLP_RULES] : OTLP_RULES;
+  return rules.flatMap(rule => rule(root, signal));
 }
-
-type Rule = (root: unknown) => Violation[];
-type OtlpRule = (root: unknown, signal: Signal) => Violation[];
 
 const RULES: readonly Rule[] = [
   servicesAreThere,
@@ -42,7 +34,7 @@ const RULES: readonly Rule[] = [
   shardExists,
 ];
 
-const OTLP_RULES: readonly OtlpRule[] = [
+const OTLP_RULES: readonly Rule[] = [
   otlpHeadersAreUnique,
   certificateHasKey,
   compressionSuitsGrpc,
@@ -150,9 +142,8 @@ function prefixesAreApart(root: unknown): Violation[] {
     const path = ['metrics', 'prefixes', family];
     const list = valueAt(root, path) ?? usual;
     if (!Array.isArray(list)) return [];
-    if (list.length === 0) {
+    if (list.length === 0)
       return [{ path, problem: 'the list is empty', hint: 'name at least one prefix' }];
-    }
     return list.flatMap((prefix: unknown, index): Violation[] => {
       const owner = owners.get(prefix);
       if (typeof prefix !== 'string' || owner === undefined) {
@@ -203,14 +194,11 @@ function overridesChangeSomething(root: unknown): Violation[] {
   if (!Array.isArray(overrides)) return [];
   return overrides.flatMap((override: unknown, index): Violation[] => {
     if (typeof override !== 'object' || override === null) return [];
-    const isEmpty = Object.entries(override).every(
-      ([key, value]) => key === 'match' || value === null,
-    );
-    if (!isEmpty) return [];
+    const { match: _match, ...set } = override as Record<string, unknown>;
+    if (Object.values(set).some(value => value !== null)) return [];
+    const path = ['metrics', 'overrides', index];
     const hint = 'add `type`, `unit`, `description` or `uptime_series`';
-    return [
-      { path: ['metrics', 'overrides', index], problem: 'the entry overrides nothing', hint },
-    ];
+    return [{ path, problem: 'the entry overrides nothing', hint }];
   });
 }
 

@@ -69,25 +69,28 @@ export function readYamlTree(text: string, options: YamlTreeOptions): YamlTree {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   });
-  const document = parse(text, lines);
-  const syntax = syntaxMistake(document, text);
-  if (syntax !== undefined) {
-    const mistake = { ...syntax.mistake, file: options.file, ...places.at(syntax.offset) };
-    return { root: UNREADABLE, places, mistakes: [mistake] };
-  }
-  places.set([], { value: startOf(document.contents) ?? 0 });
-  const builder = { ...options, places, mistakes: [], anchors: new Map(), nodes: 0 };
-  return { root: buildNode(document.contents, [], builder), places, mistakes: builder.mistakes };
-}
-
-function parse(text: string, lineCounter: LineCounter): Document.Parsed {
-  return parseDocument(text, {
-    lineCounter,
+  const document = parseDocument(text, {
+    lineCounter: lines,
     prettyErrors: false,
     schema: 'core',
     stringKeys: true,
     uniqueKeys: false,
   });
+  const syntax = syntaxMistake(document, text);
+  if (syntax !== undefined) {
+    const [message, hint] = syntax.words;
+    const place = { file: options.file, ...places.at(syntax.offset) };
+    const mistake: Mistake = {
+      code: SYNTAX,
+      message,
+      ...(hint !== undefined && { hint }),
+      ...place,
+    };
+    return { root: UNREADABLE, places, mistakes: [mistake] };
+  }
+  places.set([], { value: startOf(document.contents) ?? 0 });
+  const builder = { ...options, places, mistakes: [], anchors: new Map(), nodes: 0 };
+  return { root: buildNode(document.contents, [], builder), places, mistakes: builder.mistakes };
 }
 
 function buildNode(node: Node | null, path: KeyPath, builder: Builder): unknown {
@@ -186,8 +189,9 @@ function isFull(added: number, path: KeyPath, builder: Builder): boolean {
   return true;
 }
 
-const KEY: OperatorErrorCode = 'E_CONFIG_KEY';
-const SECRET: OperatorErrorCode = 'E_CONFIG_SECRET';
+const KEY = 'E_CONFIG_KEY';
+const SECRET = 'E_CONFIG_SECRET';
+const SYNTAX = 'E_CONFIG_SYNTAX';
 
 function reportDuplicate(builder: Builder, path: KeyPath, offset: number): void {
   const first = builder.places.ofKey(path);
@@ -206,7 +210,7 @@ function report(
   path: KeyPath,
   message: string,
   hint?: string,
-  code: OperatorErrorCode = 'E_CONFIG_SYNTAX',
+  code: OperatorErrorCode = SYNTAX,
 ): typeof UNREADABLE {
   builder.mistakes.push({
     code,
@@ -226,12 +230,12 @@ function startOf(node: Node | null | undefined): number | undefined {
 // The parser's errors in words for people. Its own messages quote pieces of the text, which may be secrets,
 // so they are not passed on. Only the first error counts: the others mostly follow from it.
 
+type Words = readonly [message: string, hint?: string];
+
 interface SyntaxMistake {
   readonly offset: number;
-  readonly mistake: Mistake;
+  readonly words: Words;
 }
-
-type Words = readonly [message: string, hint?: string];
 
 const UNFINISHED: Words = [
   'something is missing here',
@@ -273,13 +277,8 @@ const WORDS: Readonly<Partial<Record<ErrorCode, Words>>> = {
 function syntaxMistake(document: Document.Parsed, text: string): SyntaxMistake | undefined {
   const error = document.errors[0] ?? document.warnings[0];
   if (error === undefined) return undefined;
-  const found = commonCase(document, text, error) ?? {
-    offset: error.pos[0],
-    words: WORDS[error.code] ?? NOT_YAML,
-  };
-  const [message, hint] = found.words;
-  const mistake: Mistake = { code: 'E_CONFIG_SYNTAX', message, ...(hint && { hint }) };
-  return { offset: found.offset, mistake };
+  const words = WORDS[error.code] ?? NOT_YAML;
+  return commonCase(document, text, error) ?? { offset: error.pos[0], words };
 }
 
 /** How much of a line before an error is looked at. */
@@ -290,7 +289,7 @@ function commonCase(
   document: Document.Parsed,
   text: string,
   error: YAMLError,
-): { readonly offset: number; readonly words: Words } | undefined {
+): SyntaxMistake | undefined {
   const [offset] = error.pos;
   const before = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset).slice(-LOOK_BACK);
   if (before.endsWith('$') && text[offset] === '{') {

@@ -1,19 +1,18 @@
 import { expect, test } from 'vitest';
 import {
-  DURATION_PATTERN,
-  SIZE_PATTERN,
+  DURATION,
   formatDuration,
-  formatSize,
+  formatQuantity,
   parseDuration,
-  parseSize,
-  suggestDuration,
-  suggestSize,
+  parseQuantity,
+  SIZE,
+  suggestQuantity,
 } from '../../src/config/units.ts';
 
 test('a duration is a number with a unit, in milliseconds', () => {
   const check = (text: string, want: number): void => {
     expect(parseDuration(text)).toBe(want);
-    expect(text).toMatch(RegExp(DURATION_PATTERN));
+    expect(text).toMatch(RegExp(DURATION.pattern));
   };
   check('500ms', 500);
   check('10s', 10_000);
@@ -48,8 +47,8 @@ test('anything else is not a duration', () => {
 
 test('a size is a number with a unit, in bytes', () => {
   const check = (text: string, want: number): void => {
-    expect(parseSize(text)).toBe(want);
-    expect(text).toMatch(RegExp(SIZE_PATTERN));
+    expect(parseQuantity(text, SIZE)).toBe(want);
+    expect(text).toMatch(RegExp(SIZE.pattern));
   };
   check('0B', 0);
   check('4kB', 4000);
@@ -65,8 +64,8 @@ test('a size is a number with a unit, in bytes', () => {
 
 test('a unit in the wrong case is refused, not guessed', () => {
   const check = (text: string): void => {
-    expect(parseSize(text)).toBeUndefined();
-    expect(text).not.toMatch(RegExp(SIZE_PATTERN));
+    expect(parseQuantity(text, SIZE)).toBeUndefined();
+    expect(text).not.toMatch(RegExp(SIZE.pattern));
   };
   check('4KB');
   check('4kb');
@@ -79,7 +78,7 @@ test('a unit in the wrong case is refused, not guessed', () => {
 
 test('the probable meaning is suggested', () => {
   const duration = (text: string, want: string | undefined): void => {
-    expect(suggestDuration(text)).toBe(want);
+    expect(suggestQuantity(text, DURATION)).toBe(want);
   };
   duration('10 sec', '10s');
   duration('10seconds', '10s');
@@ -91,7 +90,7 @@ test('the probable meaning is suggested', () => {
   duration('soon', undefined);
   duration('', undefined);
   const size = (text: string, want: string | undefined): void => {
-    expect(suggestSize(text)).toBe(want);
+    expect(suggestQuantity(text, SIZE)).toBe(want);
   };
   size('512Mi', '512MiB');
   size('512 mib', '512MiB');
@@ -112,8 +111,8 @@ test('amounts are shown in their largest whole unit', () => {
   duration(120_000, '2m');
   duration(259_200_000, '3d');
   const size = (bytes: number, want: string): void => {
-    expect(formatSize(bytes)).toBe(want);
-    expect(parseSize(want)).toBe(bytes);
+    expect(formatQuantity(bytes, SIZE)).toBe(want);
+    expect(parseQuantity(want, SIZE)).toBe(bytes);
   };
   size(0, '0B');
   size(1000, '1kB');
