@@ -1,7 +1,7 @@
 // The help of the program, of a verb and of an action, from their declarations: usage, actions, options, exit codes and
 // examples, as lines for a terminal. The man page and docs/cli.md take usage and option texts from here, too.
 
-import { styleText } from 'node:util';
+import { paint } from './output.ts';
 import { type Action, CONFIG_ORDER, type Option, type Verb, type Words } from './verb.ts';
 
 /** Where a help text goes: its lines are no longer than the width, as far as their words allow. */
@@ -24,7 +24,7 @@ export function programHelp(verbs: readonly Verb[], style: HelpStyle): string {
   return [
     ...wrap(INTRODUCTION, '', style.width),
     '',
-    `${title('Usage:', style)} prom2otlp VERB [options]`,
+    `${paint(style, 'bold', 'Usage:')} prom2otlp VERB [options]`,
     ...section(
       'Verbs:',
       verbs.map(verb => [verb.name, verb.summary + actionNames(verb)]),
@@ -45,7 +45,7 @@ export function verbHelp(verb: Verb, style: HelpStyle): string {
   const [only, ...others] = verb.actions;
   if (others.length === 0) return actionHelp(verb, only, style);
   return [
-    `${title('Usage:', style)} prom2otlp ${verb.name} ACTION [options]`,
+    `${paint(style, 'bold', 'Usage:')} prom2otlp ${verb.name} ACTION [options]`,
     '',
     ...paragraphs(`${sentence(verb.summary)}\n\n${verb.about ?? ''}`, style),
     ...section(
@@ -134,14 +134,14 @@ export function oneLine(text: string): string {
 
 function usage(verb: Verb, action: Action, style: HelpStyle): string[] {
   const [first = '', ...more] = wrap(usageOf(verb, action), '', style.width - 'Usage: '.length);
-  return [`${title('Usage:', style)} ${first}`, ...more.map(line => `         ${line}`)];
+  return [`${paint(style, 'bold', 'Usage:')} ${first}`, ...more.map(line => `         ${line}`)];
 }
 
 function ending({ exits }: Verb, examples: readonly string[], style: HelpStyle): string[] {
   const lines = examples.flatMap(example => example.split('\n')).map(line => `  ${line}`);
   return [
     ...section('Exit codes:', Object.entries(exits), style),
-    ...(lines.length === 0 ? [] : ['', title('Examples:', style), ...lines]),
+    ...(lines.length === 0 ? [] : ['', paint(style, 'bold', 'Examples:'), ...lines]),
   ];
 }
 
@@ -167,11 +167,7 @@ function section(
       ? [own.padEnd(column) + first.trimStart(), ...more]
       : [own, ...(first === '' ? [] : [first]), ...more];
   });
-  return ['', title(name, style), ...lines.map(line => line.trimEnd())];
-}
-
-function title(text: string, { isColoured }: HelpStyle): string {
-  return isColoured ? styleText('bold', text, { validateStream: false }) : text;
+  return ['', paint(style, 'bold', name), ...lines.map(line => line.trimEnd())];
 }
 
 function wrap(text: string, indent: string, width: number): string[] {

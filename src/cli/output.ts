@@ -53,7 +53,11 @@ function wantsColour({ isTTY }: OutputStream, environment: Environment): boolean
 }
 
 /** The text in a style where the sink wants colour. */
-export function paint(sink: TextSink, style: 'bold' | 'red' | 'yellow', text: string): string {
+export function paint(
+  sink: Pick<TextSink, 'isColoured'>,
+  style: 'bold' | 'red' | 'yellow',
+  text: string,
+): string {
   return sink.isColoured ? styleText(style, text, { validateStream: false }) : text;
 }
 

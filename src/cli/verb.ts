@@ -142,16 +142,9 @@ export interface Option<out T> {
 
 type Reading<T> = { readonly value: T } | { readonly problem: string };
 
-interface OptionForm {
-  readonly value: string;
-  readonly short?: string;
-  readonly choices?: readonly string[];
-  readonly isFile?: true;
-}
-
 /** An option whose last text counts. `read` gives undefined for a text that is not what was expected. */
 function single<T>(
-  form: OptionForm,
+  form: Pick<Option<T>, 'value' | 'short' | 'choices' | 'isFile'>,
   about: string,
   expected: string,
   read: (text: string) => T | undefined,

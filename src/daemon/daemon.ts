@@ -3,7 +3,6 @@
 // reload builds a new daemon, which takes over the queue, the counters, and the memory of each
 // target that did not change (reload.ts).
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Backups } from '../backups/backups.ts';
 import { isSame } from '../config/changes.ts';
 import type { Config, ServiceConfig } from '../config/config.ts';
@@ -39,7 +38,7 @@ import { TranslateMeter } from '../pipeline/translate-meter.ts';
 import { apiIdentity, apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { configWith, Discovery } from './discovery.ts';
-import { bringBack, forgottenSeries, setAside, takeService } from './gone-series.ts';
+import { bringBack, forgottenSeries, inTurns, setAside, takeService } from './gone-series.ts';
 import { type LivePage, LivePages } from './live-page.ts';
 import type { OwnTelemetry, startTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
@@ -100,14 +99,13 @@ export class Daemon {
   /** No closure made here may use `former`: it would keep all former daemons in memory. */
   private constructor(options: DaemonOptions, parts: DaemonParts) {
     const { config, clock, logger } = options;
-    const { counters, queue } = parts;
+    const { counters, queue, discovery } = parts;
     this.config = config;
     this.logger = logger;
     this.#clock = clock;
     this.counters = counters;
     this.queue = queue;
     this.senders = parts.senders;
-    const { discovery } = parts;
     this.discovery = discovery;
     this.startedAtMs = options.former?.startedAtMs ?? clock.nowMs();
     this.#wasReady = options.former?.hasCycled === true;
@@ -120,25 +118,22 @@ export class Daemon {
     this.timeline = timeline;
     this.forecast = new QueueForecast(queue, clock, counters);
     this.targets = targetLogs(planned, options, log);
-    this.logs = parts.openLogs?.({ options, parts, targets: this.targets }) ?? null;
-    this.backups = parts.openBackups?.({ options, parts, targets: this.targets }) ?? null;
+    const onDemand = onDemandParts(options, parts, this.targets);
+    this.logs = parts.openLogs?.(onDemand) ?? null;
+    this.backups = parts.openBackups?.(onDemand) ?? null;
     const budget = new SeriesBudget(config.metrics.limits);
     this.#budget = budget;
     const meter = new TranslateMeter(counters);
     const context = { config, clock, parts, budget, timeline, meter, discovery };
     const targets = this.targets.map(target => pipelineTarget(target, context));
     this.#pipelineTargets = targets;
-    logMemory(options);
+    for (const warning of memoryWarnings(config.memory)) logger.warn({}, warning);
+    for (const note of memoryNotes(config.memory)) logger.info({}, note);
     if (config.metrics.limits.memoryBytes < SMALL_MEMORY_BYTES) keepHeapSmall();
     this.#startTelemetry = () =>
       parts.startTelemetry?.({ config, clock, counters, log, queue }) ?? null;
     const { startedAtMs } = this;
-    this.#unfollowProcess = followProcess({
-      counters,
-      clock,
-      version: programVersion(),
-      startedAtMs,
-    });
+    this.#unfollowProcess = followProcess(counters, clock, startedAtMs);
     this.#schedule = scheduleOf(planned, options, counters);
     this.#pipeline = new Pipeline({ targets, schedule: this.#schedule, queue, clock, log });
   }
@@ -194,10 +189,8 @@ export class Daemon {
       table.restored = state === null ? null : limitRestored(state, left);
       if (changes.length === 0) continue;
       // In one step with the new place of the series, so that no end of the process loses them.
-      const steps = saveState(table);
-      let step = steps.next();
-      for (; step.done !== true; step = steps.next()) await nextTurn();
-      const entries = translation.isKept && state !== null ? stateEntries(id, step.value) : [];
+      const blobs = await inTurns(saveState(table));
+      const entries = translation.isKept && state !== null ? stateEntries(id, blobs) : [];
       await this.queue.commit({ batches: [], state: [...changes, ...entries], reads: [] });
     }
   }
@@ -418,7 +411,7 @@ export class Daemon {
   }
 }
 
-export interface DaemonParts {
+interface DaemonParts {
   readonly counters: Counters;
   readonly queue: Queue;
   readonly senders: readonly OpenSender[];
@@ -427,8 +420,8 @@ export interface DaemonParts {
   readonly discovery: Discovery | null;
   /** null if it is switched off; so are the next two. */
   readonly startTelemetry: typeof startTelemetry | null;
-  readonly openLogs: ((from: OnDemandOptions) => Logs) | null;
-  readonly openBackups: ((from: OnDemandOptions) => Backups) | null;
+  readonly openLogs: ((parts: OnDemandParts) => Logs) | null;
+  readonly openBackups: ((parts: OnDemandParts) => Backups) | null;
 }
 
 /**
@@ -488,12 +481,6 @@ function timelineOf({ config, former }: DaemonOptions): Timeline {
     : new Timeline(intervalMs);
 }
 
-/** Logs the limits that follow from the memory, once per configuration. */
-function logMemory({ config: { memory }, logger }: DaemonOptions): void {
-  for (const warning of memoryWarnings(memory)) logger.warn({}, warning);
-  for (const note of memoryNotes(memory)) logger.info({}, note);
-}
-
 /** The log of each target; the former daemon's if the target did not change. */
 function targetLogs(
   planned: readonly Target[],
@@ -522,28 +509,28 @@ async function closingOnError<T>(make: () => T, senders: readonly OpenSender[]):
 }
 
 /** What logs and backups are built from. Both are loaded on demand, to save memory. */
-interface OnDemandOptions {
-  readonly options: DaemonOptions;
-  readonly parts: DaemonParts;
-  readonly targets: readonly TargetLog[];
-}
+type OnDemandParts = ReturnType<typeof onDemandParts>;
 
-async function logsOpener(): Promise<(from: OnDemandOptions) => Logs> {
+async function logsOpener(): Promise<(parts: OnDemandParts) => Logs> {
   const { Logs: LogPullers } = await import('../logs/logs.ts');
   const { createLineReader: createReader } = await import('../logs/formats/reader.ts');
-  return from => {
+  return parts => {
     // A large archive has gigabytes of lines, each of them in memory for a short time.
     keepHeapSmall();
-    return new LogPullers({ ...onDemandParts(from), createReader });
+    return new LogPullers({ ...parts, createReader });
   };
 }
 
-async function backupsOpener(): Promise<(from: OnDemandOptions) => Backups> {
+async function backupsOpener(): Promise<(parts: OnDemandParts) => Backups> {
   const { Backups: BackupWatchers } = await import('../backups/backups.ts');
-  return from => new BackupWatchers(onDemandParts(from));
+  return parts => new BackupWatchers(parts);
 }
 
-function onDemandParts({ options, parts, targets }: OnDemandOptions) {
+function onDemandParts(
+  options: DaemonOptions,
+  parts: Pick<DaemonParts, 'clients' | 'queue' | 'counters'>,
+  targets: readonly TargetLog[],
+) {
   const { config, clock, logger } = options;
   const { clients, queue, counters } = parts;
   const named = (service: ServiceConfig): ServiceResource => resourceOf(service, targets);

@@ -128,13 +128,14 @@ export class Discovery {
   /** How many newcomers of the last page were left out, and how many absent services stay. */
   leftOut = 0;
   heldBack = 0;
+  /** True when the list differs from the one that the daemon was built with. */
+  hasChanged = false;
   readonly #options: DiscoveryOptions;
   readonly #address: string;
   readonly #counters: CountersOf<typeof DISCOVERY_COUNTERS>;
   readonly #memory: Memory;
   /** The earliest time (monotonic) at which the daemon is replaced for a change. */
   readonly #settledAtMs: number;
-  #hasChanged = false;
   #unwanted: readonly Found[] = [];
 
   private constructor(options: DiscoveryOptions, memory: Memory) {
@@ -165,18 +166,11 @@ export class Discovery {
     return discovery;
   }
 
-  /** prepare() and begin(). */
-  static async open(options: DiscoveryOptions, former: Discovery | null): Promise<Discovery> {
-    const discovery = await Discovery.prepare(options, former);
-    await discovery.begin();
-    return discovery;
-  }
-
   /** Tells and stores what has changed with the configuration, which is in use from now on. */
   async begin(): Promise<void> {
     this.#tell('gone', this.#unwanted, 'the configuration no longer selects services');
     this.#unwanted = [];
-    this.#hasChanged = false;
+    this.hasChanged = false;
     await this.#save();
   }
 
@@ -191,14 +185,9 @@ export class Discovery {
     return { id, name, attributes, api };
   }
 
-  /** True when the list differs from the one that the daemon was built with. */
-  get hasChanged(): boolean {
-    return this.#hasChanged;
-  }
-
   /** True when the daemon is to be replaced for it: not often, because running pulls begin again. */
   get isDue(): boolean {
-    return this.#hasChanged && this.#options.clock.monotonicMs() >= this.#settledAtMs;
+    return this.hasChanged && this.#options.clock.monotonicMs() >= this.#settledAtMs;
   }
 
   /** The latest changes, newest first. */
@@ -244,7 +233,7 @@ export class Discovery {
     }
     this.#take(names);
     this.#giveUp(nowMs);
-    if (this.#expired().length > 0) this.#hasChanged = true;
+    if (this.#expired().length > 0) this.hasChanged = true;
   }
 
   /** Stores the list, and deletes the state that was kept for long enough. */
@@ -309,12 +298,9 @@ export class Discovery {
     for (const [cause, count] of Object.entries(leftOut))
       if (count > 0) this.#counters.leftOut.add(count, cause);
     this.#tell('came', came, 'services came: they are on the page, and are read from now on');
-    if (this.leftOut > 0)
-      this.#options.log.warn(
-        'services left out',
-        { ...leftOut, max: servicesMax, hint: LEFT_OUT.hint },
-        LEFT_OUT.message,
-      );
+    if (this.leftOut === 0) return;
+    const fields = { ...leftOut, max: servicesMax, hint: LEFT_OUT.hint };
+    this.#options.log.warn('services left out', fields, LEFT_OUT.message);
   }
 
   /** Removes services that were absent for long enough, the longest absent first. */
@@ -332,17 +318,12 @@ export class Discovery {
     this.heldBack = due.length - going.length;
     if (this.heldBack > 0) {
       this.#counters.heldBack.add(this.heldBack);
-      this.#options.log.warn(
-        'services held back',
-        { services: this.heldBack, hint: HELD_BACK.hint },
-        HELD_BACK.message,
-      );
+      const fields = { services: this.heldBack, hint: HELD_BACK.hint };
+      this.#options.log.warn('services held back', fields, HELD_BACK.message);
     }
-    this.#tell(
-      'gone',
-      going.map(([id, { name }]) => ({ id, name })),
-      'services are gone: they were absent for gone_after, and are no longer read',
-    );
+    const gone = going.map(([id, { name }]) => ({ id, name }));
+    const message = 'services are gone: they were absent for gone_after, and are no longer read';
+    this.#tell('gone', gone, message);
   }
 
   /** Its name stays until pages have lacked it for `gone_after`. */
@@ -353,15 +334,12 @@ export class Discovery {
     const before = one.name;
     one.name = nameOf(id, seen);
     one.otherNameMs = 0;
-    const isWanted = this.#isWanted(id, one.name);
-    this.#tell(
-      'renamed',
-      [{ id, name: one.name }],
-      `a service has another name on the page; it was ${JSON.stringify(before)}`,
-    );
-    if (isWanted) return;
+    const renamed = [{ id, name: one.name }];
+    const message = `a service has another name on the page; it was ${JSON.stringify(before)}`;
+    this.#tell('renamed', renamed, message);
+    if (this.#isWanted(id, one.name)) return;
     this.#remove(id);
-    this.#tell('gone', [{ id, name: one.name }], 'the configuration excludes it under this name');
+    this.#tell('gone', renamed, 'the configuration excludes it under this name');
   }
 
   #remove(id: string): void {
@@ -373,7 +351,7 @@ export class Discovery {
 
   #tell(change: Change['change'], services: readonly Found[], message: string): void {
     if (services.length === 0) return;
-    this.#hasChanged = true;
+    this.hasChanged = true;
     this.#counters.changes.add(services.length, change);
     const atMs = this.#options.clock.nowMs();
     const news = services.map(one => ({ ...one, atMs, change }));

@@ -35,10 +35,7 @@ export async function setAside(place: SeriesPlace, source: Source): Promise<Stat
 
 /** Takes the series of a service out of a target's state; null if there are none. */
 export async function takeService(id: string, { table, state }: Source): Promise<Blobs | null> {
-  const steps = saveService(table, id);
-  let step = steps.next();
-  for (; step.done !== true; step = steps.next()) await nextTurn();
-  const { starts, marks } = step.value;
+  const { starts, marks } = await inTurns(saveService(table, id));
   const part = readState(starts, marks);
   if (part === null || part.indexById.size === 0) return null;
   if (state !== null) takeOut(state, part);
@@ -66,6 +63,13 @@ export async function bringBack(
 /** Deletes the series of a service. */
 export function forgottenSeries(place: SeriesPlace): StateChange[] {
   return changes(place, { starts: null, marks: null });
+}
+
+/** The result of work in slices, with a turn of the event loop after each. */
+export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
+  let step = work.next();
+  for (; step.done !== true; step = work.next()) await nextTurn();
+  return step.value;
 }
 
 interface Blobs {

@@ -6,6 +6,7 @@ import { cpuUsage, memoryUsage } from 'node:process';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import { LoopWatch } from '../lib/loop-watch.ts';
+import { programVersion } from '../lib/version.ts';
 
 export const PROCESS_COUNTERS = {
   build: {
@@ -35,18 +36,10 @@ export const PROCESS_COUNTERS = {
   },
 } as const;
 
-interface ProcessCountersOptions {
-  readonly counters: Counters;
-  readonly clock: Clock;
-  readonly version: string;
-  readonly startedAtMs: number;
-}
-
 /** Returns a function that ends the watch over the event loop. */
-export function followProcess(options: ProcessCountersOptions): () => void {
-  const { counters, clock, version, startedAtMs } = options;
+export function followProcess(counters: Counters, clock: Clock, startedAtMs: number): () => void {
   const process = counters.of(PROCESS_COUNTERS);
-  process.build.set(1, version);
+  process.build.set(1, programVersion());
   process.startTime.set(startedAtMs / 1000);
   process.memory.follow(() => memoryUsage.rss());
   process.processorTime.follow(() => {

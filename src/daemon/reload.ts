@@ -50,8 +50,12 @@ export class Supervisor {
   readonly #files: WatchedFiles;
   readonly #startEndMs: number;
 
-  private constructor(options: SupervisorOptions, parts: StartedParts) {
-    const { files, daemon, startEndMs } = parts;
+  private constructor(
+    options: SupervisorOptions,
+    files: WatchedFiles,
+    daemon: Daemon,
+    startEndMs: number,
+  ) {
     this.#options = options;
     this.#files = files;
     this.#daemon = daemon;
@@ -71,7 +75,7 @@ export class Supervisor {
     const logger = createLogger({ ...config.log, clock });
     const open = (): Promise<Daemon> => Daemon.open({ config, clock, logger });
     const daemon = await keepTrying(open, { ...options, logger, endMs: startEndMs });
-    return new Supervisor(options, { files, daemon, startEndMs });
+    return new Supervisor(options, files, daemon, startEndMs);
   }
 
   /** Calls `open` as a part of this start: again while another process holds what it needs. */
@@ -102,13 +106,12 @@ export class Supervisor {
       seen = hangUp.rings;
       if (stop.aborted) return;
       if (isAsked || this.#files.look()) await this.reload();
-      else if (this.#daemon.discovery?.isDue === true) await this.#follow();
+      else if (this.#daemon.discovery?.isDue === true) await this.#replace(this.#daemon.config);
     }
   }
 
-  /** Reads the services that the page has now; the configuration is the same. */
-  async #follow(): Promise<void> {
-    this.#daemon = await this.#daemon.anotherFor(this.#daemon.config);
+  async #replace(config: Config): Promise<void> {
+    this.#daemon = await this.#daemon.anotherFor(config);
     this.#daemon.start();
   }
 
@@ -119,18 +122,15 @@ export class Supervisor {
     const { reloads } = counters.of(RELOAD_COUNTERS);
     let mistakes: readonly string[] = [];
     try {
-      this.#daemon = await this.#daemon.anotherFor(this.#load(running));
-      this.#daemon.start();
+      await this.#replace(this.#load(running));
       const { targets, config } = this.#daemon;
       const services = config.services.length;
       this.logger.info({ targets: targets.length, services }, 'the configuration was loaded again');
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       mistakes = error.mistakes.slice(0, MISTAKES_KEPT_MAX).map(formatMistake);
-      this.logger.error(
-        { mistakes },
-        'the changed configuration is not used, the previous one stays in use',
-      );
+      const message = 'the changed configuration is not used, the previous one stays in use';
+      this.logger.error({ mistakes }, message);
     }
     reloads.add(1, mistakes.length === 0 ? 'taken' : 'refused');
     this.#lastReload = { atMs: clock.nowMs(), mistakes };
@@ -149,12 +149,6 @@ export class Supervisor {
       })),
     );
   }
-}
-
-interface StartedParts {
-  readonly files: WatchedFiles;
-  readonly daemon: Daemon;
-  readonly startEndMs: number;
 }
 
 /**

@@ -130,29 +130,18 @@ export class TargetLog {
         { target, badLines, ...firstProblem },
         'dropped lines of the page that cannot be read; the first is named',
       );
-    if (refused !== null)
-      this.#log.warn(
-        `series ${target}`,
-        { target, ...refused, hint: SERIES_REFUSED.hint },
-        SERIES_REFUSED.message,
-      );
-    if (isSkewed(clockSkewMs))
-      this.#log.warn(
-        `clock ${target}`,
-        { target, clockSkewMs, hint: CLOCK_SKEWED.hint },
-        CLOCK_SKEWED.message,
-      );
+    if (refused !== null) this.#warn(`series ${target}`, { target, ...refused }, SERIES_REFUSED);
+    if (isSkewed(clockSkewMs)) this.#warn(`clock ${target}`, { target, clockSkewMs }, CLOCK_SKEWED);
+  }
+
+  #warn(key: string, fields: object, { message, hint }: typeof CLOCK_SKEWED): void {
+    this.#log.warn(key, { ...fields, hint }, message);
   }
 
   /** A line for each configured service; one line for all others, which may be any number. */
   #reportServices(servicesBefore: readonly ServiceOutcome[]): void {
     for (const { id, stuckUptimes } of this.services)
-      if (stuckUptimes > 0)
-        this.#log.warn(
-          `uptime ${id}`,
-          { service: id, stuckUptimes, hint: UPTIME_STUCK.hint },
-          UPTIME_STUCK.message,
-        );
+      if (stuckUptimes > 0) this.#warn(`uptime ${id}`, { service: id, stuckUptimes }, UPTIME_STUCK);
     const before = new Map(servicesBefore.map(({ id, reason }) => [id, reason]));
     const changed = this.services.filter(
       ({ id, reason }) => reason !== (before.get(id) ?? '') && reason !== this.status.lastReason,
@@ -196,7 +185,7 @@ function statusAfter(
     lastMessage: isFailed ? failure.message : '',
     hint: isFailed ? failure.hint : '',
     firstProblem,
-    refused: derived.refused === null ? null : refusedReport(derived.refused),
+    refused: derived.refused && refusedReport(derived.refused),
     bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
     samples: page?.samples ?? 0,
     badLines: page?.badLines ?? 0,

@@ -2,7 +2,6 @@
 // the Resource of each service on them. A new daemon takes over the memory of a former daemon's
 // target.
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { ApiConfig, Config, ServiceConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
@@ -22,6 +21,7 @@ import type { PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { Discovery } from './discovery.ts';
 import { reportDrift } from './drift-report.ts';
+import { inTurns } from './gone-series.ts';
 import type { TargetLog } from './target-log.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -157,10 +157,7 @@ export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]
 export async function memoryOf(table: SeriesTable): Promise<RestoredState | null> {
   // saveState would leave out what is already stored.
   table.savedStarts = null;
-  const steps = saveState(table);
-  let step = steps.next();
-  for (; step.done !== true; step = steps.next()) await nextTurn();
-  const { starts, marks } = step.value;
+  const { starts, marks } = await inTurns(saveState(table));
   const state = starts === undefined ? null : readState(starts, marks);
   return state === null ? null : { ...state, awaited: rowsOfDown(table) };
 }

@@ -49,7 +49,10 @@ async function open(
   const config = { auto: { ...AUTO, ...auto }, metrics, logs, shard };
   const log = new ThrottledLog(logger, clock);
   const queue = states as unknown as Queue;
-  return await Discovery.open({ config, queue, clock, counters, log }, former);
+  const options = { config, queue, clock, counters, log };
+  const discovery = await Discovery.prepare(options, former);
+  await discovery.begin();
+  return discovery;
 }
 
 /** Ids, or `id=name`. */

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { followProcess, PROCESS_COUNTERS } from '../../src/daemon/process-counters.ts';
 import { Counters, type CountersOf, renderCounters } from '../../src/lib/counters.ts';
+import { programVersion } from '../../src/lib/version.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 const STARTED_MS = Date.UTC(2026, 2, 4, 9);
@@ -18,14 +19,14 @@ interface Setup {
 function start(): Setup {
   const clock = new FakeClock(STARTED_MS);
   const counters = new Counters();
-  open.push(followProcess({ counters, clock, version: '1.2.3', startedAtMs: STARTED_MS }));
+  open.push(followProcess(counters, clock, STARTED_MS));
   const text = (): string => renderCounters(counters);
   return { clock, text, process: counters.of(PROCESS_COUNTERS) };
 }
 
 test('the process shows its version, start, memory and processor time', () => {
   const { text, process } = start();
-  expect(text()).toContain('prom2otlp_build_info{version="1.2.3"} 1\n');
+  expect(text()).toContain(`prom2otlp_build_info{version="${programVersion()}"} 1\n`);
   expect(text()).toContain(`prom2otlp_process_start_time_seconds ${STARTED_MS / 1000}\n`);
   expect(process.memory.get()).toBeGreaterThan(1e6);
   const before = process.processorTime.get();
