@@ -143,7 +143,6 @@ function agentSession(call: Call<typeof SESSION_OPTIONS>, context: VerbContext):
 
 // `agent chat`: one question, or a conversation in a session.
 
-/** What all questions of one call have in common. */
 interface ChatSettings {
   readonly request: Omit<ChatRequest, 'prompt'>;
   readonly timeoutMs: number;
@@ -269,7 +268,6 @@ interface AnswerOptions {
   readonly session: string | null;
 }
 
-/** Prints an answer; true when the agent did answer. */
 function printAnswer(
   answer: ChatAnswer,
   { isJson, session }: AnswerOptions,

@@ -11,7 +11,6 @@ export function completionScript(shell: 'bash' | 'zsh' | 'fish', verbs: readonly
 /** What may follow a command: '' is the program itself, `logs` a verb with actions, `logs tail` an action. */
 interface Level {
   readonly command: string;
-  /** Names with their texts. */
   readonly next: readonly (readonly [name: string, text: string])[];
   readonly action: Action | null;
 }

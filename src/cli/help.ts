@@ -82,7 +82,6 @@ export function actionHelp(verb: Verb, action: Action, style: HelpStyle): string
   ].join('\n');
 }
 
-/** Such as `prom2otlp logs tail`. */
 function commandOf({ name }: Verb, action: Action): string {
   return `prom2otlp ${name} ${action.name}`.trimEnd();
 }
@@ -103,7 +102,6 @@ function wordsUsage(words: Words | undefined): string {
   return { one: value, 'one or more': `${value}...`, any: `[${value}...]` }[count];
 }
 
-/** Such as `-c, --config FILE`. */
 export function optionHead(name: string, { short, value }: Option<unknown>): string {
   const head = short === undefined ? `--${name}` : `-${short}, --${name}`;
   return `${head} ${value}`.trimEnd();

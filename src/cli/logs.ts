@@ -54,7 +54,6 @@ const SERVERS_OPTIONS = {
   from: moment('RFC 3339, or back from now such as 2h (default: a day before --to)'),
   to: moment('the same (default: now)'),
 };
-/** The access to the API, and what narrows a list. */
 const LIST_OPTIONS = {
   ...SERVERS_OPTIONS,
   server: text('NAME', 'the name of a server, or its data source id'),
@@ -177,7 +176,6 @@ function listAnswers(
   return printListing(call, context, { read, rows: rowsOf, empty: 'nothing is listed' });
 }
 
-/** A head of all members' names, and the items below it. */
 export function rowsOf(items: readonly unknown[]): Rows {
   const objects = items.map(item =>
     typeof item === 'object' && item !== null ? (item as Record<string, unknown>) : { value: item },
@@ -403,7 +401,6 @@ function logsRetention(
 
 // What the actions have in common: times, and archives as the service lists them.
 
-/** One archive as a person sees it. */
 interface ListedArchive {
   readonly id: string;
   readonly type: string;

@@ -15,7 +15,6 @@ export interface Output {
   drain(): Promise<boolean>;
 }
 
-/** A stream of the process, or a test's; `isTTY` and `columns` as on tty.WriteStream. */
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 const COLUMNS = 80;
@@ -52,7 +51,6 @@ function wantsColour({ isTTY }: OutputStream, environment: Environment): boolean
   return no === '' && isTTY === true && term !== 'dumb';
 }
 
-/** The text in a style where the sink wants colour. */
 export function paint(
   sink: Pick<TextSink, 'isColoured'>,
   style: 'bold' | 'red' | 'yellow',

@@ -407,7 +407,6 @@ async function deliver(
   return left + rejected + aside === 0 ? 0 : 1;
 }
 
-/** Why points of a signal are still queued. */
 function problemsOf(queue: Queue, senders: readonly OpenSender[]): readonly string[] {
   return senders.flatMap(({ signal, endpoint, sender }) => {
     const { lastError, state } = sender.status();

@@ -21,7 +21,6 @@ export const verb: Verb = {
   examples: ['prom2otlp schema > schema.json'],
 };
 
-/** Without a line break at the end. */
 export function schemaText(): string {
   const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

@@ -52,7 +52,6 @@ export const SHOW_OPTIONS: typeof ACCESS_OPTIONS & { readonly json: typeof JSON_
 
 type AccessValues = Values<typeof ACCESS_OPTIONS>;
 
-/** What the functions below need of a call. */
 interface AccessCall {
   readonly command: string;
   readonly values: AccessValues;
@@ -89,7 +88,6 @@ function readAccess(call: AccessCall, environment: VerbContext['environment']): 
   ]);
 }
 
-/** One API, opened. */
 export interface OpenService {
   readonly config: Config;
   readonly target: Target;
@@ -181,14 +179,12 @@ function inOptions({ mistakes }: OperatorError, values: AccessValues): OperatorE
   );
 }
 
-/** What an action lists. */
 interface Listing<Item> {
   /** The items of one API; null after a failure, which has been printed. */
   readonly read: (service: OpenService) => Promise<readonly Item[] | null>;
   readonly rows: (items: readonly Item[], config: Config) => Rows;
   /** What --json prints, where it is not the items as they are. */
   readonly json?: (items: readonly Item[]) => unknown;
-  /** Printed where there are none. */
   readonly empty: string;
 }
 
@@ -265,7 +261,6 @@ export function tellNone(context: Pick<VerbContext, 'err'>, error: ServiceError)
 /** Members whose own members were named by users and databases: metadata of a session, rows of an answer. */
 const FOREIGN: ReadonlySet<string> = new Set(['metadata', 'data']);
 
-/** Prints what the service has sent. */
 export function printJson({ out }: Pick<VerbContext, 'out'>, value: unknown): void {
   out.line(printableJson(respelled(value)));
 }

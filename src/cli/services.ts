@@ -17,7 +17,6 @@ import { type OpenService, SHOW_OPTIONS, withServices } from './service-access.t
 import { printTable } from './table.ts';
 import { action, type Call, type Verb, type VerbContext } from './verb.ts';
 
-/** One database service, from the labels of its series. */
 export interface SeenService {
   /** '' for series without a `namespace`. */
   readonly id: string;
@@ -67,7 +66,6 @@ function showServices(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Pr
   });
 }
 
-/** Gets the page of a target. */
 export function scrapeOnce(
   target: Target,
   client: ServiceHttp,
@@ -92,7 +90,6 @@ export async function readServices(
   return servicesIn(table, createCatalogLookup(prefixes));
 }
 
-/** The labels of one service's series. */
 class Collected {
   readonly names = new Set<string>();
   readonly topologies = new Set<string>();
@@ -102,7 +99,6 @@ class Collected {
   series = 0;
 }
 
-/** By id. */
 function servicesIn(table: SeriesTable, catalog: CatalogLookup): readonly SeenService[] {
   const found = new Map<string, Collected>();
   for (let row = 0; row < table.count; row++) {

@@ -118,7 +118,6 @@ export const verb: Verb = {
 
 // `show decode`: the parsed exposition files as a table, as JSON lines, or in prom2json's form.
 
-/** What `--jsonl` prints per file. */
 interface ShownFile {
   readonly file: string;
   readonly ok: boolean;

@@ -7,7 +7,6 @@ import { printableLine } from '../lib/printable.ts';
 import { paint } from './output.ts';
 import type { TextSink } from './verb.ts';
 
-/** A head, and the cells of each row. */
 export type Rows = readonly (readonly string[])[];
 
 interface Column {
@@ -56,7 +55,6 @@ export function labelsOf({
   };
 }
 
-/** `-` where there is no time. */
 export function ageOf(atMs: number | null, nowMs: number): string {
   return atMs === null ? '-' : formatAge(nowMs - atMs);
 }

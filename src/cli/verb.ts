@@ -47,13 +47,11 @@ export interface TextSink {
 
 export interface Verb {
   readonly name: string;
-  /** One line for the list of verbs. */
   readonly summary: string;
   /** Paragraphs, separated by blank lines. */
   readonly about?: string;
   /** One action with the name '' where the verb does only one thing. */
   readonly actions: readonly [Action, ...Action[]];
-  /** What the exit codes mean. */
   readonly exits: Readonly<Record<number, string>>;
   readonly examples: readonly string[];
   /** True: the verb ends on `stop`. Otherwise signals end the process at once, as usual. */
@@ -77,7 +75,6 @@ export interface Action {
 
 type Ending = Promise<number> | number;
 
-/** Arguments that are not options. */
 export interface Words {
   /** What they are in the usage line: FILE. */
   readonly value: string;
@@ -128,9 +125,7 @@ export interface Option<out T> {
   /** What its value is in the help: FILE; '' for a switch. */
   readonly value: string;
   readonly about: string;
-  /** One letter. */
   readonly short?: string;
-  /** As typed. */
   readonly default?: string;
   readonly choices?: readonly string[];
   readonly isFile?: true;
@@ -162,7 +157,6 @@ function single<T>(
   };
 }
 
-/** An option without a value. */
 export function flag(about: string): Option<boolean> {
   return { value: '', about, read: texts => ({ value: texts.length > 0 }) };
 }
@@ -171,7 +165,6 @@ export function text(value: string, about: string): Option<string | undefined> {
   return single({ value }, about, value, text => text);
 }
 
-/** The path of a file. */
 export function file(about: string, short?: string): Option<string | undefined> {
   const form = { value: 'FILE', isFile: true, ...(short !== undefined && { short }) } as const;
   return single(form, about, 'a file', text => (text === '' ? undefined : text));
@@ -230,7 +223,6 @@ export function withDefault<T>(option: Option<T | undefined>, text: string): Opt
   return { ...option, default: text, read } as Option<T>;
 }
 
-/** A text that may be given more than once. */
 export function repeated(value: string, about: string): Option<readonly string[]> {
   return { value, about, isRepeated: true, read: value => ({ value }) };
 }
@@ -316,7 +308,6 @@ export function usageError(command: string, cause: string, meant?: string): Oper
   return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }]);
 }
 
-/** The mistake of a file that cannot be written. */
 export function cannotWrite(
   path: string,
   error: unknown,
@@ -341,7 +332,6 @@ export function findAction(
   return undefined;
 }
 
-/** Runs the action that the first words of `args` name, with the arguments after them. */
 export async function runVerb(
   verb: Verb,
   args: readonly string[],
@@ -375,7 +365,6 @@ export const CONFIG_ORDER: string = `The configuration is the file of --config, 
 
 export const CONFIG_OPTION: Option<string | undefined> = file('the configuration', 'c');
 
-/** What configOf() needs of a call. */
 export interface ConfigCall {
   readonly command: string;
   readonly values: { readonly config: string | undefined };

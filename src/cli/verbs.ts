@@ -26,12 +26,10 @@ const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   version: () => Promise.resolve({ verb: version }),
 };
 
-/** All of them, in the order of the help. */
 export function loadVerbs(): Promise<readonly Verb[]> {
   return Promise.all(Object.values(VERBS).map(async load => (await load()).verb));
 }
 
-/** What the arguments ask for. */
 export type Request =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'run'; readonly verb: Verb; readonly args: readonly string[] };

@@ -14,7 +14,6 @@ export class WatchedFiles {
   readonly #stamps = new Map<string, string>();
   #unsettled: string | null = null;
 
-  /** Reads a file and watches it from then on. */
   readonly read: ReadTextFile = path => {
     this.#stamps.set(path, stampOf(path));
     return readTextFile(path);

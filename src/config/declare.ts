@@ -6,7 +6,6 @@ import type { OperatorErrorCode } from '../errors.ts';
 import { isPlainMap, UNREADABLE, type KeyPath } from './places.ts';
 import { ExpandedText } from './secrets.ts';
 
-/** Something wrong at one key. */
 export interface Violation {
   readonly path: KeyPath;
   readonly problem: string;
@@ -79,7 +78,6 @@ function makeKey<T>(fields: KeyFields<T>): Key<T> {
   };
 }
 
-/** A key with a default. */
 export function key<T>(
   name: string,
   kind: Kind<T>,
@@ -98,7 +96,6 @@ export function requiredKey<T>(name: string, kind: Kind<T>, example: unknown): K
   return makeKey({ name, kind, presence: 'required', example });
 }
 
-/** A key that may be left out and has no default. */
 export function optionalKey<T>(name: string, kind: Kind<T>, example: unknown): Key<T | undefined> {
   return makeKey<T | undefined>({ name, kind, presence: 'optional', example });
 }
@@ -251,7 +248,6 @@ function mapAt(
   return undefined;
 }
 
-/** The same kind, or null. */
 export function orNull<T>(kind: Kind<T>): Kind<T | null> {
   return {
     ...kind,
@@ -294,9 +290,7 @@ export interface LeafOptions<T> {
   /** True: the value is never shown in a message. */
   readonly isSecret?: true;
   readonly isFile?: true;
-  /** undefined: not what was expected. */
   readonly read: (input: LeafInput) => Reading<T> | undefined;
-  /** What was probably meant. */
   readonly suggest?: (input: LeafInput) => string | undefined;
 }
 
@@ -396,7 +390,6 @@ function jsonOfKey(key: Key<unknown>): JsonSchema {
   };
 }
 
-/** A block, whatever its keys are. */
 export type AnyBlock = Kind<unknown> & { readonly keys: Readonly<Record<string, Key<unknown>>> };
 
 export function isBlock(kind: Kind<unknown>): kind is AnyBlock {

@@ -15,7 +15,6 @@ import { formatDuration, formatQuantity, SIZE } from './units.ts';
 export interface Judgement {
   readonly config: Config;
   readonly places: Places;
-  /** The YAML with the variables of each signal. */
   readonly trees: Readonly<Record<Signal, LayeredTree>>;
 }
 
@@ -111,7 +110,6 @@ function isKeyText(path: KeyPath, value: string): boolean {
   return name !== 'proxy' || value.includes('@');
 }
 
-/** All scalars and references of the YAML. */
 function scalarsOf(value: unknown, path: KeyPath): (readonly [path: KeyPath, value: unknown])[] {
   if (isPlainMap(value))
     return Object.entries(value).flatMap(([name, one]) => scalarsOf(one, [...path, name]));
@@ -167,7 +165,6 @@ export function effectiveValues({ config, places, trees }: Judgement): readonly 
   return [...all, ...others.map(one => ({ ...one, key: `${one.key} (logs)` }))];
 }
 
-/** Defaults that depend on other keys. */
 function derived(key: string, { otlp, services, metrics }: Config): string | undefined {
   const [service] = services;
   if (key === 'api.timeout' && service !== undefined && metrics.intervalMs < 10_000)

@@ -498,7 +498,6 @@ export interface ConfigKeys
   readonly status: StatusKeys;
 }
 
-/** The whole YAML. */
 export const CONFIG: Block<ConfigKeys> = block({
   api: section('api', api).about('The service that prom2otlp reads metrics and logs from.'),
   services: requiredKey('services', services, [{}]).about(`

@@ -29,7 +29,6 @@ export interface TextOptions {
   readonly expected?: string;
   /** What the whole text must match; without it, any text with something in it is legal. */
   readonly pattern?: RegExp;
-  /** An empty text is legal too. */
   readonly isEmptyLegal?: boolean;
 }
 
@@ -55,7 +54,6 @@ function hasControl(text: string): boolean {
   return /[\u0000-\u001F\u007F]/.test(text);
 }
 
-/** One of a few words. */
 export function choice<const Word extends string>(words: readonly Word[]): Kind<Word> {
   return leaf<Word>({
     expected: `one of ${words.join(', ')}`,
@@ -233,7 +231,6 @@ export function startPoint(): Kind<StartPoint> {
   });
 }
 
-/** An interval in milliseconds, or a cron expression in UTC. */
 export type Schedule = { readonly intervalMs: number } | { readonly cron: string };
 
 const SCHEDULE_MS_MIN = 30_000;

@@ -31,7 +31,6 @@ const SAMPLE_BYTES = 320;
 /** Services that no entry names take a tenth at most. */
 const SERVICES_SHARE = 0.1;
 
-/** What the system says now. */
 export function readMemory(): MemoryReadings {
   return { constrainedBytes: process.constrainedMemory(), machineBytes: totalmem() };
 }

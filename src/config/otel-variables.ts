@@ -14,7 +14,6 @@ import { ExpandedText, expandPath, type Expansion, type TextSources } from './se
 type Reading = { readonly value: unknown } | { readonly problem: string; readonly hint?: string };
 type Read = (text: string, sources: TextSources) => Reading;
 
-/** One variable that is set. */
 interface Variable {
   readonly name: string;
   readonly reading: Reading;
@@ -59,7 +58,6 @@ const OWN_VARIABLES: typeof VARIABLES = [
 const PREFIX = 'OTEL_EXPORTER_OTLP_';
 const OWN_ATTRIBUTES = new Set(['service.name', 'service.instance.id']);
 
-/** Reads all of them. */
 export function readOtelVariables(sources: TextSources): OtelVariables {
   const layer = (prefix: string, table: typeof VARIABLES): Layer => {
     const layer = new Map<string, Variable>();
@@ -101,7 +99,6 @@ function variableMistake(
 export interface LayeredTree {
   readonly root: Readonly<Record<string, unknown>>;
   readonly variableOf: (path: KeyPath) => string | undefined;
-  /** Of the variables that apply. */
   readonly mistakes: readonly Mistake[];
 }
 

@@ -73,9 +73,7 @@ export class Daemon {
   readonly targets: readonly TargetLog[];
   readonly timeline: Timeline;
   readonly forecast: QueueForecast;
-  /** null if no logs are pulled. */
   readonly logs: Logs | null;
-  /** null if backup schedules are not read. */
   readonly backups: Backups | null;
   /** `services: auto`; null where the services are listed. */
   readonly discovery: Discovery | null;
@@ -306,7 +304,6 @@ export class Daemon {
     return this.#livePages.read(source, serviceId);
   }
 
-  /** Starts sending, then collecting. */
   start(): void {
     for (const { sender } of this.senders) sender.start();
     this.#telemetry ??= this.#startTelemetry();
@@ -331,7 +328,6 @@ export class Daemon {
     return await this.anotherFor(this.config);
   }
 
-  /** Opens a daemon in the place of this one. */
   anotherFor(config: Config): Promise<Daemon> {
     return Daemon.open({ config, clock: this.#clock, logger: this.logger, former: this });
   }
@@ -386,7 +382,6 @@ export class Daemon {
     await this.queue.close();
   }
 
-  /** Points and log records in the queue. */
   leftPoints(): number {
     return this.queue.stats('metrics').points + this.queue.stats('logs').points;
   }
@@ -453,7 +448,6 @@ function forgotten(id: string): StateChange[] {
   return [STARTS, MARKS].map(kind => ({ kind, key: id, blob: null }));
 }
 
-/** The services that are not among others. */
 function without(
   services: readonly ServiceConfig[],
   others: readonly ServiceConfig[],
@@ -462,7 +456,6 @@ function without(
   return services.filter(({ id }) => !ids.has(id));
 }
 
-/** null where the services are listed. */
 async function openDiscovery(
   { config, clock, logger, former }: DaemonOptions,
   { queue, counters }: Pick<DaemonParts, 'queue' | 'counters'>,

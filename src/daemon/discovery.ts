@@ -46,7 +46,6 @@ export interface Found {
   readonly name: string;
 }
 
-/** The services of one page. */
 export interface Sighting {
   /** Ids, each with the names (`service_name`) of its series. */
   readonly names: ReadonlyMap<string, ReadonlySet<string>>;
@@ -91,7 +90,6 @@ interface Memory {
   readonly gone: Map<string, Gone>;
   /** When services went (monotonic), within the last `gone_after`. */
   goneAtMs: readonly number[];
-  /** Newest first. */
   changes: readonly Change[];
   /** The last good, complete page (monotonic). */
   lastGoodMs: number | null;
@@ -174,7 +172,6 @@ export class Discovery {
     await this.#save();
   }
 
-  /** The services to read, by id. */
   get services(): readonly ServiceConfig[] {
     const byId = [...this.#memory.known].sort(([a], [b]) => (a < b ? -1 : 1));
     return byId.map(([id, { name }]) => this.#serviceOf(id, name));
@@ -190,7 +187,6 @@ export class Discovery {
     return this.hasChanged && this.#options.clock.monotonicMs() >= this.#settledAtMs;
   }
 
-  /** The latest changes, newest first. */
   get changes(): readonly Change[] {
     return this.#memory.changes;
   }
@@ -202,7 +198,6 @@ export class Discovery {
     );
   }
 
-  /** Takes the services of one scrape. */
   note(table: SeriesTable, scrape: ScrapeResult, { page, derived, reason }: Translated): void {
     if (scrape.kind !== 'page' || page === null || reason !== '') return;
     const names = namesOnPage(table);
@@ -275,7 +270,6 @@ export class Discovery {
     return gone.filter(({ atMs }, index) => index < excess || clock.nowMs() - atMs >= keepMs);
   }
 
-  /** Newcomers, in the order of their ids. */
   #take(names: Sighting['names']): void {
     const { known, gone } = this.#memory;
     const { servicesMax } = this.#options.config.auto;
@@ -370,7 +364,6 @@ export class Discovery {
   }
 }
 
-/** The configuration with the services that were found. */
 export function configWith(config: Config, discovery: Discovery | null): Config {
   return discovery === null ? config : { ...config, services: discovery.services };
 }

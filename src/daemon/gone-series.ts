@@ -60,7 +60,6 @@ export async function bringBack(
   return state === null ? part : joinStates(state, part);
 }
 
-/** Deletes the series of a service. */
 export function forgottenSeries(place: SeriesPlace): StateChange[] {
   return changes(place, { starts: null, marks: null });
 }

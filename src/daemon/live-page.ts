@@ -24,11 +24,9 @@ export interface LivePage {
   readonly text: string;
 }
 
-/** What is read for a target. */
 export interface LiveSource {
   readonly target: Pick<Target, 'path' | 'configured' | 'otherShards' | 'api'>;
   readonly client: Pick<ServiceHttp, 'get'>;
-  /** metrics.limits.body. */
   readonly bodyBytesMax: number;
   /** Of the target's metrics. */
   readonly report: Pick<PullReport, 'held'> | undefined;
@@ -42,7 +40,6 @@ export class LivePages {
     this.#clock = clock;
   }
 
-  /** Asks for the page. */
   read(source: LiveSource, serviceId: string): Promise<LivePage> {
     return this.#reading.run(() => this.#read(source, serviceId));
   }

@@ -41,7 +41,6 @@ export class QueueForecast {
     );
   }
 
-  /** Looks at the queue until `stop`. */
   async run(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       this.look();

@@ -83,12 +83,10 @@ export class Supervisor {
     return keepTrying(open, { ...this.#options, logger: this.logger, endMs: this.#startEndMs });
   }
 
-  /** The current daemon. */
   get daemon(): Daemon {
     return this.#daemon;
   }
 
-  /** null before the first reload. */
   get lastReload(): Reload | null {
     return this.#lastReload;
   }

@@ -99,7 +99,6 @@ export class TargetLog {
     this.#log = log;
   }
 
-  /** Takes the result of one scrape. */
   note(scrape: ScrapeResult, translated: Translated): void {
     const { derived } = translated;
     const before = { reason: this.status.lastReason, services: this.services };
@@ -215,7 +214,6 @@ function hintOf(limit: string | null): string {
   return `raise metrics.limits.${limit} if pages of this size are expected`;
 }
 
-/** True when our clock and the service's differ by too much. */
 export function isSkewed(clockSkewMs: number | null): clockSkewMs is number {
   return clockSkewMs !== null && Math.abs(clockSkewMs) > SKEW_MS_MAX;
 }

@@ -88,7 +88,6 @@ export function pipelineTarget(
   };
 }
 
-/** The address of a service in its Resource. */
 function serverOf({ baseUrl }: ApiConfig): ResourceIdentity['server'] {
   const url = new URL(baseUrl);
   return {

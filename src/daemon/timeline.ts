@@ -6,9 +6,7 @@
 /** How many slots are kept: with a scrape per minute, an hour and a half. */
 export const TIMELINE_SLOTS = 90;
 
-/** What one scrape adds. */
 interface ScrapeNote {
-  /** The id of the target. */
   readonly target: string;
   /** Wall clock, in milliseconds. */
   readonly atMs: number;
@@ -24,15 +22,12 @@ interface TimelineSlot {
   readonly at: string;
   /** Of all scrapes in the slot together. */
   samples: number;
-  /** Of the longest scrape. */
   durationMs: number;
   failures: number;
-  /** The most points in the queue. */
   queued: number;
 }
 
 export interface TimelineReport {
-  /** The interval of the scrapes. */
   readonly slotMs: number;
   /** TIMELINE_SLOTS of them, the oldest first; the last one may go on. null before the first. */
   readonly slots: readonly (Readonly<TimelineSlot> | null)[];
