@@ -196,12 +196,11 @@ async function talk(
 }
 
 function createAsk(agent: AgentApi, settings: ChatSettings, context: VerbContext): AskAgent {
-  const { request, timeoutMs, isJson } = settings;
+  const { request, timeoutMs } = settings;
   return async (prompt, signal) => {
     const asking = agent.chat({ ...request, prompt }, { signal, timeoutMs });
     const result = await withProgress(context, 'asking the agent', asking);
-    const session = request.session_id ?? null;
-    if (result.ok) return printAnswer(result.answer, { isJson, session }, context);
+    if (result.ok) return printAnswer(result.answer, settings, context);
     const { error } = result;
     const hint = 'allow more time with --timeout; the agent may still be working';
     if (error.kind === 'aborted') context.err.line('given up: there is no answer');
@@ -262,15 +261,9 @@ async function converse(
 // Prints an answer: the agent's words, its SQL, its rows. All of it is foreign text: control characters never reach the
 // terminal.
 
-interface AnswerOptions {
-  readonly isJson: boolean;
-  /** The session of the question; null without one. */
-  readonly session: string | null;
-}
-
 function printAnswer(
   answer: ChatAnswer,
-  { isJson, session }: AnswerOptions,
+  { request: { session_id: session }, isJson }: ChatSettings,
   { out, err }: Pick<VerbContext, 'out' | 'err'>,
 ): boolean {
   const { response, sql, data, columns, failure } = answer;
@@ -283,7 +276,7 @@ function printAnswer(
     ].filter(part => part !== '');
     if (parts.length > 0) out.line(parts.join('\n\n'));
   }
-  if (session !== null && answer.session_id !== null && answer.session_id !== session)
+  if (session !== undefined && answer.session_id !== null && answer.session_id !== session)
     err.line(`the answer names another session: ${printableLine(answer.session_id)}`);
   if (failure !== null)
     err.line(`the agent could not answer: ${printableLine(failure)}; put the question differently`);

@@ -110,10 +110,8 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 };
 
 function schedulesList(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Promise<number> {
-  const { 'service-id': serviceId, 'base-url': baseUrl } = call.values;
   const read = async (service: OpenService): Promise<readonly Schedule[] | null> => {
-    const ids = baseUrl !== undefined ? [] : service.target.services.map(({ id }) => id);
-    const listed = listAll(service, { serviceId, ids, signal: context.stop });
+    const listed = listAll(service, call.values, context.stop);
     const result = await withProgress(context, 'reading the schedules', listed);
     if (!result.ok) return tellNone(context, result.error);
     if (!result.isComplete) context.err.line('there are more schedules than could be read');
@@ -126,17 +124,13 @@ type Listed = Result<{ readonly schedules: readonly Schedule[]; readonly isCompl
 
 /** Of one service or of all that the key can see. Some deployments require the id of a service in each request. */
 async function listAll(
-  { client }: OpenService,
-  asked: {
-    readonly serviceId: string | undefined;
-    /** Those that are configured. */
-    readonly ids: readonly string[];
-    readonly signal: AbortSignal;
-  },
+  { client, target }: OpenService,
+  { 'service-id': serviceId, 'base-url': baseUrl }: Call<typeof SHOW_OPTIONS>['values'],
+  signal: AbortSignal,
 ): Promise<Listed> {
-  const { serviceId, ids, signal } = asked;
   const all = await client.schedules.list({ service_id: serviceId, signal });
   if (all.ok || serviceId !== undefined || all.error.status !== 400) return all;
+  const ids = baseUrl === undefined ? target.services.map(({ id }) => id) : [];
   let isComplete = true;
   const schedules: Schedule[] = [];
   for (const id of ids) {
@@ -156,12 +150,11 @@ function schedulesCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext
   const file = values['credentials-file'];
   if ((bucket === undefined) !== (file === undefined))
     throw usageError(command, '--bucket and --credentials-file go together');
-  const plan = { backup_type, schedule, service_id };
-  const storage = (path: string, file: string): Pick<ScheduleRequest, 'external_storage'> => ({
-    external_storage: { bucket: { path, credentials: credentialsFromFile(command, path, file) } },
-  });
-  const request: ScheduleRequest =
-    bucket === undefined || file === undefined ? plan : { ...plan, ...storage(bucket, file) };
+  let request: ScheduleRequest = { backup_type, schedule, service_id };
+  if (bucket !== undefined && file !== undefined) {
+    const credentials = credentialsFromFile(command, bucket, file);
+    request = { ...request, external_storage: { bucket: { path: bucket, credentials } } };
+  }
   refuseProblems(command, scheduleProblems(request), OPTION_OF_FIELD);
   return withService(call, context, async ({ client }) => {
     for (const warning of scheduleWarnings(request))

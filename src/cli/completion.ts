@@ -11,15 +11,13 @@ export function completionScript(shell: 'bash' | 'zsh' | 'fish', verbs: readonly
 /** What may follow a command: '' is the program itself, `logs` a verb with actions, `logs tail` an action. */
 interface Level {
   readonly command: string;
-  readonly next: readonly (readonly [name: string, text: string])[];
+  readonly next: [name: string, text: string][];
   readonly action: Action | null;
 }
 
-type Growing = Level & { readonly next: [name: string, text: string][] };
-
 function levelsOf(verbs: readonly Verb[]): readonly Level[] {
-  const root: Growing = { command: '', next: [], action: null };
-  const levels = new Map<string, Growing>([['', root]]);
+  const root: Level = { command: '', next: [], action: null };
+  const levels = new Map<string, Level>([['', root]]);
   const level = (command: string, action: Action | null): void => {
     levels.set(command, { command, next: [], action });
   };

@@ -15,7 +15,7 @@ import { silentLogger, ThrottledLog } from '../lib/log.ts';
 import { printableLine } from '../lib/printable.ts';
 import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
 import { isOfList, listPages } from '../logs/list.ts';
-import type { Signal } from '../model/batch.ts';
+import { type Signal, SIGNALS } from '../model/batch.ts';
 import { OUTCOME } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
@@ -196,13 +196,11 @@ function driftLines({ table }: Translation, config: Config): readonly string[] {
 /** An empty request is valid OTLP: it shows whether address, key and protocol are right, and leaves no data. */
 async function probeBackEnd(config: Config, context: VerbContext): Promise<boolean> {
   const { otlp } = config;
-  const ends: [Signal, string, OtlpSignalConfig][] = [
-    ['metrics', otlp.metricsEndpoint, otlp.metrics],
-  ];
-  if (config.logs.isEnabled || config.backups.isEnabled)
-    ends.push(['logs', otlp.logsEndpoint, otlp.logs]);
+  const hasLogs = config.logs.isEnabled || config.backups.isEnabled;
   let isGood = true;
-  for (const [signal, endpoint, settings] of ends) {
+  for (const signal of hasLogs ? SIGNALS : (['metrics'] as const)) {
+    const endpoint = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
+    const settings = otlp[signal];
     const options = { config, concurrency: 1, clock: context.clock };
     const transport = await openTransport(endpoint, settings, options);
     const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
@@ -272,19 +270,17 @@ async function probeLogs(
     if (types.ok) printSkew(types.serverNowMs, context);
     const servers = await api.servers({ signal });
     out.line(`logs     ${target.name}: servers ${answerText(servers, 'server')}`);
-    if (!(await probeList(target, { config, api, context }))) isGood = false;
+    if (!(await probeList(target, api, config, context))) isGood = false;
   }
   return isGood;
 }
 
-interface Probing {
-  readonly config: Config;
-  readonly api: LogsApi;
-  readonly context: VerbContext;
-}
-
-async function probeList(target: Target, { config, api, context }: Probing): Promise<boolean> {
-  const { clock, out, stop } = context;
+async function probeList(
+  target: Target,
+  api: LogsApi,
+  config: Config,
+  { clock, out, stop }: VerbContext,
+): Promise<boolean> {
   const { shape, types } = config.logs;
   const nowMs = clock.nowMs();
   const span = { fromMs: nowMs - DAY_MS, toMs: nowMs };
@@ -308,11 +304,9 @@ async function probeList(target: Target, { config, api, context }: Probing): Pro
   out.line(`logs     ${target.name}: list of the last day, ${types[0] ?? 'any type'}: ${items24h}`);
   const { services, otherShards } = target;
   const otherServiceCount = otherShards.serviceCount;
-  const itemContext = { pointers: api.pointers, services, otherServiceCount, types };
+  const of = { pointers: api.pointers, services, otherServiceCount, types };
   const read = items.map(item =>
-    shape === 'archives'
-      ? readDescriptor(item, itemContext, span)
-      : readPartition(item, itemContext),
+    shape === 'archives' ? readDescriptor(item, of, span) : readPartition(item, of),
   );
   const refused = read.filter(one => typeof one === 'string');
   for (const [reason, those] of Map.groupBy(refused, reason => reason))

@@ -432,10 +432,10 @@ function redirect(
   let isWithheld = false;
   const settingsOf = (signal: Signal): OtlpSignalConfig => {
     const configured = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
-    const { headers, ...settings } = otlp[signal];
-    if (new URL(configured).origin === url.origin) return { headers, ...settings };
-    isWithheld ||= Object.keys(headers).length > 0;
-    return { headers: {}, ...settings };
+    const settings = otlp[signal];
+    if (new URL(configured).origin === url.origin) return settings;
+    isWithheld ||= Object.keys(settings.headers).length > 0;
+    return { ...settings, headers: {} };
   };
   const [metrics, logs] = [settingsOf('metrics'), settingsOf('logs')];
   if (isWithheld)

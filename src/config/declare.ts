@@ -332,21 +332,20 @@ function readLeaf<T>(value: unknown, options: LeafOptions<T>): Reading<T> {
 }
 
 /** A suggestion that is wrong itself would only lead to the next mistake. */
-function isLegal<T>(text: string, { read }: LeafOptions<T>): boolean {
-  const values = [text, text === 'true' || text === 'false' ? text === 'true' : Number(text)];
-  return values.some(value => {
-    const input = { value, text: String(value), expanded: undefined, shown: '' };
-    const reading = read(input);
-    return reading !== undefined && 'value' in reading;
-  });
+function isLegal<T>(text: string, options: LeafOptions<T>): boolean {
+  const bare = text === 'true' || text === 'false' ? text === 'true' : Number(text);
+  return [text, bare].some(value => canRead(value, options));
 }
 
 /** YAML makes a number of `12345`, which is right as soon as it is in quotes. */
 function quoteHint<T>({ value }: LeafInput, options: LeafOptions<T>): string | undefined {
-  if (typeof value !== 'number' && typeof value !== 'boolean') return undefined;
-  const text = String(value);
-  const reading = options.read({ value: text, text, expanded: undefined, shown: text });
-  return reading !== undefined && 'value' in reading ? 'put it in quotes' : undefined;
+  const isBare = typeof value === 'number' || typeof value === 'boolean';
+  return isBare && canRead(String(value), options) ? 'put it in quotes' : undefined;
+}
+
+function canRead<T>(value: string | number | boolean, { read }: LeafOptions<T>): boolean {
+  const reading = read({ value, text: String(value), expanded: undefined, shown: '' });
+  return reading !== undefined && 'value' in reading;
 }
 
 const SHOWN_LENGTH_MAX = 80;

@@ -68,16 +68,6 @@ export function choice<const Word extends string>(words: readonly Word[]): Kind<
   });
 }
 
-/** In quotes, `true` is a text; the others are texts anyway. */
-const SWITCH_WORDS: ReadonlyMap<string, string> = new Map([
-  ['true', 'true'],
-  ['yes', 'true'],
-  ['on', 'true'],
-  ['false', 'false'],
-  ['no', 'false'],
-  ['off', 'false'],
-]);
-
 export function flag(): Kind<boolean> {
   return leaf<boolean>({
     expected: 'true or false',
@@ -88,7 +78,11 @@ export function flag(): Kind<boolean> {
       if (expanded === undefined || !/^(?:true|false)$/i.test(expanded.text)) return undefined;
       return { value: expanded.text.toLowerCase() === 'true' };
     },
-    suggest: ({ text = '' }) => SWITCH_WORDS.get(text.toLowerCase()),
+    // In quotes, `true` is a text; the others are texts anyway.
+    suggest: ({ text = '' }) => {
+      if (/^(?:true|yes|on)$/i.test(text)) return 'true';
+      return /^(?:false|no|off)$/i.test(text) ? 'false' : undefined;
+    },
   });
 }
 

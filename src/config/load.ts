@@ -18,12 +18,7 @@ import type {
 import { kindAt, readKey, type Violation } from './declare.ts';
 import { type Judgement, warningsOf } from './examine.ts';
 import { CONFIG, GRPC_ENDPOINT, type ApiKeys, type ConfigKeys, type ServiceEntry } from './keys.ts';
-import {
-  layerVariables,
-  readOtelVariables,
-  type LayeredTree,
-  type OtelVariables,
-} from './otel-variables.ts';
+import { layerVariables, readOtelVariables, type OtelVariables } from './otel-variables.ts';
 import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
 import { isPlainMap, UNREADABLE, valueAt, type KeyPath } from './places.ts';
 import { orderMistakes, violationMistakes, type JudgedTree } from './problems.ts';
@@ -114,7 +109,7 @@ interface Sources {
 /** The block `otlp` is read twice, because variables may differ per signal; what repeats is shown once. */
 function judge(root: Readonly<Record<string, unknown>>, sources: Sources): Judgement {
   const { file, tree, variables } = sources;
-  const layered = (signal: Signal): LayeredTree & JudgedTree => ({
+  const layered = (signal: Signal): JudgedTree => ({
     ...layerVariables(root, signal, variables),
     file,
     places: tree.places,

@@ -98,6 +98,7 @@ function variableMistake(
 /** The tree with the variables of one signal, and the program's own, wherever the YAML has no value. */
 export interface LayeredTree {
   readonly root: Readonly<Record<string, unknown>>;
+  /** The name of the variable that a value came from; undefined: from the YAML. */
   readonly variableOf: (path: KeyPath) => string | undefined;
   readonly mistakes: readonly Mistake[];
 }
@@ -193,5 +194,5 @@ function readFilePath(text: string, sources: TextSources): Reading {
   const expandAgain = (): Expansion => expandPath(resolve(text), sources);
   const expansion = expandAgain();
   if ('text' in expansion) return { value: new ExpandedText(text, expansion.text, expandAgain) };
-  return { problem: expansion.problems[0] };
+  return { problem: expansion.problems.join('; ') };
 }

@@ -6,18 +6,16 @@ import { formatMistake, type Mistake } from '../errors.ts';
 import { nearest } from '../lib/nearest.ts';
 import { keysByLevel, type Violation } from './declare.ts';
 import { CONFIG } from './keys.ts';
+import type { LayeredTree } from './otel-variables.ts';
 import { pathText, type KeyPath, type Places } from './places.ts';
 
 /** How many mistakes are shown; a file with more is probably another kind of file. */
 export const MISTAKES_MAX = 100;
 
 /** The plain data that was judged, and where its parts came from. */
-export interface JudgedTree {
-  readonly root: unknown;
+export interface JudgedTree extends LayeredTree {
   readonly file: string;
   readonly places: Places;
-  /** The name of the variable that a value came from; undefined: from the YAML. */
-  readonly variableOf: (path: KeyPath) => string | undefined;
 }
 
 /** The mistakes of one tree. A key that is there, but misspelt, is not reported as missing too. */

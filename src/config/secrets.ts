@@ -21,9 +21,7 @@ export function hasReference(text: string): boolean {
 }
 
 /** The text that was found, or everything that is wrong. */
-export type Expansion =
-  | { readonly text: string }
-  | { readonly problems: readonly [string, ...string[]] };
+export type Expansion = { readonly text: string } | { readonly problems: readonly string[] };
 
 /** Replaces every reference once (what a reference gives is not looked at again); any other `$` is a dollar. */
 export function expand(template: string, sources: TextSources): Expansion {
@@ -34,8 +32,7 @@ export function expand(template: string, sources: TextSources): Expansion {
     problems.push(`cannot read ${reference}: ${found.problem}`);
     return '';
   });
-  const [first, ...rest] = problems;
-  return first === undefined ? { text } : { problems: [first, ...rest] };
+  return problems.length === 0 ? { text } : { problems };
 }
 
 /** What `${file:PATH}` gives; a problem does not repeat the path, which may be a secret in the wrong place. */
@@ -78,15 +75,13 @@ export class ExpandedText {
 
 const HIDDEN = '[secret]';
 
-/** How a secret reads its source again; undefined when there is nothing usable now. */
-export type Reread = () => string | undefined;
-
 /** The Secret of the configuration. It keeps its text while the source cannot be read or holds nothing usable. */
 export class ConfigSecret implements Secret {
   #text: string;
-  readonly #reread: Reread;
+  readonly #reread: () => string | undefined;
 
-  constructor(text: string, reread: Reread = () => undefined) {
+  /** `reread` gives undefined when there is nothing usable now. */
+  constructor(text: string, reread: () => string | undefined = () => undefined) {
     this.#text = text;
     this.#reread = reread;
   }

@@ -12,7 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { keepHeapSmall } from '../lib/footprint.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
-import { untilAborted } from '../lib/bell.ts';
+import { Permits, untilAborted } from '../lib/bell.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
@@ -39,7 +39,7 @@ import { apiIdentity, apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { configWith, Discovery } from './discovery.ts';
 import { bringBack, forgottenSeries, inTurns, setAside, takeService } from './gone-series.ts';
-import { type LivePage, LivePages } from './live-page.ts';
+import { type LivePage, readLivePage } from './live-page.ts';
 import type { OwnTelemetry, startTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
@@ -82,7 +82,8 @@ export class Daemon {
   readonly #clock: Clock;
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
-  readonly #livePages: LivePages;
+  /** One live page at a time. */
+  readonly #livePages = new Permits(1);
   readonly #pipeline: Pipeline<ScrapeResult>;
   readonly #budget: SeriesBudget;
   readonly #pipelineTargets: readonly PipelineTarget<ScrapeResult>[];
@@ -109,7 +110,6 @@ export class Daemon {
     this.#wasReady = options.former?.hasCycled === true;
     this.#clients = parts.clients;
     this.#clients.follow();
-    this.#livePages = new LivePages(clock);
     const planned = config.metrics.isEnabled ? planTargets(config) : [];
     const log = new ThrottledLog(logger, clock);
     const timeline = timelineOf(options);
@@ -163,12 +163,15 @@ export class Daemon {
     const openBackups = config.backups.isEnabled ? await backupsOpener() : null;
     const opens = { startTelemetry, openLogs, openBackups };
     const parts = { counters, queue, senders, clients, buffers, discovery, ...opens };
-    const make = (): Daemon => {
+    let daemon: Daemon;
+    try {
       // What cannot be used shows itself before anything of the former daemon is replaced.
       for (const api of apisOf(config)) clients.get(api);
-      return new Daemon(options, parts);
-    };
-    const daemon = await closingOnError(make, isSameEnd ? [] : senders);
+      daemon = new Daemon(options, parts);
+    } catch (error) {
+      if (!isSameEnd) await Promise.all(senders.map(({ sender }) => sender.close()));
+      throw error;
+    }
     if (former !== undefined) await former.#handOver(daemon);
     await discovery?.begin();
     await daemon.#restore(former);
@@ -301,7 +304,7 @@ export class Daemon {
       ({ options: { kind, id } }) => kind === 'metrics' && id === target.id,
     );
     const source = { target, client, report, bodyBytesMax: limits.bodyBytes };
-    return this.#livePages.read(source, serviceId);
+    return this.#livePages.run(() => readLivePage(source, serviceId, this.#clock));
   }
 
   start(): void {
@@ -489,16 +492,6 @@ function scheduleOf(
   counters: Counters,
 ): Schedule {
   return new Schedule(planned, { clock, counters, dueMs: target => former?.dueMs(target) });
-}
-
-/** Returns the result of `make`. If it throws, closes the senders, which nobody will use. */
-async function closingOnError<T>(make: () => T, senders: readonly OpenSender[]): Promise<T> {
-  try {
-    return make();
-  } catch (error) {
-    await Promise.all(senders.map(({ sender }) => sender.close()));
-    throw error;
-  }
 }
 
 /** What logs and backups are built from. Both are loaded on demand, to save memory. */

@@ -1,11 +1,10 @@
 // A service's part of the page as the service gives it now, for a person who looks closer. Nothing of it is sent or kept.
 // In: the id of a service. Out: its lines as text, at most LIVE_TEXT_MAX of them, without secrets; or why there are
-// none. Waits like every other part while the key is refused, and asks for one page at a time.
+// none. Waits like every other part while the key is refused.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { formatBytes, formatCount } from '../lib/format.ts';
-import { Permits } from '../lib/bell.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { ACCEPT } from '../pipeline/collect/scrape.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
@@ -32,33 +31,23 @@ export interface LiveSource {
   readonly report: Pick<PullReport, 'held'> | undefined;
 }
 
-export class LivePages {
-  readonly #clock: Clock;
-  readonly #reading = new Permits(1);
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  read(source: LiveSource, serviceId: string): Promise<LivePage> {
-    return this.#reading.run(() => this.#read(source, serviceId));
-  }
-
-  async #read(source: LiveSource, serviceId: string): Promise<LivePage> {
-    const { target, client, report, bodyBytesMax } = source;
-    const held = report?.held() ?? null;
-    if (held !== null) return failure(held);
-    const maxBodyBytes = Math.min(LIVE_BODY_MAX, bodyBytesMax);
-    const result = await client.get(target.path, { accept: ACCEPT, maxBodyBytes });
-    if (!result.ok) return failure(result.error);
-    const isOnlyOne = target.configured.size === 1 && target.otherShards.serviceCount === 0;
-    const { text, count, isCut } = await linesOf(result.body, serviceId, isOnlyOne);
-    const at = new Date(this.#clock.nowMs()).toISOString();
-    const path = target.path.replace(/\?.*/s, '');
-    const head = `# ${formatCount(count)} samples of ${serviceId} at ${at}, from ${target.api.baseUrl}${path}\n`;
-    const end = isCut ? `# cut after ${formatBytes(LIVE_TEXT_MAX)}\n` : '';
-    return { ok: true, text: createRedactor(() => secretsOf(target.api))(head + text + end) };
-  }
+export async function readLivePage(
+  { target, client, report, bodyBytesMax }: LiveSource,
+  serviceId: string,
+  clock: Clock,
+): Promise<LivePage> {
+  const held = report?.held() ?? null;
+  if (held !== null) return failure(held);
+  const maxBodyBytes = Math.min(LIVE_BODY_MAX, bodyBytesMax);
+  const result = await client.get(target.path, { accept: ACCEPT, maxBodyBytes });
+  if (!result.ok) return failure(result.error);
+  const isOnlyOne = target.configured.size === 1 && target.otherShards.serviceCount === 0;
+  const { text, count, isCut } = await linesOf(result.body, serviceId, isOnlyOne);
+  const at = new Date(clock.nowMs()).toISOString();
+  const path = target.path.replace(/\?.*/s, '');
+  const head = `# ${formatCount(count)} samples of ${serviceId} at ${at}, from ${target.api.baseUrl}${path}\n`;
+  const end = isCut ? `# cut after ${formatBytes(LIVE_TEXT_MAX)}\n` : '';
+  return { ok: true, text: createRedactor(() => secretsOf(target.api))(head + text + end) };
 }
 
 function failure(error: ServiceError): LivePage {

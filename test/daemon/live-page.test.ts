@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ConfigSecret } from '../../src/config/secrets.ts';
-import { LIVE_TEXT_MAX, type LiveSource, LivePages } from '../../src/daemon/live-page.ts';
+import { LIVE_TEXT_MAX, type LiveSource, readLivePage } from '../../src/daemon/live-page.ts';
 import { ownError, type ServiceError } from '../../src/service/service-error.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { testApi } from '../support/test-api.ts';
@@ -53,7 +53,7 @@ async function read(changes: {
     report: { held: () => held },
     bodyBytesMax: 1000,
   };
-  const live = await new LivePages(new FakeClock()).read(source, id);
+  const live = await readLivePage(source, id, new FakeClock());
   return { ...live, paths };
 }
 
