@@ -31,12 +31,12 @@ import { printTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
-  cannotWrite,
   choice,
   file,
   flag,
   integer,
   moment,
+  refuseFile,
   required,
   text,
   usageError,
@@ -235,12 +235,6 @@ async function copyTo(path: string, spool: SpoolFile): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-function refuseFile(path: string): (error: unknown) => never {
-  return error => {
-    throw cannotWrite(path, error);
-  };
 }
 
 // `logs tail`: the last lines of the archives that match, and with --follow what comes after them. Lines are unwrapped,
@@ -467,9 +461,9 @@ function isWanted(archive: ListedArchive, values: ListCall['values']): boolean {
   const { type, server, 'service-id': serviceId } = values;
   if (type !== undefined && archive.type !== type) return false;
   if (server !== undefined && archive.server !== server && archive.source !== server) return false;
-  return serviceId === undefined || archive.source === '' || isOf(archive.source, serviceId);
-}
-
-function isOf(source: string, serviceId: string): boolean {
-  return source === serviceId || source.startsWith(`${serviceId}/`);
+  return (
+    serviceId === undefined ||
+    archive.source === '' ||
+    `${archive.source}/`.startsWith(`${serviceId}/`)
+  );
 }

@@ -1,6 +1,6 @@
 // `queue`: inspects, exports or delivers the durable queue without the daemon.
 
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { causeText, OperatorError } from '../errors.ts';
@@ -23,7 +23,6 @@ import { ageOf, labelsOf, printTable } from './table.ts';
 import {
   action,
   type Call,
-  cannotWrite,
   choice,
   CONFIG_OPTION,
   type ConfigCall,
@@ -31,6 +30,7 @@ import {
   duration,
   file,
   flag,
+  refuseFile,
   type TextSink,
   text,
   usageError,
@@ -304,7 +304,9 @@ async function queueExport(
   const signals = signal === undefined ? SIGNALS : [signal];
   const { directory } = loadQueueConfig(call, context);
   const view = QueueView.open(directory);
-  const file = output === undefined ? null : await createFile(output);
+  // Readable by its owner alone: log lines may be in it.
+  const file =
+    output === undefined ? null : await open(output, 'wx', 0o600).catch(refuseFile(output));
   const write = async (line: string): Promise<boolean> => {
     if (file === null) context.out.line(line);
     else await file.appendFile(`${line}\n`);
@@ -340,15 +342,6 @@ async function exportRows(
       else return { written, damaged };
     }
   return { written, damaged };
-}
-
-/** Readable by its owner alone: log lines may be in it. */
-async function createFile(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'wx', 0o600);
-  } catch (error) {
-    throw cannotWrite(path, error);
-  }
 }
 
 // `queue drain`: delivers the queue without the daemon, to the configured back end or to another one, and removes accepted

@@ -11,7 +11,7 @@ export type Rows = readonly (readonly string[])[];
 
 interface Column {
   readonly isRight: boolean;
-  readonly headWidth: number;
+  readonly widthMin: number;
   width: number;
 }
 
@@ -91,7 +91,7 @@ function measure(rows: Rows): readonly Column[] {
     const headWidth = textWidth(head[i] ?? '');
     return {
       isRight: areNumbers(texts),
-      headWidth,
+      widthMin: Math.max(headWidth, CUT_WIDTH_MIN),
       width: texts.reduce((widest, text) => Math.max(widest, textWidth(text)), headWidth),
     };
   });
@@ -108,15 +108,11 @@ function shrink(columns: readonly Column[], widthMax: number): void {
   let excess = columns.reduce((sum, { width }) => sum + width, gaps) - widthMax;
   for (; excess > 0; excess--) {
     const widest = columns
-      .filter(column => !column.isRight && column.width > minWidth(column))
+      .filter(column => !column.isRight && column.width > column.widthMin)
       .reduce<Column | null>((a, b) => (a === null || b.width > a.width ? b : a), null);
     if (widest === null) return;
     widest.width--;
   }
-}
-
-function minWidth({ headWidth }: Column): number {
-  return Math.max(headWidth, CUT_WIDTH_MIN);
 }
 
 function setCell(text: string, { width, isRight }: Column): string {

@@ -75,14 +75,8 @@ export interface Action {
 
 type Ending = Promise<number> | number;
 
-export interface Words {
-  /** What they are in the usage line: FILE. */
-  readonly value: string;
-  readonly about: string;
+export interface Words extends Pick<Option<unknown>, 'value' | 'about' | 'choices' | 'isFile'> {
   readonly count: 'one' | 'one or more' | 'any';
-  /** The legal ones, where there are only a few. */
-  readonly choices?: readonly string[];
-  readonly isFile?: true;
 }
 
 /** What a user has typed for one action. */
@@ -315,6 +309,13 @@ export function cannotWrite(
 ): OperatorError {
   const message = `cannot write ${JSON.stringify(path)}: ${causeText(error)}`;
   return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }], { cause: error });
+}
+
+/** Throws that mistake; for a promise that has to do with the file. */
+export function refuseFile(path: string): (error: unknown) => never {
+  return error => {
+    throw cannotWrite(path, error);
+  };
 }
 
 // Verbs and their actions.

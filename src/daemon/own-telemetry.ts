@@ -138,10 +138,7 @@ function createProducer(
   isDelta: boolean,
   resource: ResourceMetrics['resource'],
 ): MetricProducer {
-  const attributesOf = attributesBySeries();
   const reading = readingOf(counters, clock);
-  const { growth } = reading;
-  const growthOf = isDelta ? growth : (_: Counter, { value }: CounterSeries) => value;
   const read = (counter: Counter, endTime: HrTime): MetricData => {
     const { name, help, kind, series } = counter;
     const isSum = kind === 'counter';
@@ -149,7 +146,7 @@ function createProducer(
       startTime: reading.startTime,
       endTime,
       attributes: attributesOf(counter, entry),
-      value: isSum ? growthOf(counter, entry) : entry.value,
+      value: isSum && isDelta ? growthOf(counter, entry, reading) : entry.value,
     }));
     const base = {
       descriptor: { name, description: help, unit: unitOf(name), valueType: ValueType.DOUBLE },
@@ -176,21 +173,20 @@ function createProducer(
 }
 
 /** Labels as attributes; those of a series that stays are made once. */
-function attributesBySeries(): (counter: Counter, entry: CounterSeries) => Attributes {
-  const known = new WeakMap<CounterSeries, Attributes>();
-  return ({ labelNames }, entry) => {
-    const found = known.get(entry);
-    if (found !== undefined) return found;
-    const labels = labelNames.map((label, i) => [label, entry.labelValues[i] ?? '']);
-    const attributes = Object.fromEntries(labels) as Attributes;
-    known.set(entry, attributes);
-    return attributes;
-  };
+const knownAttributes = new WeakMap<CounterSeries, Attributes>();
+
+function attributesOf({ labelNames }: Counter, entry: CounterSeries): Attributes {
+  const found = knownAttributes.get(entry);
+  if (found !== undefined) return found;
+  const labels = labelNames.map((label, i) => [label, entry.labelValues[i] ?? '']);
+  const attributes = Object.fromEntries(labels) as Attributes;
+  knownAttributes.set(entry, attributes);
+  return attributes;
 }
 
 interface Reading {
   startTime: HrTime;
-  readonly growth: (counter: Counter, entry: CounterSeries) => number;
+  readonly lastValues: Map<string, number>;
 }
 
 /** What was read of the counters last: they outlive a reload, and so does this. */
@@ -199,20 +195,21 @@ const readings = new WeakMap<Counters, Reading>();
 function readingOf(counters: Counters, clock: Clock): Reading {
   const known = readings.get(counters);
   if (known !== undefined) return known;
-  const reading = { startTime: millisToHrTime(clock.nowMs()), growth: growthBySeries() };
+  const reading = { startTime: millisToHrTime(clock.nowMs()), lastValues: new Map() };
   readings.set(counters, reading);
   return reading;
 }
 
-/** Values since the last call for the same series; one that has fallen began again. */
-function growthBySeries(): (counter: Counter, entry: CounterSeries) => number {
-  const lastValues = new Map<string, number>();
-  return ({ name }, { labelValues, value }) => {
-    const key = [name, ...labelValues].join('\u0000');
-    const last = lastValues.get(key) ?? 0;
-    lastValues.set(key, value);
-    return value < last ? value : value - last;
-  };
+/** The growth since the last reading of the same series; one that has fallen began again. */
+function growthOf(
+  { name }: Counter,
+  { labelValues, value }: CounterSeries,
+  { lastValues }: Reading,
+): number {
+  const key = [name, ...labelValues].join('\u0000');
+  const last = lastValues.get(key) ?? 0;
+  lastValues.set(key, value);
+  return value < last ? value : value - last;
 }
 
 /** The unit is the last word of a name, before `_total`. */
