@@ -47,9 +47,11 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   const file = configOf(call, environment);
   const judgement = judgeFile({ file, environment });
   const { config } = judgement;
-  const isContainer = CONTAINER_FILES.some(one => existsSync(one)) && !isInPod(environment);
-  for (const mistake of warningMistakes(judgement, isContainer))
-    err.line(paint(err, 'yellow', `warning: ${formatMistake(mistake)}`));
+  const warn = (text: string): void => err.line(paint(err, 'yellow', `warning: ${text}`));
+  // The containers of a pod share localhost: a collector beside the daemon is there.
+  const isInPod = environment['KUBERNETES_SERVICE_HOST'] !== undefined;
+  const isContainer = CONTAINER_FILES.some(one => existsSync(one)) && !isInPod;
+  for (const mistake of warningMistakes(judgement, isContainer)) warn(formatMistake(mistake));
   if (call.values.print) {
     const rows = effectiveValues(judgement).map(({ key, value, from }) => [key, value, from]);
     printTable(out, [['KEY', 'VALUE', 'FROM'], ...rows], { isWhole: true });
@@ -65,8 +67,7 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   const place = shard.count === 1 ? '' : `, shard ${shard.index} of ${shard.count}`;
   out.line(`${file}: valid: ${services}, ${polled}${polls}${place}`);
   for (const note of memoryNotes(config.memory)) out.line(`note: ${note}`);
-  for (const warning of memoryWarnings(config.memory))
-    err.line(paint(err, 'yellow', `warning: ${warning}`));
+  for (const warning of memoryWarnings(config.memory)) warn(warning);
   if (!call.values.probe) return 0;
   const { probe } = await import('./probe.ts');
   return (await probe(config, context)) ? 0 : 1;
@@ -74,8 +75,3 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
 
 /** Container engines leave one of these. */
 const CONTAINER_FILES = ['/.dockerenv', '/run/.containerenv'];
-
-/** The containers of a pod share localhost: a collector beside the daemon is there. */
-function isInPod(environment: VerbContext['environment']): boolean {
-  return environment['KUBERNETES_SERVICE_HOST'] !== undefined;
-}

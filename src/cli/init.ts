@@ -69,7 +69,11 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
     parseConfig(text, { file: output ?? 'prom2otlp.yaml', environment });
     if (output === undefined) out.line(text.trimEnd());
     else {
-      write(output, text, force);
+      try {
+        writeFileSync(output, text, { flag: force ? 'w' : 'wx' });
+      } catch (error) {
+        throw cannotWrite(output, error, 'name a file in a directory where this user may write');
+      }
       err.line(
         `${output}: ${services.length} services; next: prom2otlp check -c ${output} --probe`,
       );
@@ -125,12 +129,4 @@ function scalar(text: string): string {
 function schemaLine(): string {
   const path = fileURLToPath(new URL('../../config/schema.json', import.meta.url));
   return existsSync(path) ? `# yaml-language-server: $schema=${path}\n` : '';
-}
-
-function write(path: string, text: string, isForced: boolean): void {
-  try {
-    writeFileSync(path, text, { flag: isForced ? 'w' : 'wx' });
-  } catch (error) {
-    throw cannotWrite(path, error, 'name a file in a directory where this user may write');
-  }
 }

@@ -35,7 +35,7 @@ const RULES: readonly Rule[] = [
 ];
 
 const OTLP_RULES: readonly Rule[] = [
-  otlpHeadersAreUnique,
+  root => repeatedNames(root, ['otlp', 'headers']),
   certificateHasKey,
   compressionSuitsGrpc,
   endpointSuitsGrpc,
@@ -207,22 +207,13 @@ function apiHeadersAreUnique(root: unknown): Violation[] {
   return apis.flatMap(own => repeatedNames(root, [...own, 'headers']));
 }
 
-function otlpHeadersAreUnique(root: unknown): Violation[] {
-  return repeatedNames(root, ['otlp', 'headers']);
-}
-
 /** Names of headers do not depend on case, so two that differ in nothing else are one. */
 function repeatedNames(root: unknown, path: KeyPath): Violation[] {
-  const seen = new Set<string>();
-  return Object.keys(valueAt(root, path) ?? {}).flatMap((name): Violation[] => {
-    const word = name.toLowerCase();
-    if (!seen.has(word)) {
-      seen.add(word);
-      return [];
-    }
-    const problem = 'duplicate header: names of headers do not depend on case';
-    return [{ path: [...path, name], problem, hint: 'remove one of them', at: 'key' }];
-  });
+  const names = Map.groupBy(Object.keys(valueAt(root, path) ?? {}), name => name.toLowerCase());
+  const repeated = [...names.values()].flatMap(([, ...others]) => others);
+  const problem = 'duplicate header: names of headers do not depend on case';
+  const hint = 'remove one of them';
+  return repeated.map(name => ({ path: [...path, name], problem, hint, at: 'key' }));
 }
 
 function windowIsOrdered(root: unknown): Violation[] {
