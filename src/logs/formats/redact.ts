@@ -42,56 +42,39 @@ export function redactUnknown(text: string): string {
   return text === '' ? '' : PLACEHOLDER;
 }
 
-const SPACE = 0x20;
-const EXCLAMATION = 0x21;
-const DOUBLE_QUOTE = 0x22;
-const HASH = 0x23;
-const SINGLE_QUOTE = 0x27;
-const OPEN = 0x28;
-const STAR = 0x2a;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const DOT = 0x2e;
-const SLASH = 0x2f;
-const CAPITAL_M = 0x4d;
-const CAPITAL_N = 0x4e;
-const BACKSLASH = 0x5c;
-const BACKTICK = 0x60;
-const PLUS = 0x2b;
-const ZERO = 0x30;
-const UNDERSCORE = 0x5f;
-/** An ASCII letter OR this is its lower case. */
-const LOWER_CASE = 0x20;
-const LOWER_B = 0x62;
-const LOWER_E = 0x65;
-const LOWER_I = 0x69;
-const LOWER_N = 0x6e;
-const LOWER_X = 0x78;
+/** A character that may be part of a name: ASCII, or any other beyond it. */
+const NAME = String.raw`[\w$\x80-\uffff]`;
+/** 0x1F, 0b01, 1.5e3, also cut off after its `e`; a digit also begins names. */
+const NUMBER = [
+  String.raw`0[xX][\da-fA-F]+(?!${NAME})`,
+  String.raw`0[bB][01]+(?!${NAME})`,
+  String.raw`(?:\d+\.\d*|\.\d+)(?:[eE](?:[+-]?\d+|(?!${NAME})))?`,
+  String.raw`\d+(?:[eE](?:[+-]?\d+|(?!${NAME})))?(?!${NAME})`,
+].join('|');
+const SIGN = String.raw`(?<=(?:^|[(,=<>+\-*/%!&|^~])[\x00- ]*)-`;
 
-/** The tokens that a character outside of strings may begin. */
-const OTHER = 0;
-const BLANK = 1;
-const WORD = 2;
-const DIGIT = 3;
-const QUOTE = 4;
-const MARK = 5;
-
-const KINDS = new Uint8Array(128).fill(OTHER);
-KINDS.fill(BLANK, 0, SPACE + 1);
-setKind('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$', WORD);
-setKind('0123456789', DIGIT);
-setKind(`'"`, QUOTE);
-setKind('`(,.-#/*\\', MARK);
-
-function setKind(characters: string, kind: number): void {
-  for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
-}
-
-/** The position within `IN (` … `)`, as long as the list contains only literals. */
-const NO_LIST = 0;
-const LIST_OPENED = 1;
-const AFTER_ITEM = 2;
-const AFTER_COMMA = 3;
+/** Where a literal, a quoted name or a comment begins or, in text that is not SQL, seems to. */
+const TOKEN = new RegExp(
+  [
+    // x'…', b'…', n'…', _charset'…'
+    String.raw`(?:(?<!${NAME})(?:_${NAME}*|[xXbBnN]))?['"]`,
+    String.raw`(?<!${NAME})(?:${NUMBER})`,
+    String.raw`${SIGN}(?=\.?\d)(?:${NUMBER})`,
+    String.raw`--(?![^\x00- ])`,
+    // A comment that the engine executes, with the version of the engine, which is no literal.
+    String.raw`/\*M?!${NAME}*`,
+    String.raw`/\*|\*/`,
+    // Outside of strings a backslash occurs only in \N, an old form of NULL.
+    String.raw`\\(?!N)`,
+    '[`#]',
+  ].join('|'),
+  'g',
+);
+/** At the beginning of a list of literals. */
+const AFTER_IN = new RegExp(String.raw`(?<=(?<!${NAME})[iI][nN][\x00- ]*\([\x00- ]*)`, 'y');
+/** Between two items of such a list, or two strings that make up one item. */
+const BETWEEN_ITEMS = /^[\x00- ]*(,?)[\x00- ]*$/;
+const BEGINS_WITH_NAME = new RegExp(NAME, 'y');
 
 class SqlReader {
   readonly #sql: string;
@@ -111,7 +94,9 @@ class SqlReader {
   #hasEscapedQuote = false;
   /** Within a comment that the engine executes, whose end is expected. */
   #isExecuted = false;
-  #list = NO_LIST;
+  /** The last literal, at the end of this position, is in a list after IN. */
+  #isListed = false;
+  #literalEnd = 0;
 
   constructor(sql: string, escapes = true) {
     this.#sql = sql;
@@ -121,7 +106,12 @@ class SqlReader {
   read(start: SqlContext, isCut: boolean): RedactedSql {
     const { length } = this.#sql;
     let at = this.#resume(start);
-    while (at < length) at = this.#token(at);
+    for (;;) {
+      TOKEN.lastIndex = at;
+      const match = TOKEN.exec(this.#sql);
+      if (match === null) break;
+      at = this.#token(match[0], match.index);
+    }
     const isDoubtful = this.#outBeforeDoubt !== null;
     if (this.#outBeforeDoubt !== null && (isCut || !this.#isPlausible() || this.#hasOther(start))) {
       this.#out = this.#outBeforeDoubt + PLACEHOLDER;
@@ -154,50 +144,23 @@ class SqlReader {
     return this.#stringText(0, 0, start);
   }
 
-  /** Reads the token of code at `at`; returns where the next one begins. */
-  #token(at: number): number {
-    const code = this.#sql.charCodeAt(at);
-    switch (kindOf(code)) {
-      case BLANK:
-        return at + 1;
-      case WORD:
-        return this.#word(at);
-      case DIGIT:
-        return this.#number(at, at);
-      case QUOTE:
-        return this.#string(at, at);
-      case MARK:
-        return this.#mark(at, code);
-      default:
-        this.#list = NO_LIST;
-        return at + 1;
-    }
-  }
-
-  #word(at: number): number {
-    const end = wordEnd(this.#sql, at);
-    const next = this.#sql.charCodeAt(end);
-    const isQuote = next === SINGLE_QUOTE || next === DOUBLE_QUOTE;
-    if (isQuote && isStringPrefix(this.#sql, at, end)) return this.#string(at, end);
-    this.#list = NO_LIST;
+  /** Reads what begins with this token; returns where it ends. */
+  #token(token: string, at: number): number {
+    const end = at + token.length;
+    const last = token.at(-1);
+    if (last === "'" || last === '"') return this.#stringText(at, end, last);
+    if (last === '`') return this.#quotedName(end);
+    if (token === '#' || token === '--') return this.#lineComment(at, token);
+    if (token === '/*') return this.#commentText(at, end);
+    if (token === '*/') return this.#commentEnd(at);
+    if (token.startsWith('/*')) this.#isExecuted = true;
+    else if (token === '\\') this.#misread(at);
+    else this.#literal(at, end);
     return end;
-  }
-
-  /** A number at `at`, with an optional sign at `start`, or a name that begins with a digit. */
-  #number(start: number, at: number): number {
-    const end = numberEnd(this.#sql, at);
-    return end > at ? this.#literal(start, end) : this.#word(at);
-  }
-
-  /** A string with its quote at `at` and its prefix at `start`. */
-  #string(start: number, at: number): number {
-    const isSingle = this.#sql.charCodeAt(at) === SINGLE_QUOTE;
-    return this.#stringText(start, at + 1, isSingle ? "'" : '"');
   }
 
   #stringText(start: number, textAt: number, quote: "'" | '"'): number {
     const sql = this.#sql;
-    const quoteCode = quote.charCodeAt(0);
     for (let at = textAt; ; ) {
       const close = sql.indexOf(quote, at);
       if (close < 0) {
@@ -208,10 +171,11 @@ class SqlReader {
         this.#hasEscapedQuote = true;
         this.#doubt(start);
         at = close + 1;
-      } else if (sql.charCodeAt(close + 1) === quoteCode) {
+      } else if (sql[close + 1] === quote) {
         at = close + 2;
       } else {
-        if (isWordCode(sql.charCodeAt(close + 1))) this.#touched(start);
+        BEGINS_WITH_NAME.lastIndex = close + 1;
+        if (BEGINS_WITH_NAME.test(sql)) this.#touched(start);
         return this.#literal(start, close + 1);
       }
     }
@@ -232,48 +196,6 @@ class SqlReader {
     return this.#out + this.#sql.slice(this.#copiedLength, start);
   }
 
-  /** Other characters that may begin a longer token. */
-  #mark(at: number, code: number): number {
-    const sql = this.#sql;
-    const next = sql.charCodeAt(at + 1);
-    switch (code) {
-      case COMMA:
-        this.#list = this.#list === AFTER_ITEM ? AFTER_COMMA : NO_LIST;
-        return at + 1;
-      case OPEN:
-        this.#list = isAfterIn(sql, at) ? LIST_OPENED : NO_LIST;
-        return at + 1;
-      case BACKTICK:
-        return this.#quotedName(at + 1);
-      case HASH:
-        return this.#lineComment(at, '# ');
-      case MINUS:
-        if (next === MINUS && !(sql.charCodeAt(at + 2) > SPACE)) {
-          return this.#lineComment(at, '-- ');
-        }
-        if (startsNumber(sql, at + 1) && isSign(sql, at)) {
-          return this.#number(at, at + 1);
-        }
-        break;
-      case DOT:
-        if (startsNumber(sql, at) && !isWordCode(sql.charCodeAt(at - 1))) {
-          return this.#number(at, at);
-        }
-        break;
-      case SLASH:
-        if (next === STAR) return this.#comment(at);
-        break;
-      case STAR:
-        if (next === SLASH) return this.#commentEnd(at);
-        break;
-      case BACKSLASH:
-        // Outside of strings it occurs only in \N, an old form of NULL.
-        if (next !== CAPITAL_N) this.#misread(at);
-    }
-    this.#list = NO_LIST;
-    return at + 1;
-  }
-
   /** The text at `at` is not SQL. */
   #misread(at: number): void {
     this.#isMisread = true;
@@ -282,7 +204,6 @@ class SqlReader {
 
   /** A backtick that is never closed begins no name: the text after it is read as code. */
   #quotedName(textAt: number): number {
-    this.#list = NO_LIST;
     const close = this.#sql.indexOf('`', textAt);
     if (close >= 0) return close + 1;
     this.#end = '`';
@@ -292,16 +213,7 @@ class SqlReader {
   #lineComment(at: number, mark: string): number {
     const newline = this.#sql.indexOf('\n', at);
     const end = newline < 0 ? this.#sql.length : newline;
-    return this.#replace(at, end, mark + PLACEHOLDER);
-  }
-
-  #comment(at: number): number {
-    const code = this.#sql.charCodeAt(at + 2);
-    const markAt = code === CAPITAL_M ? at + 3 : at + 2;
-    if (this.#sql.charCodeAt(markAt) !== EXCLAMATION) return this.#commentText(at, at + 2);
-    this.#isExecuted = true;
-    // The number after it is a version of the engine, not a literal.
-    return wordEnd(this.#sql, markAt);
+    return this.#replace(at, end, `${mark} ${PLACEHOLDER}`);
   }
 
   #commentText(start: number, textAt: number): number {
@@ -328,10 +240,16 @@ class SqlReader {
   }
 
   #literal(start: number, end: number): number {
-    if (this.#list === AFTER_COMMA) this.#copiedLength = end;
-    else this.#replace(start, end, PLACEHOLDER);
-    if (this.#list !== NO_LIST) this.#list = AFTER_ITEM;
-    return end;
+    const [, comma] = BETWEEN_ITEMS.exec(this.#sql.slice(this.#literalEnd, start)) ?? [];
+    const isNext = this.#isListed && comma !== undefined;
+    this.#literalEnd = end;
+    if (isNext && comma !== '') {
+      this.#copiedLength = end;
+      return end;
+    }
+    AFTER_IN.lastIndex = start;
+    this.#isListed = isNext || AFTER_IN.test(this.#sql);
+    return this.#replace(start, end, PLACEHOLDER);
   }
 
   #replace(start: number, end: number, by: string): number {
@@ -344,110 +262,8 @@ class SqlReader {
 /** Whether an odd number of backslashes precedes `at`, counted back to `from`. */
 function isEscaped(sql: string, from: number, at: number): boolean {
   let before = at;
-  while (before > from && sql.charCodeAt(before - 1) === BACKSLASH) before--;
+  while (before > from && sql[before - 1] === '\\') before--;
   return (at - before) % 2 === 1;
-}
-
-// Tokens and their ends. A position beyond the end of the text never matches.
-
-/** The kind of a UTF-16 code unit; those beyond ASCII may be part of a name. */
-function kindOf(code: number): number {
-  return code < 128 ? (KINDS[code] ?? OTHER) : WORD;
-}
-
-/** Whether the code unit may be part of a name; false for NaN, the end of the text. */
-export function isWordCode(code: number): boolean {
-  return code < 128 ? KINDS[code] === WORD || KINDS[code] === DIGIT : code >= 128;
-}
-
-function isDigit(code: number): boolean {
-  return code >= ZERO && code <= 0x39;
-}
-
-function isHexDigit(code: number): boolean {
-  const lower = code | LOWER_CASE;
-  return isDigit(code) || (lower >= 0x61 && lower <= 0x66);
-}
-
-/** The end of the name or keyword at `at`. */
-function wordEnd(sql: string, at: number): number {
-  let end = at + 1;
-  while (isWordCode(sql.charCodeAt(end))) end++;
-  return end;
-}
-
-/** Whether a digit, or a point and a digit, is at `at`. */
-function startsNumber(sql: string, at: number): boolean {
-  const code = sql.charCodeAt(at);
-  return isDigit(code) || (code === DOT && isDigit(sql.charCodeAt(at + 1)));
-}
-
-/** The end of the number at `at`; `at` itself if it is a name that begins with a digit. */
-function numberEnd(sql: string, at: number): number {
-  const prefixed = prefixedNumberEnd(sql, at);
-  if (prefixed > at) return prefixed;
-  let end = digitsEnd(sql, at);
-  const hasPoint = sql.charCodeAt(end) === DOT;
-  if (hasPoint) end = digitsEnd(sql, end + 1);
-  end = exponentEnd(sql, end);
-  return isWordCode(sql.charCodeAt(end)) && !hasPoint ? at : end;
-}
-
-/** 0x1F and 0b01; `at` for anything else. */
-function prefixedNumberEnd(sql: string, at: number): number {
-  if (sql.charCodeAt(at) !== ZERO) return at;
-  const letter = sql.charCodeAt(at + 1) | LOWER_CASE;
-  let end = at + 2;
-  if (letter === LOWER_X) while (isHexDigit(sql.charCodeAt(end))) end++;
-  else if (letter === LOWER_B) while ((sql.charCodeAt(end) | 1) === (ZERO | 1)) end++;
-  return end > at + 2 && !isWordCode(sql.charCodeAt(end)) ? end : at;
-}
-
-/** Also accepts a number that was cut off after its `e`. */
-function exponentEnd(sql: string, at: number): number {
-  if ((sql.charCodeAt(at) | LOWER_CASE) !== LOWER_E) return at;
-  const sign = sql.charCodeAt(at + 1);
-  const digitsAt = sign === PLUS || sign === MINUS ? at + 2 : at + 1;
-  const end = digitsEnd(sql, digitsAt);
-  if (end > digitsAt) return end;
-  return isWordCode(sql.charCodeAt(at + 1)) ? at : at + 1;
-}
-
-function digitsEnd(sql: string, at: number): number {
-  let end = at;
-  while (isDigit(sql.charCodeAt(end))) end++;
-  return end;
-}
-
-/** Whether the word belongs to the string after it: x'…', b'…', n'…', _charset'…'. */
-function isStringPrefix(sql: string, start: number, end: number): boolean {
-  const code = sql.charCodeAt(start);
-  if (code === UNDERSCORE) return true;
-  const lower = code | LOWER_CASE;
-  return end === start + 1 && (lower === LOWER_X || lower === LOWER_B || lower === LOWER_N);
-}
-
-/** Whether a minus at `at` is a sign rather than a subtraction, by the character before it. */
-function isSign(sql: string, at: number): boolean {
-  const before = beforeBlanks(sql, at);
-  return before < 0 || '(,=<>+-*/%!&|^~'.includes(sql.charAt(before));
-}
-
-/** Whether the word before `at` is IN. */
-function isAfterIn(sql: string, at: number): boolean {
-  const last = beforeBlanks(sql, at);
-  return (
-    (sql.charCodeAt(last) | LOWER_CASE) === LOWER_N &&
-    (sql.charCodeAt(last - 1) | LOWER_CASE) === LOWER_I &&
-    !isWordCode(sql.charCodeAt(last - 2))
-  );
-}
-
-/** The last index before `at` without a blank; -1 if there is none. */
-function beforeBlanks(sql: string, at: number): number {
-  let before = at - 1;
-  while (before >= 0 && kindOf(sql.charCodeAt(before)) === BLANK) before--;
-  return before;
 }
 
 // Messages of the server that quote SQL: statements in dumps of deadlocks and crashes, rows of locked records, values in

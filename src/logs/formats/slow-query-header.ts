@@ -15,7 +15,7 @@
 //   Time                Id Command  Argument
 
 import { type LogAttribute, OWN_PREFIX } from '../record.ts';
-import { isWordCode, PLACEHOLDER, redactSql } from './redact.ts';
+import { PLACEHOLDER, redactSql } from './redact.ts';
 import { readStamp } from './time.ts';
 
 const TIME_KEY = '# Time: ';
@@ -50,7 +50,6 @@ const COLON = 0x3a;
 const DOT = 0x2e;
 const ZERO = 0x30;
 const CAPITAL_S = 0x53;
-const CAPITAL_Y = 0x59;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
 
@@ -121,14 +120,8 @@ export class SlowQueryHeader {
   isComplete = false;
   /** A line quotes a part of the statement. */
   quotesStatement = false;
-  readonly #pairs: PairReader;
   /** A user line whose name continues in the next line. */
   #openUser = '';
-
-  /** `pairs` may be shared by all headers of a log. */
-  constructor(pairs: PairReader) {
-    this.#pairs = pairs;
-  }
 
   /** Takes the next line; false if it is not part of a header, and so begins the statement. */
   take(line: string): boolean {
@@ -161,7 +154,7 @@ export class SlowQueryHeader {
     } else {
       if (this.hasUser && !this.isProven) this.isProven = isSecondLine(line);
       this.#openUser = '';
-      if (!this.#pairs.add(this.attributes, line)) this.quotesStatement ||= WARNING.test(line);
+      if (!addPairs(this.attributes, line)) this.quotesStatement ||= WARNING.test(line);
     }
   }
 
@@ -276,111 +269,50 @@ function own(kind: Kind, names: string): (readonly [string, KeyMeaning])[] {
   return names.split(' ').map(name => [name, [PREFIX + name.toLowerCase(), kind]]);
 }
 
-interface Key {
-  /** The key in the log, with its colon. */
-  readonly text: string;
-  readonly attribute: string;
-  readonly kind: Kind;
-  /** The key that came after it the last time. */
-  next: Key | null;
-}
-
+const KEY = /^[\w$\x80-\uffff]+$/;
 const PAIRS_AT = 2;
 const ATTRIBUTES_MAX = 64;
 /** A number of this many digits is exact. */
 const DIGITS_MAX = 15;
 
-/**
- * Reads pairs, `# Key: value  Key: value`, which make up most of a header. Every record has the same order of keys, so
- * each key remembers the one that came after it.
- */
-export class PairReader {
-  readonly #keys = new Map<string, Key>();
-  /** The last key read; used only to guess the next one. */
-  #last: Key | null = null;
-
-  /** Adds the pairs of a line; false if it has none. */
-  add(attributes: LogAttribute[], line: string): boolean {
-    let at = PAIRS_AT;
-    while (at < line.length && attributes.length < ATTRIBUTES_MAX) {
-      const key = this.#keyAt(line, at);
-      if (key === null) return false;
-      at += key.text.length;
-      if (line.charCodeAt(at) === SPACE) at++;
-      const end = valueEnd(line, at);
-      if (end > at) attributes.push(attributeOf(key, line, at, end));
-      at = end + 2;
-    }
-    return true;
-  }
-
-  #keyAt(line: string, at: number): Key | null {
-    const last = this.#last;
-    const guess = last === null ? null : last.next;
-    if (guess !== null && line.startsWith(guess.text, at)) {
-      this.#last = guess;
-      return guess;
-    }
-    let end = at;
-    while (isWordCode(line.charCodeAt(end))) end++;
-    if (end === at || line.charCodeAt(end) !== COLON) return null;
-    const key = this.#keyOf(line.slice(at, end));
-    if (this.#keys.get(key.text) !== key) return key;
-    if (last !== null) last.next = key;
-    this.#last = key;
-    return key;
-  }
-
-  /** Remembers only keys with a meaning, because there may be any number of others. */
-  #keyOf(name: string): Key {
-    const text = `${name}:`;
-    const known = this.#keys.get(text);
-    if (known !== undefined) return known;
+/** Adds the pairs of a line, `# Key: value  Key: value`, which make up most of a header; false if it has others. */
+function addPairs(attributes: LogAttribute[], line: string): boolean {
+  let at = PAIRS_AT;
+  while (at < line.length && attributes.length < ATTRIBUTES_MAX) {
+    const colon = line.indexOf(':', at);
+    const name = line.slice(at, Math.max(colon, at));
     const meaning = MEANINGS.get(name);
-    const [attribute, kind] = meaning ?? [PREFIX + name.toLowerCase(), 'text'];
-    const key: Key = { text, attribute, kind, next: null };
-    if (meaning !== undefined) this.#keys.set(text, key);
-    return key;
+    if (meaning === undefined && !KEY.test(name)) return false;
+    const valueAt = colon + (line.charCodeAt(colon + 1) === SPACE ? 2 : 1);
+    const blanks = line.indexOf('  ', valueAt);
+    const end = blanks < 0 ? line.length : blanks;
+    const [key, kind] = meaning ?? [PREFIX + name.toLowerCase(), 'text'];
+    if (end > valueAt) attributes.push(attributeOf(key, kind, line.slice(valueAt, end)));
+    at = end + 2;
   }
+  return true;
 }
 
-/** The index of the next two blanks, or the end of the line. */
-function valueEnd(line: string, start: number): number {
-  let at = start;
-  while (at < line.length) {
-    if (line.charCodeAt(at) === SPACE && line.charCodeAt(at + 1) === SPACE) return at;
-    at++;
-  }
-  return at;
+function attributeOf(key: string, kind: Kind, value: string): LogAttribute {
+  if (kind === 'flag') return [key, value.startsWith('Y')];
+  const number = kind === 'text' ? Number.NaN : decimal(value);
+  if (kind === 'double' && Number.isFinite(number)) return [key, number, 'double'];
+  if (kind === 'integer' && Number.isSafeInteger(number)) return [key, number];
+  return [key, value];
 }
 
-function attributeOf(
-  { attribute, kind }: Key,
-  line: string,
-  at: number,
-  end: number,
-): LogAttribute {
-  if (kind === 'flag') return [attribute, line.charCodeAt(at) === CAPITAL_Y];
-  const number = kind === 'text' ? Number.NaN : decimal(line, at, end);
-  if (kind === 'double' && Number.isFinite(number)) return [attribute, number, 'double'];
-  if (kind === 'integer' && Number.isSafeInteger(number)) return [attribute, number];
-  return [attribute, line.slice(at, end)];
-}
-
-/** The number in [at, end); NaN if it is not a number. */
-function decimal(line: string, at: number, end: number): number {
+/** NaN if it is not a number. By hand, because `Number` of a fraction takes most of a header's time. */
+function decimal(text: string): number {
   let digits = 0;
-  let scale = 1;
-  let hasPoint = false;
-  for (let index = at; index < end; index++) {
-    const digit = line.charCodeAt(index) - ZERO;
+  let scale = 0;
+  for (let at = 0; at < text.length; at++) {
+    const digit = text.charCodeAt(at) - ZERO;
     if (digit >= 0 && digit <= 9) {
       digits = digits * 10 + digit;
-      if (hasPoint) scale *= 10;
-    } else if (digit === DOT - ZERO && !hasPoint) hasPoint = true;
+      scale *= 10;
+    } else if (digit === DOT - ZERO && scale === 0) scale = 1;
     else return Number.NaN;
   }
   // Both are exact, so the quotient is rounded correctly.
-  if (end - at <= DIGITS_MAX) return digits / scale;
-  return Number(line.slice(at, end));
+  return text.length <= DIGITS_MAX ? digits / (scale || 1) : Number(text);
 }

@@ -26,7 +26,6 @@ import {
   isRestOfName,
   isUserLine,
   nextOfCandidate,
-  PairReader,
   SlowQueryHeader,
   startsHeader,
   takeLines,
@@ -94,9 +93,8 @@ export class SlowQueryReader implements LineReader {
   readonly #options: SlowQueryOptions;
   readonly #lines: RecordLines;
   #state: State = { ...NEW };
-  readonly #pairs = new PairReader();
-  #header = new SlowQueryHeader(this.#pairs);
-  #candidateHeader = new SlowQueryHeader(this.#pairs);
+  #header = new SlowQueryHeader();
+  #candidateHeader = new SlowQueryHeader();
   /** The context after the last completed record. */
   #aftermath: Aftermath = NOT_IN_DOUBT;
 
@@ -157,10 +155,10 @@ export class SlowQueryReader implements LineReader {
     if (this.#lines.segmentCount > segmentsMax) this.#giveUpCandidate();
     const { kind, isStatement, statementAt, flushed } = this.#state;
     const raw = kind === 'banner' ? '' : this.#lines.textOf(0);
-    this.#header = new SlowQueryHeader(this.#pairs);
+    this.#header = new SlowQueryHeader();
     if (kind === 'rest') this.#continueHeader(flushed);
     takeLines(this.#header, isStatement ? raw.slice(0, statementAt) : raw);
-    this.#candidateHeader = new SlowQueryHeader(this.#pairs);
+    this.#candidateHeader = new SlowQueryHeader();
     takeLines(this.#candidateHeader, this.#lines.textOf(1));
   }
 
@@ -174,7 +172,7 @@ export class SlowQueryReader implements LineReader {
   #begin(line: RawLine, doubt: Doubt | null = null): void {
     const { text } = line;
     const { flushed } = this.#state;
-    this.#header = new SlowQueryHeader(this.#pairs);
+    this.#header = new SlowQueryHeader();
     if (startsHeader(text) && (flushed === null || flushed.mayEnd)) {
       this.#lines.begin(line);
       this.#state = { ...NEW, doubt: flushed?.nextDoubt ?? doubt };
@@ -250,7 +248,7 @@ export class SlowQueryReader implements LineReader {
       this.#lines.begin(line);
       state.candidate = isUserLine(text) ? 'user' : 'time';
       state.endsStatement = endsStatement(text);
-      this.#candidateHeader = new SlowQueryHeader(this.#pairs);
+      this.#candidateHeader = new SlowQueryHeader();
       this.#candidateHeader.take(text);
       return NO_RECORDS;
     }
@@ -285,7 +283,7 @@ export class SlowQueryReader implements LineReader {
     }
     if (at > 0) this.#lines.add(line, line.text.slice(0, at));
     this.#lines.beginPart(line, { text: line.text.slice(at), at });
-    this.#candidateHeader = new SlowQueryHeader(this.#pairs);
+    this.#candidateHeader = new SlowQueryHeader();
     state.candidate = 'version';
     state.endsStatement = false;
     return NO_RECORDS;
