@@ -5,7 +5,7 @@ import type { ServiceConfig } from '../config/config.ts';
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
 import type { LogPointers } from '../service/logs-api.ts';
 import { dayOf, type Span } from './cursor.ts';
-import { WrapperTime } from './formats/time.ts';
+import { readInstant } from './formats/time.ts';
 
 /** One type of log of one source (a server) of one database service. */
 export interface Partition {
@@ -117,9 +117,8 @@ function sizeAt(pointer: JsonPointer, item: unknown): number | null {
 
 /** The day on which an archive begins, by its start time, else by a date in its name; NaN if it has neither. */
 function dayAt(start: string, names: string): number {
-  const time = new WrapperTime();
-  time.read(start);
-  if (!Number.isNaN(time.ms)) return dayOf(time.ms);
+  const instant = readInstant(start);
+  if (instant !== null) return dayOf(instant.timeMs);
   const startMs = Number(start);
   if (start !== '' && startMs > 0) return dayOf(startMs < 1e11 ? startMs * 1000 : startMs);
   const [, date = start] = DAY_IN_NAME.exec(start === '' ? names : start) ?? [];

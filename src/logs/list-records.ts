@@ -22,7 +22,7 @@ import {
 import { type LineReader, MARK, type ParsedRecord, recordUid, uidPlace } from './record.ts';
 import { jumpToOldest } from './retention.ts';
 import { Unwrapper, withoutLineEnd } from './unwrap.ts';
-import { WrapperTime } from './formats/time.ts';
+import { readInstant } from './formats/time.ts';
 
 /** The most records of one window. */
 const WINDOW_RECORDS_MAX = 200_000;
@@ -252,7 +252,6 @@ class ItemReader {
   readonly #options: ItemReaderOptions;
   readonly #readers = new Map<string, LineReader>();
   readonly #equals = new Map<string, number>();
-  readonly #time = new WrapperTime();
 
   constructor(options: ItemReaderOptions) {
     this.#options = options;
@@ -285,16 +284,13 @@ class ItemReader {
   #parse(item: unknown, partition: Partition, text: string): readonly ParsedRecord[] {
     const { context, lineBytesMax } = this.#options;
     const { pointers } = context;
-    this.#time.read(textAt(pointers.time, item) || textAt(pointers.start, item));
+    const instant = readInstant(textAt(pointers.time, item) || textAt(pointers.start, item));
     const stream = textAt(pointers.stream, item);
     const reader = this.#readerOf(partition);
     reader.restore('');
     const records: ParsedRecord[] = [];
     const unwrapper = new Unwrapper({ format: 'raw', pointers, lineBytesMax }, line => {
-      if (Number.isNaN(line.timeMs)) {
-        line.timeMs = this.#time.ms;
-        line.timeExtraNs = this.#time.extraNs;
-      }
+      if (Number.isNaN(line.timeMs)) Object.assign(line, instant);
       if (line.stream === '') line.stream = stream;
       records.push(...reader.push(line));
     });

@@ -6,7 +6,7 @@
 
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
 import { MARK, type RawLine } from './record.ts';
-import { WrapperTime } from './formats/time.ts';
+import { readInstant } from './formats/time.ts';
 
 export interface UnwrapOptions {
   readonly format: 'json' | 'raw';
@@ -27,7 +27,6 @@ const PREFIX = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([
 export class Unwrapper {
   readonly #options: UnwrapOptions;
   readonly #take: TakeLine;
-  readonly #time = new WrapperTime();
   readonly #line: RawLine = {
     text: '',
     offset: 0,
@@ -94,11 +93,7 @@ export class Unwrapper {
       line.marks |= MARK.badUtf8;
     }
     const at = follow(time, json);
-    if (typeof at === 'string') {
-      this.#time.read(at);
-      line.timeMs = this.#time.ms;
-      line.timeExtraNs = this.#time.extraNs;
-    }
+    if (typeof at === 'string') Object.assign(line, readInstant(at));
     const from = follow(stream, json);
     if (typeof from === 'string') line.stream = from;
   }
@@ -112,11 +107,7 @@ export class Unwrapper {
       line.text = line.text.slice(prefix.length);
       line.stream = stream;
       // The runtime's time is closer to the event than the collector's in the JSON object.
-      this.#time.read(at);
-      if (!Number.isNaN(this.#time.ms)) {
-        line.timeMs = this.#time.ms;
-        line.timeExtraNs = this.#time.extraNs;
-      }
+      Object.assign(line, readInstant(at));
     }
     if (line.text.length > this.#options.lineBytesMax) {
       line.text = line.text.slice(0, this.#options.lineBytesMax);

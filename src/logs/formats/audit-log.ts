@@ -10,7 +10,7 @@
 
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import { redactCutSql, redactUnknown } from './redact.ts';
-import { isDigits, type LocalTime, readStamp } from './time.ts';
+import { type LocalTime, readStamp } from './time.ts';
 
 const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
 
@@ -19,6 +19,7 @@ const ERROR = 17;
 const COMMAS_BEFORE_OBJECT = 8;
 /** A head with a comma in the user's name, which the server does not escape. */
 const ODD_HEAD = /^([^,]*),([^,]*),(.*?),([^,]*),(\d+),(\d+),([A-Z_]+),([^,]*),/;
+const DIGITS = /^\d*$/;
 const OPERATION_NAME = /^[A-Z_]+$/;
 const RETURN_CODE = /^-?\d{0,5}$/;
 const TLS_VERSION = /^(?:TLS|SSL)v?[\d.]+$/i;
@@ -31,13 +32,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
   t: '\t',
 };
 const ESCAPED = /[\b\f\n\r\t\\']/g;
-const ESCAPED_AS: Readonly<Record<string, string>> = {
-  '\b': String.raw`\b`,
-  '\f': String.raw`\f`,
-  '\n': String.raw`\n`,
-  '\r': String.raw`\r`,
-  '\t': String.raw`\t`,
-};
+const ESCAPED_AS: ReadonlyMap<string, string> = new Map(
+  Object.entries(ESCAPES).map(([letter, character]) => [character, letter]),
+);
 
 /** The fields before the object, the object, and the fields after it. */
 interface AuditLine {
@@ -61,7 +58,9 @@ export function readAuditLine(
   const localMs = readStamp(text, 0, 'YYYYMMDD');
   if (line === null || Number.isNaN(localMs)) return null;
   const object = text.slice(line.objectAt, line.objectEnd);
-  const query = line.isQuoted ? unescapeQuery(object) : null;
+  const query = line.isQuoted
+    ? object.replace(/\\([^]?)/g, (_, char: string) => ESCAPES[char] ?? char)
+    : null;
   // The server silently truncates statements over its limit.
   const sentQuery = query !== null && isRedacting ? redactCutSql(query) : query;
   const isSame = sentQuery === query;
@@ -121,8 +120,8 @@ function cutHead(text: string): Pick<AuditLine, 'head' | 'objectAt'> | null {
     at = comma + 1;
   }
   const isHead =
-    isDigits(head[CONNECTION]) &&
-    isDigits(head[QUERY]) &&
+    DIGITS.test(head[CONNECTION] ?? '') &&
+    DIGITS.test(head[QUERY] ?? '') &&
     OPERATION_NAME.test(head[OPERATION] ?? '');
   if (isHead) return { head, objectAt: at };
   const [odd = '', ...fields] = ODD_HEAD.exec(text) ?? [];
@@ -141,27 +140,14 @@ function isTail(tail: readonly string[]): boolean {
 /** The first quote without a backslash before it; -1 when there is none. */
 function quoteEnd(text: string, start: number): number {
   for (let at = start; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x27) return at;
-    if (code === 0x5c) at++;
+    if (text[at] === "'") return at;
+    if (text[at] === '\\') at++;
   }
   return -1;
 }
 
-function unescapeQuery(object: string): string {
-  let query = '';
-  let copiedLength = 0;
-  for (;;) {
-    const backslash = object.indexOf('\\', copiedLength);
-    if (backslash < 0) return copiedLength === 0 ? object : query + object.slice(copiedLength);
-    const char = object.charAt(backslash + 1);
-    query += object.slice(copiedLength, backslash) + (ESCAPES[char] ?? char);
-    copiedLength = backslash + 2;
-  }
-}
-
 function withQuery(text: string, line: AuditLine, query: string): string {
-  const escaped = query.replace(ESCAPED, char => ESCAPED_AS[char] ?? `\\${char}`);
+  const escaped = query.replace(ESCAPED, char => `\\${ESCAPED_AS.get(char) ?? char}`);
   return text.slice(0, line.objectAt) + escaped + text.slice(line.objectEnd);
 }
 

@@ -73,7 +73,7 @@ const TOKEN = new RegExp(
 /** At the beginning of a list of literals. */
 const AFTER_IN = new RegExp(String.raw`(?<=(?<!${NAME})[iI][nN][\x00- ]*\([\x00- ]*)`, 'y');
 /** Between two items of such a list, or two strings that make up one item. */
-const BETWEEN_ITEMS = /^[\x00- ]*(,?)[\x00- ]*$/;
+const BETWEEN_ITEMS = /^[^!-\uffff]*(,?)[^!-\uffff]*$/;
 const BEGINS_WITH_NAME = new RegExp(NAME, 'y');
 
 class SqlReader {

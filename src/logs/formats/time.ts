@@ -21,9 +21,8 @@ export type DateForm = 'YYYY-MM-DD' | 'YYYYMMDD' | 'YYMMDD';
 export function readStamp(text: string, at: number, form: DateForm): number {
   const timeAt = at + form.length + 1;
   if (text.charCodeAt(timeAt - 1) !== BLANK) return Number.NaN;
-  if (text.charCodeAt(timeAt + 2) !== COLON || text.charCodeAt(timeAt + 5) !== COLON) {
+  if (text.charCodeAt(timeAt + 2) !== COLON || text.charCodeAt(timeAt + 5) !== COLON)
     return Number.NaN;
-  }
   const date = readDate(text, at, form);
   const padded = text.charCodeAt(timeAt) === BLANK;
   const hour = padded ? digit(text, timeAt + 1) : twoDigits(text, timeAt);
@@ -43,9 +42,7 @@ function readDate(text: string, at: number, form: DateForm): number {
   const yearLength = form === 'YYMMDD' ? 2 : 4;
   const monthAt = at + yearLength + separator;
   const dayAt = monthAt + 2 + separator;
-  if (separator === 1 && (text.charAt(monthAt - 1) !== '-' || text.charAt(dayAt - 1) !== '-')) {
-    return Number.NaN;
-  }
+  if (separator === 1 && (text[monthAt - 1] !== '-' || text[dayAt - 1] !== '-')) return Number.NaN;
   const century = yearLength === 2 ? 20 : twoDigits(text, at);
   const year = century * 100 + twoDigits(text, monthAt - separator - 2);
   const month = twoDigits(text, monthAt);
@@ -124,8 +121,6 @@ class ZoneOffsets {
   readonly #format: Intl.DateTimeFormat;
   /** By hours of local time since the epoch; null if they change within the hour. */
   readonly #hours = new Map<number, Offsets | null>();
-  #lastHour: number = Number.NaN;
-  #lastOffsets: Offsets | null = null;
 
   constructor(zone: string) {
     this.#format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
@@ -133,15 +128,12 @@ class ZoneOffsets {
 
   at(localMs: number): Offsets {
     const hour = Math.floor(localMs / HOUR_MS);
-    if (hour === this.#lastHour) return this.#lastOffsets ?? this.#resolve(localMs);
     let offsets = this.#hours.get(hour);
     if (offsets === undefined) {
       offsets = this.#ofHour(hour * HOUR_MS);
       if (this.#hours.size >= HOURS_KEPT) this.#hours.clear();
       this.#hours.set(hour, offsets);
     }
-    this.#lastHour = hour;
-    this.#lastOffsets = offsets;
     return offsets ?? this.#resolve(localMs);
   }
 
@@ -173,68 +165,25 @@ class ZoneOffsets {
 
 const SHAPE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?([Zz]|[+-]\d\d:?\d\d)$/;
 
-/**
- * Reads the times of wrappers exactly, with up to nine digits of a second. It caches the last second, because
- * successive lines often share it.
- */
-export class WrapperTime {
-  /** Whole milliseconds since the epoch; NaN if the last text was not a time. */
-  ms: number = Number.NaN;
-  /** The remaining nanoseconds, 0 to 999,999. */
-  extraNs = 0;
-  #second = '';
-  #secondMs = 0;
+/** Whole milliseconds since the epoch, and the remaining nanoseconds, 0 to 999,999. */
+export interface Instant {
+  readonly timeMs: number;
+  readonly timeExtraNs: number;
+}
 
-  /** Reads a text into `ms` and `extraNs`. */
-  read(text: string): void {
-    // The fast path: the same second as the last time, such as `2026-03-04T09:05:33.120394Z`.
-    if (this.#second !== '' && text.startsWith(this.#second) && text.endsWith('Z')) {
-      const rest = text.slice(this.#second.length, -1);
-      if (rest === '') return this.#set(this.#secondMs, '');
-      const digits = rest.slice(1);
-      const isFraction = rest.startsWith('.') && digits !== '' && isDigits(digits);
-      if (isFraction) return this.#set(this.#secondMs, digits);
-    }
-    this.#readWhole(text);
-  }
-
-  #readWhole(text: string): void {
-    const match = SHAPE.exec(text);
-    const [, date = '', time = '', digits = '', zone = ''] = match ?? [];
-    const isUtc = zone === 'Z' || zone === 'z';
-    // Date turns 30 February into a day of March, so the result is compared with the text.
-    const utcMs = match === null ? Number.NaN : Date.parse(`${date}T${time}Z`);
-    const isReal = !Number.isNaN(utcMs) && new Date(utcMs).toISOString().startsWith(date);
-    if (!isReal) {
-      this.ms = Number.NaN;
-      this.extraNs = 0;
-      return;
-    }
-    if (isUtc) {
-      this.#second = `${date}T${time}`;
-      this.#secondMs = utcMs;
-    }
-    this.#set(utcMs - (isUtc ? 0 : zoneMs(zone)), digits);
-  }
-
-  #set(secondMs: number, digits: string): void {
-    const ns = digits === '' ? 0 : Number(digits.slice(0, 9).padEnd(9, '0'));
-    const ms = Math.floor(ns / 1_000_000);
-    this.ms = secondMs + ms;
-    this.extraNs = ns - ms * 1_000_000;
-  }
+/** The time of a wrapper exactly, with up to nine digits of a second; null if it is not a time. */
+export function readInstant(text: string): Instant | null {
+  const [, date = '', time = '', digits = '', zone = ''] = SHAPE.exec(text) ?? [];
+  const utcMs = Date.parse(`${date}T${time}Z`);
+  // Date turns 30 February into a day of March.
+  if (Number.isNaN(utcMs) || !new Date(utcMs).toISOString().startsWith(date)) return null;
+  const ns = Number(digits.padEnd(9, '0'));
+  const ms = Math.floor(ns / 1_000_000);
+  const isUtc = zone === 'Z' || zone === 'z';
+  return { timeMs: utcMs - (isUtc ? 0 : zoneMs(zone)) + ms, timeExtraNs: ns - ms * 1_000_000 };
 }
 
 function zoneMs(zone: string): number {
   const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2));
   return (zone.startsWith('-') ? -minutes : minutes) * 60_000;
-}
-
-/** True if the text contains nothing but digits, also for ''. */
-export function isDigits(text = ''): boolean {
-  for (let at = 0; at < text.length; at++) {
-    const value = text.charCodeAt(at) - ZERO;
-    if (value < 0 || value > 9) return false;
-  }
-  return true;
 }
