@@ -140,8 +140,9 @@ function isTail(tail: readonly string[]): boolean {
 /** The first quote without a backslash before it; -1 when there is none. */
 function quoteEnd(text: string, start: number): number {
   for (let at = start; at < text.length; at++) {
-    if (text[at] === "'") return at;
-    if (text[at] === '\\') at++;
+    const code = text.charCodeAt(at);
+    if (code === 0x27) return at;
+    if (code === 0x5c) at++;
   }
   return -1;
 }
