@@ -48,25 +48,28 @@ export async function forgetLogs(
   return ledger.removal();
 }
 
-/** How far the logs of one service, or of one type of them, have been pulled. */
+/** How far the logs of one service, or of one type of them, have been pulled. Only the ledger changes it. */
 export interface Track {
   readonly service: ServiceConfig;
   /** '' when all types are listed together. */
   readonly type: string;
   /** True if it had never been pulled when the ledger was read. */
-  readonly isFresh: boolean;
-  readonly cursor: Cursor;
+  isFresh: boolean;
+  cursor: Cursor;
   /** Records: the ids of those that were sent and will be listed again, with their times. */
-  readonly sent: ReadonlyMap<string, number>;
+  readonly sent: Map<string, number>;
+  /** Where they are stored. */
+  segments: readonly Segment[];
+  readonly key: string;
 }
 
 /** One archive that is not closed: one object for each, which every step of a pull shares. */
 export interface KnownArchive {
-  readonly partition: Partition;
+  partition: Partition;
   readonly id: string;
   /** For display; the id until it is listed. */
-  readonly name: string;
-  readonly state: ArchiveState;
+  name: string;
+  state: ArchiveState;
   /** When it was read last (monotonic); not stored. */
   readAtMs: number;
 }
@@ -87,42 +90,26 @@ export interface LedgerOptions {
   readonly start: Cursor;
 }
 
-interface OwnTrack extends Track {
-  readonly key: string;
-  cursor: Cursor;
-  segments: readonly Segment[];
-  readonly sent: Map<string, number>;
-}
-
-interface OwnArchive extends KnownArchive {
-  partition: Partition;
-  name: string;
-  state: ArchiveState;
-}
-
 interface Segment {
   readonly number: number;
   /** The latest time in it: the segment is needed until the overlap begins later. */
   readonly lastMs: number;
 }
 
-interface StoredService {
-  readonly floorMs: number;
-  readonly openDayMs: number;
-  readonly listedMs: number | null;
-  readonly partitions: readonly Pick<Partition, 'source' | 'server' | 'type'>[];
-}
-
-interface StoredTrack extends Omit<Cursor, 'listedMs'> {
-  readonly segments: readonly Segment[];
+/** The form in the store. */
+interface StoredTrack extends Partial<Cursor> {
+  /** Archives: the low watermark. */
+  readonly openDayMs?: number;
+  readonly segments?: readonly Segment[];
+  readonly partitions?: readonly Pick<Partition, 'source' | 'server' | 'type'>[];
 }
 
 export class Ledger {
   readonly #queue: Queue;
   readonly #options: LedgerOptions;
-  readonly #tracks = new Map<string, OwnTrack>();
+  readonly #tracks = new Map<string, Track>();
   readonly #partitions = new Map<string, Partition>();
-  readonly #archives = new Map<string, Map<string, OwnArchive>>();
+  readonly #archives = new Map<string, Map<string, KnownArchive>>();
   /** The changes since the last commit, by storage key. */
   readonly #changed = new Map<string, () => Buffer | null>();
 
@@ -134,7 +121,7 @@ export class Ledger {
   static async load(queue: Queue, options: LedgerOptions): Promise<Ledger> {
     const ledger = new Ledger(queue, options);
     for (const type of options.types)
-      for (const service of options.services) await ledger.#loadTrack(service, type);
+      for (const service of options.services) await ledger.#load(service, type);
     return ledger;
   }
 
@@ -143,11 +130,11 @@ export class Ledger {
   }
 
   track(serviceId: string, type = ''): Track {
-    return this.#track(serviceId, type);
+    const key = JSON.stringify([serviceId, type]);
+    return this.#tracks.get(key) ?? bug(`no track ${key} in the ledger`);
   }
 
-  move({ service, type }: Track, cursor: Cursor): void {
-    const track = this.#track(service.id, type);
+  move(track: Track, cursor: Cursor): void {
     track.cursor = cursor;
     this.#noteTrack(track);
   }
@@ -164,7 +151,7 @@ export class Ledger {
     this.#partitions.set(key, partition);
     this.#archives.set(key, new Map());
     this.#noteArchives(key);
-    this.#noteTrack(this.#track(partition.service.id, ''));
+    this.#noteTrack(this.track(partition.service.id));
     return true;
   }
 
@@ -184,11 +171,9 @@ export class Ledger {
     return Object.assign(archive, { partition, name });
   }
 
-  setArchive({ partition, id }: KnownArchive, state: ArchiveState): void {
-    const key = partitionKey(partition);
-    const archive = this.#archivesOf(key).get(id) ?? bug(`no archive ${id} in the ledger`);
+  setArchive(archive: KnownArchive, state: ArchiveState): void {
     archive.state = state;
-    this.#noteArchives(key);
+    this.#noteArchives(partitionKey(archive.partition));
   }
 
   forgetArchive({ partition, id }: KnownArchive): void {
@@ -198,8 +183,7 @@ export class Ledger {
   }
 
   /** Notes records that are sent with the next commit. */
-  addSent({ service, type }: Track, records: readonly SentRecord[]): void {
-    const track = this.#track(service.id, type);
+  addSent(track: Track, records: readonly SentRecord[]): void {
     const number = (track.segments.at(-1)?.number ?? 0) + 1;
     let lastMs = -Infinity;
     for (const { uid, timeMs } of records) {
@@ -212,8 +196,7 @@ export class Ledger {
   }
 
   /** Forgets the ids of records from before `keptFromMs`. */
-  forgetSent({ service, type }: Track, keptFromMs: number): void {
-    const track = this.#track(service.id, type);
+  forgetSent(track: Track, keptFromMs: number): void {
     for (const { number, lastMs } of track.segments)
       if (lastMs < keptFromMs) this.#changed.set(segmentKey(track, number), () => null);
     track.segments = track.segments.filter(({ lastMs }) => lastMs >= keptFromMs);
@@ -228,17 +211,13 @@ export class Ledger {
 
   /** The changes that delete everything in it. */
   removal(): StateChange[] {
-    const tracks = [...this.#tracks.values()];
-    const keys =
-      this.#options.shape === 'records'
-        ? tracks.flatMap(track => [
-            `records/${track.key}`,
-            ...track.segments.map(({ number }) => segmentKey(track, number)),
-          ])
-        : [
-            ...tracks.map(({ service }) => `service/${service.id}`),
-            ...[...this.#partitions.keys()].map(key => `archives/${key}`),
-          ];
+    const keys = [
+      ...this.tracks.flatMap(track => [
+        this.#keyOf(track),
+        ...track.segments.map(({ number }) => segmentKey(track, number)),
+      ]),
+      ...[...this.#partitions.keys()].map(key => `archives/${key}`),
+    ];
     return keys.map(key => ({ kind: STATE_KIND, key, blob: null }));
   }
 
@@ -247,12 +226,7 @@ export class Ledger {
     this.#changed.clear();
   }
 
-  #track(serviceId: string, type: string): OwnTrack {
-    const key = JSON.stringify([serviceId, type]);
-    return this.#tracks.get(key) ?? bug(`no track ${key} in the ledger`);
-  }
-
-  #archivesOf(key: string): Map<string, OwnArchive> {
+  #archivesOf(key: string): Map<string, KnownArchive> {
     return this.#archives.get(key) ?? bug(`no partition ${key} in the ledger`);
   }
 
@@ -263,17 +237,16 @@ export class Ledger {
     });
   }
 
-  #noteTrack(track: OwnTrack): void {
-    const { service, key } = track;
-    if (this.#options.shape === 'records') {
-      this.#changed.set(`records/${key}`, () => {
-        const { lowMs, floorMs, sizeMs, failureCount } = track.cursor;
-        return jsonOf({ lowMs, floorMs, sizeMs, failureCount, segments: track.segments });
-      });
-      return;
-    }
-    this.#changed.set(`service/${service.id}`, () => {
-      const { floorMs, lowMs, listedMs } = track.cursor;
+  #keyOf({ key, service }: Track): string {
+    return this.#options.shape === 'records' ? `records/${key}` : `service/${service.id}`;
+  }
+
+  #noteTrack(track: Track): void {
+    this.#changed.set(this.#keyOf(track), () => {
+      const { service, segments } = track;
+      const { lowMs, floorMs, sizeMs, failureCount, listedMs } = track.cursor;
+      if (this.#options.shape === 'records')
+        return jsonOf({ lowMs, floorMs, sizeMs, failureCount, segments });
       const partitions = this.partitions
         .filter(partition => partition.service.id === service.id)
         .map(({ source, server, type }) => ({ source, server, type }));
@@ -281,10 +254,10 @@ export class Ledger {
     });
   }
 
-  async #loadTrack(service: ServiceConfig, type: string): Promise<void> {
-    const { shape, start } = this.#options;
+  async #load(service: ServiceConfig, type: string): Promise<void> {
+    const { start } = this.#options;
     const key = JSON.stringify([service.id, type]);
-    const fresh: OwnTrack = {
+    const track: Track = {
       service,
       type,
       key,
@@ -293,40 +266,32 @@ export class Ledger {
       segments: [],
       sent: new Map(),
     };
-    const track =
-      shape === 'records' ? await this.#readTrack(fresh) : await this.#readService(fresh);
-    this.#tracks.set(key, track ?? fresh);
-    if (track === null) this.#noteTrack(fresh);
-  }
-
-  async #readService(fresh: OwnTrack): Promise<OwnTrack | null> {
-    const { service } = fresh;
-    const stored = await this.#read<StoredService>(`service/${service.id}`);
-    if (stored === null) return null;
-    for (const names of stored.partitions) {
-      const partition = { service, ...names };
-      const key = partitionKey(partition);
-      const known = await this.#read<{ archives: Record<string, ArchiveState> }>(`archives/${key}`);
-      this.#partitions.set(key, partition);
-      const archives = Object.entries(known?.archives ?? {}).map(
-        ([id, state]) => [id, openArchive(partition, id, state)] as const,
-      );
-      this.#archives.set(key, new Map(archives));
-    }
-    const { floorMs, openDayMs: lowMs, listedMs } = stored;
-    return { ...fresh, isFresh: false, cursor: { ...fresh.cursor, floorMs, lowMs, listedMs } };
-  }
-
-  async #readTrack(fresh: OwnTrack): Promise<OwnTrack | null> {
-    const stored = await this.#read<StoredTrack>(`records/${fresh.key}`);
-    if (stored === null) return null;
-    const { lowMs, floorMs, sizeMs, failureCount, segments } = stored;
+    this.#tracks.set(key, track);
+    const stored = await this.#read<StoredTrack>(this.#keyOf(track));
+    if (stored === null) return this.#noteTrack(track);
+    const { segments = [], partitions = [], listedMs = null } = stored;
+    const { sizeMs = start.sizeMs, failureCount = 0, floorMs = start.floorMs } = stored;
+    const lowMs = stored.openDayMs ?? stored.lowMs ?? start.lowMs;
+    Object.assign(track, {
+      isFresh: false,
+      cursor: { lowMs, floorMs, sizeMs, failureCount, listedMs },
+      segments,
+    });
     for (const { number } of segments) {
-      const blob = await this.#queue.readState(STATE_KIND, segmentKey(fresh, number));
-      if (blob !== null) unpack(blob, fresh.sent);
+      const blob = await this.#queue.readState(STATE_KIND, segmentKey(track, number));
+      if (blob !== null) unpack(blob, track.sent);
     }
-    const cursor = { lowMs, floorMs, sizeMs, failureCount, listedMs: null };
-    return { ...fresh, isFresh: false, cursor, segments };
+    for (const names of partitions) await this.#loadArchives({ service, ...names });
+  }
+
+  async #loadArchives(partition: Partition): Promise<void> {
+    const key = partitionKey(partition);
+    const known = await this.#read<{ archives: Record<string, ArchiveState> }>(`archives/${key}`);
+    this.#partitions.set(key, partition);
+    const archives = Object.entries(known?.archives ?? {}).map(
+      ([id, state]) => [id, openArchive(partition, id, state)] as const,
+    );
+    this.#archives.set(key, new Map(archives));
   }
 
   /** Null when there is none, or none of this version. */
@@ -342,7 +307,7 @@ export class Ledger {
   }
 }
 
-function openArchive(partition: Partition, id: string, state: ArchiveState): OwnArchive {
+function openArchive(partition: Partition, id: string, state: ArchiveState): KnownArchive {
   return { partition, id, name: id, state, readAtMs: -Infinity };
 }
 
@@ -350,7 +315,7 @@ function jsonOf(state: object): Buffer {
   return Buffer.from(JSON.stringify({ version: STATE_VERSION, ...state }));
 }
 
-function segmentKey({ key }: OwnTrack, number: number): string {
+function segmentKey({ key }: Track, number: number): string {
   return `uids/${key}/${number}`;
 }
 
