@@ -266,10 +266,12 @@ class ArchiveWriter {
   #chunk: Chunk;
 
   constructor(pull: Pull, archive: KnownArchive) {
-    const { partition } = archive;
+    const { partition, state } = archive;
     this.#pull = pull;
     this.#archive = archive;
-    this.#floorMs = pull.ledger.track(partition.service.id).cursor.floorMs;
+    const { floorMs } = pull.ledger.track(partition.service.id).cursor;
+    // A floor after its day was raised later: what was read before that is no part of the gap.
+    this.#floorMs = floorMs < state.dayMs + DAY_MS ? floorMs : -Infinity;
     this.#chunk = pull.sink.chunk(partition);
   }
 

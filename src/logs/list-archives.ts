@@ -168,7 +168,7 @@ export class ArchiveLister implements Lister {
         .archives()
         .filter(({ partition, state }) => partition.service === service && state.dayMs <= dayMs);
       if (!ofDay.every(({ state }) => isFailed || isClosed(state) || isVanished(state))) break;
-      const gaps = ofDay.flatMap(archiveGap);
+      const gaps = ofDay.flatMap(archive => archiveGap(archive, track.cursor.floorMs));
       const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
       if (isFailed) gaps.push(trackGap(track, day, 'window'));
       for (const archive of ofDay) ledger.forgetArchive(archive);
@@ -267,9 +267,10 @@ async function listOnce(
  * day between the last list and the first listed archive has one.
  */
 async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Listing) {
+  const { ledger } = pull;
   if (failure !== null || failedDays.size > 0) return;
   const gaps: Gap[] = [];
-  for (const track of pull.ledger.tracks) {
+  for (const track of ledger.tracks) {
     const { service, cursor } = track;
     const { listedMs } = cursor;
     // Before the first list there may have been no logs.
@@ -280,14 +281,19 @@ async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Li
     if (firstDayMs === Infinity || firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
     const span = { fromMs: listedMs, toMs: firstDayMs };
     gaps.push(trackGap(track, span, 'retention'));
-    pull.ledger.move(track, { ...cursor, listedMs: firstDayMs });
+    ledger.move(track, { ...cursor, listedMs: firstDayMs });
+    // What its archives may have lost in this time is part of the gap.
+    for (const archive of ledger.archives())
+      if (archive.partition.service === service && archive.state.absentFromMs !== null)
+        ledger.setArchive(archive, { ...archive.state, absentFromMs: firstDayMs });
   }
   if (gaps.length > 0) await commit(pull, { gaps });
 }
 
-function archiveGap({ partition, id, state }: KnownArchive): Gap[] {
+/** None below the floor: that time was reported when the floor was raised. */
+function archiveGap({ partition, id, state }: KnownArchive, floorMs: number): Gap[] {
   const fromMs = lostFromMs(state);
-  if (fromMs === null) return [];
-  const span = { fromMs, toMs: state.dayMs + DAY_MS };
+  const span = { fromMs: fromMs ?? Infinity, toMs: state.dayMs + DAY_MS };
+  if (fromMs === null || span.toMs <= floorMs) return [];
   return [{ partition, span, reason: 'vanished', archive: id }];
 }

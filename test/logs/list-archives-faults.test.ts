@@ -296,7 +296,7 @@ describe('missing logs', () => {
     await site.pull();
     site.clock.forward(2 * HOUR);
     site.write(ERRORS, 'never seen');
-    site.clock.forward(4 * DAY);
+    site.clock.forward(20 * HOUR);
     site.book.remove(ERRORS_ID);
     site.write(ERRORS, 'back', 'end');
     await site.pulls(5);
@@ -336,6 +336,44 @@ describe('missing logs', () => {
     };
     await check({}, '2026-03-04T09:0', '2026-03-24T00:00');
     await check({ oldestMs: Date.UTC(2026, 2, 17) }, '2026-03-04T00:00', '2026-03-17T00:00');
+  });
+
+  test('of an archive that vanishes are part of the gap below the retention', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.clock.forward(20 * DAY);
+    site.book.remove(ERRORS_ID);
+    site.write(ERRORS, 'back', 'end');
+    await site.pulls(5);
+    const ofErrors = site.gaps.filter(({ service }) => service === ERRORS.serviceId);
+    expect(ofErrors.map(({ attributes }) => attributes['prom2otlp.gap.reason'])).toEqual([
+      'retention',
+    ]);
+  });
+
+  test('below the retention do not include a record that was read before', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.clock.forward(20 * DAY);
+    site.simulator.setFaults({ oldestMs: Date.UTC(2026, 2, 17) });
+    await site.pulls(5);
+    // The end of the record was never seen.
+    expect(site.bodies).toEqual(expect.arrayContaining(['one', 'two', 'end']));
+  });
+
+  test('of an unread archive are one gap below the retention of a service that refuses', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.write(ERRORS, 'unread', 'end');
+    site.simulator.setFaults({ archives: { [ERRORS_ID]: 'cut' } });
+    await site.pull();
+    site.clock.forward(20 * DAY);
+    site.simulator.setFaults({ oldestMs: Date.UTC(2026, 2, 17) });
+    await site.pulls(5);
+    expect(site.gaps.map(({ attributes }) => attributes['prom2otlp.gap.reason'])).toEqual([
+      'retention',
+      'retention',
+    ]);
   });
 
   test('below the retention are one gap, also if the pull is stopped right after it', async () => {
