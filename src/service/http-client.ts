@@ -58,50 +58,36 @@ export interface ServiceAnswer {
   readonly wireBytes: number;
 }
 
-export interface JsonAnswer {
-  readonly status: number;
-  readonly headers: AnswerHeaders;
+export interface JsonAnswer extends Omit<ServiceAnswer, 'body'> {
   /** Undefined when the body is empty. */
   readonly json: unknown;
 }
 
-/** When the request was sent (wall clock, after waiting for the bucket) and how long it took. */
-interface Timing {
+export type ServiceResult<Answer> = Result<Answer> & {
+  /** When the request was sent (wall clock, after waiting for the bucket). */
   readonly startedAtMs: number;
   readonly durationMs: number;
-}
-
-export type ServiceResult<Answer> = Timing & Result<Answer>;
+};
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
 interface RequestOptions extends ReadOptions {
+  readonly accept?: string;
   readonly query?: Readonly<Record<string, string | number>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
   /** For the whole request, including the wait for the token bucket; `api.timeout` if absent. */
   readonly timeoutMs?: number;
   /** The limit of the unpacked body; 16 MiB if absent. A larger one fails as `too_large`. */
   readonly maxBodyBytes?: number;
   /** `command` if absent. */
   readonly priority?: Priority;
-}
-
-export interface GetOptions extends RequestOptions {
-  readonly accept: string;
   /** The buffer for the body; its content is overwritten. */
   readonly into?: BodyBuffer;
-}
-
-export interface DownloadOptions extends RequestOptions {
-  readonly accept: string;
-  /** Takes the body of a successful answer; keeps what a failed attempt has written. */
-  readonly sink: BodySink;
-}
-
-export interface JsonOptions extends RequestOptions {
-  /** Sent as JSON. */
-  readonly body?: unknown;
+  /** Takes the body of a successful answer instead; keeps what a failed attempt has written. */
+  readonly sink?: BodySink;
 }
 
 // Far above the normal rate: it limits runaway loops.
@@ -159,30 +145,26 @@ export class ServiceHttp {
     return new URL(this.#connection.origin).host;
   }
 
-  /** Reads a path below base_url. Never rejects. */
-  get(path: string, options: GetOptions): Promise<ServiceResult<ServiceAnswer>> {
+  /**
+   * Reads a path below base_url. Never rejects. With a sink, `api.timeout` only limits the time without a byte.
+   */
+  get(path: string, options: RequestOptions): Promise<ServiceResult<ServiceAnswer>> {
     return this.#send(this.#prepare('GET', path, options));
-  }
-
-  /** Like `get`, but the body goes into a sink, and `api.timeout` only limits the time without a byte. */
-  download(path: string, options: DownloadOptions): Promise<ServiceResult<ServiceAnswer>> {
-    const timeoutMs = Math.max(DOWNLOAD_TIMEOUT_MS, this.#api.timeoutMs);
-    return this.#send(this.#prepare('GET', path, { timeoutMs, ...options }));
   }
 
   /** Calls an operation of the API. A request that may have had an effect is never sent twice. */
   async requestJson(
     method: Method,
     path: string,
-    options: JsonOptions = {},
+    options: RequestOptions = {},
   ): Promise<ServiceResult<JsonAnswer>> {
     const call = this.#prepare(method, path, { ...options, accept: 'application/json' });
     const result = await this.#send(call);
     if (!result.ok) return result;
-    const { status, headers, body, startedAtMs, durationMs } = result;
+    const { body, ...answer } = result;
     const parsed = parseJson(body);
-    if (parsed !== null)
-      return { ok: true, status, headers, json: parsed.json, startedAtMs, durationMs };
+    if (parsed !== null) return { ...answer, json: parsed.json };
+    const { status, startedAtMs, durationMs } = answer;
     return { ...this.#fail(call, { reason: 'not_json' }, { status }), startedAtMs, durationMs };
   }
 
@@ -197,13 +179,10 @@ export class ServiceHttp {
   }
 
   /** `path` begins with a slash, so that it cannot change the origin. */
-  #prepare(
-    method: Method,
-    path: string,
-    options: GetOptions & JsonOptions & Partial<DownloadOptions>,
-  ): Call {
+  #prepare(method: Method, path: string, options: RequestOptions): Call {
     const { body, query = {}, sink = null } = options;
-    const { timeoutMs = this.#api.timeoutMs } = options;
+    const atLeastMs = sink === null ? 0 : DOWNLOAD_TIMEOUT_MS;
+    const { timeoutMs = Math.max(atLeastMs, this.#api.timeoutMs) } = options;
     if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
     // Parsed, so that letters beyond ASCII are percent-encoded instead of refused.
     const url = new URL(`${this.#connection.baseUrl}${path}`);
@@ -211,7 +190,7 @@ export class ServiceHttp {
     return {
       method,
       path: `${url.pathname}${url.search}`,
-      accept: options.accept,
+      accept: options.accept ?? '*/*',
       body: body === undefined ? null : JSON.stringify(body),
       isPlain: body === undefined && Object.keys(query).length === 0,
       timeoutMs,

@@ -134,7 +134,7 @@ export class LogsApi {
   ): Promise<Result<object>> {
     const { archive, format } = this.endpoints;
     const request = this.#archiveRequest(ids, { format, ...options });
-    return this.#http.download(archive, { ...request, sink, priority: this.#priority });
+    return this.#http.get(archive, { ...request, sink, priority: this.#priority });
   }
 
   /** The types of logs. */

@@ -17,7 +17,15 @@ import type { Result, ServiceError } from './service-error.ts';
 export type PullKind = 'metrics' | 'logs' | 'backups';
 
 /** Times are wall clock, in milliseconds; null if it has not happened yet. */
-export interface PullStatus {
+interface PullTimes {
+  lastAttemptAtMs: number | null;
+  lastSuccessAtMs: number | null;
+  /** Since when it has failed for this reason. */
+  failingSinceAtMs: number | null;
+  nextAttemptAtMs: number | null;
+}
+
+export interface PullStatus extends Readonly<PullTimes> {
   readonly kind: PullKind;
   /** The host and its services. */
   readonly target: string;
@@ -32,11 +40,6 @@ export interface PullStatus {
   readonly reason: string;
   readonly message: string;
   readonly hint: string;
-  readonly lastAttemptAtMs: number | null;
-  readonly lastSuccessAtMs: number | null;
-  /** Since when it has failed for this reason. */
-  readonly failingSinceAtMs: number | null;
-  readonly nextAttemptAtMs: number | null;
 }
 
 export interface PullReportOptions {
@@ -66,14 +69,16 @@ export class PullReport {
   readonly options: PullReportOptions;
   /** Rings when an attempt is worthwhile before it is due. */
   readonly looks: Bell = new Bell();
-  #nextAttemptAtMs: number | null = null;
   readonly #holdOff: HoldOff;
   #watch: KeyWatch | null = null;
   /** The last failure; null after a success. */
   #error: ServiceError | BadContent | null = null;
-  #lastAttemptAtMs: number | null = null;
-  #lastSuccessAtMs: number | null = null;
-  #failingSinceAtMs: number | null = null;
+  #times: PullTimes = {
+    lastAttemptAtMs: null,
+    lastSuccessAtMs: null,
+    failingSinceAtMs: null,
+    nextAttemptAtMs: null,
+  };
   /** When the running attempt of run() began (monotonic). */
   #startedMs = Infinity;
 
@@ -85,7 +90,7 @@ export class PullReport {
   get status(): PullStatus {
     const { kind, target, client, services } = this.options;
     const error = this.#error;
-    const stateWithoutError = this.#lastAttemptAtMs === null ? 'waiting' : 'ok';
+    const stateWithoutError = this.#times.lastAttemptAtMs === null ? 'waiting' : 'ok';
     return {
       kind,
       target,
@@ -93,10 +98,7 @@ export class PullReport {
       serviceCount: services.length,
       firstService: services[0]?.name ?? '',
       state: error === null ? stateWithoutError : 'failed',
-      lastAttemptAtMs: this.#lastAttemptAtMs,
-      lastSuccessAtMs: this.#lastSuccessAtMs,
-      failingSinceAtMs: this.#failingSinceAtMs,
-      nextAttemptAtMs: this.#nextAttemptAtMs,
+      ...this.#times,
       reason: this.#reason,
       message: error?.message ?? '',
       hint: error?.hint ?? '',
@@ -108,11 +110,8 @@ export class PullReport {
     this.#watch = watch;
     watch.add(this);
     if (former === undefined) return;
-    this.#nextAttemptAtMs = former.#nextAttemptAtMs;
     this.#error = former.#error;
-    this.#lastAttemptAtMs = former.#lastAttemptAtMs;
-    this.#lastSuccessAtMs = former.#lastSuccessAtMs;
-    this.#failingSinceAtMs = former.#failingSinceAtMs;
+    this.#times = { ...former.#times };
   }
 
   /** True if it reads this service. */
@@ -136,7 +135,7 @@ export class PullReport {
     while (!stop.aborted) {
       const startedMs = clock.nowMs();
       const seen = this.looks.rings;
-      this.#nextAttemptAtMs = null;
+      this.#times.nextAttemptAtMs = null;
       this.#startedMs = clock.monotonicMs();
       await attempt(this.held());
       this.#startedMs = Infinity;
@@ -149,7 +148,7 @@ export class PullReport {
   async #wait(ms: number, seen: number, stop: AbortSignal): Promise<void> {
     const { clock } = this.options;
     const untilMs = clock.monotonicMs() + ms;
-    this.#nextAttemptAtMs = clock.nowMs() + ms;
+    this.#times.nextAttemptAtMs = clock.nowMs() + ms;
     // A timer lasts at most 24 days; a cron expression may need more.
     for (
       let leftMs = ms;
@@ -161,7 +160,7 @@ export class PullReport {
 
   /** When the next attempt is due (wall clock); null while one is running or none is planned. */
   get nextAttemptAtMs(): number | null {
-    return this.#nextAttemptAtMs;
+    return this.#times.nextAttemptAtMs;
   }
 
   /** Notes that the service has accepted the key of a request that began at `startedMs` (monotonic). */
@@ -180,9 +179,9 @@ export class PullReport {
    * refused in it.
    */
   succeeded(startedMs: number, isWhole = true): void {
-    this.#lastAttemptAtMs = this.#lastSuccessAtMs = this.options.clock.nowMs();
+    this.#times.lastAttemptAtMs = this.#times.lastSuccessAtMs = this.options.clock.nowMs();
     if (this.#wasRefusedSince(startedMs)) return;
-    this.#failingSinceAtMs = null;
+    this.#times.failingSinceAtMs = null;
     this.#error = null;
     this.answered(startedMs);
     if (isWhole) this.#watch?.noteWhole(this);
@@ -190,7 +189,7 @@ export class PullReport {
 
   /** True if the last attempt, or the last request of the running one, has succeeded. */
   get isWell(): boolean {
-    return this.#error === null && this.#lastSuccessAtMs !== null;
+    return this.#error === null && this.#times.lastSuccessAtMs !== null;
   }
 
   /** True if the service has refused the key to this part after a request had begun: its success is older news. */
@@ -210,8 +209,8 @@ export class PullReport {
     const { clock } = this.options;
     const before = this.#reason;
     this.#error = error;
-    this.#lastAttemptAtMs = clock.nowMs();
-    if (before !== this.#reason) this.#failingSinceAtMs = this.#lastAttemptAtMs;
+    this.#times.lastAttemptAtMs = clock.nowMs();
+    if (before !== this.#reason) this.#times.failingSinceAtMs = this.#times.lastAttemptAtMs;
     // An attempt that began before the key worked again was refused the key of then.
     const startedMs = Math.min(this.#startedMs, attempt?.startedMs ?? Infinity);
     const mayBeKey = error.reason === 'auth' || this.#isInDoubt;

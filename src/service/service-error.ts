@@ -9,31 +9,7 @@ import { parseRetryAfter, RETRY_AFTER_MS_MAX } from '../lib/retry-after.ts';
 import type { Redact } from './redact.ts';
 
 /** Why a request got no usable answer. */
-export type RequestReason =
-  | 'dns'
-  | 'refused'
-  | 'connect_timeout'
-  | 'network'
-  | 'tls'
-  | 'proxy'
-  | 'timeout'
-  | 'reset'
-  | 'cut'
-  | 'protocol'
-  | 'encoding'
-  | 'too_large'
-  | 'bomb'
-  | 'redirect'
-  | 'auth'
-  | 'bad_request'
-  | 'not_found'
-  | 'conflict'
-  | 'rate_limited'
-  | 'server_error'
-  | 'http_status'
-  | 'not_json'
-  | 'not_stored'
-  | 'aborted';
+export type RequestReason = keyof typeof REASONS;
 
 /** These, and the faults of answers with a status of success. */
 export type FailureReason =
@@ -151,12 +127,12 @@ export interface Fault {
 interface Reason {
   readonly kind: ServiceError['kind'];
   /** The service may have executed the request although there was no usable answer. */
-  readonly mayBeDone?: true;
+  readonly mayBeDone?: boolean;
   readonly cause: string;
   readonly hint: string;
 }
 
-const REASONS: Readonly<Record<RequestReason, Reason>> = {
+const REASONS = {
   dns: {
     kind: 'network',
     cause: 'the host name could not be resolved',
@@ -287,7 +263,7 @@ const REASONS: Readonly<Record<RequestReason, Reason>> = {
     cause: 'the request was given up',
     hint: 'nothing: the program is stopping or no longer needs the answer',
   },
-};
+} as const;
 
 /** The error of a request, or of a refusal to send it. */
 export function requestError(
@@ -295,7 +271,7 @@ export function requestError(
   request: { readonly method: string; readonly address: string },
   facts: Omit<ErrorFacts, 'reason' | 'message' | 'hint' | 'isOutcomeUnknown'>,
 ): ServiceError {
-  const { kind, mayBeDone = false, cause, hint } = REASONS[reason];
+  const { kind, mayBeDone = false, cause, hint }: Reason = REASONS[reason];
   const { method, address } = request;
   const error = {
     reason,
@@ -398,16 +374,9 @@ function reasonOfError(error: Error, phase: Phase): RequestReason {
 /** Facts of a failure besides its reason and texts. */
 export type AnswerFacts = Pick<ErrorFacts, 'status' | 'retryAfterMs' | 'traceId' | 'isKeyChanged'>;
 
-interface BadAnswer {
-  readonly status: number;
-  /** The Retry-After header; '' if absent. */
-  readonly retryAfter: string;
-  readonly body: Buffer;
-}
-
 /** Reads an answer with another status than 2xx. `isPlain`: a 400 can only be about the key. */
 export function readBadAnswer(
-  answer: BadAnswer,
+  answer: { readonly status: number; readonly retryAfter: string; readonly body: Buffer },
   isPlain: boolean,
   redact: Redact,
   nowMs: number,
@@ -446,15 +415,18 @@ const MESSAGE_LENGTH_MAX = 200;
  */
 export function readErrorBody(body: Buffer, redact: Redact): ErrorBody {
   const root = membersOf(parseJson(body)?.json);
-  const text = (value: unknown): string | undefined => shownText(value, redact);
+  const firstText = (...values: unknown[]): string | undefined =>
+    values.map(value => shownText(value, redact)).find(text => text !== undefined);
   const first = membersOf(asArray(root['errors'])[0]);
-  const message =
-    text(first['message']) ??
-    text(first['error']) ??
-    text(detailOf(root['detail'])) ??
-    text(root['message']) ??
-    text(root['error']);
-  const traceId = text(root['trace_id']) ?? text(root['traceId']);
+  const detail = detailOf(root['detail']);
+  const message = firstText(
+    first['message'],
+    first['error'],
+    detail,
+    root['message'],
+    root['error'],
+  );
+  const traceId = firstText(root['trace_id'], root['traceId']);
   return {
     ...(message === undefined ? {} : { message }),
     ...(traceId === undefined || !/^[\w.-]{1,64}$/.test(traceId) ? {} : { traceId }),

@@ -55,7 +55,7 @@ async function download(
     acceptEncoding: 'gzip',
   });
   const options = { accept: '*/*', sink, maxBodyBytes, priority: 'logs' } as const;
-  const result = await client.download('/archive', options);
+  const result = await client.get('/archive', options);
   return { result, encoding: server.requests[0]?.headers['accept-encoding']?.toString() };
 }
 
