@@ -25,20 +25,18 @@ export function backupEvents(
   now: KnownBackups,
 ): readonly BackupEvent[] {
   if (before === null) return [];
-  const old = byId(before.schedules);
-  const current = byId(now.schedules);
+  const old = new Map(before.schedules.map(schedule => [schedule.id, schedule]));
+  const current = new Map(now.schedules.map(schedule => [schedule.id, schedule]));
   const context = { service, atMs: now.readAtMs };
   const events: BackupEvent[] = [];
-  for (const schedule of current.values()) {
-    const known = old.get(schedule.id);
-    if (known === undefined) events.push(eventOf('appeared', schedule, [], context));
-    else {
-      const changes = differences(known, schedule);
-      if (changes.length > 0) events.push(eventOf('changed', schedule, changes, context));
-    }
+  for (const [id, schedule] of current) {
+    const known = old.get(id);
+    const changes = known === undefined ? [] : differences(known, schedule);
+    if (known === undefined) events.push(eventOf('appeared', schedule, changes, context));
+    else if (changes.length > 0) events.push(eventOf('changed', schedule, changes, context));
   }
-  for (const schedule of old.values())
-    if (!current.has(schedule.id)) events.push(eventOf('vanished', schedule, [], context));
+  for (const [id, schedule] of old)
+    if (!current.has(id)) events.push(eventOf('vanished', schedule, [], context));
   return events;
 }
 
@@ -89,8 +87,4 @@ function differences(before: KnownSchedule, now: KnownSchedule): readonly string
 
 function timeText(timeMs: number | null): string {
   return timeMs === null ? '' : new Date(timeMs).toISOString();
-}
-
-function byId(schedules: readonly KnownSchedule[]): ReadonlyMap<string, KnownSchedule> {
-  return new Map(schedules.map(schedule => [schedule.id, schedule]));
 }

@@ -5,6 +5,7 @@ import * as z from 'zod';
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
+import { parseJson } from '../lib/json-pointer.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
 import type { Batch } from '../model/batch.ts';
 import {
@@ -55,8 +56,10 @@ export class ServiceBackups {
   #known: KnownBackups | null = null;
   /** The answer up to which changes were reported: `known`, once its events are committed. */
   #reported: KnownBackups | null = null;
-  #isUp: boolean | null = null;
-  #error: ServiceError | null = null;
+  /** Whether the schedules could be read the last time; null before the first. */
+  isUp: boolean | null = null;
+  /** Why not, or why the backups could not be listed; null if both could be read. */
+  error: ServiceError | null = null;
 
   constructor(options: ServiceBackupsOptions) {
     this.service = options.service;
@@ -68,16 +71,6 @@ export class ServiceBackups {
     const { clock, intervalMs } = this.#options;
     const oldestMs = clock.nowMs() - KNOWN_INTERVALS * intervalMs;
     return this.#known === null || this.#known.readAtMs < oldestMs ? null : this.#known;
-  }
-
-  /** Whether the schedules could be read the last time; null before the first. */
-  get isUp(): boolean | null {
-    return this.#isUp;
-  }
-
-  /** Why not, or why the backups could not be listed; null if both could be read. */
-  get error(): ServiceError | null {
-    return this.#error;
   }
 
   /** Restores the answer of an earlier process. */
@@ -103,9 +96,9 @@ export class ServiceBackups {
     }
     // Aborted by us: the next reading repeats everything.
     if (read.backupsError?.kind === 'aborted') return read.backupsError;
-    if (this.#isUp === false) meter.recovered(id);
-    this.#isUp = true;
-    this.#error = read.backupsError;
+    if (this.isUp === false) meter.recovered(id);
+    this.isUp = true;
+    this.error = read.backupsError;
     this.#known = read.known;
     meter.read();
     if (read.backupsError !== null) meter.backupsFailed(id, read.backupsError);
@@ -115,20 +108,20 @@ export class ServiceBackups {
 
   /** Forgets a refusal of the key when all are read again. */
   readAgain(): void {
-    if (this.#error?.kind === 'key') this.#error = null;
+    if (this.error?.kind === 'key') this.error = null;
   }
 
   /** Notes that it could not be read. */
   fail(error: ServiceError): void {
-    this.#isUp = false;
-    this.#error = error;
+    this.isUp = false;
+    this.error = error;
     this.#options.meter.failed(this.service.id, error);
   }
 
   /** Appends the current gauges. Returns the number of points: 0 before the first answer or failure. */
   write(writer: WireWriter, nowMs: number): number {
-    if (this.#isUp === null) return 0;
-    const gauges: readonly Gauge[] = backupGauges(this.known, this.#isUp, nowMs);
+    if (this.isUp === null) return 0;
+    const gauges: readonly Gauge[] = backupGauges(this.known, this.isUp, nowMs);
     const owner = { ...this.#options.owner(), scope: BACKUPS_SCOPE };
     return writeGauges(writer, owner, this.#series.complete(gauges), nowMs);
   }
@@ -237,33 +230,23 @@ export class BackupMeter {
 // Remembers the series of a service that were sent with a value, so that a series without one is marked as ended, once:
 // otherwise a back end would show its last value for minutes.
 
-/** A series that was sent, with its attributes for the marker. */
-interface Sent {
-  readonly gauge: Gauge;
-  readonly attributes: GaugePoint['attributes'];
-}
-
 export class EndedSeries {
-  #sent: ReadonlyMap<string, Sent> = new Map();
+  /** By series. */
+  #markers: ReadonlyMap<string, Gauge> = new Map();
 
   /** Adds a staleness marker for each series of the last call that is missing now. */
   complete(gauges: readonly Gauge[]): readonly Gauge[] {
-    const before = this.#sent;
-    const sent = new Map(gauges.flatMap(seriesOf));
-    this.#sent = sent;
-    const ended = [...before].filter(([key]) => !sent.has(key)).map(([, series]) => series);
-    const markers = ended.map(({ gauge, attributes }) => ({
-      ...gauge,
-      points: [{ attributes, value: null }],
-    }));
-    return [...gauges, ...markers];
+    const before = this.#markers;
+    const markers = new Map(gauges.flatMap(markersOf));
+    this.#markers = markers;
+    return [...gauges, ...[...before].flatMap(([key, one]) => (markers.has(key) ? [] : [one]))];
   }
 }
 
-function seriesOf(gauge: Gauge): (readonly [key: string, sent: Sent])[] {
+function markersOf(gauge: Gauge): (readonly [key: string, marker: Gauge])[] {
   return gauge.points.map(({ attributes }) => [
     JSON.stringify([gauge.name, attributes]),
-    { gauge, attributes },
+    { ...gauge, points: [{ attributes, value: null }] },
   ]);
 }
 
@@ -379,11 +362,5 @@ export function forgetBackups(id: string): StateChange {
 
 /** Null for a blob of another version: then the next answer counts as the first. */
 export function readKnown(blob: Buffer | null): KnownBackups | null {
-  if (blob === null) return null;
-  try {
-    const read = SAVED.safeParse(JSON.parse(blob.toString()), JITLESS);
-    return read.success ? read.data : null;
-  } catch {
-    return null;
-  }
+  return SAVED.safeParse(parseJson(blob?.toString() ?? ''), JITLESS).data ?? null;
 }

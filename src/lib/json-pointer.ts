@@ -24,6 +24,16 @@ export function follow(pointer: JsonPointer, json: unknown): unknown {
   return value;
 }
 
+/** The value of a JSON text; undefined if it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The error's message would repeat a part of the text.
+    return undefined;
+  }
+}
+
 /** True for an object that is neither null nor an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -2,7 +2,7 @@
 // Names are labels, never paths. Declared values are not trusted: sizes are counted, checksums verified, entries
 // limited; encrypted and nested archives are refused. Holds a few pieces in memory at a time. Throws an ArchiveError.
 
-import { type Readable, pipeline, Readable as ReadableStream, type Transform } from 'node:stream';
+import { pipeline, Readable, type Transform } from 'node:stream';
 import { createGunzip, createInflateRaw, crc32 } from 'node:zlib';
 import { fromFdPromise, type Entry, type ZipFile } from 'yauzl';
 import { causeText } from '../errors.ts';
@@ -201,7 +201,11 @@ function damaged(error: unknown): never {
 }
 
 /** The bytes `[from, to)` of the file. */
-async function* fileBytes(spool: SpoolFile, from: number, to: number): AsyncGenerator<Buffer> {
+export async function* fileBytes(
+  spool: SpoolFile,
+  from: number,
+  to: number,
+): AsyncGenerator<Buffer> {
   for (let offset = from; offset < to; ) {
     const piece = await spool.read(offset, Math.min(PIECE_BYTES, to - offset));
     if (piece.length === 0) throw new ArchiveError('cut', 'it ends in the middle');
@@ -214,7 +218,7 @@ async function* unpacked(
   packed: AsyncIterable<Buffer>,
   unpacker: Transform,
 ): AsyncGenerator<Buffer> {
-  const source: Readable = ReadableStream.from(packed, { objectMode: true, highWaterMark: 1 });
+  const source = Readable.from(packed, { objectMode: true, highWaterMark: 1 });
   // The loop below throws failures; without a callback they would end the process.
   pipeline(source, unpacker, () => undefined);
   try {

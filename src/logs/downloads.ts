@@ -4,7 +4,7 @@
 // are deleted first.
 
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LogsConfig } from '../config/config.ts';
@@ -12,6 +12,7 @@ import { causeText } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Permits } from '../lib/bell.ts';
 import type { SpoolFile } from '../lib/spool-file.ts';
+import { fileBytes } from './archive.ts';
 import { type Partition, partitionKey } from './item.ts';
 
 /** How many archives are downloaded and read at once. */
@@ -72,13 +73,6 @@ const FOLDER = 'set-aside';
 const FILES_MAX = 100;
 const NAME_LENGTH_MAX = 100;
 const HASH_LENGTH = 8;
-const COPY_BYTES = 64 * 1024;
-
-interface KeptFile {
-  readonly path: string;
-  readonly bytes: number;
-  readonly atMs: number;
-}
 
 export class KeptArchives {
   readonly #folder: string;
@@ -102,7 +96,7 @@ export class KeptArchives {
         return { cause: `${this.#folder} is a symbolic link and no directory` };
       await rm(path, { force: true });
       await this.#makeRoom(spool.bytes);
-      await copy(spool, path);
+      await writeFile(path, fileBytes(spool, 0, spool.bytes), { flag: 'wx', mode: 0o600 });
       return { file: path };
     } catch (error) {
       await rm(path, { force: true }).catch(() => undefined);
@@ -110,37 +104,23 @@ export class KeptArchives {
     }
   }
 
+  /** Deletes the oldest files. */
   async #makeRoom(bytes: number): Promise<void> {
-    const files = await this.#files();
-    let left = files.reduce((sum, file) => sum + file.bytes, bytes);
+    const files = await Promise.all(
+      (await readdir(this.#folder)).map(async name => {
+        const path = join(this.#folder, name);
+        const { size, mtimeMs } = await stat(path);
+        return { path, size, mtimeMs };
+      }),
+    );
+    let left = files.reduce((sum, file) => sum + file.size, bytes);
     let count = files.length + 1;
-    for (const file of files) {
+    for (const { path, size } of files.sort((a, b) => a.mtimeMs - b.mtimeMs)) {
       if (left <= this.#bytesMax && count <= FILES_MAX) return;
-      await rm(file.path, { force: true });
-      left -= file.bytes;
+      await rm(path, { force: true });
+      left -= size;
       count--;
     }
-  }
-
-  /** Oldest first. */
-  async #files(): Promise<readonly KeptFile[]> {
-    const found: KeptFile[] = [];
-    for (const name of await readdir(this.#folder)) {
-      const path = join(this.#folder, name);
-      const { size, mtimeMs } = await stat(path);
-      found.push({ path, bytes: size, atMs: mtimeMs });
-    }
-    return found.sort((a, b) => a.atMs - b.atMs);
-  }
-}
-
-async function copy(spool: SpoolFile, path: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    for (let offset = 0; offset < spool.bytes; offset += COPY_BYTES)
-      await file.write(await spool.read(offset, COPY_BYTES));
-  } finally {
-    await file.close();
   }
 }
 

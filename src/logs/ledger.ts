@@ -11,6 +11,7 @@
 
 import type { LogsConfig, ServiceConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
+import { membersOf, parseJson } from '../lib/json-pointer.ts';
 import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 import { type ArchiveState, newArchive } from './archive-state.ts';
 import { type Cursor, startCursor } from './cursor.ts';
@@ -297,13 +298,8 @@ export class Ledger {
   /** Null when there is none, or none of this version. */
   async #read<State>(key: string): Promise<State | null> {
     const blob = await this.#queue.readState(STATE_KIND, key);
-    if (blob === null) return null;
-    try {
-      const state = JSON.parse(blob.toString()) as State & { readonly version: number };
-      return state.version === STATE_VERSION ? state : null;
-    } catch {
-      return null;
-    }
+    const state = membersOf(parseJson(blob?.toString() ?? ''));
+    return state['version'] === STATE_VERSION ? (state as State) : null;
   }
 }
 

@@ -148,7 +148,9 @@ export class ArchiveLister implements Lister {
     );
     for (const track of ledger.tracks) await this.#closeDays(pull, track, listing);
     await commit(pull, {});
-    this.#forget(pull);
+    const openMs = Math.min(...ledger.tracks.map(({ cursor }) => cursor.lowMs));
+    for (const dayMs of this.#failedCounts.keys())
+      if (dayMs < openMs) this.#failedCounts.delete(dayMs);
     if (listing.failure !== null) return;
     for (const partition of ledger.partitions)
       if (!behind.has(partitionKey(partition))) meter.status(partition).doneUntilMs = listing.toMs;
@@ -178,13 +180,6 @@ export class ArchiveLister implements Lister {
     }
     const listedMs = Math.min(toMs, endMs);
     if (listedMs > (track.cursor.listedMs ?? 0)) ledger.move(track, { ...track.cursor, listedMs });
-  }
-
-  /** Forgets closed days. */
-  #forget({ ledger }: Pull): void {
-    const openMs = Math.min(...ledger.tracks.map(({ cursor }) => cursor.lowMs));
-    for (const dayMs of this.#failedCounts.keys())
-      if (dayMs < openMs) this.#failedCounts.delete(dayMs);
   }
 }
 

@@ -10,15 +10,7 @@ import { type ItemContext, type Partition, partitionKey, readPartition, textAt }
 import type { Track } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { failed, isOfWindow, isRefused, type ListEnd } from './list.ts';
-import {
-  commit,
-  DONE,
-  goOnUnlessStopped,
-  type Lister,
-  type Pull,
-  type PullEnd,
-  Slicer,
-} from './pull.ts';
+import { commit, DONE, goOnUnlessStopped, type Pull, type PullEnd, Slicer } from './pull.ts';
 import { type LineReader, MARK, type ParsedRecord, recordUid, uidPlace } from './record.ts';
 import { jumpToOldest } from './retention.ts';
 import { Unwrapper, withoutLineEnd } from './unwrap.ts';
@@ -48,18 +40,16 @@ function timeIn({ fromMs, toMs }: Span, timeMs: number): number {
   return Number.isNaN(timeMs) ? toMs : Math.min(Math.max(timeMs, fromMs), toMs);
 }
 
-export class RecordLister implements Lister {
-  /** Pulls one type after the other, each for all services together. */
-  async pull(pull: Pull): Promise<PullEnd> {
-    let worst: PullEnd = DONE;
-    const scopes = Map.groupBy(pull.ledger.tracks, ({ type }) => type);
-    for (const [type, tracks] of scopes) {
-      const end = await new TypePull(pull, type, tracks).run();
-      // One type that cannot be listed does not block the others.
-      if (end.kind === 'unreachable') worst = end;
-    }
-    return worst;
+/** Pulls one type after the other, each for all services together. */
+export async function pullRecords(pull: Pull): Promise<PullEnd> {
+  let worst: PullEnd = DONE;
+  const scopes = Map.groupBy(pull.ledger.tracks, ({ type }) => type);
+  for (const [type, tracks] of scopes) {
+    const end = await new TypePull(pull, type, tracks).run();
+    // One type that cannot be listed does not block the others.
+    if (end.kind === 'unreachable') worst = end;
   }
+  return worst;
 }
 
 /** The pull of one type of log. */

@@ -3,6 +3,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
+import type { ServiceError } from '../service/service-error.ts';
 import type { SetAsideReason } from './archive-state.ts';
 import { type Gap, gapTimes } from './gap.ts';
 import { type Partition, partitionKey } from './item.ts';
@@ -50,6 +51,9 @@ interface GivenUpArchive {
   readonly cause: string;
   readonly kept: Keeping | null;
 }
+
+type Services = readonly { readonly id: string }[];
+type Failure = Pick<ServiceError, 'message'>;
 
 const GIVEN_UP_SHOWN_MAX = 20;
 
@@ -275,36 +279,27 @@ export class LogMeter {
   /** A failure after which the pull is retried. */
   failure(
     { target, origin }: { readonly target: string; readonly origin: string },
-    { reason, message: cause }: { readonly reason: string; readonly message: string },
+    { reason, message: cause }: Pick<ServiceError, 'reason' | 'message'>,
   ): void {
     this.#counters.errors.add(1, reason);
     this.#log.warn(`failure ${origin} ${reason}`, { target, reason, cause }, 'cannot pull logs');
   }
 
   /** A pull could not reach these services: all their partitions have failed. */
-  unreachable(
-    services: readonly { readonly id: string }[],
-    failure: { readonly message: string },
-  ): void {
-    const ids = new Set(services.map(({ id }) => id));
-    for (const status of this.#partitions.values()) {
-      if (!ids.has(status.service)) continue;
-      status.state = 'failed';
-      status.lastError = failure.message;
-    }
+  unreachable(services: Services, { message: lastError }: Failure): void {
+    for (const status of this.#of(services)) Object.assign(status, { state: 'failed', lastError });
   }
 
   /** A pull reached these services again: partitions that had only this failure wait again. */
-  reached(
-    services: readonly { readonly id: string }[],
-    failure: { readonly message: string },
-  ): void {
+  reached(services: Services, { message }: Failure): void {
+    for (const status of this.#of(services))
+      if (status.lastError === message)
+        Object.assign(status, { state: 'waiting', lastError: null });
+  }
+
+  #of(services: Services): readonly PartitionStatus[] {
     const ids = new Set(services.map(({ id }) => id));
-    for (const status of this.#partitions.values()) {
-      if (!ids.has(status.service) || status.lastError !== failure.message) continue;
-      status.state = 'waiting';
-      status.lastError = null;
-    }
+    return this.partitions.filter(({ service }) => ids.has(service));
   }
 
   /** A pull of this API has ended. */

@@ -5,14 +5,13 @@
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
-import type { PullReport } from '../service/pull-report.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isBehind } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { trackGap } from './gap.ts';
 import { Ledger, trackTypes } from './ledger.ts';
 import { ArchiveLister } from './list-archives.ts';
-import { RecordLister } from './list-records.ts';
+import { pullRecords } from './list-records.ts';
 import {
   commit,
   goOnUnlessStopped,
@@ -49,8 +48,8 @@ export class LogPuller {
   readonly #lister: Lister;
   /** Null before the first pull and after a failed commit. */
   #ledger: Ledger | null = null;
-  readonly #report: PullReport;
-  #lastFailure: ServiceError | null = null;
+  /** Why the last pull could not reach the service; null if it could. */
+  lastFailure: ServiceError | null = null;
 
   constructor(options: LogPullerOptions) {
     const { context } = options;
@@ -58,18 +57,13 @@ export class LogPuller {
     this.#context = context;
     this.name = context.api.name;
     this.#clock = context.api.clock;
-    this.#report = context.api.report;
-    this.#lister = context.config.shape === 'archives' ? new ArchiveLister() : new RecordLister();
+    this.#lister =
+      context.config.shape === 'archives' ? new ArchiveLister() : { pull: pullRecords };
   }
 
   /** When the next pull begins (wall clock); null while one is running or none is planned. */
   get nextAtMs(): number | null {
-    return this.#report.nextAttemptAtMs;
-  }
-
-  /** Why the last pull could not reach the service; null if it could. */
-  get lastFailure(): ServiceError | null {
-    return this.#lastFailure;
+    return this.#context.api.report.nextAttemptAtMs;
   }
 
   /** Pulls on schedule until `stop`; waits for a commit that has begun. */
@@ -78,7 +72,7 @@ export class LogPuller {
       if (held === null) await this.pull(stop);
       else this.#skip(held);
     };
-    await this.#report.run(this.#options.schedule, attempt, stop);
+    await this.#context.api.report.run(this.#options.schedule, attempt, stop);
   }
 
   /** Pulls once, now. */
@@ -181,13 +175,16 @@ export class LogPuller {
   #note(end: PullEnd, startedMs: number): void {
     if (end.kind === 'stopped') return;
     const { meter, api } = this.#context;
-    if (end.kind === 'done' && this.#lastFailure !== null)
-      meter.reached(api.services, this.#lastFailure);
-    this.#lastFailure = end.kind === 'unreachable' ? end.failure : null;
-    if (end.kind === 'done') this.#report.succeeded(startedMs);
+    if (end.kind === 'done' && this.lastFailure !== null)
+      meter.reached(api.services, this.lastFailure);
+    this.lastFailure = end.kind === 'unreachable' ? end.failure : null;
+    if (end.kind === 'done') this.#context.api.report.succeeded(startedMs);
     if (end.kind !== 'unreachable') return;
     const isRefused = REFUSALS.has(end.failure.reason);
-    this.#report.failed(end.failure, { isRefused, startedMs: this.#clock.monotonicMs() });
+    this.#context.api.report.failed(end.failure, {
+      isRefused,
+      startedMs: this.#clock.monotonicMs(),
+    });
     meter.unreachable(api.services, end.failure);
   }
 }

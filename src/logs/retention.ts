@@ -10,8 +10,6 @@ import { commit, type Pull, type PulledApi } from './pull.ts';
 /** No service keeps logs for longer. */
 const OLDEST_MS = 10 * 365 * DAY_MS;
 
-type Probe = 'accepted' | 'refused' | 'unknown';
-
 /**
  * After the service refused a list from `fromMs` on: moves these tracks up to the oldest day that it accepts. False when
  * the age of the logs does not explain the refusal.
@@ -55,17 +53,20 @@ async function findOldestDay(
   const nowMs = api.nowMs();
   const todayMs = dayOf(nowMs);
   // If the service refuses today as well, the age of the logs is not the reason.
-  if ((await probe(api, { fromMs: todayMs, toMs: nowMs }, signal)) !== 'accepted') return null;
+  if (!(await isAccepted(api, { fromMs: todayMs, toMs: nowMs }, signal))) return null;
   const refusedMs = dayOf(Math.max(fromMs, nowMs - OLDEST_MS));
-  const floorMs = await findFloor(refusedMs, todayMs, DAY_MS, async dayMs => {
-    const answer = await probe(api, { fromMs: dayOf(dayMs), toMs: dayMs + DAY_MS }, signal);
-    return answer === 'unknown' ? null : answer === 'accepted';
-  });
+  const floorMs = await findFloor(refusedMs, todayMs, DAY_MS, dayMs =>
+    isAccepted(api, { fromMs: dayOf(dayMs), toMs: dayMs + DAY_MS }, signal),
+  );
   return floorMs === null ? null : dayOf(floorMs);
 }
 
-async function probe(api: PulledApi, span: Span, signal: AbortSignal): Promise<Probe> {
+/** Null if there was no answer. */
+async function isAccepted(
+  api: PulledApi,
+  span: Span,
+  signal: AbortSignal,
+): Promise<boolean | null> {
   const answer = await api.firstPage(span, signal);
-  if (answer.ok) return 'accepted';
-  return answer.error.reason === 'bad_request' ? 'refused' : 'unknown';
+  return answer.ok || (answer.error.reason === 'bad_request' ? false : null);
 }

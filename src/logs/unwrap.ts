@@ -4,7 +4,7 @@
 //
 //   {"log":"2026-03-04T09:05:33.1Z stderr F message\n","time":"2026-03-04T09:05:33.120394Z","stream":"stderr"}
 
-import { follow, type JsonPointer } from '../lib/json-pointer.ts';
+import { follow, type JsonPointer, parseJson } from '../lib/json-pointer.ts';
 import { MARK, type RawLine } from './record.ts';
 import { readInstant } from './formats/time.ts';
 
@@ -134,15 +134,6 @@ export class Unwrapper {
     pending.marks |= line.marks;
     if (line.text.length > room) pending.marks |= MARK.lineCut;
     pending.text += line.text.slice(0, Math.max(room, 0));
-  }
-}
-
-/** Undefined when it is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

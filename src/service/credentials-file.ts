@@ -1,7 +1,7 @@
 // The credentials of external storage (service-spec 2.6): the required members of a file, and its encoding. Problems
 // name members and line numbers; they never repeat a value.
 
-import { isObject } from '../lib/json-pointer.ts';
+import { isObject, parseJson } from '../lib/json-pointer.ts';
 
 /** By the scheme of the bucket's address. */
 export type Storage = 's3' | 'gs';
@@ -99,14 +99,4 @@ function accessProblems(text: string): readonly string[] {
   }
   const missing = ACCESS_KEYS.filter(name => !found.has(name));
   return [...problems, ...missing.map(name => `the key ${name} is missing`)];
-}
-
-/** Null if it is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The error's message would repeat a part of the text.
-    return null;
-  }
 }

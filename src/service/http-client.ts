@@ -8,6 +8,7 @@ import { bug } from '../errors.ts';
 import { BodyBuffer } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
+import { parseJson } from '../lib/json-pointer.ts';
 import { validateHeaderValue } from '../lib/node-http.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { type Connection, createConnection } from './connection.ts';
@@ -27,7 +28,6 @@ import {
   type AnswerFacts,
   type ErrorResult,
   type Fault,
-  parseJson,
   readBadAnswer,
   requestError,
   type Result,
@@ -162,8 +162,8 @@ export class ServiceHttp {
     const result = await this.#send(call);
     if (!result.ok) return result;
     const { body, ...answer } = result;
-    const parsed = parseJson(body);
-    if (parsed !== null) return { ...answer, json: parsed.json };
+    const json = parseJson(body.toString());
+    if (json !== undefined || body.length === 0) return { ...answer, json };
     const { status, startedAtMs, durationMs } = answer;
     return { ...this.#fail(call, { reason: 'not_json' }, { status }), startedAtMs, durationMs };
   }

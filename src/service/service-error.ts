@@ -4,7 +4,7 @@
 // whole body.
 
 import { causeText } from '../errors.ts';
-import { membersOf } from '../lib/json-pointer.ts';
+import { membersOf, parseJson } from '../lib/json-pointer.ts';
 import { parseRetryAfter, RETRY_AFTER_MS_MAX } from '../lib/retry-after.ts';
 import type { Redact } from './redact.ts';
 
@@ -414,7 +414,7 @@ const MESSAGE_LENGTH_MAX = 200;
  * `{error}`, `{detail}`), else nothing. Never throws.
  */
 export function readErrorBody(body: Buffer, redact: Redact): ErrorBody {
-  const root = membersOf(parseJson(body)?.json);
+  const root = membersOf(parseJson(body.toString()));
   const firstText = (...values: unknown[]): string | undefined =>
     values.map(value => shownText(value, redact)).find(text => text !== undefined);
   const first = membersOf(asArray(root['errors'])[0]);
@@ -454,14 +454,4 @@ function shownText(value: unknown, redact: Redact): string | undefined {
 
 function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-/** Null if it is not JSON; undefined `json` for an empty body. */
-export function parseJson(body: Buffer): { readonly json: unknown } | null {
-  if (body.length === 0) return { json: undefined };
-  try {
-    return { json: JSON.parse(body.toString('utf8')) as unknown };
-  } catch {
-    return null;
-  }
 }

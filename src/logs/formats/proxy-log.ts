@@ -23,7 +23,6 @@ const SEVERITIES: ReadonlyMap<string, number> = new Map([
 const STAMP_LENGTH = stampLength('YYYY-MM-DD');
 const LEVEL = /(?:\.(\d{1,9}))? {1,8}([A-Za-z]{1,12}) *:(?: |$)/y;
 const ORIGIN = /(?:\((\d{1,18})\) ?)?(?:\[([^\]\n]{1,200})\] ?)?(?:\(([^)\n]{1,200})\); ?)?/y;
-const NO_STARTS: readonly number[] = [];
 
 /** `redact` removes the literals from statements quoted in messages. */
 export function proxyLogFormat(
@@ -33,7 +32,6 @@ export function proxyLogFormat(
   return {
     name: 'proxy-log/1',
     startsRecord: text => !Number.isNaN(readStamp(text, 0, 'YYYY-MM-DD')) && levelOf(text) !== null,
-    furtherStarts: () => NO_STARTS,
     read: raw => readRecord(raw, localTime, redact),
     redact,
   };

@@ -93,7 +93,7 @@ class JoiningReader implements LineReader {
   }
 
   push(line: RawLine): readonly ParsedRecord[] {
-    const further = this.#format.furtherStarts(line.text);
+    const further = this.#format.furtherStarts?.(line.text) ?? [];
     if (further.length === 0) return this.#take(line, 0, line.text.length);
     const records: ParsedRecord[] = [];
     const ends = [...further, line.text.length];

@@ -6,6 +6,7 @@
 // raw text of the open record, so that escaping cannot enlarge it. Reading that text never throws: the state of another
 // version is ignored.
 
+import { bug } from '../../errors.ts';
 import { type LogRecord, MARK, type ParsedRecord, type RawLine } from '../record.ts';
 import type { LocalTime } from './time.ts';
 
@@ -30,7 +31,7 @@ export interface HeaderFormat extends LineFormat {
   /** Whether a record begins with this line or part of a line. */
   startsRecord(text: string): boolean;
   /** Where more records begin within the line, after a message without a line end. */
-  furtherStarts(text: string): readonly number[];
+  readonly furtherStarts?: (text: string) => readonly number[];
 }
 
 /** A record of which only the text is known. */
@@ -210,11 +211,9 @@ export class RecordLines {
 
   /** Removes and returns the first segment. */
   complete(): CompleteLines {
-    const [segment] = this.#segments;
-    if (segment === undefined) return NOTHING;
     const end = this.endOf(0);
     const raw = this.#raw.slice(0, end);
-    this.#segments.shift();
+    const segment = this.#segments.shift() ?? bug('there is no open record');
     this.#raw = this.#raw.slice(end + 1);
     this.#rawBytes = -1;
     for (const later of this.#segments) later.rawStart -= end + 1;
@@ -255,16 +254,6 @@ export class RecordLines {
     return this.#rawBytes;
   }
 }
-
-const NOTHING: CompleteLines = {
-  raw: '',
-  firstOffset: 0,
-  lineCount: 0,
-  timeMs: Number.NaN,
-  timeExtraNs: 0,
-  stream: '',
-  marks: 0,
-};
 
 /** The longest prefix of a text that fits into a number of bytes and ends with a whole character. */
 export function cutToBytes(text: string, bytesMax: number): string {
