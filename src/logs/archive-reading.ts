@@ -56,12 +56,12 @@ export async function readArchive(
       status.state = pull.signal.aborted ? 'waiting' : 'failed';
     });
   if (end.kind === 'unreachable') {
-    meter.archive('failed');
+    meter.counters.archives.add(1, 'failed');
     status.lastError = end.failure.message;
     return end.failure;
   }
   if (end.kind === 'read') {
-    meter.archive('read');
+    meter.counters.archives.add(1, 'read');
     status.state = 'waiting';
     status.lastError = null;
   }
@@ -129,7 +129,7 @@ class ArchiveReading {
         spool = sink;
         const result = await api.api.download([this.#archive.id], sink, { signal, maxBytes });
         downloads.budget.take(sink.bytes);
-        meter.bytes('downloaded', sink.bytes);
+        meter.counters.bytes.add(sink.bytes, 'downloaded');
         return result;
       }, signal);
       const whole = spool as SpoolFile | null;
@@ -212,8 +212,8 @@ class ArchiveReading {
       this.#writer.drop();
       throw error;
     } finally {
-      meter.bytes('unpacked', reader.seenBytes);
-      meter.bytes('cut', reader.cutBytes);
+      meter.counters.bytes.add(reader.seenBytes, 'unpacked');
+      meter.counters.bytes.add(reader.cutBytes, 'cut');
     }
     if (!reader.end(this.#isFinal)) return false;
     this.#writer.add(reader.records, entry.name);
@@ -247,11 +247,11 @@ class ArchiveReading {
     if (isGivenUp) await flushArchive(this.#pull, archive);
     ledger.setArchive(archive, afterFault(archive.state, reason, api.nowMs()));
     if (!isGivenUp) {
-      meter.archive('broken');
+      meter.counters.archives.add(1, 'broken');
       meter.broken(partition, id, cause);
       return;
     }
-    meter.archive('set_aside');
+    meter.counters.archives.add(1, 'set_aside');
     meter.setAside(partition, { archive: id, reason, cause, kept });
     const span = { fromMs: state.dayMs, toMs: state.dayMs + DAY_MS };
     await commit(this.#pull, { gaps: [{ partition, span, reason, archive: id }] });

@@ -137,16 +137,16 @@ export class LogSink {
     while (!signal.aborted) {
       const outcome = await queue.commit({ batches, state, reads: [] });
       if (outcome.kind !== 'full') {
-        if (isFull) meter.queueFull(false);
+        if (isFull) meter.counters.waiting.set(0);
         failpoint('chunk-done');
         // A commit that is only held in memory may still be lost.
         return outcome.kind === 'stored' ? 'stored' : 'failed';
       }
       isFull = true;
-      meter.queueFull(true);
+      meter.counters.waiting.set(1);
       await this.#waitForRoom(signal);
     }
-    if (isFull) meter.queueFull(false);
+    if (isFull) meter.counters.waiting.set(0);
     return 'stopped';
   }
 

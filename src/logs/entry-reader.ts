@@ -61,10 +61,9 @@ export class EntryReader {
     reader.restore(progress?.reader ?? '');
     const { format, lineBytesMax } = unwrap;
     this.#isJson = format === 'json';
-    const physicalBytesMax =
-      lineBytesMax * (this.#isJson ? JSON_LINE_FACTOR : 1) + JSON_LINE_EXTRA_BYTES;
+    const jsonBytesMax = lineBytesMax * JSON_LINE_FACTOR + JSON_LINE_EXTRA_BYTES;
     const bytes = progress?.bytes ?? 0;
-    this.#splitter = new LineSplitter(this.#isJson ? physicalBytesMax : lineBytesMax, bytes);
+    this.#splitter = new LineSplitter(this.#isJson ? jsonBytesMax : lineBytesMax, bytes);
     this.#unwrapper = new Unwrapper(unwrap, line => {
       for (const record of this.#reader.push(line)) this.records.push(record);
     });

@@ -88,14 +88,6 @@ export function trackGap(
 /** The same id for the same gap. */
 export function gapUid({ partition, span, reason, archive }: Gap): string {
   const { service, source, type } = partition;
-  return textUid([
-    'gap',
-    service.id,
-    source,
-    type,
-    reason,
-    archive,
-    String(span.fromMs),
-    String(span.toMs),
-  ]);
+  const place = [service.id, source, type];
+  return textUid(['gap', ...place, reason, archive, `${span.fromMs}`, `${span.toMs}`]);
 }

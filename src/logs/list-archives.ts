@@ -74,7 +74,7 @@ export class ArchiveLister implements Lister {
       const { partition, dayMs, size } = descriptor;
       if (dayMs < ledger.track(partition.service.id).cursor.lowMs) continue;
       if (!ledger.addPartition(partition)) {
-        meter.refused('too_many');
+        meter.counters.refused.add(1, 'too_many');
         continue;
       }
       const archive = ledger.archive(descriptor);
@@ -119,12 +119,12 @@ export class ArchiveLister implements Lister {
         continue;
       }
       if (action === 'nothing' || !listed.has(archive)) {
-        meter.archive('unchanged');
+        meter.counters.archives.add(1, 'unchanged');
         continue;
       }
       if (!downloads.budget.isOpen) {
         postponedCount++;
-        meter.archive('postponed');
+        meter.counters.archives.add(1, 'postponed');
         continue;
       }
       const failure = await readArchive(pull, archive, action === 'final');
@@ -247,12 +247,12 @@ async function listOnce(
     for (const item of page.value) {
       const read = readDescriptor(item, api.items, span);
       if (typeof read === 'string') {
-        meter.refused(read);
+        meter.counters.refused.add(1, read);
         continue;
       }
       const identity = `${partitionKey(read.partition)} ${read.id}`;
       if (found.size < DESCRIPTORS_MAX || found.has(identity)) found.set(identity, read);
-      else meter.refused('too_many');
+      else meter.counters.refused.add(1, 'too_many');
     }
   }
 }

@@ -72,7 +72,7 @@ class TypePull {
       const cursor = this.#slowest();
       const window = nextWindow(cursor, api.nowMs(), config.window);
       if (window === null) return DONE;
-      meter.window(this.#type, window.toMs - cursor.lowMs);
+      meter.counters.window.set((window.toMs - cursor.lowMs) / 1000, this.#type);
       let end = await this.#read(window);
       if (end.ok && !end.isStable) end = await this.#read(window);
       if (!end.ok) {
@@ -121,7 +121,7 @@ class TypePull {
       for (const item of page.value) {
         const found = items.read(item);
         if (typeof found === 'string') {
-          meter.refused(found);
+          meter.counters.refused.add(1, found);
           continue;
         }
         for (const one of found) {

@@ -9,7 +9,6 @@ import { backoffMs } from '../lib/hold-off.ts';
 import type { Clock } from '../lib/clock.ts';
 import {
   type ErrorResult,
-  type FailureReason,
   ownError,
   type Result,
   type ServiceError,
@@ -32,17 +31,11 @@ export interface AskOptions {
 const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
 const STATUS_REQUEST_TIMEOUT = 408;
 
-const RETRIED: ReadonlySet<FailureReason> = new Set([
-  'dns',
-  'refused',
-  'connect_timeout',
+const RETRIED: ReadonlySet<ServiceError['kind']> = new Set([
   'network',
-  'proxy',
   'timeout',
-  'reset',
-  'cut',
-  'rate_limited',
-  'server_error',
+  'rate',
+  'server',
 ]);
 
 /** The first good answer, or the last failure. `send` is called once per try. */
@@ -69,8 +62,8 @@ export async function ask<Answer>(
   }
 }
 
-function isRetried({ reason, status }: ServiceError): boolean {
-  return RETRIED.has(reason) || status === STATUS_REQUEST_TIMEOUT;
+function isRetried({ kind, reason, status }: ServiceError): boolean {
+  return (RETRIED.has(kind) && reason !== 'tls') || status === STATUS_REQUEST_TIMEOUT;
 }
 
 export type ListEnd =

@@ -10,7 +10,6 @@ import { type Partition, partitionKey } from './item.ts';
 import type { Keeping } from './downloads.ts';
 import { MARKS } from './record.ts';
 
-type ArchiveOutcome = 'read' | 'unchanged' | 'postponed' | 'failed' | 'broken' | 'set_aside';
 type RecordOutcome = 'queued' | 'before_start' | 'known';
 
 /** The state of one partition for the page. */
@@ -130,7 +129,7 @@ export const LOG_COUNTERS = {
 export class LogMeter {
   readonly #log: ThrottledLog;
   readonly #partitions = new Map<string, PartitionStatus>();
-  readonly #counters: CountersOf<typeof LOG_COUNTERS>;
+  readonly counters: CountersOf<typeof LOG_COUNTERS>;
   readonly #clock: Clock;
   readonly #progress = new Map<string, PullProgress>();
   #givenUp: readonly GivenUpStatus[] = [];
@@ -143,7 +142,7 @@ export class LogMeter {
     const { counters, logger, clock } = options;
     this.#clock = clock;
     this.#log = new ThrottledLog(logger, clock);
-    this.#counters = counters.of(LOG_COUNTERS);
+    this.counters = counters.of(LOG_COUNTERS);
   }
 
   /** All partitions seen so far, in the order of their appearance. */
@@ -197,35 +196,23 @@ export class LogMeter {
       lags.set(key, [status, Math.max(lagMs, lags.get(key)?.[1] ?? 0)]);
     }
     for (const [{ service, type }, lagMs] of lags.values())
-      this.#counters.lag.set(lagMs / 1000, service, type);
-  }
-
-  window(type: string, lengthMs: number): void {
-    this.#counters.window.set(lengthMs / 1000, type);
+      this.counters.lag.set(lagMs / 1000, service, type);
   }
 
   records(partition: Partition, outcome: RecordOutcome, count: number): void {
     if (count === 0) return;
-    this.#counters.records.add(count, partition.service.id, partition.type, outcome);
+    this.counters.records.add(count, partition.service.id, partition.type, outcome);
     if (outcome === 'queued') this.status(partition).recordCount += count;
   }
 
   marks(partition: Partition, marks: number): void {
     for (const [mark, name] of MARKS)
       if ((marks & mark) !== 0)
-        this.#counters.marked.add(1, partition.service.id, partition.type, name);
-  }
-
-  archive(outcome: ArchiveOutcome): void {
-    this.#counters.archives.add(1, outcome);
-  }
-
-  bytes(kind: 'downloaded' | 'unpacked' | 'cut', count: number): void {
-    this.#counters.bytes.add(count, kind);
+        this.counters.marked.add(1, partition.service.id, partition.type, name);
   }
 
   rewritten(partition: Partition, archive: string): void {
-    this.#counters.again.add(1);
+    this.counters.again.add(1);
     this.#log.plain.warn(
       { service: partition.service.id, source: partition.source, type: partition.type, archive },
       'a log archive does not begin as it did before: it is read again',
@@ -243,7 +230,7 @@ export class LogMeter {
 
   setAside(partition: Partition, { archive, reason, cause, kept }: GivenUpArchive): void {
     const { service, type } = partition;
-    this.#counters.setAside.add(1, service.id, type, reason);
+    this.counters.setAside.add(1, service.id, type, reason);
     const file = kept !== null && 'file' in kept ? kept.file : null;
     const notKept = kept !== null && 'cause' in kept ? kept.cause : null;
     this.status(partition).lastError = `${archive} was given up: ${cause}`;
@@ -259,7 +246,7 @@ export class LogMeter {
     const { partition, reason } = gap;
     // The gap of a whole service belongs to no partition.
     if (partition.type !== '') this.status(partition).gapCount++;
-    this.#counters.gaps.add(1, partition.service.id, partition.type, reason);
+    this.counters.gaps.add(1, partition.service.id, partition.type, reason);
     this.#log.plain.warn(
       {
         service: partition.service.id,
@@ -272,16 +259,12 @@ export class LogMeter {
     );
   }
 
-  refused(reason: string): void {
-    this.#counters.refused.add(1, reason);
-  }
-
   /** A failure after which the pull is retried. */
   failure(
     { target, origin }: { readonly target: string; readonly origin: string },
     { reason, message: cause }: Pick<ServiceError, 'reason' | 'message'>,
   ): void {
-    this.#counters.errors.add(1, reason);
+    this.counters.errors.add(1, reason);
     this.#log.warn(`failure ${origin} ${reason}`, { target, reason, cause }, 'cannot pull logs');
   }
 
@@ -305,11 +288,7 @@ export class LogMeter {
   /** A pull of this API has ended. */
   pull(name: string, outcome: string, durationMs: number): void {
     this.#progress.delete(name);
-    this.#counters.pulls.add(1, outcome);
-    this.#counters.pullSeconds.set(durationMs / 1000);
-  }
-
-  queueFull(isFull: boolean): void {
-    this.#counters.waiting.set(isFull ? 1 : 0);
+    this.counters.pulls.add(1, outcome);
+    this.counters.pullSeconds.set(durationMs / 1000);
   }
 }

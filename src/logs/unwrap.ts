@@ -4,29 +4,23 @@
 //
 //   {"log":"2026-03-04T09:05:33.1Z stderr F message\n","time":"2026-03-04T09:05:33.120394Z","stream":"stderr"}
 
-import { follow, type JsonPointer, parseJson } from '../lib/json-pointer.ts';
+import { follow, parseJson } from '../lib/json-pointer.ts';
+import type { LogPointers } from '../service/logs-api.ts';
 import { MARK, type RawLine } from './record.ts';
 import { readInstant } from './formats/time.ts';
 
 export interface UnwrapOptions {
   readonly format: 'json' | 'raw';
-  readonly pointers: {
-    readonly message: JsonPointer;
-    readonly time: JsonPointer;
-    readonly stream: JsonPointer;
-  };
+  readonly pointers: Pick<LogPointers, 'message' | 'time' | 'stream'>;
   /** The limit of an unwrapped or joined line, in characters. */
   readonly lineBytesMax: number;
 }
-
-/** Called with each line; the object is reused for the next one. */
-export type TakeLine = (line: RawLine) => void;
 
 const PREFIX = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?:[:\w]*) /;
 
 export class Unwrapper {
   readonly #options: UnwrapOptions;
-  readonly #take: TakeLine;
+  readonly #take: (line: RawLine) => void;
   readonly #line: RawLine = {
     text: '',
     offset: 0,
@@ -38,7 +32,8 @@ export class Unwrapper {
   /** An incomplete line, joined from its parts so far. */
   #pending: RawLine | null = null;
 
-  constructor(options: UnwrapOptions, take: TakeLine) {
+  /** `take` is called with each line; the object is reused for the next one. */
+  constructor(options: UnwrapOptions, take: (line: RawLine) => void) {
     this.#options = options;
     this.#take = take;
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ask, listPages, type ListEnd } from '../../src/logs/list.ts';
-import type { FailureReason, Result } from '../../src/service/service-error.ts';
+import { requestError, type RequestReason, type Result } from '../../src/service/service-error.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { askOptions, json, openLogApi, type OpenedApi } from '../support/log-api.ts';
 
@@ -173,9 +173,8 @@ interface Answer {
 
 const GOOD: Result<Answer> = { ok: true, value: 'yes' };
 
-function bad(reason: FailureReason, more: object = {}): Result<Answer> {
-  const facts = { reason, message: '', hint: '', isOutcomeUnknown: false, ...more };
-  return { ok: false, error: { kind: 'network', ...facts } };
+function bad(reason: RequestReason, more: object = {}): Result<Answer> {
+  return { ok: false, error: requestError({ reason }, { method: 'GET', address: '' }, more) };
 }
 
 /** The times (monotonic) of the requests, and the result. */
@@ -235,7 +234,7 @@ test('Retry-After is honoured', async () => {
 });
 
 test('a wrong request or key is not retried', async () => {
-  const check = async (reason: FailureReason): Promise<void> =>
+  const check = async (reason: RequestReason): Promise<void> =>
     expect(await askFor([bad(reason), GOOD])).toMatchObject({ askedMs: [0], result: reason });
   await check('auth');
   await check('bad_request');

@@ -49,21 +49,8 @@ export function textRecord(body: string): LogRecord {
 
 /** The record that the reader returns; the wrapper's time takes precedence over the time in the text. */
 export function toParsedRecord(lines: CompleteLines, fields: LogRecord): ParsedRecord {
-  const hasOwnTime = Number.isNaN(lines.timeMs);
-  return {
-    timeMs: hasOwnTime ? fields.timeMs : lines.timeMs,
-    timeExtraNs: hasOwnTime ? fields.timeExtraNs : lines.timeExtraNs,
-    severityNumber: fields.severityNumber,
-    severityText: fields.severityText,
-    body: fields.body,
-    eventName: fields.eventName,
-    attributes: fields.attributes,
-    firstOffset: lines.firstOffset,
-    lineCount: lines.lineCount,
-    raw: lines.raw,
-    stream: lines.stream,
-    marks: lines.marks,
-  };
+  const { timeMs, timeExtraNs } = Number.isNaN(lines.timeMs) ? fields : lines;
+  return { ...fields, ...lines, timeMs, timeExtraNs };
 }
 
 /** A record, or a possible one. */

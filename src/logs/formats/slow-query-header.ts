@@ -44,21 +44,15 @@ const BANNER_PORT = 'Tcp port: ';
 const BANNER_COLUMNS = /^Time\s+Id\s+Command/;
 
 const SPACE = 0x20;
-const HASH = 0x23;
-const SEMICOLON = 0x3b;
-const COLON = 0x3a;
 const DOT = 0x2e;
 const ZERO = 0x30;
-const CAPITAL_S = 0x53;
-const LOWER_E = 0x65;
-const LOWER_U = 0x75;
 
 /** The last line seen of a possible header or banner. */
 export type Candidate = 'none' | 'time' | 'user' | 'version' | 'port';
 
 /** Whether it may be the first line of a header. A line with a time has no semicolon at its end. */
 export function startsHeader(text: string): boolean {
-  if (text.charCodeAt(0) !== HASH || text.length > HEADER_LENGTH_MAX) return false;
+  if (text.length > HEADER_LENGTH_MAX) return false;
   return isUserLine(text) || (text.startsWith(TIME_KEY) && !endsStatement(text));
 }
 
@@ -69,12 +63,12 @@ export function isUserLine(text: string): boolean {
 
 /** Whether a statement may end here. */
 export function endsStatement(text: string): boolean {
-  return text.charCodeAt(text.length - 1) === SEMICOLON;
+  return text.endsWith(';');
 }
 
 /** Where a banner begins in the line; -1 if none does. */
 export function findBanner(text: string): number {
-  if (text.charCodeAt(text.length - 1) !== COLON || !text.endsWith(BANNER_END)) return -1;
+  if (!text.endsWith(BANNER_END)) return -1;
   const versionAt = text.indexOf(BANNER_VERSION);
   // The program's name cannot be distinguished from text before it: then the banner begins with the version.
   return versionAt > 0 && BANNER_NAME.test(text.slice(0, versionAt)) ? 0 : versionAt;
@@ -129,23 +123,15 @@ export class SlowQueryHeader {
       this.#takeUser(`${this.#openUser}\n${line}`);
       return true;
     }
-    switch (line.charCodeAt(0)) {
-      case HASH:
-        this.#takeComment(line);
-        return true;
-      case LOWER_U:
-        if (!line.startsWith(USE)) return false;
-        this.#takeUse(line);
-        return true;
-      case CAPITAL_S:
-        return this.#takeSet(line);
-      default:
-        return false;
-    }
+    if (line.startsWith(SET)) return this.#takeSet(line);
+    if (line.startsWith('#')) this.#takeComment(line);
+    else if (line.startsWith(USE)) this.#takeUse(line);
+    else return false;
+    return true;
   }
 
   #takeComment(line: string): void {
-    if (line.charCodeAt(2) === LOWER_E && line.startsWith(EXPLAIN_KEY)) return;
+    if (line.startsWith(EXPLAIN_KEY)) return;
     if (line.startsWith(USER_KEY)) {
       this.hasUser = true;
       this.#takeUser(line);
@@ -174,7 +160,6 @@ export class SlowQueryHeader {
 
   #takeSet(line: string): boolean {
     const isPlain = line.startsWith(PLAIN_CLOCK);
-    if (!isPlain && !line.startsWith(SET)) return false;
     // SET last_insert_id=5,insert_id=7,timestamp=…; for a statement that depends on them.
     const clockAt = isPlain ? PLAIN_CLOCK.length : line.lastIndexOf(`,${CLOCK}`) + 1 + CLOCK.length;
     if (clockAt === CLOCK.length) return true;
