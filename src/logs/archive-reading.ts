@@ -23,7 +23,6 @@ import type { KnownArchive } from './ledger.ts';
 import { commit, type Pull, Slicer } from './pull.ts';
 import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
 
-/** How reading an archive ended. */
 type ArchiveEnd =
   | { readonly kind: 'read' }
   | {
@@ -70,14 +69,11 @@ export async function readArchive(
 
 /** Sends the open records, without a download. */
 export async function flushArchive(pull: Pull, archive: KnownArchive): Promise<void> {
-  const { partition, state } = archive;
+  const { state } = archive;
   const writer = new ArchiveWriter(pull, archive);
   const entries = { ...state.entries };
   for (const [name, progress] of Object.entries(state.entries)) {
-    const reader = pull.readerOf(partition.type);
-    reader.restore(progress.reader);
-    writer.add(reader.flush(), name);
-    entries[name] = { ...progress, reader: reader.save() };
+    entries[name] = { ...progress, reader: writer.addOpen(progress, name) };
   }
   await writer.commit(afterFlush(state, entries));
 }
@@ -178,11 +174,7 @@ class ArchiveReading {
     if (await this.#readEntryFrom(entry, done)) return;
     this.#pull.meter.rewritten(partition, id);
     // The open record may be missing from the new content.
-    if (done !== null) {
-      const reader = this.#pull.readerOf(partition.type);
-      reader.restore(done.reader);
-      this.#writer.add(reader.flush(), entry.name);
-    }
+    if (done !== null) this.#writer.addOpen(done, entry.name);
     await this.#readEntryFrom(entry, null);
   }
 
@@ -275,7 +267,6 @@ class ArchiveWriter {
     this.#chunk = pull.sink.chunk(partition);
   }
 
-  /** True when a commit is due. */
   get isFull(): boolean {
     return this.#chunk.isFull;
   }
@@ -294,6 +285,14 @@ class ArchiveWriter {
       const uid = recordUid(place, record.firstOffset, record);
       this.#chunk.add(record, uid, entryName === '' ? name : entryName);
     }
+  }
+
+  /** Adds the open record of an entry. Returns the state of its reader after that. */
+  addOpen(progress: EntryProgress, entryName: string): string {
+    const reader = this.#pull.readerOf(this.#archive.partition.type);
+    reader.restore(progress.reader);
+    this.add(reader.flush(), entryName);
+    return reader.save();
   }
 
   /** Commits the added records, and the progress within the entry. */

@@ -12,7 +12,6 @@ import type { SpoolFile } from '../lib/spool-file.ts';
 export type ArchiveFault =
   /** An error page or a JSON answer. */
   | 'not_archive'
-  /** Its end is missing. */
   | 'cut'
   | 'damaged'
   | 'checksum'

@@ -19,7 +19,6 @@ import { type Partition, partitionKey } from './item.ts';
 const ARCHIVES_AT_ONCE = 2;
 
 export class Downloads {
-  /** Where archives are spooled. */
   readonly directory: string;
   readonly permits: Permits = new Permits(ARCHIVES_AT_ONCE);
   readonly budget: ByteBudget;

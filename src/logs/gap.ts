@@ -9,11 +9,8 @@ import { OWN_PREFIX, textUid } from './record.ts';
 
 export type GapReason =
   | SetAsideReason
-  /** Older than the logs that the service still has. */
   | 'retention'
-  /** An archive disappeared from the list before it was read. */
   | 'vanished'
-  /** A window of the minimum length could not be finished. */
   | 'window'
   /** Before this shard began to read the logs of a service, which another shard may have read until then. */
   | 'first_start';

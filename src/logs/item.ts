@@ -23,7 +23,6 @@ export function partitionKey({ service, source, type }: Partition): string {
   return JSON.stringify([service.id, source, type]);
 }
 
-/** One listed archive. */
 export interface Descriptor {
   readonly id: string;
   /** For display. */
@@ -34,7 +33,6 @@ export interface Descriptor {
   readonly dayMs: number;
 }
 
-/** Why an item is ignored. */
 export type Refusal = 'no_id' | 'no_time' | 'type' | 'service' | 'out_of_window';
 
 export interface ItemContext {

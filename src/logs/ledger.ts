@@ -75,7 +75,6 @@ export interface KnownArchive {
   readAtMs: number;
 }
 
-/** A record to send. */
 export interface SentRecord {
   /** In hex. */
   readonly uid: string;

@@ -26,18 +26,15 @@ export interface PartitionStatus {
   lastError: string | null;
 }
 
-/** An archive that was given up. */
 export interface GivenUpStatus {
   readonly service: string;
   readonly type: string;
   readonly archive: string;
   readonly reason: string;
-  /** The kept file; null if there is none. */
   readonly file: string | null;
   readonly atMs: number;
 }
 
-/** How far a pull of archives has come. */
 export interface PullProgress {
   readonly name: string;
   readonly dueCount: number;
@@ -162,7 +159,6 @@ export class LogMeter {
     return progress;
   }
 
-  /** The running pulls of archives. */
   get progress(): readonly PullProgress[] {
     return [...this.#progress.values()];
   }
@@ -285,7 +281,6 @@ export class LogMeter {
     return this.partitions.filter(({ service }) => ids.has(service));
   }
 
-  /** A pull of this API has ended. */
   pull(name: string, outcome: string, durationMs: number): void {
     this.#progress.delete(name);
     this.counters.pulls.add(1, outcome);

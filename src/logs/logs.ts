@@ -75,13 +75,11 @@ export class Logs {
         },
       });
       const pulled = new PulledApi({
-        name,
         api: logsApi,
         report,
         services,
         otherServiceCount: otherShards.serviceCount,
         types,
-        clock,
         random,
         meter,
       });
@@ -100,7 +98,6 @@ export class Logs {
     await Promise.all(this.pullers.map(puller => puller.run(stop)));
   }
 
-  /** Pulls every API once. */
   async pull(signal: AbortSignal): Promise<readonly PullEnd[]> {
     this.lastEnds = await Promise.all(this.pullers.map(puller => puller.pull(signal)));
     return this.lastEnds;

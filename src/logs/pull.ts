@@ -30,7 +30,6 @@ export interface PullContext {
   readonly readerOf: (type: string) => LineReader;
 }
 
-/** One pull of one API. */
 export interface Pull extends PullContext {
   readonly ledger: Ledger;
   readonly signal: AbortSignal;
@@ -54,7 +53,6 @@ export type PullEnd =
 
 export const DONE: PullEnd = { kind: 'done', postponedCount: 0 };
 
-/** Thrown when a pull cannot continue. */
 export class PullEnded extends Error {
   readonly end: PullEnd;
 
@@ -65,7 +63,6 @@ export class PullEnded extends Error {
   }
 }
 
-/** Throws a PullEnded when the pull has to stop. */
 export function goOnUnlessStopped(signal: AbortSignal): void {
   if (signal.aborted) throw new PullEnded({ kind: 'stopped' });
 }
@@ -89,15 +86,12 @@ export async function commit(
 }
 
 export interface PulledApiOptions {
-  /** For counters and log lines; no secret. */
-  readonly name: string;
   readonly api: LogsApi;
   readonly services: readonly ServiceConfig[];
   /** The number of other services of the same API, which belong to other shards. */
   readonly otherServiceCount: number;
   /** [] for any. */
   readonly types: readonly string[];
-  readonly clock: Clock;
   /** Returns numbers from 0 up to 1. */
   readonly random: () => number;
   readonly meter: LogMeter;
@@ -106,6 +100,7 @@ export interface PulledApiOptions {
 
 /** The API of a puller, with the service's clock. */
 export class PulledApi {
+  /** For counters and log lines; no secret. */
   readonly name: string;
   readonly api: LogsApi;
   readonly services: readonly ServiceConfig[];
@@ -120,12 +115,12 @@ export class PulledApi {
   #skewMs: number | null = null;
 
   constructor(options: PulledApiOptions) {
-    const { name, api, services, otherServiceCount, types, clock, report } = options;
+    const { api, services, otherServiceCount, types, report } = options;
     this.#options = options;
-    this.name = name;
+    this.name = report.options.target;
     this.api = api;
     this.services = services;
-    this.clock = clock;
+    this.clock = report.options.clock;
     this.report = report;
     this.items = { pointers: api.pointers, services, otherServiceCount, types };
   }
@@ -163,9 +158,9 @@ export class PulledApi {
   }
 
   ask<Answer>(send: () => Promise<Result<Answer>>, signal: AbortSignal): Promise<Result<Answer>> {
-    const { clock, random, meter, report } = this.#options;
+    const { random, meter, report } = this.#options;
     return ask(send, {
-      clock,
+      clock: this.clock,
       random,
       signal,
       giveUpAtMs: this.giveUpAtMs,

@@ -75,14 +75,16 @@ export class LogPuller {
     await this.#context.api.report.run(this.#options.schedule, attempt, stop);
   }
 
-  /** Pulls once, now. */
   async pull(signal: AbortSignal): Promise<PullEnd> {
     const { meter, api } = this.#context;
     const startedMs = this.#clock.monotonicMs();
     const startedAtMs = this.#clock.nowMs();
     const untilDueMs = this.#options.schedule.nextMs(startedAtMs, startedAtMs);
     api.giveUpAtMs = startedMs + Math.min(Math.max(untilDueMs, RETRY_MS_MIN), RETRY_MS_MAX);
-    const end = await this.#pull(signal).catch(endOf);
+    const end = await this.#pull(signal).catch((error: unknown) => {
+      if (error instanceof PullEnded) return error.end;
+      throw error;
+    });
     // A later commit must not store the changes of a failed one.
     if (end.kind === 'stopped' || end.kind === 'failed') this.#ledger = null;
     failpoint('pull-stored');
@@ -187,9 +189,4 @@ export class LogPuller {
     });
     meter.unreachable(api.services, end.failure);
   }
-}
-
-function endOf(error: unknown): PullEnd {
-  if (error instanceof PullEnded) return error.end;
-  throw error;
 }

@@ -82,7 +82,6 @@ export interface LineReaderOptions {
   readonly recordBytesMax: number;
 }
 
-/** Reads the lines of one entry in order. */
 export interface LineReader {
   /** Takes a line; returns the records that it completes, in the order of their first lines. */
   push(line: RawLine): readonly ParsedRecord[];
@@ -104,7 +103,6 @@ export interface LineReader {
   restore(saved: string): void;
 }
 
-/** Creates the puller's readers. */
 export type CreateLineReader = (options: LineReaderOptions) => LineReader;
 
 /** Increased when the same line would get another id. */

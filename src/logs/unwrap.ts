@@ -38,7 +38,6 @@ export class Unwrapper {
     this.#take = take;
   }
 
-  /** True while a line is incomplete. */
   get isPending(): boolean {
     return this.#pending !== null;
   }

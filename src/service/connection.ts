@@ -173,37 +173,30 @@ const SHORT_BYTES = READ_BYTES / 2;
 /** Connects without TLS; received bytes are valid until the handler of the dispatch returns. */
 function createPlainConnector(timeoutMs: number): buildConnector.connector {
   return (options, callback) => {
-    const reads = new SocketReads();
-    const connect = buildConnector({ timeout: timeoutMs, allowH2: false, onread: reads.options });
+    let socket: Socket | null = null;
+    let next: Buffer | null = null;
+    /** Passes a read to undici at once; false makes Node pause. */
+    const take = (bytes: number, buffer: Buffer): boolean => {
+      next = buffer;
+      if (socket === null || socket.destroyed) return false;
+      const read = buffer.subarray(0, bytes);
+      if (bytes < SHORT_BYTES) return socket.push(Buffer.from(read));
+      const isMoreWanted = socket.push(read);
+      // Now, because Node would emit it later, when the buffer may already be reused.
+      socket.emit('readable');
+      if (socket.readableLength === 0) return true;
+      next = null;
+      return isMoreWanted;
+    };
+    // Node requests a buffer at first and after every read.
+    const onread = {
+      buffer: (): Buffer => next ?? Buffer.allocUnsafeSlow(READ_BYTES),
+      callback: (bytes: number, buffer: Uint8Array): boolean => take(bytes, buffer as Buffer),
+    };
+    const connect = buildConnector({ timeout: timeoutMs, allowH2: false, onread });
     connect(options, (...result) => {
-      reads.socket = result[1];
+      socket = result[1];
       callback(...result);
     });
   };
-}
-
-class SocketReads {
-  socket: Socket | null = null;
-  #next: Buffer | null = null;
-
-  /** `onread` of net.connect(). Node requests a buffer at first and after every read. */
-  readonly options = {
-    buffer: (): Buffer => this.#next ?? Buffer.allocUnsafeSlow(READ_BYTES),
-    callback: (bytes: number, buffer: Uint8Array): boolean => this.#take(bytes, buffer as Buffer),
-  };
-
-  /** Passes a read to undici at once; false makes Node pause. */
-  #take(bytes: number, buffer: Buffer): boolean {
-    const { socket } = this;
-    this.#next = buffer;
-    if (socket === null || socket.destroyed) return false;
-    const read = buffer.subarray(0, bytes);
-    if (bytes < SHORT_BYTES) return socket.push(Buffer.from(read));
-    const isMoreWanted = socket.push(read);
-    // Now, because Node would emit it later, when the buffer may already be reused.
-    socket.emit('readable');
-    if (socket.readableLength === 0) return true;
-    this.#next = null;
-    return isMoreWanted;
-  }
 }

@@ -97,7 +97,6 @@ const BURST = 100;
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 const DOWNLOAD_TIMEOUT_MS = 900_000;
 
-/** The longest path in a message. */
 const SHOWN_PATH_LENGTH_MAX = 200;
 
 /** The bucket that clients of one origin and key share. */
@@ -173,7 +172,6 @@ export class ServiceHttp {
     return this.#refused !== null && refreshCredentials(this.#api, this.#refused);
   }
 
-  /** Closes all connections; running requests fail as `aborted`. */
   async close(): Promise<void> {
     await this.#connection.dispatcher.destroy();
   }
@@ -301,7 +299,7 @@ export class ServiceHttp {
   }
 }
 
-function faulty(reason: Fault['reason'], detail: string): Outcome {
+function faulty(reason: Fault['reason'], detail: string): Outcome & { readonly kind: 'fault' } {
   return { kind: 'fault', fault: { reason, detail } };
 }
 
@@ -369,11 +367,12 @@ export function redirectOf(outcome: Outcome, options: RedirectOptions): Redirect
   if (!KEEPING_STATUSES.has(status) && !REWRITING_STATUSES.has(status)) return null;
   const target = URL.parse(headerText(headers, 'location'), `${options.origin}${options.path}`);
   if (headerText(headers, 'location') === '' || target === null)
-    return refuse(`${status} without a readable Location`);
-  if (target.origin !== options.origin) return refuse(`${status} to ${placeOf(target)}`);
-  if (!options.isSafe) return refuse(`${status} over plain http`);
+    return faulty('redirect', `${status} without a readable Location`);
+  if (target.origin !== options.origin)
+    return faulty('redirect', `${status} to ${placeOf(target)}`);
+  if (!options.isSafe) return faulty('redirect', `${status} over plain http`);
   if (options.method !== 'GET' && REWRITING_STATUSES.has(status))
-    return refuse(`${status} to a ${options.method}`);
+    return faulty('redirect', `${status} to a ${options.method}`);
   return { kind: 'follow', path: `${target.pathname}${target.search}` };
 }
 
@@ -381,8 +380,4 @@ export function redirectOf(outcome: Outcome, options: RedirectOptions): Redirect
 function placeOf(target: URL): string {
   const isWeb = target.protocol === 'https:' || target.protocol === 'http:';
   return isWeb ? target.origin.slice(0, 200) : 'an address that is not http';
-}
-
-function refuse(detail: string): Redirect {
-  return { kind: 'fault', fault: { reason: 'redirect', detail } };
 }

@@ -32,15 +32,12 @@ export const anyId: z.ZodType<number | string | undefined> = lenient(
 const SHOWN_LENGTH_MAX = 60;
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
 
-/** A valid bucket name for both kinds of storage. */
 const BUCKET_NAME = /^[a-z\d](?:[a-z\d._-]{1,220})[a-z\d]$/;
 
-/** The id of a database service. */
 export const serviceId: z.ZodType<string> = textField(text =>
   /^[^\s\p{C}/?#]{1,200}$/u.test(text) ? null : 'expected the id of a database service',
 );
 
-/** A cron expression of five fields, or the word `once`. */
 export const scheduleExpression: z.ZodType<string> = textField(text => {
   const problem = text === 'once' ? null : cronProblem(text, systemClock.nowMs());
   if (problem === null) return null;
@@ -57,7 +54,6 @@ export const bucketAddress: z.ZodType<string> = textField(text => {
   return BUCKET_NAME.test(name) ? null : `${shown(name)} is not a bucket name`;
 });
 
-/** The path of an object in a bucket. */
 export const objectPath: z.ZodType<string> = textField(text => {
   if (text === '') return 'expected the path of the backup in the bucket, got an empty text';
   if (/^\w+:\/\//.test(text)) return 'expected the path in the bucket, without scheme and bucket';
@@ -65,7 +61,6 @@ export const objectPath: z.ZodType<string> = textField(text => {
   return text.length <= 1024 ? null : 'expected a path of at most 1024 characters';
 });
 
-/** Credentials as they are sent. */
 export const encodedCredentials: z.ZodType<string> = textField(text =>
   text !== '' && BASE64.test(text) ? null : 'expected credentials in standard base64',
 );
@@ -75,7 +70,6 @@ export const secretText: z.ZodType<string> = textField(text =>
   text !== '' && !/\p{Cc}/u.test(text) ? null : 'expected one line of text',
 );
 
-/** A non-empty text. */
 export const someText: z.ZodType<string> = textField(text =>
   text.trim() === '' ? 'expected a text, got an empty one' : null,
 );

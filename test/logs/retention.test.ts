@@ -31,12 +31,10 @@ function openFrom(oldestMs: number): Promise<OpenedApi> {
 function pulledApi({ api }: OpenedApi): PulledApi {
   const clock = new ShiftedClock(NOW);
   return new PulledApi({
-    name: 'test',
     api,
     services: [testService('db1')],
     otherServiceCount: 0,
     types: ['error-log'],
-    clock,
     random: () => 0,
     meter: new LogMeter({ counters: new Counters(), logger: silentLogger, clock }),
     report: testReport(clock, { kind: 'logs' }),

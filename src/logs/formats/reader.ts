@@ -29,7 +29,6 @@ import { redactMessage } from './redact.ts';
 import { SlowQueryReader } from './slow-query-log.ts';
 import { createLocalTime, type LocalTime } from './time.ts';
 
-/** A reader for one entry of a log. */
 export const createLineReader: CreateLineReader = (options: LineReaderOptions): LineReader => {
   const { isRedacting, recordBytesMax: bytesMax } = options;
   const localTime = createLocalTime(options.timezone);

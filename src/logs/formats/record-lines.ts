@@ -106,7 +106,6 @@ export class RecordLines {
     return this.#raw;
   }
 
-  /** The bits of MARK of all segments. */
   get marks(): number {
     return this.#segments.reduce((marks, segment) => marks | segment.marks, 0);
   }
@@ -182,7 +181,6 @@ export class RecordLines {
     this.#rawBytes = -1;
   }
 
-  /** Merges the newest segment into the one before it. */
   merge(): void {
     const newest = this.#segments.pop();
     const before = this.#segments.at(-1);

@@ -151,8 +151,8 @@ export class SlowQueryReader implements LineReader {
   restore(saved: string): void {
     this.#state = { ...NEW, ...this.#lines.restore<State>(FORMAT, saved) };
     // Earlier versions kept more segments open.
-    const segmentsMax = this.#state.candidate === 'none' ? 1 : 2;
-    if (this.#lines.segmentCount > segmentsMax) this.#giveUpCandidate();
+    if (this.#lines.segmentCount !== (this.#state.candidate === 'none' ? 1 : 2))
+      this.#giveUpCandidate();
     const { kind, isStatement, statementAt, flushed } = this.#state;
     const raw = kind === 'banner' ? '' : this.#lines.textOf(0);
     this.#header = new SlowQueryHeader();
