@@ -73,7 +73,7 @@ const TOKEN = new RegExp(
 /** At the beginning of a list of literals. */
 const AFTER_IN = new RegExp(String.raw`(?<=(?<!${NAME})[iI][nN][\x00- ]*\([\x00- ]*)`, 'y');
 /** Between two items of such a list, or two strings that make up one item. */
-const BETWEEN_ITEMS = /^[^!-\uffff]*(,?)[^!-\uffff]*$/;
+const BETWEEN_ITEMS = /^[^!-\uffff]*(?:(,)[^!-\uffff]*)?$/;
 const BEGINS_WITH_NAME = new RegExp(NAME, 'y');
 
 class SqlReader {
@@ -240,15 +240,16 @@ class SqlReader {
   }
 
   #literal(start: number, end: number): number {
-    const [, comma] = BETWEEN_ITEMS.exec(this.#sql.slice(this.#literalEnd, start)) ?? [];
-    const isNext = this.#isListed && comma !== undefined;
+    const between = this.#isListed
+      ? BETWEEN_ITEMS.exec(this.#sql.slice(this.#literalEnd, start))
+      : null;
     this.#literalEnd = end;
-    if (isNext && comma !== '') {
+    if (between?.[1] !== undefined) {
       this.#copiedLength = end;
       return end;
     }
     AFTER_IN.lastIndex = start;
-    this.#isListed = isNext || AFTER_IN.test(this.#sql);
+    this.#isListed = between !== null || AFTER_IN.test(this.#sql);
     return this.#replace(start, end, PLACEHOLDER);
   }
 
