@@ -1,7 +1,7 @@
 // Runs a world of processes through the mapping, cumulative and as delta, and reads what is sent as three readers do: by
 // start and value, by value alone, and as a sum of deltas. Gives every claim, with what really happened.
 import { expect } from 'vitest';
-import { readState, saveState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
+import { readState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
 import type { OtlpPoint } from './otlp-points.ts';
 import {
   type Counter,
@@ -11,7 +11,7 @@ import {
   visibleBetween,
   type WorldState,
 } from './process-world.ts';
-import { shownPoint, Target } from './target.ts';
+import { savedState, shownPoint, Target } from './target.ts';
 
 export type Reader = 'start' | 'value' | 'delta';
 
@@ -164,10 +164,7 @@ function newTarget(world: ProcessWorld, temporality: keyof typeof READERS): Targ
 }
 
 function saved(target: Target, before: Required<StateBlobs> | null): Required<StateBlobs> {
-  const steps = saveState(target.translation.table);
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  const { starts = before?.starts, marks } = step.value;
+  const { starts = before?.starts, marks } = savedState(target);
   if (starts === undefined) throw new Error('no starts were ever saved');
   return { starts, marks };
 }

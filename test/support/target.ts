@@ -8,8 +8,10 @@ import { createCatalogLookup } from '../../src/catalog/lookup.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { Config, MetricsConfig } from '../../src/config/config.ts';
 import type { ExpositionFormat, OtherShards } from '../../src/model/page.ts';
+import type { RestoredState } from '../../src/model/memory.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
 import { deriveOptions, SeriesBudget } from '../../src/pipeline/derive/options.ts';
+import { readState, saveState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
 import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
 import type { ResourceIdentity } from '../../src/pipeline/encode/identity.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
@@ -106,10 +108,7 @@ export class Target {
   }
 
   #run(scraped: Scraped): Seen {
-    const steps = translate(this.translation, scraped, this.#writer);
-    let step = steps.next();
-    while (step.done !== true) step = steps.next();
-    const translated = step.value;
+    const translated = finished(translate(this.translation, scraped, this.#writer));
     const request = oracleDecodeMetrics(translated.batch.payload);
     expectSane(this.#sanity, request);
     const all = otlpPoints(request);
@@ -169,6 +168,44 @@ function secondsOf(nanoseconds: string): number {
 /** The outcome of one service on a page; the only one without an id. */
 export function outcomeOf(seen: Seen, id = 'local'): ServiceOutcome | undefined {
   return seen.translated.derived.services.find(service => service.id === id);
+}
+
+/** What each page of a new target led to. */
+export function runPages(
+  options: TargetOptions,
+  ...pages: readonly (readonly [seconds: number, text: string])[]
+): Seen[] {
+  const target = new Target(options);
+  return pages.map(([seconds, text]) => target.page(seconds, `${text}\n`));
+}
+
+/** The result of work that is done in slices. */
+export function finished<T>(steps: Generator<void, T>): T {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/** What is kept of a target for the next process. */
+export function savedState({ translation: { table } }: Pick<Target, 'translation'>): StateBlobs {
+  return finished(saveState(table));
+}
+
+/** The same as the next process reads it. */
+export function restoredState(target: Target): RestoredState {
+  // Starts that have not changed since they were saved would be left out.
+  target.translation.table.savedStarts = null;
+  const { starts = Buffer.alloc(0), marks } = savedState(target);
+  const state = readState(starts, marks);
+  if (state === null) throw new Error('cannot read the state: it is damaged');
+  return state;
+}
+
+/** The next process, with the state of this one. */
+export function successorOf(target: Target, options: TargetOptions = {}): Target {
+  const next = new Target(options);
+  next.translation.table.restored = restoredState(target);
+  return next;
 }
 
 /** A timestamp in milliseconds for a line of text 0.0.4. */

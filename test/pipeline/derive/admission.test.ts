@@ -4,9 +4,15 @@ import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
 import type { PageLimits } from '../../../src/config/config.ts';
 import { SeriesBudget } from '../../../src/pipeline/derive/options.ts';
-import { limitRestored, readState, saveState } from '../../../src/pipeline/derive/state.ts';
-import type { RestoredState } from '../../../src/model/memory.ts';
-import { at, type Seen, Target, type TargetOptions } from '../../support/target.ts';
+import { limitRestored } from '../../../src/pipeline/derive/state.ts';
+import {
+  at,
+  restoredState,
+  successorOf,
+  type Seen,
+  Target,
+  type TargetOptions,
+} from '../../support/target.ts';
 
 const { metrics } = defaultConfig();
 
@@ -401,8 +407,7 @@ describe('series that return', () => {
     const limits = { series: 5, serviceSamples: 10 };
     const former = targetOf(limits);
     former.page(0, gauges(0, 5));
-    const next = targetOf(limits);
-    next.translation.table.restored = stateOf(former);
+    const next = successorOf(former, { metrics: limitsOf(limits) });
     const lines = gauges(0, 8).split('\n').filter(Boolean).reverse().join('\n');
     const seen = next.page(60, `${lines}\n`);
     expect(sent(seen)).toEqual(upTo(0, 5));
@@ -414,7 +419,7 @@ describe('series that return', () => {
     former.page(0, gauges(0, 3));
     former.page(60, gauges(3, 6));
     former.page(120, gauges(6, 9));
-    const state = stateOf(former);
+    const state = restoredState(former);
     expect(state.indexById.size).toBe(9);
     const limited = limitRestored(state, 4);
     expect(limited.indexById.size).toBe(4);
@@ -424,13 +429,3 @@ describe('series that return', () => {
     expect(next.page(120, gauges(6, 9)).reads).toEqual({ repeated: 3 });
   });
 });
-
-function stateOf(target: Target): RestoredState {
-  const steps = saveState(target.translation.table);
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  const { starts, marks } = step.value;
-  const state = starts === undefined ? null : readState(starts, marks);
-  if (state === null) throw new Error('no state');
-  return state;
-}

@@ -2,23 +2,30 @@
 import { describe, expect, test } from 'vitest';
 import { at, Target } from '../../support/target.ts';
 
+type Kind = 'histogram' | 'summary';
+
 /** The points of one page and its reads; lines get their type. */
-function histogram(lines: string): ReturnType<Target['page']> {
-  return new Target().page(60, `# TYPE h histogram\n${lines}\n`);
+function seenAs(kind: Kind, lines: string): ReturnType<Target['page']> {
+  return new Target().page(60, `# TYPE ${kind[0]} ${kind}\n${lines}\n`);
 }
 
-function summary(lines: string): ReturnType<Target['page']> {
-  return new Target().page(60, `# TYPE s summary\n${lines}\n`);
+/** Expects one point of the lines, or none, and each of them counted as invalid. */
+function checksOf(kind: Kind): {
+  readonly check: (lines: string, want: string) => void;
+  readonly invalid: (lines: string) => void;
+} {
+  return {
+    check: (lines, want) => expect(seenAs(kind, lines).shown).toEqual([want]),
+    invalid: lines => {
+      const { shown, reads } = seenAs(kind, lines);
+      expect(shown).toEqual([]);
+      expect(reads).toEqual({ [`${kind}_invalid`]: lines.split('\n').length });
+    },
+  };
 }
 
 describe('D: histograms', () => {
-  const check = (lines: string, want: string): void =>
-    expect(histogram(lines).shown).toEqual([want]);
-  const invalid = (lines: string): void => {
-    const seen = histogram(lines);
-    expect(seen.shown).toEqual([]);
-    expect(seen.reads).toEqual({ histogram_invalid: lines.split('\n').length });
-  };
+  const { check, invalid } = checksOf('histogram');
 
   test('D: buckets are differences, sorted by le; +Inf is no bound', () => {
     check(
@@ -103,7 +110,8 @@ describe('D: histograms', () => {
   });
 
   test('D: labelled histograms stay apart per label set, in any order of lines and labels', () => {
-    const { shown } = histogram(
+    const { shown } = seenAs(
+      'histogram',
       [
         'h_bucket{a="1",le="1"} 1',
         'h_bucket{le="1",a="2"} 2',
@@ -120,7 +128,10 @@ describe('D: histograms', () => {
   });
 
   test('D: one broken label set does not affect others, nor does a stray sample of the bare name', () => {
-    const { shown, reads } = histogram('h{a="2"} 5\nh_count{a="1"} NaN\nh_count{a="2"} 4\nh 5');
+    const { shown, reads } = seenAs(
+      'histogram',
+      'h{a="2"} 5\nh_count{a="1"} NaN\nh_count{a="2"} 4\nh 5',
+    );
     expect(shown).toEqual(['histogram h{a=2} count=4 inf:4 @60 from 60']);
     expect(reads).toEqual({ used: 1, histogram_invalid: 3 });
   });
@@ -158,12 +169,7 @@ describe('D: histograms', () => {
 });
 
 describe('E: summaries', () => {
-  const check = (lines: string, want: string): void => expect(summary(lines).shown).toEqual([want]);
-  const invalid = (lines: string): void => {
-    const seen = summary(lines);
-    expect(seen.shown).toEqual([]);
-    expect(seen.reads).toEqual({ summary_invalid: lines.split('\n').length });
-  };
+  const { check, invalid } = checksOf('summary');
 
   test('E: quantiles sorted, with NaN values kept', () => {
     check(
@@ -189,7 +195,8 @@ describe('E: summaries', () => {
   });
 
   test('E: a quantile outside 0 to 1 is dropped and counted, the others are sent', () => {
-    const seen = summary(
+    const seen = seenAs(
+      'summary',
       's{quantile="95"} 3\ns{quantile="-0.1"} 1\ns{quantile="0.5"} 2\ns_count 4',
     );
     expect(seen.shown).toEqual(['summary s{} count=4 sum=0 q0.5:2 @60 from 60']);
@@ -205,7 +212,7 @@ describe('E: summaries', () => {
   });
 
   test('E: label sets stay apart', () => {
-    expect(summary('s_count{a="1"} 1\ns_count{a="2"} 2').shown).toEqual([
+    expect(seenAs('summary', 's_count{a="1"} 1\ns_count{a="2"} 2').shown).toEqual([
       'summary s{a=1} count=1 sum=0 @60 from 60',
       'summary s{a=2} count=2 sum=0 @60 from 60',
     ]);

@@ -1,16 +1,8 @@
 // Rule F8: delta temporality.
 import { describe, expect, test } from 'vitest';
-import { at, type Seen, Target, type TargetOptions } from '../../support/target.ts';
+import { at, runPages, type Seen, Target, type TargetOptions } from '../../support/target.ts';
 
 const DELTA: TargetOptions = { temporality: 'delta' };
-
-function run(
-  pages: readonly (readonly [seconds: number, text: string])[],
-  options: TargetOptions = DELTA,
-): Seen[] {
-  const target = new Target(options);
-  return pages.map(([seconds, text]) => target.page(seconds, `${text}\n`));
-}
 
 const shown = (seen: readonly Seen[]): (readonly string[])[] => seen.map(one => one.shown);
 const counter = (value: number | string): string => `# TYPE x counter\nx ${value}`;
@@ -21,12 +13,13 @@ describe('F8: counters', () => {
   test('F8: the growth since the previous point, from its time', () => {
     expect(
       shown(
-        run([
+        runPages(
+          DELTA,
           [0, counter(50)],
           [60, counter(53)],
           [120, counter(53)],
           [200, counter(60)],
-        ]),
+        ),
       ),
     ).toEqual([
       [],
@@ -39,60 +32,46 @@ describe('F8: counters', () => {
   test('F8: the value at first contact is the baseline: no spike, although the start is derived', () => {
     const page = (seconds: number, queries: number): string =>
       `engine_global_status_uptime ${9000 + seconds}\nengine_global_status_queries ${queries}`;
-    const seen = run([
-      [0, page(0, 5_000_000)],
-      [60, page(60, 5_000_007)],
-    ]);
+    const seen = runPages(DELTA, [0, page(0, 5_000_000)], [60, page(60, 5_000_007)]);
     expect(seen[0]?.reads).toEqual({ used: 1, baseline: 1 });
     expect(seen[1]?.shown[1]).toBe('delta engine_global_status_queries{} 7 @60 from 0');
   });
 
   test('F8: a series that began under observation is sent whole', () => {
     const uptime = (seconds: number): string => `engine_global_status_uptime ${seconds}`;
-    const seen = run([
+    const seen = runPages(
+      DELTA,
       [0, `${uptime(500)}\nengine_global_status_queries 9`],
       [60, `${uptime(20)}\nengine_global_status_queries 2\nengine_global_status_slow_queries 4`],
-    ]);
+    );
     expect(seen[1]?.shown.slice(1)).toEqual([
       'delta engine_global_status_queries{} 2 @60 from 0',
       'delta engine_global_status_slow_queries{} 4 @60 from 40',
     ]);
     const openMetrics = (created: number): string =>
       `# TYPE y counter\ny_total 5\ny_created ${at(created) / 1000}\nz 1\n# EOF`;
-    expect(
-      run([
-        [0, 'z 0'],
-        [60, openMetrics(30)],
-      ])[1]?.shown,
-    ).toContain('delta y_total{} 5 @60 from 30');
-    expect(
-      run([
-        [0, 'z 0'],
-        [60, openMetrics(-30)],
-      ])[1]?.reads,
-    ).toEqual({ used: 1, metadata: 1, baseline: 1 });
+    expect(runPages(DELTA, [0, 'z 0'], [60, openMetrics(30)])[1]?.shown).toContain(
+      'delta y_total{} 5 @60 from 30',
+    );
+    expect(runPages(DELTA, [0, 'z 0'], [60, openMetrics(-30)])[1]?.reads).toEqual({
+      used: 1,
+      metadata: 1,
+      baseline: 1,
+    });
   });
 
   test('F8: a later series with an unknown start is a baseline', () => {
-    const seen = run([
-      [0, 'z 0'],
-      [60, counter(1_000_000)],
-      [120, counter(1_000_001)],
-    ]);
+    const seen = runPages(DELTA, [0, 'z 0'], [60, counter(1_000_000)], [120, counter(1_000_001)]);
     expect(seen[1]?.reads).toEqual({ baseline: 1 });
     expect(seen[2]?.shown).toEqual(['delta x{} 1 @120 from 60']);
   });
 
   test('F8: after a reset the new value is the delta', () => {
-    expect(
-      shown(
-        run([
-          [0, counter(50)],
-          [60, counter(4)],
-          [120, counter(6)],
-        ]),
-      ),
-    ).toEqual([[], ['delta x{} 4 @60 from 0'], ['delta x{} 2 @120 from 60']]);
+    expect(shown(runPages(DELTA, [0, counter(50)], [60, counter(4)], [120, counter(6)]))).toEqual([
+      [],
+      ['delta x{} 4 @60 from 0'],
+      ['delta x{} 2 @120 from 60'],
+    ]);
   });
 
   test('F8: a forgotten series is a baseline when it returns, although it began under observation', () => {
@@ -111,10 +90,7 @@ describe('F8: counters', () => {
   test('F8: a restart is a reset even if the counter has passed its old value', () => {
     const page = (uptime: number, queries: number): string =>
       `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}`;
-    const seen = run([
-      [0, page(500, 100)],
-      [60, page(20, 103)],
-    ]);
+    const seen = runPages(DELTA, [0, page(500, 100)], [60, page(20, 103)]);
     expect(seen[1]?.shown[1]).toBe('delta engine_global_status_queries{} 103 @60 from 0');
   });
 
@@ -127,38 +103,35 @@ describe('F8: counters', () => {
       [200, 5_000_000],
       [200, 70],
     ] as const) {
-      const seen = run([
+      const seen = runPages(
+        DELTA,
         [0, page(500, 100)],
         [60, page(uptime, queries)],
         [120, page(uptime + 60, queries + 4)],
-      ]);
+      );
       expect(seen[1]?.reads).toEqual({ used: 1, baseline: 1 });
       expect(seen[2]?.shown[1]).toBe('delta engine_global_status_queries{} 4 @120 from 60');
     }
   });
 
   test('F8: a value below zero is a baseline, and so is the next value', () => {
-    const seen = run([
+    const seen = runPages(
+      DELTA,
       [0, counter(5)],
       [60, counter(-3)],
       [120, counter(-1)],
       [180, counter(4)],
       [240, counter(6)],
-    ]);
+    );
     expect(shown(seen)).toEqual([[], [], [], [], ['delta x{} 2 @240 from 180']]);
     expect(seen[1]?.reads).toEqual({ baseline: 1 });
-    const first = run([
+    const first = runPages(
+      DELTA,
       [0, 'z 0'],
       [60, `# TYPE y counter\ny_total -5\ny_created ${at(30) / 1000}\nz 1\n# EOF`],
-    ]);
-    expect(first[1]?.reads).toEqual({ used: 1, metadata: 1, baseline: 1 });
-    const sent = run(
-      [
-        [0, counter(-5)],
-        [60, counter(-3)],
-      ],
-      {},
     );
+    expect(first[1]?.reads).toEqual({ used: 1, metadata: 1, baseline: 1 });
+    const sent = runPages({}, [0, counter(-5)], [60, counter(-3)]);
     expect(shown(sent)).toEqual([['sum x{} -5 @0 from 0'], ['sum x{} -3 @60 from 0']]);
   });
 
@@ -177,11 +150,7 @@ describe('F8: counters', () => {
   });
 
   test('F8: a value that is not a number adds no growth and loses none', () => {
-    const seen = run([
-      [0, counter(50)],
-      [60, counter('NaN')],
-      [120, counter(57)],
-    ]);
+    const seen = runPages(DELTA, [0, counter(50)], [60, counter('NaN')], [120, counter(57)]);
     expect(shown(seen).slice(1)).toEqual([[], ['delta x{} 7 @120 from 60']]);
     expect(seen[1]?.reads).toEqual({ baseline: 1 });
   });
@@ -189,15 +158,7 @@ describe('F8: counters', () => {
   test('F8: strict mode and start_times: false have deltas, too', () => {
     for (const metrics of [{ mapping: 'strict' as const }, { startTimes: false }])
       expect(
-        shown(
-          run(
-            [
-              [0, counter(50)],
-              [60, counter(53)],
-            ],
-            { ...DELTA, metrics },
-          ),
-        )[1],
+        shown(runPages({ ...DELTA, metrics }, [0, counter(50)], [60, counter(53)]))[1],
       ).toEqual(['delta x{} 3 @60 from 0']);
   });
 });
@@ -206,25 +167,19 @@ describe('F8: the other kinds', () => {
   test('F8: gauges and non-monotonic sums are unchanged, and so is a summary', () => {
     const text = (value: number): string =>
       `g ${value}\n# TYPE s stateset\ns{s="a"} ${value}\n# TYPE q summary\nq_count ${value}\nq_sum 1\n# EOF`;
-    expect(
-      shown(
-        run([
-          [0, text(5)],
-          [60, text(7)],
-        ]),
-      ),
-    ).toEqual([
+    expect(shown(runPages(DELTA, [0, text(5)], [60, text(7)]))).toEqual([
       ['gauge g{} 5 @0', 'updown s{s=a} 5 @0', 'summary q{} count=5 sum=1 @0 from 0'],
       ['gauge g{} 7 @60', 'updown s{s=a} 7 @60', 'summary q{} count=7 sum=1 @60 from 0'],
     ]);
   });
 
   test('F8: a histogram: every bucket, count and sum since the previous point', () => {
-    const seen = run([
+    const seen = runPages(
+      DELTA,
       [0, histogram([1, 3], 4, 9)],
       [60, histogram([2, 5], 9, 11.5)],
       [120, histogram([1, 1], 2, 3)],
-    ]);
+    );
     expect(shown(seen)).toEqual([
       [],
       ['histogram h{} count=5 sum=2.5 le1:1 le2:1 inf:3 @60 from 0'],
@@ -234,12 +189,13 @@ describe('F8: the other kinds', () => {
   });
 
   test('F8: a histogram whose bounds have changed is a new baseline', () => {
-    const seen = run([
+    const seen = runPages(
+      DELTA,
       [0, histogram([1, 3], 4, 9)],
       [60, histogram([2], 6, 9)],
       [120, histogram([3], 8, 10)],
       [180, histogram([3, 5], 9, 10)],
-    ]);
+    );
     expect(shown(seen)).toEqual([
       [],
       [],
@@ -269,11 +225,12 @@ describe('F8: the other kinds', () => {
   });
 
   test('F8: if only a bucket between two bounds falls, the point is a baseline', () => {
-    const seen = run([
+    const seen = runPages(
+      DELTA,
       [0, histogram([0, 3, 4], 4, 9)],
       [60, histogram([3, 3, 6], 8, 9)],
       [120, histogram([3, 4, 8], 12, 9)],
-    ]);
+    );
     expect(shown(seen)).toEqual([
       [],
       [],
@@ -283,10 +240,7 @@ describe('F8: the other kinds', () => {
   });
 
   test('F8: the same for the bucket beyond the last bound', () => {
-    const seen = run([
-      [0, histogram([1], 9, 9)],
-      [60, histogram([5], 9, 9)],
-    ]);
+    const seen = runPages(DELTA, [0, histogram([1], 9, 9)], [60, histogram([5], 9, 9)]);
     expect(seen[1]?.reads).toEqual({ baseline: 3 });
   });
 
@@ -301,14 +255,14 @@ describe('F8: the other kinds', () => {
       [120, text({ 1: 2, 2: 3 }, 3)],
       [180, text({ 1: 2, 2: 3 }, 5)],
     ] as const;
-    expect(shown(run(pages))).toEqual([
+    expect(shown(runPages(DELTA, ...pages))).toEqual([
       [],
       ['histogram h{} count=1 le1:1 inf:0 @60 from 0'],
       [],
       ['histogram h{} count=2 le1:0 le2:0 inf:2 @180 from 120'],
     ]);
     // The first stream, whose start is unknown, has the time of its first point: the second one begins after it.
-    expect(shown(run(pages, {})).map(([point]) => point)).toEqual([
+    expect(shown(runPages({}, ...pages)).map(([point]) => point)).toEqual([
       'histogram h{} count=9 le1:5 le2:2 inf:2 @0 from 0',
       'histogram h{} count=1 le1:1 inf:0 @60 from 0.001',
       'histogram h{} count=3 le1:2 le2:1 inf:0 @120 from 0.001',
@@ -317,20 +271,14 @@ describe('F8: the other kinds', () => {
   });
 
   test('F8: lowmemory is cumulative for scraped metrics', () => {
-    const seen = run(
-      [
-        [0, counter(5)],
-        [60, counter(7)],
-      ],
-      { temporality: 'lowmemory' },
-    );
+    const seen = runPages({ temporality: 'lowmemory' }, [0, counter(5)], [60, counter(7)]);
     expect(shown(seen)).toEqual([['sum x{} 5 @0 from 0'], ['sum x{} 7 @60 from 0']]);
   });
 });
 
 test('F8: the deltas of a series add up to its growth', () => {
   const values = [10, 12, 12, 30, 4, 9, 9.5, 0, 100];
-  const seen = run(values.map((value, i) => [i * 60, counter(value)]));
+  const seen = runPages(DELTA, ...values.map((value, i) => [i * 60, counter(value)] as const));
   const sum = seen
     .flatMap(({ points }) => points)
     .reduce((total, { value }) => total + Number(value), 0);

@@ -1,37 +1,13 @@
 // Series that become one when labels are removed (I1, drop_labels): no request has a point twice.
 import { describe, expect, test } from 'vitest';
-import { readState, saveState, type StateBlobs } from '../../../src/pipeline/derive/state.ts';
-import { at, type Seen, Target, type TargetOptions } from '../../support/target.ts';
-
-function run(
-  pages: readonly (readonly [seconds: number, text: string])[],
-  options: TargetOptions = {},
-): Seen[] {
-  const target = new Target(options);
-  return pages.map(([seconds, text]) => target.page(seconds, `${text}\n`));
-}
-
-function saved(target: Target): StateBlobs {
-  const steps = saveState(target.translation.table);
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return step.value;
-}
-
-/** The next process, with the state of this one. */
-function next(target: Target, options = DROP_POD): Target {
-  const made = new Target(options);
-  const { starts = Buffer.alloc(0), marks } = saved(target);
-  made.translation.table.restored = readState(starts, marks);
-  return made;
-}
+import { at, runPages, successorOf, Target, type TargetOptions } from '../../support/target.ts';
 
 const DROP_POD: TargetOptions = { metrics: { dropLabels: ['pod'] } };
 
 describe('I1: labels that are removed', () => {
   test('I1: if two series become one, one is sent and the other is counted as duplicate', () => {
-    const checkOne = (text: string, want: string, options?: TargetOptions): void => {
-      const [seen] = run([[0, text]], options);
+    const checkOne = (text: string, want: string, options: TargetOptions = {}): void => {
+      const [seen] = runPages(options, [0, text]);
       expect(seen?.shown).toEqual([want]);
       expect(seen?.reads).toEqual({ used: 1, duplicate: 1 });
     };
@@ -48,33 +24,33 @@ describe('I1: labels that are removed', () => {
 
   test('I1: also across the servers of a service, whose blocks are separate', () => {
     const text = 'x{server_name="s1"} 1\nx{server_name="s2"} 2';
-    const [seen] = run([[0, text]], { metrics: { dropLabels: ['server_name'] } });
+    const [seen] = runPages({ metrics: { dropLabels: ['server_name'] } }, [0, text]);
     expect(seen?.shown).toEqual(['gauge x{} 1 @0']);
   });
 
   test('I1: series that stay distinct do not change', () => {
     const text =
       'x{pod="1",a="b"} 1\nx{pod="1",a="c"} 2\ny{pod="1",a="b"} 3\nx{pod="1",a="b",otel_scope_name="s"} 4';
-    const [seen] = run([[0, text]], DROP_POD);
+    const [seen] = runPages(DROP_POD, [0, text]);
     expect(seen?.reads).toEqual({ used: 4 });
   });
 
   test('I1: equal series of two services stay separate', () => {
     const text = 'x{namespace="a",pod="1"} 1\nx{namespace="b",pod="2"} 2';
-    expect(run([[0, text]], { ...DROP_POD, services: ['a', 'b'] })[0]?.reads).toEqual({ used: 2 });
+    expect(runPages({ ...DROP_POD, services: ['a', 'b'] }, [0, text])[0]?.reads).toEqual({
+      used: 2,
+    });
   });
 
   test('I1: a duplicate continues the series when its owner has left the page', () => {
     const counter = (pod: string, value: number): string =>
       `# TYPE x counter\nx{pod="${pod}"} ${value}`;
-    const seen = run(
-      [
-        [0, counter('1', 50)],
-        [60, counter('2', 60)],
-        [120, counter('1', 70)],
-        [180, counter('2', 5)],
-      ],
+    const seen = runPages(
       DROP_POD,
+      [0, counter('1', 50)],
+      [60, counter('2', 60)],
+      [120, counter('1', 70)],
+      [180, counter('2', 5)],
     );
     expect(seen.map(({ shown }) => shown)).toEqual([
       ['sum x{} 50 @0 from 0'],
@@ -85,13 +61,11 @@ describe('I1: labels that are removed', () => {
   });
 
   test('I1: it continues after the last time, never before it', () => {
-    const seen = run(
-      [
-        [0, `x{pod="1"} 1 ${at(0)}`],
-        [60, `x{pod="2"} 2 ${at(-30)}`],
-        [120, `x{pod="2"} 2 ${at(30)}`],
-      ],
+    const seen = runPages(
       DROP_POD,
+      [0, `x{pod="1"} 1 ${at(0)}`],
+      [60, `x{pod="2"} 2 ${at(-30)}`],
+      [120, `x{pod="2"} 2 ${at(30)}`],
     );
     expect(seen.map(({ shown }) => shown)).toEqual([['gauge x{} 1 @0'], [], ['gauge x{} 2 @30']]);
     expect(seen[1]?.reads).toEqual({ time_backwards: 1 });
@@ -100,14 +74,12 @@ describe('I1: labels that are removed', () => {
   test('I1: of three, one is sent, whichever stays', () => {
     const lines = (...pods: string[]): string =>
       pods.map(pod => `x{pod="${pod}"} ${pod}`).join('\n');
-    const seen = run(
-      [
-        [0, lines('1', '2', '3')],
-        [60, lines('2', '3')],
-        [120, lines('3')],
-        [180, lines('1', '2', '3')],
-      ],
+    const seen = runPages(
       DROP_POD,
+      [0, lines('1', '2', '3')],
+      [60, lines('2', '3')],
+      [120, lines('3')],
+      [180, lines('1', '2', '3')],
     );
     expect(seen.map(({ shown }) => shown)).toEqual([
       ['gauge x{} 1 @0'],
@@ -120,13 +92,11 @@ describe('I1: labels that are removed', () => {
   test('I1: histograms that become one', () => {
     const histogram = (...pods: string[]): string =>
       `# TYPE h histogram\n${pods.map(pod => `h_bucket{pod="${pod}",le="1"} ${pod}\nh_count{pod="${pod}"} ${pod}`).join('\n')}`;
-    const seen = run(
-      [
-        [0, histogram('1', '2')],
-        [60, histogram('2')],
-        [120, histogram('1')],
-      ],
+    const seen = runPages(
       DROP_POD,
+      [0, histogram('1', '2')],
+      [60, histogram('2')],
+      [120, histogram('1')],
     );
     expect(seen.map(({ shown }) => shown)).toEqual([
       ['histogram h{} count=1 le1:1 inf:0 @0 from 0'],
@@ -145,7 +115,7 @@ describe('I1: labels that are removed', () => {
     first.page(0, counter(['1', 50], ['2', 5]));
     first.page(60, counter(['2', 6]));
     first.page(120, counter(['1', 52], ['2', 7]));
-    const second = next(first);
+    const second = successorOf(first, DROP_POD);
     const seen = [
       second.page(180, counter(['1', 53], ['2', 8])),
       second.page(240, counter(['1', 54])),
@@ -161,7 +131,7 @@ describe('I1: labels that are removed', () => {
   describe('I1: the next process knows until when an identity was sent', () => {
     const counter = (pod: string, value: number, stamp = ''): string =>
       `# TYPE x counter\nx{pod="${pod}"} ${value}${stamp}\n`;
-    const shown = (target: Target, pages: readonly (readonly [number, string])[]): unknown =>
+    const shown = (target: Target, ...pages: readonly (readonly [number, string])[]): unknown =>
       pages.map(([seconds, text]) => target.page(seconds, text).shown);
 
     test('I1: a duplicate that arrives alone does not go back', () => {
@@ -169,36 +139,25 @@ describe('I1: labels that are removed', () => {
       first.page(0, counter('1', 10));
       first.page(30, counter('1', 11, ` ${at(96)}`));
       // This duplicate and the next one have never been on a page.
-      const second = next(first);
-      expect(shown(second, [[60, counter('2', 3)]])).toEqual([[]]);
-      const third = next(second);
-      const pages = [
-        [90, counter('3', 4)],
-        [120, counter('3', 5)],
-        [180, counter('1', 12)],
-      ] as const;
-      expect(shown(third, pages)).toEqual([
-        [],
-        ['sum x{} 5 @120 from 120'],
-        ['sum x{} 12 @180 from 120'],
-      ]);
+      const second = successorOf(first, DROP_POD);
+      expect(shown(second, [60, counter('2', 3)])).toEqual([[]]);
+      const third = successorOf(second, DROP_POD);
+      expect(
+        shown(third, [90, counter('3', 4)], [120, counter('3', 5)], [180, counter('1', 12)]),
+      ).toEqual([[], ['sum x{} 5 @120 from 120'], ['sum x{} 12 @180 from 120']]);
     });
 
     test('I1: an owner that returns continues, unless a duplicate was sent since', () => {
       const first = new Target(DROP_POD);
       first.page(0, counter('1', 10));
       first.page(60, counter('1', 11));
-      const second = next(first);
+      const second = successorOf(first, DROP_POD);
       second.page(60, counter('2', 3));
-      expect(shown(second, [[120, counter('1', 14)]])).toEqual([['sum x{} 14 @120 from 0']]);
-      const third = next(first);
+      expect(shown(second, [120, counter('1', 14)])).toEqual([['sum x{} 14 @120 from 0']]);
+      const third = successorOf(first, DROP_POD);
       third.page(120, counter('2', 3));
-      const fourth = next(third);
-      const pages = [
-        [180, counter('1', 14)],
-        [240, counter('1', 15)],
-      ] as const;
-      expect(shown(fourth, pages)).toEqual([
+      const fourth = successorOf(third, DROP_POD);
+      expect(shown(fourth, [180, counter('1', 14)], [240, counter('1', 15)])).toEqual([
         ['sum x{} 14 @180 from 180'],
         ['sum x{} 15 @240 from 180'],
       ]);
@@ -211,14 +170,9 @@ describe('I1: labels that are removed', () => {
       const first = new Target(options);
       first.page(0, histogram('1', 10));
       first.page(60, histogram('1', 11));
-      const pages = [
-        [120, histogram('2', 30)],
-        [180, histogram('2', 32)],
-      ] as const;
-      expect(shown(next(first, options), pages)).toEqual([
-        [],
-        ['histogram h{} count=2 le1:2 inf:0 @180 from 120'],
-      ]);
+      expect(
+        shown(successorOf(first, options), [120, histogram('2', 30)], [180, histogram('2', 32)]),
+      ).toEqual([[], ['histogram h{} count=2 le1:2 inf:0 @180 from 120']]);
     });
   });
 

@@ -1,7 +1,6 @@
 // Series that are gone for long are forgotten: a target with ever new labels does not grow.
 import { describe, expect, test } from 'vitest';
-import { readState, saveState } from '../../../src/pipeline/derive/state.ts';
-import { at, outcomeOf, Target } from '../../support/target.ts';
+import { at, outcomeOf, successorOf, Target } from '../../support/target.ts';
 
 const HOUR = 3600;
 
@@ -232,9 +231,7 @@ describe('a counter that was forgotten starts no earlier than it ended', () => {
     target.page(0, `${queries} 10\n`);
     target.page(60, 'threads 1\n');
     target.page(3720, 'threads 1\n');
-    const after = new Target();
-    const { starts, marks } = stateOf(target);
-    after.translation.table.restored = readState(starts, marks);
+    const after = successorOf(target);
     expect(after.page(3780, `${uptime(3780)}${queries} 20\n`).shown).toContain(
       `${back} @3780 from 3780`,
     );
@@ -261,13 +258,3 @@ describe('a counter that was forgotten starts no earlier than it ended', () => {
     );
   });
 });
-
-function stateOf(target: Target): { readonly starts: Buffer; readonly marks: Buffer } {
-  const saving = saveState(target.translation.table);
-  for (;;) {
-    const { done, value } = saving.next();
-    if (done !== true) continue;
-    const { starts = Buffer.alloc(0), marks } = value;
-    return { starts, marks };
-  }
-}

@@ -105,11 +105,10 @@ describe('C: types', () => {
   test('C: a stateset is one point per state', () => {
     const page = '# TYPE x stateset\nx{x="on"} 1\nx{x="off"} 0\n# EOF';
     expect(
-      pointsOf(page).map(({ attributes, value, isMonotonic }) => [attributes, value, isMonotonic]),
-    ).toEqual([
-      ['x=on', 1, false],
-      ['x=off', 0, false],
-    ]);
+      pointsOf(page).map(
+        ({ attributes, value, isMonotonic }) => `${attributes} ${value} ${isMonotonic}`,
+      ),
+    ).toEqual(['x=on 1 false', 'x=off 0 false']);
   });
 
   test('C: a catalog counter is a counter with any declared type', () => {

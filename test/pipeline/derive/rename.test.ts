@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { RenameConfig } from '../../../src/config/config.ts';
-import { readState, saveState } from '../../../src/pipeline/derive/state.ts';
-import { type Seen, Target, type TargetOptions } from '../../support/target.ts';
+import { type Seen, successorOf, Target, type TargetOptions } from '../../support/target.ts';
 
 function rule(match: RegExp, to: Partial<Omit<RenameConfig, 'match'>>): RenameConfig {
   return { match, name: null, labels: {}, attributes: {}, ...to };
@@ -132,12 +131,7 @@ describe('two series that become one', () => {
   test('also after a restart', () => {
     const first = new Target(renaming(MERGE));
     first.page(0, 'x_a 1\nx_b 2\n');
-    const steps = saveState(first.translation.table);
-    let step = steps.next();
-    while (step.done !== true) step = steps.next();
-    const { starts = Buffer.alloc(0), marks } = step.value;
-    const second = new Target(renaming(MERGE));
-    second.translation.table.restored = readState(starts, marks);
+    const second = successorOf(first, renaming(MERGE));
     const seen = second.page(60, 'x_b 3\nx_a 2\n');
     expect(seen.shown).toHaveLength(1);
     expect(seen.reads).toEqual({ used: 1, duplicate: 1 });

@@ -20,7 +20,27 @@ function starts(pages: Pages, options: TargetOptions = {}): (number | null)[] {
   });
 }
 
-function check(pages: Pages, want: readonly (number | null)[], options?: TargetOptions): void {
+type Start = number | null;
+
+/** A poll and the start that it is to show: of a page of the one engine server, or of any page. */
+type Poll =
+  | readonly [seconds: number, uptime: number, queries: number, want: Start]
+  | readonly [seconds: number, text: string, want: Start];
+
+function checkWith(options: TargetOptions, ...polls: readonly Poll[]): void {
+  const pages = polls.map(
+    poll => [poll[0], poll.length === 3 ? poll[1] : page(poll[0], poll[1], poll[2])] as const,
+  );
+  checkPages(
+    pages,
+    polls.map(poll => poll.at(-1) as Start),
+    options,
+  );
+}
+
+const check = (...polls: readonly Poll[]): void => checkWith({}, ...polls);
+
+function checkPages(pages: Pages, want: readonly Start[], options?: TargetOptions): void {
   expect(starts(pages, options)).toEqual(want);
 }
 
@@ -38,56 +58,37 @@ describe('F4: the page gives the start', () => {
 
   test('F4: `_created` may precede its counter, or arrive later', () => {
     const before = `# TYPE x counter\nx_created ${epoch - 100}\nx_total 5\n# EOF\n`;
-    check([[10, before]], [-100]);
+    check([10, before, -100]);
     const without = '# TYPE x counter\nx_total 5\n# EOF\n';
-    check(
-      [
-        [10, without],
-        [20, before],
-      ],
-      [null, -100],
-      { metrics: { mapping: 'strict' } },
-    );
+    checkWith({ metrics: { mapping: 'strict' } }, [10, without, null], [20, before, -100]);
   });
 
   test('F5: a histogram that was a number in between has an unknown start if it is dated before that', () => {
     const buckets = '# TYPE x histogram\nx_bucket{le="1"} 1\nx_sum 2\nx_count 5\n';
     check(
-      [
-        [0, buckets],
-        [60, `x 1 ${at(60)}\n`],
-        [120, `${buckets}x_created ${epoch - 100}\n`],
-      ],
-      [0, null, 120],
+      [0, buckets, 0],
+      [60, `x 1 ${at(60)}\n`, null],
+      [120, `${buckets}x_created ${epoch - 100}\n`, 120],
     );
   });
 
   test('F5: so has one whose count was a number in between, and whose other parts are new', () => {
     check(
-      [
-        [0, '# TYPE x histogram\nx_count 5\n'],
-        [60, `x_count 5 ${at(60)}\n`],
-        [120, `# TYPE x histogram\nx_bucket{le="1"} 1\nx_count 5\nx_created ${epoch - 100}\n`],
-      ],
-      [0, null, 120],
+      [0, '# TYPE x histogram\nx_count 5\n', 0],
+      [60, `x_count 5 ${at(60)}\n`, null],
+      [120, `# TYPE x histogram\nx_bucket{le="1"} 1\nx_count 5\nx_created ${epoch - 100}\n`, 120],
     );
   });
 
   test('F4: a new `_created` begins a new stream', () => {
-    check(
-      [
-        [10, openMetrics(5, `${epoch}`)],
-        [20, openMetrics(1, `${epoch + 15}`)],
-      ],
-      [0, 15],
-    );
+    check([10, openMetrics(5, `${epoch}`), 0], [20, openMetrics(1, `${epoch + 15}`), 15]);
   });
 
   test('F4: a `_created` later than its sample, or an invalid one, is ignored', () => {
-    check([[10, openMetrics(5, `${epoch + 60}`)]], [10]);
-    check([[10, openMetrics(5, 'NaN')]], [10]);
-    check([[10, openMetrics(5, '0')]], [10]);
-    check([[10, openMetrics(5, `${epoch + 60}`)]], [null], { metrics: { mapping: 'strict' } });
+    check([10, openMetrics(5, `${epoch + 60}`), 10]);
+    check([10, openMetrics(5, 'NaN'), 10]);
+    check([10, openMetrics(5, '0'), 10]);
+    checkWith({ metrics: { mapping: 'strict' } }, [10, openMetrics(5, `${epoch + 60}`), null]);
   });
 
   test('F4: a start never goes back: a `_created` that goes back belongs to another process', () => {
@@ -96,8 +97,8 @@ describe('F4: the page gives the start', () => {
       [20, openMetrics(6, `${epoch - 50}`)],
       [30, openMetrics(7, `${epoch - 50}`)],
     ];
-    check(pages, [0, 20, 20]);
-    check(pages, [0, 0, 0], { metrics: { mapping: 'strict' } });
+    checkPages(pages, [0, 20, 20]);
+    checkPages(pages, [0, 0, 0], { metrics: { mapping: 'strict' } });
   });
 
   test('F4: a newer `_created` from before the previous sample belongs to another process, too', () => {
@@ -105,30 +106,24 @@ describe('F4: the page gives the start', () => {
       [10, openMetrics(5, `${epoch}`)],
       [60, openMetrics(9, `${epoch + 5}`)],
     ];
-    check(pages, [0, 60]);
+    checkPages(pages, [0, 60]);
     // Strict mode believes the page, but streams do not overlap.
-    check(pages, [0, 10], { metrics: { mapping: 'strict' } });
+    checkPages(pages, [0, 10], { metrics: { mapping: 'strict' } });
   });
 
   test('F4: `_created` beats the uptime', () => {
     const name = 'engine_global_status_commands';
     const text = (uptime: number, value: number): string =>
       `engine_global_status_uptime ${uptime}\n# TYPE ${name} counter\n${name}_total ${value}\n${name}_created ${epoch}\n# EOF\n`;
-    check(
-      [
-        [10, text(100, 5)],
-        [70, text(5, 6)],
-      ],
-      [0, 0],
-    );
+    check([10, text(100, 5), 0], [70, text(5, 6), 0]);
   });
 
   test('F4: histograms and summaries have it, too', () => {
     const tail = (name: string): string =>
       `${name}_count 2\n${name}_sum 3\n${name}_created ${epoch - 7}\n`;
     const histogram = `# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="+Inf"} 2\n${tail('h')}# EOF\n`;
-    check([[10, histogram]], [-7]);
-    check([[10, `# TYPE s summary\ns{quantile="0.5"} 1\n${tail('s')}# EOF\n`]], [-7]);
+    check([10, histogram, -7]);
+    check([10, `# TYPE s summary\ns{quantile="0.5"} 1\n${tail('s')}# EOF\n`, -7]);
   });
 
   test('F4: strict mode, and start_times: false, have no other start', () => {
@@ -138,41 +133,34 @@ describe('F4: the page gives the start', () => {
     ];
     const strict = '# TYPE engine_global_status_queries counter\n';
     const declared: Pages = pages.map(([seconds, text]) => [seconds, strict + text]);
-    check(declared, [null, null], { metrics: { mapping: 'strict' } });
-    check(pages, [null, null], { metrics: { startTimes: false } });
+    checkPages(declared, [null, null], { metrics: { mapping: 'strict' } });
+    checkPages(pages, [null, null], { metrics: { startTimes: false } });
   });
 });
 
 describe('F5: the start is derived from the uptime', () => {
   test('F5: time of the uptime sample minus its value, anywhere on the page', () => {
-    check([[0, page(0, 100, 5)]], [-100]);
+    check([0, 100, 5, -100]);
     const uptimeLast = page(0, 100, 5).split('\n').toReversed().join('\n');
-    check([[0, `${uptimeLast}\n`]], [-100]);
+    check([0, `${uptimeLast}\n`, -100]);
   });
 
   test('F5: without timestamps both have the time of the scrape', () => {
     const text = 'engine_global_status_uptime 100\nengine_global_status_queries 5\n';
-    check([[30, text]], [-70]);
+    check([30, text, -70]);
   });
 
   test('F5: kept once derived: whole seconds and jitter do not move it', () => {
-    const pages: Pages = [
-      [0, page(0, 100, 5)],
-      [60, page(60, 159, 6)],
-      [120, page(120, 222, 7, 121)],
-      [180, page(180, 280, 8, 178)],
-    ];
-    check(pages, [-100, -100, -100, -100]);
+    check(
+      [0, 100, 5, -100],
+      [60, 159, 6, -100],
+      [120, page(120, 222, 7, 121), -100],
+      [180, page(180, 280, 8, 178), -100],
+    );
   });
 
   test('F5b: the uptime fell: the start moves, although the counter has passed its old value', () => {
-    check(
-      [
-        [0, page(0, 100, 5)],
-        [60, page(60, 20, 9)],
-      ],
-      [-100, 40],
-    );
+    check([0, 100, 5, -100], [60, 20, 9, 40]);
   });
 
   test('F5: a process that began before the previous sample is another one: its count is not growth', () => {
@@ -182,69 +170,39 @@ describe('F5: the start is derived from the uptime', () => {
         [15, page(15, uptime, queries)],
         [75, page(75, uptime + 60, queries + 1)],
       ];
-      check(failover(30), [-100, 15, 15]);
-      check(failover(3000), [-100, 15, 15]);
+      checkPages(failover(30), [-100, 15, 15]);
+      checkPages(failover(3000), [-100, 15, 15]);
     }
   });
 
   test('F5: a start never lies before the previous point of another stream', () => {
     check(
-      [
-        [0, page(0, 100, 50)],
-        // Began at -1: within the jitter of whole seconds.
-        [60, page(60, 61, 3)],
-      ],
-      [-100, 0],
+      [0, 100, 50, -100],
+      // Began at -1: within the jitter of whole seconds.
+      [60, 61, 3, 0],
     );
   });
 
   test('F5c: a start later than the previous sample is a restart, although the uptime did not fall', () => {
-    check(
-      [
-        [0, page(0, 100, 5)],
-        [7200, page(7200, 3600, 9)],
-      ],
-      [-100, 3600],
-    );
+    check([0, 100, 5, -100], [7200, 3600, 9, 3600]);
   });
 
   test('F5: uptime missing for a scrape: the start stays, also through a fall', () => {
-    check(
-      [
-        [0, page(0, 100, 5)],
-        [60, page(60, null, 6)],
-        [120, page(120, 220, 7)],
-      ],
-      [-100, -100, -100],
-    );
+    check([0, 100, 5, -100], [60, page(60, null, 6), -100], [120, 220, 7, -100]);
     // The fall is handled at once; the evidence a poll later changes nothing.
-    const pages: Pages = [
-      [0, page(0, 100, 50)],
-      [60, page(60, null, 3)],
-      [120, page(120, 70, 9)],
-      [180, page(180, 130, 12)],
-    ];
-    check(pages, [-100, 0, 0, 0]);
+    check([0, 100, 50, -100], [60, page(60, null, 3), 0], [120, 70, 9, 0], [180, 130, 12, 0]);
   });
 
   test('F5: an uptime that falls a poll after its counters moves nothing', () => {
-    const pages: Pages = [
-      [0, page(0, 100, 50)],
-      // The store still has the uptime of the poll before.
-      [60, page(60, 100, 3, 0)],
-      [120, page(120, 70, 9)],
-      [180, page(180, 130, 12)],
-    ];
-    check(pages, [-100, 0, 0, 0]);
-    // Restarted within the jitter before the sample that fell.
     check(
-      [
-        [0, page(0, 100, 50)],
-        [60, page(60, 100, 3, 0)],
-        [120, page(120, 57, 9)],
-      ],
-      [-100, 0, 0],
+      [0, 100, 50, -100],
+      // The store still has the uptime of the poll before.
+      [60, page(60, 100, 3, 0), 0],
+      [120, 70, 9, 0],
+      [180, 130, 12, 0],
     );
+    // Restarted within the jitter before the sample that fell.
+    check([0, 100, 50, -100], [60, page(60, 100, 3, 0), 0], [120, 57, 9, 0]);
     // A counter that had not fallen, and one that was not on that page.
     const line = (name: string, value: number, seconds: number): string =>
       `engine_global_status_${name} ${value} ${at(seconds)}\n`;
@@ -275,38 +233,34 @@ describe('F5: the start is derived from the uptime', () => {
       [30, 25],
       [90, 26],
     ]);
-    check(pages, [-100, -100, 60, 60, 60, 60, 60, 60]);
+    checkPages(pages, [-100, -100, 60, 60, 60, 60, 60, 60]);
   });
 
   test('F5: an uptime that is punctual again counts again', () => {
-    const pages: Pages = [
-      [0, page(0, 100, 50)],
-      [60, page(60, 160, 3)],
-      [120, page(120, 30, 8)],
-      [180, page(180, 90, 9)],
-      // Now it is punctual: three restarts with a fall, and one without.
-      ...[240, 480, 720, 960].flatMap((seconds, i): Pages => {
-        const queries = i < 3 ? 2 : 6;
-        return [0, 60, 120, 180].map(more => [
-          seconds + more,
-          page(seconds + more, 20 + more, queries + more / 60),
-        ]);
-      }),
-    ];
     const after = (start: number): number[] => [start, start, start, start];
-    check(pages, [-100, 0, 0, 0, ...[220, 460, 700, 940].flatMap(after)]);
+    checkPages(
+      [
+        [0, page(0, 100, 50)],
+        [60, page(60, 160, 3)],
+        [120, page(120, 30, 8)],
+        [180, page(180, 90, 9)],
+        // Now it is punctual: three restarts with a fall, and one without.
+        ...[240, 480, 720, 960].flatMap((seconds, i): Pages => {
+          const queries = i < 3 ? 2 : 6;
+          return [0, 60, 120, 180].map(more => [
+            seconds + more,
+            page(seconds + more, 20 + more, queries + more / 60),
+          ]);
+        }),
+      ],
+      [-100, 0, 0, 0, ...[220, 460, 700, 940].flatMap(after)],
+    );
   });
 
   test('F5: a fall together with a new process does not mean that the uptime is late', () => {
     // Three restarts in a row; the counter falls only at the first.
-    const pages: Pages = [
-      [0, page(0, 3600, 100)],
-      [60, page(60, 51, 5)],
-      [120, page(120, 50, 9)],
-      [180, page(180, 51, 12)],
-    ];
     // The second may be the first, shown late: the difference is safe.
-    check(pages, [-3600, 9, 9, 129]);
+    check([0, 3600, 100, -3600], [60, 51, 5, 9], [120, 50, 9, 9], [180, 51, 12, 129]);
   });
 
   test('F5: a flush does not mean that the uptime is late if a page is missing between it and a restart', () => {
@@ -322,44 +276,41 @@ describe('F5: the start is derived from the uptime', () => {
       // The process of 190 s answers again: its counts may be older than the previous sample.
       [420, page(420, 230, 2)],
     ];
-    check(pages, [-3600, 0, null, 0, 190, null, 309, 420]);
+    checkPages(pages, [-3600, 0, null, 0, 190, null, 309, 420]);
     const target = new Target({ temporality: 'delta' });
     const deltas = pages.map(([seconds, text]) => target.page(seconds, text).shown.at(-1) ?? '');
     expect(deltas.join('\n')).not.toContain('queries{} 2 ');
   });
 
   test('F5: an uptime that does not move is no evidence, until it has grown for two polls', () => {
-    const pages: Pages = [
-      [0, page(0, 10, 5)],
-      [60, page(60, 10, 6)],
-      [120, page(120, 10, 7)],
-      [180, page(180, 190, 8)],
-      [240, page(240, 250, 9)],
-      [300, page(300, 310, 10)],
-    ];
-    check(pages, [-10, -10, -10, -10, -10, -10]);
-    const restarted: Pages = [
-      [0, page(0, 100, 5)],
-      [60, page(60, 100, 2)],
-      [120, page(120, 100, 7)],
-      [180, page(180, 140, 8)],
-      [240, page(240, 200, 9)],
-      [300, page(300, 260, 10)],
-      [360, page(360, 10, 11)],
-    ];
+    check(
+      [0, 10, 5, -10],
+      [60, 10, 6, -10],
+      [120, 10, 7, -10],
+      [180, 190, 8, -10],
+      [240, 250, 9, -10],
+      [300, 310, 10, -10],
+    );
     // The fall at 60 belongs to the process shown at 300; the next one is seen at once.
-    check(restarted, [-100, 0, 0, 0, 0, 0, 350]);
+    check(
+      [0, 100, 5, -100],
+      [60, 100, 2, 0],
+      [120, 100, 7, 0],
+      [180, 140, 8, 0],
+      [240, 200, 9, 0],
+      [300, 260, 10, 0],
+      [360, 10, 11, 350],
+    );
   });
 
   test('F5: an uptime that has not moved does not prove that its process was still there', () => {
-    const pages: Pages = [
-      [0, page(0, 4000, 5)],
-      [1, page(1, 4001, 5)],
+    check(
+      [0, 4000, 5, -4000],
+      [1, 4001, 5, -4000],
       // Already the next process: its uptime stands still for less than the jitter.
-      [2, page(2, 4001, 9)],
-      [100, page(100, 98, 9)],
-    ];
-    check(pages, [-4000, -4000, -4000, -4000]);
+      [2, 4001, 9, -4000],
+      [100, 98, 9, -4000],
+    );
   });
 
   test('F5: an uptime that does not move is reported, until it moves again', () => {
@@ -380,12 +331,9 @@ describe('F5: the start is derived from the uptime', () => {
       `engine_global_status_uptime{pod="2"} ${second} ${at(seconds)}\n` +
       `engine_global_status_queries ${queries} ${at(seconds)}\n`;
     check(
-      [
-        [0, both(0, 100, 9000, 5)],
-        [60, both(60, 20, 9060, 6)],
-        [120, both(120, 80, 10, 2)],
-      ],
-      [0, 0, 60],
+      [0, both(0, 100, 9000, 5), 0],
+      [60, both(60, 20, 9060, 6), 0],
+      [120, both(120, 80, 10, 2), 60],
     );
   });
 
@@ -453,74 +401,43 @@ describe('F5: the start is derived from the uptime', () => {
   });
 
   test('F5: a second restart after such a one is seen again', () => {
-    const pages: Pages = [
-      [0, page(0, 100, 50)],
-      [60, page(60, 100, 3, 0)],
-      [120, page(120, 70, 9)],
-      [180, page(180, 10, 11)],
-    ];
-    check(pages, [-100, 0, 0, 170]);
+    check([0, 100, 50, -100], [60, page(60, 100, 3, 0), 0], [120, 70, 9, 0], [180, 10, 11, 170]);
   });
 
   test('F5: an uptime that falls before its counters waits for a sample that is later than the restart', () => {
-    const pages: Pages = [
-      [0, page(0, 100, 50)],
+    check(
+      [0, 100, 50, -100],
       // Restarted at 90; the counter on this page was taken at 60.
-      [120, page(60, 30, 55, 120)],
-      [180, page(180, 90, 4)],
-      [240, page(240, 150, 9)],
-    ];
-    check(pages, [-100, -100, 90, 90]);
+      [120, page(60, 30, 55, 120), -100],
+      [180, 90, 4, 90],
+      [240, 150, 9, 90],
+    );
   });
 
   test('F5: an uptime that was missing at first does not move an unknown start', () => {
-    check(
-      [
-        [0, page(0, null, 5)],
-        [60, page(60, 1000, 6)],
-      ],
-      [0, 0],
-    );
+    check([0, page(0, null, 5), 0], [60, 1000, 6, 0]);
   });
 
   test('F5: a start later than the sample is ignored', () => {
     // The uptime was sampled 30 s after the counter, on a server that is 10 s old.
-    check([[60, page(60, 10, 5, 90)]], [60]);
+    check([60, page(60, 10, 5, 90), 60]);
   });
 
   test('F5: an invalid uptime is no evidence', () => {
     for (const nonsense of ['-5', 'NaN', '+Inf', '1e300', '9e9'])
-      check([[0, page(0, 0, 5).replace(/uptime \S+/, `uptime ${nonsense}`)]], [0]);
+      check([0, page(0, 0, 5).replace(/uptime \S+/, `uptime ${nonsense}`), 0]);
   });
 
   test('F5: an uptime from the future is no evidence', () => {
-    check(
-      [
-        [0, page(0, 10_000, 5, 3600)],
-        [60, page(60, 10_060, 6, 3660)],
-      ],
-      [0, 0],
-    );
+    check([0, page(0, 10_000, 5, 3600), 0], [60, page(60, 10_060, 6, 3660), 0]);
   });
 
   test('F5: an uptime older than the last one is ignored', () => {
-    const pages: Pages = [
-      [0, page(0, 100, 5)],
-      [60, page(60, 5, 6, -60)],
-      [120, page(120, 220, 7)],
-    ];
-    check(pages, [-100, -100, -100]);
+    check([0, 100, 5, -100], [60, page(60, 5, 6, -60), -100], [120, 220, 7, -100]);
   });
 
   test('F5: an unknown start does not move by jitter when the uptime arrives, nor does a fall set that start', () => {
-    check(
-      [
-        [0, page(0, null, 5)],
-        [60, page(60, 59, 6)],
-        [120, page(120, 119, 2)],
-      ],
-      [0, 0, 60],
-    );
+    check([0, page(0, null, 5), 0], [60, 59, 6, 0], [120, 119, 2, 60]);
   });
 
   test('F5: each server, proxy or engine, has its own start, although their samples are minutes apart', () => {
@@ -551,17 +468,16 @@ describe('F5: the start is derived from the uptime', () => {
   });
 
   test('F5: the clock of the store is set back by a little: a poll is lost, the start stays', () => {
-    const pages: Pages = [
-      [0, page(0, 100, 5)],
-      [60, page(60, 160, 6)],
-      [120, page(50, 220, 7)],
-      [180, page(110, 280, 8)],
-    ];
-    check(pages, [-100, -100, null, -100]);
+    check(
+      [0, 100, 5, -100],
+      [60, 160, 6, -100],
+      [120, page(50, 220, 7), null],
+      [180, page(110, 280, 8), -100],
+    );
   });
 
   test('F5: honor_timestamps: false gives the uptime the time of the scrape, too', () => {
-    check([[60, page(0, 100, 5)]], [-40], { metrics: { honorTimestamps: false } });
+    checkWith({ metrics: { honorTimestamps: false } }, [60, page(0, 100, 5), -40]);
   });
 
   test('F5: an override names the uptime of counters, histograms and summaries that the catalog does not know', () => {
@@ -575,10 +491,13 @@ describe('F5: the start is derived from the uptime', () => {
       },
     ];
     const text = 'x_age 30\n# TYPE x_total counter\nx_total 4\n';
-    check([[10, text]], [-20], { metrics: { overrides } });
-    check([[10, 'x_age 30\n# TYPE h histogram\nh_count 4\nh_sum 1\n']], [-20], {
-      metrics: { overrides },
-    });
+    checkWith({ metrics: { overrides } }, [10, text, -20]);
+    checkWith(
+      {
+        metrics: { overrides },
+      },
+      [10, 'x_age 30\n# TYPE h histogram\nh_count 4\nh_sum 1\n', -20],
+    );
   });
 
   test('F5: labels that change at a failover keep the evidence', () => {
@@ -588,73 +507,32 @@ describe('F5: the start is derived from the uptime', () => {
           (name, i) => `${name}{topology_type="${kind}"} ${i === 0 ? uptime : 5} ${at(seconds)}\n`,
         )
         .join('');
-    check(
-      [
-        [0, labelled('single', 0, 100)],
-        [60, labelled('primary', 60, 160)],
-      ],
-      [-100, -100],
-    );
+    check([0, labelled('single', 0, 100), -100], [60, labelled('primary', 60, 160), -100]);
   });
 });
 
-describe('F6: other counters', () => {
-  test('F6: the first point starts at its own time, and later points keep that start', () => {
-    const text = (value: number): string => `# TYPE x_total counter\nx_total ${value}\n`;
-    check(
-      [
-        [0, text(5)],
-        [60, text(6)],
-        [120, text(9)],
-      ],
-      [0, 0, 0],
-    );
-  });
+test('F6: the first point starts at its own time, and later points keep that start', () => {
+  const text = (value: number): string => `# TYPE x_total counter\nx_total ${value}\n`;
+  check([0, text(5), 0], [60, text(6), 0], [120, text(9), 0]);
 });
 
 describe('F7: resets', () => {
   test('F7: a fall without a restart is a flush: the previous sample is the start', () => {
-    check(
-      [
-        [0, page(0, 100, 50)],
-        [60, page(60, 160, 3)],
-        [120, page(120, 220, 9)],
-      ],
-      [-100, 0, 0],
-    );
+    check([0, 100, 50, -100], [60, 160, 3, 0], [120, 220, 9, 0]);
   });
 
   test('F7: a fall with a restart has the derived start', () => {
-    check(
-      [
-        [0, page(0, 100, 50)],
-        [60, page(60, 20, 3)],
-        [120, page(120, 80, 9)],
-      ],
-      [-100, 40, 40],
-    );
+    check([0, 100, 50, -100], [60, 20, 3, 40], [120, 80, 9, 40]);
   });
 
   test('F7: a flush and then a restart are two resets', () => {
-    const pages: Pages = [
-      [0, page(0, 100, 50)],
-      [60, page(60, 160, 3)],
-      [120, page(120, 10, 1)],
-    ];
-    check(pages, [-100, 0, 110]);
+    check([0, 100, 50, -100], [60, 160, 3, 0], [120, 10, 1, 110]);
   });
 
   test('F7: a counter that the page dates with an old `_created` still resets when it falls', () => {
     const text = (value: number): string =>
       `# TYPE x counter\nx_total ${value}\nx_created ${at(-100) / 1000}\n# EOF\n`;
-    check(
-      [
-        [0, text(50)],
-        [60, text(3)],
-        [120, text(4)],
-      ],
-      [-100, 0, 0],
-    );
+    check([0, text(50), -100], [60, text(3), 0], [120, text(4), 0]);
   });
 
   test('F7: a histogram resets if its count or any bucket falls, whatever its sum does', () => {
@@ -662,12 +540,9 @@ describe('F7: resets', () => {
       `# TYPE h histogram\nh_bucket{le="1"} ${buckets[0]}\nh_bucket{le="2"} ${buckets[1]}\nh_count ${buckets[2]}\nh_sum ${sum}\n`;
     const checkThird = (buckets: readonly number[], sum: number, want: number): void =>
       check(
-        [
-          [0, text([2, 3, 4], 5)],
-          [60, text([2, 3, 4], 5)],
-          [120, text(buckets, sum)],
-        ],
-        [0, 0, want],
+        [0, text([2, 3, 4], 5), 0],
+        [60, text([2, 3, 4], 5), 0],
+        [120, text(buckets, sum), want],
       );
     checkThird([2, 3, 4], 4, 0);
     checkThird([2, 3, 3], 6, 60);
@@ -682,14 +557,7 @@ describe('F7: resets', () => {
     const text = (quantile: number, count: number, sum: number): string =>
       `# TYPE s summary\ns{quantile="0.5"} ${quantile}\ns_count ${count}\ns_sum ${sum}\n`;
     const checkThird = (third: string, want: number): void =>
-      check(
-        [
-          [0, text(9, 3, 5)],
-          [60, text(9, 4, 5)],
-          [120, third],
-        ],
-        [0, 0, want],
-      );
+      check([0, text(9, 3, 5), 0], [60, text(9, 4, 5), 0], [120, third, want]);
     checkThird(text(2, 5, 5), 0);
     checkThird(text(9, 5, 1), 0);
     checkThird(text(9, 3, 5), 60);
@@ -697,13 +565,6 @@ describe('F7: resets', () => {
 
   test('F7: a single value that is not a number hides no reset', () => {
     const text = (value: string): string => `# TYPE x_total counter\nx_total ${value}\n`;
-    check(
-      [
-        [0, text('50')],
-        [60, text('NaN')],
-        [120, text('3')],
-      ],
-      [0, 0, 60],
-    );
+    check([0, text('50'), 0], [60, text('NaN'), 0], [120, text('3'), 60]);
   });
 });

@@ -61,9 +61,9 @@ describe('I4: per service and scrape', () => {
       60,
       'up{server_name="s"} 0\nscrape_duration_seconds 9\n',
     );
-    expect(points.map(({ metric, value }) => [metric, value])).toEqual([
-      ['exported_up', 0],
-      ['exported_scrape_duration_seconds', 9],
+    expect(points.map(({ metric, value }) => `${metric} ${value}`)).toEqual([
+      'exported_up 0',
+      'exported_scrape_duration_seconds 9',
     ]);
     expect(own.find(({ metric }) => metric === 'up')?.value).toBe(1);
   });

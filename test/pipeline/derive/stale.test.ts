@@ -118,11 +118,8 @@ describe('G1: without timestamps', () => {
     target.page(0, lines(1));
     const bad = 'y{namespace="a"} 1,5\nz{namespace="a"} 1,5\n';
     expect(
-      target.page(60, lines(2) + bad).points.map(({ serviceId, flags }) => [serviceId, flags]),
-    ).toEqual([
-      ['a', 1],
-      ['b', 0],
-    ]);
+      target.page(60, lines(2) + bad).points.map(({ serviceId, flags }) => `${serviceId} ${flags}`),
+    ).toEqual(['a 1', 'b 0']);
   });
 
   test('G1: a histogram that lost a bucket continues without it', () => {
@@ -237,10 +234,7 @@ describe('G3 and G4', () => {
       { isUp: false, reason: 'absent' },
     ]);
     const up = seen.own.filter(({ metric }) => metric === 'up');
-    expect(up.map(({ serviceId, value }) => [serviceId, value])).toEqual([
-      ['a', 1],
-      ['b', 0],
-    ]);
+    expect(up.map(({ serviceId, value }) => `${serviceId} ${value}`)).toEqual(['a 1', 'b 0']);
   });
 
   test('G3: a service that leaves the answer ends with its series, and is up again when it returns', () => {
@@ -248,9 +242,9 @@ describe('G3 and G4', () => {
     const both = 'x{namespace="a"} 1\nx{namespace="b"} 1\n';
     target.page(0, both);
     const gone = target.page(60, 'x{namespace="a"} 1\n');
-    expect(gone.points.map(({ serviceId, flags }) => [serviceId, flags])).toEqual([
-      ['a', 0],
-      ['b', 1],
+    expect(gone.points.map(({ serviceId, flags }) => `${serviceId} ${flags}`)).toEqual([
+      'a 0',
+      'b 1',
     ]);
     expect(outcomeOf(gone, 'b')).toMatchObject({ isUp: false, reason: 'absent', samples: 0 });
     expect(outcomeOf(target.page(120, both), 'b')).toMatchObject({ isUp: true, samples: 1 });

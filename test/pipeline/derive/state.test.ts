@@ -9,11 +9,19 @@ import {
   joinStates,
   readState,
   saveService,
-  saveState,
   type StateBlobs,
   takeOut,
 } from '../../../src/pipeline/derive/state.ts';
-import { at, T0, Target, type TargetOptions } from '../../support/target.ts';
+import {
+  at,
+  finished,
+  restoredState,
+  savedState,
+  successorOf,
+  T0,
+  Target,
+  type TargetOptions,
+} from '../../support/target.ts';
 
 const COUNTER = 'engine_global_status_questions';
 const UPTIME = 'engine_global_status_uptime';
@@ -44,14 +52,8 @@ function pageText(values: PageValues): string {
   ].join('\n');
 }
 
-function finish<T>(steps: Generator<void, T>): T {
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return step.value;
-}
-
 function save(target: Target, before: StateBlobs | null): Required<StateBlobs> {
-  const { starts = before?.starts, marks } = finish(saveState(target.translation.table));
+  const { starts = before?.starts, marks } = savedState(target);
   if (starts === undefined) throw new Error('no starts were ever saved');
   return { starts, marks };
 }
@@ -159,9 +161,7 @@ test('a histogram that ended keeps the time of its marker and its start over a r
   // Without the sum, which is then older than the other parts.
   before.page(60, histogram(all.slice(0, -1)));
   expect(before.page(120, 'other 1\n').shown).toContain('histogram h{} stale @120 from 0');
-  const blobs = save(before, null);
-  const after = new Target();
-  after.translation.table.restored = readState(blobs.starts, blobs.marks);
+  const after = successorOf(before);
   expect(after.page(180, histogram(all, ` ${T0 + 90_000}`)).shown).toEqual([]);
   expect(after.page(240, histogram(all)).shown).toEqual([
     'histogram h{} count=2 sum=2 le1:1 inf:1 @240 from 0',
@@ -251,14 +251,11 @@ describe('a service that goes and returns', () => {
       .concat('\n');
   const counters = ({ shown }: { readonly shown: readonly string[] }): readonly string[] =>
     shown.filter(line => line.includes('questions'));
-  const read = (blobs: Required<StateBlobs>): RestoredState => {
-    const state = readState(blobs.starts, blobs.marks);
-    if (state === null) throw new Error('cannot read the state: it is damaged');
-    return state;
-  };
   const idsOf = ({ indexById }: RestoredState): Set<number> => new Set(indexById.keys());
-  const partOf = (target: Target, id: string): RestoredState =>
-    read(finish(saveService(target.translation.table, id)));
+  const partOf = (target: Target, id: string): RestoredState => {
+    const { starts, marks } = finished(saveService(target.translation.table, id));
+    return readState(starts, marks) ?? expect.fail('it is damaged');
+  };
   const continued = (
     services: readonly string[],
     state: RestoredState,
@@ -277,7 +274,7 @@ describe('a service that goes and returns', () => {
 
   test('is saved alone: its rows and its uptimes', () => {
     const target = known();
-    const [whole, a, b] = [read(save(target, null)), partOf(target, 'a'), partOf(target, 'b')];
+    const [whole, a, b] = [restoredState(target), partOf(target, 'a'), partOf(target, 'b')];
     expect(a.indexById.size).toBeGreaterThan(0);
     expect(new Set([...a.indexById.keys(), ...b.indexById.keys()])).toEqual(idsOf(whole));
     expect(a.indexById.size + b.indexById.size).toBe(whole.indexById.size);
@@ -288,7 +285,7 @@ describe('a service that goes and returns', () => {
 
   test('leaves the others what they had', () => {
     const target = known();
-    const state = read(save(target, null));
+    const state = restoredState(target);
     const a = partOf(target, 'a');
     takeOut(state, a);
     expect(idsOf(state)).toEqual(idsOf(partOf(target, 'b')));
@@ -303,14 +300,14 @@ describe('a service that goes and returns', () => {
   /** What is left of a process that saw both, then saw one of them go: the other's state, and the part. */
   const afterLeaving = (before: Target, options: TargetOptions): [RestoredState, RestoredState] => {
     expect(before.page(120, page(120, { b: 320 })).shown.join('\n')).toContain(' stale @120');
-    const state = read(save(before, null));
+    const state = restoredState(before);
     const a = partOf(before, 'a');
     takeOut(state, a);
     const without = continued(['b'], state, options);
     // More pages than the state of a target waits for a row.
     for (let seconds = 180; seconds < 1260; seconds += 60)
       without.page(seconds, page(seconds, { b: 200 + seconds }));
-    return [read(save(without, null)), a];
+    return [restoredState(without), a];
   };
 
   test.each([
@@ -350,12 +347,12 @@ describe('a service that goes and returns', () => {
 
   test('is still known to the process after the next, if no page had it', () => {
     const before = known();
-    const state = read(save(before, null));
+    const state = restoredState(before);
     const a = partOf(before, 'a');
     takeOut(state, a);
     const first = continued(['a', 'b'], joinStates(state, a));
     first.page(120, page(120, { b: 230 }));
-    const second = continued(['a', 'b'], read(save(first, null)));
+    const second = continued(['a', 'b'], restoredState(first));
     expect(counters(second.page(180, page(180, { a: 120, b: 240 })))).toEqual([
       `sum ${COUNTER}{server_name=s} 120 @180 from -1000`,
       `sum ${COUNTER}{server_name=s} 240 @180 from -2000`,
@@ -366,7 +363,7 @@ describe('a service that goes and returns', () => {
     const target = known({ temporality: 'delta' });
     const old = partOf(target, 'a');
     target.page(120, page(120, { a: 150, b: 250 }));
-    const state = read(save(target, null));
+    const state = restoredState(target);
     const joined = joinStates(state, old);
     expect(joined.uptimes.slice(-state.uptimes.length)).toEqual(state.uptimes);
     const after = continued(['a', 'b'], joined, { temporality: 'delta' });
@@ -382,15 +379,15 @@ describe('a service that goes and returns', () => {
     const target = new Target({ services: ['a', 'b'], ...options });
     const all = ['a', 'b'].map(id => merged('x_a', id) + merged('x_b', id)).join('');
     expect(target.page(0, all).shown).toHaveLength(2);
-    const state = read(save(target, null));
+    const state = restoredState(target);
     const a = partOf(target, 'a');
     takeOut(state, a);
     const without = continued(['b'], state, options);
     expect(without.page(60, merged('x_b', 'b')).shown).toEqual([]);
-    const joined = joinStates(read(save(without, null)), a);
+    const joined = joinStates(restoredState(without), a);
     const first = continued(['a', 'b'], joined, options);
     expect(first.page(120, merged('x_b', 'a') + merged('x_a', 'b')).shown).toEqual([]);
-    const second = continued(['a', 'b'], read(save(first, null)), options);
+    const second = continued(['a', 'b'], restoredState(first), options);
     expect(second.page(180, merged('x_a', 'a') + merged('x_b', 'b')).shown).toEqual([]);
   });
 });
@@ -400,7 +397,7 @@ test('starts are saved again only after a change', () => {
   target.page(0, pageText(steady[0] as PageValues));
   const first = save(target, null);
   target.page(60, pageText(steady[1] as PageValues));
-  expect(finish(saveState(target.translation.table)).starts).toBeUndefined();
+  expect(savedState(target).starts).toBeUndefined();
   expect(first.starts.length).toBeGreaterThan(0);
 });
 

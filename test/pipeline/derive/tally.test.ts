@@ -52,20 +52,18 @@ describe('A6: bad lines of one service', () => {
   });
 });
 
-describe('A7: a service over its own limit', () => {
-  test('A7: more samples than limits.service_samples fail the service, alone', () => {
-    const target = new Target({ services: ['a', 'b'] });
-    const options = target.translation.derive;
-    Object.assign(options, { serviceSamplesMax: 3 });
-    const seen = target.page(0, good('a', 4) + good('b', 3));
-    expect(outcomeOf(seen, 'a')).toMatchObject({
-      isUp: false,
-      reason: 'service_samples',
-      samples: 4,
-    });
-    expect(outcomeOf(seen, 'b')).toMatchObject({ isUp: true });
-    expect(seen.reads).toEqual({ service_failed: 4, used: 3 });
+test('A7: more samples than limits.service_samples fail the service, alone', () => {
+  const target = new Target({ services: ['a', 'b'] });
+  const options = target.translation.derive;
+  Object.assign(options, { serviceSamplesMax: 3 });
+  const seen = target.page(0, good('a', 4) + good('b', 3));
+  expect(outcomeOf(seen, 'a')).toMatchObject({
+    isUp: false,
+    reason: 'service_samples',
+    samples: 4,
   });
+  expect(outcomeOf(seen, 'b')).toMatchObject({ isUp: true });
+  expect(seen.reads).toEqual({ service_failed: 4, used: 3 });
 });
 
 describe('the account', () => {
