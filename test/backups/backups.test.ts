@@ -12,12 +12,13 @@ import { ServiceClients } from '../../src/service/clients.ts';
 import type { ServiceError } from '../../src/service/service-error.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { Backups } from '../../src/backups/backups.ts';
-import { queueOptions } from '../pipeline/queue/queue-behaviour.ts';
+import { limitsOf, queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { oracleDecodeLogs } from '../reference/oracle.ts';
 import { ask } from '../support/ask.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { otlpLogs, otlpPoints } from '../support/otlp-points.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';
+import { allAccepted } from '../support/otlp-requests.ts';
 
 const KEY = 'a-key';
 const ORDERS = 'dbpgf10000001';
@@ -63,11 +64,7 @@ function openBackups(config: Config): Backups {
 beforeEach(async () => {
   clock = new FakeClock();
   counters = new Counters();
-  const config = {
-    directory: null,
-    metrics: { maxBytes: 1_000_000, maxAgeMs: 3_600_000 },
-    logs: { maxBytes: 1_500 },
-  };
+  const config = limitsOf({ metrics: 1_000_000, logs: 1_500 });
   const maxRequestBytes = { metrics: 100_000, logs: 100_000 };
   queue = SqliteQueue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
   simulator = await startSimulator({ clock, key: KEY });
@@ -87,13 +84,7 @@ async function taken(signal: 'metrics' | 'logs'): Promise<readonly Buffer[]> {
   const rows = await queue.oldest(signal, 100, new Set());
   for (const { id, parts } of rows) {
     queue.pin(id);
-    const settlements = parts.map(({ service, points }) => ({
-      service,
-      accepted: points,
-      rejected: 0,
-      setAside: 0,
-    }));
-    await queue.settle(id, settlements, []);
+    await queue.settle(id, allAccepted(parts), []);
   }
   return rows.map(({ body }) => body);
 }

@@ -18,6 +18,7 @@ import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts
 import type { SimulatedService } from '../../src/simulator/world.ts';
 import { decodeLogsRequest } from '../../src/pipeline/encode/otlp-json.ts';
 import { createIndentReader } from './indent-reader.ts';
+import { allAccepted } from './otlp-requests.ts';
 import { attributesOf, otlpLogs } from './otlp-points.ts';
 
 export const MINUTE = 60_000;
@@ -196,13 +197,7 @@ export class LogSite implements AsyncDisposable {
       if (row === undefined) return;
       this.delivered.push(...recordsOf(gunzipSync(row.body)));
       this.queue.pin(row.id);
-      const settlements = row.parts.map(({ service, points }) => ({
-        service,
-        accepted: points,
-        rejected: 0,
-        setAside: 0,
-      }));
-      await this.queue.settle(row.id, settlements, []);
+      await this.queue.settle(row.id, allAccepted(row.parts), []);
     }
   }
 

@@ -1,7 +1,8 @@
 // Small OTLP requests for tests of what carries them, and a flat view of a request: one text per point with
 // everything that surrounds it, so that pieces can be compared with the whole. Encoded by the oracle.
 
-import type { Batch, Signal } from '../../src/model/batch.ts';
+import type { Batch, BatchPart, Signal } from '../../src/model/batch.ts';
+import type { Settlement } from '../../src/pipeline/queue/queue.ts';
 import type { LogsRequestJson, MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import {
   oracleDecodeLogs,
@@ -71,6 +72,16 @@ export function batchOf(
     return part;
   });
   return { signal, payload: Buffer.concat(slices.map(slice => slice.bytes)), parts, madeAtMs };
+}
+
+/** All points of these parts are accepted, but for `left` of the last one. */
+export function allAccepted(parts: readonly BatchPart[], left = 0): Settlement[] {
+  return parts.map(({ service, points }, i) => ({
+    service,
+    accepted: i === parts.length - 1 ? points - left : points,
+    rejected: 0,
+    setAside: 0,
+  }));
 }
 
 /** Every point with all that surrounds it (Resource, scope, metric), as JSON, in order. */

@@ -20,7 +20,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import type { Signal } from '../../src/model/batch.ts';
 import type { QueueOptions, QueueRow, RowRest } from '../../src/pipeline/queue/queue.ts';
 import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
-import { batchOf, metricsBatch } from './otlp-requests.ts';
+import { allAccepted, batchOf, metricsBatch } from './otlp-requests.ts';
 
 /** Small shares, so that the log is moved into the file every few commits. */
 const CONFIG: QueueOptions['config'] = {
@@ -154,13 +154,7 @@ async function store(
 
 async function accept(queue: SqliteQueue, row: QueueRow): Promise<void> {
   queue.pin(row.id);
-  const settlements = row.parts.map(({ service, points }) => ({
-    service,
-    accepted: points,
-    rejected: 0,
-    setAside: 0,
-  }));
-  await queue.settle(row.id, settlements, []);
+  await queue.settle(row.id, allAccepted(row.parts), []);
 }
 
 /** Half of the points are accepted, one is set aside, the rest takes the place of the row. */

@@ -1,6 +1,6 @@
-// Settings of an API for tests.
+// Settings of an API, and of a back end, for tests.
 
-import type { ApiConfig } from '../../src/config/config.ts';
+import type { ApiConfig, OtlpSignalConfig } from '../../src/config/config.ts';
 import { ConfigSecret } from '../../src/config/secrets.ts';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import type { Call } from '../../src/service/exchange.ts';
@@ -14,6 +14,19 @@ export function testApi(baseUrl: string, settings: Partial<ApiConfig> = {}): Api
     ca: null,
     proxy: null,
     isInsecureAllowed: false,
+    ...settings,
+  };
+}
+
+export const NO_TLS: OtlpSignalConfig['tls'] = { ca: null, cert: null, key: null };
+
+export function testSignal(settings: Partial<OtlpSignalConfig> = {}): OtlpSignalConfig {
+  return {
+    protocol: 'http/protobuf',
+    compression: 'gzip',
+    headers: {},
+    timeoutMs: 8000,
+    tls: NO_TLS,
     ...settings,
   };
 }

@@ -26,9 +26,18 @@ import { salvage } from '../../../src/pipeline/queue/recovery.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { batchOf, logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { acceptRow, commitOf, expectBalance, queueOptions, services } from './queue-behaviour.ts';
+import {
+  acceptRow,
+  commitOf,
+  expectBalance,
+  firstRow,
+  limitsOf,
+  NONE,
+  put,
+  queueOptions,
+  services,
+} from './queue-behaviour.ts';
 
-const NONE: ReadonlySet<number> = new Set();
 const ROWS = 40;
 const PAGE_BYTES = 4096;
 /** The header fields for the owner and the version of the file. */
@@ -51,11 +60,7 @@ async function createStage(): Promise<Stage> {
   const logger = createLogger({ level: 'debug', format: 'json', destination });
   const options = queueOptions({
     logger,
-    config: {
-      directory,
-      metrics: { maxBytes: 10_000_000, maxAgeMs: 3_600_000 },
-      logs: { maxBytes: 1_000_000 },
-    },
+    config: limitsOf({ metrics: 10_000_000, logs: 1_000_000 }, directory),
     maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
   });
   const queue = SqliteQueue.open(options, directory);
@@ -108,11 +113,8 @@ async function reopen({ directory, options }: Stage): Promise<{
       if (blob !== null) expect(blob).toEqual(Buffer.alloc(500, i));
     // New rows are stored and can be settled.
     const now = options.clock.nowMs();
-    expect(await queue.commit(commitOf(metricsBatch({ fresh: 1 }, now)))).toMatchObject({
-      kind: 'stored',
-    });
-    const fresh = (await queue.oldest('metrics', 1000, NONE)).at(-1);
-    if (fresh === undefined) throw new Error('no row');
+    expect(await put(queue, { fresh: 1 }, now)).toMatchObject({ kind: 'stored' });
+    const fresh = (await queue.oldest('metrics', 1000, NONE)).at(-1) ?? expect.fail('no row');
     expect(fresh.parts[0]?.service).toBe('fresh');
     await acceptRow(queue, fresh);
     expectBalance(queue);
@@ -237,9 +239,7 @@ describe('with a log that is not yet in the file', () => {
     const config = { ...options.config, metrics: { maxBytes: 1e9, maxAgeMs: 3_600_000 } };
     const queue = SqliteQueue.open({ ...options, config }, running);
     for (let i = 0; i < 5; i++)
-      await queue.commit(
-        commitOf(metricsBatch({ [`s${i}`]: 10 * (i + 1) }, options.clock.nowMs())),
-      );
+      await put(queue, { [`s${i}`]: 10 * (i + 1) }, options.clock.nowMs());
     const directory = temporaryDirectory();
     for (const name of ['queue.sqlite', 'queue.sqlite-wal'])
       copyFileSync(join(running, name), join(directory, name));
@@ -294,14 +294,13 @@ test('damage that appears while the queue is in use is repaired without a restar
   const queue = SqliteQueue.open(options, directory);
   const now = options.clock.nowMs();
   // More than SQLite's cache holds.
-  const put = async (service: string): Promise<void> => {
+  const putLarge = async (service: string): Promise<void> => {
     const bytes = randomBytes(100_000);
     const batch = batchOf('metrics', [{ service, points: 10, bytes }], now);
     expect(await queue.commit(commitOf(batch))).toMatchObject({ kind: 'stored' });
   };
-  for (let i = 0; i < 60; i++) await put(`s${i}`);
-  const [held] = await queue.oldest('metrics', 1, NONE);
-  if (held === undefined) throw new Error('no row');
+  for (let i = 0; i < 60; i++) await putLarge(`s${i}`);
+  const held = await firstRow(queue);
   expect(queue.pin(held.id)).toBe(true);
   const { size } = statSync(join(directory, 'queue.sqlite'));
   for (let at = 100_000; at < size; at += 500_000)
@@ -311,7 +310,7 @@ test('damage that appears while the queue is in use is repaired without a restar
   expect(left.length).toBeLessThan(60);
   expect(queue.corruptFiles()).toHaveLength(1);
   expectBalance(queue);
-  await put('fresh');
+  await putLarge('fresh');
   // A row that is being sent keeps its id: no other row gets it, even if this one was lost.
   await queue.settle(held.id, [{ service: 's0', accepted: 10, rejected: 0, setAside: 0 }], []);
   expect((await services(queue, 'metrics')).at(-1)).toBe('fresh');

@@ -8,10 +8,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { QUEUE_COUNTERS, SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { acceptRow, expectBalance, queueOptions, services } from './queue-behaviour.ts';
+import { acceptRow, expectBalance, NONE, queueOptions, services } from './queue-behaviour.ts';
 
 const MINUTE_MS = 60_000;
-const NONE: ReadonlySet<number> = new Set();
 
 type Options = ReturnType<typeof queueOptions>;
 
@@ -92,13 +91,9 @@ for (const [what, remove] of Object.entries(DELETIONS))
     // Only once.
     await options.clock.advance(MINUTE_MS);
     expect(renewalsIn(options)).toBe(1);
-    expect(readdirSync(directory).sort()).toEqual([
-      'lock.sqlite',
-      'queue.sqlite',
-      'queue.sqlite-shm',
-      'queue.sqlite-wal',
-      'reserve',
-    ]);
+    expect(readdirSync(directory).sort()).toEqual(
+      'lock.sqlite queue.sqlite queue.sqlite-shm queue.sqlite-wal reserve'.split(' '),
+    );
   });
 
 test('replaced by another file: ours stays in use, the other one is put aside', async () => {

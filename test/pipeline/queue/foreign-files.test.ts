@@ -88,19 +88,17 @@ describe('files', () => {
   });
 });
 
-describe('the lock', () => {
-  test('does not block a start while somebody reads its file', () => {
-    const directory = temporaryDirectory();
-    const path = join(directory, 'lock.sqlite');
-    const reader = new DatabaseSync(path);
-    onTestFinished(() => reader.close());
-    reader.exec('CREATE TABLE t (a); BEGIN; SELECT * FROM t');
-    // A read lock, held as long as its statement.
-    const rows = reader.prepare('SELECT * FROM sqlite_schema').iterate();
-    rows.next();
-    open(directory);
-    expectRefused(directory, 'another process is using it');
-  });
+test('the lock does not block a start while somebody reads its file', () => {
+  const directory = temporaryDirectory();
+  const path = join(directory, 'lock.sqlite');
+  const reader = new DatabaseSync(path);
+  onTestFinished(() => reader.close());
+  reader.exec('CREATE TABLE t (a); BEGIN; SELECT * FROM t');
+  // A read lock, held as long as its statement.
+  const rows = reader.prepare('SELECT * FROM sqlite_schema').iterate();
+  rows.next();
+  open(directory);
+  expectRefused(directory, 'another process is using it');
 });
 
 describe('the directory', () => {

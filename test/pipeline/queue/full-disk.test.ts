@@ -10,9 +10,15 @@ import type { Commit, CommitOutcome, QueueOptions } from '../../../src/pipeline/
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { batchOf } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { acceptRow, expectBalance, HOUR_MS, queueOptions, services } from './queue-behaviour.ts';
+import {
+  acceptRow,
+  expectBalance,
+  limitsOf,
+  NONE,
+  queueOptions,
+  services,
+} from './queue-behaviour.ts';
 
-const NONE: ReadonlySet<number> = new Set();
 const BODY_BYTES = 60_000;
 
 /** A directory on its own disk; null if it cannot be mounted. */
@@ -44,11 +50,7 @@ function createDisk(): Disk {
   const filler = join(directory, 'filler');
   const options = queueOptions({
     counters: new Counters(),
-    config: {
-      directory,
-      metrics: { maxBytes: 10_000_000, maxAgeMs: HOUR_MS },
-      logs: { maxBytes: 5_000_000 },
-    },
+    config: limitsOf({ metrics: 10_000_000, logs: 5_000_000 }, directory),
     maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
   });
   const fill = (): void => {

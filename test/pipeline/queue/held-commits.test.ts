@@ -14,12 +14,12 @@ import {
   acceptRow,
   expectBalance,
   HOUR_MS,
+  limitsOf,
+  NONE,
   queueOptions,
   services,
   shareFor,
 } from './queue-behaviour.ts';
-
-const NONE: ReadonlySet<number> = new Set();
 
 interface Stage {
   readonly directory: string;
@@ -87,21 +87,18 @@ test('a partly settled row is replaced by its rest, in memory and in the file', 
   await acceptPart(queue, stored, 6);
   await acceptPart(queue, { ...stored, parts: [{ ...partOf(stored), points: 6 }] }, 4);
   await acceptPart(queue, held, 3);
-  const left = (await queue.oldest('metrics', 3, NONE)).map(row => [
-    partOf(row).service,
-    partOf(row).points,
-  ]);
-  expect(left).toEqual([
-    ['a', 4],
-    ['b', 3],
-    ['c', 10],
-  ]);
+  const shown = async (of: SqliteQueue): Promise<readonly string[]> =>
+    (await of.oldest('metrics', 3, NONE)).map(
+      row => `${partOf(row).service} ${partOf(row).points}`,
+    );
+  const left = ['a 4', 'b 3', 'c 10'];
+  expect(await shown(queue)).toEqual(left);
   unblock();
   await queue.close();
   const again = SqliteQueue.open(options, directory);
   onTestFinished(() => again.close());
   const rows = await again.oldest('metrics', 3, NONE);
-  expect(rows.map(row => [partOf(row).service, partOf(row).points])).toEqual(left);
+  expect(await shown(again)).toEqual(left);
   expect(rows.map(row => row.body)).toEqual([
     metricsBytes('a', 4),
     metricsBytes('b', 3),
@@ -158,11 +155,7 @@ test('closing the queue writes the held commits', async () => {
 
 test('memory is bounded: the oldest are dropped and counted, and the file records it', async () => {
   const { queue, block, commitOf, options } = createStage({
-    config: {
-      directory: null,
-      metrics: { maxBytes: shareFor(3), maxAgeMs: HOUR_MS },
-      logs: { maxBytes: 1000 },
-    },
+    config: limitsOf({ metrics: shareFor(3), logs: 1000 }),
   });
   const unblock = block();
   for (const service of ['a', 'b', 'c', 'd']) await queue.commit(commitOf(service));

@@ -9,7 +9,7 @@ import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.t
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { commitOf, expectBalance, queueOptions } from './queue-behaviour.ts';
+import { commitOf, expectBalance, limitsOf, queueOptions } from './queue-behaviour.ts';
 
 const VICTIM = join(import.meta.dirname, '../../support/queue-victim.ts');
 
@@ -31,9 +31,8 @@ async function killed(mode: string, directory: string, count: number): Promise<r
 }
 
 function optionsFor(directory: string): QueueOptions {
-  return queueOptions({
-    config: { directory, metrics: { maxBytes: 1e8, maxAgeMs: 1e15 }, logs: { maxBytes: 1e8 } },
-  });
+  const config = limitsOf({ metrics: 1e8, logs: 1e8 }, directory);
+  return queueOptions({ config: { ...config, metrics: { maxBytes: 1e8, maxAgeMs: 1e15 } } });
 }
 
 async function look<T>(directory: string, work: (queue: SqliteQueue) => Promise<T>): Promise<T> {

@@ -8,8 +8,8 @@ import { silentLogger } from '../../../src/lib/log.ts';
 import { openQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import type { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { limitsOf, put } from './queue-behaviour.ts';
 
 const SIGNAL: Pick<OtlpSignalConfig, 'protocol' | 'compression'> = {
   protocol: 'http/protobuf',
@@ -18,11 +18,7 @@ const SIGNAL: Pick<OtlpSignalConfig, 'protocol' | 'compression'> = {
 
 function open(directory: string | null, changes: Partial<typeof SIGNAL> = {}): Queue {
   const config = {
-    queue: {
-      directory,
-      metrics: { maxBytes: 1_000_000, maxAgeMs: 3_600_000 },
-      logs: { maxBytes: 1_000_000 },
-    },
+    queue: limitsOf({ metrics: 1_000_000, logs: 1_000_000 }, directory),
     otlp: { maxRequestBytes: 8000, metrics: { ...SIGNAL, ...changes }, logs: SIGNAL },
   };
   return openQueue(config as unknown as Config, {
@@ -53,7 +49,7 @@ test('rows use the compression of their signal, and are smaller if they are sent
   const rowsFor = async (changes: Partial<typeof SIGNAL>): Promise<readonly number[]> => {
     const queue = open(null, changes);
     const now = new FakeClock().nowMs();
-    await queue.commit({ batches: [metricsBatch({ a: 300 }, now)], state: [], reads: [] });
+    await put(queue, { a: 300 }, now);
     const rows = await queue.oldest('metrics', 100, new Set());
     for (const { encoding } of rows) expect(encoding).toBe('zstd');
     await queue.close();

@@ -7,28 +7,38 @@ import { silentLogger } from '../../../src/lib/log.ts';
 import type { Batch, Signal } from '../../../src/model/batch.ts';
 import type {
   Commit,
+  CommitOutcome,
   Queue,
   QueueOptions,
   QueueRow,
+  RowRest,
   SetAside,
 } from '../../../src/pipeline/queue/queue.ts';
 import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
+import { allAccepted, logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 
 export const HOUR_MS = 3_600_000;
-const NONE: ReadonlySet<number> = new Set();
+export const NONE: ReadonlySet<number> = new Set();
+
+/** Of a queue in memory, with the most bytes of each signal. */
+export function limitsOf(
+  { metrics = 100_000, logs = 100_000 }: Partial<Record<Signal, number>>,
+  directory: string | null = null,
+): QueueOptions['config'] {
+  return {
+    directory,
+    metrics: { maxBytes: metrics, maxAgeMs: HOUR_MS },
+    logs: { maxBytes: logs },
+  };
+}
 
 /** Options with a manual clock and room for a few uncompressed rows; each test overrides the ones it needs. */
 export function queueOptions(changes: Partial<QueueOptions> = {}): QueueOptions & {
   readonly clock: FakeClock;
 } {
   return {
-    config: {
-      directory: null,
-      metrics: { maxBytes: 100_000, maxAgeMs: HOUR_MS },
-      logs: { maxBytes: 100_000 },
-    },
+    config: limitsOf({}),
     maxRequestBytes: { metrics: 10_000, logs: 10_000 },
     compression: { metrics: 'none', logs: 'none' },
     counters: new Counters(),
@@ -51,33 +61,32 @@ export function shareFor(count: number): number {
 /** Pins a row and accepts all but `left` points of its last service, which replace it. */
 export async function acceptPart(queue: Queue, row: QueueRow, left: number): Promise<void> {
   expect(queue.pin(row.id)).toBe(true);
-  const settlements = row.parts.map(({ service, points }, i) => ({
-    service,
-    accepted: i === row.parts.length - 1 ? points - left : points,
-    rejected: 0,
-    setAside: 0,
-  }));
   const { service = '' } = row.parts.at(-1) ?? {};
   const body = metricsBytes(service, left);
   const parts = [{ service, points: left, offset: 0, length: body.length }];
-  await queue.settle(row.id, settlements, [], {
-    encoding: 'none',
-    body,
-    rawBytes: body.length,
-    parts,
-  });
+  const rest: RowRest = { encoding: 'none', body, rawBytes: body.length, parts };
+  await queue.settle(row.id, allAccepted(row.parts, left), [], rest);
 }
 
 /** Pins and settles a row with all points accepted. */
 export async function acceptRow(queue: Queue, row: QueueRow): Promise<void> {
   expect(queue.pin(row.id)).toBe(true);
-  const settlements = row.parts.map(({ service, points }) => ({
-    service,
-    accepted: points,
-    rejected: 0,
-    setAside: 0,
-  }));
-  await queue.settle(row.id, settlements, []);
+  await queue.settle(row.id, allAccepted(row.parts), []);
+}
+
+/** The oldest row, which is expected to be there. */
+export async function firstRow(queue: Queue, signal: Signal = 'metrics'): Promise<QueueRow> {
+  const [row] = await queue.oldest(signal, 1, NONE);
+  return row ?? expect.fail('no row');
+}
+
+/** Commits metrics: services with their number of points. */
+export async function put(
+  queue: Queue,
+  points: Readonly<Record<string, number>>,
+  atMs: number,
+): Promise<CommitOutcome> {
+  return await queue.commit(commitOf(metricsBatch(points, atMs)));
 }
 
 export async function services(queue: Queue, signal: Signal): Promise<readonly string[]> {
@@ -107,7 +116,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       queue = await open(options);
       const now = options.clock.nowMs();
       await queue.commit(commitOf(metricsBatch({ a: 1 }, now), logsBatch('x', ['l'], now)));
-      await queue.commit(commitOf(metricsBatch({ b: 2, c: 3 }, now)));
+      await put(queue, { b: 2, c: 3 }, now);
       expect(await services(queue, 'metrics')).toEqual(['a', 'b', 'c']);
       expect(await services(queue, 'logs')).toEqual(['x']);
       const [first, second] = await queue.oldest('metrics', 2, NONE);
@@ -120,20 +129,15 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     test('commits keep their order although compression is asynchronous', async () => {
       queue = await open(queueOptions({ compression: { metrics: 'gzip', logs: 'zstd' } }));
       const names = Array.from({ length: 20 }, (_, i) => `s${i}`);
-      await Promise.all(
-        names.map((id, i) =>
-          queue.commit(commitOf(metricsBatch({ [id]: i % 2 ? 1 : 60 }, i + 1e13))),
-        ),
-      );
+      await Promise.all(names.map((id, i) => put(queue, { [id]: i % 2 ? 1 : 60 }, i + 1e13)));
       expect(await services(queue, 'metrics')).toEqual(names);
     });
 
     test('a settled row is gone and its points are in the account', async () => {
       const options = queueOptions();
       queue = await open(options);
-      await queue.commit(commitOf(metricsBatch({ a: 5, b: 5 }, options.clock.nowMs())));
-      const [row] = await queue.oldest('metrics', 1, NONE);
-      if (row === undefined) throw new Error('no row');
+      await put(queue, { a: 5, b: 5 }, options.clock.nowMs());
+      const row = await firstRow(queue);
       expect(queue.pin(row.id)).toBe(true);
       const aside: SetAside = {
         signal: 'metrics',
@@ -165,14 +169,11 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     });
 
     test('the rest of a partly settled row keeps its id, place and age', async () => {
-      const options = queueOptions();
-      queue = await open({
-        ...options,
-        config: { ...options.config, metrics: { maxBytes: shareFor(3), maxAgeMs: HOUR_MS } },
-      });
+      const options = queueOptions({ config: limitsOf({ metrics: shareFor(3) }) });
+      queue = await open(options);
       const now = options.clock.nowMs();
-      await queue.commit(commitOf(metricsBatch({ a: 4, b: 6 }, now - 5)));
-      await queue.commit(commitOf(metricsBatch({ c: 10 }, now)));
+      await put(queue, { a: 4, b: 6 }, now - 5);
+      await put(queue, { c: 10 }, now);
       const [row, next] = await queue.oldest('metrics', 2, NONE);
       if (row === undefined) throw new Error('no row');
       await acceptPart(queue, row, 2);
@@ -189,11 +190,10 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(queue.account.get('b', 'point/accepted')).toBe(4);
       expectBalance(queue);
       // It is not evicted while it is pinned; after that its eviction counts only the rest.
-      for (const id of ['d', 'e', 'f'])
-        await queue.commit(commitOf(metricsBatch({ [id]: 10 }, now)));
+      for (const id of ['d', 'e', 'f']) await put(queue, { [id]: 10 }, now);
       expect((await services(queue, 'metrics'))[0]).toBe('b');
       queue.unpin(row.id);
-      for (const id of ['g', 'h']) await queue.commit(commitOf(metricsBatch({ [id]: 10 }, now)));
+      for (const id of ['g', 'h']) await put(queue, { [id]: 10 }, now);
       expect(queue.account.get('b', 'point/evicted')).toBe(2);
       expect(queue.pin(row.id)).toBe(false);
       expectBalance(queue);
@@ -210,20 +210,20 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
         sample: Buffer.from('x'),
         atMs: 5,
       });
-      const put = async (asides: readonly SetAside[]): Promise<void> => {
-        await queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+      const store = async (asides: readonly SetAside[]): Promise<void> => {
+        await put(queue, { a: 1 }, options.clock.nowMs());
         const [row] = await queue.oldest('metrics', 1, NONE);
         expect(queue.pin(row?.id ?? 0)).toBe(true);
         await queue.settle(row?.id ?? 0, [], asides);
       };
-      await put(Array.from({ length: 900 }, (_, i) => entry(i)));
-      await put(Array.from({ length: 900 }, (_, i) => entry(900 + i)));
+      await store(Array.from({ length: 900 }, (_, i) => entry(i)));
+      await store(Array.from({ length: 900 }, (_, i) => entry(900 + i)));
       expect((await queue.readSetAside(2)).map(aside => aside.points)).toEqual([1799, 1798]);
       const all = await queue.readSetAside(5000);
       expect(all.map(aside => aside.points)).toEqual(
         Array.from({ length: 1000 }, (_, i) => 1799 - i),
       );
-      await put([{ ...entry(1), sample: Buffer.alloc(16 * 1024 * 1024) }]);
+      await store([{ ...entry(1), sample: Buffer.alloc(16 * 1024 * 1024) }]);
       expect(await queue.readSetAside(5000)).toHaveLength(1);
     });
 
@@ -243,19 +243,19 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
 
     test('state is kept by kind and key, replaced, and deleted by null', async () => {
       queue = await open(queueOptions());
-      const put = async (kind: string, key: string, text: string | null): Promise<void> => {
+      const store = async (kind: string, key: string, text: string | null): Promise<void> => {
         const blob = text === null ? null : Buffer.from(text);
         await queue.commit({ batches: [], state: [{ kind, key, blob }], reads: [] });
       };
       const check = async (kind: string, key: string, want: string | null): Promise<void> =>
         expect((await queue.readState(kind, key))?.toString() ?? null).toBe(want);
       await check('cursor', 'a', null);
-      await put('cursor', 'a', 'one');
-      await put('start', 'a', 'other');
-      await put('cursor', 'a', 'two');
+      await store('cursor', 'a', 'one');
+      await store('start', 'a', 'other');
+      await store('cursor', 'a', 'two');
       await check('cursor', 'a', 'two');
       await check('start', 'a', 'other');
-      await put('cursor', 'a', null);
+      await store('cursor', 'a', null);
       await check('cursor', 'a', null);
       await check('start', 'a', 'other');
     });
@@ -269,16 +269,11 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     });
 
     test('new metrics evict the oldest if there is no room, counted per service', async () => {
-      const options = queueOptions();
-      queue = await open({
-        ...options,
-        config: { ...options.config, metrics: { maxBytes: shareFor(3), maxAgeMs: HOUR_MS } },
-      });
+      const options = queueOptions({ config: limitsOf({ metrics: shareFor(3) }) });
+      queue = await open(options);
       const outcomes = [];
       for (const id of ['a', 'b', 'c', 'd', 'e'])
-        outcomes.push(
-          await queue.commit(commitOf(metricsBatch({ [id]: 10 }, options.clock.nowMs()))),
-        );
+        outcomes.push(await put(queue, { [id]: 10 }, options.clock.nowMs()));
       expect(outcomes).toEqual(
         [0, 0, 0, 10, 10].map(evictedPoints => ({ kind: 'stored', evictedPoints })),
       );
@@ -292,37 +287,28 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     });
 
     test('a pinned row is not evicted', async () => {
-      const options = queueOptions();
-      queue = await open({
-        ...options,
-        config: { ...options.config, metrics: { maxBytes: shareFor(2), maxAgeMs: HOUR_MS } },
-      });
-      const put = async (id: string): Promise<unknown> =>
-        await queue.commit(commitOf(metricsBatch({ [id]: 10 }, options.clock.nowMs())));
-      await put('a');
-      await put('b');
-      const [a] = await queue.oldest('metrics', 1, NONE);
-      if (a === undefined) throw new Error('no row');
+      const options = queueOptions({ config: limitsOf({ metrics: shareFor(2) }) });
+      queue = await open(options);
+      const store = async (id: string): Promise<unknown> =>
+        await put(queue, { [id]: 10 }, options.clock.nowMs());
+      await store('a');
+      await store('b');
+      const a = await firstRow(queue);
       expect(queue.pin(a.id)).toBe(true);
-      await put('c');
+      await store('c');
       expect(await services(queue, 'metrics')).toEqual(['a', 'c']);
       queue.unpin(a.id);
-      await put('d');
+      await store('d');
       expect(await services(queue, 'metrics')).toEqual(['c', 'd']);
       expect(queue.pin(a.id)).toBe(false);
       expectBalance(queue);
     });
 
     test('a batch larger than the limit is evicted itself, and evicts nothing else', async () => {
-      const options = queueOptions();
-      queue = await open({
-        ...options,
-        config: { ...options.config, metrics: { maxBytes: shareFor(1), maxAgeMs: HOUR_MS } },
-      });
-      await queue.commit(commitOf(metricsBatch({ a: 10 }, options.clock.nowMs())));
-      const outcome = await queue.commit(
-        commitOf(metricsBatch({ big: 100 }, options.clock.nowMs())),
-      );
+      const options = queueOptions({ config: limitsOf({ metrics: shareFor(1) }) });
+      queue = await open(options);
+      await put(queue, { a: 10 }, options.clock.nowMs());
+      const outcome = await put(queue, { big: 100 }, options.clock.nowMs());
       expect(outcome).toEqual({ kind: 'stored', evictedPoints: 100 });
       expect(await services(queue, 'metrics')).toEqual(['a']);
       expectBalance(queue);
@@ -331,29 +317,29 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     test('metrics older than the maximum age are evicted, logs are not', async () => {
       const options = queueOptions();
       queue = await open(options);
-      const put = async (id: string): Promise<unknown> =>
+      const store = async (id: string): Promise<unknown> =>
         await queue.commit(
           commitOf(
             metricsBatch({ [id]: 1 }, options.clock.nowMs()),
             logsBatch(id, ['line'], options.clock.nowMs()),
           ),
         );
-      await put('a');
+      await store('a');
       await options.clock.advance(HOUR_MS / 2);
-      await put('b');
+      await store('b');
       await options.clock.advance(HOUR_MS / 2 + 1);
       expect(await services(queue, 'metrics')).toEqual(['b']);
       expect(await services(queue, 'logs')).toEqual(['a', 'b']);
       expect(queue.account.get('a', 'point/evicted')).toBe(1);
       await options.clock.advance(HOUR_MS);
-      expect(await put('c')).toEqual({ kind: 'stored', evictedPoints: 1 });
+      expect(await store('c')).toEqual({ kind: 'stored', evictedPoints: 1 });
       expect(await services(queue, 'metrics')).toEqual(['c']);
       expectBalance(queue);
     });
 
     test('a commit whose logs have no room is refused as a whole', async () => {
-      const options = queueOptions();
-      queue = await open({ ...options, config: { ...options.config, logs: { maxBytes: 1000 } } });
+      const options = queueOptions({ config: limitsOf({ logs: 1000 }) });
+      queue = await open(options);
       const now = options.clock.nowMs();
       const line = 'x'.repeat(500);
       const commit = (text: string): Commit => ({
@@ -368,37 +354,29 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect((await queue.readState('cursor', 'a'))?.toString()).toBe('one');
       expect(await services(queue, 'metrics')).toEqual(['a']);
       // Once the back end has accepted the first, there is room again.
-      const [row] = await queue.oldest('logs', 1, NONE);
-      if (row === undefined) throw new Error('no row');
+      const row = await firstRow(queue, 'logs');
       await acceptRow(queue, row);
       expect(await queue.commit(commit('two'))).toEqual({ kind: 'stored', evictedPoints: 0 });
       expectBalance(queue);
     });
 
     test('full logs do not block metrics, and full metrics do not block logs', async () => {
-      const options = queueOptions();
-      queue = await open({
-        ...options,
-        config: {
-          ...options.config,
-          metrics: { maxBytes: shareFor(1), maxAgeMs: HOUR_MS },
-          logs: { maxBytes: 1000 },
-        },
-      });
+      const options = queueOptions({ config: limitsOf({ metrics: shareFor(1), logs: 1000 }) });
+      queue = await open(options);
       const now = options.clock.nowMs();
       const logs = commitOf(logsBatch('a', ['x'.repeat(500)], now));
       expect(await queue.commit(logs)).toMatchObject({ kind: 'stored' });
       expect(await queue.commit(logs)).toEqual({ kind: 'full' });
       for (let i = 0; i < 3; i++)
-        expect(await queue.commit(commitOf(metricsBatch({ a: 10 }, now)))).toMatchObject({
+        expect(await put(queue, { a: 10 }, now)).toMatchObject({
           kind: 'stored',
         });
       expect(await services(queue, 'logs')).toEqual(['a']);
     });
 
     test('logs larger than the limit fail, and the message names the key to raise', async () => {
-      const options = queueOptions();
-      queue = await open({ ...options, config: { ...options.config, logs: { maxBytes: 100 } } });
+      const options = queueOptions({ config: limitsOf({ logs: 100 }) });
+      queue = await open(options);
       const outcome = await queue.commit(commitOf(logsBatch('a', ['x'.repeat(500)], 1e13)));
       expect(outcome).toMatchObject({ kind: 'failed' });
       expect(JSON.stringify(outcome)).toContain('queue.logs.max_bytes');
@@ -416,8 +394,8 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
         newestAtMs: null,
       });
       const now = options.clock.nowMs();
-      await queue.commit(commitOf(metricsBatch({ a: 2, b: 3 }, now - 5)));
-      await queue.commit(commitOf(metricsBatch({ a: 2 }, now)));
+      await put(queue, { a: 2, b: 3 }, now - 5);
+      await put(queue, { a: 2 }, now);
       expect(queue.stats('metrics')).toMatchObject({
         rows: 2,
         points: 7,
@@ -437,11 +415,11 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     });
 
     test('listeners are called after each stored commit and no other', async () => {
-      const options = queueOptions();
-      queue = await open({ ...options, config: { ...options.config, logs: { maxBytes: 100 } } });
+      const options = queueOptions({ config: limitsOf({ logs: 100 }) });
+      queue = await open(options);
       let heard = 0;
       queue.onCommit(() => heard++);
-      await queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+      await put(queue, { a: 1 }, options.clock.nowMs());
       expect(heard).toBe(1);
       await queue.commit(commitOf(logsBatch('a', ['x'.repeat(500)], options.clock.nowMs())));
       expect(heard).toBe(1);
@@ -456,7 +434,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     test('a closed queue stores nothing, returns nothing and does not throw', async () => {
       const options = queueOptions();
       queue = await open(options);
-      const early = queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+      const early = put(queue, { a: 1 }, options.clock.nowMs());
       await setTimeout(0);
       const reading = queue.oldest('metrics', 1, NONE);
       await queue.close();

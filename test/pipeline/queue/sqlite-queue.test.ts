@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/errors.ts';
 import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
-import type { QueueOptions, QueueRow, SetAside } from '../../../src/pipeline/queue/queue.ts';
+import type { QueueOptions, SetAside } from '../../../src/pipeline/queue/queue.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -14,13 +14,14 @@ import {
   commitOf,
   describeQueue,
   expectBalance,
-  HOUR_MS,
+  firstRow,
+  limitsOf,
+  NONE,
+  put,
   queueOptions,
   services,
   shareFor,
 } from './queue-behaviour.ts';
-
-const NONE: ReadonlySet<number> = new Set();
 
 describeQueue('SqliteQueue in a directory', options =>
   Promise.resolve(SqliteQueue.open(options, temporaryDirectory())),
@@ -39,12 +40,6 @@ async function visit<T>(
   } finally {
     await queue.close();
   }
-}
-
-async function firstRow(queue: SqliteQueue): Promise<QueueRow> {
-  const [row] = await queue.oldest('metrics', 1, NONE);
-  if (row === undefined) throw new Error('no row');
-  return row;
 }
 
 function mistakeOf(open: () => unknown): string {
@@ -83,7 +78,7 @@ describe('after a restart', () => {
       atMs: now,
     };
     const before = await visit(directory, options, async queue => {
-      await queue.commit(commitOf(metricsBatch({ b: 5 }, now)));
+      await put(queue, { b: 5 }, now);
       const row = await firstRow(queue);
       queue.pin(row.id);
       await queue.settle(
@@ -119,14 +114,14 @@ describe('after a restart', () => {
   test('an id is never used again, not even that of the newest row', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
-    const put = async (queue: SqliteQueue): Promise<number> => {
-      await queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+    const store = async (queue: SqliteQueue): Promise<number> => {
+      await put(queue, { a: 1 }, options.clock.nowMs());
       const row = await firstRow(queue);
       await acceptRow(queue, row);
       return row.id;
     };
-    const first = await visit(directory, options, put);
-    const second = await visit(directory, options, put);
+    const first = await visit(directory, options, store);
+    const second = await visit(directory, options, store);
     expect(second).toBeGreaterThan(first);
   });
 
@@ -135,18 +130,13 @@ describe('after a restart', () => {
     const options = queueOptions();
     const now = options.clock.nowMs();
     await visit(directory, options, async queue => {
-      for (const id of ['a', 'b', 'c', 'd'])
-        await queue.commit(commitOf(metricsBatch({ [id]: 10 }, now)));
+      for (const id of ['a', 'b', 'c', 'd']) await put(queue, { [id]: 10 }, now);
       await queue.commit(commitOf(logsBatch('x', ['x'.repeat(500)], now)));
     });
-    const config = {
-      directory,
-      metrics: { maxBytes: shareFor(2), maxAgeMs: HOUR_MS },
-      logs: { maxBytes: 700 },
-    };
+    const config = limitsOf({ metrics: shareFor(2), logs: 700 }, directory);
     await visit(directory, { ...options, config }, async queue => {
       expect(queue.stats('metrics').rows).toBe(4);
-      expect(await queue.commit(commitOf(metricsBatch({ e: 10 }, now)))).toEqual({
+      expect(await put(queue, { e: 10 }, now)).toEqual({
         kind: 'stored',
         evictedPoints: 30,
       });
@@ -162,11 +152,7 @@ describe('after a restart', () => {
   test('the file shrinks again after a long outage', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
-    const config = {
-      directory,
-      metrics: { maxBytes: 100_000_000, maxAgeMs: HOUR_MS },
-      logs: { maxBytes: 1_000_000 },
-    };
+    const config = limitsOf({ metrics: 1e8 }, directory);
     const large = { ...options, config, maxRequestBytes: { metrics: 1e8, logs: 1e8 } };
     const batch = metricsBatch({ a: 1 }, options.clock.nowMs());
     const payload = Buffer.alloc(12_000_000, 7);
@@ -184,33 +170,31 @@ describe('after a restart', () => {
   });
 });
 
-describe('while the file cannot be written', () => {
-  test('an acknowledgement is not forgotten, and its row is not returned again', async () => {
-    const directory = temporaryDirectory();
-    const options = queueOptions();
-    await visit(directory, options, async queue => {
-      await queue.commit(commitOf(metricsBatch({ a: 4 }, options.clock.nowMs())));
-      await queue.commit(commitOf(metricsBatch({ b: 4 }, options.clock.nowMs())));
-      const other = new DatabaseSync(join(directory, 'queue.sqlite'));
-      other.exec('BEGIN IMMEDIATE');
-      const row = await firstRow(queue);
-      await acceptRow(queue, row);
-      expect(queue.pin(row.id)).toBe(false);
-      expect(await services(queue, 'metrics')).toEqual(['b']);
-      expect(queue.account.get('a', 'point/accepted')).toBe(0);
-      const commit = commitOf(metricsBatch({ c: 4 }, options.clock.nowMs()));
-      expect(await queue.commit(commit)).toMatchObject({ kind: 'held' });
-      const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
-      expect(errors?.get('settle')).toBeGreaterThan(0);
-      other.exec('ROLLBACK');
-      other.close();
-      expect(await queue.commit(commit)).toMatchObject({ kind: 'stored' });
-      expect(queue.account.get('a', 'point/accepted')).toBe(4);
-      expectBalance(queue);
-    });
-    await visit(directory, options, async queue => {
-      expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'c']);
-    });
+test('while the file cannot be written an acknowledgement is not forgotten, and its row is not returned again', async () => {
+  const directory = temporaryDirectory();
+  const options = queueOptions();
+  await visit(directory, options, async queue => {
+    await put(queue, { a: 4 }, options.clock.nowMs());
+    await put(queue, { b: 4 }, options.clock.nowMs());
+    const other = new DatabaseSync(join(directory, 'queue.sqlite'));
+    other.exec('BEGIN IMMEDIATE');
+    const row = await firstRow(queue);
+    await acceptRow(queue, row);
+    expect(queue.pin(row.id)).toBe(false);
+    expect(await services(queue, 'metrics')).toEqual(['b']);
+    expect(queue.account.get('a', 'point/accepted')).toBe(0);
+    const commit = commitOf(metricsBatch({ c: 4 }, options.clock.nowMs()));
+    expect(await queue.commit(commit)).toMatchObject({ kind: 'held' });
+    const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
+    expect(errors?.get('settle')).toBeGreaterThan(0);
+    other.exec('ROLLBACK');
+    other.close();
+    expect(await queue.commit(commit)).toMatchObject({ kind: 'stored' });
+    expect(queue.account.get('a', 'point/accepted')).toBe(4);
+    expectBalance(queue);
+  });
+  await visit(directory, options, async queue => {
+    expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'c']);
   });
 });
 
@@ -219,7 +203,7 @@ describe('the directory', () => {
     const directory = join(temporaryDirectory(), 'deep', 'below');
     const options = queueOptions();
     const queue = SqliteQueue.open(options, directory);
-    await queue.commit(commitOf(metricsBatch({ a: 1 }, options.clock.nowMs())));
+    await put(queue, { a: 1 }, options.clock.nowMs());
     for (const name of ['queue.sqlite', 'queue.sqlite-wal', 'reserve'])
       expect(statSync(join(directory, name)).mode & 0o077, name).toBe(0);
     expect(statSync(directory).mode & 0o077).toBe(0);
@@ -252,13 +236,11 @@ describe('the directory', () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     await visit(directory, options, async queue => {
-      await queue.commit(commitOf(metricsBatch({ a: 4 }, options.clock.nowMs())));
+      await put(queue, { a: 4 }, options.clock.nowMs());
       const file = QueueFile.open(join(directory, 'queue.sqlite'), { isReadOnly: true });
       expect(file.sums('metrics')).toMatchObject({ rows: 1, points: 4 });
       expect(file.counts()).toEqual([{ service: 'a', key: 'point/made', count: 4 }]);
-      expect(
-        await queue.commit(commitOf(metricsBatch({ b: 4 }, options.clock.nowMs()))),
-      ).toMatchObject({
+      expect(await put(queue, { b: 4 }, options.clock.nowMs())).toMatchObject({
         kind: 'stored',
       });
       file.close();

@@ -6,11 +6,16 @@ import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
-import { metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { acceptPart, acceptRow, commitOf, expectBalance, queueOptions } from './queue-behaviour.ts';
+import {
+  acceptPart,
+  acceptRow,
+  expectBalance,
+  NONE,
+  put,
+  queueOptions,
+} from './queue-behaviour.ts';
 
-const NONE: ReadonlySet<number> = new Set();
 const POINTS = 10;
 
 const steps = fc.array(
@@ -57,9 +62,7 @@ class Stage {
 
   async #put(): Promise<void> {
     const service = `s${this.#made++}`;
-    await this.queue.commit(
-      commitOf(metricsBatch({ [service]: POINTS }, this.options.clock.nowMs())),
-    );
+    await put(this.queue, { [service]: POINTS }, this.options.clock.nowMs());
     this.waiting.push([service, POINTS]);
   }
 

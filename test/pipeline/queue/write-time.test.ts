@@ -1,28 +1,14 @@
 import { expect, test } from 'vitest';
 import { systemClock as clock } from '../../../src/lib/clock.ts';
 import { Counters } from '../../../src/lib/counters.ts';
-import { silentLogger } from '../../../src/lib/log.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
-import { metricsBatch } from '../../support/otlp-requests.ts';
 import { tempDirectory } from '../../support/program.ts';
+import { put, queueOptions } from './queue-behaviour.ts';
 
 test('each transaction counts, with its time', async () => {
   using directory = tempDirectory();
   const counters = new Counters();
-  const bytes = 1024 * 1024;
-  const options = {
-    config: {
-      directory: directory.path,
-      metrics: { maxBytes: bytes, maxAgeMs: 3_600_000 },
-      logs: { maxBytes: bytes },
-    },
-    maxRequestBytes: { metrics: bytes, logs: bytes },
-    compression: { metrics: 'none', logs: 'none' },
-    clock,
-    counters,
-    logger: silentLogger,
-  } as const;
-  const queue = SqliteQueue.open(options, directory.path);
+  const queue = SqliteQueue.open({ ...queueOptions({ counters }), clock }, directory.path);
   const get = (name: string): number =>
     counters
       .list()
@@ -31,10 +17,7 @@ test('each transaction counts, with its time', async () => {
   const before = get('prom2otlp_queue_writes_total');
   const startedMs = clock.monotonicMs();
   const secondsBefore = get('prom2otlp_queue_write_seconds_total');
-  for (let i = 0; i < 3; i++) {
-    const batches = [metricsBatch({ a: 1 }, clock.nowMs())];
-    await queue.commit({ batches, state: [], reads: [] });
-  }
+  for (let i = 0; i < 3; i++) await put(queue, { a: 1 }, clock.nowMs());
   expect(get('prom2otlp_queue_writes_total') - before).toBe(3);
   const seconds = get('prom2otlp_queue_write_seconds_total') - secondsBefore;
   expect(seconds).toBeGreaterThan(0);

@@ -18,6 +18,7 @@ import type { SendRequest, SendResult } from '../../../src/pipeline/send/transpo
 import { type Answer, BackEnd, type ReceivedRequest } from '../../support/back-end.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
+import { testSignal } from '../../support/test-api.ts';
 
 const RAW = metricsBytes('a', 100);
 const ACCEPTED: SendResult = { kind: 'accepted', rejected: 0, message: '' };
@@ -61,13 +62,7 @@ function connect(
   });
   const transport = new OtlpHttp({
     endpoint,
-    config: {
-      protocol,
-      compression: 'auto',
-      headers: {},
-      timeoutMs: 1000,
-      tls: { ca: null, cert: null, key: null },
-    },
+    config: testSignal({ protocol, compression: 'auto', timeoutMs: 1000 }),
     compression,
     concurrency: 1,
     version: '0',

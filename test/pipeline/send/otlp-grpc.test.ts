@@ -20,6 +20,7 @@ import { GrpcBackEnd, type GrpcAnswer } from '../../support/grpc-back-end.ts';
 import { findClosedPort, startTcpServer } from '../../support/http-server.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
 import { retryInfo } from '../../support/status-details.ts';
+import { NO_TLS, testSignal } from '../../support/test-api.ts';
 
 const RAW = metricsBytes('a', 200);
 const REQUEST: SendRequest = {
@@ -27,14 +28,6 @@ const REQUEST: SendRequest = {
   encoding: 'gzip',
   body: gzipSync(RAW),
   rawBytes: RAW.length,
-};
-const NO_TLS = { ca: null, cert: null, key: null };
-const CONFIG: OtlpSignalConfig = {
-  protocol: 'grpc',
-  compression: 'gzip',
-  headers: {},
-  timeoutMs: 8000,
-  tls: NO_TLS,
 };
 const ACCEPTED = { kind: 'accepted', rejected: 0, message: '' };
 
@@ -53,7 +46,8 @@ afterEach(async () => {
 
 function connect(config: Partial<OtlpSignalConfig> = {}, endpoint = backEnd.url): OtlpGrpc {
   const options = { endpoint, version: '1.2.3', clock: systemClock };
-  const transport = new OtlpGrpc({ ...options, config: { ...CONFIG, ...config } });
+  const signal = testSignal({ protocol: 'grpc', ...config });
+  const transport = new OtlpGrpc({ ...options, config: signal });
   open.push(transport);
   return transport;
 }
@@ -325,19 +319,17 @@ describe('TLS', () => {
   });
 });
 
-describe('a key that the back end refuses', () => {
-  test('is read again, and a new one is tried at once', async () => {
-    for (const code of [codes.UNAUTHENTICATED, codes.PERMISSION_DENIED]) {
-      let source = 'old';
-      const key = new ConfigSecret(source, () => source);
-      backEnd.answer = ({ metadata }) => (metadata['x-api-key'] === 'new' ? {} : { code });
-      const transport = connect({ headers: { 'x-api-key': key } });
-      const count = backEnd.requests.length;
-      expect(await send(transport)).toMatchObject({ kind: 'hold', status: code });
-      expect(backEnd.requests).toHaveLength(count + 1);
-      source = 'new';
-      expect(await send(transport)).toEqual(ACCEPTED);
-      expect(backEnd.requests).toHaveLength(count + 3);
-    }
-  });
+test('a key that the back end refuses is read again, and a new one is tried at once', async () => {
+  for (const code of [codes.UNAUTHENTICATED, codes.PERMISSION_DENIED]) {
+    let source = 'old';
+    const key = new ConfigSecret(source, () => source);
+    backEnd.answer = ({ metadata }) => (metadata['x-api-key'] === 'new' ? {} : { code });
+    const transport = connect({ headers: { 'x-api-key': key } });
+    const count = backEnd.requests.length;
+    expect(await send(transport)).toMatchObject({ kind: 'hold', status: code });
+    expect(backEnd.requests).toHaveLength(count + 1);
+    source = 'new';
+    expect(await send(transport)).toEqual(ACCEPTED);
+    expect(backEnd.requests).toHaveLength(count + 3);
+  }
 });

@@ -8,9 +8,8 @@ import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { BackEnd, type Answer } from '../../support/back-end.ts';
-import { TEST_TLS } from '../../support/certificates.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
-import { testApi } from '../../support/test-api.ts';
+import { testApi, testSignal } from '../../support/test-api.ts';
 
 const RAW = metricsBytes('a', 3);
 const REQUEST: SendRequest = {
@@ -18,14 +17,6 @@ const REQUEST: SendRequest = {
   encoding: 'gzip',
   body: gzipSync(RAW),
   rawBytes: RAW.length,
-};
-
-const CONFIG: OtlpSignalConfig = {
-  protocol: 'http/protobuf',
-  compression: 'gzip',
-  headers: {},
-  timeoutMs: 8000,
-  tls: { ca: null, cert: null, key: null },
 };
 
 const never = new AbortController().signal;
@@ -48,7 +39,7 @@ function connect(
 ): OtlpHttp {
   const transport = new OtlpHttp({
     endpoint: `${url}/v1/metrics`,
-    config: { ...CONFIG, ...config },
+    config: testSignal(config),
     apis,
     concurrency: 1,
     version: '1.2.3',
@@ -187,27 +178,10 @@ test('an early refusal is seen while a large body is still being sent', async ()
   await server.stop();
 });
 
-test('TLS: a configured authority, a client certificate, and no trust without them', async () => {
-  const server = await BackEnd.start(undefined, {
-    ...TEST_TLS,
-    requestCert: true,
-    rejectUnauthorized: false,
-  });
-  const url = `https://localhost:${String(server.port)}`;
-  const { ca, cert, key } = TEST_TLS;
-  const trusting = { ca, cert, key: new ConfigSecret(key) };
-  expect(await send(connect({ tls: trusting }, url))).toMatchObject({ kind: 'accepted' });
-  expect(server.requests.map(({ isCertified }) => isCertified)).toEqual([true]);
-  const result = await send(connect({}, url));
-  expect(result).toMatchObject({ kind: 'retry', reason: expect.stringMatching(/certificate/) });
-  expect(server.requests).toHaveLength(1);
-  await server.stop();
-});
-
 test('an endpoint keeps its path and its query', async () => {
   const transport = new OtlpHttp({
     endpoint: `${backEnd.url}/otlp/v1/metrics?tenant=7`,
-    config: CONFIG,
+    config: testSignal(),
     concurrency: 1,
     version: '1.2.3',
     clock: systemClock,

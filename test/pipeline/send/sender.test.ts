@@ -7,8 +7,15 @@ import { FLUSH_PAUSE_MS, ROUND_MS, Sender } from '../../../src/pipeline/send/sen
 import { noAnswer, type SendResult, type Transport } from '../../../src/pipeline/send/transport.ts';
 import { BackEnd, type Answer, type ReceivedRequest } from '../../support/back-end.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { flatPoints, metricsBatch } from '../../support/otlp-requests.ts';
-import { commitOf, expectBalance, HOUR_MS, queueOptions } from '../queue/queue-behaviour.ts';
+import { flatPoints } from '../../support/otlp-requests.ts';
+import {
+  expectBalance,
+  HOUR_MS,
+  limitsOf,
+  put as putMetrics,
+  queueOptions,
+} from '../queue/queue-behaviour.ts';
+import { testSignal } from '../../support/test-api.ts';
 
 const SECOND_MS = 1000;
 
@@ -25,11 +32,7 @@ let emptyCount: number;
 beforeEach(async () => {
   clock = new FakeClock();
   counters = new Counters();
-  const config = {
-    directory: null,
-    metrics: { maxBytes: 10_000_000, maxAgeMs: HOUR_MS },
-    logs: { maxBytes: 10_000_000 },
-  };
+  const config = limitsOf({ metrics: 10_000_000 });
   const maxRequestBytes = { metrics: 1_000_000, logs: 1_000_000 };
   queue = SqliteQueue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
   backEnd = await BackEnd.start();
@@ -54,13 +57,7 @@ function createSender(changes: { concurrency?: number; random?: () => number } =
   const concurrency = changes.concurrency ?? 1;
   const http = new OtlpHttp({
     endpoint,
-    config: {
-      protocol: 'http/protobuf',
-      compression: 'none',
-      headers: {},
-      timeoutMs: 3_600_000,
-      tls: { ca: null, cert: null, key: null },
-    },
+    config: testSignal({ compression: 'none', timeoutMs: 3_600_000 }),
     concurrency,
     version: '0',
     clock,
@@ -87,7 +84,7 @@ function createSender(changes: { concurrency?: number; random?: () => number } =
 }
 
 async function put(points: Readonly<Record<string, number>>, ageMs = 0): Promise<void> {
-  await queue.commit(commitOf(metricsBatch(points, clock.nowMs() - ageMs)));
+  await putMetrics(queue, points, clock.nowMs() - ageMs);
 }
 
 /** Puts rows, and starts to send. */
@@ -159,6 +156,15 @@ function refuse(service: string, answer: Answer): void {
   backEnd.answer = ({ raw }) => (raw.includes(service) ? answer : { status: 200 });
 }
 
+const partly = (success: string) => (): Answer => ({
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: `{"partialSuccess":${success}}`,
+});
+
+/** Of a point with this value. */
+const hasValue = (value: number) => (point: string) => point.includes(`"asDouble":${value}}`);
+
 describe('accepted', () => {
   test('rows go out in order, old and new ones', async () => {
     await send({ a: 1 }, { b: 2 });
@@ -188,13 +194,8 @@ describe('accepted', () => {
   });
 
   test('points that the back end rejects are counted and never sent again', async () => {
-    backEnd.answer = () => ({
-      status: 200,
-      headers: { 'content-type': 'application/json' },
-      body: '{"partialSuccess":{"rejectedDataPoints":"2","errorMessage":"too old"}}',
-    });
-    sender.start();
-    await put({ a: 5 });
+    backEnd.answer = partly('{"rejectedDataPoints":"2","errorMessage":"too old"}');
+    await send({ a: 5 });
     await until(isSettled);
     expect(backEnd.requests).toHaveLength(1);
     expect(queue.account.get('a', 'point/accepted')).toBe(3);
@@ -203,13 +204,8 @@ describe('accepted', () => {
   });
 
   test('a message without rejected points is a warning', async () => {
-    backEnd.answer = () => ({
-      status: 200,
-      headers: { 'content-type': 'application/json' },
-      body: '{"partialSuccess":{"errorMessage":"use /v2"}}',
-    });
-    sender.start();
-    await put({ a: 5 });
+    backEnd.answer = partly('{"errorMessage":"use /v2"}');
+    await send({ a: 5 });
     await until(isSettled);
     expect(queue.account.get('a', 'point/accepted')).toBe(5);
     expect(log).toMatchObject([{ level: 'warn', rejected: 0, reason: 'use /v2' }]);
@@ -480,7 +476,7 @@ describe('hold', () => {
 
 describe('split', () => {
   test('one poisonous point of a thousand costs that point alone, with the back end’s words', async () => {
-    const isPoison = (point: string): boolean => point.includes('"asDouble":777}');
+    const isPoison = hasValue(777);
     for (const status of [400, 413, 422]) {
       const before = backEnd.requests.length;
       backEnd.answer = ({ raw }) =>
@@ -520,7 +516,7 @@ describe('split', () => {
   });
 
   test('a back end that disappears during a split is waited for, and nothing is sent twice', async () => {
-    const isPoison = (point: string): boolean => point.includes('"asDouble":7}');
+    const isPoison = hasValue(7);
     const taken: string[] = [];
     backEnd.answer = ({ raw }, i) => {
       if (i === 3) return { status: 503 };
@@ -557,16 +553,17 @@ describe('split', () => {
   });
 
   test('a stop during a split leaves the unsettled rest in its place', async () => {
-    const isPoison = (point: string): boolean => point.includes('"asDouble":5}');
+    const isPoison = hasValue(5);
     const taken: string[] = [];
     let isDown = false;
+    let mayFail = true;
     backEnd.answer = ({ raw }) => {
       const points = flatPoints('metrics', raw);
       if (isDown) return { status: 503 };
       if (points.some(isPoison)) return { status: 400, body: 'a bad point' };
       taken.push(...points);
       // For the process that splits, the back end is down after the second accepted piece.
-      isDown = taken.length > 50;
+      isDown = mayFail && taken.length > 50;
       return { status: 200 };
     };
     await send({ a: 100 }, { b: 1 });
@@ -577,12 +574,7 @@ describe('split', () => {
     expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 101 - acceptedCount });
     expectBalance(queue);
     isDown = false;
-    backEnd.answer = ({ raw }) => {
-      const points = flatPoints('metrics', raw);
-      if (points.some(isPoison)) return { status: 400, body: 'a bad point' };
-      taken.push(...points);
-      return { status: 200 };
-    };
+    mayFail = false;
     sender = createSender();
     sender.start();
     await until(isSettled);
@@ -594,7 +586,7 @@ describe('split', () => {
   });
 
   test('a key that expires during a split holds, and costs nothing', async () => {
-    const isPoison = (point: string): boolean => point.includes('"asDouble":7}');
+    const isPoison = hasValue(7);
     backEnd.answer = ({ raw }, i) => {
       if (i === 2) return { status: 401 };
       return { status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200 };

@@ -16,10 +16,10 @@ import {
   TEST_CLIENT,
   TEST_TLS,
 } from '../../support/certificates.ts';
+import { NO_TLS, testSignal } from '../../support/test-api.ts';
 
 type Tls = OtlpSignalConfig['tls'];
 
-const NO_TLS: Tls = { ca: null, cert: null, key: null };
 const servers: BackEnd[] = [];
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
@@ -32,13 +32,7 @@ async function start(tls?: ServerOptions): Promise<BackEnd> {
 }
 
 function connect(server: BackEnd, tls: Partial<Tls>): OtlpHttp {
-  const config: OtlpSignalConfig = {
-    protocol: 'http/protobuf',
-    compression: 'none',
-    headers: {},
-    timeoutMs: 8000,
-    tls: { ...NO_TLS, ...tls },
-  };
+  const config = testSignal({ compression: 'none', tls: { ...NO_TLS, ...tls } });
   const endpoint = `https://localhost:${String(server.port)}/v1/metrics`;
   return new OtlpHttp({ endpoint, config, concurrency: 1, version: '1', clock: systemClock });
 }
