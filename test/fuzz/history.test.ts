@@ -7,10 +7,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ExpositionFormat } from '../../src/model/page.ts';
 import { at, type Seen, Target } from '../support/target.ts';
-
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
-const SEED = process.env['FUZZ_SEED'];
-const PARAMETERS = SEED === undefined ? { numRuns: RUNS } : { numRuns: RUNS, seed: Number(SEED) };
+import { PARAMETERS, RUNS } from './parameters.ts';
 
 const TYPES =
   'counter gauge untyped unknown histogram summary info stateset gaugehistogram nonsense'.split(

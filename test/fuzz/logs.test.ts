@@ -4,10 +4,9 @@ import { assert, asyncProperty } from 'fast-check';
 import { expect, test } from 'vitest';
 import { DAY, HOUR, LogSite, MINUTE } from '../support/log-site.ts';
 import { LogHistory, type LogLife, logLives } from './log-actions.ts';
+import { parametersFor, RUNS } from './parameters.ts';
 
-const RUNS = Math.max(5, Math.round(Number(process.env['FUZZ_RUNS'] ?? 200) / 20));
-const SEED = process.env['FUZZ_SEED'];
-const PARAMETERS = SEED === undefined ? { numRuns: RUNS } : { numRuns: RUNS, seed: Number(SEED) };
+const PARAMETERS = parametersFor(Math.max(5, Math.round(RUNS / 20)));
 
 /** Enough for five tries in an hour, for what is held back, and for every day to be closed. */
 const LAST_PULLS = [...Array.from({ length: 6 }, () => 30 * MINUTE), DAY, HOUR, HOUR, HOUR];

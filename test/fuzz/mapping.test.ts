@@ -19,10 +19,7 @@ import { attributesText, type OtlpPoint } from '../support/otlp-points.ts';
 import { type Seen, shownPoint, Target, type TargetOptions } from '../support/target.ts';
 import { FORGOTTEN_NS } from '../support/wire-sanity.ts';
 import { type PageEvent, SERVERS, tell, type ToldPage, worlds } from './page-world.ts';
-
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
-const SEED = process.env['FUZZ_SEED'];
-const PARAMETERS = SEED === undefined ? { numRuns: RUNS } : { numRuns: RUNS, seed: Number(SEED) };
+import { PARAMETERS } from './parameters.ts';
 
 const NEWLINE = 0x0a;
 /** Lines that come close to what means something. */

@@ -3,6 +3,7 @@
 // it gives the pages one after the other.
 import * as fc from 'fast-check';
 import { T0 } from '../support/target.ts';
+import { mostly, rarely } from '../support/random.ts';
 
 /** One line of the world, and how its value moves. */
 interface Line {
@@ -65,20 +66,11 @@ const lag = fc.oneof(
 const outcome = (hasStamps: fc.Arbitrary<boolean>): fc.Arbitrary<Outcome> =>
   fc
     .record({
-      isAbsent: fc.oneof(
-        { weight: 6, arbitrary: fc.constant(false) },
-        { weight: 1, arbitrary: fc.boolean() },
-      ),
-      growth: fc.oneof(
-        { weight: 4, arbitrary: fc.nat(100) },
-        { weight: 1, arbitrary: fc.integer({ min: -50, max: 0 }) },
-      ),
+      isAbsent: mostly(6, fc.constant(false), fc.boolean()),
+      growth: mostly(4, fc.nat(100), fc.integer({ min: -50, max: 0 })),
       lag,
       isStamped: hasStamps,
-      isTwice: fc.oneof(
-        { weight: 20, arbitrary: fc.constant(false) },
-        { weight: 1, arbitrary: fc.constant(true) },
-      ),
+      isTwice: rarely(20),
     })
     .map(({ isStamped, ...rest }) => ({ ...rest, lag: isStamped ? rest.lag : null }));
 
@@ -91,51 +83,31 @@ const servers = fc.array(fc.nat(SERVERS.length - 1), { maxLength: 2 });
 
 const event: fc.Arbitrary<PageEvent> = fc.boolean().chain(isStamped =>
   fc.record({
-    kind: fc.oneof(
-      { weight: 12, arbitrary: fc.constant('page' as const) },
-      { weight: 1, arbitrary: fc.constantFrom('failure' as const, 'unusable' as const) },
+    kind: mostly(
+      12,
+      fc.constant('page' as const),
+      fc.constantFrom('failure' as const, 'unusable' as const),
     ),
-    gapSeconds: fc.oneof(
-      { weight: 5, arbitrary: fc.constantFrom(15, 60) },
-      { weight: 1, arbitrary: fc.integer({ min: 1, max: 5000 }) },
-    ),
-    wallOffset: fc.oneof(
-      { weight: 8, arbitrary: fc.constant(0) },
-      { weight: 1, arbitrary: fc.integer({ min: -900_000, max: 900_000 }) },
-    ),
-    restarts: fc.oneof(
-      { weight: 6, arbitrary: fc.constant([]) },
-      { weight: 1, arbitrary: servers },
-    ),
-    flushes: fc.oneof({ weight: 6, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: servers }),
+    gapSeconds: mostly(5, fc.constantFrom(15, 60), fc.integer({ min: 1, max: 5000 })),
+    wallOffset: mostly(8, fc.constant(0), fc.integer({ min: -900_000, max: 900_000 })),
+    restarts: mostly(6, fc.constant([]), servers),
+    flushes: mostly(6, fc.constant([]), servers),
     outcomes: fc.array(
-      outcome(
-        isStamped
-          ? fc.oneof(
-              { weight: 9, arbitrary: fc.constant(true) },
-              { weight: 1, arbitrary: fc.boolean() },
-            )
-          : fc.constant(false),
-      ),
+      outcome(isStamped ? mostly(9, fc.constant(true), fc.boolean()) : fc.constant(false)),
       {
         minLength: LINES.length,
         maxLength: LINES.length,
       },
     ),
-    badLines: fc.oneof(
-      { weight: 5, arbitrary: fc.constant([]) },
-      {
-        weight: 1,
-        arbitrary: fc.array(fc.tuple(fc.constantFrom('a', 'b', 'z', ''), badText), {
-          maxLength: 6,
-        }),
-      },
+    badLines: mostly(
+      5,
+      fc.constant([]),
+      fc.array(fc.tuple(fc.constantFrom('a', 'b', 'z', ''), badText), {
+        maxLength: 6,
+      }),
     ),
     buckets: fc.tuple(fc.nat(5), fc.nat(5), fc.nat(5)),
-    isHistogramBroken: fc.oneof(
-      { weight: 9, arbitrary: fc.constant(false) },
-      { weight: 1, arbitrary: fc.constant(true) },
-    ),
+    isHistogramBroken: rarely(9),
   }),
 );
 

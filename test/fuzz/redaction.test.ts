@@ -5,38 +5,18 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MARK, type ParsedRecord } from '../../src/logs/record.ts';
-import { readLog } from '../support/log-reading.ts';
+import { readLog, SQL_CHARACTERS, SQL_NAMES } from '../support/log-reading.ts';
+import { INPUTS, parametersFor } from './parameters.ts';
 
-const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 2000);
-const SEED = process.env['FUZZ_SEED'];
-const PARAMETERS =
-  SEED === undefined ? { numRuns: INPUTS } : { numRuns: INPUTS, seed: Number(SEED) };
+const PARAMETERS = parametersFor(INPUTS);
 
 /** Neither stands in a name, a header or a return code. */
 const TOKEN = /Z|907/;
 const WORD = 'ZZ';
 const NUMBER = '907907';
 
-const CHARACTERS = [
-  ' ',
-  "'",
-  '"',
-  '\\',
-  '\n',
-  ';',
-  '`',
-  '-',
-  '#',
-  '/',
-  '*',
-  ',',
-  '(',
-  ')',
-  'é',
-  '😀',
-];
 const SEQUENCES = ['/*', '*/', '-- ', "''", '\\n', ';\n', "', '", '", "', '` `', 'Z', 'Z', 'Z'];
-const character = fc.constantFrom(...CHARACTERS, ...SEQUENCES);
+const character = fc.constantFrom(')', ...SQL_CHARACTERS, ...SEQUENCES);
 const text = fc.array(character, { maxLength: 8 }).map(parts => parts.join(''));
 const value = fc.tuple(text, text).map(([before, behind]) => before + WORD + behind);
 
@@ -66,22 +46,10 @@ const comment = fc.oneof(
   value.map(string => `-- ${string.replaceAll('\n', '')}\n`),
   value.map(string => `# ${string.replaceAll('\n', '')}\n`),
 );
-const NAMES = [
-  't1',
-  'c_2',
-  '`a 3`',
-  "`it's`",
-  '2024_orders',
-  'größe',
-  'select',
-  'IN',
-  'from',
-  '@a',
-];
 const OPERATORS = [',', '(', ')', '=', ' and ', '<', '+', ' - ', '\n', '.', ';', ';\n'];
 
 function statementOf(string: fc.Arbitrary<string>): fc.Arbitrary<string> {
-  const code = fc.constantFrom(...NAMES, ...OPERATORS);
+  const code = fc.constantFrom('@a', ...SQL_NAMES, ...OPERATORS);
   const parts = fc.array(fc.oneof(code, code, string, string, number, comment), { maxLength: 16 });
   // Tokens stand apart by blanks, as no two literals touch in SQL.
   return parts.map(tokens => `select ${tokens.join(' ')}`);

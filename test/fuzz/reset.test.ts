@@ -4,10 +4,7 @@ import { assert, property } from 'fast-check';
 import { test } from 'vitest';
 import { processWorlds, restartWorlds } from '../support/process-world.ts';
 import { expectAllCounted, expectNothingFalse } from '../support/reset-readers.ts';
-
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
-const SEED = process.env['FUZZ_SEED'];
-const PARAMETERS = SEED === undefined ? { numRuns: RUNS } : { numRuns: RUNS, seed: Number(SEED) };
+import { PARAMETERS } from './parameters.ts';
 
 test('no reader of starts or deltas reports false growth, and no streams overlap', () => {
   assert(property(processWorlds, expectNothingFalse), PARAMETERS);

@@ -9,11 +9,9 @@ import { EntryReader, type EntryProgress } from '../../src/logs/entry-reader.ts'
 import { createLineReader } from '../../src/logs/formats/reader.ts';
 import type { ParsedRecord } from '../../src/logs/record.ts';
 import { attribute, readLog, rejoin, TEST_OPTIONS } from '../support/log-reading.ts';
+import { INPUTS, parametersFor } from './parameters.ts';
 
-const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 2000);
-const SEED = process.env['FUZZ_SEED'];
-const PARAMETERS =
-  SEED === undefined ? { numRuns: INPUTS } : { numRuns: INPUTS, seed: Number(SEED) };
+const PARAMETERS = parametersFor(INPUTS);
 const CLOCK = 1_772_615_525;
 
 interface Written {

@@ -3,14 +3,10 @@
 
 import { assert, boolean, constantFrom, property, record } from 'fast-check';
 import { expect, test } from 'vitest';
-import type { SeriesTable } from '../../src/model/series-table.ts';
-import { readState, saveState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
-import { Target } from '../support/target.ts';
+import { readState } from '../../src/pipeline/derive/state.ts';
+import { savedState, Target } from '../support/target.ts';
 import { tell, type ToldPage, worlds } from './page-world.ts';
-
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200);
-const SEED = process.env['FUZZ_SEED'];
-const PARAMETERS = SEED === undefined ? { numRuns: RUNS } : { numRuns: RUNS, seed: Number(SEED) };
+import { PARAMETERS } from './parameters.ts';
 
 const options = record({
   mapping: constantFrom('semantic' as const, 'strict' as const),
@@ -18,13 +14,6 @@ const options = record({
   honorTimestamps: boolean(),
   dropsPod: boolean(),
 });
-
-function saved(table: SeriesTable): StateBlobs {
-  const steps = saveState(table);
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return step.value;
-}
 
 function scrape(target: Target, { event, seconds, text }: ToldPage): void {
   const clocks = { wall: seconds + event.wallOffset, server: seconds };
@@ -45,11 +34,11 @@ test('the stored state equals the table', () => {
     for (const [index, told] of [...tell(world, true)].entries()) {
       scrape(target, told);
       const { table } = target.translation;
-      const blobs = saved(table);
+      const blobs = savedState(target);
       starts = blobs.starts ?? starts;
       const { savedStarts } = table;
       table.savedStarts = null;
-      const fresh = saved(table);
+      const fresh = savedState(target);
       table.savedStarts = savedStarts;
       if (starts === undefined || fresh.starts === undefined) throw new Error('nothing was saved');
       const stored = readState(starts, blobs.marks);

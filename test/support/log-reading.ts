@@ -20,6 +20,11 @@ export const TEST_OPTIONS: LineReaderOptions = {
   recordBytesMax: 256 * 1024,
 };
 
+/** What a string of SQL may be made of, where a reader of it may go wrong. */
+export const SQL_CHARACTERS: readonly string[] = Array.from(' a\'"\\\n;`-#/*,(é😀5');
+export const SQL_NAMES: readonly string[] =
+  "t1|c_2|`a 3`|`it's`|2024_orders|größe|select|IN|from".split('|');
+
 /** All records of a log, those that only the end completes included. */
 export function readLog(type: string, text: string, options: ReadingOptions = {}): ParsedRecord[] {
   const { resumedAt = [], flushedAt = [], line: wrapper = () => ({}), ...own } = options;

@@ -4,6 +4,7 @@
 // it gives the pages, and says of each sample what its process had counted by then, and what the others had.
 import * as fc from 'fast-check';
 import { at } from './target.ts';
+import { mostly, rarely } from './random.ts';
 
 /** What happens between two pages, and what the second one shows. */
 export interface WorldStep {
@@ -32,15 +33,12 @@ export interface ProcessWorld {
   readonly steps: readonly WorldStep[];
 }
 
-const often = <T>(usual: T, ...rest: readonly fc.Arbitrary<T>[]): fc.Arbitrary<T> =>
-  fc.oneof(
-    { weight: 6, arbitrary: fc.constant(usual) },
-    ...rest.map(arbitrary => ({ weight: 1, arbitrary })),
-  );
+const often = <T>(usual: T, rare: fc.Arbitrary<T>): fc.Arbitrary<T> =>
+  mostly(6, fc.constant(usual), rare);
 
 const step: fc.Arbitrary<WorldStep> = fc.record({
   kind: often<WorldStep['kind']>('page', fc.constantFrom('failure', 'absent')),
-  isLong: fc.oneof({ weight: 25, arbitrary: fc.constant(false) }, fc.constant(true)),
+  isLong: rarely(25),
   act: fc.oneof(
     { weight: 4, arbitrary: fc.constant<WorldStep['act']>('nothing') },
     { weight: 3, arbitrary: fc.constantFrom('restart', 'failover', 'flush', 'shuffle') },
@@ -51,7 +49,7 @@ const step: fc.Arbitrary<WorldStep> = fc.record({
   growthElsewhere: fc.oneof(fc.nat(9), fc.nat(2_000)),
   absent: often<WorldStep['absent']>('nothing', fc.constantFrom('counter', 'bucket')),
   uptime: often<WorldStep['uptime']>('shown', fc.constantFrom('missing', 'doubled')),
-  isOurRestart: fc.oneof({ weight: 12, arbitrary: fc.constant(false) }, fc.constant(true)),
+  isOurRestart: rarely(12),
 });
 
 /** That an uptime is late is learned at a restart at which a counter falls: such a one comes first. */
@@ -98,7 +96,7 @@ export const restartWorlds: fc.Arbitrary<ProcessWorld> = fc
     acts: fc.array(
       fc.record({
         isRestart: fc.boolean(),
-        isFailure: fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, fc.constant(true)),
+        isFailure: rarely(9),
         // Begins that are within the jitter of another page's time are in doubt.
         share: fc.double({ min: 0.3, max: 0.7, noNaN: true }),
         growth: fc.nat(3000),

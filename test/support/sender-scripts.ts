@@ -14,6 +14,7 @@ import {
   type Outcome,
   type Script,
 } from './sender-simulation.ts';
+import { mostly } from './random.ts';
 
 /** What is shown of a script in which something was wrong. */
 const LOG_LINES = 80;
@@ -99,14 +100,8 @@ export const arbitraryScript: fc.Arbitrary<Script> = fc.record({
   pages: fc.array(page, { minLength: 1, maxLength: 8 }),
   answers,
   phases: fc.array(phase, { maxLength: 4 }),
-  poison: fc.oneof(
-    { weight: 3, arbitrary: fc.constant([]) },
-    { weight: 1, arbitrary: fc.array(poison, { minLength: 1, maxLength: 2 }) },
-  ),
-  events: fc.oneof(
-    { weight: 2, arbitrary: fc.constant([]) },
-    { weight: 1, arbitrary: fc.array(event, { minLength: 1, maxLength: 3 }) },
-  ),
+  poison: mostly(3, fc.constant([]), fc.array(poison, { minLength: 1, maxLength: 2 })),
+  events: mostly(2, fc.constant([]), fc.array(event, { minLength: 1, maxLength: 3 })),
   concurrency: fc.constantFrom(1, 1, 1, 1, 1, 1, 1, 3),
   seed: fc.integer(),
 });
