@@ -24,10 +24,9 @@ const refuse = (status: number, retryAfter?: string): Behaviour =>
 /** Runs the program against a back end that is bad for some time, then good; stops it and judges. */
 async function endure(options: StageOptions, bad: (index: number) => Behaviour): Promise<void> {
   await using stage = await Stage.create(options);
-  const { sink, bridge } = stage;
+  const { sink } = stage;
   sink.choose = bad;
-  const life = bridge.start();
-  await life.ready();
+  const life = await stage.started();
   // Nothing of this holds a scrape up.
   await stage.scrapes(BAD_SCRAPES);
   sink.choose = () => ACCEPT;

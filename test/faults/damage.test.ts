@@ -48,8 +48,7 @@ describe.concurrent('a damaged file', () => {
 
   async function deliver(stage: Stage): Promise<string> {
     stage.sink.choose = () => ({ kind: 'accept' });
-    const life = stage.bridge.start();
-    await life.ready();
+    const life = await stage.started();
     await drained(life);
     await stage.end(life);
     return life.stderr();

@@ -50,8 +50,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     using disk = SmallDisk.mount(8);
     await using stage = await createStage('disk full, back end down', disk);
     stage.sink.choose = () => DOWN;
-    const life = stage.bridge.start();
-    await life.ready();
+    const life = await stage.started();
     await stage.scrapes(2);
     disk.fill();
     await stage.scrapes(4);
@@ -76,8 +75,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     const first = stage.bridge.start({ failpoint: 'evict-removed' });
     await first.finished;
     await stage.kill(first);
-    const life = stage.bridge.start();
-    await life.ready();
+    const life = await stage.started();
     await stage.until(
       'points are given up',
       async () => (await life.status()).account.total.points.evicted > 0,
@@ -105,13 +103,11 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     using disk = SmallDisk.mount(8);
     await using stage = await createStage('disk full at a later start', disk);
     stage.sink.choose = () => DOWN;
-    const first = stage.bridge.start();
-    await first.ready();
+    const first = await stage.started();
     await stage.scrapes(3);
     await stage.kill(first);
     disk.fill();
-    const life = stage.bridge.start();
-    await life.ready();
+    const life = await stage.started();
     expect(life.stderr()).toMatch(/the disk of the queue is full/);
     stage.sink.choose = () => ACCEPT;
     await stage.deliveries(3);
@@ -126,8 +122,7 @@ describe.skipIf(noDisk !== null)('a directory that cannot be written', () => {
     using disk = SmallDisk.mount(8);
     await using stage = await createStage('read-only directory', disk);
     stage.sink.choose = () => DOWN;
-    const life = stage.bridge.start();
-    await life.ready();
+    const life = await stage.started();
     await stage.scrapes(3);
     await stage.kill(life);
     disk.makeReadOnly(true);
@@ -144,8 +139,7 @@ describe.skipIf(noDisk !== null)('a directory that cannot be written', () => {
 test('a directory deleted under the program is written again, and nothing is lost at the next kill', async () => {
   await using stage = await Stage.create({ name: 'directory deleted' });
   stage.sink.choose = () => DOWN;
-  const life = stage.bridge.start();
-  await life.ready();
+  const life = await stage.started();
   await stage.scrapes(3);
   rmSync(stage.bridge.directory, { recursive: true });
   await stage.scrapes(2);
@@ -198,8 +192,7 @@ describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
     test(`${error} on ${what} while the back end is down: all is on the disk once that works`, async () => {
       await using stage = await Stage.create({ name: `${error} on ${what}, back end down` });
       stage.sink.choose = () => DOWN;
-      const life = stage.bridge.start();
-      await life.ready();
+      const life = await stage.started();
       await stage.scrapes(2);
       const interference = await interfere(stage, life, calls, `error=${error}`);
       await stage.scrapes(4);

@@ -18,15 +18,9 @@ const KILLS = Number(process.env['KILLS'] ?? 10);
 
 const PLACES = [
   ...LOG_FAILPOINTS,
-  'commit-begun',
-  'commit-stored',
-  'commit-state',
-  'commit-done',
-  'send-begun',
-  'send-answered',
-  'settle-begun',
-  'settle-removed',
-  'settle-done',
+  ...'commit-begun commit-stored commit-state commit-done send-begun send-answered settle-begun settle-removed settle-done'.split(
+    ' ',
+  ),
 ];
 
 const GAP = 'prom2otlp.log.gap';

@@ -15,31 +15,13 @@ import { siteParts, startSite, type Site } from './support/site.ts';
 const skip = await reasonToSkip([...siteParts, collector]);
 
 /** Untyped on the page; by the server's manual they only grow until it restarts. */
-const KNOWN_COUNTERS = [
-  'aborted_clients',
-  'bytes_received',
-  'bytes_sent',
-  'created_tmp_disk_tables',
-  'innodb_data_written',
-  'opened_tables',
-  'queries',
-  'questions',
-  'rows_read',
-  'select_full_join',
-  'slow_queries',
-  'sort_rows',
-  'table_locks_immediate',
-  'threads_created',
-];
+const KNOWN_COUNTERS =
+  'aborted_clients bytes_received bytes_sent created_tmp_disk_tables innodb_data_written opened_tables queries questions rows_read select_full_join slow_queries sort_rows table_locks_immediate threads_created'.split(
+    ' ',
+  );
 
 /** Untyped or gauge on the page, and no counters. */
-const KNOWN_LEVELS = [
-  'open_files',
-  'open_tables',
-  'threads_connected',
-  'threads_running',
-  'uptime',
-];
+const KNOWN_LEVELS = 'open_files open_tables threads_connected threads_running uptime'.split(' ');
 
 describe.skipIf(skip !== null)('after one cycle', () => {
   let site: Site;

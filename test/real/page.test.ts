@@ -13,6 +13,7 @@ import {
   failedPull,
   lookOf,
   sampleAccount,
+  samplePartition,
   sampleReport,
   sampleSender,
   sampleService,
@@ -31,6 +32,14 @@ const PHONE: BrowserContextOptions = {
   hasTouch: true,
 };
 const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 1000 } };
+/** Every screen, by day and by night. */
+const SCREENS = Object.entries({ desk: DESK, phone: PHONE }).flatMap(([screen, options]) =>
+  (['light', 'dark'] as const).map(colorScheme => ({
+    name: `${screen}-${colorScheme}`,
+    colorScheme,
+    ...options,
+  })),
+);
 const HOSTILE = '<script>document.title="ran"</script><img src=x onerror="document.title=1">';
 
 let browser: Browser;
@@ -98,18 +107,7 @@ function troubled(): StatusReport {
           file: null,
         },
       ],
-      partitions: [
-        {
-          service: 'dbpgf1',
-          source: 'main',
-          type: 'error-log',
-          state: 'failed',
-          doneUntil: secondsAgo(900),
-          recordCount: 120,
-          gapCount: 1,
-          lastError: HOSTILE,
-        },
-      ],
+      partitions: [samplePartition({ state: 'failed', lastError: HOSTILE })],
     },
     notes: ['a note'],
   });
@@ -204,40 +202,31 @@ async function expectToBeReadable(page: Page): Promise<void> {
 }
 
 describe.skipIf(reason !== null)('the status page in Chromium', () => {
-  for (const [screen, options] of [
-    ['desk', DESK],
-    ['phone', PHONE],
-  ] as const) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      const name = `${screen}-${colorScheme}`;
-      test(`fits and can be read: ${name}`, async () => {
-        await look(
-          sampleReport(),
-          { name, colorScheme, ...options },
-          async ({ page, complaints }) => {
-            await expectToFit(page);
-            await expectToBeReadable(page);
-            expect(await page.locator('h1').count()).toBe(1);
-            expect(await page.locator('svg:not([aria-label]):not([aria-hidden])').count()).toBe(0);
-            expect(complaints).toEqual([]);
-          },
-        );
+  for (const screen of SCREENS) {
+    const { name } = screen;
+    test(`fits and can be read: ${name}`, async () => {
+      await look(sampleReport(), screen, async ({ page, complaints }) => {
+        await expectToFit(page);
+        await expectToBeReadable(page);
+        expect(await page.locator('h1').count()).toBe(1);
+        expect(await page.locator('svg:not([aria-label]):not([aria-hidden])').count()).toBe(0);
+        expect(complaints).toEqual([]);
       });
+    });
 
-      test(`shows problems, and runs no code from them: ${name}`, async () => {
-        const options_ = { name: `${name}-troubled`, colorScheme, ...options };
-        await look(troubled(), options_, async ({ page, complaints }) => {
-          await expectToFit(page);
-          await expectToBeReadable(page);
-          expect(await page.title()).toMatch(
-            /^key refused by api\.example\.com .* more – prom2otlp$/,
-          );
-          expect(await page.locator('main script, main img').count()).toBe(0);
-          expect(await page.locator('.problems').textContent()).toContain('Replace the key');
-          expect(complaints).toEqual([]);
-        });
+    test(`shows problems, and runs no code from them: ${name}`, async () => {
+      const options = { ...screen, name: `${name}-troubled` };
+      await look(troubled(), options, async ({ page, complaints }) => {
+        await expectToFit(page);
+        await expectToBeReadable(page);
+        expect(await page.title()).toMatch(
+          /^key refused by api\.example\.com .* more – prom2otlp$/,
+        );
+        expect(await page.locator('main script, main img').count()).toBe(0);
+        expect(await page.locator('.problems').textContent()).toContain('Replace the key');
+        expect(complaints).toEqual([]);
       });
-    }
+    });
   }
 
   test('shows five hundred services', async () => {
@@ -270,35 +259,27 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
     });
   });
 
-  for (const [screen, options] of [
-    ['desk', DESK],
-    ['phone', PHONE],
-  ] as const)
-    for (const colorScheme of ['light', 'dark'] as const) {
-      const name = `service-${screen}-${colorScheme}`;
-      test(`of one service fits, can be read, and leads back: ${name}`, async () => {
-        const path = '/services/dbpgf1';
-        await look(
-          troubled(),
-          { name, path, colorScheme, ...options },
-          async ({ page, complaints }) => {
-            await expectToFit(page);
-            await expectToBeReadable(page);
-            expect(await page.locator('#series-engine tbody tr').count()).toBe(2);
-            await page.fill('#filter', 'threads');
-            expect(await page.locator('#series-engine tbody tr:visible').count()).toBe(1);
-            await page.locator('a', { hasText: 'The samples as the service' }).click();
-            expect(await page.textContent('body')).toContain('engine_up 1');
-            await page.goBack();
-            await page.locator('h1 a').click();
-            expect(await page.locator('#services').isVisible()).toBe(true);
-            await page.locator('#services tbody a').first().click();
-            expect(await page.locator('#series-engine').isVisible()).toBe(true);
-            expect(complaints).toEqual([]);
-          },
-        );
+  for (const screen of SCREENS) {
+    const name = `service-${screen.name}`;
+    test(`of one service fits, can be read, and leads back: ${name}`, async () => {
+      const path = '/services/dbpgf1';
+      await look(troubled(), { ...screen, name, path }, async ({ page, complaints }) => {
+        await expectToFit(page);
+        await expectToBeReadable(page);
+        expect(await page.locator('#series-engine tbody tr').count()).toBe(2);
+        await page.fill('#filter', 'threads');
+        expect(await page.locator('#series-engine tbody tr:visible').count()).toBe(1);
+        await page.locator('a', { hasText: 'The samples as the service' }).click();
+        expect(await page.textContent('body')).toContain('engine_up 1');
+        await page.goBack();
+        await page.locator('h1 a').click();
+        expect(await page.locator('#services').isVisible()).toBe(true);
+        await page.locator('#services tbody a').first().click();
+        expect(await page.locator('#series-engine').isVisible()).toBe(true);
+        expect(complaints).toEqual([]);
       });
-    }
+    });
+  }
 
   test('keeps a family closed when it refreshes', async () => {
     let samples = 602;

@@ -335,19 +335,10 @@ async function tell(lines: readonly Line[]): Promise<void> {
   console.log(`${table(shown)}all of it: ${folder}`);
 }
 
-const HEAD = [
-  'sent by',
-  'read by',
-  'series',
-  'uptime',
-  'happened',
-  'on no page',
-  'claimed too much',
-  'where',
-  'shown, not counted',
-  'where',
-  'faults',
-];
+const HEAD =
+  'sent by|read by|series|uptime|happened|on no page|claimed too much|where|shown, not counted|where|faults'.split(
+    '|',
+  );
 
 function table(lines: readonly Line[]): string {
   const rows = lines.map(line => {

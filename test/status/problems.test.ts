@@ -12,9 +12,10 @@ import { ProblemBook, type StatusProblem } from '../../src/status/problem.ts';
 import {
   failedPull,
   sampleAccount,
+  sampleBackups,
+  samplePartition,
   samplePull,
   sampleQueue,
-  sampleBackups,
   sampleReport,
   sampleSender,
   sampleService,
@@ -344,16 +345,8 @@ describe('back end and queue', () => {
 });
 
 test('unavailable logs and backups are errors', () => {
-  const partition = {
-    service: 'orders',
-    source: 'db-0',
-    type: 'error-log',
-    state: 'failed' as const,
-    doneUntil: null,
-    recordCount: 0,
-    gapCount: 0,
-    lastError: 'cannot list the logs: the service refused the key',
-  };
+  const lastError = 'cannot list the logs: the service refused the key';
+  const partition = samplePartition({ service: 'orders', state: 'failed', lastError });
   const lines = told({
     logs: {
       partitions: [partition, { ...partition, state: 'waiting' }],

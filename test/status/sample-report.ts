@@ -159,6 +159,22 @@ export function sampleService(
   };
 }
 
+type PartitionReport = NonNullable<StatusReport['logs']>['partitions'][number];
+
+export function samplePartition(changes: Partial<PartitionReport> = {}): PartitionReport {
+  return {
+    service: 'dbpgf1',
+    source: 'main',
+    type: 'error-log',
+    state: 'waiting',
+    doneUntil: secondsAgo(60),
+    recordCount: 12,
+    gapCount: 0,
+    lastError: null,
+    ...changes,
+  };
+}
+
 export function sampleQueue(changes: Partial<QueueReport> = {}): QueueReport {
   return {
     signal: 'metrics',

@@ -6,6 +6,7 @@ import {
   failedPull,
   lookOf,
   sampleBackups,
+  samplePartition,
   samplePull,
   sampleReport,
   sampleSeries,
@@ -63,16 +64,7 @@ test('each series has a row, below its family', () => {
 });
 
 test('problems, logs and backups are those of the service and of what it is read with', () => {
-  const log = {
-    service: 'dbpgf1',
-    source: 'main',
-    type: 'error-log',
-    state: 'waiting',
-    doneUntil: secondsAgo(60),
-    recordCount: 12,
-    gapCount: 0,
-    lastError: null,
-  } as const;
+  const log = samplePartition();
   const page = pageOf({
     services: [
       sampleService('dbpgf1', 'orders', { isSourceStale: true }),

@@ -64,6 +64,13 @@ export class Stage {
     return services.length * (this.source.series.length + OWN_SERIES);
   }
 
+  /** Starts a process, and waits until it says that it has started. */
+  async started(): Promise<Running> {
+    const process = this.bridge.start();
+    await process.ready();
+    return process;
+  }
+
   /** Until the source has been asked so many more times. */
   async scrapes(count: number): Promise<void> {
     const goal = this.source.requestCount + count;
