@@ -31,13 +31,7 @@ const CALM = { appeared: NOTHING, vanished: NOTHING, contradicted: NOTHING, mang
 describe('drift', () => {
   test('is empty for the catalog itself, in every family', () => {
     const drifts = drift(CATALOG.map(entry => entry.name));
-    expect([...drifts.keys()].sort()).toEqual([
-      'dist',
-      'engine',
-      'multimaster',
-      'process',
-      'proxy',
-    ]);
+    expect([...drifts.keys()].sort()).toEqual('dist engine multimaster process proxy'.split(' '));
     for (const found of drifts.values()) expect(found).toEqual(CALM);
   });
 

@@ -35,13 +35,11 @@ async function openSession(): Promise<string> {
   return JSON.parse(out).sessionId;
 }
 
-describe('agent session create', () => {
-  test('prints the session as a table or as JSON', async () => {
-    const { code, out } = await call(['session', 'create', '--metadata', 'user_id=u=1']);
-    expect(code).toBe(0);
-    expect(out).toMatch(/^SESSION +AGENT +CREATED\n[0-9a-f]{32} +c0ffee00-\S+ +20\S+Z\n$/);
-    expect(await openSession()).toMatch(/^[0-9a-f]{32}$/);
-  });
+test('agent session create prints the session as a table or as JSON', async () => {
+  const { code, out } = await call(['session', 'create', '--metadata', 'user_id=u=1']);
+  expect(code).toBe(0);
+  expect(out).toMatch(/^SESSION +AGENT +CREATED\n[0-9a-f]{32} +c0ffee00-\S+ +20\S+Z\n$/);
+  expect(await openSession()).toMatch(/^[0-9a-f]{32}$/);
 });
 
 describe('agent chat with a question', () => {

@@ -154,19 +154,17 @@ test('JSON is printed without control characters, even those that JSON allows', 
   await hostile.close();
 });
 
-describe('logs retention', () => {
-  test('is shown, and changed only when it is confirmed', async () => {
-    expect((await call('retention')).out).toMatch(/RETENTION_POLICY_DAYS\n.* 7$/m);
-    const json = await call('retention', '--json');
-    expect(JSON.parse(json.out)).toMatchObject({ bucketName: 'logs', retentionPolicyDays: 7 });
-    const change = ['--set-days', '3', '--bucket', 'logs', '--provider', 'simulated'];
-    const refused = await call('retention', ...change);
-    expect([refused.code, refused.err]).toEqual([null, expect.stringContaining('--confirm logs')]);
-    expect((await call('retention', ...change, '--confirm', 'other')).code).toBeNull();
-    expect((await call('retention')).out).toContain(' 7');
-    expect((await call('retention', ...change, '--confirm', 'logs')).code).toBe(0);
-    expect((await call('retention')).out).toContain(' 3');
-  });
+test('logs retention is shown, and changed only when it is confirmed', async () => {
+  expect((await call('retention')).out).toMatch(/RETENTION_POLICY_DAYS\n.* 7$/m);
+  const json = await call('retention', '--json');
+  expect(JSON.parse(json.out)).toMatchObject({ bucketName: 'logs', retentionPolicyDays: 7 });
+  const change = ['--set-days', '3', '--bucket', 'logs', '--provider', 'simulated'];
+  const refused = await call('retention', ...change);
+  expect([refused.code, refused.err]).toEqual([null, expect.stringContaining('--confirm logs')]);
+  expect((await call('retention', ...change, '--confirm', 'other')).code).toBeNull();
+  expect((await call('retention')).out).toContain(' 7');
+  expect((await call('retention', ...change, '--confirm', 'logs')).code).toBe(0);
+  expect((await call('retention')).out).toContain(' 3');
 });
 
 describe('access to the service', () => {

@@ -88,10 +88,10 @@ describe('a service comes', () => {
   test('with the first page that has it, under the name on that page', async () => {
     const discovery = await open();
     await pages(discovery, 1, ['db2=ledger', 'db1=orders', 'db3']);
-    expect(discovery.services.map(({ id, name }) => [id, name])).toEqual([
-      ['db1', 'orders'],
-      ['db2', 'ledger'],
-      ['db3', 'db3'],
+    expect(discovery.services.map(({ id, name }) => `${id} ${name}`)).toEqual([
+      'db1 orders',
+      'db2 ledger',
+      'db3 db3',
     ]);
     expect(discovery.hasChanged).toBe(true);
     expect(counted('came')).toBe(3);

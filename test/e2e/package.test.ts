@@ -28,17 +28,9 @@ test('the package has the program, its documents and the files for deployment, a
   ];
   const paths = packed.files.map(({ path }) => path).filter(path => !path.startsWith('dist/'));
   const folders = new Set(paths.map(path => path.split('/', 1)[0] ?? ''));
-  expect([...folders].sort()).toEqual([
-    'CHANGELOG.md',
-    'LICENSE',
-    'README.md',
-    'SECURITY.md',
-    'bin',
-    'config',
-    'deploy',
-    'docs',
-    'package.json',
-  ]);
+  expect([...folders].sort()).toEqual(
+    'CHANGELOG.md LICENSE README.md SECURITY.md bin config deploy docs package.json'.split(' '),
+  );
   expect(paths).toEqual(
     expect.arrayContaining([
       'bin/prom2otlp.js',

@@ -79,25 +79,23 @@ describe('an archive that is listed with its size', () => {
   });
 });
 
-describe('an archive that is listed without a size', () => {
-  test('is downloaded as long as it may grow; two downloads without growth release the open record', () => {
-    let state = listed(FRESH, null);
-    const bytes = [10, 12, 12, 12];
-    for (const size of bytes) {
-      expect(action(state)).toBe('download');
-      state = listed(read(state, size), null);
-    }
-    expect(action(state)).toBe('final');
-    state = read(state, 12, true);
-    expect([action(state), isClosed(state)]).toEqual(['download', true]);
-    // The same content changes nothing; growth starts the count again.
-    state = read(state, 12);
-    expect([action(state), isClosed(state)]).toEqual(['download', true]);
-    const dayOver = 21 * 60;
-    expect([action(state, dayOver - 1), action(state, dayOver)]).toEqual(['download', 'nothing']);
-    state = read(state, 20);
-    expect([action(state, dayOver), isClosed(state)]).toEqual(['download', false]);
-  });
+test('an archive that is listed without a size is downloaded as long as it may grow; two downloads without growth release the open record', () => {
+  let state = listed(FRESH, null);
+  const bytes = [10, 12, 12, 12];
+  for (const size of bytes) {
+    expect(action(state)).toBe('download');
+    state = listed(read(state, size), null);
+  }
+  expect(action(state)).toBe('final');
+  state = read(state, 12, true);
+  expect([action(state), isClosed(state)]).toEqual(['download', true]);
+  // The same content changes nothing; growth starts the count again.
+  state = read(state, 12);
+  expect([action(state), isClosed(state)]).toEqual(['download', true]);
+  const dayOver = 21 * 60;
+  expect([action(state, dayOver - 1), action(state, dayOver)]).toEqual(['download', 'nothing']);
+  state = read(state, 20);
+  expect([action(state, dayOver), isClosed(state)]).toEqual(['download', false]);
 });
 
 describe('a broken archive', () => {

@@ -29,14 +29,12 @@ const RULES: WindowRules = {
   dayCloseGraceMs: 6 * HOUR,
 };
 
-describe('the first start', () => {
-  test('is a time before now, a date, or the beginning, and never ahead of now', () => {
-    expect(firstLowMs({ backMs: HOUR }, NOW)).toBe(NOW - HOUR);
-    expect(firstLowMs({ at: new Date(NOW - DAY_MS) }, NOW)).toBe(NOW - DAY_MS);
-    expect(firstLowMs({ at: new Date(NOW + DAY_MS) }, NOW)).toBe(NOW);
-    expect(firstLowMs('beginning', NOW)).toBe(0);
-    expect(firstLowMs({ backMs: NOW + HOUR }, NOW)).toBe(0);
-  });
+test('the first start is a time before now, a date, or the beginning, and never ahead of now', () => {
+  expect(firstLowMs({ backMs: HOUR }, NOW)).toBe(NOW - HOUR);
+  expect(firstLowMs({ at: new Date(NOW - DAY_MS) }, NOW)).toBe(NOW - DAY_MS);
+  expect(firstLowMs({ at: new Date(NOW + DAY_MS) }, NOW)).toBe(NOW);
+  expect(firstLowMs('beginning', NOW)).toBe(0);
+  expect(firstLowMs({ backMs: NOW + HOUR }, NOW)).toBe(0);
 });
 
 describe('the window', () => {

@@ -55,9 +55,9 @@ describe('archives', () => {
       floorMs: NOW - DAY_MS,
       listedMs: 1772615100000,
     });
-    expect(ledger.archives().map(({ partition, id }) => [partition.server, id])).toEqual([
-      ['orders-0', '2026-03-04.orders-0.error-log'],
-      ['orders-1', '2026-03-04.orders-1.audit-log'],
+    expect(ledger.archives().map(({ partition, id }) => `${partition.server} ${id}`)).toEqual([
+      'orders-0 2026-03-04.orders-0.error-log',
+      'orders-1 2026-03-04.orders-1.audit-log',
     ]);
     expect(ledger.changes()).toEqual([]);
     ledger.move(track, track.cursor);

@@ -238,26 +238,24 @@ describe('a list', () => {
   });
 });
 
-describe('a day that cannot be listed', () => {
-  test('is skipped as a gap after five pulls, and its archives are forgotten', async () => {
-    await using site = await openSite();
-    await site.pull();
-    site.simulator.setFaults({ poisonMs: NOW - HOUR });
-    site.clock.forward(2 * DAY);
-    site.write(ERRORS, 'later', 'end');
-    await site.pulls(4);
-    expect(site.bodies).toContain('later');
-    expect(site.gaps).toEqual([]);
-    await site.pulls(2);
-    const spans = site.gaps.map(
-      ({ service, attributes }) =>
-        `${service} ${attributes['prom2otlp.gap.reason']} ${attributes['prom2otlp.gap.from']}`,
-    );
-    expect(spans.sort()).toEqual([
-      'dbpgf1 window 2026-03-04T00:00:00.000Z',
-      'dbpgf2 window 2026-03-04T00:00:00.000Z',
-    ]);
-  });
+test('a day that cannot be listed is skipped as a gap after five pulls, and its archives are forgotten', async () => {
+  await using site = await openSite();
+  await site.pull();
+  site.simulator.setFaults({ poisonMs: NOW - HOUR });
+  site.clock.forward(2 * DAY);
+  site.write(ERRORS, 'later', 'end');
+  await site.pulls(4);
+  expect(site.bodies).toContain('later');
+  expect(site.gaps).toEqual([]);
+  await site.pulls(2);
+  const spans = site.gaps.map(
+    ({ service, attributes }) =>
+      `${service} ${attributes['prom2otlp.gap.reason']} ${attributes['prom2otlp.gap.from']}`,
+  );
+  expect(spans.sort()).toEqual([
+    'dbpgf1 window 2026-03-04T00:00:00.000Z',
+    'dbpgf2 window 2026-03-04T00:00:00.000Z',
+  ]);
 });
 
 test('a pull that finds nothing new stores only the cursors', async () => {
@@ -269,22 +267,20 @@ test('a pull that finds nothing new stores only the cursors', async () => {
   expect(keys.sort()).toEqual(['service/dbpgf1', 'service/dbpgf2']);
 });
 
-describe('a clock that is wrong', () => {
-  test('does not matter: the days are those of the service', async () => {
-    for (const skewMs of [-26 * HOUR, 26 * HOUR]) {
-      await using site = await LogSite.open({ logs: { first_start: '1h' } });
-      site.simulator.setFaults({ clockSkewMs: skewMs });
-      const serviceNow = (): number => site.clock.nowMs() + skewMs;
-      for (let i = 0; i < 6; i++) {
-        site.book.write(ERRORS, { text: `line ${i}`, atMs: serviceNow() - MINUTE });
-        await site.pull();
-        site.clock.forward(4 * HOUR);
-      }
-      await site.pulls(3);
-      expect(site.bodies, String(skewMs)).toEqual(site.book.issued.map(({ text }) => text));
-      expect(site.gaps).toEqual([]);
+test('a clock that is wrong does not matter: the days are those of the service', async () => {
+  for (const skewMs of [-26 * HOUR, 26 * HOUR]) {
+    await using site = await LogSite.open({ logs: { first_start: '1h' } });
+    site.simulator.setFaults({ clockSkewMs: skewMs });
+    const serviceNow = (): number => site.clock.nowMs() + skewMs;
+    for (let i = 0; i < 6; i++) {
+      site.book.write(ERRORS, { text: `line ${i}`, atMs: serviceNow() - MINUTE });
+      await site.pull();
+      site.clock.forward(4 * HOUR);
     }
-  });
+    await site.pulls(3);
+    expect(site.bodies, String(skewMs)).toEqual(site.book.issued.map(({ text }) => text));
+    expect(site.gaps).toEqual([]);
+  }
 });
 
 describe('missing logs', () => {

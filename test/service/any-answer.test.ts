@@ -43,16 +43,7 @@ function jsonWith(...names: readonly string[]): fc.Arbitrary<unknown> {
 
 test('the agent', async () => {
   const outcomes = new Set<boolean>();
-  const names = [
-    'response',
-    'sql',
-    'data',
-    'session_id',
-    'content',
-    'error_text',
-    'col_keys',
-    'session',
-  ];
+  const names = 'response sql data session_id content error_text col_keys session'.split(' ');
   await fc.assert(
     fc.asyncProperty(jsonWith(...names), async json => {
       const agent = new AgentApi(answering(json), '/copilot/v1');
@@ -66,18 +57,10 @@ test('the agent', async () => {
 
 test('schedules and backups', async () => {
   const outcomes = new Set<boolean>();
-  const names = [
-    'schedules',
-    'backups',
-    'id',
-    'type',
-    'schedule',
-    'suspended',
-    'scheduled_at',
-    'end_time',
-    'status',
-    'pages_count',
-  ];
+  const names =
+    'schedules backups id type schedule suspended scheduled_at end_time status pages_count'.split(
+      ' ',
+    );
   await fc.assert(
     fc.asyncProperty(jsonWith(...names), async json => {
       const read = await readBackups({

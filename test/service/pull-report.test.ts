@@ -44,6 +44,17 @@ function shared(answer: () => ServiceError | null = () => refusal) {
     logs: part('logs'),
     backups: part('backups'),
     replaceKey: () => (isKeyNew = true),
+    /** Asks for a refused key until the end of the scope. */
+    running: (): AsyncDisposable => {
+      const stop = new AbortController();
+      const running = watch.run(stop.signal);
+      const dispose = async (): Promise<void> => {
+        stop.abort();
+        await clock.advance(2000);
+        await running;
+      };
+      return { [Symbol.asyncDispose]: dispose };
+    },
   };
 }
 
@@ -143,9 +154,8 @@ describe('a key that is refused', () => {
 
   test('is asked for by one for all, in turns, and all look again when it is accepted', async () => {
     let answer: ServiceError | null = refusal;
-    const { clock, watch, asked, metrics, logs, backups } = shared(() => answer);
-    const stop = new AbortController();
-    const running = watch.run(stop.signal);
+    const { clock, watch, asked, metrics, logs, backups, running } = shared(() => answer);
+    await using _ = running();
     metrics.failed(refusal);
     logs.failed(refusal);
     await nextTurn();
@@ -162,15 +172,11 @@ describe('a key that is refused', () => {
     await clock.advance(4000);
     expect([metrics, logs, backups].map(report => report.looks.rings)).toEqual([1, 1, 0]);
     expect([watch.isRefused, metrics.held(), logs.held()]).toEqual([false, null, null]);
-    stop.abort();
-    await clock.advance(2000);
-    await running;
   });
 
   test('is still refused when a request that began before the refusal succeeds', async () => {
-    const { clock, watch, asked, metrics, logs, backups } = shared();
-    const stop = new AbortController();
-    const running = watch.run(stop.signal);
+    const { clock, watch, asked, metrics, logs, backups, running } = shared();
+    await using _ = running();
     const startedMs = clock.monotonicMs();
     await clock.advance(1000);
     logs.failed(refusal);
@@ -183,24 +189,17 @@ describe('a key that is refused', () => {
     expect([asked, watch.isRefused]).toEqual([['backups'], true]);
     metrics.answered(clock.monotonicMs());
     expect([watch.isRefused, logs.held(), logs.looks.rings]).toEqual([false, null, 1]);
-    stop.abort();
-    await clock.advance(2000);
-    await running;
   });
 
   test('is tried at once when its source has another one', async () => {
-    const { clock, watch, asked, metrics, replaceKey } = shared(() => null);
-    const stop = new AbortController();
-    const running = watch.run(stop.signal);
+    const { clock, asked, metrics, replaceKey, running } = shared(() => null);
+    await using _ = running();
     metrics.failed(refusal);
     await nextTurn();
     await clock.advance(1000);
     replaceKey();
     await clock.advance(1500);
     expect([asked, metrics.looks.rings]).toEqual([['metrics'], 1]);
-    stop.abort();
-    await clock.advance(2000);
-    await running;
   });
 
   test('an attempt that began before the key worked again is repeated at once', async () => {
@@ -233,16 +232,12 @@ describe('a key that is refused', () => {
   });
 
   test('a service that fails says nothing of the key', async () => {
-    const { clock, watch, asked, metrics } = shared(() => failure);
-    const stop = new AbortController();
-    const running = watch.run(stop.signal);
+    const { clock, watch, asked, metrics, running } = shared(() => failure);
+    await using _ = running();
     metrics.failed(refusal);
     await nextTurn();
     await clock.advance(9000);
     expect(asked).toHaveLength(2);
     expect(watch.isRefused).toBe(true);
-    stop.abort();
-    await clock.advance(2000);
-    await running;
   });
 });

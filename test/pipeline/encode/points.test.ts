@@ -72,15 +72,7 @@ describe('H: exemplars', () => {
 
 describe('values and times', () => {
   test('every double arrives unchanged', () => {
-    const texts = [
-      '0.1',
-      '-0',
-      '1e308',
-      '5e-324',
-      '9007199254740993',
-      '123456789012345678',
-      '-1.5e-7',
-    ];
+    const texts = '0.1 -0 1e308 5e-324 9007199254740993 123456789012345678 -1.5e-7'.split(' ');
     const page = texts.map((text, i) => `x{i="${i}"} ${text}\n`).join('');
     const values = new Target().page(60, page).points.map(({ value }) => value);
     expect(values).toEqual(texts.map(Number));
