@@ -15,6 +15,7 @@ import {
   type CheckedObjects,
   checkObjects,
   helm,
+  kindOf,
   kubecheck,
 } from './support/kubecheck.ts';
 
@@ -24,8 +25,6 @@ const chart = join(checkoutFolder, 'deploy/helm');
 type Objects = CheckedObjects['objects'];
 
 const kindsOf = (objects: Objects): string[] => objects.map(({ kind }) => String(kind)).sort();
-const kindOf = (objects: Objects, kind: string): Objects[number] =>
-  objects.find(object => object.kind === kind);
 
 const EVERYTHING = {
   shards: 3,

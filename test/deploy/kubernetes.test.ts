@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { reasonToSkip } from '../real/support/part.ts';
-import { checkObjects, type CheckedObjects, kubecheck } from './support/kubecheck.ts';
+import { type CheckedObjects, checkObjects, kindOf, kubecheck } from './support/kubecheck.ts';
 
 const skip = await reasonToSkip([kubecheck]);
 const source = join(import.meta.dirname, '../../deploy/kubernetes');
@@ -15,9 +15,6 @@ const copy = mkdtempSync(join(tmpdir(), 'prom2otlp-kubernetes-'));
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
 type Objects = CheckedObjects['objects'];
-
-const kindOf = (objects: Objects, kind: string): Objects[number] =>
-  objects.find(object => object.kind === kind);
 
 /** The daemon's container and its pod, wherever they are. */
 function bridgeOf(objects: Objects): { pod: Objects[number]; container: Objects[number] } {

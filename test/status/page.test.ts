@@ -16,18 +16,11 @@ import {
   sampleService,
   sampleTarget,
   secondsAgo,
+  textOf,
 } from './sample-report.ts';
 
 function pageOf(changes: Partial<StatusReport> = {}): string {
   return renderPage(withProblems(sampleReport(changes)));
-}
-
-/** What a reader sees: the text without tags, style and script. */
-function textOf(page: string): string {
-  return page
-    .replace(/<(style|script)>.*?<\/\1>/gs, '')
-    .replace(/<[^>]*>/g, ' ')
-    .replace(/\s+/g, ' ');
 }
 
 describe('the verdict', () => {

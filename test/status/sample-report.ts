@@ -17,6 +17,14 @@ export function secondsAgo(seconds: number): string {
   return new Date(REPORTED_AT - seconds * 1000).toISOString();
 }
 
+/** What a reader sees: the text without tags, style and script. */
+export function textOf(page: string): string {
+  return page
+    .replace(/<(style|script)>.*?<\/\1>/gs, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+}
+
 export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport {
   return {
     version: '0.1.0',

@@ -12,6 +12,7 @@ import {
   sampleSeries,
   sampleService,
   secondsAgo,
+  textOf,
 } from './sample-report.ts';
 
 function pageOf(
@@ -22,14 +23,6 @@ function pageOf(
   const found = lookOf(sampleReport(changes), 'dbpgf1');
   if (found === null) throw new Error('the sample report has this service');
   return renderServicePage(withProblems({ ...found, ...look }, book, true));
-}
-
-/** What a reader sees. */
-function textOf(page: string): string {
-  return page
-    .replace(/<(style|script)>.*?<\/\1>/gs, '')
-    .replace(/<[^>]*>/g, ' ')
-    .replace(/\s+/g, ' ');
 }
 
 test('a service that the configuration does not have has no page', () => {

@@ -11,7 +11,7 @@ import {
   visibleBetween,
   type WorldState,
 } from './process-world.ts';
-import { savedState, shownPoint, Target } from './target.ts';
+import { savedAfter, shownPoint, Target } from './target.ts';
 
 export type Reader = 'start' | 'value' | 'delta';
 
@@ -112,7 +112,7 @@ function readAs(
     if (step.kind === 'page')
       for (const [counter, seen] of known)
         if (counter !== 'queries' || step.absent !== 'counter') seen.state = state;
-    blobs = saved(target, blobs);
+    blobs = savedAfter(target, blobs);
     if (!step.isOurRestart) continue;
     target = newTarget(world, temporality);
     target.translation.table.restored = readState(blobs.starts, blobs.marks);
@@ -161,10 +161,4 @@ function newTarget(world: ProcessWorld, temporality: keyof typeof READERS): Targ
     temporality,
     metrics: { overrides, intervalMs: world.intervalSeconds * 1000 },
   });
-}
-
-function saved(target: Target, before: Required<StateBlobs> | null): Required<StateBlobs> {
-  const { starts = before?.starts, marks } = savedState(target);
-  if (starts === undefined) throw new Error('no starts were ever saved');
-  return { starts, marks };
 }

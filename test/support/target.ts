@@ -191,6 +191,13 @@ export function savedState({ translation: { table } }: Pick<Target, 'translation
   return finished(saveState(table));
 }
 
+/** The same with the starts of `before` where they have not changed since. */
+export function savedAfter(target: Target, before: StateBlobs | null): Required<StateBlobs> {
+  const { starts = before?.starts, marks } = savedState(target);
+  if (starts === undefined) throw new Error('no starts were ever saved');
+  return { starts, marks };
+}
+
 /** The same as the next process reads it. */
 export function restoredState(target: Target): RestoredState {
   // Starts that have not changed since they were saved would be left out.

@@ -30,6 +30,12 @@ export interface CheckedObjects {
   readonly objects: readonly any[];
 }
 
+/** The first object of a kind. */
+export const kindOf = (
+  objects: CheckedObjects['objects'],
+  kind: string,
+): CheckedObjects['objects'][number] => objects.find(object => object.kind === kind);
+
 /** Checks a folder with a kustomization, or a file of objects. */
 export async function checkObjects(path: string): Promise<CheckedObjects> {
   const program = await need(kubecheck);

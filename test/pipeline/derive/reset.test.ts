@@ -10,6 +10,11 @@ function page(seconds: number, uptime: number | null, queries: number, uptimeAt 
   return `${uptime === null ? '' : line}engine_global_status_queries ${queries} ${at(seconds)}\n`;
 }
 
+/** A page of another server, and one with this server's uptime and counter besides. */
+const other = (seconds: number): string => `load{server_name="b"} 1 ${at(seconds)}\n`;
+const named = (seconds: number, uptime: number, queries: number): string =>
+  other(seconds) + page(seconds, uptime, queries).replaceAll(/(_\w+) /g, '$1{server_name="a"} ');
+
 /** The start of the last point of a counter, histogram or summary on each page, in seconds after T0. */
 function starts(pages: Pages, options: TargetOptions = {}): (number | null)[] {
   const target = new Target(options);
@@ -338,11 +343,7 @@ describe('F5: the start is derived from the uptime', () => {
   });
 
   test('F5: a process is recognised after hours, and its start stays', () => {
-    const other = (seconds: number): string => `load{server_name="b"} 1 ${at(seconds)}\n`;
     const target = new Target();
-    const named = (seconds: number, uptime: number, queries: number): string =>
-      other(seconds) +
-      page(seconds, uptime, queries).replaceAll(/(_\w+) /g, '$1{server_name="a"} ');
     expect(target.page(0, named(0, 100, 5)).shown).toContain(
       'sum engine_global_status_queries{server_name=a} 5 @0 from -100',
     );
@@ -354,11 +355,7 @@ describe('F5: the start is derived from the uptime', () => {
   });
 
   test('F5: a forgotten series with another start reports no growth when it returns', () => {
-    const other = (seconds: number): string => `load{server_name="b"} 1 ${at(seconds)}\n`;
     const target = new Target();
-    const named = (seconds: number, uptime: number, queries: number): string =>
-      other(seconds) +
-      page(seconds, uptime, queries).replaceAll(/(_\w+) /g, '$1{server_name="a"} ');
     target.page(0, named(0, 100, 5));
     expect(target.page(60, named(60, 160, 2)).shown).toContain(
       'sum engine_global_status_queries{server_name=a} 2 @60 from 0',

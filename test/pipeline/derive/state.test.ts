@@ -16,6 +16,7 @@ import {
   at,
   finished,
   restoredState,
+  savedAfter,
   savedState,
   successorOf,
   T0,
@@ -52,12 +53,6 @@ function pageText(values: PageValues): string {
   ].join('\n');
 }
 
-function save(target: Target, before: StateBlobs | null): Required<StateBlobs> {
-  const { starts = before?.starts, marks } = savedState(target);
-  if (starts === undefined) throw new Error('no starts were ever saved');
-  return { starts, marks };
-}
-
 /**
  * The points of one process that reads all pages, and of processes that read one page each. null is
  * a failed scrape.
@@ -72,7 +67,7 @@ function check(pages: readonly (PageValues | null)[], options: TargetOptions): v
     const part = new Target(options);
     if (blobs !== null) part.translation.table.restored = readState(blobs.starts, blobs.marks);
     const actual = see(part);
-    blobs = save(part, blobs);
+    blobs = savedAfter(part, blobs);
     // Only a process that has seen the series itself sends markers.
     if (values !== null) expect([index, actual]).toEqual([index, expected]);
   }
@@ -131,11 +126,11 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
     };
     const before = target(null);
     before.page(0, pageText(first));
-    let blobs = save(before, null);
+    let blobs = savedAfter(before, null);
     for (let restart = 1; restart < 4; restart++) {
       const part = target(blobs);
       part.page(60 * restart, 'other{server_name="s"} 1\n');
-      blobs = save(part, blobs);
+      blobs = savedAfter(part, blobs);
     }
     const after = target(blobs);
     // The page from before the restarts: each of its points has been sent.
@@ -143,7 +138,7 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
     const shown = after.page(360, pageText({ ...second, uptime: 1360, at: 330 })).shown;
     expect(shown.filter(line => line.includes(COUNTER))).toHaveLength(1);
     // Once all series have returned, the saved state is complete without the restored one.
-    const last = save(after, blobs);
+    const last = savedAfter(after, blobs);
     expect(readState(last.starts, last.marks)).not.toBeNull();
   });
 
@@ -233,7 +228,7 @@ describe('a state of the first form', () => {
   test('is saved again in the current form, with components that are not on the page', () => {
     const target = opened('cumulative');
     target.page(120, 'load 1\n');
-    const { starts, marks } = save(target, null);
+    const { starts, marks } = savedAfter(target, null);
     const [saved] = readState(starts, marks)?.uptimes ?? [];
     expect(saved).toMatchObject({ value: 160, processMs: at(-100), provenMs: at(60) });
   });
@@ -395,7 +390,7 @@ describe('a service that goes and returns', () => {
 test('starts are saved again only after a change', () => {
   const target = new Target();
   target.page(0, pageText(steady[0] as PageValues));
-  const first = save(target, null);
+  const first = savedAfter(target, null);
   target.page(60, pageText(steady[1] as PageValues));
   expect(savedState(target).starts).toBeUndefined();
   expect(first.starts.length).toBeGreaterThan(0);
@@ -404,7 +399,7 @@ test('starts are saved again only after a change', () => {
 test('damaged blobs are discarded', () => {
   const target = new Target();
   target.page(0, pageText(steady[0] as PageValues));
-  const { starts, marks } = save(target, null);
+  const { starts, marks } = savedAfter(target, null);
   expect(readState(starts.subarray(0, 10), marks)).toBeNull();
   expect(readState(starts, marks.subarray(0, 10))).toBeNull();
   expect(readState(Buffer.from('junk that is no blob'), marks)).toBeNull();

@@ -112,8 +112,7 @@ async function reopen({ directory, options }: Stage): Promise<{
     for (const [i, blob] of states.entries())
       if (blob !== null) expect(blob).toEqual(Buffer.alloc(500, i));
     // New rows are stored and can be settled.
-    const now = options.clock.nowMs();
-    expect(await put(queue, { fresh: 1 }, now)).toMatchObject({ kind: 'stored' });
+    expect(await put(queue, { fresh: 1 })).toMatchObject({ kind: 'stored' });
     const fresh = (await queue.oldest('metrics', 1000, NONE)).at(-1) ?? expect.fail('no row');
     expect(fresh.parts[0]?.service).toBe('fresh');
     await acceptRow(queue, fresh);

@@ -80,11 +80,11 @@ export async function firstRow(queue: Queue, signal: Signal = 'metrics'): Promis
   return row ?? expect.fail('no row');
 }
 
-/** Commits metrics: services with their number of points. */
+/** Commits metrics: services with their number of points; by default at the time at which clocks begin. */
 export async function put(
   queue: Queue,
   points: Readonly<Record<string, number>>,
-  atMs: number,
+  atMs: number = new FakeClock().nowMs(),
 ): Promise<CommitOutcome> {
   return await queue.commit(commitOf(metricsBatch(points, atMs)));
 }
@@ -116,7 +116,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       queue = await open(options);
       const now = options.clock.nowMs();
       await queue.commit(commitOf(metricsBatch({ a: 1 }, now), logsBatch('x', ['l'], now)));
-      await put(queue, { b: 2, c: 3 }, now);
+      await put(queue, { b: 2, c: 3 });
       expect(await services(queue, 'metrics')).toEqual(['a', 'b', 'c']);
       expect(await services(queue, 'logs')).toEqual(['x']);
       const [first, second] = await queue.oldest('metrics', 2, NONE);
@@ -134,9 +134,8 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     });
 
     test('a settled row is gone and its points are in the account', async () => {
-      const options = queueOptions();
-      queue = await open(options);
-      await put(queue, { a: 5, b: 5 }, options.clock.nowMs());
+      queue = await open(queueOptions());
+      await put(queue, { a: 5, b: 5 });
       const row = await firstRow(queue);
       expect(queue.pin(row.id)).toBe(true);
       const aside: SetAside = {
@@ -173,7 +172,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       queue = await open(options);
       const now = options.clock.nowMs();
       await put(queue, { a: 4, b: 6 }, now - 5);
-      await put(queue, { c: 10 }, now);
+      await put(queue, { c: 10 });
       const [row, next] = await queue.oldest('metrics', 2, NONE);
       if (row === undefined) throw new Error('no row');
       await acceptPart(queue, row, 2);
@@ -190,18 +189,17 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(queue.account.get('b', 'point/accepted')).toBe(4);
       expectBalance(queue);
       // It is not evicted while it is pinned; after that its eviction counts only the rest.
-      for (const id of ['d', 'e', 'f']) await put(queue, { [id]: 10 }, now);
+      for (const id of ['d', 'e', 'f']) await put(queue, { [id]: 10 });
       expect((await services(queue, 'metrics'))[0]).toBe('b');
       queue.unpin(row.id);
-      for (const id of ['g', 'h']) await put(queue, { [id]: 10 }, now);
+      for (const id of ['g', 'h']) await put(queue, { [id]: 10 });
       expect(queue.account.get('b', 'point/evicted')).toBe(2);
       expect(queue.pin(row.id)).toBe(false);
       expectBalance(queue);
     });
 
     test('set-aside entries are bounded and listed newest first', async () => {
-      const options = queueOptions();
-      queue = await open(options);
+      queue = await open(queueOptions());
       const entry = (points: number): SetAside => ({
         signal: 'metrics',
         service: 'a',
@@ -211,7 +209,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
         atMs: 5,
       });
       const store = async (asides: readonly SetAside[]): Promise<void> => {
-        await put(queue, { a: 1 }, options.clock.nowMs());
+        await put(queue, { a: 1 });
         const [row] = await queue.oldest('metrics', 1, NONE);
         expect(queue.pin(row?.id ?? 0)).toBe(true);
         await queue.settle(row?.id ?? 0, [], asides);
@@ -272,8 +270,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       const options = queueOptions({ config: limitsOf({ metrics: shareFor(3) }) });
       queue = await open(options);
       const outcomes = [];
-      for (const id of ['a', 'b', 'c', 'd', 'e'])
-        outcomes.push(await put(queue, { [id]: 10 }, options.clock.nowMs()));
+      for (const id of ['a', 'b', 'c', 'd', 'e']) outcomes.push(await put(queue, { [id]: 10 }));
       expect(outcomes).toEqual(
         [0, 0, 0, 10, 10].map(evictedPoints => ({ kind: 'stored', evictedPoints })),
       );
@@ -287,10 +284,8 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     });
 
     test('a pinned row is not evicted', async () => {
-      const options = queueOptions({ config: limitsOf({ metrics: shareFor(2) }) });
-      queue = await open(options);
-      const store = async (id: string): Promise<unknown> =>
-        await put(queue, { [id]: 10 }, options.clock.nowMs());
+      queue = await open(queueOptions({ config: limitsOf({ metrics: shareFor(2) }) }));
+      const store = async (id: string): Promise<unknown> => await put(queue, { [id]: 10 });
       await store('a');
       await store('b');
       const a = await firstRow(queue);
@@ -305,10 +300,9 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     });
 
     test('a batch larger than the limit is evicted itself, and evicts nothing else', async () => {
-      const options = queueOptions({ config: limitsOf({ metrics: shareFor(1) }) });
-      queue = await open(options);
-      await put(queue, { a: 10 }, options.clock.nowMs());
-      const outcome = await put(queue, { big: 100 }, options.clock.nowMs());
+      queue = await open(queueOptions({ config: limitsOf({ metrics: shareFor(1) }) }));
+      await put(queue, { a: 10 });
+      const outcome = await put(queue, { big: 100 });
       expect(outcome).toEqual({ kind: 'stored', evictedPoints: 100 });
       expect(await services(queue, 'metrics')).toEqual(['a']);
       expectBalance(queue);
@@ -368,15 +362,14 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(await queue.commit(logs)).toMatchObject({ kind: 'stored' });
       expect(await queue.commit(logs)).toEqual({ kind: 'full' });
       for (let i = 0; i < 3; i++)
-        expect(await put(queue, { a: 10 }, now)).toMatchObject({
+        expect(await put(queue, { a: 10 })).toMatchObject({
           kind: 'stored',
         });
       expect(await services(queue, 'logs')).toEqual(['a']);
     });
 
     test('logs larger than the limit fail, and the message names the key to raise', async () => {
-      const options = queueOptions({ config: limitsOf({ logs: 100 }) });
-      queue = await open(options);
+      queue = await open(queueOptions({ config: limitsOf({ logs: 100 }) }));
       const outcome = await queue.commit(commitOf(logsBatch('a', ['x'.repeat(500)], 1e13)));
       expect(outcome).toMatchObject({ kind: 'failed' });
       expect(JSON.stringify(outcome)).toContain('queue.logs.max_bytes');
@@ -419,7 +412,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       queue = await open(options);
       let heard = 0;
       queue.onCommit(() => heard++);
-      await put(queue, { a: 1 }, options.clock.nowMs());
+      await put(queue, { a: 1 });
       expect(heard).toBe(1);
       await queue.commit(commitOf(logsBatch('a', ['x'.repeat(500)], options.clock.nowMs())));
       expect(heard).toBe(1);
@@ -432,9 +425,8 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     });
 
     test('a closed queue stores nothing, returns nothing and does not throw', async () => {
-      const options = queueOptions();
-      queue = await open(options);
-      const early = put(queue, { a: 1 }, options.clock.nowMs());
+      queue = await open(queueOptions());
+      const early = put(queue, { a: 1 });
       await setTimeout(0);
       const reading = queue.oldest('metrics', 1, NONE);
       await queue.close();

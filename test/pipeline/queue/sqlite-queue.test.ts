@@ -78,7 +78,7 @@ describe('after a restart', () => {
       atMs: now,
     };
     const before = await visit(directory, options, async queue => {
-      await put(queue, { b: 5 }, now);
+      await put(queue, { b: 5 });
       const row = await firstRow(queue);
       queue.pin(row.id);
       await queue.settle(
@@ -115,7 +115,7 @@ describe('after a restart', () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     const store = async (queue: SqliteQueue): Promise<number> => {
-      await put(queue, { a: 1 }, options.clock.nowMs());
+      await put(queue, { a: 1 });
       const row = await firstRow(queue);
       await acceptRow(queue, row);
       return row.id;
@@ -130,13 +130,13 @@ describe('after a restart', () => {
     const options = queueOptions();
     const now = options.clock.nowMs();
     await visit(directory, options, async queue => {
-      for (const id of ['a', 'b', 'c', 'd']) await put(queue, { [id]: 10 }, now);
+      for (const id of ['a', 'b', 'c', 'd']) await put(queue, { [id]: 10 });
       await queue.commit(commitOf(logsBatch('x', ['x'.repeat(500)], now)));
     });
     const config = limitsOf({ metrics: shareFor(2), logs: 700 }, directory);
     await visit(directory, { ...options, config }, async queue => {
       expect(queue.stats('metrics').rows).toBe(4);
-      expect(await put(queue, { e: 10 }, now)).toEqual({
+      expect(await put(queue, { e: 10 })).toEqual({
         kind: 'stored',
         evictedPoints: 30,
       });
@@ -174,8 +174,8 @@ test('while the file cannot be written an acknowledgement is not forgotten, and 
   const directory = temporaryDirectory();
   const options = queueOptions();
   await visit(directory, options, async queue => {
-    await put(queue, { a: 4 }, options.clock.nowMs());
-    await put(queue, { b: 4 }, options.clock.nowMs());
+    await put(queue, { a: 4 });
+    await put(queue, { b: 4 });
     const other = new DatabaseSync(join(directory, 'queue.sqlite'));
     other.exec('BEGIN IMMEDIATE');
     const row = await firstRow(queue);
@@ -203,7 +203,7 @@ describe('the directory', () => {
     const directory = join(temporaryDirectory(), 'deep', 'below');
     const options = queueOptions();
     const queue = SqliteQueue.open(options, directory);
-    await put(queue, { a: 1 }, options.clock.nowMs());
+    await put(queue, { a: 1 });
     for (const name of ['queue.sqlite', 'queue.sqlite-wal', 'reserve'])
       expect(statSync(join(directory, name)).mode & 0o077, name).toBe(0);
     expect(statSync(directory).mode & 0o077).toBe(0);
@@ -236,11 +236,11 @@ describe('the directory', () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     await visit(directory, options, async queue => {
-      await put(queue, { a: 4 }, options.clock.nowMs());
+      await put(queue, { a: 4 });
       const file = QueueFile.open(join(directory, 'queue.sqlite'), { isReadOnly: true });
       expect(file.sums('metrics')).toMatchObject({ rows: 1, points: 4 });
       expect(file.counts()).toEqual([{ service: 'a', key: 'point/made', count: 4 }]);
-      expect(await put(queue, { b: 4 }, options.clock.nowMs())).toMatchObject({
+      expect(await put(queue, { b: 4 })).toMatchObject({
         kind: 'stored',
       });
       file.close();
