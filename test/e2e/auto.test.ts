@@ -21,15 +21,9 @@ afterEach(async () => {
   await rig.close();
 });
 
-const all = (): readonly string[] => rig.simulator.world.services.map(({ id }) => id);
-
 function configure(auto: Readonly<Record<string, unknown>>, changes = {}): string {
   const queue = { directory: join(rig.directory.path, 'queue') };
   return rig.config({ services: { auto }, queue, ...changes });
-}
-
-async function status(running: Running): Promise<StatusDocument | null> {
-  return running.statusUrl === undefined ? null : running.status();
 }
 
 const idsOf = (seen: StatusDocument | null): readonly string[] =>
@@ -41,30 +35,27 @@ const ups = (id: string): readonly number[] =>
     .filter(({ serviceId, metric }) => serviceId === id && metric === 'up')
     .map(({ value }) => value as number);
 
-const arrived = (id: string): number =>
-  rig.receiver.points.filter(({ serviceId }) => serviceId === id).length;
-
 test('services come and go with the page, and no start moves', async () => {
-  const [first = '', second = '', third = '', fourth = ''] = all();
+  const [first = '', second = '', third = '', fourth = ''] = rig.ids;
   rig.simulator.setFaults({ absentServices: [third, fourth] });
   daemon = start(['run', '--config', configure({ gone_after: '4s' })]);
   const running = daemon;
-  await until('the first two', () => arrived(first) > 0 && arrived(second) > 0);
+  await until('the first two', () => rig.came(first) > 0 && rig.came(second) > 0);
   const named = rig.receiver.points.find(({ serviceId }) => serviceId === first);
   expect(named?.serviceName).toBe('orders');
 
   rig.simulator.setFaults({ absentServices: [fourth] });
-  await until('the third', () => arrived(third) > 0, 20_000);
+  await until('the third', () => rig.came(third) > 0, 20_000);
 
   rig.simulator.setFaults({ absentServices: [second, fourth] });
   await until('`up` 0 of the second', () => ups(second).at(-1) === 0);
-  expect(idsOf(await status(running))).toContain(second);
+  expect(idsOf(await running.statusIfKnown())).toContain(second);
   await until(
     'that it is gone',
-    async () => !idsOf(await status(running)).includes(second),
+    async () => !idsOf(await running.statusIfKnown()).includes(second),
     30_000,
   );
-  const told = await status(running);
+  const told = await running.statusIfKnown();
   expect(told?.discovery?.changes[0]).toMatchObject({ id: second, change: 'gone' });
   expect(running.stderr()).toContain('services are gone');
   const before = ups(second).length;
@@ -90,25 +81,25 @@ test('services come and go with the page, and no start moves', async () => {
 test('a refused key, an empty page and a failing API remove nothing', async () => {
   daemon = start(['run', '--config', configure({ gone_after: '3s' })]);
   const running = daemon;
-  await until('all services', () => all().every(id => arrived(id) > 0), 20_000);
+  await until('all services', () => rig.ids.every(id => rig.came(id) > 0), 20_000);
   rig.simulator.key = 'another';
-  await until('`up` 0', () => ups(all()[0] ?? '').at(-1) === 0);
+  await until('`up` 0', () => ups(rig.ids[0] ?? '').at(-1) === 0);
   rig.simulator.key = 'k';
   rig.simulator.setFaults({ status: 503 });
   await new Promise(resolve => setTimeout(resolve, 4500));
   rig.simulator.resetFaults();
   rig.simulator.setFaults({ body: 'empty' });
   await new Promise(resolve => setTimeout(resolve, 4500));
-  expect(idsOf(await status(running))).toEqual(all().toSorted());
+  expect(idsOf(await running.statusIfKnown())).toEqual(rig.ids.toSorted());
   rig.simulator.resetFaults();
-  await until('`up` 1', () => ups(all()[0] ?? '').at(-1) === 1, 20_000);
+  await until('`up` 1', () => ups(rig.ids[0] ?? '').at(-1) === 1, 20_000);
 });
 
 test('a start without the API knows the services of the last run', async () => {
-  const file = configure({ exclude: [all()[3] ?? ''] });
+  const file = configure({ exclude: [rig.ids[3] ?? ''] });
   daemon = start(['run', '--config', file]);
-  const known = all().slice(0, 3);
-  await until('three services', () => known.every(id => arrived(id) > 0), 20_000);
+  const known = rig.ids.slice(0, 3);
+  await until('three services', () => known.every(id => rig.came(id) > 0), 20_000);
   await daemon.kill();
   rig.simulator.setFaults({ status: 503 });
   const before = rig.receiver.points.length;
@@ -117,19 +108,19 @@ test('a start without the API knows the services of the last run', async () => {
     const came = rig.receiver.points.slice(before).filter(({ metric }) => metric === 'up');
     return known.every(id => came.some(({ serviceId, value }) => serviceId === id && value === 0));
   });
-  expect(arrived(all()[3] ?? '')).toBe(0);
-  expect(idsOf(await status(daemon))).toEqual(known.toSorted());
+  expect(rig.came(rig.ids[3] ?? '')).toBe(0);
+  expect(idsOf(await daemon.statusIfKnown())).toEqual(known.toSorted());
 });
 
 test('an edited configuration excludes a service at once, without a restart', async () => {
   const file = configure({});
   daemon = start(['run', '--config', file]);
   const running = daemon;
-  await until('all services', () => all().every(id => arrived(id) > 0), 20_000);
+  await until('all services', () => rig.ids.every(id => rig.came(id) > 0), 20_000);
   configure({ exclude: ['ledger'] });
   running.child.kill('SIGHUP');
-  await until('three services', async () => idsOf(await status(running)).length === 3);
-  expect(idsOf(await status(running))).not.toContain(all()[1]);
+  await until('three services', async () => idsOf(await running.statusIfKnown()).length === 3);
+  expect(idsOf(await running.statusIfKnown())).not.toContain(rig.ids[1]);
 });
 
 test('logs and backups follow the same list', async () => {
@@ -151,7 +142,7 @@ test('logs and backups follow the same list', async () => {
       ({ serviceId, metric }) => serviceId === id && metric.startsWith('prom2otlp_backup_'),
     ),
   ];
-  expect(all().map(has)).toEqual([
+  expect(rig.ids.map(has)).toEqual([
     [true, true],
     [true, true],
     [false, false],
@@ -179,7 +170,7 @@ test('shards divide the services that each of them finds', async () => {
     ['0', '1', '2'].map(SHARD => run(['once', '-c', file], { SHARD })),
   );
   expect(finished.map(({ code }) => code)).toEqual([0, 0, 0]);
-  for (const id of all()) {
+  for (const id of rig.ids) {
     const senders = finished.filter(({ stdout }) => stdout.includes(id));
     expect(senders, id).toHaveLength(1);
   }

@@ -43,7 +43,7 @@ test('the queue of an outage is inspected, exported, and drained to another rece
   const { signals, services, account } = await inspect();
   const points = signals[0]?.points ?? 0;
   expect(new Set(services.map(({ service }) => service))).toEqual(
-    new Set([...rig.simulator.world.services.map(({ id }) => id), 'prom2otlp']),
+    new Set([...rig.ids, 'prom2otlp']),
   );
   expect(account.total.points).toMatchObject({ made: points, accepted: 0, queued: points });
 

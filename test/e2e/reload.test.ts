@@ -4,7 +4,6 @@
 import { mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { StatusDocument } from '../../src/status/status-report.ts';
 import { Rig } from '../support/rig.ts';
 import { type Running, start, until } from '../support/program.ts';
 
@@ -25,15 +24,13 @@ afterEach(async () => {
   await rig.close();
 });
 
-const ids = (): readonly string[] => rig.simulator.world.services.map(({ id }) => id);
-
 /** Writes the configuration for the first services of the simulator. */
 function configure(
   count: number,
   changes: Record<string, unknown> = {},
   name = 'config.yaml',
 ): void {
-  const services = ids().slice(0, count);
+  const services = rig.ids.slice(0, count);
   const queue = { directory: join(rig.directory.path, 'queue') };
   rig.config({ services: services.map(id => ({ id })), queue, ...changes }, name);
 }
@@ -47,15 +44,6 @@ function run(file: string): Running {
   daemon = start(['run', '--config', join(rig.directory.path, file)]);
   return daemon;
 }
-
-/** What the status address says; null while it is not known. */
-async function status(running: Running): Promise<StatusDocument | null> {
-  return running.statusUrl === undefined ? null : running.status();
-}
-
-/** How many points of a service came. */
-const came = (id: string): number =>
-  rig.receiver.points.filter(({ serviceId }) => serviceId === id).length;
 
 /** No point twice, none out of order, no start moved: over everything that came. */
 function expectUndisturbed(): void {
@@ -76,7 +64,7 @@ function expectUndisturbed(): void {
 test('SIGHUP adds a service, and the others continue unchanged', async () => {
   configure(2);
   const running = run('config.yaml');
-  const [first = '', , third = ''] = ids();
+  const [first = '', , third = ''] = rig.ids;
   await until('two scrapes', () => rig.receiver.requestCount >= 2);
   for (let turn = 0; turn < 5; turn++) {
     configure(2 + (turn % 2 === 0 ? 2 : 0));
@@ -84,9 +72,12 @@ test('SIGHUP adds a service, and the others continue unchanged', async () => {
     running.child.kill('SIGHUP');
     await until('more scrapes', () => rig.receiver.requestCount > before + 1);
   }
-  expect(came(first)).toBeGreaterThan(0);
-  expect(came(third)).toBeGreaterThan(0);
-  const seen = await until('a report', async () => await status(running).then(s => s ?? false));
+  expect(rig.came(first)).toBeGreaterThan(0);
+  expect(rig.came(third)).toBeGreaterThan(0);
+  const seen = await until(
+    'a report',
+    async () => await running.statusIfKnown().then(s => s ?? false),
+  );
   expect(seen.reload?.mistakes).toEqual([]);
   expect(seen.services).toHaveLength(4);
   const { stderr } = await running.stop();
@@ -106,15 +97,15 @@ test('a renamed file and swapped directories are noticed without a signal', asyn
   symlinkSync('..1', join(rig.directory.path, '..data'));
   symlinkSync('..data/config.yaml', join(rig.directory.path, 'config.yaml'));
   const running = run('config.yaml');
-  const [, second = '', , fourth = ''] = ids();
+  const [, second = '', , fourth = ''] = rig.ids;
   await until('a scrape', () => rig.receiver.requestCount > 0);
-  expect(came(second)).toBe(0);
+  expect(rig.came(second)).toBe(0);
   symlinkSync('..2', join(rig.directory.path, '..data_tmp'));
   renameSync(join(rig.directory.path, '..data_tmp'), join(rig.directory.path, '..data'));
-  await until('the second service', () => came(second) > 0);
+  await until('the second service', () => rig.came(second) > 0);
   configure(4, {}, 'config.yaml.new');
   replace();
-  await until('the fourth service', () => came(fourth) > 0);
+  await until('the fourth service', () => rig.came(fourth) > 0);
   expect(running.child.exitCode).toBeNull();
 });
 
@@ -125,7 +116,7 @@ test('a file with a mistake changes nothing, and is reported until it is fixed',
   configure(2, { metrics: { intervall: '1s' } }, 'config.yaml.new');
   replace();
   const told = await until('the mistake on the page', async () => {
-    const seen = await status(running);
+    const seen = await running.statusIfKnown();
     return seen?.reload?.mistakes.length === 1 && seen;
   });
   expect(told.reload?.mistakes[0]).toMatch(/config\.yaml:1:\d+: .*intervall.*interval/);
@@ -140,10 +131,10 @@ test('a file with a mistake changes nothing, and is reported until it is fixed',
   );
   configure(2, {}, 'config.yaml.new');
   replace();
-  await until('the mended one', async () => (await status(running))?.services.length === 2);
-  expect((await status(running))?.problems.filter(({ severity }) => severity === 'error')).toEqual(
-    [],
-  );
+  await until('the mended one', async () => (await running.statusIfKnown())?.services.length === 2);
+  expect(
+    (await running.statusIfKnown())?.problems.filter(({ severity }) => severity === 'error'),
+  ).toEqual([]);
 });
 
 test('a rotated key is used once its file changes, and appears nowhere', async () => {
@@ -155,8 +146,11 @@ test('a rotated key is used once its file changes, and appears nowhere', async (
   rig.simulator.key = ROTATED;
   const before = rig.receiver.requestCount;
   await until('scrapes with the new key', () => rig.receiver.requestCount > before + 2);
-  await until('the service is up', async () => (await status(running))?.services[0]?.isUp === true);
-  const shown = JSON.stringify(await status(running));
+  await until(
+    'the service is up',
+    async () => (await running.statusIfKnown())?.services[0]?.isUp === true,
+  );
+  const shown = JSON.stringify(await running.statusIfKnown());
   const { stdout, stderr } = await running.stop();
   for (const secret of [CANARY, ROTATED]) expect(stdout + stderr + shown).not.toContain(secret);
   expectUndisturbed();

@@ -26,7 +26,7 @@ async function runs(end: (daemon: Running) => Promise<unknown>): Promise<readonl
   const file = rig.config({ metrics: { interval: '1s', rename }, queue });
   const from = rig.receiver.points.length;
   const daemon = start(['run', '--config', file]);
-  const ids = rig.simulator.world.services.map(({ id }) => id);
+  const ids = rig.ids;
   const scrapes = (id: string): number =>
     rig.receiver.points
       .slice(from)

@@ -62,6 +62,11 @@ export class Running {
     return until('the program has started', look, timeoutMs);
   }
 
+  /** What the status address says; null while it is not known. */
+  async statusIfKnown(): Promise<StatusDocument | null> {
+    return this.statusUrl === undefined ? null : await this.status();
+  }
+
   async status(): Promise<StatusDocument> {
     const url = `${this.statusUrl ?? ''}/status.json`;
     const { body } = await request(url, { dispatcher: ONCE });

@@ -29,6 +29,15 @@ export class Rig {
     await this.receiver.close();
   }
 
+  get ids(): readonly string[] {
+    return this.simulator.world.services.map(({ id }) => id);
+  }
+
+  /** How many points of a service have come. */
+  came(id: string): number {
+    return this.receiver.points.filter(({ serviceId }) => serviceId === id).length;
+  }
+
   /** Writes a configuration for all services of the simulator; `changes` replace whole sections. */
   config(changes: Readonly<Record<string, unknown>> = {}, name = 'prom2otlp.yaml'): string {
     const text = JSON.stringify({
