@@ -149,6 +149,8 @@ class EncodeRun {
     const { rows, starts, offsets, forms } = template;
     const head = order[from]!;
     const first = pointOf[head]!;
+    // Also for V8, which would give up its code at each index beyond 31 bits.
+    if (first === NO_ROW) return from;
     const writer = this.#writer;
     const shift = writer.length - starts[first]!;
     let at = from;
