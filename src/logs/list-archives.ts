@@ -277,9 +277,9 @@ async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Li
     const span = { fromMs: listedMs, toMs: firstDayMs };
     gaps.push(trackGap(track, span, 'retention'));
     ledger.move(track, { ...cursor, listedMs: firstDayMs });
-    // What its archives may have lost in this time is part of the gap.
+    // What its archives may have lost in this time is part of the gap, but not what they lost before.
     for (const archive of ledger.archives())
-      if (archive.partition.service === service && archive.state.absentFromMs !== null)
+      if (archive.partition.service === service && archive.state.absentFromMs === listedMs)
         ledger.setArchive(archive, { ...archive.state, absentFromMs: firstDayMs });
   }
   if (gaps.length > 0) await commit(pull, { gaps });

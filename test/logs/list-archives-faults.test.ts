@@ -347,6 +347,26 @@ describe('missing logs', () => {
     ]);
   });
 
+  test('of an archive that vanished long before the gap below the retention are a gap too', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.clock.forward(MINUTE);
+    site.write(ERRORS, 'never seen', 'end');
+    site.book.remove(ERRORS_ID);
+    for (let i = 0; i < 3; i++) {
+      await site.pull();
+      site.clock.forward(HOUR);
+    }
+    site.clock.forward(20 * DAY);
+    site.write(ERRORS, 'back', 'end');
+    await site.pulls(5);
+    const [vanished] = site.gaps.filter(
+      ({ attributes }) => attributes['prom2otlp.gap.archive'] === ERRORS_ID,
+    );
+    expect(vanished?.attributes['prom2otlp.gap.from']).toContain('2026-03-04T09:0');
+    expect(retentionGaps(site)).not.toEqual([]);
+  });
+
   test('below the retention do not include a record that was read before', async () => {
     await using site = await openSite();
     await site.pull();
