@@ -72,8 +72,6 @@ const TOKEN = new RegExp(
 );
 /** At the beginning of a list of literals. */
 const AFTER_IN = new RegExp(String.raw`(?<=(?<!${NAME})[iI][nN][\x00- ]*\([\x00- ]*)`, 'y');
-/** Between two items of such a list, or two strings that make up one item. */
-const BETWEEN_ITEMS = /^[^!-\uffff]*(?:(,)[^!-\uffff]*)?$/;
 const BEGINS_WITH_NAME = new RegExp(NAME, 'y');
 
 class SqlReader {
@@ -240,16 +238,15 @@ class SqlReader {
   }
 
   #literal(start: number, end: number): number {
-    const between = this.#isListed
-      ? BETWEEN_ITEMS.exec(this.#sql.slice(this.#literalEnd, start))
-      : null;
+    const commas = this.#isListed ? commasBetween(this.#sql, this.#literalEnd, start) : -1;
     this.#literalEnd = end;
-    if (between?.[1] !== undefined) {
+    if (commas === 1) {
       this.#copiedLength = end;
       return end;
     }
     AFTER_IN.lastIndex = start;
-    this.#isListed = between !== null || AFTER_IN.test(this.#sql);
+    // Without a comma, two strings make up one item.
+    this.#isListed = commas === 0 || AFTER_IN.test(this.#sql);
     return this.#replace(start, end, PLACEHOLDER);
   }
 
@@ -258,6 +255,19 @@ class SqlReader {
     this.#copiedLength = end;
     return end;
   }
+}
+
+const SPACE = 0x20;
+const COMMA = 0x2c;
+
+/** How many commas are between two items of a list, among blanks only; -1 for other text or more than one. */
+function commasBetween(sql: string, from: number, to: number): number {
+  let commas = 0;
+  for (let at = from; at < to; at++) {
+    const code = sql.charCodeAt(at);
+    if (code > SPACE && (code !== COMMA || ++commas > 1)) return -1;
+  }
+  return commas;
 }
 
 /** Whether an odd number of backslashes precedes `at`, counted back to `from`. */
