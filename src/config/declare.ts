@@ -183,7 +183,13 @@ function readValue<T>(kind: Kind<T>, value: unknown, path: KeyPath, report: Repo
 export function readAlone<T>(key: Key<T>, value: unknown): T | undefined {
   let isRight = true;
   const read = readKey(key, value, [], () => (isRight = false));
-  return isRight && value !== UNREADABLE ? read : undefined;
+  return isRight && isReadable(value) ? read : undefined;
+}
+
+/** Whether neither it nor anything in it is UNREADABLE. */
+function isReadable(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isReadable);
+  return isPlainMap(value) ? Object.values(value).every(isReadable) : value !== UNREADABLE;
 }
 
 /** Nothing after the colon is the empty list. */
