@@ -199,6 +199,8 @@ export class SeriesTable {
   };
   /** The newest firstTimeMs of components that were forgotten with their last row; NaN if none. */
   releasedMs: number = Number.NaN;
+  /** Since when each page has shown far fewer series than the table holds (monotonic); NaN: the last one has not. */
+  crowdedSinceMs: number = Number.NaN;
   readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
   /** The state of a previous process, and the order of the state last saved; see derive/state.ts. */
   restored: RestoredState | null = null;

@@ -87,7 +87,9 @@ export function* derive(
   settleDuplicates(table);
   weighUptimes(table, time, options);
   const mayDerive = options.mapping === 'semantic' && options.startTimes;
-  const keepMs = keepMsOf(options, report !== null && isCrowded(table, report.samples));
+  const { monotonicMs } = time;
+  const samples = report?.samples ?? Infinity;
+  const keepMs = keepMsOf(options, isCrowded(table, samples, { options, monotonicMs }));
   const found = { gone: [], surroundings: [] };
   const quiet = quietMetrics(table, options, mayDerive);
   const judging: Judging = { table, options, time, mayDerive, tallies, keepMs, quiet, ...found };

@@ -7,7 +7,7 @@ import type { Component } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
 import type { DeriveOptions } from './options.ts';
-import { blockOfRow, componentOfRow } from './places.ts';
+import { blockOfRow, componentOfRow, serviceOfRow } from './places.ts';
 import { isStreamOfProcess, laterMs } from './reset.ts';
 import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
@@ -15,7 +15,7 @@ import { forgetIdentities, moveIdentity } from './duplicates.ts';
 const FORGET_AFTER_MS = 60 * 60_000;
 /** The same while a table is crowded: work and saved state of each page grow with all rows. */
 const FORGET_CROWDED_AFTER_MS = 5 * 60_000;
-/** A table is crowded with more absent rows than this for each row on the page. */
+/** A table is crowded with more absent rows than this for each sample of the page. */
 const ABSENT_SHARE = 2;
 /** So many absent rows never crowd a table. */
 const ABSENT_MIN = 1000;
@@ -29,10 +29,40 @@ export function keepMsOf(options: DeriveOptions, isCrowded = false): number {
   return Math.max(forgetAfterMs, 4 * options.intervalMs);
 }
 
-/** Whether series come and go so fast that those that are absent outnumber the page's `samples`. */
-export function isCrowded({ count, free }: SeriesTable, samples: number): boolean {
-  const absent = count - free.length - samples;
-  return absent > Math.max(ABSENT_SHARE * samples, ABSENT_MIN);
+/**
+ * Whether series come and go so fast that those that are absent outnumber the page's `samples`, and
+ * have done so on each page for as long as they would then be kept: the first pages after an outage
+ * may lack most series. An unusable page (Infinity) begins this time anew.
+ */
+export function isCrowded(
+  table: SeriesTable,
+  samples: number,
+  { options, monotonicMs }: { readonly options: DeriveOptions; readonly monotonicMs: number },
+): boolean {
+  const most = Math.max(ABSENT_SHARE * samples, ABSENT_MIN);
+  // Few tables have so many rows at all: only those are looked through.
+  const isNow = table.count - table.free.length - samples > most && absentCount(table) > most;
+  if (!isNow) table.crowdedSinceMs = Number.NaN;
+  else if (Number.isNaN(table.crowdedSinceMs)) table.crowdedSinceMs = monotonicMs;
+  return monotonicMs - table.crowdedSinceMs >= keepMsOf(options, true);
+}
+
+/** The scraped rows that are not on the page. A configured service that is down keeps its own. */
+function absentCount(table: SeriesTable): number {
+  const isOnPage = new Uint8Array(table.services.length);
+  const absent = new Uint32Array(table.services.length);
+  for (let row = 0; row < table.count; row++) {
+    const service = serviceOfRow(table, row);
+    if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic || service < 0) continue;
+    if (table.seen[row] === table.page) isOnPage[service] = 1;
+    else absent[service]!++;
+  }
+  const mayGo = ({ configIndex }: ServiceSlot, index: number): boolean =>
+    configIndex < 0 || isOnPage[index] === 1;
+  return table.services.reduce(
+    (sum, slot, index) => (mayGo(slot, index) ? sum + absent[index]! : sum),
+    0,
+  );
 }
 
 /**

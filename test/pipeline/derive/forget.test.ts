@@ -63,9 +63,9 @@ describe('an absent series', () => {
       target.page(minute * 60, page(minute * 100));
       most = Math.max(most, sizes(target)['rows'] ?? 0);
     }
-    // Twice 600 are absent, and further 100 on the page that makes them too many.
-    expect(most).toBeGreaterThan(1700);
-    expect(most).toBeLessThan(1950);
+    // Twice 600 are absent, further 100 on the page that makes them too many, and 500 in the five minutes after it.
+    expect(most).toBeGreaterThan(2200);
+    expect(most).toBeLessThan(2450);
     // Absent since the last page: it goes on.
     const seen = target.page(HOUR, `${head}c{id="5899"} 9\n`);
     expect(seen.shown).toContain(`sum c{id=5899} 9 @${HOUR} from 3180`);
@@ -78,6 +78,37 @@ describe('an absent series', () => {
     const before = sizes(target)['rows'] ?? 0;
     for (const minutes of [1, 10, 30, 59]) target.page(minutes * 60, 'y 1\n');
     expect(sizes(target)['rows']).toBe(before);
+  });
+
+  test('is kept for an hour if only the own series of many services are more than the page', () => {
+    const ids = Array.from({ length: 300 }, (_, i) => `s${i}`);
+    const target = new Target({ services: ids });
+    const text = ids.map(id => `x{namespace="${id}"} 1\n`).join('');
+    const counter = '# TYPE c counter\nc{namespace="s1"} 7\n';
+    target.page(0, text + counter);
+    for (const minutes of [1, 10, 30]) target.page(minutes * 60, text);
+    expect(target.page(HOUR, text + counter).shown).toContain(`sum c{} 7 @${HOUR} from 0`);
+  });
+
+  test('is kept for an hour if another service is down, whatever the size of that', () => {
+    const target = new Target({ services: ['large', 'small'] });
+    const large = Array.from({ length: 2000 }, (_, i) => `x{namespace="large",id="${i}"} 5\n`);
+    const counter = '# TYPE c counter\nc{namespace="small"} 7\n';
+    target.page(0, `${large.join('')}y{namespace="small"} 1\n${counter}`);
+    for (const minutes of [1, 10, 30]) target.page(minutes * 60, 'y{namespace="small"} 1\n');
+    const seen = target.page(HOUR, `y{namespace="small"} 1\n${counter}`);
+    expect(seen.shown).toContain(`sum c{} 7 @${HOUR} from 0`);
+  });
+
+  test('is kept if the last page before an outage and the first ones after it lack it', () => {
+    const target = new Target();
+    const many = Array.from({ length: 3000 }, (_, i) => `c{id="${i}"} 7\n`).join('');
+    const text = `# TYPE c counter\n${many}y 1\n`;
+    target.page(0, text);
+    target.page(60, 'y 1\n');
+    for (const minutes of [2, 5, 20, 40]) target.fail(minutes * 60);
+    for (const minutes of [41, 42, 45]) target.page(minutes * 60, 'y 1\n');
+    expect(target.page(46 * 60, text).shown).toContain(`sum c{id=2999} 7 @${46 * 60} from 0`);
   });
 
   test('is remembered through an outage of any length, and keeps its start', () => {
