@@ -18,8 +18,8 @@ import { type Column, resized, type SeriesTable } from '../../model/series-table
 
 /** How much is compressed at once. */
 const PIECE_BYTES = 2 ** 20;
-/** Columns up to this total length form one piece. */
-const JOINED_BYTES_MAX = 2 ** 16;
+/** Columns up to this total length form one piece: to set up a compressor costs as much as to compress 50 kB. */
+const JOINED_BYTES_MAX = 2 ** 19;
 /** About one page of the store. */
 const PLAIN_BYTES_MAX = 4096;
 const PLAIN = 0x8000_0000;
@@ -45,7 +45,7 @@ export function* packColumns(columns: readonly Column[]): Generator<void, Buffer
 function packPiece(piece: Buffer): readonly [size: Buffer, piece: Buffer] {
   const size = Buffer.alloc(4);
   const isPlain = piece.length <= PLAIN_BYTES_MAX;
-  const chunkSize = Math.max(1024, piece.length >> 2);
+  const chunkSize = Math.max(1024, piece.length >> 1);
   const packed = isPlain ? piece : zstdCompressSync(piece, { ...PACKED, chunkSize });
   size.writeUInt32LE(packed.length + (isPlain ? PLAIN : 0));
   return [size, packed];
