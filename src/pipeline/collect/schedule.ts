@@ -1,6 +1,6 @@
-// Decides when each target is due. A target's id determines its place within the interval, so that
-// many bridges and targets do not send requests at the same time. There are few places: targets
-// that share one share a tick, and so one wake-up and one request to the back end.
+// Decides when each target is due. The ids of the targets determine their places within the interval,
+// so that many bridges and targets do not send requests at the same time. There are few places:
+// targets that share one share a tick, and so one wake-up, one commit and one request to the back end.
 //
 //   wall clock   ├─────────── interval ───────────┼─────────── interval ──────── …
 //   places       0  1  2  3  4  5  6  7  8  9 10 11  0  1  2  3 …
@@ -39,6 +39,8 @@ interface Entry {
 }
 
 const PLACES_MAX = 12;
+/** Fewer targets use fewer of the places: a tick costs as much as five pages of 1,000 series. */
+const TARGETS_PER_PLACE = 8;
 /** Places are at least this far apart: closer ticks would not share any work. */
 const PLACE_MS_MIN = 250;
 /** In the first round, places are only this far apart; a few targets start all at once. */
@@ -63,12 +65,12 @@ export class Schedule {
   constructor(targets: readonly ScheduledTarget[], { clock, counters, dueMs }: ScheduleOptions) {
     const [nowMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
     const firstPlaceMs = targets.length <= AT_ONCE_MAX ? 0 : FIRST_PLACE_MS_MAX;
+    const leaderOf = leadersOf(targets);
     this.#entries = targets.map(target => {
       const { id, intervalMs } = target;
-      const wantedCount = Math.floor(intervalMs / PLACE_MS_MIN);
-      const placeCount = Math.min(Math.max(wantedCount, 1), PLACES_MAX);
+      const placeCount = placeCountOf(intervalMs);
       const placeMs = intervalMs / placeCount;
-      const place = placeOf(id, placeCount);
+      const place = hashOf(leaderOf.get(id) ?? id) % placeCount;
       return {
         dueMs: dueMs?.(target) ?? monotonicMs + place * Math.min(placeMs, firstPlaceMs),
         intervalMs,
@@ -145,8 +147,30 @@ export class Schedule {
   }
 }
 
-function placeOf(id: string, placeCount: number): number {
-  return createHash('sha256').update(id).digest().readUInt32BE(0) % placeCount;
+function placeCountOf(intervalMs: number): number {
+  return Math.min(Math.max(Math.floor(intervalMs / PLACE_MS_MIN), 1), PLACES_MAX);
+}
+
+/**
+ * Whose place each target takes: its own, or while all places would have few targets, that of the first target of its group.
+ * Groups are formed by hashes, so that a target more or less moves few others.
+ */
+function leadersOf(targets: readonly ScheduledTarget[]): ReadonlyMap<string, string> {
+  const leaderOf = new Map<string, string>();
+  for (const [intervalMs, all] of Map.groupBy(targets, target => target.intervalMs)) {
+    const groupCount = Math.ceil(all.length / TARGETS_PER_PLACE);
+    if (groupCount >= placeCountOf(intervalMs)) continue;
+    const ids = all.map(({ id }) => id);
+    for (const group of Map.groupBy(ids, id => hashOf(id) % groupCount).values()) {
+      const [leader = ''] = group.toSorted();
+      for (const id of group) leaderOf.set(id, leader);
+    }
+  }
+  return leaderOf;
+}
+
+function hashOf(id: string): number {
+  return createHash('sha256').update(id).digest().readUInt32BE(0);
 }
 
 // Limits how many targets of a tick are scraped at once, so that few pages wait in memory for their

@@ -74,6 +74,24 @@ test('targets are spread over the interval, in few ticks that many share', async
   expect(dues.reduce((sum, { indexes }) => sum + indexes.length, 0)).toBe(200);
 });
 
+/** At which places of the fourth minute there are ticks. */
+async function placesOfTicks(ids: readonly string[]): Promise<number[]> {
+  const { clock, run } = setUp(ids);
+  const dues = (await run(240_000)).filter(({ atMs }) => atMs > 120_000 && atMs <= 180_000);
+  expect(dues.flatMap(({ indexes }) => indexes).toSorted((a, b) => a - b)).toEqual([...ids.keys()]);
+  return dues.map(({ atMs }) => Math.round(((clock.wallOffsetMs + atMs) % 60_000) / 5000));
+}
+
+test('few targets share few ticks, each process at places of its own', async () => {
+  const ids = (from: number, count: number): string[] =>
+    Array.from({ length: count }, (_, i) => `service-${from + i}`);
+  expect((await placesOfTicks(ids(0, 8))).length).toBe(1);
+  expect((await placesOfTicks(ids(0, 20))).length).toBeLessThanOrEqual(3);
+  expect((await placesOfTicks(ids(0, 88))).length).toBeGreaterThan(5);
+  const places = await Promise.all(MANY.map((_, i) => placesOfTicks(ids(i * 8, 8))));
+  expect(new Set(places.flat()).size).toBe(12);
+});
+
 test("a target's place in the interval is the same in every process and after every start", async () => {
   const placesOf = async (startMs: number): Promise<number[]> => {
     const { clock, run } = setUp(MANY, 60_000, startMs);
