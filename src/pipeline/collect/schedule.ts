@@ -39,7 +39,7 @@ interface Entry {
 }
 
 const PLACES_MAX = 12;
-/** Fewer targets use fewer of the places: a tick costs as much as five pages of 1,000 series. */
+/** Fewer targets use fewer of the places: a tick costs more than a page of 1,000 series. */
 const TARGETS_PER_PLACE = 8;
 /** Places are at least this far apart: closer ticks would not share any work. */
 const PLACE_MS_MIN = 250;

@@ -8,7 +8,7 @@ import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport, ScrapeTime } from '../../model/page.ts';
 import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { endedRows, isUnplaced, type Refused } from './admission.ts';
-import { forgetEarly, forgetRows, isCrowded, keepMsOf } from './forget.ts';
+import { forgetEarly, forgetRows, keepMsOf, noteCrowding } from './forget.ts';
 import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietMetrics } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { clockSkewMs, readPageTime } from './page-time.ts';
@@ -89,7 +89,7 @@ export function* derive(
   const mayDerive = options.mapping === 'semantic' && options.startTimes;
   const { monotonicMs } = time;
   const samples = report?.samples ?? Infinity;
-  const keepMs = keepMsOf(options, isCrowded(table, samples, { options, monotonicMs }));
+  const keepMs = keepMsOf(options, noteCrowding(table, samples, { options, monotonicMs }));
   const found = { gone: [], surroundings: [] };
   const quiet = quietMetrics(table, options, mayDerive);
   const judging: Judging = { table, options, time, mayDerive, tallies, keepMs, quiet, ...found };

@@ -30,11 +30,11 @@ export function keepMsOf(options: DeriveOptions, isCrowded = false): number {
 }
 
 /**
- * Whether series come and go so fast that those that are absent outnumber the page's `samples`, and
- * have done so on each page for as long as they would then be kept: the first pages after an outage
- * may lack most series. An unusable page (Infinity) begins this time anew.
+ * Notes whether absent series far outnumber the page's `samples` (Infinity: the page is unusable).
+ * True if they have done so on each page for as long as they would then be kept: the first pages
+ * after an outage may lack most series.
  */
-export function isCrowded(
+export function noteCrowding(
   table: SeriesTable,
   samples: number,
   { options, monotonicMs }: { readonly options: DeriveOptions; readonly monotonicMs: number },

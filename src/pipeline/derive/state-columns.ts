@@ -18,7 +18,7 @@ import { type Column, resized, type SeriesTable } from '../../model/series-table
 
 /** How much is compressed at once. */
 const PIECE_BYTES = 2 ** 20;
-/** Columns up to this total length form one piece: to set up a compressor costs as much as to compress 50 kB. */
+/** Columns up to this total length form one piece: to set up a compressor costs as much as to compress 30 kB. */
 const JOINED_BYTES_MAX = 2 ** 19;
 /** About one page of the store. */
 const PLAIN_BYTES_MAX = 4096;
