@@ -58,9 +58,7 @@ export function readAuditLine(
   const localMs = readStamp(text, 0, 'YYYYMMDD');
   if (line === null || Number.isNaN(localMs)) return null;
   const object = text.slice(line.objectAt, line.objectEnd);
-  const query = line.isQuoted
-    ? object.replace(/\\([^]?)/g, (_, char: string) => ESCAPES[char] ?? char)
-    : null;
+  const query = line.isQuoted ? unescapeQuery(object) : null;
   // The server silently truncates statements over its limit.
   const sentQuery = query !== null && isRedacting ? redactCutSql(query) : query;
   const isSame = sentQuery === query;
@@ -145,6 +143,19 @@ function quoteEnd(text: string, start: number): number {
     if (code === 0x5c) at++;
   }
   return -1;
+}
+
+/** By hand: an expression takes a quarter of the time of a record. */
+function unescapeQuery(object: string): string {
+  let query = '';
+  let copiedLength = 0;
+  for (;;) {
+    const backslash = object.indexOf('\\', copiedLength);
+    if (backslash < 0) return copiedLength === 0 ? object : query + object.slice(copiedLength);
+    const char = object.charAt(backslash + 1);
+    query += object.slice(copiedLength, backslash) + (ESCAPES[char] ?? char);
+    copiedLength = backslash + 2;
+  }
 }
 
 function withQuery(text: string, line: AuditLine, query: string): string {
