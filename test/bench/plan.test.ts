@@ -70,10 +70,10 @@ test('what takes most of the memory runs only by its name', () => {
 });
 
 test('the time is told before', () => {
-  const batches = planBatches(chosenScenarios(false, ['fleet']), () => true, 1);
-  expect(batches.map(secondsOf)).toEqual(batches.map(() => 620));
-  expect(timeOf(batches)).toBe('about 1 h 2 min');
-  expect(timeOf(batches.slice(0, 1))).toBe('about 10 min');
+  const batches = planBatches(chosenScenarios(false, ['fleet']), () => true, 2);
+  expect(batches.map(secondsOf)).toEqual(batches.map(() => 380));
+  expect(timeOf(batches)).toBe('about 1 h 16 min');
+  expect(timeOf(batches.slice(0, 1))).toBe('about 6 min');
   expect(HELP).toMatch(/the whole bench, about \d+ h \d+ min;/);
 });
 
