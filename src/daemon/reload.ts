@@ -28,7 +28,7 @@ export interface Reload {
 }
 
 /** How often the files are checked. A change counts after a second check without another change. */
-const LOOK_MS = 2000;
+const LOOK_MS = 5000;
 const MISTAKES_KEPT_MAX = 20;
 /** How long a start waits for another process in all, and how often it tries. */
 const START_WAIT_MS = 30_000;

@@ -23,6 +23,12 @@ export class Bell {
     return this.#waiters.size;
   }
 
+  /** Calls `wake` at the next ring. Returns a function that cancels it. */
+  once(wake: () => void): () => void {
+    this.#waiters.add(wake);
+    return () => void this.#waiters.delete(wake);
+  }
+
   /**
    * Resolves at the first ring after `seen`, at once if it has rung since, or when the signal is aborted. A caller that
    * stops waiting must abort, or the waiters pile up.
@@ -31,30 +37,37 @@ export class Bell {
     if (this.#rings !== seen || signal?.aborted === true) return Promise.resolve();
     return new Promise(resolve => {
       const wake = (): void => {
-        this.#waiters.delete(wake);
+        cancel();
         signal?.removeEventListener('abort', wake);
         resolve();
       };
-      this.#waiters.add(wake);
+      const cancel = this.once(wake);
       signal?.addEventListener('abort', wake, { once: true });
     });
   }
 }
 
-/** Waits for `ms`, for a ring after `seen`, or until `stop`. */
-export async function napUntil(
+/**
+ * Waits for `ms`, for a ring after `seen`, or until `stop`. Without an AbortController of its own: to abort one costs more
+ * than all the rest of a short nap.
+ */
+export function napUntil(
   bell: Bell,
   seen: number,
   { clock, ms, stop }: { readonly clock: Clock; readonly ms: number; readonly stop: AbortSignal },
 ): Promise<void> {
-  const nap = new AbortController();
-  const end = (): void => nap.abort();
-  stop.addEventListener('abort', end);
-  if (stop.aborted) end();
-  void bell.wait(seen, nap.signal).then(end);
-  await clock.sleep(ms, nap.signal);
-  stop.removeEventListener('abort', end);
-  end();
+  if (bell.rings !== seen || stop.aborted) return Promise.resolve();
+  return new Promise(resolve => {
+    const end = (): void => {
+      cancelTimer();
+      cancelRing();
+      stop.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancelTimer = clock.after(ms, end);
+    const cancelRing = bell.once(end);
+    stop.addEventListener('abort', end, { once: true });
+  });
 }
 
 /** Resolves when the signal is aborted, at once if it already is. Does not keep the process alive. */

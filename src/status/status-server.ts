@@ -60,6 +60,8 @@ export const STATUS_LIMITS = {
   idleMs: 15_000,
 };
 
+/** Node closes a slow request so many times `requestMs` later at most. */
+const SLOW_LOOK_SHARE = 3;
 /** How many connections beyond the limit are accepted before some are closed. */
 const BURST_MAX = 1024;
 /** A connection that takes longer to send a request or to read its answer is closed before newer ones. */
@@ -134,7 +136,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
       requestTimeout: limits.requestMs,
       keepAliveTimeout: limits.requestMs,
       // How often Node looks for slow requests. Each look wakes an idle process.
-      connectionsCheckingInterval: limits.requestMs,
+      connectionsCheckingInterval: SLOW_LOOK_SHARE * limits.requestMs,
     },
     (request, response) => void respond(request, response, { options, meter, book }),
   );
@@ -157,8 +159,8 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   return { url, port, close };
 }
 
-/** How often problems are looked for while nobody looks at the page. */
-const DATE_MS = 5000;
+/** How often problems are looked for while nobody looks at the page. Each look costs a sidecar a tenth of a poll. */
+const DATE_MS = 30_000;
 
 /** Looks for problems until `stop`, so that the page can say since when. */
 async function dateProblems(

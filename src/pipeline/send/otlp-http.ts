@@ -10,6 +10,7 @@ import { ANSWER_BYTES_MAX, isExportResponse } from './answer.ts';
 import type { AutoCompression, Exchange } from './auto-compression.ts';
 import { classifyAnswer, isKeyRefused, type HttpAnswer } from './classify.ts';
 import type { Encoding } from '../queue/queue.ts';
+import type { AnswerHeaders } from '../../service/exchange.ts';
 import {
   createBackEndRedactor,
   createTlsContext,
@@ -130,28 +131,18 @@ export class OtlpHttp implements Transport {
 
   /** Sends and reads the answer, within the deadline. Rejects when there is none. */
   async #exchange(payload: Payload, abort: AbortSignal): Promise<HttpAnswer> {
-    const { timeoutMs } = this.#options.config;
-    const stop = new AbortController();
-    const onAbort = (): void => stop.abort(abort.reason);
-    const cancelTimeout = this.#options.clock.after(timeoutMs, () =>
-      stop.abort(new Error(`none within ${String(timeoutMs)} ms`)),
-    );
+    const { config, clock } = this.#options;
+    const reader = new AnswerReader();
+    const onAbort = (): void => reader.stop(new Error('given up'));
+    const onTimeout = (): void => reader.stop(new Error(`none within ${config.timeoutMs} ms`));
     if (abort.aborted) onAbort();
-    else abort.addEventListener('abort', onAbort);
+    abort.addEventListener('abort', onAbort);
+    const cancelTimeout = clock.after(config.timeoutMs, onTimeout);
     try {
-      const response = await this.#pool.request({
-        method: 'POST',
-        path: this.#path,
-        headers: this.#headersFor(payload),
-        body: payload.body,
-        signal: stop.signal,
-      });
-      return {
-        status: response.statusCode,
-        contentType: headerOf(response, 'content-type'),
-        retryAfter: headerOf(response, 'retry-after'),
-        body: await readBody(response),
-      };
+      const { body } = payload;
+      const headers = this.#headersFor(payload);
+      this.#pool.dispatch({ method: 'POST', path: this.#path, headers, body }, reader);
+      return await reader.answer;
     } finally {
       cancelTimeout();
       abort.removeEventListener('abort', onAbort);
@@ -173,25 +164,67 @@ export class OtlpHttp implements Transport {
   }
 }
 
-function headerOf(response: Dispatcher.ResponseData, name: string): string | undefined {
-  const value = response.headers[name];
-  return Array.isArray(value) ? value[0] : value;
+/**
+ * Reads one answer from undici's `dispatch`, which costs a small daemon half as much as its `request`, with a stream and
+ * a signal. Without a body that can be read, the status alone decides.
+ */
+class AnswerReader implements Dispatcher.DispatchHandler {
+  readonly #done = Promise.withResolvers<HttpAnswer>();
+  #controller: Dispatcher.DispatchController | null = null;
+  #stopped: Error | null = null;
+  #head: Omit<HttpAnswer, 'body'> | null = null;
+  #isCompressed = false;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  /** Rejects when no head of an answer arrives. */
+  get answer(): Promise<HttpAnswer> {
+    return this.#done.promise;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#stopped !== null) controller.abort(this.#stopped);
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: AnswerHeaders,
+  ): void {
+    if (status < 200) return;
+    const contentType = firstOf(headers['content-type']);
+    this.#head = { status, contentType, retryAfter: firstOf(headers['retry-after']) };
+    this.#isCompressed = (headers['content-encoding'] ?? 'identity') !== 'identity';
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > ANSWER_BYTES_MAX) this.stop(new Error('the answer is too long'));
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#finish(this.#isCompressed ? null : Buffer.concat(this.#chunks));
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#finish(null);
+    this.#done.reject(error);
+  }
+
+  /** Ends the exchange with what there is of the answer, or with this error. */
+  stop(error: Error): void {
+    this.#stopped = error;
+    this.onResponseError(this.#controller, error);
+    this.#controller?.abort(error);
+  }
+
+  #finish(body: Buffer | null): void {
+    if (this.#head !== null) this.#done.resolve({ ...this.#head, body });
+  }
 }
 
-/** The body; null when it is too large, breaks off or is compressed, because the status alone decides. */
-async function readBody(response: Dispatcher.ResponseData): Promise<Buffer | null> {
-  const { body } = response;
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > ANSWER_BYTES_MAX) return null;
-      chunks.push(chunk);
-    }
-  } catch {
-    return null;
-  }
-  const encoding = headerOf(response, 'content-encoding') ?? 'identity';
-  return encoding === 'identity' ? Buffer.concat(chunks, bytes) : null;
+function firstOf(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === 'object' ? value[0] : value;
 }

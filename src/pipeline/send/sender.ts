@@ -230,9 +230,7 @@ export class Sender {
       const busy = this.#lanes.filter(({ state }) => state !== 'idle');
       const isHeldOff = busy.length > 0 && busy.every(lane => lane.isHeldOff);
       if (leftMs <= 0 || isHeldOff || this.#isClosing) return false;
-      const stop = new AbortController();
-      await Promise.race([this.#bell.wait(seen, stop.signal), clock.sleep(leftMs, stop.signal)]);
-      stop.abort();
+      await napUntil(this.#bell, seen, { clock, ms: leftMs, stop: this.#closing.signal });
     }
   }
 
