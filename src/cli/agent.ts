@@ -90,8 +90,8 @@ export const verb: Verb = {
   ],
   exits: { 0: 'done', 1: 'there is no answer', 2: 'a mistake on the command line' },
   examples: [
-    `prom2otlp agent chat --config /etc/prom2otlp.yaml --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a 'Which ten tables grow fastest?'`,
-    `prom2otlp agent chat --config /etc/prom2otlp.yaml --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a --filter orders="WHERE region = 'north'"`,
+    `prom2otlp agent chat --config /etc/prom2otlp/prom2otlp.yaml --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a 'Which ten tables grow fastest?'`,
+    `prom2otlp agent chat --config /etc/prom2otlp/prom2otlp.yaml --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a --filter orders="WHERE region = 'north'"`,
     'PROM2OTLP_API_KEY=… prom2otlp agent session create --base-url https://api.example.com --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a',
   ],
 };

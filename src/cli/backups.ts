@@ -73,7 +73,7 @@ export const verb: Verb = {
     }),
     action({
       name: 'schedules create',
-      summary: 'plans backups',
+      summary: 'creates a schedule for backups',
       options: CREATE_OPTIONS,
       run: schedulesCreate,
     }),
@@ -89,8 +89,8 @@ export const verb: Verb = {
   ],
   exits: { 0: 'done', 1: 'the service failed', 2: 'a mistake: nothing was sent' },
   examples: [
-    'prom2otlp backups schedules list --config /etc/prom2otlp.yaml',
-    `prom2otlp backups schedules create --config /etc/prom2otlp.yaml --service-id dbpgf12345678 --type full \\
+    'prom2otlp backups schedules list --config /etc/prom2otlp/prom2otlp.yaml',
+    `prom2otlp backups schedules create --config /etc/prom2otlp/prom2otlp.yaml --service-id dbpgf12345678 --type full \\
   --schedule '0 3 * * *' --bucket s3://my-backups --credentials-file ~/.aws/credentials`,
     'PROM2OTLP_API_KEY=… prom2otlp backups schedules list --base-url https://api.example.com --json',
     'prom2otlp backups credentials encode --storage gs --file account.json',

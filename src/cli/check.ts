@@ -37,8 +37,8 @@ export const verb: Verb = {
     2: 'there is a mistake in the configuration',
   },
   examples: [
-    'prom2otlp check --config /etc/prom2otlp.yaml --probe',
-    'prom2otlp check --config /etc/prom2otlp.yaml --print',
+    'prom2otlp check --config /etc/prom2otlp/prom2otlp.yaml --probe',
+    'prom2otlp check --config /etc/prom2otlp/prom2otlp.yaml --print',
   ],
 };
 

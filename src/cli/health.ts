@@ -18,10 +18,10 @@ export const verb: Verb = {
   actions: [action({ options: OPTIONS, run: health })],
   exits: {
     0: 'the daemon is ready',
-    1: 'it is not, for the printed reason',
-    2: 'a wrong argument',
+    1: 'the daemon is not ready, or the configuration has a mistake; stderr says why',
+    2: 'a mistake on the command line',
   },
-  examples: ['prom2otlp health --config /etc/prom2otlp.yaml'],
+  examples: ['prom2otlp health --config /etc/prom2otlp/prom2otlp.yaml'],
 };
 
 async function health(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {

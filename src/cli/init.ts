@@ -100,8 +100,9 @@ otlp:
   # Your OpenTelemetry back end, OTLP over HTTP. For gRPC, add \`protocol: grpc\`, and name its port, usually 4317.
   endpoint: ${scalar(values.endpoint)}
 queue:
-  # Holds data until the back end accepts it: a directory for this process alone. null: memory only.
-  directory: /var/lib/prom2otlp
+  # Holds data until the back end accepts it: a directory for this process alone, here beside this file. Without this key
+  # it is /var/lib/prom2otlp; null means memory only.
+  directory: queue
 # The logs of the services, and the state of their backup schedules:
 # logs: {enabled: true}
 # backups: {enabled: true}

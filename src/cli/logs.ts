@@ -74,8 +74,8 @@ const TAIL_OPTIONS = {
 };
 const RETENTION_OPTIONS = {
   ...ACCESS_OPTIONS,
-  bucket: text('NAME', 'which logs'),
-  provider: text('NAME', 'which logs'),
+  bucket: text('NAME', 'the bucket of the logs'),
+  provider: text('NAME', 'the provider of that bucket'),
   'set-days': integer(
     { min: 1, max: DAYS_MAX },
     'changes how long the service keeps them; older logs are deleted for good',
@@ -137,8 +137,8 @@ export const verb: Verb = {
   ],
   exits: { 0: 'done', 1: 'the service failed', 2: 'a mistake on the command line' },
   examples: [
-    'prom2otlp logs list --config /etc/prom2otlp.yaml --type error-log --from 2h',
-    'prom2otlp logs tail --config /etc/prom2otlp.yaml --type error-log --follow',
+    'prom2otlp logs list --config /etc/prom2otlp/prom2otlp.yaml --type error-log --from 2h',
+    'prom2otlp logs tail --config /etc/prom2otlp/prom2otlp.yaml --type error-log --follow',
     'PROM2OTLP_API_KEY=… prom2otlp logs types --base-url https://api.example.com',
   ],
   isStoppable: true,

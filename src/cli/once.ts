@@ -22,15 +22,15 @@ export const verb: Verb = {
   name: 'once',
   summary: 'runs one cycle, delivers it and exits',
   about: `Scrapes every service once, pulls its logs and reads its backups if enabled, sends the result and the queued
-    data, and prints the outcome. It does not touch a queue that a running daemon holds. It gives up when
-    the back end has accepted nothing for otlp.timeout; the rest stays in the queue.`,
+    data, and prints the outcome. It does not touch a queue that a running daemon holds. It stops delivering after a
+    minute, or when the back end has accepted nothing for otlp.timeout. The rest stays in the queue.`,
   actions: [action({ options: OPTIONS, run: once })],
   exits: {
     0: 'everything was accepted',
-    1: 'something was not, or a daemon holds the queue',
+    1: 'something was not read or not accepted, or a daemon holds the queue',
     2: 'there is a mistake in the configuration',
   },
-  examples: ['prom2otlp once --config /etc/prom2otlp.yaml && echo delivered'],
+  examples: ['prom2otlp once --config /etc/prom2otlp/prom2otlp.yaml && echo delivered'],
   notNow: 1,
 };
 

@@ -89,9 +89,9 @@ export const verb: Verb = {
     2: 'a mistake on the command line or in the configuration',
   },
   examples: [
-    'prom2otlp queue inspect --config /etc/prom2otlp.yaml',
-    'prom2otlp queue export --config /etc/prom2otlp.yaml --signal logs | gzip > logs.jsonl.gz',
-    'prom2otlp queue drain --config /etc/prom2otlp.yaml --endpoint http://localhost:4318',
+    'prom2otlp queue inspect --config /etc/prom2otlp/prom2otlp.yaml',
+    'prom2otlp queue export --config /etc/prom2otlp/prom2otlp.yaml --signal logs | gzip > logs.jsonl.gz',
+    'prom2otlp queue drain --config /etc/prom2otlp/prom2otlp.yaml --endpoint http://localhost:4318',
   ],
   isStoppable: true,
   notNow: 1,

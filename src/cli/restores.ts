@@ -59,8 +59,8 @@ const CREATE_OPTIONS = {
 export const verb: Verb = {
   name: 'restores',
   summary: 'restores from a bucket',
-  about: `Credentials and keys are never an argument and never shown. The paths and the name of the member are in the
-    configuration: backups.endpoints.`,
+  about: `Credentials and keys are never an argument and never shown. If your service has other paths, or calls the path of
+    the backup id instead of key, set backups.endpoints in the configuration.`,
   actions: [
     action({
       name: 'create',
@@ -90,9 +90,9 @@ export const verb: Verb = {
     2: 'a mistake: nothing was sent',
   },
   examples: [
-    `prom2otlp restores create --config /etc/prom2otlp.yaml --service-id dbpgf12345678 --key nightly/2026-03-04.gz \\
+    `prom2otlp restores create --config /etc/prom2otlp/prom2otlp.yaml --service-id dbpgf12345678 --key nightly/2026-03-04.gz \\
   --bucket gs://my-backups --method enginebackup --credentials-file account.json --yes-erase dbpgf12345678`,
-    'prom2otlp restores list --config /etc/prom2otlp.yaml --service-id dbpgf12345678',
+    'prom2otlp restores list --config /etc/prom2otlp/prom2otlp.yaml --service-id dbpgf12345678',
     'PROM2OTLP_API_KEY=… prom2otlp restores show 42 --base-url https://api.example.com',
   ],
   isStoppable: true,

@@ -11,7 +11,7 @@ const OPTIONS = { config: CONFIG_OPTION };
 
 export const verb: Verb = {
   name: 'run',
-  summary: 'the daemon',
+  summary: 'runs the daemon',
   about: `Scrapes, types, queues and sends until a signal stops it. The first SIGTERM or SIGINT stops collecting and
     delivers what it can; the rest stays in the queue. The second stops at once.
 
@@ -24,12 +24,12 @@ export const verb: Verb = {
   actions: [action({ options: OPTIONS, run })],
   exits: {
     0: 'a clean stop',
-    1: 'a bug',
+    1: 'a bug, or a second signal that stopped the daemon at once',
     2: 'there is a mistake in the configuration',
     75: `the same start may work later: the queue is held, the port is taken, or the disk is full without reserved space`,
   },
   examples: [
-    'prom2otlp check --config /etc/prom2otlp.yaml && prom2otlp run --config /etc/prom2otlp.yaml',
+    'prom2otlp check --config /etc/prom2otlp/prom2otlp.yaml && prom2otlp run --config /etc/prom2otlp/prom2otlp.yaml',
   ],
   isStoppable: true,
   isReloadable: true,

@@ -37,8 +37,8 @@ type AccessName = 'config' | 'base-url' | 'key-file' | 'service-id';
 /** The options of every action that asks the service. */
 export const ACCESS_OPTIONS: Readonly<Record<AccessName, Option<string | undefined>>> = {
   config: file('the configuration, for the API and its key', 'c'),
-  'base-url': text('URL', 'instead: the address of the API'),
-  'key-file': file(`with --base-url: the file of its key; without it the variable ${KEY_VARIABLE}`),
+  'base-url': text('URL', 'the address of the API, instead of a configuration'),
+  'key-file': file(`with --base-url: a file with the key (default: the variable ${KEY_VARIABLE})`),
   'service-id': text('ID', 'the database service'),
 };
 

@@ -41,7 +41,7 @@ export const verb: Verb = {
   },
   examples: [
     'PROM2OTLP_API_KEY=… prom2otlp services --base-url https://api.example.com',
-    'prom2otlp services --config /etc/prom2otlp.yaml --json',
+    'prom2otlp services --config /etc/prom2otlp/prom2otlp.yaml --json',
   ],
 };
 

@@ -76,8 +76,8 @@ const ENCODE_OPTIONS = {
 
 export const verb: Verb = {
   name: 'show',
-  summary: 'the result of a stage for a file',
-  about: 'Shows the result of one stage of the data path for exposition text.',
+  summary: 'shows what one stage of the data path makes of a page',
+  about: 'The pages are files with exposition text. show derive can also ask the service.',
   actions: [
     action({
       name: 'decode',
@@ -110,7 +110,7 @@ export const verb: Verb = {
   },
   examples: [
     'curl -sH "X-API-Key: $KEY" "$URL/observability/v2/metrics" | prom2otlp show derive -',
-    'prom2otlp show derive --config /etc/prom2otlp.yaml --service-id dbpgf12345678',
+    'prom2otlp show derive --config /etc/prom2otlp/prom2otlp.yaml --service-id dbpgf12345678',
     'prom2otlp show decode --format text --strict page.prom',
     'prom2otlp show encode --at 2026-01-01T00:00:00Z --interval 60s page1.prom page2.prom',
   ],

@@ -361,8 +361,8 @@ const CONFIG_VARIABLE = 'PROM2OTLP_CONFIG';
 const CONFIG_FILE = '/etc/prom2otlp/prom2otlp.yaml';
 
 /** Which configuration a verb reads. */
-export const CONFIG_ORDER: string = `The configuration is the file of --config, else of the variable ${CONFIG_VARIABLE},
-  else ${CONFIG_FILE}.`;
+export const CONFIG_ORDER: string = `The configuration is the file that --config names, else the file that the variable
+  ${CONFIG_VARIABLE} names, else ${CONFIG_FILE}.`;
 
 export const CONFIG_OPTION: Option<string | undefined> = file('the configuration', 'c');
 

@@ -383,7 +383,7 @@ function showText(text: string): string {
 /** What the example, the editors and the table of keys say about a key. */
 export function wordsOf({ text, presence, isFixed }: Key<unknown>): string {
   const required = presence === 'required' ? ' Required.' : '';
-  return `${text}${required}${isFixed ? ' A change takes a restart.' : ''}`;
+  return `${text}${required}${isFixed ? ' A change needs a restart.' : ''}`;
 }
 
 function jsonOfKey(key: Key<unknown>): JsonSchema {

@@ -171,7 +171,9 @@ export const auto: Block<AutoKeys> = namedBlock('AutoKeys', {
 });
 
 const listed = list(service);
-const automatic = block({ auto: requiredKey('auto', auto, {}) });
+const automatic = block({
+  auto: requiredKey('auto', auto, {}).about('The services on the metrics page, instead of a list.'),
+});
 
 const services: Kind<readonly ServiceEntry[] | AutoKeys> = {
   ...listed,
@@ -458,8 +460,8 @@ export const status: Block<StatusKeys> = block({
   listen: key('listen', listenAddress(), '127.0.0.1:9464').about(`
     host:port. Put an IPv6 address in brackets: [::1]:9464. Port 0 takes a free one.`),
   token: key('token', orNull(headerValue('the token of the status page')), null).about(`
-    Clients must send this token as \`Authorization: Bearer …\`. Required if other machines can
-    reach \`listen\`.`),
+    Clients must send this token as \`Authorization: Bearer …\`. In a browser it is the password, with
+    any user name. Required if other machines can reach \`listen\`.`),
 });
 
 interface StatusKeys {

@@ -142,7 +142,7 @@ export class Supervisor {
     throw new OperatorError(
       keys.map(key => ({
         code: 'E_CONFIG_RESTART',
-        message: `cannot change ${key} while running`,
+        message: `cannot change ${key} while running: the process is built around it`,
         hint: `restart the program, or restore the former value; until then the daemon uses nothing of the new configuration`,
       })),
     );

@@ -131,7 +131,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 
 const KEY_HINT =
-  'Replace the key in the file or variable that api.key names: it is read again within seconds, and everything is tried at once. If it is the right one, look at its permissions.';
+  'Replace the key in the file that api.key names: it is read again within seconds, and everything is tried at once. A key in a variable takes a restart. If it is the right one, look at its permissions.';
 
 /** What fails to be read, by cause: of one origin, for one reason. */
 export function pullFindings({ pulls }: Pick<PullStatus, 'pulls'>): readonly Finding[] {
