@@ -140,8 +140,8 @@ function* decodePage(
 
 /** What the pipeline asks of a scraper (collect/scrape.ts), whose results may say more. */
 export interface PageSource<Result extends Scraped> {
-  /** Never rejects. */
-  scrape(): Promise<Result>;
+  /** Never rejects. An abort ends it as a failure. */
+  scrape(signal?: AbortSignal): Promise<Result>;
   /** Called once the page has been used: its memory may be reused. */
   release(): void;
   /** Rings when the target is to be scraped before it is due. */
@@ -164,6 +164,8 @@ export interface PipelineOptions<Result extends Scraped> {
   readonly queue: Queue;
   readonly clock: Clock;
   readonly log: ThrottledLog;
+  /** Ends scrapes that are under way. They say nothing about the service then, and are dropped. */
+  readonly giveUp: AbortSignal;
 }
 
 export class Pipeline<Result extends Scraped> {
@@ -179,7 +181,7 @@ export class Pipeline<Result extends Scraped> {
     this.#options = options;
   }
 
-  /** Runs ticks until `stop`; scrapes already under way still reach the queue. */
+  /** Runs ticks until `stop`; scrapes already under way still reach the queue, unless they are given up. */
   async run(stop: AbortSignal): Promise<void> {
     const { schedule, clock, targets } = this.#options;
     const ticks = new Set<Promise<void>>();
@@ -216,7 +218,7 @@ export class Pipeline<Result extends Scraped> {
    * error.
    */
   async tick(indexes: readonly number[]): Promise<void> {
-    const { queue, clock, log, schedule, targets } = this.#options;
+    const { queue, clock, log, schedule, targets, giveUp } = this.#options;
     const onFailed = (cause: string): void =>
       log.error('commit', { cause }, 'cannot queue the points of a tick: they are lost');
     const buffers = this.#payloads;
@@ -224,13 +226,15 @@ export class Pipeline<Result extends Scraped> {
     let readBytes = 0;
     const scrapeOne = async (index: number): Promise<void> => {
       const target = targets[index] ?? bug(`no target ${index}`);
-      const scrape = await target.scraper.scrape();
+      const scrape = await target.scraper.scrape(giveUp);
       if (scrape.kind === 'page') {
         readBytes += scrape.page.wireBytes;
         compileForWork(scrape.page.bytes.length);
       }
-      const translated = await this.#translate(target, scrape, gather);
-      target.onTranslated(scrape, translated);
+      if (scrape.kind === 'page' || !giveUp.aborted) {
+        const translated = await this.#translate(target, scrape, gather);
+        target.onTranslated(scrape, translated);
+      }
       target.scraper.release();
       schedule.finish(index);
     };

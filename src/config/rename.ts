@@ -1,13 +1,20 @@
-// The rules of `metrics.rename`: which name and labels a series gets, and which rules would make one series out of two.
-// A rule applies to whole names on the page; the first that matches decides. It comes after the catalog's look-up: types,
-// units and starts follow from the name on the page.
+// The rules of `metrics.include`, `exclude` and `rename`: whether a series is sent, which name and labels it gets, and which
+// rules would make one series out of two. A rule applies to whole names on the page; the first that matches decides. It
+// comes after the catalog's look-up: types, units and starts follow from the name on the page.
 
 import { CATALOG } from '../catalog/all.ts';
 import type { CatalogEntry } from '../catalog/catalog.ts';
 import { type FamilyPrefixes, OWN_PREFIXES } from '../catalog/lookup.ts';
 import { bug } from '../errors.ts';
 import type { LabelRules } from '../model/metric.ts';
-import type { OverrideConfig, RenameConfig } from './config.ts';
+import type { MetricsConfig, OverrideConfig, RenameConfig } from './config.ts';
+
+type Filters = Pick<MetricsConfig, 'include' | 'exclude'>;
+
+export function isIncluded(name: string, { include, exclude }: Filters): boolean {
+  if (exclude.some(pattern => pattern.test(name))) return false;
+  return include.length === 0 || include.some(pattern => pattern.test(name));
+}
 
 /** What a rule makes of a name. */
 export interface Renamed {
@@ -51,7 +58,7 @@ export interface Collision {
   readonly areOfOneType: boolean;
 }
 
-interface CollisionRules {
+interface CollisionRules extends Filters {
   readonly rename: readonly RenameConfig[];
   readonly overrides: readonly OverrideConfig[];
   readonly dropLabels: readonly string[];
@@ -72,7 +79,7 @@ export function collisions(rules: CollisionRules): readonly Collision[] {
 function* collisionsOf(
   family: keyof FamilyPrefixes,
   prefix: string,
-  { rename, overrides, dropLabels }: CollisionRules,
+  { rename, overrides, dropLabels, ...filters }: CollisionRules,
 ): Generator<Collision> {
   const dropped = new Set(dropLabels);
   const byName = new Map<string, { readonly name: string; readonly type: string }>();
@@ -81,6 +88,7 @@ function* collisionsOf(
   // Renamed ones come last: each collision has a rule to be reported at.
   const sorted = entries
     .map(entry => ({ entry, name: prefix + entry.name.slice(OWN_PREFIXES[family].length) }))
+    .filter(({ name }) => isIncluded(name, filters))
     .map(one => ({ ...one, rule: rename.findIndex(({ match }) => match.test(one.name)) }))
     .sort((a, b) => a.rule - b.rule);
   for (const { entry, name, rule } of sorted) {

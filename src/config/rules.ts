@@ -175,8 +175,11 @@ function renamesAreApart(root: unknown): Violation[] {
     return [{ path: [...path, index], problem, hint }];
   });
   if (unsound.length > 0) return unsound;
+  const [include, exclude] = [at(keys.include), at(keys.exclude)];
   if (overrides === undefined || dropLabels === undefined || known === undefined) return [];
-  return collisions({ rename, overrides, dropLabels, prefixes: known }).map(
+  if (include === undefined || exclude === undefined) return [];
+  const rules = { rename, overrides, dropLabels, prefixes: known, include, exclude };
+  return collisions(rules).map(
     ({ rule, names: [first, second], sentName, areOfOneType }) => ({
       path: [...path, rule],
       problem: areOfOneType

@@ -59,8 +59,11 @@ export interface DaemonOptions {
 const PULL_MS = 900_000;
 /** The longest time that a stop waits for the back end; the rest stays in the queue. */
 const FLUSH_MS = 10_000;
-/** How long a reload waits for the answer to a running request, so that it is not sent again. */
-const HAND_OVER_MS = 2000;
+/**
+ * How long a stop or a reload waits for the answers to running requests: a page of the service would be lost, a batch
+ * would be sent again.
+ */
+const GRACE_MS = 2000;
 
 /** With less memory for pages and series, V8 has to collect garbage early. */
 const SMALL_MEMORY_BYTES = 512 * 2 ** 20;
@@ -88,6 +91,8 @@ export class Daemon {
   readonly #budget: SeriesBudget;
   readonly #pipelineTargets: readonly PipelineTarget<ScrapeResult>[];
   readonly #stopping = new AbortController();
+  /** Ends scrapes under way. */
+  readonly #givingUp = new AbortController();
   readonly #unfollowProcess: () => void;
   readonly #startTelemetry: () => OwnTelemetry | null;
   #telemetry: OwnTelemetry | null = null;
@@ -133,7 +138,8 @@ export class Daemon {
     const { startedAtMs } = this;
     this.#unfollowProcess = followProcess(counters, clock, startedAtMs);
     this.#schedule = scheduleOf(planned, options, counters);
-    this.#pipeline = new Pipeline({ targets, schedule: this.#schedule, queue, clock, log });
+    const giveUp = this.#givingUp.signal;
+    this.#pipeline = new Pipeline({ targets, schedule: this.#schedule, queue, clock, log, giveUp });
   }
 
   /**
@@ -253,16 +259,23 @@ export class Daemon {
     return { state, changes };
   }
 
-  /** Ends all parts that `next` did not take over. Running scrapes still reach the queue. */
-  async #handOver(next: Daemon): Promise<void> {
+  /** Ends collecting. A scrape under way still reaches the queue if it ends within GRACE_MS. */
+  async #endCollecting(): Promise<void> {
     this.#stopping.abort();
+    const cancel = this.#clock.after(GRACE_MS, () => this.#givingUp.abort());
     await this.#running;
+    cancel();
+  }
+
+  /** Ends all parts that `next` did not take over. */
+  async #handOver(next: Daemon): Promise<void> {
+    await this.#endCollecting();
     this.#unfollowProcess();
     await this.#clients.close();
     if (isSame(this.config.telemetry, next.config.telemetry)) next.#telemetry = this.#telemetry;
     else await this.#telemetry?.close();
     const ended = this.senders.filter(sender => !next.senders.includes(sender));
-    await Promise.all(ended.map(({ sender }) => sender.close(HAND_OVER_MS)));
+    await Promise.all(ended.map(({ sender }) => sender.close(GRACE_MS)));
   }
 
   /** The log of a target whose pages mean the same under `config`; null if there is none. */
@@ -377,7 +390,6 @@ export class Daemon {
    */
   async stop(now: AbortSignal): Promise<void> {
     this.#isStopping = true;
-    this.#stopping.abort();
     await Promise.race([this.#finish(), untilAborted(now)]);
     this.#unfollowProcess();
     await this.#clients.close();
@@ -398,7 +410,7 @@ export class Daemon {
   }
 
   async #finish(): Promise<void> {
-    await this.#running;
+    await this.#endCollecting();
     await this.#telemetry?.close();
     await this.#flush(FLUSH_MS);
   }

@@ -98,7 +98,8 @@ export interface Identity {
   /** A checksum of the key, never 0: our next process recognizes the identity by it. */
   readonly check: number;
   owner: number;
-  readonly duplicates: Set<number>;
+  /** null until there is one: most identities have none, and a set takes 200 bytes. */
+  duplicates: Set<number> | null;
 }
 
 /** The clocks that date the pages of one target; see derive/page-time.ts. NaN before the first page. */

@@ -22,6 +22,24 @@ describe('run', () => {
     expect(stdout + stderr).not.toContain(CANARY);
   });
 
+  test('a service that does not answer holds up neither a reload nor the stop', async () => {
+    const key = `\${file:${rig.directory.path}/key}`;
+    const api = { base_url: rig.simulator.url, key, timeout: '60s' };
+    rig.simulator.setFaults({ isSilent: true });
+    const metrics = { interval: '60s' };
+    const daemon = start(['run', '--config', config({ api, metrics })]);
+    await daemon.ready();
+    const startedMs = performance.now();
+    daemon.child.kill('SIGHUP');
+    await until('it was loaded again', () => daemon.stderr().includes('loaded again'));
+    const { stderr } = await daemon.stop();
+    // Its timeout is a minute.
+    expect(performance.now() - startedMs).toBeLessThan(30_000);
+    // A scrape that was given up is no failure of the service.
+    expect(stderr).not.toContain('aborted');
+    rig.simulator.resetFaults();
+  });
+
   test('stops now on the second signal', async () => {
     rig.receiver.behave = () => 'silent';
     const daemon = start(['run', '--config', config()]);

@@ -64,7 +64,7 @@ test('points refused once do not fail every later cycle', async () => {
   const changes = { otlp: {}, services: [{ id: first?.id }], log: { level: 'silent' } };
   const queue = { directory: join(rig.directory.path, 'cycles') };
   const file = rig.config({ ...changes, queue }, 'once.yaml');
-  rig.receiver.behave = () => 400;
+  rig.receiver.behave = ({ raw }) => (raw.length > 0 ? 400 : 200);
   expect(await run(['once', '--config', file], changed)).toMatchObject({ code: 1 });
   rig.receiver.behave = () => 200;
   const { code, stdout } = await run(['once', '--config', file], changed);

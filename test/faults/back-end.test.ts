@@ -109,13 +109,28 @@ describe.concurrent('a back end that refuses for good', () => {
   test('everything: it is set aside, within the requests that a batch may cost', async () => {
     await using stage = await Stage.create({ name: 'all refused' });
     const { sink, bridge } = stage;
-    sink.choose = () => refuse(400);
+    sink.inspect = points => (points.length > 0 ? refuse(400) : null);
     const life = bridge.start();
     await stage.until('a batch is given up', () => hasSetAside(life));
-    expect(sink.requests.length).toBeLessThanOrEqual(REQUESTS_MAX * stage.source.requestCount);
-    sink.choose = () => ACCEPT;
+    // One more: the empty request.
+    expect(sink.requests.length).toBeLessThanOrEqual(
+      (REQUESTS_MAX + 1) * stage.source.requestCount,
+    );
+    sink.inspect = () => null;
     await stage.end(life);
     stage.judge({ isLossAllowed: true });
+  });
+
+  test('even an empty request, as for a wrong path: nothing is lost', async () => {
+    await using stage = await Stage.create({ name: 'wrong path' });
+    const { sink, bridge } = stage;
+    sink.choose = () => refuse(400);
+    const life = bridge.start();
+    await stage.until('some batches wait', () => stage.source.requestCount > 3);
+    sink.choose = () => ACCEPT;
+    await stage.end(life);
+    stage.judge();
+    expect(bridge.account().setAside).toBe(0);
   });
 
   test('for a moment: the pieces are taken, and nothing is lost', () =>

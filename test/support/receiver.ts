@@ -19,7 +19,7 @@ export class Receiver {
   readonly logRecords: LogRecordJson[] = [];
   readonly logBodies: Buffer[] = [];
   /** How the next request is answered. */
-  behave: () => Behaviour = () => 200;
+  behave: (request: ReceivedRequest) => Behaviour = () => 200;
   /** An answer may be lost, as when a process is killed: points may come again, as they were. */
   readonly gate: WireGate = new WireGate({ mayResend: true });
   readonly #backEnd: BackEnd;
@@ -62,8 +62,9 @@ export class Receiver {
     return this.close();
   }
 
-  #answer({ path, raw }: ReceivedRequest): ReturnType<BackEnd['answer']> {
-    const behaviour = this.behave();
+  #answer(request: ReceivedRequest): ReturnType<BackEnd['answer']> {
+    const { path, raw } = request;
+    const behaviour = this.behave(request);
     if (behaviour === 'silent') return () => undefined;
     if (typeof behaviour === 'number' && behaviour !== 200) return { status: behaviour };
     if (path === '/v1/logs') this.#takeLogs(raw);

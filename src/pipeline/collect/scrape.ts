@@ -150,7 +150,9 @@ export class Scraper {
     const time = { startedAtMs, monotonicMs: startMs, durationMs, ...NO_ANSWER };
     // Any failure but a refused key is tried again when it is due: metrics that are not read are lost.
     const isRefused = failure.reason === 'auth';
-    this.report.failed({ ...failure, hint }, { isRefused, startedMs: startMs });
+    // A scrape that was given up says nothing about the service.
+    if (failure.reason !== 'aborted')
+      this.report.failed({ ...failure, hint }, { isRefused, startedMs: startMs });
     return { ...failure, ...time, kind: 'failure', hint, isHeld: false };
   }
 

@@ -26,6 +26,7 @@ export interface IdentityContext {
 /** Registers a new head, as the owner of its identity or as a duplicate. */
 export function registerIdentity(table: SeriesTable, head: number, context: IdentityContext): void {
   const { key, metric, service } = context;
+  if (!metric.isIncluded) return;
   const slot = table.services[service]!;
   const role = table.role[head];
   const { dropLabels } = context;
@@ -57,7 +58,7 @@ export function registerIdentity(table: SeriesTable, head: number, context: Iden
 }
 
 function addOwner(table: SeriesTable, key: string, owner: number): Identity {
-  const identity = { key, check: crc32(key) || 1, owner, duplicates: new Set<number>() };
+  const identity = { key, check: crc32(key) || 1, owner, duplicates: null };
   table.startsVersion++;
   table.identities.set(key, identity);
   table.owners.set(owner, identity);
@@ -65,7 +66,7 @@ function addOwner(table: SeriesTable, key: string, owner: number): Identity {
 }
 
 function addDuplicate(table: SeriesTable, identity: Identity, duplicate: number): void {
-  identity.duplicates.add(duplicate);
+  (identity.duplicates ??= new Set()).add(duplicate);
   table.duplicates.set(duplicate, identity);
 }
 
@@ -82,14 +83,16 @@ function plainRow(
   const { id } = table.services[service]!;
   const bare = findSeries(table, metric.sentName, kept);
   const named = findSeries(table, metric.sentName, [...kept, ['namespace', id]]);
-  return [bare, named].find(row => row !== head && isPlaced(table, row, service));
+  return [bare, named].find(
+    row => row !== head && serviceOfRow(table, row) === service && isSentAsIs(table, row),
+  );
 }
 
-/** True for a number of this service that is already placed. */
-function isPlaced(table: SeriesTable, row: number, service: number): boolean {
-  const isNumber =
-    table.role[row] === ROLE.scalar && !isCompound(table.metrics[table.metric[row]!]!);
-  return isNumber && serviceOfRow(table, row) === service;
+/** True for a number that is sent under the name and labels of its key. */
+function isSentAsIs(table: SeriesTable, row: number): boolean {
+  const metric = table.metrics[table.metric[row]!]!;
+  if (table.role[row] !== ROLE.scalar || isCompound(metric) || !metric.isIncluded) return false;
+  return metric.sentName === metric.name && metric.labelRules === null;
 }
 
 /** Duplicates whose owner has left the page take over; call this before a page is judged. */
@@ -131,13 +134,13 @@ function isPointOnPage(table: SeriesTable, head: number): boolean {
 /** Forgets heads: a duplicate takes over their identity, or it is removed. */
 export function forgetIdentities(table: SeriesTable, gone: Iterable<number>): void {
   for (const head of gone) {
-    table.duplicates.get(head)?.duplicates.delete(head);
+    table.duplicates.get(head)?.duplicates?.delete(head);
     table.duplicates.delete(head);
   }
   for (const head of gone) {
     const identity = table.owners.get(head);
     if (identity === undefined) continue;
-    const [heir] = identity.duplicates;
+    const [heir] = identity.duplicates ?? [];
     if (heir !== undefined) takeOver(table, identity, heir);
     else {
       table.owners.delete(head);
@@ -150,7 +153,7 @@ export function forgetIdentities(table: SeriesTable, gone: Iterable<number>): vo
 export function moveIdentity(table: SeriesTable, from: number, to: number): void {
   const known = table.duplicates.get(from);
   if (known !== undefined) {
-    known.duplicates.delete(from);
+    known.duplicates?.delete(from);
     table.duplicates.delete(from);
     addDuplicate(table, known, to);
   }
@@ -164,7 +167,7 @@ export function moveIdentity(table: SeriesTable, from: number, to: number): void
 
 /** Makes a duplicate the owner; the old owner has no identity then. */
 function handOver(table: SeriesTable, identity: Identity, duplicate: number): void {
-  identity.duplicates.delete(duplicate);
+  identity.duplicates?.delete(duplicate);
   table.duplicates.delete(duplicate);
   moveIdentity(table, identity.owner, duplicate);
   table.orderVersion++;

@@ -5,7 +5,7 @@
 import { CATALOG } from '../../catalog/all.ts';
 import type { CatalogEntry } from '../../catalog/catalog.ts';
 import type { OverrideConfig } from '../../config/config.ts';
-import { isSummable, renamed } from '../../config/rename.ts';
+import { isIncluded, isSummable, renamed } from '../../config/rename.ts';
 import type { DeclaredType, Metric, PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
 
@@ -142,9 +142,4 @@ function unitOf(
   if (units === 'catalog' && entry !== null) unit = entry.unit;
   unit = override?.unit ?? unit;
   return unit === '1' ? '' : unit;
-}
-
-function isIncluded(name: string, options: DeriveOptions): boolean {
-  if (options.exclude.some(pattern => pattern.test(name))) return false;
-  return options.include.length === 0 || options.include.some(pattern => pattern.test(name));
 }

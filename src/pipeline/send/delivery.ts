@@ -79,6 +79,8 @@ export class Delivery {
   #refusal = { reason: '', atMs: 0 };
   /** Rounds in a row in which nothing of the row was accepted, see poison.ts. */
   vainRounds = 0;
+  /** The back end has accepted a piece, or answers otherwise to an empty request: what it refuses is content. */
+  isContentRefused = false;
 
   constructor(row: QueueRow) {
     this.row = row;
@@ -115,6 +117,7 @@ export class Delivery {
   accept(rejected: number, piece: Piece | undefined = this.next()): void {
     if (piece === undefined) return;
     this.#take(piece);
+    this.isContentRefused = true;
     if (this.#answerCount > 0) this.#answerCount++;
     this.#refusalsInRow = 0;
     const shares = shareOut(rejected, piece);

@@ -5,7 +5,9 @@
 //   answer \ state     sending, retrying, holding                      holding for a minute or more
 //   ────────────────   ─────────────────────────────────────────────   ─────────────────────────────────────────────
 //   accepted           settle; next piece or row                       the same
-//   split (400)        smaller pieces, each settled separately         the same
+//   split (400)        smaller pieces, each settled separately,        the same
+//                      unless an empty request gets the same answer:
+//                      then as 500
 //   retry (503, none)  retrying: again after a back-off of up to a     the same; the minute starts again
 //                      minute, or when an empty request is accepted
 //   retry, throttled   retrying: again after the back-off; no empty    the same
@@ -346,8 +348,9 @@ export class Sender {
     lane.isHeldOff = false;
     const startedMs = clock.monotonicMs();
     failpoint('send-begun');
-    const result = await transport.send(request, this.#closing.signal);
+    const answer = await transport.send(request, this.#closing.signal);
     failpoint('send-answered');
+    const result = await this.#weigh(delivery, answer);
     if (this.#closing.signal.aborted && result.kind === 'retry') return result;
     const { signal } = request;
     this.#counters.requests.add(1, signal, result.kind);
@@ -361,6 +364,24 @@ export class Sender {
     if (downMs !== null)
       this.#log.plain.info({ ...this.#fields, downMs }, 'the back end accepts again');
     return result;
+  }
+
+  /**
+   * Some back ends answer 400 to a wrong path, or to http instead of https. An empty request that is refused in the same
+   * words shows that no content is the cause. Without a clear answer to it the row waits.
+   */
+  async #weigh(delivery: Delivery, answer: SendResult): Promise<SendResult> {
+    if (answer.kind !== 'split' || delivery.isContentRefused) return answer;
+    const { reason, status } = answer;
+    const empty = await this.#ask(this.#closing.signal);
+    if (empty.kind === 'retry' || empty.kind === 'hold')
+      return { ...empty, reason: empty.reason === '' ? reason : empty.reason };
+    if (empty.kind === 'split' && empty.reason === reason) {
+      const said = `${reason}; an empty request gets the same answer: check otlp.endpoint`;
+      return { kind: 'hold', status, reason: said, mayBeContent: true };
+    }
+    delivery.isContentRefused = true;
+    return answer;
   }
 
   /** Logs a result that the operator should know; a refusal for good is logged once it is settled. */

@@ -112,6 +112,18 @@ describe('two series that become one', () => {
     check('x 1\nx_a 2', 'gauge x{} 1 @0');
   });
 
+  test('are none if a rule gives the other one another name, or it is not sent', () => {
+    const chain = [rule(/^a$/u, { name: 'b' }), rule(/^b$/u, { name: 'c' })];
+    for (const text of ['a 1\nb 2', 'b 2\na 1']) {
+      const seen = one(text, ...chain);
+      expect(seen.shown.toSorted()).toEqual(['gauge b{} 1 @0', 'gauge c{} 2 @0']);
+      expect(seen.reads).toEqual({ used: 2 });
+    }
+    const replacing = { metrics: { exclude: [/^b$/u], rename: [rule(/^a$/u, { name: 'b' })] } };
+    for (const text of ['a 1\nb 2\n', 'b 2\na 1\n'])
+      expect(new Target(replacing).page(0, text).shown).toEqual(['gauge b{} 1 @0']);
+  });
+
   test('by their labels, too', () => {
     const seen = one('x{a="1"} 1\nx{b="1"} 2', rule(/^x$/u, { labels: { a: 'c', b: 'c' } }));
     expect(seen.shown).toEqual(['gauge x{c=1} 1 @0']);

@@ -475,6 +475,10 @@ describe('hold', () => {
 });
 
 describe('split', () => {
+  beforeEach(() => {
+    empty = { kind: 'accepted', rejected: 0, message: '' };
+  });
+
   test('one poisonous point of a thousand costs that point alone, with the back end’s words', async () => {
     const isPoison = hasValue(777);
     for (const status of [400, 413, 422]) {
@@ -513,6 +517,45 @@ describe('split', () => {
     expect(backEnd.requests).toHaveLength(64);
     expect(queue.account.total().get('point/set_aside')).toBe(1000);
     expectBalance(queue);
+  });
+
+  test('a refusal that an empty request gets as well is not about content: nothing is lost', async () => {
+    const body = 'unsupported path requested';
+    empty = { kind: 'split', status: 400, reason: `the back end answered 400: ${body}` };
+    backEnd.answer = () => ({ status: 400, body });
+    await send({ a: 500 }, { b: 1 });
+    expect(await passPauses(2)).toBe(4 * SECOND_MS);
+    expect(sender.status()).toMatchObject({
+      state: 'holding',
+      lastError: `the back end answered 400: ${body}; an empty request gets the same answer: check otlp.endpoint`,
+    });
+    // Also when the row is searched for poison.
+    await clock.advance(10 * ROUND_MS);
+    await pauseMs();
+    expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 501 });
+    await recover();
+    expect(queue.account.total().get('point/accepted')).toBe(501);
+    expectBalance(queue);
+  });
+
+  test('without an answer to the empty request a refused row waits', async () => {
+    empty = noAnswer('down');
+    backEnd.answer = () => ({ status: 400 });
+    await send({ a: 2 });
+    await pauseMs();
+    expect(sender.status()).toMatchObject({ state: 'retrying', lastError: 'no answer: down' });
+    await recover();
+    expect(queue.account.total().get('point/accepted')).toBe(2);
+  });
+
+  test('only the first refusal of a row costs an empty request', async () => {
+    const isPoison = hasValue(7);
+    backEnd.answer = ({ raw }) => ({
+      status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200,
+    });
+    await send({ a: 100 });
+    await until(isSettled);
+    expect(emptyCount).toBe(1);
   });
 
   test('a back end that disappears during a split is waited for, and nothing is sent twice', async () => {
