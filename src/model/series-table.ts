@@ -375,6 +375,8 @@ export const COST = {
   block: 1600,
   /** A histogram or summary. */
   compound: 1600,
+  /** A series that loses labels, or is renamed: what it is to the back end. */
+  identity: 220,
   /** A service, with the series that the bridge itself makes for it. */
   service: 7000,
   /** A second sample of a series on one page; an exemplar. */
@@ -394,6 +396,7 @@ export function tableBytes(table: SeriesTable): number {
     componentByKey.size * COST.component +
     blockByKey.size * COST.block +
     table.compounds.size * COST.compound +
+    table.identities.size * COST.identity +
     serviceById.size * COST.service +
     table.repeats.length * COST.repeat +
     table.exemplars.size * COST.exemplar +

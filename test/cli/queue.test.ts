@@ -297,7 +297,7 @@ describe('drain', () => {
 
   test('exits with 1 if points were refused for good', async () => {
     await fill(WAITING[1] ?? expect.fail());
-    backEnd.answer = () => ({ status: 400 });
+    backEnd.answer = ({ raw }) => ({ status: raw.length > 0 ? 400 : 200 });
     const { code, out } = await queue('drain');
     expect(out).toMatch(/set aside 4, left 0/);
     expect(code).toBe(1);

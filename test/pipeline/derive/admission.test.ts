@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
+import { tableBytes } from '../../../src/model/series-table.ts';
 import type { PageLimits } from '../../../src/config/config.ts';
 import { SeriesBudget } from '../../../src/pipeline/derive/options.ts';
 import { limitRestored } from '../../../src/pipeline/derive/state.ts';
@@ -180,6 +181,16 @@ function keysOf({ translation: { table } }: Target): number[] {
     .filter(index => !Number.isNaN(index))
     .sort((a, b) => a - b);
 }
+
+test('a series that loses a label takes more memory', () => {
+  const bytes = (label: string): number => {
+    const target = targetOf({});
+    target.page(0, gauges(0, 100, `,${label}="10.0.0.1:9104"`));
+    return tableBytes(target.translation.table);
+  };
+  // `instance` is not sent: what the series is to the back end is remembered beside its key.
+  expect(bytes('instance') - bytes('handler_')).toBeGreaterThan(100 * 150);
+});
 
 describe('shares', () => {
   const two = { services: ['a', 'b'] };
