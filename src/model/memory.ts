@@ -159,14 +159,14 @@ export interface RestoredState {
   uptimes: readonly SavedUptime[];
   /** Whether the state was saved in the first form; see derive/state.ts. */
   readonly isFirstForm: boolean;
-  /** Good pages since the restart: rows that are absent from enough of them are forgotten. */
+  /** Good pages since the restart on which no service was awaited: rows absent from enough of them are forgotten. */
   pageCount: number;
-  /**
-   * Row ids of services that were down when the daemon was replaced: nothing is forgotten before they are back, for as
-   * long as absent series are kept. Not stored.
-   */
+  /** Row ids of services that were down when the daemon was replaced, until they are back. Not stored. */
   readonly awaited?: Map<string, ReadonlySet<number>>;
-  /** Since when they are awaited (monotonic). */
+  /**
+   * The first good page (monotonic). From then on, configured services without series are awaited: nothing is forgotten
+   * before they are back, for as long as absent series are kept.
+   */
   awaitedSinceMs?: number;
 }
 

@@ -46,7 +46,7 @@ export const MARKS = 'target-marks';
 const SLICE_ROWS = 65_536;
 const RESTORED_SLICE = 4096;
 const CRC_BITS = 2 ** 21;
-/** Rows that are absent from this many good pages are forgotten. */
+/** Rows that are absent from this many good pages, with all services there, are forgotten. */
 const RESTORE_PAGES = 10;
 /** Numbers per uptime in the marks: its own, then firstTimeMs and tornMs of its component. */
 const EVIDENCE_NUMBERS = SAVED_NUMBERS.length + 2;
@@ -421,9 +421,23 @@ export function* restoreRows(
   }
   const { options, monotonicMs } = context;
   restored.awaitedSinceMs ??= monotonicMs;
-  const isAwaiting = monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
-  if (isAwaiting && restored.awaited !== undefined && restored.awaited.size > 0) return;
+  const isPatient = monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
+  if (isPatient && isServiceAwaited(table, restored)) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
+}
+
+/**
+ * Whether a configured service has shown no series since the restart: the rows that are left may be
+ * its own.
+ */
+function isServiceAwaited(
+  { services }: SeriesTable,
+  { indexById }: Pick<RestoredState, 'indexById'>,
+): boolean {
+  return (
+    indexById.size > 0 &&
+    services.some(slot => slot.configIndex >= 0 && !slot.hasNamed && !slot.hasBare)
+  );
 }
 
 /** The rows of configured services that have none on the last page; a service with one is not down. */

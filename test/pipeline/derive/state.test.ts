@@ -326,6 +326,38 @@ describe('a service that goes and returns', () => {
     expect(counters(again.page(1260, restarted))[0]).toBe(want);
   });
 
+  test.each([
+    ['cumulative', [' 200 @840 from -1000', ' 500 @840 from -2000', ' 3 @840 from -1000']],
+    // Whether the new counter began under observation is not known: a baseline.
+    ['delta', [' 80 @840 from 780', ' 280 @840 from 60']],
+  ] as const)(
+    'is awaited after a restart, and the others keep their starts (%s)',
+    (temporality, want) => {
+      const options = { services: ['a', 'b'], temporality };
+      const after = successorOf(known(options), options);
+      for (let seconds = 120; seconds < 840; seconds += 60)
+        after.page(seconds, page(seconds, { a: 120 }));
+      const slow = 'engine_global_status_slow_queries{namespace="a",server_name="s"} 3\n';
+      const { shown } = after.page(840, page(840, { a: 200, b: 500 }) + slow);
+      const counted = shown.filter(line => /questions|slow/.test(line));
+      expect(counted).toHaveLength(want.length);
+      for (const end of want) expect(counted).toContainEqual(expect.stringContaining(end));
+    },
+  );
+
+  test('is awaited for an hour after a restart, not for ever', () => {
+    const after = successorOf(known(), { services: ['a', 'b'] });
+    const { table } = after.translation;
+    const pages = (from: number, to: number): void => {
+      for (let minute = from; minute < to; minute++)
+        after.page(60 * minute, page(60 * minute, { a: 120 + minute }));
+    };
+    pages(2, 60);
+    expect(table.restored?.indexById.size).toBe(2);
+    pages(60, 80);
+    expect(table.restored).toBeNull();
+  });
+
   test('has its rows and uptimes beside those of the others', () => {
     const [state, a] = afterLeaving(known(), {});
     const joined = joinStates(state, a);
