@@ -153,8 +153,8 @@ export interface RestoredState {
   readonly identity: Uint32Array;
   /** Until when each of these identities was sent, by whichever row. */
   readonly sentUntil: ReadonlyMap<number, number>;
-  /** SeriesTable.releasedMs of the previous process; NaN for none. */
-  readonly releasedMs: number;
+  /** SeriesTable.releasedMs of the previous process; NaN for none, and once the table has taken it over. */
+  releasedMs: number;
   /** Empty once the table has taken them over. */
   uptimes: readonly SavedUptime[];
   /** Whether the state was saved in the first form; see derive/state.ts. */

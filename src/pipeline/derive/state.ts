@@ -407,7 +407,7 @@ export function* restoreRows(
 ): Generator<void, void> {
   const { restored } = table;
   if (restored === null) return;
-  if (restored.pageCount === 0) restoreReleased(table, restored);
+  restoreReleased(table, restored);
   restoreUptimes(table, restored, context.options);
   for (const [index, row] of rows.entries()) {
     if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
@@ -461,10 +461,13 @@ export function rowsOfDown(table: SeriesTable): Map<string, ReadonlySet<number>>
  * Components on this page may have been forgotten by the previous process. restoreUptimes()
  * corrects those that were not.
  */
-function restoreReleased(table: SeriesTable, { releasedMs }: RestoredState): void {
+function restoreReleased(table: SeriesTable, restored: RestoredState): void {
+  const { releasedMs } = restored;
   table.releasedMs = laterMs(table.releasedMs, releasedMs);
   for (const component of table.components)
     component.tornMs = laterMs(component.tornMs, releasedMs);
+  // Only once: nothing corrects the components of later pages, which begin with the table's time.
+  restored.releasedMs = Number.NaN;
 }
 
 function restoreRow(

@@ -8,6 +8,7 @@ import type { RestoredState } from '../../../src/model/memory.ts';
 import {
   joinStates,
   readState,
+  rowsOfDown,
   saveService,
   type StateBlobs,
   takeOut,
@@ -344,6 +345,25 @@ describe('a service that goes and returns', () => {
       for (const end of want) expect(counted).toContainEqual(expect.stringContaining(end));
     },
   );
+
+  test.each(['restart', 'reload'])('tears no process of the others while it is down: %s', how => {
+    const before = known();
+    const gone = `${COUNTER}{namespace="a",server_name="gone"} 5\n`;
+    before.page(120, page(120, { a: 120, b: 230 }) + gone);
+    // The server is forgotten after an hour: that leaves a time to the table.
+    for (let minute = 3; minute < 70; minute++)
+      before.page(60 * minute, page(60 * minute, { a: 200, b: 300 }));
+    before.page(4200, page(4200, { a: 200 }));
+    expect(before.translation.table.releasedMs).toBeGreaterThan(at(0));
+    const state = restoredState(before);
+    const awaited = how === 'reload' ? { awaited: rowsOfDown(before.translation.table) } : {};
+    const after = continued(['a', 'b'], { ...state, ...awaited });
+    for (const seconds of [4260, 4320]) after.page(seconds, page(seconds, { a: 200 }));
+    const slow = 'engine_global_status_slow_queries{namespace="a",server_name="s"} 3\n';
+    expect(after.page(4380, page(4380, { a: 200 }) + slow).shown).toContain(
+      'sum engine_global_status_slow_queries{server_name=s} 3 @4380 from -1000',
+    );
+  });
 
   test('is awaited for an hour after a restart, not for ever', () => {
     const after = successorOf(known(), { services: ['a', 'b'] });
