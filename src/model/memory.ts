@@ -145,6 +145,8 @@ export interface RestoredState {
   readonly processMs: Float64Array;
   readonly lastTimeMs: Float64Array;
   readonly flags: Uint8Array;
+  /** How startMs and processMs were made (SeriesTable.startMode); null if an older version saved them. */
+  startMode: number | null;
   /** NaN if the value of the last sample does not matter. */
   readonly lastValue: Float64Array;
   /**

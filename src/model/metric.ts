@@ -24,6 +24,11 @@ export function isCompound({ kind }: Pick<Metric, 'kind'>): boolean {
   return kind === 'histogram' || kind === 'summary';
 }
 
+/** True for metrics that count from a start on; the values of others may fall. */
+export function isCounting({ kind }: Pick<Metric, 'kind'>): boolean {
+  return kind !== 'gauge' && kind !== 'updown';
+}
+
 /** What `metrics.rename` makes of the labels of a metric's points: other names, and further labels. */
 export interface LabelRules {
   readonly renamed: ReadonlyMap<string, string>;

@@ -205,6 +205,8 @@ export class SeriesTable {
   /** The state of a previous process, and the order of the state last saved; see derive/state.ts. */
   restored: RestoredState | null = null;
   savedStarts: SavedStarts | null = null;
+  /** How startMs and processMs are made (derive/state.ts); null before the first page. */
+  startMode: number | null = null;
   /**
    * Rises with every change of what the saved `starts` say: a start, a process, an identity, an uptime, which rows are
    * worth saving.

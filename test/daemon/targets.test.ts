@@ -51,6 +51,23 @@ test('without earlier state there is none', async () => {
   expect((await memoryOf(new Target(OPTIONS).translation.table))?.indexById.size ?? 0).toBe(0);
 });
 
+test('a daemon without start times takes none over, also past one that saw no page', async () => {
+  const page = (seconds: number): string =>
+    ['questions 100', `uptime ${1000 + seconds}`]
+      .map(sample => `engine_global_status_${sample}\n`)
+      .join('');
+  let target = new Target();
+  expect(target.page(0, page(0)).shown).toContain(
+    'sum engine_global_status_questions{} 100 @0 from -1000',
+  );
+  for (const startTimes of [true, false]) {
+    const next = new Target({ metrics: { startTimes } });
+    next.translation.table.restored = await memoryOf(target.translation.table);
+    target = next;
+  }
+  expect(target.page(60, page(60)).shown).toContain('sum engine_global_status_questions{} 100 @60');
+});
+
 test('a service that was down and stays down is awaited for an hour, not for ever', async () => {
   const former = new Target(OPTIONS);
   former.page(0, pageText(['db1', 'db2'], 100, 0));

@@ -14,7 +14,7 @@ import type { DeriveOptions } from './options.ts';
 import { clockSkewMs, readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
 import { resolveRows } from './resolve.ts';
-import { isWorthSaving, restoreRows } from './state.ts';
+import { isWorthSaving, restoreRows, setStartMode } from './state.ts';
 import { setScrapeSeries } from './scrape-series.ts';
 import { countAdded, newTallies, readsOf, samplesOf, type Tally, tallyPage } from './tally.ts';
 import { settleDuplicates } from './duplicates.ts';
@@ -72,6 +72,8 @@ export function* derive(
   const { report } = scrape;
   if (report === null) table.turnPage();
   const time = readPageTime(table.clock, scrape);
+  const mayDerive = options.mapping === 'semantic' && options.startTimes;
+  setStartMode(table, { isDelta: options.isDelta, mayDerive });
   for (const id of options.configured.keys()) serviceOf(table, id, options);
   const addedRows = report === null ? [] : table.fresh.filter(row => !table.filedBefore.has(row));
   let refused: Refused | null = null;
@@ -86,7 +88,6 @@ export function* derive(
   countAdded(table, tallies, addedRows);
   settleDuplicates(table);
   weighUptimes(table, time, options);
-  const mayDerive = options.mapping === 'semantic' && options.startTimes;
   const { monotonicMs } = time;
   const samples = report?.samples ?? Infinity;
   const keepMs = keepMsOf(options, noteCrowding(table, samples, { options, monotonicMs }));

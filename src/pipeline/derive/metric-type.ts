@@ -6,7 +6,7 @@ import { CATALOG } from '../../catalog/all.ts';
 import type { CatalogEntry } from '../../catalog/catalog.ts';
 import type { OverrideConfig } from '../../config/config.ts';
 import { isIncluded, isSummable, renamed } from '../../config/rename.ts';
-import type { DeclaredType, Metric, PointKind } from '../../model/metric.ts';
+import { type DeclaredType, isCounting, type Metric, type PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
 
 /** prom2otlp's own series per service (I4); scraped series with these names are renamed. */
@@ -77,9 +77,8 @@ export function resolveMetric(metric: Metric, options: DeriveOptions): void {
   metric.labelRules = rename?.labels ?? null;
   metric.isIncluded = isIncluded(metric.name, options);
   resolveKind(metric, found?.entry ?? null, override);
-  const hasStart = metric.kind !== 'gauge' && metric.kind !== 'updown';
   const catalogUptime = metric.kind === 'sum' ? (found?.uptimeName ?? null) : null;
-  metric.uptimeName = hasStart ? (override?.uptimeSeries ?? catalogUptime) : null;
+  metric.uptimeName = isCounting(metric) ? (override?.uptimeSeries ?? catalogUptime) : null;
   metric.isUptime =
     isSemantic &&
     (UPTIME_SERIES.has(found?.entry.name ?? '') ||

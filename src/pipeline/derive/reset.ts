@@ -116,9 +116,11 @@ function beginFirst(
   const tornMs = component?.tornMs ?? Number.NaN;
   const isTorn = processMs <= tornMs || earliestMs <= tornMs;
   const beginMs = hasCreated ? createdMs : isDated && !isTorn ? processMs : timeMs;
-  // Another stream was sent until then: as another kind of metric, or by another row before a
-  // restart.
-  const isOver = beginMs < table.lastTimeMs[row]!;
+  // Another stream was sent until then: as another kind of metric, by another row before a restart,
+  // or with other starts. In the last case it may have had a part of this process's count, as after
+  // a late uptime.
+  const isRestored = (table.flags[row]! & ROW_FLAG.restored) !== 0;
+  const isOver = beginMs < table.lastTimeMs[row]! || (isDated && isRestored);
   table.setStart(row, isOver ? timeMs : beginMs);
   return STREAM.goesOn;
 }

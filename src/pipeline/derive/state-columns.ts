@@ -13,7 +13,7 @@
 
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { RestoredState } from '../../model/memory.ts';
-import type { Metric } from '../../model/metric.ts';
+import { isCounting, type Metric } from '../../model/metric.ts';
 import { type Column, resized, type SeriesTable } from '../../model/series-table.ts';
 
 /** How much is compressed at once. */
@@ -167,7 +167,7 @@ export class Marks {
 
 /** 1 for each metric whose fall matters: counters, histograms and summaries. */
 export function countingMetrics(metrics: readonly Metric[]): Uint8Array {
-  return Uint8Array.from(metrics, ({ kind }) => (kind === 'gauge' || kind === 'updown' ? 0 : 1));
+  return Uint8Array.from(metrics, metric => (isCounting(metric) ? 1 : 0));
 }
 
 /** Reads the marks of `count` rows; null if they belong to other rows. */

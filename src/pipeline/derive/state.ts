@@ -5,7 +5,7 @@
 //
 //   starts (written when rows or starts change)      marks (written with every page; see state-marks.ts)
 //   ids │ startMs │ processMs │ names of uptimes     time, flags │ lastValue │ evidence of uptimes
-//   form │ identities
+//   form, mode │ identities
 //
 // Both have one entry per row, in the order of `starts`. A row is identified by a 53-bit id of its
 // key: the hash of the table's index, and bits of a CRC of the text. Rows that share an identity
@@ -23,6 +23,7 @@ import {
   type SavedStarts,
   type SavedUptime,
 } from '../../model/memory.ts';
+import { isCounting } from '../../model/metric.ts';
 import { keepMsOf } from './forget.ts';
 import type { DeriveOptions } from './options.ts';
 import { forgetSeries } from './compound.ts';
@@ -54,6 +55,8 @@ const EVIDENCE_NUMBERS = SAVED_NUMBERS.length + 2;
 const FIRST_FORM_JITTER_MS = 5000;
 /** The form of the blobs: a column of `starts` that the first form does not have. */
 const FORM = 2;
+/** The bits of the mode in which starts are made, which follows the form. */
+const START_MODE = { delta: 1, derived: 2 } as const;
 
 /** Blobs by kind, to be stored under the target's id; unchanged ones are omitted. */
 export interface StateBlobs {
@@ -208,7 +211,8 @@ function* packStarts(
   ];
   const text = Buffer.from(JSON.stringify(names));
   const releasedMs = Float64Array.of(laterMs(table.releasedMs, restored?.releasedMs ?? Number.NaN));
-  const form = Uint32Array.of(FORM);
+  const mode = table.startMode ?? restored?.startMode ?? null;
+  const form = Uint32Array.from(mode === null ? [FORM] : [FORM, mode]);
   return yield* packColumns([ids, startMs, processMs, text, form, identity, releasedMs]);
 }
 
@@ -257,7 +261,8 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
     if (names === undefined || values === undefined || evidence === undefined) return null;
     const idOfRows = doublesOf(ids);
     const read = readMarks(idOfRows.length, times, flags, rows, values);
-    if (read === null || (form !== undefined && integersOf(form)[0] !== FORM)) return null;
+    const [formNumber, startMode = null] = form === undefined ? [FORM] : integersOf(form);
+    if (read === null || formNumber !== FORM) return null;
     const readNumbers = form === undefined ? readFirstForm : readUptime;
     const uptimes = readUptimes(names, doublesOf(evidence), readNumbers);
     if (uptimes === null) return null;
@@ -266,6 +271,7 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
       indexById: new Map(Array.from(idOfRows, (id, index) => [id, index])),
       startMs: doublesOf(startMs),
       processMs: doublesOf(processMs),
+      startMode,
       ...read,
       identity,
       sentUntil: sentUntil(identity, read.lastTimeMs),
@@ -321,8 +327,13 @@ export function takeOut({ indexById }: RestoredState, part: RestoredState): void
   for (const id of part.indexById.keys()) indexById.delete(id);
 }
 
-/** A state with the rows and uptimes of a part, where it does not have them itself. */
+/**
+ * A state with the rows and uptimes of a part, where it does not have them itself. The part may
+ * change.
+ */
 export function joinStates(state: RestoredState, part: RestoredState): RestoredState {
+  const startMode = state.startMode ?? part.startMode;
+  becomeMode(part, startMode);
   const offset = state.startMs.length;
   const moved = [...part.indexById].map(([id, index]): [number, number] => [id, index + offset]);
   const doubles = (name: 'startMs' | 'processMs' | 'lastTimeMs' | 'lastValue'): Float64Array =>
@@ -335,6 +346,7 @@ export function joinStates(state: RestoredState, part: RestoredState): RestoredS
     indexById: new Map([...moved, ...state.indexById]),
     startMs: doubles('startMs'),
     processMs: doubles('processMs'),
+    startMode,
     lastTimeMs: doubles('lastTimeMs'),
     lastValue: doubles('lastValue'),
     flags: Uint8Array.from([...state.flags, ...part.flags]),
@@ -397,6 +409,28 @@ function readUptimes(
     name,
     ...read(numbers.subarray(index * length, (index + 1) * length)),
   }));
+}
+
+/** Notes how this process makes starts; call this before a page is judged, good or not. */
+export function setStartMode(
+  table: SeriesTable,
+  { isDelta, mayDerive }: { readonly isDelta: boolean; readonly mayDerive: boolean },
+): void {
+  table.startMode = (isDelta ? START_MODE.delta : 0) | (mayDerive ? START_MODE.derived : 0);
+  if (table.restored !== null) becomeMode(table.restored, table.startMode);
+}
+
+/**
+ * In another mode, starts mean something else: a delta's is the previous point, and only some modes
+ * may derive one. Then they are forgotten, and all streams begin anew, after their last points.
+ */
+function becomeMode(state: RestoredState, startMode: number | null): void {
+  if (startMode === null || state.startMode === startMode) return;
+  if (state.startMode !== null) {
+    state.startMs.fill(Number.NaN);
+    state.processMs.fill(Number.NaN);
+  }
+  state.startMode = startMode;
 }
 
 /** Applies the restored state to rows that are new on this page, once they are resolved. */
@@ -481,8 +515,11 @@ function restoreRow(
   const index = restored.indexById.get(id);
   if (index === undefined || table.role[row] === ROLE.synthetic) return;
   restored.indexById.delete(id);
-  table.setStart(row, restored.startMs[index]!);
-  table.setProcess(row, restored.processMs[index]!);
+  // Its metric may have been a counter.
+  if (isCounting(table.metrics[table.metric[row]!]!)) {
+    table.setStart(row, restored.startMs[index]!);
+    table.setProcess(row, restored.processMs[index]!);
+  }
   table.setLastTime(row, restored.lastTimeMs[index]!);
   table.setLastValue(row, restored.lastValue[index]!);
   table.flags[row] = restored.flags[index]! | ROW_FLAG.restored;

@@ -13,6 +13,7 @@ import {
   type StateBlobs,
   takeOut,
 } from '../../../src/pipeline/derive/state.ts';
+import { packColumns, unpackColumns } from '../../../src/pipeline/derive/state-columns.ts';
 import {
   at,
   finished,
@@ -436,6 +437,116 @@ describe('a service that goes and returns', () => {
     expect(first.page(120, merged('x_b', 'a') + merged('x_a', 'b')).shown).toEqual([]);
     const second = continued(['a', 'b'], restoredState(first), options);
     expect(second.page(180, merged('x_a', 'a') + merged('x_b', 'b')).shown).toEqual([]);
+  });
+});
+
+describe('starts that a process made in another way', () => {
+  /** With its type, so that strict mode has a counter. */
+  const page = (seconds: number, questions: number, uptime = 1000 + seconds): string =>
+    `# TYPE ${COUNTER} counter\n${COUNTER} ${questions} ${at(seconds)}\n${UPTIME} ${uptime} ${at(seconds)}\n`;
+  /** The counter on a page, without its name. */
+  const counted = (target: Target, ...polled: Parameters<typeof page>): readonly string[] =>
+    target
+      .page(polled[0], page(...polled))
+      .shown.filter(line => line.includes(COUNTER))
+      .map(line => line.replace(`${COUNTER}{} `, ''));
+  const known = (options: TargetOptions): Target => {
+    const target = new Target(options);
+    for (const seconds of [0, 60, 120]) target.page(seconds, page(seconds, 1_000_000 + seconds));
+    return target;
+  };
+
+  test('of deltas: the whole count is not claimed for the time since the last one', () => {
+    const after = successorOf(known({ temporality: 'delta' }));
+    expect(counted(after, 180, 1_000_180)).toEqual(['sum 1000180 @180 from 180']);
+    expect(counted(after, 240, 1_000_240)).toEqual(['sum 1000240 @240 from 180']);
+  });
+
+  test('of deltas: nor is a part of it, if a late uptime shows a restart only now', () => {
+    const before = known({ temporality: 'delta' });
+    expect(counted(before, 180, 10)).toEqual(['delta 10 @180 from 120']);
+    const after = successorOf(before);
+    expect(counted(after, 240, 30, 5)).toEqual(['sum 30 @240 from 240']);
+  });
+
+  test('of cumulative counters: deltas begin with a baseline', () => {
+    const after = successorOf(known({}), { temporality: 'delta' });
+    expect(counted(after, 180, 1_000_180)).toEqual([]);
+    expect(counted(after, 240, 1_000_200)).toEqual(['delta 20 @240 from 180']);
+  });
+
+  test.each([{ startTimes: false }, { mapping: 'strict' }] as const)(
+    'from an uptime: they end with %j, and a restart of the server goes back to none',
+    metrics => {
+      const after = successorOf(known({}), { metrics });
+      expect(counted(after, 180, 1_000_180)).toEqual(['sum 1000180 @180']);
+      expect(counted(after, 240, 5, 30)).toEqual(['sum 5 @240']);
+      // And back again.
+      const again = successorOf(after);
+      expect(counted(again, 300, 8, 90)).toEqual(['sum 8 @300 from 300']);
+    },
+  );
+
+  test('do not count either for a service that is down meanwhile', () => {
+    const both = (seconds: number, ids: readonly string[]): string =>
+      ids
+        .map(id =>
+          page(seconds, 1_000_000).replaceAll(/(questions|uptime) /g, `$1{namespace="${id}"} `),
+        )
+        .join('')
+        .replaceAll(/# TYPE.*\n/g, '');
+    const services = ['a', 'b'];
+    const delta = new Target({ services, temporality: 'delta' });
+    for (const seconds of [0, 60]) delta.page(seconds, both(seconds, services));
+    const first = successorOf(delta, { services });
+    first.page(120, both(120, ['a']));
+    const second = successorOf(first, { services });
+    expect(second.page(180, both(180, services)).shown).toEqual(
+      expect.arrayContaining([
+        `sum ${COUNTER}{} 1000000 @180 from 120`,
+        `sum ${COUNTER}{} 1000000 @180 from 180`,
+      ]),
+    );
+  });
+
+  test('are forgotten in a part that is joined to a state of the present mode', () => {
+    const part = restoredState(known({ temporality: 'delta' }));
+    const present = new Target();
+    present.page(180, 'x 1\n');
+    const after = new Target();
+    after.translation.table.restored = joinStates(restoredState(present), part);
+    expect(counted(after, 240, 1_000_240)).toEqual(['sum 1000240 @240 from 240']);
+  });
+
+  test('continue where the state does not say how they were made, as older ones do not', () => {
+    for (const temporality of ['cumulative', 'delta'] as const) {
+      const { starts, marks } = savedAfter(known({ temporality }), null);
+      const [ids, startMs, processMs, names, form, ...rest] = unpackColumns(starts);
+      const older = [ids, startMs, processMs, names, form?.subarray(0, 4), ...rest];
+      const after = new Target({ temporality });
+      const blob = finished(packColumns(older.map(column => column ?? expect.fail('no column'))));
+      after.translation.table.restored = readState(blob, marks);
+      expect(after.translation.table.restored?.startMode).toBeNull();
+      const want =
+        temporality === 'delta' ? 'delta 60 @180 from 120' : 'sum 1000180 @180 from -1000';
+      expect(counted(after, 180, 1_000_180)).toEqual([want]);
+    }
+  });
+
+  test.each([
+    { mapping: 'strict' as const },
+    {
+      overrides: [
+        { match: /questions/, type: 'gauge', unit: null, description: null, uptimeSeries: null },
+      ] as const,
+    },
+  ])('do not keep the pages of a gauge from being patched: %j', metrics => {
+    const untyped = (seconds: number): string => page(seconds, seconds).replace(/# TYPE.*\n/, '');
+    const before = new Target();
+    before.page(0, untyped(0));
+    const after = successorOf(before, { metrics });
+    for (const seconds of [60, 120]) after.page(seconds, untyped(seconds));
+    expect(after.translation.table.template).not.toBeNull();
   });
 });
 
