@@ -108,8 +108,9 @@ function lookAround(judging: Judging, row: number): Surroundings {
   else if ((tally?.reason ?? '') !== '') barrier = OUTCOME.serviceFailed;
   else if (component !== undefined && !(component.firstTimeMs <= time.futureMs)) {
     const stampMs = table.timeMs[row]!;
-    const isImplicit = !options.honorTimestamps || Number.isNaN(stampMs);
-    component.firstTimeMs = isImplicit ? time.nowMs : stampMs;
+    // A process that began after an old stamp may still have begun long before we came.
+    const isRecent = options.honorTimestamps && stampMs >= time.nowMs - options.staleAfterMs;
+    component.firstTimeMs = isRecent ? stampMs : time.nowMs;
   }
   const around = { block, component, barrier, tally, kind: 0, processMs: NO_PROCESS };
   judging.surroundings[index] = around;

@@ -61,6 +61,15 @@ describe('F8: counters', () => {
     });
   });
 
+  test('F8: an old or absurd timestamp beside it does not make a count the growth of our time', () => {
+    for (const stamp of [0, 1000, at(-86_400 * 100)]) {
+      const text = `x 1 ${stamp}\n${page(86_400 * 90, 1e9).replaceAll(/(?<= \d+)$/gm, ` ${at(0)}`)}`;
+      const [seen] = runPages(DELTA, [0, text]);
+      expect(seen?.shown.filter(point => point.startsWith('delta'))).toEqual([]);
+      expect(seen?.reads['baseline']).toBe(1);
+    }
+  });
+
   test('F8: a later series with an unknown start is a baseline', () => {
     const seen = runPages(DELTA, [0, 'z 0'], [60, counter(1_000_000)], [120, counter(1_000_001)]);
     expect(seen[1]?.reads).toEqual({ baseline: 1 });
