@@ -95,6 +95,11 @@ export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
     freeRow(table, row);
   }
   forgetIdentities(table, heads);
+  releaseUnused(table);
+}
+
+/** Releases the memory of freed rows, and what no row refers to. */
+export function releaseUnused(table: SeriesTable): void {
   freeOwnRows(table);
   dropLinks(table);
   // The layout refers to rows, and to keys that are about to move.

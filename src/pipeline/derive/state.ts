@@ -24,7 +24,7 @@ import {
   type SavedUptime,
 } from '../../model/memory.ts';
 import { isCounting } from '../../model/metric.ts';
-import { keepMsOf } from './forget.ts';
+import { keepMsOf, releaseUnused } from './forget.ts';
 import type { DeriveOptions } from './options.ts';
 import { forgetSeries } from './compound.ts';
 import { componentOf, componentOfRow, serviceOf, serviceOfRow } from './places.ts';
@@ -598,6 +598,8 @@ function giveUp(table: SeriesTable, restored: RestoredState): void {
     if (!Number.isNaN(lastValue[index])) newestMs = laterMs(newestMs, lastTimeMs[index]!);
   }
   table.restored = null;
+  // Services that no entry names, and of which only the uptimes were restored: their `up` ends.
+  releaseUnused(table);
   if (Number.isNaN(newestMs)) return;
   // A component that is added later has no evidence of its own.
   table.releasedMs = laterMs(table.releasedMs, newestMs);

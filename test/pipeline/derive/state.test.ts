@@ -366,6 +366,20 @@ describe('a service that goes and returns', () => {
     );
   });
 
+  test('is forgotten if no entry names it and no page has it after a restart', () => {
+    const options = { services: ['a'], unconfigured: 'send' } as const;
+    const before = new Target(options);
+    before.page(0, page(0, { a: 100, b: 200 }));
+    const after = successorOf(before, options);
+    const upOfB = Array.from({ length: 100 }, (_, i) => {
+      const { own } = after.page(60 * (i + 1), page(60 * (i + 1), { a: 101 + i }));
+      return own.filter(({ metric, serviceId }) => metric === 'up' && serviceId === 'b');
+    });
+    expect(upOfB[0]).toMatchObject([{ value: 0 }]);
+    expect(upOfB[99]).toEqual([]);
+    expect(after.translation.table.serviceById.has('b')).toBe(false);
+  });
+
   test('is awaited for an hour after a restart, not for ever', () => {
     const after = successorOf(known(), { services: ['a', 'b'] });
     const { table } = after.translation;
