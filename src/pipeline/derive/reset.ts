@@ -267,19 +267,22 @@ export function createdMsOf(table: SeriesTable, created: number | undefined): nu
 // Falls.
 
 /**
- * F7 for the parts of a point on this page: how they fell since each one's newest finite value.
- * Quantiles and sums may fall without a reset.
+ * Whether the row counts less than its newest finite value. Quantiles and sums may fall without a
+ * reset.
  */
+function hasFallen({ role, value, lastValue }: SeriesTable, row: number): boolean {
+  const isCount = role[row] !== ROLE.quantile && role[row] !== ROLE.sum;
+  return isCount && value[row]! < lastValue[row]!;
+}
+
+/** F7 for the parts of a point on this page. */
 export function fallOfCompound(
   table: SeriesTable,
   compound: Compound,
   { kind }: Metric,
   parts: readonly number[],
 ): number {
-  for (const row of parts) {
-    if (row === compound.sum || (kind !== 'histogram' && row !== compound.count)) continue;
-    if (table.value[row]! < table.lastValue[row]!) return FALL.value;
-  }
+  for (const row of parts) if (hasFallen(table, row)) return FALL.value;
   return kind === 'histogram' && hasBucketFallen(table, compound) ? FALL.bucket : FALL.none;
 }
 
@@ -504,9 +507,11 @@ function noteFalls(
   pollAgoMs: number,
   options: Pick<DeriveOptions, 'staleMarkers'>,
 ): void {
-  const { seen, page, value, lastValue, lastTimeMs, metrics, metric } = table;
+  const { seen, page, head, processMs, lastTimeMs, metrics, metric } = table;
   for (let row = 0; row < table.count; row++) {
-    if (seen[row] !== page || !(value[row]! < lastValue[row]!)) continue;
+    if (seen[row] !== page || !hasFallen(table, row)) continue;
+    // A first sample is compared with nothing.
+    if (Number.isNaN(processMs[head[row]!]!)) continue;
     const name = metrics[metric[row]!]!.uptimeName;
     const evidence = name === null ? undefined : componentOfRow(table, row)?.uptimes.get(name);
     if (evidence === undefined) continue;

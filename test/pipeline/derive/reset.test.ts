@@ -241,6 +241,27 @@ describe('F5: the start is derived from the uptime', () => {
     checkPages(pages, [-100, -100, 60, 60, 60, 60, 60, 60]);
   });
 
+  test('F5: that an uptime is late is learned although a quantile and a sum fall together with it', () => {
+    const override = { type: null, unit: null, description: null };
+    const uptimeSeries = 'engine_global_status_uptime';
+    const target = new Target({
+      metrics: { overrides: [{ ...override, match: /^s$/, uptimeSeries }] },
+    });
+    // Restarted at 90.
+    for (const [seconds, uptime, queries, quantile] of [
+      [0, 100, 50, 9],
+      [60, 160, 60, 9],
+      [120, 220, 3, 9],
+      [180, 30, 8, 2],
+    ] as const)
+      target.page(
+        seconds,
+        `${page(seconds, uptime, queries)}# TYPE s summary\ns{quantile="0.5"} ${quantile}\ns_sum ${quantile}\ns_count ${queries}\n`,
+      );
+    const [component] = target.translation.table.components;
+    expect(component?.uptimes.get(uptimeSeries)?.lag).toBe(3);
+  });
+
   test('F5: an uptime that is punctual again counts again', () => {
     const after = (start: number): number[] => [start, start, start, start];
     checkPages(
