@@ -194,6 +194,8 @@ export class Daemon {
       const left = this.#budget.limits.series - this.#budget.series;
       const { table } = translation;
       table.restored = state === null ? null : limitRestored(state, left);
+      // Our clock may have been set: no page may be older than the last one.
+      Object.assign(table.clock, state?.clock);
       if (changes.length === 0) continue;
       // In one step with the new place of the series, so that no end of the process loses them.
       const blobs = await inTurns(saveState(table));

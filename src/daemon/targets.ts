@@ -158,5 +158,6 @@ export async function memoryOf(table: SeriesTable): Promise<RestoredState | null
   table.savedStarts = null;
   const { starts, marks } = await inTurns(saveState(table));
   const state = starts === undefined ? null : readState(starts, marks);
-  return state === null ? null : { ...state, awaited: rowsOfDown(table) };
+  const clock = Number.isNaN(table.clock.nowMs) ? null : table.clock;
+  return state === null ? null : { ...state, clock, awaited: rowsOfDown(table) };
 }

@@ -163,6 +163,8 @@ export interface RestoredState {
   readonly isFirstForm: boolean;
   /** Good pages since the restart on which no service was awaited: rows absent from enough of them are forgotten. */
   pageCount: number;
+  /** The clock of the replaced daemon's target; null before its first page, and after a restart. Not stored. */
+  readonly clock: PageClock | null;
   /** Row ids of services that were down when the daemon was replaced, until they are back. Not stored. */
   readonly awaited?: Map<string, ReadonlySet<number>>;
   /**

@@ -89,6 +89,16 @@ for (const how of ['reload', 'restart'] as const)
     await daemon.stop(AbortSignal.abort());
   });
 
+test('a target that is read differently goes on at the time of its last page', async () => {
+  let daemon = await Daemon.open({ config: configOf(['a', 'b']), clock, logger });
+  await grown(daemon, 0, { a: 0, b: 0 });
+  const [last] = daemon.targets.map(({ table }) => table.clock);
+  expect(last?.nowMs).toBeGreaterThan(T0);
+  daemon = await daemon.anotherFor(configOf(['a', 'b', 'c']));
+  expect(daemon.targets.map(({ table }) => table.clock)).toEqual([last]);
+  await daemon.stop(AbortSignal.abort());
+});
+
 test('a service that is down during a reload continues when it is back', async () => {
   let daemon = await Daemon.open({ config: configOf(['a', 'b']), clock, logger });
   await grown(daemon, 0, { a: 0, b: 0 });

@@ -19,7 +19,9 @@ function pageText(ids: readonly string[], value: number, atS: number): string {
 
 async function successor(former: Target): Promise<Target> {
   const next = new Target(OPTIONS);
-  next.translation.table.restored = await memoryOf(former.translation.table);
+  const { table } = next.translation;
+  table.restored = await memoryOf(former.translation.table);
+  Object.assign(table.clock, table.restored?.clock);
   return next;
 }
 
@@ -45,6 +47,19 @@ test('nothing is forgotten if a daemon is replaced twice between two pages', asy
   expect(expected.map(lines => lines.length)).toEqual([2, 4, 0, 2, 4]);
   expect(await shown(1)).toEqual(expected);
   expect(await shown(3)).toEqual(expected);
+});
+
+test('a clock that was set back by minutes makes no time go back', async () => {
+  const text = (value: number): string => `x{namespace="db1"} ${value}\n`;
+  let target = new Target(OPTIONS);
+  target.page(0, text(1));
+  target.page(60, text(2));
+  expect(target.page(120, text(3), { wall: -180 }).shown).toEqual(['gauge x{} 3 @90']);
+  // The second one is replaced before it sees a page.
+  target = await successor(await successor(target));
+  const { shown, own } = target.page(180, text(4), { wall: -120 });
+  expect(shown).toEqual(['gauge x{} 4 @120']);
+  expect(new Set(own.map(({ timeNs }) => timeNs))).toEqual(new Set([`${T0 + 120_000}000000`]));
 });
 
 test('without earlier state there is none', async () => {

@@ -18,6 +18,7 @@ import {
   type Compound,
   NO_EVIDENCE,
   NO_PROCESS,
+  type PageClock,
   type RestoredState,
   SAVED_NUMBERS,
   type SavedStarts,
@@ -279,6 +280,7 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
       uptimes,
       isFirstForm: form === undefined,
       pageCount: 0,
+      clock: null,
     };
     if (state.isFirstForm) fromFirstForm(state);
     return state;
@@ -356,7 +358,14 @@ export function joinStates(state: RestoredState, part: RestoredState): RestoredS
     uptimes: [...part.uptimes, ...state.uptimes],
     awaited: new Map([...(part.awaited ?? []), ...(state.awaited ?? [])]),
     pageCount: 0,
+    clock: laterClock(state.clock, part.clock),
   };
+}
+
+/** No page of either may be followed by an older one. */
+function laterClock(a: PageClock | null, b: PageClock | null): PageClock | null {
+  if (a === null || b === null) return a ?? b;
+  return b.nowMs > a.nowMs ? b : a;
 }
 
 type UptimeNumbers = Omit<SavedUptime, 'component' | 'name'>;
