@@ -1,6 +1,6 @@
 // Lowers the limits that the YAML leaves out to what the memory of the process allows; never raises one. In: the memory
 // as the system reports it, and the limits as read. Out: the limits in effect, and which of them differ from the YAML or
-// the defaults. model/table-cost.ts has the costs behind these numbers.
+// the defaults. COST in model/series-table.ts has the costs behind these numbers.
 
 import { totalmem } from 'node:os';
 import { formatBytes, formatCount } from '../lib/format.ts';

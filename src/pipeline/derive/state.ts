@@ -3,7 +3,7 @@
 // table. They are committed with their batch, so a daemon killed between any two scrapes continues
 // as if nothing had happened: no start moves, no delta is lost, no point is sent twice.
 //
-//   starts (written when rows or starts change)      marks (written with every page; see state-marks.ts)
+//   starts (written when rows or starts change)      marks (written with every page; see state-columns.ts)
 //   ids │ startMs │ processMs │ names of uptimes     time, flags │ lastValue │ evidence of uptimes
 //   form, mode │ identities
 //
