@@ -209,7 +209,7 @@ export class SeriesTable {
   startMode: number | null = null;
   /**
    * Rises with every change of what the saved `starts` say: a start, a process, an identity, an uptime, which rows are
-   * worth saving.
+   * worth saving, which ones of a previous process no page has shown yet.
    */
   startsVersion = 0;
 

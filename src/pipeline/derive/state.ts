@@ -75,8 +75,7 @@ export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
   const isCurrent = known !== null && known.version === table.startsVersion;
   const saved = isCurrent ? known : listToSave(table);
   const starts = isCurrent ? undefined : yield* packStarts(table, saved, unseen);
-  // Unseen rows may appear, or be forgotten, on the next page.
-  table.savedStarts = unseen.places.length > 0 ? null : saved;
+  table.savedStarts = saved;
   const marks = yield* packMarks(table, saved, unseen);
   return starts === undefined ? { marks } : { starts, marks };
 }
@@ -425,8 +424,10 @@ export function setStartMode(
   table: SeriesTable,
   { isDelta, mayDerive }: { readonly isDelta: boolean; readonly mayDerive: boolean },
 ): void {
-  table.startMode = (isDelta ? START_MODE.delta : 0) | (mayDerive ? START_MODE.derived : 0);
-  if (table.restored !== null) becomeMode(table.restored, table.startMode);
+  const startMode = (isDelta ? START_MODE.delta : 0) | (mayDerive ? START_MODE.derived : 0);
+  if (table.startMode !== startMode) table.startsVersion++;
+  table.startMode = startMode;
+  if (table.restored !== null) becomeMode(table.restored, startMode);
 }
 
 /**
@@ -524,6 +525,7 @@ function restoreRow(
   const index = restored.indexById.get(id);
   if (index === undefined || table.role[row] === ROLE.synthetic) return;
   restored.indexById.delete(id);
+  table.startsVersion++;
   // Its metric may have been a counter.
   if (isCounting(table.metrics[table.metric[row]!]!)) {
     table.setStart(row, restored.startMs[index]!);
@@ -592,8 +594,8 @@ function restoreUptimes(table: SeriesTable, restored: RestoredState, options: De
     const { rows } = component.uptimes.get(name) ?? { rows: [] };
     component.uptimes.set(name, { ...NO_EVIDENCE, ...saved, rows });
     Object.assign(component, { firstTimeMs, tornMs });
-    table.startsVersion++;
   }
+  if (restored.uptimes.length > 0) table.startsVersion++;
   restored.uptimes = [];
 }
 

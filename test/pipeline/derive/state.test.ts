@@ -380,6 +380,22 @@ describe('a service that goes and returns', () => {
     expect(after.translation.table.serviceById.has('b')).toBe(false);
   });
 
+  test('does not make each page write the starts again', () => {
+    const after = successorOf(known(), { services: ['a', 'b'] });
+    const saves = [120, 180, 240].map(seconds => {
+      after.page(seconds, page(seconds, { a: seconds }));
+      return savedState(after);
+    });
+    expect(saves.map(({ starts }) => starts !== undefined)).toEqual([true, false, false]);
+    const starts = saves[0]?.starts ?? expect.fail('no starts');
+    const last = saves[2]?.marks ?? expect.fail('no marks');
+    const again = continued(['a', 'b'], readState(starts, last) ?? expect.fail('it is damaged'));
+    expect(counters(again.page(300, page(300, { a: 300, b: 300 })))).toEqual([
+      `sum ${COUNTER}{server_name=s} 300 @300 from -1000`,
+      `sum ${COUNTER}{server_name=s} 300 @300 from -2000`,
+    ]);
+  });
+
   test('is awaited for an hour after a restart, not for ever', () => {
     const after = successorOf(known(), { services: ['a', 'b'] });
     const { table } = after.translation;
