@@ -39,9 +39,11 @@ export class AgeClock {
     return this.#clock.nowMs() - this.offsetMs;
   }
 
-  /** Converts a recent time of the wall clock. A time read before the last step becomes the time of the step. */
+  /** Converts a recent time of the wall clock. One read before the last step becomes the time of the step, or now. */
   timeOf(wallMs: number): number {
-    return Math.max(wallMs - this.offsetMs, this.#stepAtMs);
+    const timeMs = Math.max(wallMs - this.offsetMs, this.#stepAtMs);
+    // Read before the clock was set back, it would lie in the future.
+    return Math.min(timeMs, this.nowMs());
   }
 
   wallMs(timeMs: number): number {
