@@ -204,10 +204,11 @@ function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
   });
 }
 
-/** From the oldest up to the first unreadable one: they are only for inspection. */
+/** From the oldest up to the first unreadable one, without those of damaged numbers: they are only for inspection. */
 function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
   readUntilDamage(damaged, 'SELECT * FROM set_aside ORDER BY id', columns => {
     const { at_ms: atMs, signal, service, points, reason, sample } = columns;
+    if (!Number.isSafeInteger(atMs) || !Number.isSafeInteger(points)) return;
     fresh.addSetAside([
       {
         atMs: Number(atMs),

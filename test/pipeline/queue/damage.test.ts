@@ -363,6 +363,30 @@ test('an index that lacks rows is rebuilt from them', async () => {
   expect(corruptFiles).toHaveLength(1);
 });
 
+test('with a damaged head of a set-aside entry, the queue opens and keeps its rows', async () => {
+  const original = await createStage();
+  const queue = SqliteQueue.open(original.options, original.directory);
+  const { id } = await firstRow(queue);
+  const entry = {
+    signal: 'metrics',
+    service: 'a',
+    points: 10,
+    atMs: Date.UTC(2026, 2, 4),
+  } as const;
+  const aside = { ...entry, reason: 'THE REASON', sample: Buffer.from('x') };
+  expect(queue.pin(id)).toBe(true);
+  await queue.settle(id, [{ service: 's0', accepted: 0, rejected: 0, setAside: 10 }], [aside]);
+  await queue.close();
+  const file = readFileSync(original.path);
+  const end = file.lastIndexOf(aside.reason);
+  // The sizes and types of the columns; 15 bytes of columns lie between them and the reason.
+  for (let at = end - 25; at < end - 15; at++) {
+    const stage = copyOf(original);
+    overwrite(stage.path, at, Uint8Array.of((file[at] ?? 0) ^ 0x80));
+    expect((await reopen(stage)).services, `byte ${at - end}`).toEqual(ALL.slice(1));
+  }
+});
+
 test('with any bytes damaged, the queue opens, works, and sends nothing wrong', async () => {
   const original = await createStage();
   const whole = readFileSync(original.path);
