@@ -187,7 +187,7 @@ export class FileStorage implements Storage {
     try {
       return this.write(work);
     } catch (error) {
-      if (storageProblem(error) === null || !this.#reserve.giveUp()) throw error;
+      if (!mayLackSpace(error) || !this.#reserve.giveUp()) throw error;
       // A checkpoint makes room in the log.
       this.#current().checkpoint();
       return this.write(work);
@@ -324,7 +324,7 @@ export class FileStorage implements Storage {
       return this.#directory.open();
     } catch (error) {
       // Even opening needs some space.
-      if (storageProblem(error) === null || !this.#reserve.giveUp()) throw error;
+      if (!mayLackSpace(error) || !this.#reserve.giveUp()) throw error;
       return this.#directory.open();
     }
   }
@@ -351,4 +351,10 @@ export class FileStorage implements Storage {
 
 function reserveBytesFor(maxBytes: number): number {
   return Math.round(Math.min(Math.max(maxBytes / 64, RESERVE_BYTES_MIN), RESERVE_BYTES_MAX));
+}
+
+/** True when SQLite may need more space. A lock of another program ends by itself. */
+function mayLackSpace(error: unknown): boolean {
+  const problem = storageProblem(error);
+  return problem !== null && problem !== 'busy';
 }

@@ -1,6 +1,7 @@
 // The queue's file cannot be written because another program has locked it. New commits are sent from memory, and all of
 // them reach the file once it works again.
 
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
@@ -13,6 +14,7 @@ import {
   acceptPart,
   acceptRow,
   expectBalance,
+  firstRow,
   HOUR_MS,
   limitsOf,
   NONE,
@@ -172,4 +174,17 @@ test('memory is bounded: the oldest are dropped and counted, and the file record
   expect(queue.account.get('a', 'point/evicted')).toBe(10);
   expect(await services(queue, 'metrics')).toEqual(['f']);
   expectBalance(queue);
+});
+
+test('the reserve stays: a lock is no lack of space', async () => {
+  const { directory, queue, block, commitOf } = createStage();
+  await queue.commit(commitOf('a'));
+  const path = join(directory, 'reserve');
+  const { ino } = statSync(path);
+  const unblock = block();
+  await acceptRow(queue, await firstRow(queue));
+  expect(statSync(path).ino).toBe(ino);
+  unblock();
+  await queue.commit(commitOf('b'));
+  expect(await services(queue, 'metrics')).toEqual(['b']);
 });
