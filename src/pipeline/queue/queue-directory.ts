@@ -28,6 +28,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { causeText, OperatorError } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import type { Logger } from '../../lib/log.ts';
 import {
   checkPrivateFile,
   FilePlace,
@@ -45,10 +46,12 @@ const FILES = ['queue.sqlite', 'queue.sqlite-wal', 'queue.sqlite-shm'] as const;
 export class QueueDirectory {
   readonly path: string;
   readonly #checkpointBytes: number;
+  readonly #logger: Logger;
 
-  constructor(path: string, checkpointBytes: number) {
+  constructor(path: string, checkpointBytes: number, logger: Logger) {
     this.path = path;
     this.#checkpointBytes = checkpointBytes;
+    this.#logger = logger;
   }
 
   /**
@@ -73,24 +76,19 @@ export class QueueDirectory {
     return freeBytes(this.path);
   }
 
-  /** Names of damaged files that were put aside, oldest first; [] where the directory cannot be read. */
-  corruptFiles(): readonly string[] {
-    try {
-      const names = readdirSync(this.path);
-      return names.filter(name => name.endsWith('.corrupt')).sort();
-    } catch {
-      return [];
-    }
-  }
-
   /** Opens the queue; null when the file is damaged and must be replaced. Throws every other error. */
   open(): QueueFile | null {
     // Left unfinished by an earlier process.
     this.#remove('rescue.sqlite');
     this.#finishReplacement();
     // SQLite would delete a log without its database.
-    if ((statSync(this.#queuePath, { throwIfNoEntry: false })?.size ?? 0) === 0)
-      this.#putLogAside();
+    const isLost = (statSync(this.#queuePath, { throwIfNoEntry: false })?.size ?? 0) === 0;
+    const corruptFile = isLost ? this.#putLogAside() : null;
+    if (corruptFile !== null)
+      this.#logger.error(
+        { corruptFile },
+        'cannot read the log of the queue: its database is gone; the data in both is lost, the log is kept',
+      );
     // SQLite gives its other files the mode of this one; they may contain log lines.
     createFile(this.#queuePath);
     if (isHeaderDamaged(this.#queuePath)) return null;
@@ -157,15 +155,19 @@ export class QueueDirectory {
   #putAside(atMs: number): string {
     const name = this.#freeName(new Date(atMs).toISOString().replaceAll(/[-:]|\.\d+/g, ''));
     renameSync(this.#queuePath, this.file(name));
-    this.#putLogAside(name);
+    this.#putLogAside(`${name}-wal`);
     return name;
   }
 
-  /** Moves the log of a lost queue away: SQLite must not apply it to another file. */
-  #putLogAside(name: string = this.#freeName('log')): void {
+  /**
+   * Moves the log of a lost queue away: SQLite must not apply it to another file. Returns its new name; null when there
+   * is none.
+   */
+  #putLogAside(name: string = this.#freeName('log')): string | null {
     rmSync(this.file('queue.sqlite-shm'), { force: true });
-    if (existsSync(this.file('queue.sqlite-wal')))
-      renameSync(this.file('queue.sqlite-wal'), this.file(`${name}-wal`));
+    if (!existsSync(this.file('queue.sqlite-wal'))) return null;
+    renameSync(this.file('queue.sqlite-wal'), this.file(name));
+    return name;
   }
 
   #freeName(stamp: string): string {
@@ -350,5 +352,16 @@ export function freeBytes(directory: string): number {
     return bavail * bsize;
   } catch {
     return Infinity;
+  }
+}
+
+/** Names of the damaged files that were put aside in a directory; [] where it cannot be read. */
+export function corruptFilesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory)
+      .filter(name => name.endsWith('.corrupt'))
+      .sort();
+  } catch {
+    return [];
   }
 }

@@ -1,13 +1,14 @@
 // Reads the durable queue of a directory, even while a daemon uses it. Each call returns the committed state of that
 // moment. No transaction stays open between two rows, because that would keep the daemon from checkpointing.
 
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { causeText, OperatorError } from '../../errors.ts';
 import { checkRegularFile } from '../../lib/private-files.ts';
 import type { Signal } from '../../model/batch.ts';
 import { Account } from './account.ts';
 import { readClockOffset } from './age-clock.ts';
+import { corruptFilesIn } from './queue-directory.ts';
 import { QueueFile, type RowHead } from './queue-file.ts';
 import type { QueueRow, SetAside } from './queue.ts';
 
@@ -74,9 +75,7 @@ export class QueueView {
 
   /** Names of damaged files that were put aside in the directory. */
   corruptFiles(): readonly string[] {
-    return readdirSync(this.directory)
-      .filter(name => name.includes('.corrupt'))
-      .sort();
+    return corruptFilesIn(this.directory);
   }
 
   /** Bytes on disk, including the reserve, without damaged files. */

@@ -6,7 +6,13 @@ import { causeText, OperatorError } from '../../errors.ts';
 import type { CountersOf } from '../../lib/counters.ts';
 import { ThrottledLog } from '../../lib/log.ts';
 import type { QueueOptions } from './queue.ts';
-import { DirectoryLock, openError, QueueDirectory, Reserve } from './queue-directory.ts';
+import {
+  corruptFilesIn,
+  DirectoryLock,
+  openError,
+  QueueDirectory,
+  Reserve,
+} from './queue-directory.ts';
 import { MEMORY, QueueFile } from './queue-file.ts';
 import { isStorageFailure, StorageError, storageProblem } from './schema.ts';
 
@@ -137,7 +143,7 @@ export class FileStorage implements Storage {
   static open(options: FileStorageOptions): FileStorage {
     const { directory: path, maxBytes } = options;
     // The reserve must hold several logs, or deleting it would not make room for a checkpoint.
-    const directory = new QueueDirectory(path, reserveBytesFor(maxBytes) / 4);
+    const directory = new QueueDirectory(path, reserveBytesFor(maxBytes) / 4, options.logger);
     let note: string | null;
     try {
       note = directory.secure();
@@ -160,7 +166,7 @@ export class FileStorage implements Storage {
   }
 
   corruptFiles(): readonly string[] {
-    return this.#directory.corruptFiles();
+    return corruptFilesIn(this.#directory.path);
   }
 
   read<T>(work: (file: QueueFile) => T): T {

@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
@@ -22,6 +23,7 @@ import { describe, expect, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import { QueueView } from '../../../src/pipeline/queue/queue-view.ts';
 import { salvage } from '../../../src/pipeline/queue/recovery.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { batchOf, logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
@@ -258,12 +260,23 @@ describe('with a log that is not yet in the file', () => {
     expect((await reopen(stage)).services).toEqual(['s0', 's1', 's2', 's3']);
   });
 
-  test('and a lost file, the log is kept and not applied to the new one', async () => {
-    const stage = await createKilled();
-    truncateSync(stage.path);
-    expect((await reopen(stage)).services).toEqual([]);
-    expect(readdirSync(stage.directory)).toContain('queue-log.corrupt-wal');
-  });
+  test.each([
+    ['lost', rmSync],
+    ['empty', truncateSync],
+  ])(
+    'and the file is %s, the log is kept, reported and not applied to the new one',
+    async (_, lose) => {
+      const stage = await createKilled();
+      lose(stage.path);
+      const { services: found, corruptFiles } = await reopen(stage);
+      expect(found).toEqual([]);
+      expect(corruptFiles).toEqual(['queue-log.corrupt']);
+      const view = QueueView.open(stage.directory);
+      expect(view.corruptFiles()).toEqual(corruptFiles);
+      view.close();
+      expect(stage.log).toMatchObject([{ level: 'error', corruptFile: corruptFiles[0] }]);
+    },
+  );
 });
 
 describe('an interrupted salvage', () => {
@@ -282,7 +295,7 @@ describe('an interrupted salvage', () => {
     writeFileSync(`${stage.path}-wal`, 'the log of the damaged one');
     const { services, corruptFiles } = await reopen(stage);
     expect(services).toEqual(ALL);
-    expect(corruptFiles).toEqual(['queue-x.corrupt']);
+    expect(corruptFiles).toEqual(['queue-log.corrupt', 'queue-x.corrupt']);
     expect(readdirSync(stage.directory)).not.toContain('salvage.sqlite');
   });
 });
