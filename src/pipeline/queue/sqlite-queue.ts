@@ -371,7 +371,8 @@ export class SqliteQueue implements Queue {
     const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
     const situation = this.#situation(hasRoom);
     const change = this.#write(file => storeCommit(file, commit, rows, situation));
-    this.#trouble = hasRoom ? null : DISK_FULL;
+    // A commit without rows says nothing about the room on the disk.
+    if (bytes > 0 || this.#trouble !== DISK_FULL) this.#trouble = hasRoom ? null : DISK_FULL;
     return change.evictedPoints;
   }
 

@@ -99,6 +99,21 @@ describe.runIf(canMount)('on a full disk', () => {
     await queue.close();
   });
 
+  test('a commit of state alone is stored, and does not end the trouble', async () => {
+    const { directory, options } = createDisk();
+    const queue = SqliteQueue.open(options, directory);
+    await commitUntilFull(queue);
+    expect(queue.trouble()).toMatch(/full/);
+    const state = [{ kind: 'last', key: 'metrics', blob: Buffer.from('alone') }];
+    expect(await queue.commit({ batches: [], state, reads: [] })).toMatchObject({ kind: 'stored' });
+    expect((await queue.readState('last', 'metrics'))?.toString()).toBe('alone');
+    expect(queue.trouble()).toMatch(/full/);
+    for (const row of await queue.oldest('metrics', 1000, NONE)) await acceptRow(queue, row);
+    await queue.commit(commitOf('later'));
+    expect(queue.trouble()).toBeNull();
+    await queue.close();
+  });
+
   test('a commit with logs is not stored at all', async () => {
     const { directory, options, fill } = createDisk();
     const queue = SqliteQueue.open(options, directory);
