@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
-import { ExportResultCode, millisToHrTime } from '@opentelemetry/core';
+import { ExportResultCode, hrTimeToMilliseconds, millisToHrTime } from '@opentelemetry/core';
 import {
   AggregationTemporalityPreference,
   OTLPMetricExporterBase,
@@ -160,12 +160,16 @@ function createProducer(
   };
   return {
     collect: () => {
-      const endTime = millisToHrTime(clock.nowMs());
+      const nowMs = clock.nowMs();
+      const endTime = millisToHrTime(nowMs);
+      // The clock was set back: a point must not start after its time.
+      if (hrTimeToMilliseconds(reading.startTime) > nowMs)
+        reading.startTime = millisToHrTime(nowMs - (clock.monotonicMs() - reading.startedMs));
       const metrics = counters
         .list()
         .map(counter => read(counter, endTime))
         .filter(({ dataPoints }) => dataPoints.length > 0);
-      if (isDelta) reading.startTime = endTime;
+      if (isDelta) Object.assign(reading, { startTime: endTime, startedMs: clock.monotonicMs() });
       const scopeMetrics = [{ scope: { name: OWN_SERVICE }, metrics }];
       return Promise.resolve({ resourceMetrics: { resource, scopeMetrics }, errors: [] });
     },
@@ -186,6 +190,8 @@ function attributesOf({ labelNames }: Counter, entry: CounterSeries): Attributes
 
 interface Reading {
   startTime: HrTime;
+  /** The same moment by the monotonic clock. */
+  startedMs: number;
   readonly lastValues: Map<string, number>;
 }
 
@@ -195,7 +201,8 @@ const readings = new WeakMap<Counters, Reading>();
 function readingOf(counters: Counters, clock: Clock): Reading {
   const known = readings.get(counters);
   if (known !== undefined) return known;
-  const reading = { startTime: millisToHrTime(clock.nowMs()), lastValues: new Map() };
+  const [startTime, startedMs] = [millisToHrTime(clock.nowMs()), clock.monotonicMs()];
+  const reading = { startTime, startedMs, lastValues: new Map() };
   readings.set(counters, reading);
   return reading;
 }

@@ -10,11 +10,12 @@ import {
   type OwnTelemetry,
   startTelemetry,
 } from '../../src/daemon/own-telemetry.ts';
-import { systemClock as clock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock as clock } from '../../src/lib/clock.ts';
 import { type Counter, COUNTER_SERIES_MAX, Counters } from '../../src/lib/counters.ts';
 import { silentLogger, ThrottledLog } from '../../src/lib/log.ts';
 import { openQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import type { CommitOutcome, Queue } from '../../src/pipeline/queue/queue.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';
 import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
 
@@ -58,10 +59,12 @@ function start({
   config = configOf(),
   commit,
   counters = new Counters(),
+  time = clock,
 }: {
   readonly config?: Config;
   readonly commit?: Queue['commit'];
   readonly counters?: Counters;
+  readonly time?: Clock;
 } = {}): Setup {
   const { requests } = counters.of(REQUESTS);
   const queued: OtlpPoint[][] = [];
@@ -74,9 +77,9 @@ function start({
     return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
   };
   const warn = ({ cause }: Readonly<Record<string, unknown>>): void => void causes.push(cause);
-  const log = new ThrottledLog({ ...silentLogger, warn }, clock);
+  const log = new ThrottledLog({ ...silentLogger, warn }, time);
   const queue = { commit: commit ?? keep };
-  const telemetry = startTelemetry({ config, clock, counters, log, queue });
+  const telemetry = startTelemetry({ config, clock: time, counters, log, queue });
   open.push(telemetry);
   return { telemetry, counters, requests, queued, causes };
 }
@@ -191,6 +194,26 @@ test('with delta temporality a reload sends nothing again', async () => {
   );
   expect(rows.map(({ value }) => value)).toEqual([1000, 1, 1]);
 });
+
+test.each(['cumulative', 'delta'] as const)(
+  'with %s temporality no point starts after its time, even if the clock is set back',
+  async temporality => {
+    const time = new FakeClock();
+    const config = configOf({ otlp: { temporality } });
+    const { telemetry, requests, queued, causes } = start({ config, time });
+    requests.add(5, 'orders');
+    await time.advance(60_000);
+    await telemetry.flush();
+    requests.add(2, 'orders');
+    await time.advance(60_000);
+    time.wallOffsetMs -= 2 * 3_600_000;
+    await telemetry.flush();
+    expect(causes).toEqual([]);
+    const [row] = named(queued[1], 'prom2otlp_requests_total');
+    const lastedMs = Number(BigInt(row?.timeNs ?? 0) - BigInt(row?.startNs ?? 0)) / 1e6;
+    expect(lastedMs).toBe(temporality === 'delta' ? 60_000 : 120_000);
+  },
+);
 
 test('requests go out by themselves, once per interval', async () => {
   let calls = 0;
