@@ -122,7 +122,10 @@ export class AutoCompression {
   #mayTry(): boolean {
     if (this.#isTrying || !this.#hasTakenGzip) return false;
     const { untilMs } = this.#status;
-    return untilMs === null || this.#options.clock.nowMs() >= untilMs;
+    if (untilMs === null) return true;
+    const leftMs = untilMs - this.#options.clock.nowMs();
+    // A pause that seems longer was noted while the clock was ahead.
+    return leftMs <= 0 || (leftMs > OFF_MS && leftMs < Infinity);
   }
 
   async #try(exchange: (encoding: 'gzip' | 'zstd') => Promise<Exchange>): Promise<SendResult> {

@@ -363,6 +363,21 @@ describe('the next run', () => {
     expect(seen()).toEqual(['gzip', 'gzip', 'gzip']);
   });
 
+  test('tries zstd again if the clock was a year ahead when it was refused', async () => {
+    clock.wallOffsetMs += 365 * OFF_MS;
+    backEnd.answer = onZstd({ status: 400 });
+    const first = connect();
+    await send(first);
+    await send(first);
+    clock.wallOffsetMs -= 365 * OFF_MS;
+    const next = connect(first.compression.status());
+    backEnd.answer = () => ({ status: 200 });
+    seen();
+    await send(next);
+    await send(next);
+    expect(seen()).toEqual(['gzip', 'zstd']);
+  });
+
   test('finds the result for its endpoint, among the latest eight', () => {
     const status = { encoding: 'zstd', sinceMs: 1, untilMs: null, reason: 'r' } as const;
     let blob: Buffer | null = null;
