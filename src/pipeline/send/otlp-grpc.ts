@@ -13,7 +13,6 @@ import {
   type ClientOptions,
   type ServiceError,
 } from '@grpc/grpc-js';
-import { causeText } from '../../errors.ts';
 import type { Signal } from '../../model/batch.ts';
 import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
@@ -24,6 +23,7 @@ import {
   createBackEndRedactor,
   createTlsContext,
   noAnswer,
+  notMade,
   refreshHeaders,
   type SendRequest,
   type SendResult,
@@ -93,8 +93,7 @@ export class OtlpGrpc implements Transport {
     try {
       bytes = await decompress(request.encoding, request.body, request.rawBytes);
     } catch (error) {
-      // Unreadable bytes would never be accepted: `split` sets them aside.
-      return { kind: 'split', status: 0, reason: `cannot unpack: ${causeText(error)}` };
+      return notMade('cannot unpack', error);
     }
     const metadata = this.#metadata();
     if (typeof metadata === 'string') return heldForSettings(0, metadata);

@@ -15,6 +15,7 @@ import {
   createBackEndRedactor,
   createTlsContext,
   noAnswer,
+  notMade,
   refreshHeaders,
   type SendRequest,
   type SendResult,
@@ -96,9 +97,7 @@ export class OtlpHttp implements Transport {
     try {
       payload = await this.#payloadOf(request, encoding);
     } catch (error) {
-      // Unreadable bytes would never be accepted: `split` sets them aside.
-      const reason = `cannot encode again: ${causeText(error)}`;
-      return { ...nothing, result: { kind: 'split', status: 0, reason } };
+      return { ...nothing, result: notMade('cannot encode again', error) };
     }
     try {
       const answer = await this.#exchange(payload, abort);

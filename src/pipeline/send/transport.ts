@@ -99,6 +99,28 @@ export function noAnswer(cause: string): SendResult {
   return { kind: 'retry', reason, retryAfterMs: null, isThrottled: false };
 }
 
+/** Codes of Node, zlib and zstd when memory is short. */
+const MEMORY_CODES: ReadonlySet<unknown> = new Set([
+  'ERR_MEMORY_ALLOCATION_FAILED',
+  'ERR_ZLIB_INITIALIZATION_FAILED',
+  'Z_MEM_ERROR',
+  'ZSTD_error_memory_allocation',
+]);
+/** The message of V8, which has no code. */
+const MEMORY_MESSAGE = 'Array buffer allocation failed';
+
+/**
+ * The result of a request that cannot be made from the bytes of the queue. If memory is short, it may be made later.
+ * Damaged bytes would never be accepted: `split` sets them aside.
+ */
+export function notMade(what: string, error: unknown): SendResult {
+  const reason = `${what}: ${causeText(error)}`;
+  const { code, message } = error as Partial<NodeJS.ErrnoException>;
+  if (MEMORY_CODES.has(code) || message === MEMORY_MESSAGE)
+    return { kind: 'retry', reason, retryAfterMs: null, isThrottled: false };
+  return { kind: 'split', reason, status: 0 };
+}
+
 // Redaction of the back end's messages before they reach a log, the page or the queue: it may echo the key that it
 // refuses or, when one gateway serves both ends, the key of the service.
 

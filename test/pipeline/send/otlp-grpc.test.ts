@@ -110,6 +110,17 @@ describe('a request', () => {
     expect(backEnd.requests).toEqual([]);
   });
 
+  test('is retried if memory is too short to unpack it', async () => {
+    const request: SendRequest = {
+      ...REQUEST,
+      get body(): Buffer {
+        throw new RangeError('Array buffer allocation failed');
+      },
+    };
+    expect(await send(connect(), request)).toMatchObject({ kind: 'retry' });
+    expect(backEnd.requests).toEqual([]);
+  });
+
   test('is held if gRPC cannot carry a header, and the value is not shown', async () => {
     const tab = new ConfigSecret('hush\thush');
     const result = await send(connect({ headers: { 'x-key': tab } }));

@@ -104,6 +104,25 @@ test('bytes that cannot be re-encoded are refused without sending', async () => 
   expect(backEnd.requests).toEqual([]);
 });
 
+test('a row that cannot be encoded again because memory is short is retried', async () => {
+  const transport = connect({ compression: 'zstd' });
+  const fail = async (error: Error): Promise<SendResult> =>
+    await send(transport, {
+      ...REQUEST,
+      get body(): Buffer {
+        throw error;
+      },
+    });
+  const error = Object.assign(new Error('Zlib error'), { code: 'Z_MEM_ERROR' });
+  expect(await fail(error)).toMatchObject({ kind: 'retry' });
+  const reason = 'Array buffer allocation failed';
+  expect(await fail(new RangeError(reason))).toMatchObject({
+    kind: 'retry',
+    reason: `cannot encode again: ${reason}`,
+  });
+  expect(backEnd.requests).toEqual([]);
+});
+
 test('one connection serves many requests', async () => {
   const transport = connect();
   for (let i = 0; i < 5; i++) await send(transport);
