@@ -5,7 +5,8 @@
 //   gzip     gzip          gzip content gets an answer that would prove zstd ─▶ trial with the next request with content
 //   trial    zstd, once    proof ─▶ zstd. Otherwise the same request is sent as gzip at once: accepted ─▶ off, else ─▶ gzip
 //   zstd     zstd          after a refusal that may be about the encoding, or after more than ten failures in a row, the
-//                          same request is sent as gzip at once: accepted ─▶ off
+//                          same request is sent as gzip at once: accepted ─▶ off; refused alike, all are gzip until one
+//                          is accepted
 //   off      gzip          a day has passed ─▶ gzip; the second `off` after `zstd` lasts until the restart
 //
 // Proof is a 200 whose body is an export response without rejections. A back end that does not answer gzip like that gets
@@ -91,6 +92,8 @@ export class AutoCompression {
   #hasTakenGzip = false;
   #isTrying = false;
   #flipCount = 0;
+  /** zstd and gzip were refused alike: the encoding is not the cause, and a second request for each would be in vain. */
+  #isRefusedAlike = false;
   /** Requests in zstd since one was accepted. */
   #failureCount = 0;
 
@@ -112,10 +115,12 @@ export class AutoCompression {
     const hasContent = rawBytes >= CONTENT_BYTES_MIN;
     // A tiny request proves nothing; gzip is never refused.
     if (!hasContent) return (await exchange('gzip')).result;
-    if (this.#status.encoding === 'zstd') return await this.#sendProven(exchange);
-    if (this.#mayTry()) return await this.#try(exchange);
+    if (this.#status.encoding === 'zstd' && !this.#isRefusedAlike)
+      return await this.#sendProven(exchange);
+    if (this.#status.encoding === 'gzip' && this.#mayTry()) return await this.#try(exchange);
     const { result, isProof } = await exchange('gzip');
     this.#hasTakenGzip = isProof;
+    if (result.kind === 'accepted') this.#isRefusedAlike = false;
     return result;
   }
 
@@ -159,7 +164,8 @@ export class AutoCompression {
     const isSuspect = MAY_BE_ENCODING.has(attempt.status) || this.#failureCount > FAILURES_MAX;
     const isFinal = attempt.result.kind === 'accepted' || attempt.isPauseAsked;
     if (isFinal || !isSuspect) return attempt.result;
-    const { result } = await exchange('gzip');
+    const { result, status } = await exchange('gzip');
+    this.#isRefusedAlike = result.kind !== 'accepted' && status === attempt.status;
     // Another request may have changed the encoding meanwhile.
     if (result.kind === 'accepted' && this.#status.encoding === 'zstd') {
       this.#flipCount++;

@@ -286,13 +286,26 @@ describe('a back end that loses zstd', () => {
     expect(choice.compression.status().encoding).toBe('gzip');
   });
 
-  test('keeps it if gzip is refused in the same way', async () => {
+  test('keeps it if gzip is refused in the same way: gzip alone goes out until it is accepted', async () => {
     const choice = await proven();
     backEnd.answer = () => ({ status: 400 });
-    expect(await send(choice)).toMatchObject({ kind: 'split', status: 400 });
+    for (let i = 0; i < 4; i++)
+      expect(await send(choice)).toMatchObject({ kind: 'split', status: 400 });
     backEnd.answer = () => ({ status: 200 });
     await send(choice);
-    expect(seen()).toEqual(['zstd', 'gzip', 'zstd']);
+    await send(choice);
+    expect(seen()).toEqual(['zstd', 'gzip', 'gzip', 'gzip', 'gzip', 'gzip', 'zstd']);
+    expect(choice.compression.status().encoding).toBe('zstd');
+  });
+
+  test('loses nothing if its content is refused as well', async () => {
+    const choice = await proven();
+    backEnd.answer = () => ({ status: 400 });
+    await send(choice);
+    backEnd.answer = onZstd({ status: 400 });
+    for (let i = 0; i < 3; i++) expect(await send(choice)).toEqual(ACCEPTED);
+    expect(seen()).toEqual(['zstd', 'gzip', 'gzip', 'zstd', 'gzip', 'gzip']);
+    expect(choice.compression.status().encoding).toBe('gzip');
   });
 
   test('keeps it through an outage', async () => {
