@@ -45,7 +45,7 @@ const URL_CREDENTIALS = /:\/\/[^\s/@"\\]+@/g;
 export function createLogger(options: LoggerOptions): Logger {
   const clock = options.clock ?? systemClock;
   const isText = options.format === 'auto' ? isatty(2) : options.format === 'text';
-  const lines = options.destination ?? pino.destination({ dest: 2, sync: true });
+  const lines = options.destination ?? openStderr();
   return pino(
     {
       level: options.level,
@@ -57,6 +57,21 @@ export function createLogger(options: LoggerOptions): Logger {
     },
     isText ? { write: line => lines.write(textLine(line)) } : lines,
   );
+}
+
+/** Lines that wait for room take so much memory. */
+const WAITING_BYTES_MAX = 2 ** 20;
+
+/**
+ * A full disk or a terminal that is gone is no reason to end. What cannot be written waits for the next line; while too
+ * much waits, further lines are lost.
+ */
+function openStderr(): DestinationStream {
+  const lines = pino.destination({ dest: 2, sync: true, maxLength: WAITING_BYTES_MAX });
+  lines.on('error', () => undefined);
+  // A line that is lost would not try to write those that wait.
+  lines.on('drop', () => lines.write(''));
+  return lines;
 }
 
 /** A logger without output: for tests and for verbs whose output is data. */

@@ -1,6 +1,10 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createLogger, SECRET_FIELDS, type LoggerOptions } from '../../src/lib/log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 function capture(format: LoggerOptions['format'], level: LoggerOptions['level'] = 'info') {
   const lines: string[] = [];
@@ -60,3 +64,32 @@ test('user and password in a URL are removed, in fields and in the message', () 
   expect(lines.join('')).not.toContain('hunter2');
   expect(lines.join('')).toContain('http://[secret]@proxy:3128/');
 });
+
+test.skipIf(!existsSync('/dev/full'))(
+  'on a full disk lines wait up to a limit, and are written when there is room again',
+  () => {
+    const file = join(temporaryDirectory(), 'log');
+    const script = `
+      import { closeSync, openSync } from 'node:fs';
+      import { createLogger } from ${JSON.stringify(join(import.meta.dirname, '../../src/lib/log.ts'))};
+      const logger = createLogger({ level: 'info', format: 'json' });
+      const log = i => logger.info({ i, text: 'x'.repeat(1000) }, 'event');
+      for (let i = 0; i < 2000; i++) log(i);
+      closeSync(2);
+      openSync(${JSON.stringify(file)}, 'a');
+      // Lost, but what waits is written.
+      log(2000);
+      log(2001);`;
+    const child = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+      stdio: ['ignore', 'pipe', openSync('/dev/full', 'w')],
+    });
+    expect(child.status).toBe(0);
+    const texts = readFileSync(file, 'utf8').trimEnd().split('\n');
+    const numbers = texts.map(text => (JSON.parse(text) as { i: number }).i);
+    const waited = numbers.slice(0, -1);
+    expect(waited).toEqual(waited.map((_, i) => i));
+    expect(waited.length).toBeGreaterThan(900);
+    expect(waited.length).toBeLessThan(1000);
+    expect(numbers.at(-1)).toBe(2001);
+  },
+);
