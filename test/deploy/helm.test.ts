@@ -120,6 +120,10 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     });
     const [endpoint] = kindOf(objects, 'ServiceMonitor').spec.endpoints;
     expect(endpoint.authorization.credentials).toEqual({ name: 'my-secret', key: 'status-token' });
+    expect(endpoint).toMatchObject({
+      honorLabels: true,
+      relabelings: [{ sourceLabels: ['__meta_kubernetes_pod_name'], targetLabel: 'instance' }],
+    });
     const service = kindOf(objects, 'Service').metadata.labels;
     expect(service).toMatchObject(kindOf(objects, 'ServiceMonitor').spec.selector.matchLabels);
     expect(kindOf(objects, 'PrometheusRule').spec.groups.length).toBeGreaterThan(0);
