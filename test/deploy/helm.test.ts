@@ -174,6 +174,11 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     expect(spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
     const [container] = spec.template.spec.initContainers;
     expect(container).toMatchObject({ name: 'prom2otlp', restartPolicy: 'Always' });
+    // It would hold for the whole pod: the kubelet would end it, with a queue far below the limit of its volume.
+    expect(container.resources).toEqual({
+      requests: { cpu: '20m', memory: '128Mi', 'ephemeral-storage': '64Mi' },
+      limits: { memory: '256Mi' },
+    });
     const volumes: Objects = spec.template.spec.volumes;
     const mounts: Objects = container.volumeMounts;
     expect(new Set(volumes.map(({ name }) => name))).toEqual(

@@ -45,7 +45,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
-{{/* The daemon's container. With restartPolicy: Always among the init containers it is a sidecar. */}}
+{{/* The daemon's container, without its resources. With restartPolicy: Always among the init containers it is a sidecar. */}}
 {{- define "prom2otlp.container" -}}
 name: prom2otlp
 image: {{ include "prom2otlp.image" . }}
@@ -81,8 +81,6 @@ livenessProbe:
   httpGet: {path: /healthz, port: status}
   periodSeconds: 20
   timeoutSeconds: 5
-resources:
-  {{- toYaml .Values.resources | nindent 2 }}
 volumeMounts:
   - {name: prom2otlp-config, mountPath: /etc/prom2otlp, readOnly: true}
   - {name: prom2otlp-secrets, mountPath: /run/secrets/prom2otlp, readOnly: true}
@@ -100,8 +98,14 @@ volumeMounts:
   emptyDir: {sizeLimit: 512Mi}
 {{- end }}
 
-{{/* For a chart that has this one as a dependency: an entry of the pod's initContainers. */}}
+{{/*
+For a chart that has this one as a dependency: an entry of the pod's initContainers. A limit of ephemeral storage would
+hold for the whole pod, with the queue in an emptyDir.
+*/}}
 {{- define "prom2otlp.sidecar" -}}
+{{- $limits := omit (.Values.resources.limits | default dict) "ephemeral-storage" -}}
 - restartPolicy: Always
   {{- include "prom2otlp.container" . | nindent 2 }}
+  resources:
+    {{- set (deepCopy .Values.resources) "limits" $limits | toYaml | nindent 4 }}
 {{- end }}
