@@ -12,7 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { formatDuration } from '../lib/format.ts';
 import { silentLogger, ThrottledLog } from '../lib/log.ts';
-import { printableLine } from '../lib/printable.ts';
+import { printableLine, printableUrl } from '../lib/printable.ts';
 import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
 import { isOfList, listPages } from '../logs/list.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
@@ -97,7 +97,7 @@ export async function* scrapeTargets(
     if (!isKnown && config.auto === null) continue;
     const client = clients.get(target.api);
     const result = await scrapeOnce(target, client, { config, clock });
-    const url = `${target.api.baseUrl}${config.metrics.path}`;
+    const url = printableUrl(`${target.api.baseUrl}${config.metrics.path}`);
     if (result.kind !== 'page') {
       const { reason, message, hint } = result;
       const cause = `cannot scrape ${url} (${reason}): ${message}; ${hint}`;
@@ -208,7 +208,7 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
     await transport.close();
     const isAccepted = result.kind === 'accepted';
     const outcome = isAccepted ? 'accepts' : `${FAILURES[result.kind]}: ${result.reason}`;
-    context.out.line(`back end ${signal} ${endpoint}: ${outcome}`);
+    context.out.line(`back end ${signal} ${printableUrl(endpoint)}: ${outcome}`);
     const compression = compressionLine(signal, endpoint, settings, config);
     if (compression !== null) context.out.line(`  ${compression}`);
     isGood &&= isAccepted;

@@ -5,6 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { formatBytes, formatCount } from '../lib/format.ts';
+import { printableUrl } from '../lib/printable.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { ACCEPT } from '../pipeline/collect/scrape.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
@@ -44,8 +45,8 @@ export async function readLivePage(
   const isOnlyOne = target.configured.size === 1 && target.otherShards.serviceCount === 0;
   const { text, count, isCut } = await linesOf(result.body, serviceId, isOnlyOne);
   const at = new Date(clock.nowMs()).toISOString();
-  const path = target.path.replace(/\?.*/s, '');
-  const head = `# ${formatCount(count)} samples of ${serviceId} at ${at}, from ${target.api.baseUrl}${path}\n`;
+  const url = printableUrl(`${target.api.baseUrl}${target.path}`);
+  const head = `# ${formatCount(count)} samples of ${serviceId} at ${at}, from ${url}\n`;
   const end = isCut ? `# cut after ${formatBytes(LIVE_TEXT_MAX)}\n` : '';
   return { ok: true, text: createRedactor(() => secretsOf(target.api))(head + text + end) };
 }

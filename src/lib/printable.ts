@@ -1,5 +1,5 @@
 // Makes foreign text safe to print: without characters that control a terminal, or that change the direction of text so
-// that it reads differently.
+// that it reads differently. And a URL, without what may be a secret.
 
 /** Line breaks are not. */
 const HARMFUL = /(?!\n)[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
@@ -20,4 +20,13 @@ export function printableJson(value: unknown, indent = 2): string {
 
 function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** An http(s) URL without user, password and query. */
+export function printableUrl(text: string): string {
+  const url = new URL(text);
+  url.username = '';
+  url.password = '';
+  url.search = '';
+  return url.href;
 }

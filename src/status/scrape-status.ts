@@ -13,6 +13,7 @@ import {
   UPTIME_STUCK,
 } from '../daemon/target-log.ts';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
+import { printableUrl } from '../lib/printable.ts';
 import type { Family } from '../model/metric.ts';
 import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../model/series-table.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
@@ -128,7 +129,7 @@ function targetReport(daemon: Daemon, log: TargetLog, index: number): TargetRepo
   const { target, status, table, drift } = log;
   return {
     name: target.name,
-    url: `${target.api.baseUrl}${target.path}`,
+    url: printableUrl(`${target.api.baseUrl}${target.path}`),
     state: stateOf(status),
     nextScrapeAt: instant(daemon.nextScrapeAtMs(index)),
     series: table.count - table.free.length,

@@ -1,4 +1,4 @@
-// `check` without a probe: its verdict, warnings, and the effective values.
+// `check`: its verdict, warnings, and the effective values; and what a probe keeps to itself.
 
 import { expect, test } from 'vitest';
 import { verb } from '../../src/cli/check.ts';
@@ -53,4 +53,18 @@ test('--print shows each value with its origin, and no secret', async () => {
   check('otlp.timeout', '10s', 'default');
   check('otlp.timeout (logs)', '500ms', 'OTEL_EXPORTER_OTLP_LOGS_TIMEOUT');
   expect(out).not.toContain('canary');
+});
+
+test('--probe shows URLs without their query, which may hold a secret', async () => {
+  const text = `api: {base_url: 'http://127.0.0.1:1', key: k}
+services: [{id: a}]
+metrics: {path: '/m?token=\${env:KEY}'}
+otlp: {metrics_endpoint: 'http://127.0.0.1:1/v1/metrics?api_key=\${env:KEY}'}
+`;
+  const args = ['--config', directory.write('s.yaml', text), '--probe'];
+  const { code, out, err } = await callVerb(verb, args, { environment });
+  expect(code).toBe(1);
+  expect(out).toContain('cannot scrape http://127.0.0.1:1/m (');
+  expect(out).toContain('back end metrics http://127.0.0.1:1/v1/metrics: is not available now');
+  expect(out + err).not.toContain('canary');
 });

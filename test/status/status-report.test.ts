@@ -41,6 +41,15 @@ test('queues and senders are those of the signals that are sent', async () => {
   await check({ metrics: isOff, backups: isOn }, ['metrics', 'logs']);
 });
 
+test('URLs are shown without their query, which may hold a secret', async () => {
+  const report = await reportWith({
+    metrics: { path: '/m?token=canary' },
+    otlp: { metrics_endpoint: 'http://127.0.0.1:1/v1/metrics?api_key=canary' },
+  });
+  expect(report.targets.map(({ url }) => url)).toEqual(['http://127.0.0.1:1/m']);
+  expect(JSON.stringify(report)).not.toContain('canary');
+});
+
 test('the first scrape of the only target is due at once', async () => {
   const { targets, reportedAt } = await reportWith({});
   expect(targets.map(({ nextScrapeAt }) => nextScrapeAt)).toEqual([reportedAt]);

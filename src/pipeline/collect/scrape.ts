@@ -7,6 +7,7 @@ import type { Bell } from '../../lib/bell.ts';
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
+import { printableUrl } from '../../lib/printable.ts';
 import type { ExpositionFormat, Page, ScrapeTime } from '../../model/page.ts';
 import { PullReport, type PullReportOptions } from '../../service/pull-report.ts';
 import type { ErrorFacts } from '../../service/service-error.ts';
@@ -171,7 +172,7 @@ export class Scraper {
       return { kind: 'page', page, notice: this.#unsaid(notice) };
     }
     const { api, path } = this.target;
-    const address = `${api.baseUrl}${path}`.replace(/\?.*/s, '');
+    const address = printableUrl(`${api.baseUrl}${path}`);
     const isEmpty = recognized.kind === 'empty';
     const what = isEmpty ? 'empty' : recognized.what;
     const error = {

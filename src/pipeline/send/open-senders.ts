@@ -5,6 +5,7 @@ import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
+import { printableUrl } from '../../lib/printable.ts';
 import { programVersion } from '../../lib/version.ts';
 import type { Signal } from '../../model/batch.ts';
 import { apisOf } from '../../service/clients.ts';
@@ -25,7 +26,7 @@ export interface SendersOptions {
   readonly logger: Logger;
 }
 
-/** A sender, and its endpoint for the status page (without user and password). */
+/** A sender, and its endpoint for the status page (without user, password and query). */
 export interface OpenSender {
   readonly signal: Signal;
   readonly endpoint: string;
@@ -51,7 +52,7 @@ async function openSender(
 ): Promise<OpenSender> {
   const { config, queue, clock, counters, logger } = options;
   const { concurrency } = config.otlp;
-  const shown = shownEndpoint(endpoint);
+  const shown = printableUrl(endpoint);
   const compression = await openCompression(signal, shown, settings, options);
   const parts = { config, concurrency, clock, compression };
   const transport = await openTransport(endpoint, settings, parts);
@@ -139,18 +140,10 @@ export function rememberedCompression(
 ): CompressionStatus | null {
   return recall(
     queue.state(COMPRESSION_STATE, signal),
-    compressionName(protocol, shownEndpoint(endpoint)),
+    compressionName(protocol, printableUrl(endpoint)),
   );
 }
 
 function compressionName(protocol: string, shown: string): string {
   return `${protocol} ${shown}`;
-}
-
-function shownEndpoint(endpoint: string): string {
-  const url = new URL(endpoint);
-  url.username = '';
-  url.password = '';
-  url.search = '';
-  return url.href;
 }
