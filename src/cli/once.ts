@@ -64,7 +64,7 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
     String(account.queued(id)),
     reason,
   ]);
-  printTable(context.out, [head, ...rows], { isWhole: true });
+  printTable(context.out, [head, ...rows], { empty: 'no service was scraped', isWhole: true });
   const isRefused = REFUSED.some(state => since(null, `point/${state}`) > 0);
   for (const { signal, endpoint, sender } of daemon.senders) {
     const { lastError } = sender.status();
@@ -73,7 +73,13 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const areLogsPulled = printLogs(daemon, context);
   const areBackupsRead = printBackups(daemon, context);
   await daemon.stop(AbortSignal.abort());
-  const isUp = services.every(service => service.isUp);
+  const { auto, shard } = config;
+  // A shard may have none of the services that were found.
+  const isAnyFound = auto === null || shard.count > 1 || services.length > 0;
+  const isUp =
+    isAnyFound &&
+    daemon.targets.every(({ status }) => status.lastReason === '') &&
+    services.every(service => service.isUp);
   return isUp && areLogsPulled && areBackupsRead && isDelivered && !isRefused ? 0 : 1;
 }
 

@@ -163,6 +163,16 @@ test('once finds the services, reads them and delivers; check --probe shows them
   expect(probe.stdout).toContain('left out by services: auto');
 });
 
+test('once fails where no page can be read, or where no service is on it', async () => {
+  const closed = configure({}, { api: { base_url: 'http://127.0.0.1:1', key: 'k' } });
+  const down = await run(['once', '--config', closed]);
+  expect(down.code, down.stdout).toBe(1);
+  expect(down.stdout).toContain('no service was scraped');
+  expect(down.stderr).toContain('cannot scrape the target');
+  const none = await run(['once', '--config', configure({ include: ['nobody'] })]);
+  expect(none.code, none.stdout).toBe(1);
+});
+
 test('shards divide the services that each of them finds', async () => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
   const file = rig.config({ services: 'auto', shard: { index: '${env:SHARD}', count: 3 } });
