@@ -273,6 +273,7 @@ export class Daemon {
   async #handOver(next: Daemon): Promise<void> {
     await this.#endCollecting();
     this.#unfollowProcess();
+    if (next.logs === null) this.logs?.meter.close();
     await this.#clients.close();
     if (isSame(this.config.telemetry, next.config.telemetry)) next.#telemetry = this.#telemetry;
     else await this.#telemetry?.close();

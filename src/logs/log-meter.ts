@@ -1,7 +1,7 @@
 // The counters and log lines of pulling logs, and its state for `once` and the status page.
 
 import type { Clock } from '../lib/clock.ts';
-import type { Counters, CountersOf } from '../lib/counters.ts';
+import type { Counters, CounterSeries, CountersOf } from '../lib/counters.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import type { SetAsideReason } from './archive-state.ts';
@@ -129,6 +129,7 @@ export class LogMeter {
   readonly counters: CountersOf<typeof LOG_COUNTERS>;
   readonly #clock: Clock;
   readonly #progress = new Map<string, PullProgress>();
+  readonly #lags = new Map<string, CounterSeries>();
   #givenUp: readonly GivenUpStatus[] = [];
 
   constructor(options: {
@@ -140,6 +141,12 @@ export class LogMeter {
     this.#clock = clock;
     this.#log = new ThrottledLog(logger, clock);
     this.counters = counters.of(LOG_COUNTERS);
+    this.counters.lag.follow(() => [...this.#lags.values()]);
+  }
+
+  /** For a reload that switches logs off: the counters outlive it, and the lags would, too. */
+  close(): void {
+    this.#lags.clear();
   }
 
   /** All partitions seen so far, in the order of their appearance. */
@@ -184,15 +191,15 @@ export class LogMeter {
 
   /** Updates the lags. A service and type has the lag of its slowest source. */
   lag(nowMs: number): void {
-    const lags = new Map<string, [PartitionStatus, number]>();
-    for (const status of this.#partitions.values()) {
-      if (status.doneUntilMs === null) continue;
-      const key = `${status.service}\u0000${status.type}`;
-      const lagMs = Math.max(0, nowMs - status.doneUntilMs);
-      lags.set(key, [status, Math.max(lagMs, lags.get(key)?.[1] ?? 0)]);
+    const lags = new Map<string, CounterSeries>();
+    for (const { service, type, doneUntilMs } of this.#partitions.values()) {
+      if (doneUntilMs === null) continue;
+      const key = `${service}\u0000${type}`;
+      const seconds = Math.max(0, nowMs - doneUntilMs) / 1000;
+      const value = Math.max(seconds, lags.get(key)?.value ?? 0);
+      lags.set(key, { labelValues: [service, type], value });
     }
-    for (const [{ service, type }, lagMs] of lags.values())
-      this.counters.lag.set(lagMs / 1000, service, type);
+    for (const [key, lag] of lags) this.#lags.set(key, lag);
   }
 
   records(partition: Partition, outcome: RecordOutcome, count: number): void {

@@ -51,25 +51,36 @@ export const PAGE_COUNTERS = {
 
 export class TranslateMeter {
   readonly #counters: CountersOf<typeof PAGE_COUNTERS>;
-  /** By target: the services of its last page. */
-  readonly #services = new Map<string, DeriveReport['services']>();
+  /** By target: the services of its last page, and its clock when that was last known. */
+  readonly #targets = new Map<string, Pick<DeriveReport, 'services' | 'clockSkewMs'>>();
 
   constructor(counters: Counters) {
     this.#counters = counters.of(PAGE_COUNTERS);
     // A service has one series: a new reason replaces the series with the old one.
     this.#counters.up.follow(() =>
-      Array.from(this.#services.values()).flatMap(services =>
-        services.map(({ id, isUp, reason }) => ({
-          labelValues: [id, isUp ? '' : reason],
-          value: isUp ? 1 : 0,
-        })),
-      ),
+      this.#services().map(({ id, isUp, reason }) => ({
+        labelValues: [id, isUp ? '' : reason],
+        value: isUp ? 1 : 0,
+      })),
     );
+    this.#counters.skew.follow(() =>
+      this.#services()
+        .filter(({ clockSkewMs }) => !Number.isNaN(clockSkewMs))
+        .map(({ id, clockSkewMs }) => ({ labelValues: [id], value: clockSkewMs / 1000 })),
+    );
+  }
+
+  /** Each service once: one without an entry may be on the pages of two targets. */
+  #services(): readonly (DeriveReport['services'][number] & { readonly clockSkewMs: number })[] {
+    const entries = [...this.#targets.values()].flatMap(({ services, clockSkewMs }) =>
+      services.map(service => [service.id, { ...service, clockSkewMs }] as const),
+    );
+    return [...new Map(entries).values()];
   }
 
   /** Counts one page of a target, or a scrape without a page (`page` null). */
   count(target: string, page: PageReport | null, derived: DeriveReport): void {
-    const { pages, badLines, samples, nameLabels, points, stale, skew } = this.#counters;
+    const { pages, badLines, samples, nameLabels, points, stale } = this.#counters;
     if (page !== null) {
       pages.add(1);
       badLines.add(page.badLines);
@@ -79,9 +90,12 @@ export class TranslateMeter {
     for (const service of derived.services) {
       points.add(service.points, service.id);
       stale.add(service.stalePoints, service.id);
-      if (!Number.isNaN(derived.clockSkewMs)) skew.set(derived.clockSkewMs / 1000, service.id);
     }
-    this.#services.set(target, derived.services);
+    const { services, clockSkewMs } = derived;
+    const knownMs = Number.isNaN(clockSkewMs)
+      ? this.#targets.get(target)?.clockSkewMs
+      : clockSkewMs;
+    this.#targets.set(target, { services, clockSkewMs: knownMs ?? Number.NaN });
   }
 
   /** Counts differences from the catalog that are new, by kind. */

@@ -6,6 +6,8 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { Bell } from '../../src/lib/bell.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
+import { renderCounters } from '../../src/lib/counters.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
 import { Supervisor } from '../../src/daemon/reload.ts';
 import { tempDirectory, until } from '../support/program.ts';
 
@@ -97,4 +99,42 @@ test('a signal during the start is a reload, too', async () => {
   stop.abort();
   await running;
   await supervisor.daemon.stop(AbortSignal.abort());
+});
+
+test('the gauges of a service end when it is removed, those of logs when they are switched off', async () => {
+  using directory = tempDirectory();
+  const simulator = await startSimulator({ clock, key: 'test-key', refreshMs: 250 });
+  const [kept = '', removed = ''] = simulator.world.services.map(({ id }) => id);
+  const text = (ids: readonly string[], more: object = {}): string =>
+    JSON.stringify({
+      ...JSON.parse(configText('a')),
+      api: { base_url: simulator.url, key: 'test-key' },
+      services: ids.map(id => ({ id })),
+      metrics: { interval: '1s' },
+      ...more,
+    });
+  const file = directory.write('config.json', text([kept, removed]));
+  const supervisor = await Supervisor.open({ file, environment: {}, clock });
+  const stop = new AbortController();
+  const running = supervisor.run(stop.signal, new Bell());
+  const gaugesOf = (id: string): readonly string[] => {
+    const lines = renderCounters(supervisor.daemon.counters).split('\n');
+    const own = lines.filter(line => line.includes(`{service="${id}"`) && !line.includes('_total{'));
+    return [...new Set(own.map(line => line.slice(0, line.indexOf('{'))))].sort();
+  };
+  const lag = 'prom2otlp_logs_lag_seconds';
+  const metrics = ['prom2otlp_service_clock_skew_seconds', 'prom2otlp_service_up'];
+  const all = [lag, ...metrics].join();
+  await until('all gauges', () => [kept, removed].every(id => gaugesOf(id).join() === all));
+  directory.write('config.json', text([kept]));
+  await supervisor.reload();
+  expect(gaugesOf(removed)).toEqual([]);
+  await until('those of the other service', () => gaugesOf(kept).join() === all);
+  directory.write('config.json', text([kept], { logs: { enabled: false } }));
+  await supervisor.reload();
+  expect(gaugesOf(kept)).not.toContain(lag);
+  stop.abort();
+  await running;
+  await supervisor.daemon.stop(AbortSignal.abort());
+  await simulator.close();
 });
