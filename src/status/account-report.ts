@@ -102,13 +102,12 @@ function sum(entries: readonly (readonly [string, number])[]): number {
   return entries.reduce((total, [, count]) => total + count, 0);
 }
 
-/** Points that were lost, and an account that does not agree with the queue. */
+/** Points that were lost. */
 export function accountProblems({
   account,
   setAside,
-  queue,
-}: Accounted & Pick<DeliveryStatus, 'setAside' | 'queue'>): readonly Finding[] {
-  const { rejected, setAside: aside, evicted, queued } = account.total.points;
+}: Accounted & Pick<DeliveryStatus, 'setAside'>): readonly Finding[] {
+  const { rejected, setAside: aside, evicted } = account.total.points;
   const found: Finding[] = [];
   if (rejected + aside > 0) {
     const reason = setAside[0] === undefined ? '' : `; the last time: ${setAside[0].reason}`;
@@ -125,15 +124,23 @@ export function accountProblems({
         hint: 'The queue was full or they were too old. See queue.metrics in the configuration.',
       }),
     );
-  const waiting = queue.reduce((sum, { points }) => sum + points, 0);
-  if (queued !== waiting)
-    found.push(
-      problem('warning', 'account', {
-        message: `it does not balance: ${formatCount(queued)} points should wait, the queue holds ${formatCount(waiting)}`,
-        hint: 'This is a mistake in the program. Please report it with /status.json.',
-      }),
-    );
   return found;
+}
+
+/** An account that does not agree with the queue, which holds the points of all services. */
+export function balanceProblems({
+  account,
+  queue,
+}: Accounted & Pick<DeliveryStatus, 'queue'>): readonly Finding[] {
+  const { queued } = account.total.points;
+  const waiting = queue.reduce((sum, { points }) => sum + points, 0);
+  if (queued === waiting) return [];
+  return [
+    problem('warning', 'account', {
+      message: `it does not balance: ${formatCount(queued)} points should wait, the queue holds ${formatCount(waiting)}`,
+      hint: 'This is a mistake in the program. Please report it with /status.json.',
+    }),
+  ];
 }
 
 type AccountRow = readonly [name: string, numbers: AccountNumbers];

@@ -11,7 +11,12 @@ import { formatCount } from '../lib/format.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Reload } from '../daemon/reload.ts';
 import type { TimelineReport } from '../daemon/timeline.ts';
-import { accountProblems, type AccountReport, accountReport } from './account-report.ts';
+import {
+  accountProblems,
+  type AccountReport,
+  accountReport,
+  balanceProblems,
+} from './account-report.ts';
 import { deliveryProblems, type DeliveryStatus, deliveryStatus } from './delivery-status.ts';
 import {
   counted,
@@ -115,6 +120,7 @@ export function withProblems<Report extends StatusReport>(
     ...scrapeProblems(report),
     ...deliveryProblems(report),
     ...accountProblems(report),
+    ...(isPart ? [] : balanceProblems(report)),
     ...pullProblems(report),
     ...report.memoryWarnings.map(message =>
       problem('warning', 'memory', { message, hint: MEMORY_HINT }),

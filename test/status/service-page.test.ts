@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
+import { accountReport } from '../../src/status/account-report.ts';
 import { renderServicePage, type ServiceLook } from '../../src/status/service-page.ts';
 import { ProblemBook } from '../../src/status/problem.ts';
 import { type StatusReport, withProblems } from '../../src/status/status-report.ts';
 import {
   failedPull,
   lookOf,
+  sampleAccount,
   sampleBackups,
   samplePartition,
   samplePull,
+  sampleQueue,
   sampleReport,
   sampleSeries,
   sampleService,
@@ -100,6 +103,15 @@ test('a problem that all have keeps its time, and is not forgotten', () => {
   expect(pageOf({ ...at(0), services: services.slice(0, 1) }, {}, book)).toContain('09:29:00');
   const [problem] = withProblems(sampleReport(at(0)), book).problems;
   expect(problem?.since).toBe(secondsAgo(60));
+});
+
+test('points of other services that wait are no mistake in the account', () => {
+  const account = sampleAccount();
+  account.add('dbpgf1', 'point/made', 5);
+  account.add('dbpgf2', 'point/made', 7);
+  const queue = [sampleQueue({ rows: 1, points: 12 })];
+  const page = pageOf({ account: accountReport(account), queue });
+  expect(textOf(page)).not.toContain('does not balance');
 });
 
 test('links lead back, and to the samples as they are now, below any path', () => {
