@@ -138,7 +138,7 @@ const serviceId = text({ expected: 'the id of a database service', pattern: /^[^
 const attributes = mapOf(judgeAttribute, text({ isEmptyLegal: true }));
 const ATTRIBUTES_EXAMPLE = { 'deployment.environment.name': 'production' };
 
-const service: Block<ServiceEntry> = block({
+export const service: Block<ServiceEntry> = block({
   id: requiredKey('id', serviceId, 'dbpgf12345678').about(`
     The id of the database service: the label \`namespace\` of its series.`),
   name: optionalKey('name', text(), 'orders').about(`

@@ -5,7 +5,7 @@
 import { isLoopbackHost } from '../lib/loopback.ts';
 import type { Signal } from '../model/batch.ts';
 import { readAlone, showValue, type Key, type Violation } from './declare.ts';
-import { api, CONFIG, logWindow, metrics, otlp, prefixes, shard, status } from './keys.ts';
+import { api, CONFIG, logWindow, metrics, otlp, prefixes, service, shard, status } from './keys.ts';
 import { valueAt, type KeyPath } from './places.ts';
 import { collisions, groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
@@ -63,14 +63,14 @@ function idsAreUnique(root: unknown): Violation[] {
   const seen = new Map<string, number>();
   return entryPaths(root).flatMap((entry, index) => {
     const path = [...entry, 'id'];
-    const id = valueAt(root, path);
-    if (typeof id !== 'string') return [];
+    const id = read(root, path, service.keys.id);
+    if (id === undefined) return [];
     const first = seen.get(id);
     if (first === undefined) {
       seen.set(id, index);
       return [];
     }
-    const problem = `services[${String(first)}] already has the id ${showValue(id)}`;
+    const problem = `${showValue(valueAt(root, path))} is already the id of services[${String(first)}]`;
     return [{ path, problem, hint: 'remove one of the two entries' }];
   });
 }
@@ -80,7 +80,8 @@ function autoIsAlone(root: unknown): Violation[] {
   const services = read(root, ['services'], CONFIG.keys.services);
   if (services === undefined || !('goneAfterMs' in services)) return [];
   const found: Violation[] = [];
-  if (valueAt(root, ['unconfigured_services']) === 'send') {
+  const { unconfiguredServices } = CONFIG.keys;
+  if (read(root, ['unconfigured_services'], unconfiguredServices) === 'send') {
     const problem = '`send` would send the services that `services: auto` leaves out';
     found.push({ path: ['unconfigured_services'], problem, hint: 'remove it' });
   }
@@ -137,21 +138,22 @@ function timeoutFitsInterval(root: unknown): Violation[] {
 }
 
 function prefixesAreApart(root: unknown): Violation[] {
-  const owners = new Map<unknown, string>();
-  return Object.entries(prefixes.keys).flatMap(([family, { default: usual }]) => {
+  const owners = new Map<string, string>();
+  return Object.entries(prefixes.keys).flatMap(([family, key]) => {
     const path = ['metrics', 'prefixes', family];
-    const list = valueAt(root, path) ?? usual;
-    if (!Array.isArray(list)) return [];
+    const list = read(root, path, key);
+    if (list === undefined) return [];
     if (list.length === 0)
       return [{ path, problem: 'the list is empty', hint: 'name at least one prefix' }];
-    return list.flatMap((prefix: unknown, index): Violation[] => {
+    return list.flatMap((prefix, index): Violation[] => {
       const owner = owners.get(prefix);
-      if (typeof prefix !== 'string' || owner === undefined) {
+      if (owner === undefined) {
         owners.set(prefix, family);
         return [];
       }
-      const problem = `the prefix ${showValue(prefix)} already belongs to ${owner}`;
-      return [{ path: [...path, index], problem, hint: 'a prefix belongs to one family only' }];
+      const place = [...path, index];
+      const problem = `${showValue(valueAt(root, place) ?? prefix)} already belongs to ${owner}`;
+      return [{ path: place, problem, hint: 'a prefix belongs to one family only' }];
     });
   });
 }
@@ -238,7 +240,7 @@ function certificateHasKey(root: unknown): Violation[] {
 
 function compressionSuitsGrpc(root: unknown): Violation[] {
   const path = ['otlp', 'compression'];
-  if (!isGrpc(root) || valueAt(root, path) !== 'zstd') return [];
+  if (!isGrpc(root) || read(root, path, otlp.keys.compression) !== 'zstd') return [];
   return [{ path, problem: 'gRPC does not support zstd', hint: 'use `gzip` or `none`' }];
 }
 
@@ -258,7 +260,7 @@ function endpointSuitsGrpc(root: unknown, signal: Signal): Violation[] {
 }
 
 function isGrpc(root: unknown): boolean {
-  return valueAt(root, ['otlp', 'protocol']) === 'grpc';
+  return read(root, ['otlp', 'protocol'], otlp.keys.protocol) === 'grpc';
 }
 
 function statusIsGuarded(root: unknown): Violation[] {

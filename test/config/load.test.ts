@@ -46,7 +46,7 @@ describe('all mistakes are reported at once', () => {
     expect(shown(text, { OTEL_EXPORTER_OTLP_PROTOCOL: 'udp' })).toEqual([
       'c:1:17: api.base_url: plain http shows the key to everybody on the network path; use https, or set `insecure: true` to allow it',
       'c:1:39: api.kye: unknown key; did you mean `key`?',
-      'c:2:26: services[1].id: services[0] already has the id "x"; remove one of the two entries',
+      'c:2:26: services[1].id: "x" is already the id of services[0]; remove one of the two entries',
       'c:2:29: services[1].nmae: unknown key; did you mean `name`?',
       'c:3:21: metrics.interval: expected a duration such as 10s, 5m or 72h, got "1 minute"; did you mean `1m`?',
       'c:3:38: metrics.units: cannot read ${env:NONE}: the variable is not set',
@@ -55,6 +55,26 @@ describe('all mistakes are reported at once', () => {
       'c:5:1: otlp: duplicate key: the first one is in line 4; remove one of them',
       'c:6:16: shard.index: the index 4 is not below the count 2; indexes begin at 0',
       'OTEL_EXPORTER_OTLP_PROTOCOL: expected one of http/protobuf, http/json, grpc, got "udp"',
+    ]);
+  });
+
+  test('also those of several keys whose values come from references', () => {
+    const environment = { A: 'one', GRPC: 'grpc', ZSTD: 'zstd', P: 'proxy_', SEND: 'send' };
+    const listed = [
+      'api: {base_url: "https://a", key: k}',
+      'services: [{id: "${env:A}"}, {id: one}]',
+      'metrics: {prefixes: {engine: ["${env:P}"]}}',
+      'otlp: {protocol: "${env:GRPC}", compression: "${env:ZSTD}", endpoint: "https://b/path"}',
+    ];
+    expect(shown(listed.join('\n'), environment)).toEqual([
+      'c:2:35: services[1].id: "one" is already the id of services[0]; remove one of the two entries',
+      'c:3:11: metrics.prefixes.proxy[0]: "proxy_" already belongs to engine; a prefix belongs to one family only',
+      'c:4:46: otlp.compression: gRPC does not support zstd; use `gzip` or `none`',
+      'c:4:71: otlp.endpoint: an endpoint for gRPC has no path; write "https://b", with the port for gRPC',
+    ]);
+    const found = BASE.replace('[{id: x}]', 'auto');
+    expect(shown(`${found}unconfigured_services: "\${env:SEND}"\n`, environment)).toEqual([
+      'c:3:24: unconfigured_services: `send` would send the services that `services: auto` leaves out; remove it',
     ]);
   });
 
