@@ -4,6 +4,7 @@
 // one.
 
 import { isLoopbackHost } from '../lib/loopback.ts';
+import { findBadCertificate } from '../lib/pem.ts';
 import type { Secret } from './config.ts';
 import { leaf, mapOf, type Kind, type LeafInput, type Reading, type Refusal } from './declare.ts';
 import { ConfigSecret } from './secrets.ts';
@@ -181,6 +182,8 @@ export function headerValue(expected: string): Kind<Secret> {
   });
 }
 
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+
 /** Certificates as PEM text: the key names their file, or holds the text itself. */
 export function certificates(): Kind<string> {
   return leaf({
@@ -191,8 +194,9 @@ export function certificates(): Kind<string> {
     isFile: true,
     read: ({ text }) => {
       if (text === undefined) return undefined;
-      if (/-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/.test(text)) return { value: text };
-      return { problem: 'expected certificates in PEM form (`-----BEGIN CERTIFICATE-----`)' };
+      const cause = findBadCertificate(text);
+      if (cause === null) return { value: text };
+      return { problem: `expected certificates in PEM form (\`${BEGIN}\`): ${cause}` };
     },
   });
 }

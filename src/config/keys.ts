@@ -368,6 +368,15 @@ const OTLP_ENDPOINT = 'http://localhost:4318';
 /** Where gRPC goes when neither the YAML nor a variable names an endpoint. */
 export const GRPC_ENDPOINT = 'http://localhost:4317';
 
+export const otlpTls: Block<OtlpKeys['tls']> = block({
+  ca: key('ca', orNull(certificates()), null).about(`
+    A PEM file with the certificates to trust instead of the system's.`),
+  cert: key('cert', orNull(certificates()), null).about(`
+    A PEM file with the client certificate.`),
+  key: key('key', orNull(privateKey()), null).about(`
+    A PEM file with the private key of the client certificate, without a passphrase.`),
+});
+
 export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
   endpoint: key(
     'endpoint',
@@ -408,17 +417,8 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
     cumulative: counters keep their values. delta: points contain the growth since the previous
     point; Prometheus accepts that only if it is configured for it. lowmemory: the same as
     cumulative for scraped metrics.`),
-  tls: section(
-    'tls',
-    block({
-      ca: key('ca', orNull(certificates()), null).about(`
-        A PEM file with the certificates to trust instead of the system's.`),
-      cert: key('cert', orNull(certificates()), null).about(`
-        A PEM file with the client certificate.`),
-      key: key('key', orNull(privateKey()), null).about(`
-        A PEM file with the private key of the client certificate, without a passphrase.`),
-    }),
-  ).about('Certificates for the connection to the back end. Set both cert and key, or none.'),
+  tls: section('tls', otlpTls).about(`
+    Certificates for the connection to the back end. Set both cert and key, or none.`),
 });
 
 const backups: Block<Config['backups']> = namedBlock('BackupsConfig', {

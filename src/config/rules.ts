@@ -3,9 +3,21 @@
 // reports that.
 
 import { isLoopbackHost } from '../lib/loopback.ts';
+import { findBadPair } from '../lib/pem.ts';
 import type { Signal } from '../model/batch.ts';
 import { readAlone, showValue, type Key, type Violation } from './declare.ts';
-import { api, CONFIG, logWindow, metrics, otlp, prefixes, service, shard, status } from './keys.ts';
+import {
+  api,
+  CONFIG,
+  logWindow,
+  metrics,
+  otlp,
+  otlpTls,
+  prefixes,
+  service,
+  shard,
+  status,
+} from './keys.ts';
 import { valueAt, type KeyPath } from './places.ts';
 import { collisions, groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
@@ -37,6 +49,7 @@ const RULES: readonly Rule[] = [
 const OTLP_RULES: readonly Rule[] = [
   root => repeatedNames(root, ['otlp', 'headers']),
   certificateHasKey,
+  certificateFitsKey,
   compressionSuitsGrpc,
   endpointSuitsGrpc,
 ];
@@ -236,6 +249,16 @@ function certificateHasKey(root: unknown): Violation[] {
   const [set, other] = isSet('cert') ? ['cert', 'key'] : ['key', 'cert'];
   const problem = `\`${set}\` needs \`${other}\``;
   return [{ path: ['otlp', 'tls', set], problem, hint: `add \`${other}\`` }];
+}
+
+function certificateFitsKey(root: unknown): Violation[] {
+  const path = ['otlp', 'tls', 'cert'];
+  const cert = read(root, path, otlpTls.keys.cert) ?? null;
+  const key = read(root, ['otlp', 'tls', 'key'], otlpTls.keys.key) ?? null;
+  const cause = cert === null || key === null ? null : findBadPair(cert, key.reveal());
+  if (cause === null) return [];
+  const problem = `cannot use \`cert\` with \`key\`: ${cause}`;
+  return [{ path, problem, hint: 'check that key is the private key of cert' }];
 }
 
 function compressionSuitsGrpc(root: unknown): Violation[] {

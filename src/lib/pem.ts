@@ -2,6 +2,7 @@
 // fails later.
 
 import { X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
 
 const CERTIFICATE = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 
@@ -17,4 +18,14 @@ export function findBadCertificate(pem: string): string | null {
     }
   });
   return isReadable ? null : 'a certificate in it cannot be read';
+}
+
+/** Why a certificate and a private key cannot be used together, without repeating any of them; null if they can. */
+export function findBadPair(cert: string, key: string): string | null {
+  try {
+    createSecureContext({ cert, key });
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }

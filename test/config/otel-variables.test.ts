@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../src/errors.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
 
 const { path: directory } = useDirectory();
@@ -132,15 +133,15 @@ test('resource attributes hold for every service, and an entry wins', () => {
 });
 
 test('certificates are read from the files that variables name', () => {
-  const path = (name: string, label: string): string => {
+  const path = (name: string, text: string): string => {
     const file = join(directory, name);
-    writeFileSync(file, `-----BEGIN ${label}-----\nAA==\n-----END ${label}-----\n`);
+    writeFileSync(file, text);
     return file;
   };
   const { metrics, logs } = load({
-    [`${PREFIX}CERTIFICATE`]: path('ca', 'CERTIFICATE'),
-    [`${PREFIX}LOGS_CLIENT_CERTIFICATE`]: path('cert', 'CERTIFICATE'),
-    [`${PREFIX}LOGS_CLIENT_KEY`]: path('key', 'PRIVATE KEY'),
+    [`${PREFIX}CERTIFICATE`]: path('ca', TEST_TLS.ca),
+    [`${PREFIX}LOGS_CLIENT_CERTIFICATE`]: path('cert', TEST_CLIENT.cert),
+    [`${PREFIX}LOGS_CLIENT_KEY`]: path('key', TEST_CLIENT.key),
   }).otlp;
   expect(metrics.tls.ca).toContain('BEGIN CERTIFICATE');
   expect(metrics.tls.key).toBeNull();
@@ -186,7 +187,7 @@ describe('a bad variable', () => {
 
   test('for a client is reported as a pair of certificate and key', () => {
     const cert = join(directory, 'lonely');
-    writeFileSync(cert, '-----BEGIN CERTIFICATE-----\n');
+    writeFileSync(cert, TEST_CLIENT.cert);
     expect(message({ [`${PREFIX}LOGS_CLIENT_CERTIFICATE`]: cert })).toBe(
       `${PREFIX}LOGS_CLIENT_CERTIFICATE: \`cert\` needs \`key\`; add \`key\``,
     );

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { findBadCertificate } from '../../src/lib/pem.ts';
-import { SECOND_CA, TEST_TLS } from '../support/certificates.ts';
+import { findBadCertificate, findBadPair } from '../../src/lib/pem.ts';
+import { SECOND_CA, TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
 
 test('a list of certificates is usable when every one of them can be read', () => {
   const check = (pem: string, want: string | null): void => {
@@ -13,4 +13,10 @@ test('a list of certificates is usable when every one of them can be read', () =
   check('-----BEGIN CERTIFICATE-----\nAAAA', 'there is no certificate in it');
   check(garbage, 'a certificate in it cannot be read');
   check(`${TEST_TLS.ca}${garbage}`, 'a certificate in it cannot be read');
+});
+
+test('a certificate goes with its own key only', () => {
+  expect(findBadPair(TEST_CLIENT.cert, TEST_CLIENT.key)).toBe(null);
+  expect(findBadPair(TEST_CLIENT.cert, TEST_TLS.key)).toContain('mismatch');
+  expect(findBadPair(TEST_CLIENT.cert, 'no key')).not.toBe(null);
 });
