@@ -5,7 +5,7 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import type { Signal } from '../model/batch.ts';
 import type { Config } from './config.ts';
 import { isBlock, kindAt, readAlone, type Kind, type Violation } from './declare.ts';
-import { auto, CONFIG, metrics, otlp } from './keys.ts';
+import { CONFIG, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
 import { isPlainMap, pathText, valueAt, type KeyPath, type Places } from './places.ts';
 import { ExpandedText } from './secrets.ts';
@@ -69,11 +69,11 @@ function endpointWarnings(root: unknown): Violation[] {
 }
 
 function autoWarnings(root: unknown): Violation[] {
-  const path = ['services', 'auto', 'gone_after'];
-  const goneAfterMs = readAlone(auto.keys.goneAfterMs, valueAt(root, path));
+  const services = readAlone(CONFIG.keys.services, valueAt(root, ['services']));
   const intervalMs = readAlone(metrics.keys.intervalMs, valueAt(root, ['metrics', 'interval']));
-  if (goneAfterMs === undefined || intervalMs === undefined || goneAfterMs >= 3 * intervalMs)
-    return [];
+  if (services === undefined || !('goneAfterMs' in services) || intervalMs === undefined) return [];
+  if (services.goneAfterMs >= 3 * intervalMs) return [];
+  const path = ['services', 'auto', 'gone_after'];
   const problem = `a service that is missing from one or two pages is gone: gone_after is shorter than three intervals (${formatDuration(3 * intervalMs)})`;
   return [{ path, problem, hint: 'lengthen it' }];
 }
