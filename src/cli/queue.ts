@@ -310,7 +310,8 @@ async function queueExport(
   const write = async (line: string): Promise<boolean> => {
     if (file === null) context.out.line(line);
     else await file.appendFile(`${line}\n`);
-    return file === null ? await context.out.taken() : !context.stop.aborted;
+    const isTaken = file !== null || (await context.out.taken());
+    return isTaken && !context.stop.aborted;
   };
   try {
     const { written, damaged } = await exportRows(view, signals, write);

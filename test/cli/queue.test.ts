@@ -219,6 +219,18 @@ describe('export', () => {
     expect(code).toBe(1);
   });
 
+  test('stops after a signal, also without a file', async () => {
+    await fill(...WAITING);
+    const stop = new AbortController();
+    const onLine = (): boolean => {
+      stop.abort();
+      return true;
+    };
+    const { code, out } = await queue('export', [], { onLine, stop: stop.signal });
+    expect(code).toBe(1);
+    expect(out.match(/\n/g)).toHaveLength(1);
+  });
+
   test('stops when its reader closes the pipe', async () => {
     await fill(...WAITING);
     const { out } = await queue('export', [], { onLine: () => false });
