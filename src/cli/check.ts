@@ -55,7 +55,7 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   if (call.values.print) {
     const rows = effectiveValues(judgement).map(({ key, value, from }) => [key, value, from]);
     printTable(out, [['KEY', 'VALUE', 'FROM'], ...rows], { isWhole: true });
-    return 0;
+    if (!call.values.probe) return 0;
   }
   const targets = planTargets(config);
   const { services: own, elsewhere, shard } = config;

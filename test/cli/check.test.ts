@@ -55,6 +55,15 @@ test('--print shows each value with its origin, and no secret', async () => {
   expect(out).not.toContain('canary');
 });
 
+test('--print and --probe do both', async () => {
+  const text = BASE.replace(/https:.*com/g, 'http://127.0.0.1:1');
+  const args = ['--config', directory.write('t.yaml', text), '--print', '--probe'];
+  const { code, out } = await callVerb(verb, args, { environment });
+  expect(code).toBe(1);
+  expect(out).toMatch(/^KEY +VALUE +FROM\n/);
+  expect(out).toContain('cannot scrape http://127.0.0.1:1/');
+});
+
 test('--probe shows URLs without their query, which may hold a secret', async () => {
   const text = `api: {base_url: 'http://127.0.0.1:1', key: k}
 services: [{id: a}]
