@@ -99,6 +99,10 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     });
     const config = configIn(objects);
     expect(config.status.port).toBe(9999);
+    const { spec } = kindOf(objects, 'StatefulSet');
+    expect(spec.template.spec.containers[0].ports).toEqual([
+      { name: 'status', containerPort: 9999 },
+    ]);
     expect(config.services.map(({ name }) => name)).toEqual(['orders']);
   });
 

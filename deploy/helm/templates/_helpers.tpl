@@ -37,6 +37,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- mergeOverwrite $config (deepCopy .Values.config) | toYaml }}
 {{- end }}
 
+{{- define "prom2otlp.port" -}}
+{{- regexFind "[0-9]+$" (include "prom2otlp.config" . | fromYaml).status.listen | default "9464" }}
+{{- end }}
+
 {{- define "prom2otlp.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}
@@ -51,7 +55,7 @@ name: prom2otlp
 image: {{ include "prom2otlp.image" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 ports:
-  - {name: status, containerPort: 9464}
+  - {name: status, containerPort: {{ include "prom2otlp.port" . }}}
 securityContext:
   runAsNonRoot: true
   runAsUser: 1000
