@@ -79,11 +79,14 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
     );
   };
   let sent: ReadonlyMap<string, Gauge> = new Map();
+  const isDelta = config.otlp.temporality === 'delta';
   const store = async (metrics: ResourceMetrics): Promise<void> => {
     const gauges = gaugesOf(metrics);
     const ended = [...sent].filter(([key]) => !gauges.has(key)).map(([, gauge]) => gauge);
-    await queueMetrics(metrics, ended, options);
+    const since = isDelta ? growthSince(readingOf(counters, clock), metrics, clock) : null;
+    await queueMetrics(since?.growth ?? metrics, ended, options);
     sent = gauges;
+    if (since !== null) readings.set(counters, since.reading);
   };
   const exporter = new OTLPMetricExporterBase(createDelegate(store, fail), {
     // Without this, the package reads the environment.
@@ -94,8 +97,7 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
     'service.version': programVersion(),
     'service.instance.id': instanceId(config, hostname()),
   });
-  const isDelta = config.otlp.temporality === 'delta';
-  const producer = createProducer(counters, clock, isDelta, resource);
+  const producer = createProducer(counters, clock, resource);
   const reader = new PeriodicExportingMetricReader({
     exporter,
     exportIntervalMillis: intervalMs,
@@ -131,45 +133,38 @@ const TEMPORALITIES = {
   lowmemory: AggregationTemporalityPreference.LOWMEMORY,
 } as const;
 
-/** Reads all counters at once. With delta temporality a sum is its growth since the last reading. */
+/** Reads all counters at once. */
 function createProducer(
   counters: Counters,
   clock: Clock,
-  isDelta: boolean,
   resource: ResourceMetrics['resource'],
 ): MetricProducer {
-  const reading = readingOf(counters, clock);
+  const first = readingOf(counters, clock);
   const read = (counter: Counter, endTime: HrTime): MetricData => {
     const { name, help, kind, series } = counter;
-    const isSum = kind === 'counter';
     const dataPoints = series.map(entry => ({
-      startTime: reading.startTime,
+      startTime: first.startTime,
       endTime,
       attributes: attributesOf(counter, entry),
-      value: isSum && isDelta ? growthOf(counter, entry, reading) : entry.value,
+      value: entry.value,
     }));
     const base = {
       descriptor: { name, description: help, unit: unitOf(name), valueType: ValueType.DOUBLE },
-      aggregationTemporality:
-        isSum && isDelta ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE,
+      aggregationTemporality: AggregationTemporality.CUMULATIVE,
       dataPoints,
     };
-    return isSum
+    return kind === 'counter'
       ? { ...base, dataPointType: DataPointType.SUM, isMonotonic: true }
       : { ...base, dataPointType: DataPointType.GAUGE };
   };
   return {
     collect: () => {
-      const nowMs = clock.nowMs();
-      const endTime = millisToHrTime(nowMs);
-      // The clock was set back: a point must not start after its time.
-      if (hrTimeToMilliseconds(reading.startTime) > nowMs)
-        reading.startTime = millisToHrTime(nowMs - (clock.monotonicMs() - reading.startedMs));
+      const endTime = millisToHrTime(clock.nowMs());
+      settleStart(first, clock);
       const metrics = counters
         .list()
         .map(counter => read(counter, endTime))
         .filter(({ dataPoints }) => dataPoints.length > 0);
-      if (isDelta) Object.assign(reading, { startTime: endTime, startedMs: clock.monotonicMs() });
       const scopeMetrics = [{ scope: { name: OWN_SERVICE }, metrics }];
       return Promise.resolve({ resourceMetrics: { resource, scopeMetrics }, errors: [] });
     },
@@ -191,32 +186,56 @@ function attributesOf({ labelNames }: Counter, entry: CounterSeries): Attributes
 interface Reading {
   startTime: HrTime;
   /** The same moment by the monotonic clock. */
-  startedMs: number;
-  readonly lastValues: Map<string, number>;
+  readonly startedMs: number;
+  readonly values: ReadonlyMap<string, number>;
 }
 
-/** What was read of the counters last: they outlive a reload, and so does this. */
+/** What was queued of the counters last, for delta temporality: they outlive a reload, and so does this. */
 const readings = new WeakMap<Counters, Reading>();
 
 function readingOf(counters: Counters, clock: Clock): Reading {
   const known = readings.get(counters);
   if (known !== undefined) return known;
   const [startTime, startedMs] = [millisToHrTime(clock.nowMs()), clock.monotonicMs()];
-  const reading = { startTime, startedMs, lastValues: new Map() };
+  const reading = { startTime, startedMs, values: new Map<string, number>() };
   readings.set(counters, reading);
   return reading;
 }
 
-/** The growth since the last reading of the same series; one that has fallen began again. */
-function growthOf(
-  { name }: Counter,
-  { labelValues, value }: CounterSeries,
-  { lastValues }: Reading,
-): number {
-  const key = [name, ...labelValues].join('\u0000');
-  const last = lastValues.get(key) ?? 0;
-  lastValues.set(key, value);
-  return value < last ? value : value - last;
+/** When the clock was set back: no point may start after its time. */
+function settleStart(reading: Reading, clock: Clock): void {
+  const nowMs = clock.nowMs();
+  if (hrTimeToMilliseconds(reading.startTime) <= nowMs) return;
+  reading.startTime = millisToHrTime(nowMs - (clock.monotonicMs() - reading.startedMs));
+}
+
+/** The sums as their growth since a reading; one that has fallen began again. And the reading that follows it. */
+function growthSince(
+  last: Reading,
+  metrics: ResourceMetrics,
+  clock: Clock,
+): { readonly growth: ResourceMetrics; readonly reading: Reading } {
+  settleStart(last, clock);
+  const startedMs = clock.monotonicMs();
+  const values = new Map(last.values);
+  let { startTime } = last;
+  const growthOf = (metric: MetricData): MetricData => {
+    if (metric.dataPointType !== DataPointType.SUM) return metric;
+    const dataPoints = metric.dataPoints.map(point => {
+      const key = JSON.stringify([metric.descriptor.name, point.attributes]);
+      const before = last.values.get(key) ?? 0;
+      values.set(key, point.value);
+      startTime = point.endTime;
+      const value = point.value < before ? point.value : point.value - before;
+      return { ...point, startTime: last.startTime, value };
+    });
+    return { ...metric, aggregationTemporality: AggregationTemporality.DELTA, dataPoints };
+  };
+  const scopeMetrics = metrics.scopeMetrics.map(scope => ({
+    ...scope,
+    metrics: scope.metrics.map(growthOf),
+  }));
+  return { growth: { ...metrics, scopeMetrics }, reading: { startTime, startedMs, values } };
 }
 
 /** The unit is the last word of a name, before `_total`. */

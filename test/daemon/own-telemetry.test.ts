@@ -179,6 +179,29 @@ test('with delta temporality a sum is the growth since the last request', async 
   expect(rows.map(row => `${row.temporality} ${row.value}`)).toStrictEqual(['delta 5', 'delta 2']);
 });
 
+test('with delta temporality the growth of a failed request is in the next one', async () => {
+  const rows: OtlpPoint[] = [];
+  let isFull = true;
+  const { telemetry, requests } = start({
+    config: configOf({ otlp: { temporality: 'delta' } }),
+    commit: ({ batches }) => {
+      if (isFull) return Promise.resolve({ kind: 'failed', message: 'disk full' });
+      const points = otlpPoints(saneMetrics(batches[0]?.payload ?? Buffer.alloc(0)));
+      rows.push(...named(points, 'prom2otlp_requests_total'));
+      return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+    },
+  });
+  requests.add(5, 'orders');
+  await telemetry.flush();
+  isFull = false;
+  requests.add(2, 'orders');
+  await telemetry.flush();
+  requests.add(1, 'orders');
+  await telemetry.flush();
+  expect(rows.map(({ value }) => value)).toEqual([7, 1]);
+  expect(rows[1]?.startNs).toBe(rows[0]?.timeNs);
+});
+
 test('with delta temporality a reload sends nothing again', async () => {
   const config = configOf({ otlp: { temporality: 'delta' } });
   const { telemetry, counters, requests, queued } = start({ config });
