@@ -149,8 +149,10 @@ class ArchiveReading {
 
   async #readEntries(spool: SpoolFile): Promise<ArchiveEnd> {
     let worst: ArchiveEnd = READ;
+    const names = new Set<string>();
     try {
       for await (const entry of archiveEntries(spool, this.#pull.config.limits)) {
+        names.add(entry.name);
         try {
           await this.#readEntry(entry);
         } catch (error) {
@@ -158,6 +160,7 @@ class ArchiveReading {
           worst = broken(error.fault, error.message);
         }
       }
+      if (worst.kind === 'read') worst = this.#endOfContent(names);
     } catch (error) {
       if (!(error instanceof ArchiveError)) throw error;
       worst = broken(error.fault, error.message);
@@ -165,6 +168,21 @@ class ArchiveReading {
     if (worst.kind !== 'read') return worst;
     await this.#writer.commit(afterRead(this.#archive.state, this.#bytes, this.#isFinal));
     return READ;
+  }
+
+  /**
+   * `names`: the entries that were read. A valid archive may still lack what the list or an earlier read has shown; taken
+   * for the whole, it would not be read again.
+   */
+  #endOfContent(names: ReadonlySet<string>): ArchiveEnd {
+    const { entries, listedSize } = this.#archive.state;
+    if (names.size === 0 && listedSize !== null && listedSize > 0)
+      return broken('cut', 'it is empty, but the list has a size for it');
+    const isMissing = ([name, { bytes, hasTail }]: readonly [string, EntryProgress]): boolean =>
+      !names.has(name) && (bytes > 0 || hasTail);
+    return Object.entries(entries).some(isMissing)
+      ? broken('cut', 'an entry is missing that it had before')
+      : READ;
   }
 
   async #readEntry(entry: ArchiveEntry): Promise<void> {

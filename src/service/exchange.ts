@@ -193,7 +193,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   get #isSuccess(): boolean {
-    return this.#status >= 200 && this.#status < 300;
+    return isSuccess(this.#call, this.#status);
   }
 
   get #sink(): BodySink | null {
@@ -290,6 +290,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error('given up'));
     this.#resolve(outcome);
   }
+}
+
+/** A download must be there and whole: 202 only announces it, and 206 is a part. */
+export function isSuccess({ sink }: Pick<Call, 'sink'>, status: number): boolean {
+  if (sink !== null) return status === 200 || status === 204;
+  return status >= 200 && status < 300;
 }
 
 /** A header's text; repeated headers are joined by commas; '' if it is absent. */

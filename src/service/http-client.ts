@@ -18,6 +18,7 @@ import {
   type Call,
   exchange,
   headerText,
+  isSuccess,
   type Method,
   type Outcome,
   PRIORITY,
@@ -46,7 +47,7 @@ export interface ServiceHttpOptions {
   readonly userAgent?: string;
 }
 
-/** A successful answer (status 2xx), read to its end. */
+/** A successful answer (see `isSuccess`), read to its end. */
 export interface ServiceAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
@@ -262,7 +263,7 @@ export class ServiceHttp {
 
   #judge(call: Call, sent: Credentials, outcome: Outcome): Result<ServiceAnswer> {
     const isAnswer = outcome.kind === 'answer';
-    if (isAnswer && outcome.status >= 200 && outcome.status < 300) {
+    if (isAnswer && isSuccess(call, outcome.status)) {
       const { status, headers, body, wireBytes } = outcome;
       const contentType = headerText(headers, 'content-type');
       return { ok: true, status, headers, contentType, body, wireBytes };

@@ -70,6 +70,7 @@ const ARCHIVE_FAULTS = [
   'bomb',
   'html',
   'missing',
+  'lacking',
 ] as const;
 export type ArchiveFault = (typeof ARCHIVE_FAULTS)[number];
 

@@ -277,6 +277,7 @@ function archiveBody(
   if (fault === 'encrypted') return zip(entries.map(one => ({ ...one, flags: 1 })));
   if (fault === 'checksum') return zip(entries.map(one => ({ ...one, checksum: 1 })));
   if (fault === 'nested') return zip([{ name: 'inner.zip', bytes: zip(entries) }]);
+  if (fault === 'lacking') return zip(entries.slice(1));
   const whole = packed(entries, form);
   return fault === 'cut' ? whole.subarray(0, Math.floor(whole.length / 2)) : whole;
 }

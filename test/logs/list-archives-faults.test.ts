@@ -19,7 +19,7 @@ async function openSite(logs: object = {}): Promise<LogSite> {
 
 describe('a broken archive', () => {
   test('does not delay the others, and arrives when it is whole again', async () => {
-    for (const fault of ['cut', 'html', 'missing', 'checksum'] as const) {
+    for (const fault of ['cut', 'html', 'missing', 'checksum', 'lacking'] as const) {
       await using site = await openSite();
       site.simulator.setFaults({ archives: { [ERRORS_ID]: fault } });
       expect((await site.pull()).kind, fault).toBe('done');
@@ -30,6 +30,28 @@ describe('a broken archive', () => {
       expect(site.bodies, fault).toEqual(['other', 'one', 'two']);
       expect(site.gaps).toEqual([]);
     }
+  });
+
+  test('is one without a byte, although the list has a size for it', async () => {
+    await using site = await openSite();
+    site.simulator.setFaults({ path: ARCHIVE, body: 'empty', times: 2 });
+    await site.pulls(5);
+    expect([...site.bodies].sort()).toEqual(['end', 'end', 'one', 'other', 'two']);
+    expect(site.gaps).toEqual([]);
+  });
+
+  test('is one that lacks an entry that it had before', async () => {
+    await using site = await openSite();
+    // Without sizes only the entries show it.
+    site.simulator.setFaults({ isSizeHidden: true });
+    await site.pull();
+    site.write(ERRORS, 'more');
+    site.simulator.setFaults({ archives: { [ERRORS_ID]: 'lacking' } });
+    await site.pull();
+    expect(site.count('archives_total', 'broken')).toBe(1);
+    site.simulator.setFaults({ archives: {} });
+    await site.pulls(5);
+    expect(site.bodies).toContain('more');
   });
 
   test('is given up after five attempts in an hour, with a gap that is counted and sent', async () => {

@@ -133,3 +133,20 @@ test('of a failed answer does not reach the sink', async () => {
   expect(result.ok || result.error.message).toContain('later');
   expect(sink.chunks).toEqual([]);
 });
+
+test('of an answer that is not the whole body, or none yet, does not reach the sink', async () => {
+  const check = async (status: number, want: object): Promise<void> => {
+    const sink = new SlowSink();
+    const { result } = await download((_, response) => {
+      response.statusCode = status;
+      response.end(status === 204 ? '' : '{"message":"preparing"}');
+    }, sink);
+    expect(result, String(status)).toMatchObject(want);
+    expect(sink.chunks).toEqual([]);
+  };
+  for (const status of [202, 206])
+    await check(status, {
+      error: { reason: 'http_status', message: expect.stringContaining(`(${status}: preparing)`) },
+    });
+  await check(204, { ok: true });
+});
