@@ -69,7 +69,7 @@ function isRetried({ kind, reason, status }: ServiceError): boolean {
 export type ListEnd =
   | {
       readonly ok: true;
-      /** False when the count changed while paging. */
+      /** False when the count changed while paging, or fewer items came. */
       readonly isStable: boolean;
       /** The service's clock at the first page, to the second; null when the answer has no date. */
       readonly serverNowMs: number | null;
@@ -91,7 +91,7 @@ export async function* listPages(
   let serverNowMs: number | null = null;
   let lastPage: string | null = null;
   for (let page = 0; page < PAGES_MAX; page++) {
-    const answer = await askPage(() => api.page({ ...query, page }));
+    const answer = await askPage(() => api.page({ ...query, page, offset: itemCount }));
     if (!answer.ok) return answer;
     const { items, count } = answer;
     if (items === null) return failed('no_list', 'cannot list logs: the answer holds no list');
@@ -103,9 +103,11 @@ export async function* listPages(
     lastPage = thisPage;
     itemCount += items.length;
     if (items.length > 0) yield items;
+    const isAllThere = count === null || itemCount >= count;
     const isLast =
-      pagination === 'none' || isLastPage(items.length, { pageSize, itemCount, count });
-    if (items.length === 0 || isLast) return { ok: true, isStable, serverNowMs };
+      pagination === 'none' || isLastPage(items.length, { pageSize, count, isAllThere });
+    if (items.length === 0 || isLast)
+      return { ok: true, isStable: isStable && isAllThere, serverNowMs };
   }
   return failed('page_limit', `cannot list logs: more than ${PAGES_MAX} pages`);
 }
@@ -123,10 +125,9 @@ function pageDigest(items: readonly unknown[]): string | null {
  */
 function isLastPage(
   pageItems: number,
-  list: { readonly pageSize: number; readonly itemCount: number; readonly count: number | null },
+  list: { readonly pageSize: number; readonly count: number | null; readonly isAllThere: boolean },
 ): boolean {
-  const { pageSize, itemCount, count } = list;
-  const isAllThere = count === null || itemCount >= count;
+  const { pageSize, count, isAllThere } = list;
   if (pageItems !== pageSize) return isAllThere;
   return count !== null && count > pageItems && isAllThere;
 }

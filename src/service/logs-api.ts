@@ -23,6 +23,8 @@ export interface LogQuery extends ReadOptions {
   readonly server?: string | undefined;
   /** From 0. */
   readonly page?: number | undefined;
+  /** The number of items on the pages before, if the service may send fewer per page than requested. */
+  readonly offset?: number | undefined;
 }
 
 /** An item of a list, such as an archive, with the service's fields; anything but an object is its member `value`. */
@@ -95,7 +97,7 @@ export class LogsApi {
   /** The same for the puller. */
   async page(query: LogQuery): Promise<Result<LogPage>> {
     const { parameters: names, pageSize, pagination } = this.endpoints;
-    const { page = 0 } = query;
+    const { page = 0, offset = page * pageSize } = query;
     const order = this.pointers.start.at(-1);
     const answer = await this.#get(this.endpoints.list, query, {
       ...this.#filterOf(query),
@@ -103,7 +105,7 @@ export class LogsApi {
       ...(order === undefined ? {} : { [names.order]: order }),
       ...(pagination === 'none' ? {} : { [names.limit]: pageSize }),
       ...(pagination === 'page' ? { [names.offset]: page + 1 } : {}),
-      ...(pagination === 'offset' ? { [names.offset]: page * pageSize } : {}),
+      ...(pagination === 'offset' ? { [names.offset]: offset } : {}),
     });
     if (!answer.ok) return answer;
     const { json } = answer;

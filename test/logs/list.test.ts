@@ -26,13 +26,13 @@ async function readAll(
 const ids = (from: number, count: number): { id: number }[] =>
   Array.from({ length: count }, (_, i) => ({ id: from + i }));
 
-/** A well-behaved list of this many items, by offset and limit. */
-function paged(total: number): Parameters<typeof openLogApi>[0] {
+/** A well-behaved list of this many items, by offset and limit, with at most `most` on a page. */
+function paged(total: number, most = Infinity): Parameters<typeof openLogApi>[0] {
   return [
     (response, { path }) => {
       const query = new URL(path, 'http://x').searchParams;
       const offset = Number(query.get('offset'));
-      const limit = Number(query.get('limit'));
+      const limit = Math.min(Number(query.get('limit')), most);
       const count = Math.max(0, Math.min(limit, total - offset));
       json({ count: total, logs: ids(offset, count) })(response);
     },
@@ -56,6 +56,13 @@ describe('a list', () => {
       orderBy: 'startTime',
       logType: 'error-log',
     });
+  });
+
+  test('is read whole from a service that sends fewer items per page than requested', async () => {
+    await using opened = await openLogApi(paged(5, 2), { pageSize: 3 });
+    const { items, end } = await readAll(opened);
+    expect(items).toEqual(ids(0, 5));
+    expect(end).toMatchObject({ ok: true, isStable: true });
   });
 
   test('ends at its actual end, whatever count the service gives', async () => {
@@ -94,12 +101,15 @@ describe('a list', () => {
   });
 
   test('reports a change during reading', async () => {
-    await using opened = await openLogApi(
+    const changed = [
       [json({ count: 3, logs: ids(0, 2) }), json({ count: 4, logs: ids(2, 2) })],
-      { pageSize: 2 },
-    );
-    const { items, end } = await readAll(opened);
-    expect([items.length, end]).toMatchObject([4, { ok: true, isStable: false }]);
+      [json({ count: 5, logs: ids(0, 4) }), json({ count: 5, logs: [] })],
+    ];
+    for (const answers of changed) {
+      await using opened = await openLogApi(answers, { pageSize: 2 });
+      const { items, end } = await readAll(opened);
+      expect([items.length, end]).toMatchObject([4, { ok: true, isStable: false }]);
+    }
   });
 
   test('returns the time of the service', async () => {
