@@ -280,8 +280,10 @@ class ArchiveWriter {
     this.#pull = pull;
     this.#archive = archive;
     const { floorMs } = pull.ledger.track(partition.service.id).cursor;
-    // A floor after its day was raised later: what was read before that is no part of the gap.
-    this.#floorMs = floorMs < state.dayMs + DAY_MS ? floorMs : -Infinity;
+    // Later days have no record from before the floor: its time can only be wrong, and SQL may have set it. A floor after
+    // its day was raised later: what was read before that is no part of the gap.
+    const isOfDay = state.dayMs < floorMs && floorMs < state.dayMs + DAY_MS;
+    this.#floorMs = isOfDay ? floorMs : -Infinity;
     this.#chunk = pull.sink.chunk(partition);
   }
 

@@ -14,7 +14,7 @@ import { commit, DONE, goOnUnlessStopped, type Pull, type PullEnd, Slicer } from
 import { type LineReader, MARK, type ParsedRecord, recordUid, uidPlace } from './record.ts';
 import { jumpToOldest } from './retention.ts';
 import { Unwrapper, withoutLineEnd } from './unwrap.ts';
-import { readInstant } from './formats/time.ts';
+import { type Instant, readInstant } from './formats/time.ts';
 
 /** The most records of one window. */
 const WINDOW_RECORDS_MAX = 200_000;
@@ -26,6 +26,8 @@ interface Found {
   readonly partition: Partition;
   readonly uid: string;
   readonly record: ParsedRecord;
+  /** The time in the item, NaN if it has none: that in the line may be wrong, and SQL may have set it. */
+  readonly timeMs: number;
 }
 
 function keyOf({ partition, uid }: Found): string {
@@ -144,11 +146,11 @@ class TypePull {
 
   #isNew(found: Found, waiting: ReadonlyMap<string, Found>, window: Span): boolean {
     const { config, meter } = this.#pull;
-    const { partition, uid, record } = found;
+    const { partition, uid, record, timeMs } = found;
     const track = this.#tracks.get(partition.service.id);
     if (track === undefined) return false;
     const { floorMs, lowMs } = track.cursor;
-    if (record.timeMs < floorMs) {
+    if (timeMs < floorMs) {
       meter.records(partition, 'before_start', 1);
       return false;
     }
@@ -176,7 +178,7 @@ class TypePull {
     });
     for (const [serviceId, track] of this.#tracks) {
       const own = records.filter(({ partition }) => partition.service.id === serviceId);
-      const sent = own.map(({ uid, record }) => ({ uid, timeMs: timeIn(window, record.timeMs) }));
+      const sent = own.map(({ uid, timeMs }) => ({ uid, timeMs: timeIn(window, timeMs) }));
       if (sent.length > 0) ledger.addSent(track, sent);
     }
     await commit(this.#pull, { batches });
@@ -255,7 +257,12 @@ class ItemReader {
     if (typeof partition === 'string') return partition;
     const message = follow(pointers.message, item);
     const text = typeof message === 'string' ? message : undefined;
-    const parsed = this.#parse(item, partition, text ?? JSON.stringify(item));
+    const instant = readInstant(textAt(pointers.time, item) || textAt(pointers.start, item));
+    const parsed = this.#parse(partition, {
+      text: text ?? JSON.stringify(item),
+      instant,
+      stream: textAt(pointers.stream, item),
+    });
     const id = textAt(pointers.id, item);
     const { service, source, type } = partition;
     const place = uidPlace([service.id, source, type, 'record', id]);
@@ -267,15 +274,18 @@ class ItemReader {
         partition,
         uid: id === '' ? this.#numbered(uid, place, record) : uid,
         record: marked,
+        timeMs: instant?.timeMs ?? Number.NaN,
       };
     });
   }
 
-  #parse(item: unknown, partition: Partition, text: string): readonly ParsedRecord[] {
+  #parse(
+    partition: Partition,
+    item: { readonly text: string; readonly instant: Instant | null; readonly stream: string },
+  ): readonly ParsedRecord[] {
     const { context, lineBytesMax } = this.#options;
     const { pointers } = context;
-    const instant = readInstant(textAt(pointers.time, item) || textAt(pointers.start, item));
-    const stream = textAt(pointers.stream, item);
+    const { text, instant, stream } = item;
     const reader = this.#readerOf(partition);
     reader.restore('');
     const records: ParsedRecord[] = [];

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { createLineReader } from '../../src/logs/formats/reader.ts';
 import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
 
 describe('an archive that grows', () => {
@@ -143,6 +144,27 @@ describe('each record', () => {
     site.write(ERRORS, 'after');
     await site.pull();
     expect(site.bodies).toEqual(['new', 'end']);
+  });
+
+  test('is sent on later days whatever its own time: SQL can set that', async () => {
+    await using site = await LogSite.open({
+      logs: { endpoints: { format: 'raw' } },
+      createReader: createLineReader,
+    });
+    await site.pull();
+    site.clock.forward(2 * DAY);
+    site.write(
+      { ...ERRORS, type: 'slow-query-log' },
+      '# User@Host: app[app] @ web-1 [10.0.0.9]',
+      '# Thread_id: 75  Schema: shop  QC_hit: No',
+      '# Query_time: 2.000215  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: 90210',
+      '# Rows_affected: 0  Bytes_sent: 65',
+      'SET timestamp=1;',
+      'SELECT everything;',
+    );
+    await site.pulls(4);
+    const statements = site.delivered.map(({ attributes }) => attributes['db.query.text']);
+    expect(statements).toContain('SELECT everything');
   });
 });
 

@@ -186,6 +186,7 @@ describe('items of a list without a simulator', () => {
   test.each([
     ['a year ahead', 525_600],
     ['half an hour behind', -30],
+    ['fifty years behind', -26_280_000],
     ['as the list says', 0],
   ])('lines whose own time is %s arrive once', async (_, offsetMinutes) => {
     await using world = new KeyWorld();
