@@ -69,7 +69,8 @@ export class PullSchedule {
     }
     const intervalMs = this.#intervalMs;
     const spreadMs = Math.min(SPREAD_MS_MAX, intervalMs * SPREAD_SHARE);
-    const dueMs = startedMs + intervalMs + (this.#place - 0.5) * spreadMs;
-    return Math.max(0, dueMs - nowMs);
+    const waitMs = intervalMs + (this.#place - 0.5) * spreadMs;
+    // The clock may have been set back since the run began.
+    return Math.min(Math.max(0, startedMs + waitMs - nowMs), waitMs);
   }
 }

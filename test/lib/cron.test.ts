@@ -43,6 +43,11 @@ describe('a schedule', () => {
     }
   });
 
+  test('by an interval is due after it even if the clock is set back during a run', () => {
+    const schedule = new PullSchedule({ intervalMs: 300_000 }, 'a');
+    expect(schedule.nextMs(NOW, NOW - 864_000_000)).toBeLessThanOrEqual(315_000);
+  });
+
   test('by an expression, even with seconds, waits for its next time, and keeps its place after a restart', () => {
     for (const [cron, waitMs] of [
       ['30 9 * * *', 1_800_000],
