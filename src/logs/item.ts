@@ -60,10 +60,10 @@ export function readDescriptor(
   if (id === '') return 'no_id';
   const partition = readPartition(item, context);
   if (typeof partition === 'string') return partition;
-  const name = textAt(pointers.name, item);
-  const dayMs = dayAt(textAt(pointers.start, item), `${name} ${id}`);
+  const dayMs = archiveDay(item, pointers);
   if (Number.isNaN(dayMs)) return 'no_time';
   if (dayMs < dayOf(days.fromMs) || dayMs > days.toMs) return 'out_of_window';
+  const name = textAt(pointers.name, item);
   return { id, name, partition, size: sizeAt(pointers.size, item), dayMs };
 }
 
@@ -114,11 +114,13 @@ function sizeAt(pointer: JsonPointer, item: unknown): number | null {
 }
 
 /** The day on which an archive begins, by its start time, else by a date in its name; NaN if it has neither. */
-function dayAt(start: string, names: string): number {
+export function archiveDay(item: unknown, pointers: LogPointers): number {
+  const start = textAt(pointers.start, item);
   const instant = readInstant(start);
   if (instant !== null) return dayOf(instant.timeMs);
   const startMs = Number(start);
   if (start !== '' && startMs > 0) return dayOf(startMs < 1e11 ? startMs * 1000 : startMs);
+  const names = `${textAt(pointers.name, item)} ${textAt(pointers.id, item)}`;
   const [, date = start] = DAY_IN_NAME.exec(start === '' ? names : start) ?? [];
   return dayOf(Date.parse(`${date}T00:00:00Z`));
 }

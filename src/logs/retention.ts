@@ -3,8 +3,9 @@
 
 import { atFloor, DAY_MS, dayOf, findFloor, type Span } from './cursor.ts';
 import { trackGap } from './gap.ts';
-import { readDescriptor } from './item.ts';
+import { archiveDay } from './item.ts';
 import type { Track } from './ledger.ts';
+import { isOfList, isRefused } from './list.ts';
 import { commit, type Pull, type PulledApi } from './pull.ts';
 
 /** No service keeps logs for longer. */
@@ -31,17 +32,32 @@ export async function jumpToOldest(
   return true;
 }
 
-/** The first listed day, for a first start at the beginning; null when it cannot be found. */
+/**
+ * The first day of a list of all archives, for a first start at the beginning; null when it cannot be found. An archive
+ * of another service or type counts too: on its day there may be others, which are on a later page.
+ */
 export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise<number | null> {
   const span = { fromMs: 0, toMs: api.nowMs() };
-  const answer = await api.firstPage(span, signal, null);
-  if (!answer.ok)
-    return answer.error.reason === 'bad_request' ? findOldestDay(api, 0, signal) : null;
-  const days = (answer.items ?? []).flatMap(item => {
-    const found = readDescriptor(item, api.items, span);
-    return typeof found === 'string' ? [] : [found.dayMs];
-  });
-  return Math.min(dayOf(span.toMs), ...days);
+  let firstMs = dayOf(span.toMs);
+  let lastMs = -Infinity;
+  let isAscending = true;
+  const pages = api.list(span, null, signal);
+  for (;;) {
+    const page = await pages.next();
+    if (page.done === true) {
+      if (page.value.ok || isOfList(page.value.error)) return firstMs;
+      return isRefused(page.value.error) ? findOldestDay(api, 0, signal) : null;
+    }
+    for (const item of page.value) {
+      const dayMs = archiveDay(item, api.items.pointers);
+      if (Number.isNaN(dayMs)) continue;
+      if (dayMs < lastMs) isAscending = false;
+      firstMs = Math.min(firstMs, dayMs);
+      lastMs = dayMs;
+    }
+    // The days rise: the rest is later. Another order may have the first day at the end.
+    if (isAscending && firstMs < lastMs) return firstMs;
+  }
 }
 
 /** The oldest day that the service accepts; null when it accepts none, or does not answer. */

@@ -71,12 +71,33 @@ test('the first day is that of the oldest archive, or the oldest that the servic
   expect(await findFirstDay(pulledApi(refusing), signal)).toBe(TODAY - 3 * DAY);
   await using empty = await openFrom(0);
   expect(await findFirstDay(pulledApi(empty), signal)).toBe(TODAY);
-  const logs = [5, 7, 6].map(days => ({
-    id: `a${days}`,
-    logType: 'error-log',
-    startTime: new Date(TODAY - days * DAY).toISOString(),
-    serverDataSourceId: 'db1/a',
-  }));
-  await using full = await openLogApi([json({ count: 3, logs })]);
+  await using full = await openLogApi([json({ count: 3, logs: archivesOf([5, 7, 6]) })]);
   expect(await findFirstDay(pulledApi(full), signal)).toBe(TODAY - 7 * DAY);
+});
+
+/** One archive for each of these ages in days. */
+function archivesOf(ages: readonly number[], service = 'db1'): readonly object[] {
+  return ages.map((age, i) => ({
+    id: `${service} ${age} ${i}`,
+    logType: 'error-log',
+    startTime: new Date(TODAY - age * DAY).toISOString(),
+    serverDataSourceId: `${service}/a`,
+  }));
+}
+
+test('the first day is found in a list of many pages, also of other services, in any order', async () => {
+  const { signal } = new AbortController();
+  const check = async (pages: readonly (readonly object[])[], asked: number): Promise<void> => {
+    await using service = await openLogApi(
+      [...pages, []].map(logs => json({ count: pages.flat().length, logs })),
+      { pageSize: 3 },
+    );
+    expect(await findFirstDay(pulledApi(service), signal)).toBe(TODAY - 7 * DAY);
+    expect(service.requests).toHaveLength(asked);
+  };
+  const others = archivesOf([7, 7, 7], 'db2');
+  await check([others, archivesOf([7, 6, 5]), archivesOf([4, 3, 2])], 2);
+  await check([archivesOf([7, 7, 6], 'db2'), archivesOf([5])], 1);
+  await check([archivesOf([0, 0, 0]), archivesOf([0, 1, 7])], 2);
+  await check([archivesOf([6, 5, 6]), archivesOf([6, 5, 4]), archivesOf([7])], 3);
 });
