@@ -5,7 +5,7 @@ import { nextCronRun } from '../lib/cron.ts';
 import { printableLine } from '../lib/printable.ts';
 import type { Backup, Schedule } from '../service/backups-api.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { type ServiceError, unreadableAnswer } from '../service/service-error.ts';
+import { type Result, type ServiceError, unreadableAnswer } from '../service/service-error.ts';
 
 export interface KnownBackups {
   readonly schedules: readonly KnownSchedule[];
@@ -138,6 +138,7 @@ const UNKNOWN_TYPE = 'unknown';
 /** The beginnings of status words for a successful backup. */
 const SUCCESS = /^(?:succe|complet|finish|done|ok)/i;
 const STATUS_OK = 200;
+const NOT_WHOLE = 'is not the whole list';
 /** The most schedules of one service; a longer list is taken for a mistake. */
 const SCHEDULES_MAX = 1000;
 const TYPE_LENGTH_MAX = 40;
@@ -149,27 +150,32 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
   const listed = await client.schedules.list(query);
   if (!listed.ok) return listed;
   const what = `read the backup schedules of ${serviceId}`;
-  if (!listed.isComplete) return unreadableAnswer(what, 'is not the whole list', STATUS_OK);
+  if (!listed.isComplete) return unreadableAnswer(what, NOT_WHOLE, STATUS_OK);
   if (listed.schedules.length > SCHEDULES_MAX)
     return unreadableAnswer(what, `has more than ${SCHEDULES_MAX} of them`, STATUS_OK);
   const schedules = listed.schedules.map(knownSchedule);
   const backups = await client.backups.list(query);
-  const isAnswered = backups.ok || backups.error.kind === 'not_found';
+  const backupsError = backupsErrorOf(backups, serviceId);
   const finished = backups.ok ? finishedOf(backups.backups) : [];
   const found = [...schedules.map(({ type }) => type), ...finished.map(([type]) => type)];
   const types = addTypes(before?.types ?? [], found);
-  const newest: Record<string, number> = {};
+  // The newest may be one of the missing ones.
+  const newest: Record<string, number> = backupsError === null ? {} : { ...before?.finishedAtMs };
   for (const [type, endMs] of finished) {
     const counted = typeAmong(types, type);
     newest[counted] = Math.max(endMs, newest[counted] ?? endMs);
   }
-  const known = {
-    schedules,
-    types,
-    finishedAtMs: isAnswered ? newest : (before?.finishedAtMs ?? {}),
-    readAtMs: nowMs(),
-  };
-  return { ok: true, known, backupsError: backups.ok || isAnswered ? null : backups.error };
+  const known = { schedules, types, finishedAtMs: newest, readAtMs: nowMs() };
+  return { ok: true, known, backupsError };
+}
+
+function backupsErrorOf(
+  listed: Result<{ readonly isComplete: boolean }>,
+  serviceId: string,
+): ServiceError | null {
+  if (!listed.ok) return listed.error.kind === 'not_found' ? null : listed.error;
+  if (listed.isComplete) return null;
+  return unreadableAnswer(`read the backups of ${serviceId}`, NOT_WHOLE, STATUS_OK).error;
 }
 
 function knownSchedule(schedule: Schedule): KnownSchedule {
@@ -191,7 +197,9 @@ function knownSchedule(schedule: Schedule): KnownSchedule {
 function finishedOf(backups: readonly Backup[]): (readonly [type: string, endMs: number])[] {
   return backups.flatMap(({ type = UNKNOWN_TYPE, status, end_time: end }) => {
     const endMs = timeOf(end);
-    if (endMs === null || (status !== undefined && !SUCCESS.test(status))) return [];
+    // As in "completed with errors".
+    const isFailed = status !== undefined && (!SUCCESS.test(status) || FAILURE.test(status));
+    if (endMs === null || isFailed) return [];
     return [[typeWord(type), endMs] as const];
   });
 }

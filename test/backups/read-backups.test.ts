@@ -105,6 +105,7 @@ describe('the last backup', () => {
         backup,
         { ...backup, status: 'Failed', end_time: '2026-03-04T08:00:00Z' },
         { ...backup, status: 'Unsuccessful', end_time: '2026-03-04T08:00:00Z' },
+        { ...backup, status: 'Completed with errors', end_time: '2026-03-04T08:00:00Z' },
         { ...backup, end_time: 'soon' },
         { ...backup, type: 'Log', status: undefined, end_time: '2026-03-04T08:30:00Z' },
         { ...backup, service_id: 'db2', end_time: '2026-03-04T08:59:00Z' },
@@ -129,6 +130,16 @@ describe('the last backup', () => {
       ok: true,
       known: { finishedAtMs: { full: 7 }, types: ['full', 'log'], readAtMs: NOW },
       backupsError: { kind: 'server' },
+    });
+  });
+
+  test('may be missing from a list that is not whole, which is reported: it never becomes older', async () => {
+    const later = { ...before, finishedAtMs: { full: NOW, log: 7 } };
+    const body = [backup, { ...backup, type: 'log' }, 'x'];
+    const result = await read({ schedules, backups: { body } }, later);
+    expect(result).toMatchObject({
+      known: { finishedAtMs: { full: NOW, log: Date.parse(ENDED) } },
+      backupsError: { kind: 'unreadable', message: expect.stringContaining('not the whole list') },
     });
   });
 });
