@@ -138,7 +138,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve = resolve;
     this.timeoutMs = Math.max(call.deadlineMs - clock.monotonicMs(), 1);
     call.into.clear();
-    call.sink?.onDrain(() => this.#controller?.resume());
+    call.sink?.onDrain(() => (this.#unpacker ?? this.#controller)?.resume());
     this.#cancelTimeout = clock.after(this.timeoutMs, () => this.#timeOut());
     call.signal?.addEventListener('abort', this.#onAbort);
   }
@@ -209,8 +209,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     const whileAlive = (react: () => void): void => {
       if (!this.#isSettled) react();
     };
-    // A piece may end the exchange in the middle of a bomb; at most one more step is unpacked.
-    unpacker.on('data', (piece: Buffer) => whileAlive(() => void this.#keep(piece)));
+    // A piece may end the exchange in the middle of a bomb; at most one more step is unpacked. An unpacker that waits for
+    // the sink soon makes the connection wait.
+    unpacker.on('data', (piece: Buffer) =>
+      whileAlive(() => {
+        if (!this.#keep(piece)) unpacker.pause();
+      }),
+    );
     unpacker.on('drain', () => whileAlive(() => this.#controller?.resume()));
     unpacker.on('end', () => {
       // Only gzip may have several members. For other encodings Node unpacks the first frame and silently drops the
