@@ -32,7 +32,7 @@ export interface ErrorFacts {
   readonly status?: number;
   /** The service's id of the failed request, for its support. */
   readonly traceId?: string;
-  /** How long the service asked to wait; at most an hour. */
+  /** How long the service asked to wait; at most 15 minutes. */
   readonly retryAfterMs?: number;
   /** True if the key's source has a new key since the refusal: try again at once. */
   readonly isKeyChanged?: boolean;
