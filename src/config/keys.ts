@@ -153,7 +153,7 @@ export const service: Block<ServiceEntry> = block({
 });
 
 /** Each service that the key sees, without entries. */
-export const auto: Block<AutoKeys> = namedBlock('AutoKeys', {
+const auto: Block<AutoKeys> = namedBlock('AutoKeys', {
   include: key('include', list(expression()), []).about(`
     Take only the services whose whole id or name matches one of these regular expressions. Empty:
     all.`),

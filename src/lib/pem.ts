@@ -2,7 +2,6 @@
 // fails later.
 
 import { X509Certificate } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
 
 const CERTIFICATE = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 
@@ -22,6 +21,8 @@ export function findBadCertificate(pem: string): string | null {
 
 /** Why a certificate and a private key cannot be used together, without repeating any of them; null if they can. */
 export function findBadPair(cert: string, key: string): string | null {
+  // Loaded here, because it takes 7 MB, and few configurations have a pair.
+  const { createSecureContext } = process.getBuiltinModule('node:tls');
   try {
     createSecureContext({ cert, key });
     return null;

@@ -119,7 +119,9 @@ test('the gauges of a service end when it is removed, those of logs when they ar
   const running = supervisor.run(stop.signal, new Bell());
   const gaugesOf = (id: string): readonly string[] => {
     const lines = renderCounters(supervisor.daemon.counters).split('\n');
-    const own = lines.filter(line => line.includes(`{service="${id}"`) && !line.includes('_total{'));
+    const own = lines.filter(
+      line => line.includes(`{service="${id}"`) && !line.includes('_total{'),
+    );
     return [...new Set(own.map(line => line.slice(0, line.indexOf('{'))))].sort();
   };
   const lag = 'prom2otlp_logs_lag_seconds';
