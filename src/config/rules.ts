@@ -194,17 +194,15 @@ function renamesAreApart(root: unknown): Violation[] {
   if (overrides === undefined || dropLabels === undefined || known === undefined) return [];
   if (include === undefined || exclude === undefined) return [];
   const rules = { rename, overrides, dropLabels, prefixes: known, include, exclude };
-  return collisions(rules).map(
-    ({ rule, names: [first, second], sentName, areOfOneType }) => ({
-      path: [...path, rule],
-      problem: areOfOneType
-        ? `${first} and ${second} would become one series, ${sentName}`
-        : `${first} and ${second} have different types, and would have one name, ${sentName}`,
-      hint: areOfOneType
-        ? 'add an attribute that tells them apart, as `attributes: {kind: $1}`'
-        : 'give them different names, or the same type in metrics.overrides',
-    }),
-  );
+  return collisions(rules).map(({ rule, names: [first, second], sentName, areOfOneType }) => ({
+    path: [...path, rule],
+    problem: areOfOneType
+      ? `${first} and ${second} would become one series, ${sentName}`
+      : `${first} and ${second} have different types, and would have one name, ${sentName}`,
+    hint: areOfOneType
+      ? 'add an attribute that tells them apart, as `attributes: {kind: $1}`'
+      : 'give them different names, or the same type in metrics.overrides',
+  }));
 }
 
 function overridesChangeSomething(root: unknown): Violation[] {
