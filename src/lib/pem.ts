@@ -27,6 +27,7 @@ export function findBadPair(cert: string, key: string): string | null {
     createSecureContext({ cert, key });
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    // `error:05800074:x509 certificate routines::key values mismatch`: the cause comes last.
+    return String(error).replace(/^.*:\s*/s, '');
   }
 }

@@ -225,7 +225,9 @@ describe('with TLS', () => {
   test('a key that does not match the certificate ends the start with exit code 2', async () => {
     const CLIENT_KEY = directory.write('other.key', TEST_TLS.key);
     const { code, stderr } = await once({ ENDPOINT: 'https://localhost', ...files, CLIENT_KEY });
-    expect(stderr).toMatch(/^otlp\.tls\.cert: cannot use otlp\.tls\.cert: .*mismatch/);
+    expect(stderr).toMatch(
+      /^OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: cannot use `cert` with `key`: key values mismatch/,
+    );
     expect(code).toBe(2);
   });
 });
