@@ -30,8 +30,8 @@ interface Listing {
   readonly toMs: number;
   /** The archives of configured services and types, by identity. */
   readonly found: ReadonlyMap<string, Descriptor>;
-  /** Days that could not be listed although the service answers. */
-  readonly failedDays: ReadonlySet<number>;
+  /** Days that could not be listed although the service answers, with the reason. */
+  readonly failedDays: ReadonlyMap<number, ServiceError>;
   /** Why it ended early, with the days from `endMs` on not listed. */
   readonly failure: ServiceError | null;
   readonly endMs: number;
@@ -44,7 +44,7 @@ const UNREACHABLE_MAX = 2;
 const DOWNLOADS: ReadonlySet<ArchiveAction> = new Set(['download', 'final']);
 
 export class ArchiveLister implements Lister {
-  /** How often a day could not be listed. */
+  /** How often in a row a day could not be listed. */
   readonly #failedCounts = new Map<number, number>();
 
   async pull(pull: Pull): Promise<PullEnd> {
@@ -53,7 +53,7 @@ export class ArchiveLister implements Lister {
     const firstDays = ledger.tracks.map(({ cursor }) => firstListedDay(cursor, toMs));
     const fromDayMs = Math.min(...firstDays);
     const listing = await listDays(pull, fromDayMs, toMs);
-    const { failure } = listing;
+    const { failure, failedDays } = listing;
     goOnUnlessStopped(signal);
     if (failure !== null && isRefused(failure) && listing.endMs === fromDayMs) {
       const hasJumped = await jumpToOldest(pull, ledger.tracks, fromDayMs);
@@ -63,7 +63,8 @@ export class ArchiveLister implements Lister {
     await noteLostDays(pull, listing);
     const end = await this.#work(pull, listed);
     await this.#finish(pull, listing);
-    return end.kind === 'done' && failure !== null ? { kind: 'unreachable', failure } : end;
+    const [worst = failure] = failedDays.values();
+    return end.kind === 'done' && worst !== null ? { kind: 'unreachable', failure: worst } : end;
   }
 
   /** Notes the listing in the ledger. Returns the archives that may have to be read. */
@@ -92,8 +93,10 @@ export class ArchiveLister implements Lister {
       const after = afterAbsent(state, listedMs ?? fromDayMs);
       if (after !== state) ledger.setArchive(archive, after);
     }
-    for (const dayMs of failedDays)
+    for (const dayMs of failedDays.keys())
       this.#failedCounts.set(dayMs, (this.#failedCounts.get(dayMs) ?? 0) + 1);
+    for (const dayMs of this.#failedCounts.keys())
+      if (dayMs < endMs && !failedDays.has(dayMs)) this.#failedCounts.delete(dayMs);
     return listed;
   }
 
@@ -148,10 +151,7 @@ export class ArchiveLister implements Lister {
     );
     for (const track of ledger.tracks) await this.#closeDays(pull, track, listing);
     await commit(pull, {});
-    const openMs = Math.min(...ledger.tracks.map(({ cursor }) => cursor.lowMs));
-    for (const dayMs of this.#failedCounts.keys())
-      if (dayMs < openMs) this.#failedCounts.delete(dayMs);
-    if (listing.failure !== null) return;
+    if (listing.failure !== null || listing.failedDays.size > 0) return;
     for (const partition of ledger.partitions)
       if (!behind.has(partitionKey(partition))) meter.status(partition).doneUntilMs = listing.toMs;
   }
@@ -178,19 +178,20 @@ export class ArchiveLister implements Lister {
       // A forgotten archive must not be listed again: both changes go in one commit.
       if (gaps.length > 0) await commit(pull, { gaps });
     }
-    const listedMs = Math.min(toMs, endMs);
+    const openDays = [...failedDays.keys()].filter(dayMs => dayMs >= track.cursor.lowMs);
+    const listedMs = Math.min(toMs, endMs, ...openDays);
     if (listedMs > (track.cursor.listedMs ?? 0)) ledger.move(track, { ...track.cursor, listedMs });
   }
 }
 
 /**
  * Lists days in ascending order, several at once. A window of several days that cannot be finished is halved; a single
- * day is skipped and noted. `toMs` is the same for every page.
+ * day is skipped and noted, if the service answers at all. `toMs` is the same for every page.
  */
 async function listDays(pull: Pull, fromDayMs: number, toMs: number): Promise<Listing> {
   const longestDays = Math.max(1, Math.floor(pull.config.window.maxMs / DAY_MS));
   const found = new Map<string, Descriptor>();
-  const failedDays = new Set<number>();
+  const failedDays = new Map<number, ServiceError>();
   let failure: ServiceError | null = null;
   let days = longestDays;
   let dayMs = fromDayMs;
@@ -207,7 +208,8 @@ async function listDays(pull: Pull, fromDayMs: number, toMs: number): Promise<Li
       days = Math.floor(days / 2);
       continue;
     }
-    failedDays.add(dayMs);
+    if (!(await pull.api.isAnswering(pull.signal))) break;
+    failedDays.set(dayMs, failure);
     dayMs += DAY_MS;
     failure = null;
   }

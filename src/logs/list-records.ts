@@ -209,7 +209,7 @@ class TypePull {
 
   /** Halves the window, skips it, or jumps to the beginning of the logs; null when the pull continues at once. */
   async #afterFailure(window: Span, failure: ServiceError): Promise<PullEnd | null> {
-    const { config, ledger, signal } = this.#pull;
+    const { api, config, ledger, signal } = this.#pull;
     goOnUnlessStopped(signal);
     const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
     if (isRefused(failure)) {
@@ -218,6 +218,8 @@ class TypePull {
     }
     if (!isOfWindow(failure)) return { kind: 'unreachable', failure };
     const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
+    const type = this.#type === '' ? null : this.#type;
+    if (isLeast && !(await api.isAnswering(signal, type))) return { kind: 'unreachable', failure };
     const gaps: Gap[] = [];
     for (const track of tracks) {
       const { cursor, gap: span } = afterFailure(track.cursor, window, config.window);

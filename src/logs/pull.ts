@@ -85,6 +85,8 @@ export async function commit(
   for (const gap of gaps) meter.gap(gap);
 }
 
+const MINUTE_MS = 60_000;
+
 export interface PulledApiOptions {
   readonly api: LogsApi;
   readonly services: readonly ServiceConfig[];
@@ -155,6 +157,16 @@ export class PulledApi {
     signal: AbortSignal,
   ): AsyncGenerator<readonly unknown[], ListEnd> {
     return listPages(this.api, queryOf(span, type, signal), send => this.ask(send, signal));
+  }
+
+  /**
+   * True if the service answers for the last minute. Then a longer window that it does not answer for has a cause of its
+   * own, and may be skipped in the end; else the service is down.
+   */
+  async isAnswering(signal: AbortSignal, type?: string | null): Promise<boolean> {
+    const nowMs = this.nowMs();
+    const answer = await this.firstPage({ fromMs: nowMs - MINUTE_MS, toMs: nowMs }, signal, type);
+    return answer.ok && answer.items !== null;
   }
 
   ask<Answer>(send: () => Promise<Result<Answer>>, signal: AbortSignal): Promise<Result<Answer>> {

@@ -280,6 +280,45 @@ test('a day that cannot be listed is skipped as a gap after five pulls, and its 
   ]);
 });
 
+test('a day that cannot be listed now and then is not skipped', async () => {
+  await using site = await openSite();
+  await site.pull();
+  const poison = { poisonMs: NOW - HOUR };
+  for (let i = 0; i < 4; i++) {
+    site.simulator.setFaults(poison);
+    expect(await site.pull()).toMatchObject({
+      kind: 'unreachable',
+      failure: { reason: 'same_page' },
+    });
+    site.simulator.resetFaults();
+    await site.pulls(2);
+  }
+  site.write(ERRORS, 'unread');
+  site.clock.forward(1.5 * DAY);
+  site.simulator.setFaults(poison);
+  await site.pull();
+  expect(site.gaps).toEqual([]);
+  site.simulator.resetFaults();
+  await site.pulls(3);
+  expect(site.bodies).toContain('unread');
+});
+
+test('a service that does not answer has listed nothing', async () => {
+  await using site = await LogSite.open({
+    api: { timeout: '2s' },
+    logs: { schedule: '30s', types: ['error-log'] },
+  });
+  site.write(ERRORS, 'one', 'end');
+  await site.pull();
+  const doneUntilMs = (): unknown => site.logs.meter.partitions[0]?.doneUntilMs;
+  const doneMs = doneUntilMs();
+  site.clock.forward(10 * MINUTE);
+  site.simulator.setFaults({ path: LOGS, isSilent: true });
+  const end = await site.pull();
+  expect(end).toMatchObject({ kind: 'unreachable', failure: { reason: 'timeout' } });
+  expect(doneUntilMs()).toBe(doneMs);
+});
+
 test('a pull that finds nothing new stores only the cursors', async () => {
   await using site = await openSite();
   await site.pulls(5);

@@ -211,6 +211,26 @@ describe('items of a list without a simulator', () => {
   });
 });
 
+test('a service that does not answer at all makes no gap', async () => {
+  await using world = new KeyWorld();
+  const window = { max: '1h', min: '1h' };
+  const logs = world.logs({ shape: 'records', types: ['error-log'], window });
+  const pull = async (): Promise<string | undefined> => {
+    const kinds: (string | undefined)[] = [];
+    void logs.pull(world.stop.signal).then(([end]) => kinds.push(end?.kind));
+    while (kinds.length === 0) {
+      await nextTurn();
+      await world.clock.advance(10_000);
+    }
+    return kinds[0];
+  };
+  expect(await pull()).toBe('done');
+  await world.clock.advance(2 * HOUR);
+  world.decide = () => ({ ms: 10_000, status: 0 });
+  for (let i = 0; i < 6; i++) expect(await pull()).toBe('unreachable');
+  expect(world.batches).toEqual([]);
+});
+
 test('a list whose count changes is read once more, and its records arrive once', async () => {
   for (const isCountUnsteady of [false, true]) {
     await using site = await open({ types: ['error-log'] });

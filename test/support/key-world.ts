@@ -17,7 +17,7 @@ import { requestError, type RequestReason, type Result } from '../../src/service
 import { napUntil } from '../../src/lib/bell.ts';
 import { FakeClock } from './fake-clock.ts';
 
-/** The answer of a request that takes `ms`. */
+/** The answer of a request that takes `ms`; status 0 means that none came in this time. */
 export interface Decision {
   readonly ms: number;
   readonly status: number;
@@ -27,6 +27,7 @@ export interface Decision {
 }
 
 const REASONS: Readonly<Record<number, RequestReason>> = {
+  0: 'timeout',
   401: 'auth',
   403: 'auth',
   429: 'rate_limited',

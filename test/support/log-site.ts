@@ -112,6 +112,8 @@ class HastyClock extends ShiftedClock {
 }
 
 export interface SiteOptions {
+  /** Keys of `api` in the configuration. */
+  readonly api?: object;
   /** Keys of `logs` in the configuration. */
   readonly logs?: object;
   /** Of the service; the program reads it as its own unless `clockAheadMs` says otherwise. */
@@ -155,9 +157,10 @@ export class LogSite implements AsyncDisposable {
 
   #text(): string {
     const { services: ids = SERVICES.map(({ id }) => id), shard, logs, ...rest } = this.#options;
+    const api = { base_url: this.simulator.url, key: 'test-key', timeout: '250s', ...rest.api };
     const nameOf = (id: string): string => SERVICES.find(one => one.id === id)?.name ?? id;
     return JSON.stringify({
-      api: { base_url: this.simulator.url, key: 'test-key', timeout: '250s' },
+      api,
       services: ids.map(id => ({ id, name: nameOf(id) })),
       metrics: { enabled: false },
       ...(shard === undefined ? {} : { shard }),
