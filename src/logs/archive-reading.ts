@@ -12,11 +12,12 @@ import {
   afterFault,
   afterFlush,
   afterRead,
+  afterUndelivered,
   isLastTry,
   type SetAsideReason,
 } from './archive-state.ts';
 import type { Chunk } from './chunk.ts';
-import { DAY_MS } from './cursor.ts';
+import { DAY_MS, isHeld } from './cursor.ts';
 import type { Keeping } from './downloads.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
@@ -31,6 +32,10 @@ type ArchiveEnd =
       readonly cause: string;
     }
   | { readonly kind: 'unreachable'; readonly failure: ServiceError };
+
+const GONE = 410;
+/** Failures that are not about one archive: of this machine's disk, or of the rate of all requests. */
+const NOT_OF_ARCHIVE: ReadonlySet<string> = new Set(['not_stored', 'rate_limited']);
 
 /** The number of lines per look at the clock, which costs as much as a tenth of a line. */
 const LINES_PER_LOOK = 32;
@@ -97,12 +102,12 @@ class ArchiveReading {
   async run(): Promise<ArchiveEnd> {
     const spool = await this.#download();
     if (!(spool instanceof SpoolFile)) {
-      if (spool.kind === 'broken') await this.#noteBroken(spool, null);
+      if (spool.kind === 'broken') await noteBroken(this.#pull, this.#archive, spool, null);
       return spool;
     }
     try {
       const end = await this.#readEntries(spool);
-      if (end.kind === 'broken') await this.#noteBroken(end, spool);
+      if (end.kind === 'broken') await noteBroken(this.#pull, this.#archive, end, spool);
       return end;
     } catch (error) {
       return this.#endOfDisk(error);
@@ -239,32 +244,53 @@ class ArchiveReading {
       if (this.#writer.isFull) await this.#writer.commitEntry(entryName, reader.progress());
     }
   }
+}
 
-  /** Schedules another try; after the last one gives the archive up. `spool` holds it if it was downloaded. */
-  async #noteBroken(
-    { reason, cause }: ArchiveEnd & { readonly kind: 'broken' },
-    spool: SpoolFile | null,
-  ): Promise<void> {
-    const { api, downloads, ledger, meter } = this.#pull;
-    const archive = this.#archive;
+/** Schedules another try; after the last one gives the archive up. `spool` holds it if it was downloaded. */
+async function noteBroken(
+  pull: Pull,
+  archive: KnownArchive,
+  { reason, cause }: Pick<ArchiveEnd & { readonly kind: 'broken' }, 'reason' | 'cause'>,
+  spool: SpoolFile | null,
+): Promise<void> {
+  const { api, downloads, ledger, meter } = pull;
+  const { partition, id, state } = archive;
+  const isLast = isLastTry(state, reason);
+  const isGivenUp = isLast && state.setAside === '';
+  const { kept: keeper } = downloads;
+  const isKept = isLast && keeper !== null && spool !== null;
+  const kept: Keeping | null = isKept ? await keeper.keep(spool, partition, id) : null;
+  // Its open records will never be completed.
+  if (isGivenUp) await flushArchive(pull, archive);
+  ledger.setArchive(archive, afterFault(archive.state, reason, api.nowMs()));
+  if (!isGivenUp) {
+    meter.counters.archives.add(1, 'broken');
+    meter.broken(partition, id, cause);
+    return;
+  }
+  meter.counters.archives.add(1, 'set_aside');
+  meter.setAside(partition, { archive: id, reason, cause, kept });
+  const span = { fromMs: state.dayMs, toMs: state.dayMs + DAY_MS };
+  await commit(pull, { gaps: [{ partition, span, reason, archive: id }] });
+}
+
+/**
+ * Notes that the service delivered other archives, but not these. It may do so later, so an archive is given up only after
+ * its day has been over for days.
+ */
+export async function noteUndelivered(
+  pull: Pull,
+  failures: ReadonlyMap<KnownArchive, ServiceError>,
+): Promise<void> {
+  const { api, ledger, meter } = pull;
+  const nowMs = api.nowMs();
+  for (const [archive, { reason, message: cause }] of failures) {
+    if (NOT_OF_ARCHIVE.has(reason)) continue;
     const { partition, id, state } = archive;
-    const isLast = isLastTry(state, reason);
-    const isGivenUp = isLast && state.setAside === '';
-    const { kept: keeper } = downloads;
-    const isKept = isLast && keeper !== null && spool !== null;
-    const kept: Keeping | null = isKept ? await keeper.keep(spool, partition, id) : null;
-    // Its open records will never be completed.
-    if (isGivenUp) await flushArchive(this.#pull, archive);
-    ledger.setArchive(archive, afterFault(archive.state, reason, api.nowMs()));
-    if (!isGivenUp) {
-      meter.counters.archives.add(1, 'broken');
+    if (isHeld(state.dayMs, nowMs)) {
+      ledger.setArchive(archive, afterUndelivered(state, nowMs));
       meter.broken(partition, id, cause);
-      return;
-    }
-    meter.counters.archives.add(1, 'set_aside');
-    meter.setAside(partition, { archive: id, reason, cause, kept });
-    const span = { fromMs: state.dayMs, toMs: state.dayMs + DAY_MS };
-    await commit(this.#pull, { gaps: [{ partition, span, reason, archive: id }] });
+    } else await noteBroken(pull, archive, { reason: 'refused', cause }, null);
   }
 }
 
@@ -348,10 +374,11 @@ function broken(reason: SetAsideReason, cause: string): ArchiveEnd & { readonly 
 
 /** Distinguishes a broken archive from an unreachable service. */
 function endOfFailure(failure: ServiceError): ArchiveEnd {
-  const { reason, message: cause } = failure;
+  const { reason, status, message: cause } = failure;
   if (reason === 'too_large') return broken('archive_limit', cause);
   if (reason === 'encoding' || reason === 'bomb') return broken('damaged', cause);
   // The key is valid: the list was answered a moment ago.
-  if (reason === 'not_found' || reason === 'bad_request') return broken('refused', cause);
+  if (reason === 'not_found' || reason === 'bad_request' || status === GONE)
+    return broken('refused', cause);
   return { kind: 'unreachable', failure };
 }

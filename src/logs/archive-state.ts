@@ -25,7 +25,7 @@ export interface ArchiveState {
   readonly quietCount: number;
   /** True once its open records were sent. */
   readonly isFlushed: boolean;
-  /** Tries in a row that found it broken. */
+  /** Tries in a row that found it broken, or did not get it. */
   readonly tryCount: number;
   readonly nextTryMs: number;
   /** '' unless it was set aside; `setAsideSize` is the listed size then. */
@@ -165,6 +165,17 @@ export function afterFault(
     nextTryMs: nowMs + SECOND_CHANCE_MS,
     setAside: reason,
     setAsideSize: state.listedSize,
+  };
+}
+
+/** The state after the service delivered others, but not this one: another try later, never the last one. */
+export function afterUndelivered(state: ArchiveState, nowMs: number): ArchiveState {
+  const { length } = TRY_WAITS_MS;
+  const waitMs = TRY_WAITS_MS[Math.min(state.tryCount, length - 1)] ?? 0;
+  return {
+    ...state,
+    tryCount: Math.min(state.tryCount + 1, length - 1),
+    nextTryMs: nowMs + waitMs,
   };
 }
 

@@ -123,6 +123,14 @@ export function isDayOver(dayMs: number, nowMs: number, rules: WindowRules): boo
   return nowMs >= dayMs + DAY_MS + rules.dayCloseGraceMs;
 }
 
+/** Longer than a weekend: who has lost a permission on Friday evening may get it back on Monday. */
+const HELD_MS = 3 * DAY_MS;
+
+/** True while a day stays open for what the service fails to deliver. */
+export function isHeld(dayMs: number, nowMs: number): boolean {
+  return nowMs < dayMs + DAY_MS + HELD_MS;
+}
+
 /**
  * Finds the oldest time that the service accepts, by bisection between a time that it refuses and one that it accepts,
  * to within `precisionMs`. Null when `isAccepted` returns null.

@@ -73,6 +73,8 @@ export interface KnownArchive {
   state: ArchiveState;
   /** When it was read last (monotonic); not stored. */
   readAtMs: number;
+  /** True if its last download failed; not stored. */
+  hasFailed: boolean;
 }
 
 export interface SentRecord {
@@ -303,7 +305,8 @@ export class Ledger {
 }
 
 function openArchive(partition: Partition, id: string, state: ArchiveState): KnownArchive {
-  return { partition, id, name: id, state, readAtMs: -Infinity };
+  const hasFailed = state.tryCount > 0;
+  return { partition, id, name: id, state, readAtMs: -Infinity, hasFailed };
 }
 
 function jsonOf(state: object): Buffer {

@@ -2,7 +2,7 @@
 // open for too long, and closes days that are complete. Archives that the service has deleted are skipped as gaps. Each
 // step is committed with its records, so that the next pull continues where this one ends.
 
-import { flushArchive, readArchive } from './archive-reading.ts';
+import { flushArchive, noteUndelivered, readArchive } from './archive-reading.ts';
 import {
   actionFor,
   type ArchiveAction,
@@ -100,20 +100,23 @@ export class ArchiveLister implements Lister {
     return listed;
   }
 
-  /** Processes all archives: the oldest days first, and within a day those that have waited longest. */
+  /**
+   * Processes all archives: the oldest days first, and within a day those that have waited longest. Those that failed the
+   * last time come after all others, so that they cannot use up every pull.
+   */
   async #work(pull: Pull, listed: ReadonlySet<KnownArchive>): Promise<PullEnd> {
     const { api, config, downloads, ledger, meter, signal } = pull;
     const actionOf = (state: ArchiveState): ArchiveAction =>
       actionFor(state, api.nowMs(), config.window.dayCloseGraceMs);
-    const archives = ledger
-      .archives()
-      .toSorted((a, b) => a.state.dayMs - b.state.dayMs || a.readAtMs - b.readAtMs);
+    const archives = ledger.archives().toSorted(byTurn);
     const due = archives.filter(
       archive => listed.has(archive) && DOWNLOADS.has(actionOf(archive.state)),
     );
     const progress = meter.begin(api.name, due.length);
+    const failures = new Map<KnownArchive, ServiceError>();
+    let unreachable: PullEnd | null = null;
+    let failuresInARow = 0;
     let postponedCount = 0;
-    let unreachableCount = 0;
     for (const archive of archives) {
       goOnUnlessStopped(signal);
       const action = actionOf(archive.state);
@@ -132,12 +135,20 @@ export class ArchiveLister implements Lister {
       }
       const failure = await readArchive(pull, archive, action === 'final');
       archive.readAtMs = api.clock.monotonicMs();
+      archive.hasFailed = failure !== null;
       progress.doneCount++;
-      unreachableCount = failure === null ? 0 : unreachableCount + 1;
-      if (failure !== null && unreachableCount >= UNREACHABLE_MAX)
-        return { kind: 'unreachable', failure };
+      failuresInARow = failure === null ? 0 : failuresInARow + 1;
+      if (failure === null) continue;
+      failures.set(archive, failure);
+      if (failuresInARow < UNREACHABLE_MAX) continue;
+      unreachable = { kind: 'unreachable', failure };
+      break;
     }
-    return { kind: 'done', postponedCount };
+    goOnUnlessStopped(signal);
+    // The service delivers others: these archives are the cause.
+    const isOfArchives = failures.size < progress.doneCount;
+    if (isOfArchives) await noteUndelivered(pull, failures);
+    return unreachable ?? { kind: 'done', postponedCount };
   }
 
   /** Closes days, stores the changes, and notes how far each partition is. */
@@ -182,6 +193,15 @@ export class ArchiveLister implements Lister {
     const listedMs = Math.min(toMs, endMs, ...openDays);
     if (listedMs > (track.cursor.listedMs ?? 0)) ledger.move(track, { ...track.cursor, listedMs });
   }
+}
+
+/** The order of downloads. */
+function byTurn(a: KnownArchive, b: KnownArchive): number {
+  return (
+    Number(a.hasFailed) - Number(b.hasFailed) ||
+    a.state.dayMs - b.state.dayMs ||
+    a.readAtMs - b.readAtMs
+  );
 }
 
 /**

@@ -35,7 +35,7 @@ export interface Faults {
   readonly absentServices: readonly string[];
 
   // Of the log API.
-  /** By archive id; `*` means every archive that has no entry. */
+  /** By archive id; `*` means every archive that has no entry. A number is the status of its download. */
   readonly archives: Readonly<Record<string, ArchiveFault>>;
   readonly archiveForm: 'zip' | 'gzip' | 'plain';
   /** Whether lines carry the prefix of a container runtime, long ones in parts. */
@@ -72,12 +72,13 @@ const ARCHIVE_FAULTS = [
   'missing',
   'lacking',
 ] as const;
-export type ArchiveFault = (typeof ARCHIVE_FAULTS)[number];
+export type ArchiveFault = (typeof ARCHIVE_FAULTS)[number] | number;
 
 const HEADER = z
   .string()
   .max(200)
   .regex(/^[\t -~]*$/u);
+const FAILURE = z.int().min(400).max(599);
 const COUNT = z.int().min(1).max(1_000_000_000);
 const NAMES = z.array(z.string()).max(10_000);
 const METHODS = z.enum(['GET', 'POST', 'PATCH', 'DELETE']);
@@ -100,7 +101,7 @@ const FAULTS: {
   clockSkewMs: [0, z.number().min(-1e12).max(1e12)],
   badLines: [{}, z.record(z.string(), z.int().min(0).max(100_000))],
   absentServices: [[], NAMES],
-  archives: [{}, z.record(z.string(), z.enum(ARCHIVE_FAULTS))],
+  archives: [{}, z.record(z.string(), z.union([z.enum(ARCHIVE_FAULTS), FAILURE]))],
   archiveForm: ['zip', z.enum(['zip', 'gzip', 'plain'])],
   hasLinePrefix: [false, z.boolean()],
   isSizeHidden: [false, z.boolean()],

@@ -201,6 +201,7 @@ function archive(state: State, request: EndpointRequest): Answer {
   const fault = faults.archives[ids[0] ?? ''] ?? faults.archives['*'];
   if (wanted.length < ids.length || fault === 'missing')
     return errorAnswer(404, 'No such log', request);
+  if (typeof fault === 'number') return errorAnswer(fault, 'Simulated failure', request);
   const entries = wanted.map(one => ({
     name: `${one.server.name}/${one.type}/${dayName(one.dayMs)}.${format === 'json' ? 'json' : 'log'}`,
     bytes: entryText(state.source.lines(one, nowMs), format, faults.hasLinePrefix),

@@ -6,6 +6,7 @@ import {
   afterFlush,
   afterListed,
   afterRead,
+  afterUndelivered,
   isBehind,
   isClosed,
   isVanished,
@@ -109,6 +110,20 @@ describe('a broken archive', () => {
     }
     expect(triesAt).toEqual([0, 5, 15, 30, 60]);
     expect([state.setAside, isClosed(state)]).toEqual(['damaged', true]);
+  });
+
+  test('that was not delivered for long gets two tries, so that one bad delivery does not end it', () => {
+    let state = listed(FRESH, 5);
+    const triesAt: number[] = [];
+    for (let minute = 0; minute < 150; minute += 5) {
+      if (action(state, minute) !== 'download') continue;
+      triesAt.push(minute);
+      state = afterUndelivered(state, NOW + minute * MINUTE);
+    }
+    expect(triesAt).toEqual([0, 5, 15, 30, 60, 90, 120]);
+    state = afterFault(state, 'cut', NOW);
+    expect(state.setAside).toBe('');
+    expect(afterFault(state, 'cut', NOW).setAside).toBe('cut');
   });
 
   test('starts the count again after one good read', () => {

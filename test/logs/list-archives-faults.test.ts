@@ -165,6 +165,52 @@ describe('a broken archive', () => {
   });
 });
 
+describe('an archive that the service does not deliver', () => {
+  test('holds up no other archive of any day', async () => {
+    await using site = await LogSite.open({ logs: { schedule: '30s' } });
+    for (const place of [ERRORS, AUDIT])
+      for (const text of ['yesterday', 'end'])
+        site.book.write(place, { text, atMs: NOW - 20 * HOUR });
+    site.write(OTHER, 'today', 'end');
+    site.simulator.setFaults({
+      archives: { '2026-03-03.orders-0.error-log': 500, '2026-03-03.orders-1.audit-log': 500 },
+    });
+    expect((await site.pull()).kind).toBe('unreachable');
+    await site.pull();
+    expect(site.bodies).toContain('today');
+    site.simulator.resetFaults();
+    site.clock.forward(HOUR);
+    await site.pulls(2);
+    expect([...site.bodies].sort()).toEqual(['end', 'today', 'yesterday', 'yesterday']);
+    expect(site.gaps).toEqual([]);
+  });
+
+  test('is given up if others are delivered, but not before its day has been over for three days', async () => {
+    await using site = await openSite();
+    site.simulator.setFaults({ archives: { [ERRORS_ID]: 403 } });
+    const pulls = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i++) {
+        site.write(OTHER, `more ${i}`);
+        await site.pulls(1);
+      }
+    };
+    await pulls(14);
+    site.clock.forward(3 * DAY);
+    await pulls(14);
+    expect(site.gaps).toEqual([]);
+    site.clock.forward(DAY);
+    // Nothing else is due: the service may deliver nothing at all.
+    await site.pulls(3);
+    await site.pulls(14);
+    expect(site.gaps).toEqual([]);
+    await pulls(14);
+    expect(site.gaps.map(({ attributes }) => attributes)).toMatchObject([
+      { 'prom2otlp.gap.reason': 'refused', 'prom2otlp.gap.archive': ERRORS_ID },
+    ]);
+    expect(site.logs.meter.givenUp).toHaveLength(1);
+  });
+});
+
 describe('a service that refuses', () => {
   test('the key is reported, for 400 as for 401, and gets no useless requests', async () => {
     for (const refusalStatus of [400, 401, 403]) {

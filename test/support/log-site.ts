@@ -255,7 +255,8 @@ export class LogSite implements AsyncDisposable {
         identity: { id, name, attributes: {}, server: null },
         info: new Map(),
       }),
-      random: () => 0,
+      // With 0 the tries of a request would not wait.
+      random: () => 0.5,
     });
   }
 }
