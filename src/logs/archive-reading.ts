@@ -275,8 +275,8 @@ async function noteBroken(
 }
 
 /**
- * Notes that the service delivered other archives, but not these. It may do so later, so an archive is given up only after
- * its day has been over for days.
+ * Notes that the service delivered other archives, but not these. It may do so later: an archive is given up only when its
+ * day has been over for long.
  */
 export async function noteUndelivered(
   pull: Pull,

@@ -83,6 +83,12 @@ export function afterAbsent(state: ArchiveState, listedMs: number): ArchiveState
   return quieter(state);
 }
 
+/** The state after its type alone could not be listed: it may have grown or vanished since `listedMs`. */
+export function afterUnlisted(state: ArchiveState, listedMs: number): ArchiveState {
+  if (state.absentFromMs !== null) return state;
+  return { ...state, absentFromMs: listedMs, quietCount: 0 };
+}
+
 /** True when it was missing from enough lists, and its open records were sent. */
 export function isVanished(state: ArchiveState): boolean {
   const { absentFromMs, quietCount, isFlushed, isRead } = state;

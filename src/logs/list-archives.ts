@@ -1,6 +1,7 @@
 // A pull of archives: lists every day that is not closed, downloads archives that have grown, sends records that were
 // open for too long, and closes days that are complete. Archives that the service has deleted are skipped as gaps. Each
-// step is committed with its records, so that the next pull continues where this one ends.
+// step is committed with its records, so that the next pull continues where this one ends. A type that cannot be listed
+// does not block the others, but it holds its days open for a while.
 
 import { flushArchive, noteUndelivered, readArchive } from './archive-reading.ts';
 import {
@@ -9,12 +10,21 @@ import {
   type ArchiveState,
   afterAbsent,
   afterListed,
+  afterUnlisted,
   isBehind,
   isClosed,
   isVanished,
   lostFromMs,
 } from './archive-state.ts';
-import { DAY_MS, dayOf, firstListedDay, isDayOver, type Span, WINDOW_TRIES_MAX } from './cursor.ts';
+import {
+  DAY_MS,
+  dayOf,
+  firstListedDay,
+  isDayOver,
+  isHeld,
+  type Span,
+  WINDOW_TRIES_MAX,
+} from './cursor.ts';
 import { type Gap, trackGap } from './gap.ts';
 import { type Descriptor, partitionKey, readDescriptor } from './item.ts';
 import type { KnownArchive, Track } from './ledger.ts';
@@ -23,18 +33,28 @@ import { isOfWindow, isRefused, type ListEnd } from './list.ts';
 import { commit, goOnUnlessStopped, type Lister, type Pull, type PullEnd } from './pull.ts';
 import { jumpToOldest } from './retention.ts';
 
-/** The service's list for a range of days. */
+/** The service's lists for a range of days. */
 interface Listing {
   readonly fromDayMs: number;
   /** The time up to which archives were listed. */
   readonly toMs: number;
   /** The archives of configured services and types, by identity. */
   readonly found: ReadonlyMap<string, Descriptor>;
-  /** Days that could not be listed although the service answers, with the reason. */
-  readonly failedDays: ReadonlyMap<number, ServiceError>;
-  /** Why it ended early, with the days from `endMs` on not listed. */
-  readonly failure: ServiceError | null;
-  readonly endMs: number;
+  readonly failed: readonly FailedDay[];
+  /** Days that failed for every type. */
+  readonly unlistedDays: ReadonlySet<number>;
+  /** True if any list could be read. */
+  readonly isAnswered: boolean;
+}
+
+/** A day of one type that could not be listed. */
+interface FailedDay {
+  /** Null means all types. */
+  readonly type: string | null;
+  readonly dayMs: number;
+  readonly error: ServiceError;
+  /** True if only the day is the cause: the service answers for this type. */
+  readonly isAlone: boolean;
 }
 
 /** The most archives of one listing; more are left to the next pull. */
@@ -44,32 +64,46 @@ const UNREACHABLE_MAX = 2;
 const DOWNLOADS: ReadonlySet<ArchiveAction> = new Set(['download', 'final']);
 
 export class ArchiveLister implements Lister {
-  /** How often in a row a day could not be listed. */
-  readonly #failedCounts = new Map<number, number>();
+  /** How often in a row a day of one type could not be listed. */
+  #failedCounts: ReadonlyMap<string, number> = new Map();
 
   async pull(pull: Pull): Promise<PullEnd> {
     const { api, ledger, signal } = pull;
     const toMs = api.nowMs();
     const firstDays = ledger.tracks.map(({ cursor }) => firstListedDay(cursor, toMs));
     const fromDayMs = Math.min(...firstDays);
-    const listing = await listDays(pull, fromDayMs, toMs);
-    const { failure, failedDays } = listing;
+    const listing = await listTypes(pull, fromDayMs, toMs);
     goOnUnlessStopped(signal);
-    if (failure !== null && isRefused(failure) && listing.endMs === fromDayMs) {
-      const hasJumped = await jumpToOldest(pull, ledger.tracks, fromDayMs);
-      return hasJumped ? await this.pull(pull) : { kind: 'unreachable', failure };
-    }
+    if (await jumpIfTooOld(pull, listing)) return await this.pull(pull);
+    this.#countFailures(listing);
     const listed = this.#note(pull, listing);
     await noteLostDays(pull, listing);
     const end = await this.#work(pull, listed);
     await this.#finish(pull, listing);
-    const [worst = failure] = failedDays.values();
-    return end.kind === 'done' && worst !== null ? { kind: 'unreachable', failure: worst } : end;
+    const [failed] = listing.failed;
+    const isPart = end.kind === 'done' && failed !== undefined;
+    return isPart ? { kind: 'unreachable', failure: failed.error } : end;
+  }
+
+  /** A service that answers for no type says nothing about a day. */
+  #countFailures({ failed, isAnswered }: Listing): void {
+    if (!isAnswered) return;
+    this.#failedCounts = new Map(failed.map(one => [failedKey(one), this.#failedCount(one) + 1]));
+  }
+
+  #failedCount(one: FailedDay): number {
+    return this.#failedCounts.get(failedKey(one)) ?? 0;
+  }
+
+  /** True if its day may close without it. Days of a type that fails as a whole wait for longer: it may come back. */
+  #isGivenUp(one: FailedDay, nowMs: number): boolean {
+    const isOften = this.#failedCount(one) >= WINDOW_TRIES_MAX;
+    return isOften && (one.isAlone || !isHeld(one.dayMs, nowMs));
   }
 
   /** Notes the listing in the ledger. Returns the archives that may have to be read. */
   #note({ ledger, meter }: Pull, listing: Listing): ReadonlySet<KnownArchive> {
-    const { fromDayMs, endMs, failedDays } = listing;
+    const { fromDayMs, toMs } = listing;
     const listed = new Set<KnownArchive>();
     for (const descriptor of listing.found.values()) {
       const { partition, dayMs, size } = descriptor;
@@ -87,16 +121,12 @@ export class ArchiveLister implements Lister {
       const { partition, state } = archive;
       const { dayMs } = state;
       // Days before the first listed one are those that the service no longer keeps.
-      const isAsked = dayMs < endMs && !failedDays.has(dayMs);
-      if (!isAsked || listed.has(archive)) continue;
+      if (dayMs > toMs || listing.unlistedDays.has(dayMs) || listed.has(archive)) continue;
       const { listedMs } = ledger.track(partition.service.id).cursor;
-      const after = afterAbsent(state, listedMs ?? fromDayMs);
+      const afterList = isFailed(listing, partition.type, dayMs) ? afterUnlisted : afterAbsent;
+      const after = afterList(state, listedMs ?? fromDayMs);
       if (after !== state) ledger.setArchive(archive, after);
     }
-    for (const dayMs of failedDays.keys())
-      this.#failedCounts.set(dayMs, (this.#failedCounts.get(dayMs) ?? 0) + 1);
-    for (const dayMs of this.#failedCounts.keys())
-      if (dayMs < endMs && !failedDays.has(dayMs)) this.#failedCounts.delete(dayMs);
     return listed;
   }
 
@@ -162,35 +192,42 @@ export class ArchiveLister implements Lister {
     );
     for (const track of ledger.tracks) await this.#closeDays(pull, track, listing);
     await commit(pull, {});
-    if (listing.failure !== null || listing.failedDays.size > 0) return;
     for (const partition of ledger.partitions)
-      if (!behind.has(partitionKey(partition))) meter.status(partition).doneUntilMs = listing.toMs;
+      if (!behind.has(partitionKey(partition)) && !isFailed(listing, partition.type))
+        meter.status(partition).doneUntilMs = listing.toMs;
   }
 
   /** A closed day is not listed again, and its archives are forgotten. */
   async #closeDays(pull: Pull, track: Track, listing: Listing): Promise<void> {
     const { config, ledger } = pull;
-    const { endMs, failedDays, toMs } = listing;
+    const { toMs } = listing;
     const { service } = track;
     for (;;) {
       const dayMs = track.cursor.lowMs;
-      if (dayMs >= endMs || !isDayOver(dayMs, toMs, config.window)) break;
-      const isFailed = failedDays.has(dayMs);
-      if (isFailed && (this.#failedCounts.get(dayMs) ?? 0) < WINDOW_TRIES_MAX) break;
+      if (!isDayOver(dayMs, toMs, config.window)) break;
+      const failed = listing.failed.filter(one => one.dayMs === dayMs);
+      if (!failed.every(one => this.#isGivenUp(one, toMs))) break;
       const ofDay = ledger
         .archives()
         .filter(({ partition, state }) => partition.service === service && state.dayMs <= dayMs);
-      if (!ofDay.every(({ state }) => isFailed || isClosed(state) || isVanished(state))) break;
-      const gaps = ofDay.flatMap(archive => archiveGap(archive, track.cursor.floorMs));
+      const isUnlisted = ({ partition, state }: KnownArchive): boolean =>
+        isFailed(listing, partition.type, state.dayMs);
+      const [unread, read] = [ofDay.filter(isUnlisted), ofDay.filter(one => !isUnlisted(one))];
+      if (!read.every(({ state }) => isClosed(state) || isVanished(state))) break;
       const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
-      if (isFailed) gaps.push(trackGap(track, day, 'window'));
+      const gaps = [
+        ...read.flatMap(archive => archiveGap(archive, track.cursor.floorMs)),
+        ...gapTypes(listing, dayMs).map(type => trackGap({ service, type }, day, 'window')),
+      ];
+      // Their open records will never be completed.
+      for (const archive of unread) await flushArchive(pull, archive);
       for (const archive of ofDay) ledger.forgetArchive(archive);
       ledger.move(track, { ...track.cursor, lowMs: day.toMs });
       // A forgotten archive must not be listed again: both changes go in one commit.
       if (gaps.length > 0) await commit(pull, { gaps });
     }
-    const openDays = [...failedDays.keys()].filter(dayMs => dayMs >= track.cursor.lowMs);
-    const listedMs = Math.min(toMs, endMs, ...openDays);
+    const openDays = [...listing.unlistedDays].filter(dayMs => dayMs >= track.cursor.lowMs);
+    const listedMs = Math.min(toMs, ...openDays);
     if (listedMs > (track.cursor.listedMs ?? 0)) ledger.move(track, { ...track.cursor, listedMs });
   }
 }
@@ -204,53 +241,92 @@ function byTurn(a: KnownArchive, b: KnownArchive): number {
   );
 }
 
-/**
- * Lists days in ascending order, several at once. A window of several days that cannot be finished is halved; a single
- * day is skipped and noted, if the service answers at all. `toMs` is the same for every page.
- */
-async function listDays(pull: Pull, fromDayMs: number, toMs: number): Promise<Listing> {
-  const longestDays = Math.max(1, Math.floor(pull.config.window.maxMs / DAY_MS));
+function failedKey({ type, dayMs }: FailedDay): string {
+  return `${type} ${dayMs}`;
+}
+
+/** True if archives of this type could not be listed for that day, by default for any day. */
+function isFailed({ failed }: Listing, type: string, dayMs?: number): boolean {
+  return failed.some(
+    one => (one.type === null || one.type === type) && (dayMs === undefined || one.dayMs === dayMs),
+  );
+}
+
+/** The types that could not be listed for a day; '' stands for all of them. */
+function gapTypes({ failed, unlistedDays }: Listing, dayMs: number): readonly string[] {
+  if (unlistedDays.has(dayMs)) return [''];
+  return failed.filter(one => one.dayMs === dayMs).map(({ type }) => type ?? '');
+}
+
+/** Lists each type separately. `toMs` is the same for every page. */
+async function listTypes(pull: Pull, fromDayMs: number, toMs: number): Promise<Listing> {
   const found = new Map<string, Descriptor>();
-  const failedDays = new Map<number, ServiceError>();
-  let failure: ServiceError | null = null;
+  const failed: FailedDay[] = [];
+  const days = { fromMs: fromDayMs, toMs };
+  const { types: configured } = pull.config;
+  const types = configured.length === 0 ? [null] : configured;
+  for (const type of types) failed.push(...(await listDays(pull, type, days, found)));
+  const ofDays = [...Map.groupBy(failed, ({ dayMs }) => dayMs)];
+  const unlisted = ofDays.filter(([, ofDay]) => ofDay.length === types.length);
+  const dayCount = (dayOf(toMs) - fromDayMs) / DAY_MS + 1;
+  return {
+    fromDayMs,
+    // The list cannot be newer than the service's clock.
+    toMs: Math.min(toMs, pull.api.nowMs()),
+    found,
+    failed,
+    unlistedDays: new Set(unlisted.map(([dayMs]) => dayMs)),
+    isAnswered: unlisted.length < dayCount || failed.some(one => one.isAlone),
+  };
+}
+
+/**
+ * Lists the days of one type in ascending order, several at once. A window of several days that cannot be finished is
+ * halved. A single day is skipped if the service answers at all; after any other failure the rest is not asked for.
+ */
+async function listDays(
+  pull: Pull,
+  type: string | null,
+  { fromMs, toMs }: Span,
+  found: Map<string, Descriptor>,
+): Promise<readonly FailedDay[]> {
+  const { api, config, signal } = pull;
+  const longestDays = Math.max(1, Math.floor(config.window.maxMs / DAY_MS));
+  const failed: FailedDay[] = [];
   let days = longestDays;
-  let dayMs = fromDayMs;
-  while (dayMs <= dayOf(toMs)) {
+  for (let dayMs = fromMs; dayMs <= dayOf(toMs); ) {
     const span = { fromMs: dayMs, toMs: Math.min(dayMs + days * DAY_MS, toMs) };
-    failure = await listWindow(pull, span, found);
-    if (failure === null) {
+    let end = await listOnce(pull, span, type, found);
+    // The list changed while it was read.
+    if (end.ok && !end.isStable) end = await listOnce(pull, span, type, found);
+    if (end.ok) {
       dayMs += days * DAY_MS;
       days = Math.min(longestDays, days * 2);
       continue;
     }
-    if (!isOfWindow(failure)) break;
-    if (days > 1) {
+    const { error } = end;
+    const isWindow = isOfWindow(error);
+    if (isWindow && days > 1) {
       days = Math.floor(days / 2);
       continue;
     }
-    if (!(await pull.api.isAnswering(pull.signal))) break;
-    failedDays.set(dayMs, failure);
-    dayMs += DAY_MS;
-    failure = null;
+    const isAlone = isWindow && (await api.isAnswering(signal, type));
+    const lastMs = isAlone ? dayMs : dayOf(toMs);
+    for (; dayMs <= lastMs; dayMs += DAY_MS) failed.push({ type, dayMs, error, isAlone });
   }
-  // The list cannot be newer than the service's clock.
-  const reachedMs = Math.min(toMs, pull.api.nowMs());
-  return { fromDayMs, toMs: reachedMs, found, failedDays, failure, endMs: dayMs };
+  return failed;
 }
 
-/** Lists each type separately, and again if its list changed while it was read. */
-async function listWindow(
-  pull: Pull,
-  span: Span,
-  found: Map<string, Descriptor>,
-): Promise<ServiceError | null> {
-  const { types } = pull.config;
-  for (const type of types.length === 0 ? [null] : types) {
-    let end = await listOnce(pull, span, type, found);
-    if (end.ok && !end.isStable) end = await listOnce(pull, span, type, found);
-    if (!end.ok) return end.error;
+/** Moves the tracks up if the service refused the first day of every type because of its age. True if it did. */
+async function jumpIfTooOld(pull: Pull, listing: Listing): Promise<boolean> {
+  const { failed, fromDayMs, unlistedDays } = listing;
+  // A type that can be listed must lose no days because of another one.
+  if (!unlistedDays.has(fromDayMs)) return false;
+  for (const { type, error } of failed.filter(({ dayMs }) => dayMs === fromDayMs)) {
+    const refused = { type, fromMs: fromDayMs };
+    if (isRefused(error) && (await jumpToOldest(pull, pull.ledger.tracks, refused))) return true;
   }
-  return null;
+  return false;
 }
 
 async function listOnce(
@@ -283,9 +359,10 @@ async function listOnce(
  * Reports lost days if no pull came for longer than the service keeps its logs, and it lists deleted days as empty: no
  * day between the last list and the first listed archive has one.
  */
-async function noteLostDays(pull: Pull, { failure, failedDays, found, toMs }: Listing) {
+async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
   const { ledger } = pull;
-  if (failure !== null || failedDays.size > 0) return;
+  const { found, toMs, unlistedDays } = listing;
+  if (unlistedDays.size > 0) return;
   const gaps: Gap[] = [];
   for (const track of ledger.tracks) {
     const { service, cursor } = track;

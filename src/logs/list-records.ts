@@ -67,6 +67,11 @@ class TypePull {
     this.#tracks = new Map(tracks.map(track => [track.service.id, track]));
   }
 
+  /** Null means all types. */
+  get #listedType(): string | null {
+    return this.#type === '' ? null : this.#type;
+  }
+
   async run(): Promise<PullEnd> {
     const { api, config, meter, signal } = this.#pull;
     for (;;) {
@@ -105,7 +110,7 @@ class TypePull {
   /** Commits the new records of a window. */
   async #read(window: Span): Promise<ListEnd> {
     const { api, config, meter, readerOf, signal } = this.#pull;
-    const type = this.#type === '' ? null : this.#type;
+    const type = this.#listedType;
     const context = { ...api.items, types: type === null ? [] : [type] };
     const items = new ItemReader({ context, lineBytesMax: config.limits.lineBytes, readerOf });
     const pages = api.list(window, type, signal);
@@ -211,14 +216,14 @@ class TypePull {
   async #afterFailure(window: Span, failure: ServiceError): Promise<PullEnd | null> {
     const { api, config, ledger, signal } = this.#pull;
     goOnUnlessStopped(signal);
+    const type = this.#listedType;
     const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
     if (isRefused(failure)) {
-      const hasJumped = await jumpToOldest(this.#pull, tracks, window.fromMs);
+      const hasJumped = await jumpToOldest(this.#pull, tracks, { type, fromMs: window.fromMs });
       return hasJumped ? null : { kind: 'unreachable', failure };
     }
     if (!isOfWindow(failure)) return { kind: 'unreachable', failure };
     const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
-    const type = this.#type === '' ? null : this.#type;
     if (isLeast && !(await api.isAnswering(signal, type))) return { kind: 'unreachable', failure };
     const gaps: Gap[] = [];
     for (const track of tracks) {

@@ -57,6 +57,7 @@ export class Logs {
     this.meter = meter;
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
     this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
+      let probeFailures = 0;
       const client = clients.get(api);
       const logsApi = new LogsApi(client, endpoints, 'logs');
       const report = clients.report(api, {
@@ -67,11 +68,14 @@ export class Logs {
         client,
         clock,
         holdOff: AFTER_REFUSAL,
-        // A list of one hour, to check whether the key is accepted.
-        probe: signal => {
+        // A list of one hour, to check whether the key is accepted. It may lack access to one type.
+        probe: async signal => {
           const to = new Date(clock.nowMs());
           const from = new Date(to.getTime() - PROBE_MS);
-          return logsApi.page({ from, to, type: types[0], signal });
+          const type = types[probeFailures % Math.max(types.length, 1)];
+          const page = await logsApi.page({ from, to, type, signal });
+          if (!page.ok) probeFailures++;
+          return page;
         },
       });
       const pulled = new PulledApi({

@@ -141,13 +141,9 @@ export class PulledApi {
     this.#skewMs = serverNowMs === null ? (this.#skewMs ?? 0) : serverNowMs - this.clock.nowMs();
   }
 
-  /** The first page of a list of one type, by default of the first configured one. */
-  firstPage(
-    span: Span,
-    signal: AbortSignal,
-    type: string | null = this.items.types[0] ?? null,
-  ): Promise<Result<LogPage>> {
-    return this.ask(() => this.api.page(queryOf(span, type, signal)), signal);
+  /** The first page of a list; `type` null means all types. */
+  firstPage(span: Span, signal: AbortSignal, type: string | null): Promise<Result<LogPage>> {
+    return this.#askPage(() => this.api.page(queryOf(span, type, signal)), signal, type);
   }
 
   /** The items of a list, page by page; `type` null means all types. */
@@ -156,17 +152,32 @@ export class PulledApi {
     type: string | null,
     signal: AbortSignal,
   ): AsyncGenerator<readonly unknown[], ListEnd> {
-    return listPages(this.api, queryOf(span, type, signal), send => this.ask(send, signal));
+    const query = queryOf(span, type, signal);
+    return listPages(this.api, query, send => this.#askPage(send, signal, type));
   }
 
   /**
-   * True if the service answers for the last minute. Then a longer window that it does not answer for has a cause of its
-   * own, and may be skipped in the end; else the service is down.
+   * True if the service answers for the last minute of a type. Then a longer window that it does not answer for has a
+   * cause of its own, and may be skipped in the end; else the service is down.
    */
-  async isAnswering(signal: AbortSignal, type?: string | null): Promise<boolean> {
+  async isAnswering(signal: AbortSignal, type: string | null): Promise<boolean> {
     const nowMs = this.nowMs();
     const answer = await this.firstPage({ fromMs: nowMs - MINUTE_MS, toMs: nowMs }, signal, type);
     return answer.ok && answer.items !== null;
+  }
+
+  /** An error names the type, which its address does not show. */
+  #askPage(
+    send: () => Promise<Result<LogPage>>,
+    signal: AbortSignal,
+    type: string | null,
+  ): Promise<Result<LogPage>> {
+    return this.ask(async () => {
+      const page = await send();
+      if (page.ok || type === null) return page;
+      const message = `cannot list ${type}: ${page.error.message}`;
+      return { ok: false, error: { ...page.error, message } };
+    }, signal);
   }
 
   ask<Answer>(send: () => Promise<Result<Answer>>, signal: AbortSignal): Promise<Result<Answer>> {

@@ -127,11 +127,14 @@ export class LogPuller {
     return ledger;
   }
 
-  /** Every answer to a list has the service's time in its headers. */
+  /** Every answer to a list has the service's time in its headers. It may refuse the list of one type or another. */
   async #learnTime(signal: AbortSignal): Promise<void> {
     const { api } = this.#context;
-    const nowMs = api.nowMs();
-    const answer = await api.firstPage({ fromMs: nowMs - DAY_MS, toMs: nowMs }, signal);
+    const { types } = api.items;
+    const span = { fromMs: api.nowMs() - DAY_MS, toMs: api.nowMs() };
+    let answer = await api.firstPage(span, signal, types[0] ?? null);
+    for (const type of types.slice(1))
+      if (!answer.ok) answer = await api.firstPage(span, signal, type);
     goOnUnlessStopped(signal);
     if (!answer.ok) throw new PullEnded({ kind: 'unreachable', failure: answer.error });
     api.noteTime(answer.serverNowMs);

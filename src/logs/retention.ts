@@ -11,18 +11,28 @@ import { commit, type Pull, type PulledApi } from './pull.ts';
 /** No service keeps logs for longer. */
 const OLDEST_MS = 10 * 365 * DAY_MS;
 
+/** A list that the service refused; `type` null means all types. */
+interface RefusedList {
+  readonly type: string | null;
+  readonly fromMs: number;
+}
+
 /**
- * After the service refused a list from `fromMs` on: moves these tracks up to the oldest day that it accepts. False when
- * the age of the logs does not explain the refusal.
+ * After a list was refused: moves these tracks up to the oldest day that the service accepts. False when the age of the
+ * logs does not explain the refusal.
  */
 export async function jumpToOldest(
   pull: Pull,
   tracks: readonly Track[],
-  fromMs: number,
+  refused: RefusedList,
 ): Promise<boolean> {
   const { api, ledger, signal } = pull;
-  const oldestMs = await findOldestDay(api, fromMs, signal);
+  const { type, fromMs } = refused;
+  const oldestMs = await findOldestDay(api, refused, signal);
   if (oldestMs === null || oldestMs <= fromMs) return false;
+  // A single refusal may have another reason.
+  const day = { fromMs, toMs: fromMs + DAY_MS };
+  if ((await isAccepted(api, day, type, signal)) !== false) return false;
   const gaps = tracks.flatMap(track => {
     const { cursor, gap: span } = atFloor(track.cursor, oldestMs);
     ledger.move(track, cursor);
@@ -46,7 +56,8 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
     const page = await pages.next();
     if (page.done === true) {
       if (page.value.ok || isOfList(page.value.error)) return firstMs;
-      return isRefused(page.value.error) ? findOldestDay(api, 0, signal) : null;
+      const refused = { type: api.items.types[0] ?? null, fromMs: 0 };
+      return isRefused(page.value.error) ? findOldestDay(api, refused, signal) : null;
     }
     for (const item of page.value) {
       const dayMs = archiveDay(item, api.items.pointers);
@@ -63,16 +74,16 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
 /** The oldest day that the service accepts; null when it accepts none, or does not answer. */
 async function findOldestDay(
   api: PulledApi,
-  fromMs: number,
+  { type, fromMs }: RefusedList,
   signal: AbortSignal,
 ): Promise<number | null> {
   const nowMs = api.nowMs();
   const todayMs = dayOf(nowMs);
   // If the service refuses today as well, the age of the logs is not the reason.
-  if (!(await isAccepted(api, { fromMs: todayMs, toMs: nowMs }, signal))) return null;
+  if (!(await isAccepted(api, { fromMs: todayMs, toMs: nowMs }, type, signal))) return null;
   const refusedMs = dayOf(Math.max(fromMs, nowMs - OLDEST_MS));
   const floorMs = await findFloor(refusedMs, todayMs, DAY_MS, dayMs =>
-    isAccepted(api, { fromMs: dayOf(dayMs), toMs: dayMs + DAY_MS }, signal),
+    isAccepted(api, { fromMs: dayOf(dayMs), toMs: dayMs + DAY_MS }, type, signal),
   );
   return floorMs === null ? null : dayOf(floorMs);
 }
@@ -81,8 +92,9 @@ async function findOldestDay(
 async function isAccepted(
   api: PulledApi,
   span: Span,
+  type: string | null,
   signal: AbortSignal,
 ): Promise<boolean | null> {
-  const answer = await api.firstPage(span, signal);
+  const answer = await api.firstPage(span, signal, type);
   return answer.ok || (answer.error.reason === 'bad_request' ? false : null);
 }

@@ -46,6 +46,8 @@ export interface Faults {
   /** A list from before this moment is refused; one over that moment repeats its page without end. */
   readonly oldestMs: number | null;
   readonly poisonMs: number | null;
+  /** By type of log: the status of its lists. */
+  readonly listStatuses: Readonly<Record<string, number>>;
   readonly ignoredParameters: readonly string[];
 
   // Of backups and the agent: other choices where the specification leaves one.
@@ -108,6 +110,7 @@ const FAULTS: {
   isCountUnsteady: [false, z.boolean()],
   oldestMs: [null, z.number().nullable()],
   poisonMs: [null, z.number().nullable()],
+  listStatuses: [{}, z.record(z.string(), FAILURE)],
   ignoredParameters: [[], NAMES],
   listShape: ['wrapped', z.enum(['wrapped', 'bare'])],
   isServiceIdRequired: [false, z.boolean()],

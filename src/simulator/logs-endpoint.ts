@@ -61,6 +61,8 @@ export function createLogsEndpoint(
   return request => {
     const { method, path, json } = request;
     const listed = (query: URLSearchParams, listing: typeof list): Answer => {
+      const failure = faults().listStatuses[query.get('logType') ?? ''];
+      if (failure !== undefined) return errorAnswer(failure, 'Simulated failure', request);
       const wanted = wantedOf(query, faults());
       if (wanted !== null) return listing(state, request.nowMs, wanted);
       return errorAnswer(400, 'Not a date that logs are kept for', request);

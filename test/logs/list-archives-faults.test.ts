@@ -221,7 +221,9 @@ describe('a service that refuses', () => {
       site.simulator.key = 'another-key';
       const end = await site.pull();
       expect(end, String(refusalStatus)).toMatchObject({ kind: 'unreachable' });
-      expect(site.simulator.requests.count - asked).toBeLessThanOrEqual(2);
+      // Each type is asked for once, and after 400 once more for today.
+      const perType = refusalStatus === 400 ? 2 : 1;
+      expect(site.simulator.requests.count - asked).toBeLessThanOrEqual(4 * perType);
       const [status] = site.logs.meter.partitions;
       expect(status).toMatchObject({
         state: 'failed',
@@ -271,6 +273,70 @@ describe('a service that refuses', () => {
     site.simulator.setFaults({ redirectTo: 'same-origin' });
     await site.pull();
     expect(site.bodies).toContain('one');
+  });
+});
+
+describe('a type that cannot be listed', () => {
+  test.each([
+    ['proxy-log', 400],
+    ['error-log', 400],
+    ['error-log', 403],
+    ['proxy-log', 404],
+    ['proxy-log', 500],
+  ])('does not block the others, and is named: %s with %d', async (type, status) => {
+    await using site = await LogSite.open({ logs: { schedule: '30s', first_start: '2d' } });
+    site.simulator.setFaults({ listStatuses: { [type]: status } });
+    for (const ageMs of [DAY, HOUR])
+      for (const text of ['one', 'end']) site.book.write(AUDIT, { text, atMs: NOW - ageMs });
+    const failure = { message: expect.stringContaining(type) as string };
+    expect(await site.pull()).toMatchObject({ kind: 'unreachable', failure });
+    expect(site.bodies).toEqual(['one', 'one']);
+    site.clock.forward(DAY);
+    await site.pull();
+    expect(site.gaps).toEqual([]);
+  });
+
+  test('holds its days open for three days, so that it can come back without a loss', async () => {
+    await using site = await openSite();
+    site.write(AUDIT, 'audit');
+    await site.pull();
+    const fault = { listStatuses: { 'audit-log': 403 } };
+    site.simulator.setFaults(fault);
+    site.write(AUDIT, 'unseen', 'open');
+    await site.pulls(2);
+    site.clock.forward(3 * DAY);
+    site.write(AUDIT, 'later', 'open');
+    await site.pulls(6);
+    expect(site.gaps).toEqual([]);
+    site.simulator.resetFaults();
+    await site.pulls(4);
+    expect(site.bodies).toEqual(expect.arrayContaining(['audit', 'unseen', 'later']));
+    expect(site.gaps).toEqual([]);
+  });
+
+  test('is skipped as a gap after that, for itself alone', async () => {
+    await using site = await openSite();
+    site.write(AUDIT, 'audit', 'open');
+    await site.pull();
+    site.simulator.setFaults({ listStatuses: { 'audit-log': 403 } });
+    site.clock.forward(5 * DAY);
+    site.write(ERRORS, 'later', 'end');
+    await site.pulls(4);
+    expect(site.bodies).toContain('later');
+    expect(site.gaps).toEqual([]);
+    await site.pulls(4);
+    const gaps = site.gaps.map(({ service, attributes }) =>
+      ['log.type', 'gap.reason', 'gap.from']
+        .map(name => attributes[`prom2otlp.${name}`])
+        .concat(service)
+        .join(' '),
+    );
+    const days = ['2026-03-04', '2026-03-05'];
+    const ofDay = (day: string): string[] =>
+      ['dbpgf1', 'dbpgf2'].map(id => `audit-log window ${day}T00:00:00.000Z ${id}`);
+    expect(gaps.sort()).toEqual(days.flatMap(ofDay).sort());
+    // Its last record was read, but held back.
+    expect(site.bodies).toContain('open');
   });
 });
 

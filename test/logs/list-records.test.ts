@@ -122,6 +122,17 @@ describe('a window', () => {
     expect(missing).toContain(62);
   });
 
+  test('of a type that the service refuses is not below the retention', async () => {
+    await using site = await open();
+    site.simulator.setFaults({ listStatuses: { 'proxy-log': 400 } });
+    site.write(ERRORS, 'one');
+    site.clock.forward(3 * MINUTE);
+    const failure = { message: expect.stringContaining('proxy-log') as string };
+    expect(await site.pull()).toMatchObject({ kind: 'unreachable', failure });
+    expect(site.bodies).toEqual(['one']);
+    expect(site.gaps).toEqual([]);
+  });
+
   test('below the retention is skipped with a gap', async () => {
     await using site = await open();
     site.write(ERRORS, 'before');

@@ -49,7 +49,8 @@ describe('a list that was refused', () => {
     const options = { shape: 'archives', services: [], types: [''], start: START } as const;
     const ledger = await Ledger.load(site.queue, options);
     const { signal } = new AbortController();
-    return await jumpToOldest({ api: pulledApi(service), ledger, signal } as Pull, [], fromMs);
+    const pull = { api: pulledApi(service), ledger, signal } as Pull;
+    return await jumpToOldest(pull, [], { type: 'error-log', fromMs });
   }
 
   test('is explained by the age of the logs if the service answers for a later day', async () => {
@@ -60,6 +61,7 @@ describe('a list that was refused', () => {
 
   test('is not explained by it if the service answers for that day, or for none', async () => {
     expect(await jump(TODAY - 9 * DAY, TODAY - 9 * DAY)).toBe(false);
+    expect(await jump(TODAY - 9 * DAY, TODAY - DAY)).toBe(false);
     expect(await jump(TODAY - 9 * DAY, TODAY)).toBe(false);
     expect(await jump(NOW + DAY, TODAY - 9 * DAY)).toBe(false);
   });

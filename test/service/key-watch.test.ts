@@ -61,6 +61,19 @@ describe('a permission that is lacking', () => {
     },
   );
 
+  test.each(['archives', 'records'])(
+    'for the first type of logs (%s) stops no other type',
+    async shape => {
+      await using world = new KeyWorld();
+      world.decide = what => (what.includes('error-log') ? { ms: 20, status: 403 } : OK);
+      world.start(world.logs({ shape }));
+      await nextTurn();
+      await world.verdicts(HOUR_MS);
+      expect(world.count(/proxy-log/, HOUR_MS / 2)).toBeGreaterThan(4);
+      expect(world.count(/\/logs/)).toBeLessThan(150);
+    },
+  );
+
   test('for metrics is no verdict for long, however slowly logs are answered', async () => {
     await using world = new KeyWorld();
     world.metrics('m', 60_000, 0);
