@@ -5,7 +5,7 @@
 import { causeText } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
-import { ownError, type ServiceError } from '../service/service-error.ts';
+import { ownError, type Result, type ServiceError } from '../service/service-error.ts';
 import { type ArchiveEntry, archiveEntries, ArchiveError } from './archive.ts';
 import {
   type ArchiveState,
@@ -51,14 +51,12 @@ export async function readArchive(
   archive: KnownArchive,
   isFinal: boolean,
 ): Promise<ServiceError | null> {
-  const { meter, downloads } = pull;
+  const { meter } = pull;
   const status = meter.status(archive.partition);
   status.state = 'pulling';
-  const end = await downloads.permits
-    .run(() => new ArchiveReading(pull, archive, isFinal).run())
-    .finally(() => {
-      status.state = pull.signal.aborted ? 'waiting' : 'failed';
-    });
+  const end = await new ArchiveReading(pull, archive, isFinal).run().finally(() => {
+    status.state = pull.signal.aborted ? 'waiting' : 'failed';
+  });
   if (end.kind === 'unreachable') {
     meter.counters.archives.add(1, 'failed');
     status.lastError = end.failure.message;
@@ -99,47 +97,37 @@ class ArchiveReading {
     this.#writer = new ArchiveWriter(pull, archive);
   }
 
+  /** A permit is held for one try, not between two: an API that fails for long holds up no other. */
   async run(): Promise<ArchiveEnd> {
-    const spool = await this.#download();
-    if (!(spool instanceof SpoolFile)) {
-      if (spool.kind === 'broken') await noteBroken(this.#pull, this.#archive, spool, null);
-      return spool;
-    }
+    const { api, downloads, signal } = this.#pull;
     try {
-      const end = await this.#readEntries(spool);
-      if (end.kind === 'broken') await noteBroken(this.#pull, this.#archive, end, spool);
+      const answer = await api.ask(() => downloads.permits.run(() => this.#try()), signal);
+      if (answer.ok) return answer.end;
+      const end = endOfFailure(answer.error);
+      if (end.kind === 'broken') await noteBroken(this.#pull, this.#archive, end, null);
       return end;
     } catch (error) {
       return this.#endOfDisk(error);
-    } finally {
-      await spool.close();
     }
   }
 
-  /** Each try has its own file, because an interrupted try leaves a partial one. */
-  async #download(): Promise<SpoolFile | ArchiveEnd> {
+  /** Downloads the archive into a file of its own, and reads it. */
+  async #try(): Promise<Result<{ readonly end: ArchiveEnd }>> {
     const { api, config, downloads, meter, signal } = this.#pull;
-    const maxBytes = config.limits.archiveBytes;
-    let spool: SpoolFile | null = null;
+    const spool = await SpoolFile.create(downloads.directory);
     try {
-      const answer = await api.ask(async () => {
-        await spool?.close();
-        spool = null;
-        const sink = await SpoolFile.create(downloads.directory);
-        failpoint('spool-begun');
-        spool = sink;
-        const result = await api.api.download([this.#archive.id], sink, { signal, maxBytes });
-        downloads.budget.take(sink.bytes);
-        meter.counters.bytes.add(sink.bytes, 'downloaded');
-        return result;
-      }, signal);
-      const whole = spool as SpoolFile | null;
+      failpoint('spool-begun');
+      const options = { signal, maxBytes: config.limits.archiveBytes };
+      const result = await api.api.download([this.#archive.id], spool, options);
+      downloads.budget.take(spool.bytes);
+      meter.counters.bytes.add(spool.bytes, 'downloaded');
+      if (!result.ok) return result;
       failpoint('spool-done');
-      if (answer.ok && whole !== null) return whole;
-      await whole?.close();
-      return answer.ok ? READ : endOfFailure(answer.error);
-    } catch (error) {
-      return this.#endOfDisk(error);
+      const end = await this.#readEntries(spool);
+      if (end.kind === 'broken') await noteBroken(this.#pull, this.#archive, end, spool);
+      return { ok: true, end };
+    } finally {
+      await spool.close();
     }
   }
 

@@ -2,7 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { startHttpServer } from '../support/http-server.ts';
-import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
+import {
+  AUDIT,
+  DAY,
+  ERRORS,
+  HOUR,
+  LogSite,
+  MINUTE,
+  NOW,
+  OTHER,
+  THIRD,
+} from '../support/log-site.ts';
 import { tempDirectory, until } from '../support/program.ts';
 
 const LOGS = '/observability/v2/logs';
@@ -183,6 +193,23 @@ describe('an archive that the service does not deliver', () => {
     await site.pulls(2);
     expect([...site.bodies].sort()).toEqual(['end', 'today', 'yesterday', 'yesterday']);
     expect(site.gaps).toEqual([]);
+  });
+
+  test('holds up no other API, even if it fails for several of them', async () => {
+    const services = ['dbpgf1', 'dbpgf2', 'dbpgf3'];
+    await using site = await LogSite.open({ logs: { schedule: '30s' }, services, isApart: true });
+    for (const place of [ERRORS, OTHER, THIRD]) site.write(place, 'one', 'end');
+    const sick = { [ERRORS_ID]: 503, '2026-03-04.ledger-0.error-log': 503 };
+    site.simulator.setFaults({ archives: sick });
+    const { signal } = new AbortController();
+    const [first, second, third] = site.logs.pullers;
+    let areOver = false;
+    const pulling = Promise.all([first?.pull(signal), second?.pull(signal)]);
+    void pulling.then(() => (areOver = true));
+    await until('both have failed', () => site.count('errors_total', 'server_error') > 1);
+    expect((await third?.pull(signal))?.kind).toBe('done');
+    expect(areOver).toBe(false);
+    await pulling;
   });
 
   test('is given up if others are delivered, but not before its day has been over for three days', async () => {

@@ -44,11 +44,18 @@ export const SERVICES: readonly SimulatedService[] = [
     topology: 'single',
     servers: [{ name: 'ledger-0', role: 'single' }],
   },
+  {
+    id: 'dbpgf3',
+    name: 'stock',
+    topology: 'single',
+    servers: [{ name: 'stock-0', role: 'single' }],
+  },
 ];
 
 export const ERRORS: LogPlace = { serviceId: 'dbpgf1', server: 'orders-0', type: 'error-log' };
 export const AUDIT: LogPlace = { serviceId: 'dbpgf1', server: 'orders-1', type: 'audit-log' };
 export const OTHER: LogPlace = { serviceId: 'dbpgf2', server: 'ledger-0', type: 'error-log' };
+export const THIRD: LogPlace = { serviceId: 'dbpgf3', server: 'stock-0', type: 'error-log' };
 
 /** A record as it would be delivered. */
 export interface Delivered {
@@ -120,7 +127,10 @@ export interface SiteOptions {
   readonly startMs?: number;
   readonly queueBytes?: string;
   readonly directory?: string | null;
+  /** The first two if absent. */
   readonly services?: readonly string[];
+  /** True if each service has an API of its own: a puller for each, over the same simulator. */
+  readonly isApart?: boolean;
   readonly shard?: { readonly index: number; readonly count: number };
   readonly createReader?: CreateLineReader;
   readonly logger?: Logger;
@@ -156,12 +166,14 @@ export class LogSite implements AsyncDisposable {
   }
 
   #text(): string {
-    const { services: ids = SERVICES.map(({ id }) => id), shard, logs, ...rest } = this.#options;
+    const { services: ids = ['dbpgf1', 'dbpgf2'], shard, logs, ...rest } = this.#options;
+    const apart = (id: string) =>
+      rest.isApart === true ? { api: { headers: { 'x-id': id } } } : {};
     const api = { base_url: this.simulator.url, key: 'test-key', timeout: '250s', ...rest.api };
     const nameOf = (id: string): string => SERVICES.find(one => one.id === id)?.name ?? id;
     return JSON.stringify({
       api,
-      services: ids.map(id => ({ id, name: nameOf(id) })),
+      services: ids.map(id => ({ id, name: nameOf(id), ...apart(id) })),
       metrics: { enabled: false },
       ...(shard === undefined ? {} : { shard }),
       logs: { enabled: true, first_start: '1d', redact_literals: false, ...logs },
