@@ -1,5 +1,5 @@
 // `otlp.compression: auto` before real back ends: two that take zstd, one that refuses it with 400, and a balancer over
-// one of each. Whatever they take, every page arrives, once and in order.
+// one of each; and a back end that answers 400 to a wrong path. Whatever they take, every page arrives, once and in order.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { collector } from './parts/collector.ts';
@@ -93,6 +93,27 @@ describe('compression: auto', () => {
     },
   );
 });
+
+test.skipIf(noVictoriaMetrics !== null)(
+  'VictoriaMetrics answers 400 to a wrong path: every page waits, and none is lost',
+  async () => {
+    const parts = new Parts();
+    try {
+      const running = parts.keep(await victoriaMetrics.start({}));
+      const urls = [`${running.url}/v1/metrics`];
+      const forwarder = parts.keep(await startForwarder(urls));
+      const hasArrived = async (): Promise<boolean> => {
+        if (forwarder.forwarded.length > 5) urls[0] = running.otlpUrl;
+        return (await stored(running)).size === VALUES.length;
+      };
+      const sources = [{ services: [SERVICE], pages: PAGES }];
+      await bridgePages({ sources, otlpUrl: forwarder.url, hasArrived });
+      expect(forwarder.forwarded[0]?.status).toBe(400);
+    } finally {
+      await parts.stop();
+    }
+  },
+);
 
 async function valuesAt(output: string): Promise<Set<number>> {
   const points = (await readReceived(output)).filter(({ name }) => name === 'x_level');
