@@ -264,7 +264,7 @@ async function noteBroken(
 
 /**
  * Notes that the service delivered other archives, but not these. It may do so later: an archive is given up only when its
- * day has been over for long.
+ * day has been over for long, and it has failed for as long.
  */
 export async function noteUndelivered(
   pull: Pull,
@@ -275,7 +275,7 @@ export async function noteUndelivered(
   for (const [archive, { reason, message: cause }] of failures) {
     if (NOT_OF_ARCHIVE.has(reason)) continue;
     const { partition, id, state } = archive;
-    if (isHeld(state.dayMs, nowMs)) {
+    if (isHeld(state.dayMs, state.undeliveredMs ?? nowMs, nowMs)) {
       ledger.setArchive(archive, afterUndelivered(state, nowMs));
       meter.broken(partition, id, cause);
     } else await noteBroken(pull, archive, { reason: 'refused', cause }, null);

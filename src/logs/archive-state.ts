@@ -28,6 +28,8 @@ export interface ArchiveState {
   /** Tries in a row that found it broken, or did not get it. */
   readonly tryCount: number;
   readonly nextTryMs: number;
+  /** Since when the service has delivered others, but not this one; null if it has. Earlier versions did not store it. */
+  readonly undeliveredMs?: number | null;
   /** '' unless it was set aside; `setAsideSize` is the listed size then. */
   readonly setAside: SetAsideReason | '';
   readonly setAsideSize: number | null;
@@ -62,6 +64,7 @@ export function newArchive(dayMs: number): ArchiveState {
     isFlushed: false,
     tryCount: 0,
     nextTryMs: 0,
+    undeliveredMs: null,
     setAside: '',
     setAsideSize: null,
     absentFromMs: null,
@@ -140,6 +143,7 @@ export function afterRead(state: ArchiveState, bytes: number, isFinal: boolean):
     isFlushed: isFinal || isStillFlushed,
     tryCount: 0,
     nextTryMs: 0,
+    undeliveredMs: null,
     setAside: '',
     setAsideSize: null,
   };
@@ -182,6 +186,7 @@ export function afterUndelivered(state: ArchiveState, nowMs: number): ArchiveSta
     ...state,
     tryCount: Math.min(state.tryCount + 1, length - 1),
     nextTryMs: nowMs + waitMs,
+    undeliveredMs: state.undeliveredMs ?? nowMs,
   };
 }
 

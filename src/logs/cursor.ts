@@ -126,9 +126,12 @@ export function isDayOver(dayMs: number, nowMs: number, rules: WindowRules): boo
 /** Longer than a weekend: who has lost a permission on Friday evening may get it back on Monday. */
 const HELD_MS = 3 * DAY_MS;
 
-/** True while a day stays open for what the service fails to deliver. */
-export function isHeld(dayMs: number, nowMs: number): boolean {
-  return nowMs < dayMs + DAY_MS + HELD_MS;
+/**
+ * True while a day stays open for what the service has failed to deliver since `sinceMs`. Logs that are old when they are
+ * first asked for, as after a long downtime, get as much time as others.
+ */
+export function isHeld(dayMs: number, sinceMs: number, nowMs: number): boolean {
+  return nowMs < Math.max(dayMs + DAY_MS, sinceMs) + HELD_MS;
 }
 
 /**

@@ -59,6 +59,8 @@ export interface Track {
   cursor: Cursor;
   /** Records: the ids of those that were sent and will be listed again, with their times. */
   readonly sent: Map<string, number>;
+  /** Archives: since when a type could not be listed although others could, by type; '' for all types. */
+  unlistedMs: Readonly<Record<string, number>>;
   /** Where they are stored. */
   segments: readonly Segment[];
   readonly key: string;
@@ -102,6 +104,7 @@ interface Segment {
 interface StoredTrack extends Partial<Cursor> {
   /** Archives: the low watermark. */
   readonly openDayMs?: number;
+  readonly unlistedMs?: Track['unlistedMs'];
   readonly segments?: readonly Segment[];
   readonly partitions?: readonly Pick<Partition, 'source' | 'server' | 'type'>[];
 }
@@ -138,6 +141,11 @@ export class Ledger {
 
   move(track: Track, cursor: Cursor): void {
     track.cursor = cursor;
+    this.#noteTrack(track);
+  }
+
+  setUnlisted(track: Track, unlistedMs: Track['unlistedMs']): void {
+    track.unlistedMs = unlistedMs;
     this.#noteTrack(track);
   }
 
@@ -245,14 +253,15 @@ export class Ledger {
 
   #noteTrack(track: Track): void {
     this.#changed.set(this.#keyOf(track), () => {
-      const { service, segments } = track;
+      const { service, segments, unlistedMs } = track;
       const { lowMs, floorMs, sizeMs, failureCount, listedMs } = track.cursor;
       if (this.#options.shape === 'records')
         return jsonOf({ lowMs, floorMs, sizeMs, failureCount, segments });
       const partitions = this.partitions
         .filter(partition => partition.service.id === service.id)
         .map(({ source, server, type }) => ({ source, server, type }));
-      return jsonOf({ floorMs, openDayMs: lowMs, listedMs, partitions });
+      const unlisted = Object.keys(unlistedMs).length === 0 ? {} : { unlistedMs };
+      return jsonOf({ floorMs, openDayMs: lowMs, listedMs, ...unlisted, partitions });
     });
   }
 
@@ -267,17 +276,19 @@ export class Ledger {
       cursor: start,
       segments: [],
       sent: new Map(),
+      unlistedMs: {},
     };
     this.#tracks.set(key, track);
     const stored = await this.#read<StoredTrack>(this.#keyOf(track));
     if (stored === null) return this.#noteTrack(track);
-    const { segments = [], partitions = [], listedMs = null } = stored;
+    const { segments = [], partitions = [], listedMs = null, unlistedMs = {} } = stored;
     const { sizeMs = start.sizeMs, failureCount = 0, floorMs = start.floorMs } = stored;
     const lowMs = stored.openDayMs ?? stored.lowMs ?? start.lowMs;
     Object.assign(track, {
       isFresh: false,
       cursor: { lowMs, floorMs, sizeMs, failureCount, listedMs },
       segments,
+      unlistedMs,
     });
     for (const { number } of segments) {
       const blob = await this.#queue.readState(STATE_KIND, segmentKey(track, number));

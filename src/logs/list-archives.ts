@@ -75,7 +75,7 @@ export class ArchiveLister implements Lister {
     const listing = await listTypes(pull, fromDayMs, toMs);
     goOnUnlessStopped(signal);
     if (await jumpIfTooOld(pull, listing)) return await this.pull(pull);
-    this.#countFailures(listing);
+    this.#countFailures(pull, listing);
     const listed = this.#note(pull, listing);
     await noteLostDays(pull, listing);
     const end = await this.#work(pull, listed);
@@ -86,8 +86,15 @@ export class ArchiveLister implements Lister {
   }
 
   /** A service that answers for no type says nothing about a day. */
-  #countFailures({ failed, isAnswered }: Listing): void {
+  #countFailures({ ledger }: Pull, { failed, isAnswered, toMs }: Listing): void {
     if (!isAnswered) return;
+    const types = new Set(failed.filter(one => !one.isAlone).map(({ type }) => type ?? ''));
+    for (const track of ledger.tracks) {
+      const known = track.unlistedMs;
+      const unlisted = [...types].map(type => [type, known[type] ?? toMs] as const);
+      if (types.size + Object.keys(known).length > 0)
+        ledger.setUnlisted(track, Object.fromEntries(unlisted));
+    }
     this.#failedCounts = new Map(failed.map(one => [failedKey(one), this.#failedCount(one) + 1]));
   }
 
@@ -96,9 +103,10 @@ export class ArchiveLister implements Lister {
   }
 
   /** True if its day may close without it. Days of a type that fails as a whole wait for longer: it may come back. */
-  #isGivenUp(one: FailedDay, nowMs: number): boolean {
+  #isGivenUp(one: FailedDay, { unlistedMs }: Track, nowMs: number): boolean {
     const isOften = this.#failedCount(one) >= WINDOW_TRIES_MAX;
-    return isOften && (one.isAlone || !isHeld(one.dayMs, nowMs));
+    const sinceMs = unlistedMs[one.type ?? ''] ?? nowMs;
+    return isOften && (one.isAlone || !isHeld(one.dayMs, sinceMs, nowMs));
   }
 
   /** Notes the listing in the ledger. Returns the archives that may have to be read. */
@@ -206,7 +214,7 @@ export class ArchiveLister implements Lister {
       const dayMs = track.cursor.lowMs;
       if (!isDayOver(dayMs, toMs, config.window)) break;
       const failed = listing.failed.filter(one => one.dayMs === dayMs);
-      if (!failed.every(one => this.#isGivenUp(one, toMs))) break;
+      if (!failed.every(one => this.#isGivenUp(one, track, toMs))) break;
       const ofDay = ledger
         .archives()
         .filter(({ partition, state }) => partition.service === service && state.dayMs <= dayMs);

@@ -236,6 +236,27 @@ describe('an archive that the service does not deliver', () => {
     ]);
     expect(site.logs.meter.givenUp).toHaveLength(1);
   });
+
+  test('for the first time when its day is long over gets three days, too', async () => {
+    await using site = await LogSite.open({ logs: { first_start: '6d' } });
+    for (const text of ['old', 'end']) site.book.write(ERRORS, { text, atMs: NOW - 5 * DAY });
+    site.simulator.setFaults({ archives: { '2026-02-27.orders-0.error-log': 403 } });
+    const pulls = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i++) {
+        site.write(OTHER, `more ${i}`);
+        await site.pulls(1);
+      }
+    };
+    await pulls(20);
+    site.clock.forward(DAY);
+    await site.restart();
+    await pulls(20);
+    expect(site.gaps).toEqual([]);
+    site.simulator.resetFaults();
+    await pulls(8);
+    expect(site.bodies).toContain('old');
+    expect(site.gaps).toEqual([]);
+  });
 });
 
 describe('a service that refuses', () => {
@@ -348,8 +369,13 @@ describe('a type that cannot be listed', () => {
     site.simulator.setFaults({ listStatuses: { 'audit-log': 403 } });
     site.clock.forward(5 * DAY);
     site.write(ERRORS, 'later', 'end');
-    await site.pulls(4);
+    await site.pulls(8);
     expect(site.bodies).toContain('later');
+    // The days are old, but the failure is new.
+    expect(site.gaps).toEqual([]);
+    site.clock.forward(3 * DAY);
+    await site.restart();
+    await site.pulls(4);
     expect(site.gaps).toEqual([]);
     await site.pulls(4);
     const gaps = site.gaps.map(({ service, attributes }) =>
@@ -358,7 +384,7 @@ describe('a type that cannot be listed', () => {
         .concat(service)
         .join(' '),
     );
-    const days = ['2026-03-04', '2026-03-05'];
+    const days = ['04', '05', '06', '07', '08'].map(day => `2026-03-${day}`);
     const ofDay = (day: string): string[] =>
       ['dbpgf1', 'dbpgf2'].map(id => `audit-log window ${day}T00:00:00.000Z ${id}`);
     expect(gaps.sort()).toEqual(days.flatMap(ofDay).sort());
