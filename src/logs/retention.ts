@@ -55,9 +55,12 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
   for (;;) {
     const page = await pages.next();
     if (page.done === true) {
-      if (page.value.ok || isOfList(page.value.error)) return firstMs;
+      if (page.value.ok) return firstMs;
+      const { error } = page.value;
+      // The days of other pages are known; an answer that is no list knows none.
+      if (isOfList(error) && error.reason !== 'no_list') return firstMs;
       const refused = { type: api.items.types[0] ?? null, fromMs: 0 };
-      return isRefused(page.value.error) ? findOldestDay(api, refused, signal) : null;
+      return isRefused(error) ? findOldestDay(api, refused, signal) : null;
     }
     for (const item of page.value) {
       const dayMs = archiveDay(item, api.items.pointers);

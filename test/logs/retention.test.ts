@@ -73,6 +73,8 @@ test('the first day is that of the oldest archive, or the oldest that the servic
   expect(await findFirstDay(pulledApi(refusing), signal)).toBe(TODAY - 3 * DAY);
   await using empty = await openFrom(0);
   expect(await findFirstDay(pulledApi(empty), signal)).toBe(TODAY);
+  await using strange = await openLogApi([json({ message: 'we are back soon' })]);
+  expect(await findFirstDay(pulledApi(strange), signal)).toBe(null);
   await using full = await openLogApi([json({ count: 3, logs: archivesOf([5, 7, 6]) })]);
   expect(await findFirstDay(pulledApi(full), signal)).toBe(TODAY - 7 * DAY);
 });
