@@ -88,7 +88,7 @@ export class ArchiveLister implements Lister {
   /** A service that answers for no type says nothing about a day. */
   #countFailures({ ledger }: Pull, { failed, isAnswered, toMs }: Listing): void {
     if (!isAnswered) return;
-    const types = new Set(failed.filter(one => !one.isAlone).map(({ type }) => type ?? ''));
+    const types = new Set(failed.filter(one => !isTooMuch(one)).map(({ type }) => type ?? ''));
     for (const track of ledger.tracks) {
       const known = track.unlistedMs;
       const unlisted = [...types].map(type => [type, known[type] ?? toMs] as const);
@@ -102,11 +102,11 @@ export class ArchiveLister implements Lister {
     return this.#failedCounts.get(failedKey(one)) ?? 0;
   }
 
-  /** True if its day may close without it. Days of a type that fails as a whole wait for longer: it may come back. */
+  /** True if its day may close without it. What the service refuses, or fails to list, waits for longer: it may come back. */
   #isGivenUp(one: FailedDay, { unlistedMs }: Track, nowMs: number): boolean {
     const isOften = this.#failedCount(one) >= WINDOW_TRIES_MAX;
     const sinceMs = unlistedMs[one.type ?? ''] ?? nowMs;
-    return isOften && (one.isAlone || !isHeld(one.dayMs, sinceMs, nowMs));
+    return isOften && (isTooMuch(one) || !isHeld(one.dayMs, sinceMs, nowMs));
   }
 
   /** Notes the listing in the ledger. Returns the archives that may have to be read. */
@@ -249,6 +249,11 @@ function byTurn(a: KnownArchive, b: KnownArchive): number {
   );
 }
 
+/** True if a retry will not help: the list of a single day is too much for the service, which answers for others. */
+function isTooMuch({ isAlone, error }: FailedDay): boolean {
+  return isAlone && isOfWindow(error);
+}
+
 function failedKey({ type, dayMs }: FailedDay): string {
   return `${type} ${dayMs}`;
 }
@@ -313,12 +318,13 @@ async function listDays(
       continue;
     }
     const { error } = end;
-    const isWindow = isOfWindow(error);
-    if (isWindow && days > 1) {
+    // A failure of the service may be that of one day.
+    const mayBeDay = isOfWindow(error) || error.kind === 'server';
+    if (mayBeDay && days > 1) {
       days = Math.floor(days / 2);
       continue;
     }
-    const isAlone = isWindow && (await api.isAnswering(signal, type));
+    const isAlone = mayBeDay && (await api.isAnswering(signal, type));
     const lastMs = isAlone ? dayMs : dayOf(toMs);
     for (; dayMs <= lastMs; dayMs += DAY_MS) failed.push({ type, dayMs, error, isAlone });
   }

@@ -46,6 +46,8 @@ export interface Faults {
   /** A list from before this moment is refused; one over that moment repeats its page without end. */
   readonly oldestMs: number | null;
   readonly poisonMs: number | null;
+  /** The status of a list over that moment; null repeats its page. */
+  readonly poisonStatus: number | null;
   /** By type of log: the status of its lists. */
   readonly listStatuses: Readonly<Record<string, number>>;
   readonly ignoredParameters: readonly string[];
@@ -110,6 +112,7 @@ const FAULTS: {
   isCountUnsteady: [false, z.boolean()],
   oldestMs: [null, z.number().nullable()],
   poisonMs: [null, z.number().nullable()],
+  poisonStatus: [null, FAILURE.nullable()],
   listStatuses: [{}, z.record(z.string(), FAILURE)],
   ignoredParameters: [[], NAMES],
   listShape: ['wrapped', z.enum(['wrapped', 'bare'])],

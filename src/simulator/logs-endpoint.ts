@@ -64,6 +64,9 @@ export function createLogsEndpoint(
       const failure = faults().listStatuses[query.get('logType') ?? ''];
       if (failure !== undefined) return errorAnswer(failure, 'Simulated failure', request);
       const wanted = wantedOf(query, faults());
+      const { poisonStatus } = faults();
+      if (wanted !== null && poisonStatus !== null && isPoisoned(wanted, faults()))
+        return errorAnswer(poisonStatus, 'Simulated failure', request);
       if (wanted !== null) return listing(state, request.nowMs, wanted);
       return errorAnswer(400, 'Not a date that logs are kept for', request);
     };
@@ -136,14 +139,18 @@ function listLines(state: State, nowMs: number, wanted: Wanted): Answer {
   }));
 }
 
+function isPoisoned({ from, to }: Wanted, { poisonMs }: Faults): boolean {
+  return poisonMs !== null && from <= poisonMs && poisonMs < to;
+}
+
 function page<Item>(
   state: State,
-  { query, from, to }: Wanted,
+  wanted: Wanted,
   found: readonly Item[],
   show: (item: Item) => unknown,
 ): Answer {
-  const { poisonMs } = state.faults();
-  if (poisonMs !== null && from <= poisonMs && poisonMs < to)
+  const { query } = wanted;
+  if (isPoisoned(wanted, state.faults()))
     return jsonAnswer(200, {
       logs: Array.from({ length: Number(query.get('limit')) }, (_, id) => ({ id })),
     });

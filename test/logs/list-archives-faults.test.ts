@@ -445,6 +445,27 @@ test('a day that cannot be listed is skipped as a gap after five pulls, and its 
   ]);
 });
 
+test('a day that the service fails to list for days holds up no other, and is skipped after three', async () => {
+  const options = { types: ['error-log'], window: { max: '7d' } };
+  await using site = await openSite({ schedule: '30s', first_start: '3d', ...options });
+  for (const ageMs of [2.5 * DAY, DAY])
+    for (const text of [`day ${ageMs / DAY}`, 'end'])
+      site.book.write(ERRORS, { text, atMs: NOW - ageMs });
+  site.simulator.setFaults({ poisonMs: NOW - 2 * DAY, poisonStatus: 500 });
+  await site.pull();
+  expect(site.bodies).toEqual(expect.arrayContaining(['day 2.5', 'day 1', 'one']));
+  await site.pull();
+  site.clock.forward(2.5 * DAY);
+  site.write(ERRORS, 'later', 'end');
+  await site.pull();
+  expect(site.bodies).toContain('later');
+  expect(site.gaps).toEqual([]);
+  site.clock.forward(DAY);
+  await site.pulls(2);
+  const spans = site.gaps.map(({ attributes }) => attributes['prom2otlp.gap.from']);
+  expect(spans).toEqual(Array<string>(2).fill('2026-03-02T00:00:00.000Z'));
+});
+
 test('a day that cannot be listed now and then is not skipped', async () => {
   await using site = await openSite();
   await site.pull();
