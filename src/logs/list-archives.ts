@@ -66,13 +66,15 @@ const DOWNLOADS: ReadonlySet<ArchiveAction> = new Set(['download', 'final']);
 export class ArchiveLister implements Lister {
   /** How often in a row a day of one type could not be listed. */
   #failedCounts: ReadonlyMap<string, number> = new Map();
+  /** The types that failed last time although others did not. */
+  #failedTypes: ReadonlySet<string | null> = new Set();
 
   async pull(pull: Pull): Promise<PullEnd> {
     const { api, ledger, signal } = pull;
     const toMs = api.nowMs();
     const firstDays = ledger.tracks.map(({ cursor }) => firstListedDay(cursor, toMs));
     const fromDayMs = Math.min(...firstDays);
-    const listing = await listTypes(pull, fromDayMs, toMs);
+    const listing = await listTypes(pull, { fromMs: fromDayMs, toMs }, this.#failedTypes);
     goOnUnlessStopped(signal);
     if (await jumpIfTooOld(pull, listing)) return await this.pull(pull);
     this.#countFailures(pull, listing);
@@ -95,6 +97,7 @@ export class ArchiveLister implements Lister {
       if (types.size + Object.keys(known).length > 0)
         ledger.setUnlisted(track, Object.fromEntries(unlisted));
     }
+    this.#failedTypes = new Set(failed.map(({ type }) => type));
     this.#failedCounts = new Map(failed.map(one => [failedKey(one), this.#failedCount(one) + 1]));
   }
 
@@ -271,21 +274,34 @@ function gapTypes({ failed, unlistedDays }: Listing, dayMs: number): readonly st
   return failed.filter(one => one.dayMs === dayMs).map(({ type }) => type ?? '');
 }
 
-/** Lists each type separately. `toMs` is the same for every page. */
-async function listTypes(pull: Pull, fromDayMs: number, toMs: number): Promise<Listing> {
+/**
+ * Lists each type separately. `toMs` is the same for every page. Types of `onceTypes` get one try for each request: they
+ * would use up the time for retries, and all others would wait for it.
+ */
+async function listTypes(
+  pull: Pull,
+  days: Span,
+  onceTypes: ReadonlySet<string | null>,
+): Promise<Listing> {
+  const { fromMs: fromDayMs, toMs } = days;
+  const { api } = pull;
+  const { giveUpAtMs } = api;
   const found = new Map<string, Descriptor>();
   const failed: FailedDay[] = [];
-  const days = { fromMs: fromDayMs, toMs };
   const { types: configured } = pull.config;
   const types = configured.length === 0 ? [null] : configured;
-  for (const type of types) failed.push(...(await listDays(pull, type, days, found)));
+  for (const type of types) {
+    if (onceTypes.has(type)) api.giveUpAtMs = -Infinity;
+    failed.push(...(await listDays(pull, type, days, found)));
+    api.giveUpAtMs = giveUpAtMs;
+  }
   const ofDays = [...Map.groupBy(failed, ({ dayMs }) => dayMs)];
   const unlisted = ofDays.filter(([, ofDay]) => ofDay.length === types.length);
   const dayCount = (dayOf(toMs) - fromDayMs) / DAY_MS + 1;
   return {
     fromDayMs,
     // The list cannot be newer than the service's clock.
-    toMs: Math.min(toMs, pull.api.nowMs()),
+    toMs: Math.min(toMs, api.nowMs()),
     found,
     failed,
     unlistedDays: new Set(unlisted.map(([dayMs]) => dayMs)),

@@ -344,6 +344,17 @@ describe('a type that cannot be listed', () => {
     expect(site.gaps).toEqual([]);
   });
 
+  test('does not use up the time of every pull', async () => {
+    await using site = await openSite({ schedule: '30s' });
+    site.simulator.setFaults({ listStatuses: { 'audit-log': 500 } });
+    await site.pull();
+    const startedMs = site.clock.nowMs();
+    expect(await site.pull()).toMatchObject({ failure: { reason: 'server_error' } });
+    expect(site.clock.nowMs() - startedMs).toBeLessThan(MINUTE / 4);
+    site.simulator.resetFaults();
+    expect((await site.pull()).kind).toBe('done');
+  });
+
   test('holds its days open for three days, so that it can come back without a loss', async () => {
     await using site = await openSite();
     site.write(AUDIT, 'audit');
