@@ -101,7 +101,7 @@ class ArchiveReading {
   async run(): Promise<ArchiveEnd> {
     const { api, downloads, signal } = this.#pull;
     try {
-      const answer = await api.ask(() => downloads.permits.run(() => this.#try()), signal);
+      const answer = await api.ask(() => downloads.permits.run(() => this.#try()), signal, true);
       if (answer.ok) return answer.end;
       const end = endOfFailure(answer.error);
       if (end.kind === 'broken') await noteBroken(this.#pull, this.#archive, end, null);

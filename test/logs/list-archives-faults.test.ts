@@ -237,6 +237,21 @@ describe('an archive that the service does not deliver', () => {
     expect(site.logs.meter.givenUp).toHaveLength(1);
   });
 
+  test('does not make the key count as refused, unless no other is delivered', async () => {
+    await using site = await openSite();
+    site.simulator.setFaults({ archives: { [ERRORS_ID]: 403 } });
+    for (let i = 0; i < 4; i++) {
+      site.write(OTHER, `more ${i}`);
+      await site.pulls(1);
+      expect(site.statuses).toMatchObject([{ state: 'ok', reason: '' }]);
+    }
+    site.simulator.setFaults({ archives: { '*': 403 } });
+    site.write(OTHER, 'more');
+    site.write(AUDIT, 'more');
+    await site.pull();
+    expect(site.statuses).toMatchObject([{ state: 'failed', reason: 'auth' }]);
+  });
+
   test('for the first time when its day is long over gets three days, too', async () => {
     await using site = await LogSite.open({ logs: { first_start: '6d' } });
     for (const text of ['old', 'end']) site.book.write(ERRORS, { text, atMs: NOW - 5 * DAY });

@@ -13,6 +13,7 @@ import type { CreateLineReader } from '../../src/logs/record.ts';
 import { openQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
+import type { PullStatus } from '../../src/service/pull-report.ts';
 import { LogBook, type LogPlace } from './log-book.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import type { SimulatedService } from '../../src/simulator/world.ts';
@@ -221,6 +222,11 @@ export class LogSite implements AsyncDisposable {
     await this.#clients.close();
     this.counters = new Counters();
     this.#build();
+  }
+
+  /** How the reads of the logs are reported, by puller. */
+  get statuses(): readonly PullStatus[] {
+    return this.#clients.reports.map(({ status }) => status);
   }
 
   get logs(): Logs {
