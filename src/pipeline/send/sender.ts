@@ -373,10 +373,18 @@ export class Sender {
   async #weigh(delivery: Delivery, answer: SendResult): Promise<SendResult> {
     if (answer.kind !== 'split' || delivery.isContentRefused) return answer;
     const { reason, status } = answer;
-    const empty = await this.#ask(this.#closing.signal);
-    if (empty.kind === 'retry' || empty.kind === 'hold')
+    let empty = await this.#ask(this.#closing.signal);
+    if (empty.kind === 'retry') {
+      // A gateway may have counted one request too many, as it would after every further refusal.
+      await this.#options.clock.sleep(BACKOFF.firstMs, this.#closing.signal);
+      empty = await this.#ask(this.#closing.signal);
+    }
+    if (empty.kind === 'retry')
       return { ...empty, reason: empty.reason === '' ? reason : empty.reason };
-    if (empty.kind === 'split' && empty.reason === reason) {
+    // A gateway may refuse every empty request (411): then only a search finds what is refused.
+    if (empty.kind === 'hold') return { ...empty, mayBeContent: true };
+    const isAlike = 'status' in empty && empty.status === status;
+    if (isAlike && withoutNumbers(empty.reason) === withoutNumbers(reason)) {
       const said = `${reason}; an empty request gets the same answer: check otlp.endpoint`;
       return { kind: 'hold', status, reason: said, mayBeContent: true };
     }
@@ -516,4 +524,9 @@ export class Sender {
     }
     lane.nextAttemptAtMs = null;
   }
+}
+
+/** Ports, times and the ids of requests differ between two answers that say the same. */
+function withoutNumbers(reason: string): string {
+  return reason.replace(/[\da-f-]*\d[\da-f-]*/giu, '0');
 }

@@ -26,7 +26,7 @@ let backEnd: BackEnd;
 let sender: Sender;
 let log: Record<string, unknown>[];
 /** The result of empty requests, which do not reach the back end, and their number. */
-let empty: SendResult;
+let empty: SendResult | (() => SendResult);
 let emptyCount: number;
 
 beforeEach(async () => {
@@ -66,7 +66,7 @@ function createSender(changes: { concurrency?: number; random?: () => number } =
     send: (request, abort) => {
       if (request.rawBytes > 0) return http.send(request, abort);
       emptyCount++;
-      return Promise.resolve(empty);
+      return Promise.resolve(typeof empty === 'function' ? empty() : empty);
     },
     close: () => http.close(),
   };
@@ -542,10 +542,78 @@ describe('split', () => {
     empty = noAnswer('down');
     backEnd.answer = () => ({ status: 400 });
     await send({ a: 2 });
+    await until(() => emptyCount === 1);
+    await clock.advance(SECOND_MS);
     await pauseMs();
     expect(sender.status()).toMatchObject({ state: 'retrying', lastError: 'no answer: down' });
     await recover();
     expect(queue.account.total().get('point/accepted')).toBe(2);
+  });
+
+  test('numbers and ids in the words may differ between a refusal and that of the empty request', async () => {
+    const words = (port: number, id: string): string =>
+      `remoteAddr: "127.0.0.1:${port}"; unsupported path requested; request ${id}`;
+    const reason = `the back end answered 400: ${words(40_124, '9b1c7a52-0c1f')}`;
+    empty = { kind: 'split', status: 400, reason };
+    backEnd.answer = () => ({ status: 400, body: words(40_122, 'de305d54-75b4') });
+    await send({ a: 1 });
+    await pauseMs();
+    expect(sender.status()).toMatchObject({ state: 'holding' });
+    await recover();
+    expect(queue.account.total().get('point/accepted')).toBe(1);
+  });
+
+  test('another status for the empty request shows that content is refused, even without words', async () => {
+    empty = { kind: 'split', status: 400, reason: 'the back end answered 400' };
+    backEnd.answer = ({ raw }) => ({ status: raw.length > 2000 ? 413 : 200 });
+    await send({ a: 300 });
+    await until(isSettled);
+    expect(queue.account.total().get('point/accepted')).toBe(300);
+  });
+
+  test('a gateway that allows one request at a time does not hold a refused point for ever', async () => {
+    const isPoison = hasValue(7);
+    let lastMs = -SECOND_MS;
+    const isTooSoon = (): boolean => {
+      const before = lastMs;
+      lastMs = clock.nowMs();
+      return lastMs - before < 100;
+    };
+    for (const isThrottled of [true, false]) {
+      empty = () =>
+        isTooSoon()
+          ? { kind: 'retry', reason: 'too many', retryAfterMs: null, isThrottled }
+          : { kind: 'accepted', rejected: 0, message: '' };
+      backEnd.answer = ({ raw }) => {
+        if (isTooSoon()) return { status: isThrottled ? 429 : 503 };
+        return { status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200 };
+      };
+      await send({ a: 20 });
+      for (let i = 0; i < 200 && !isSettled(); i++) {
+        await new Promise(resolve => setTimeout(resolve, 5));
+        await clock.advance(SECOND_MS);
+      }
+      expect(isSettled()).toBe(true);
+    }
+    expect(queue.account.get('a', 'point/accepted')).toBe(38);
+    expect(queue.account.get('a', 'point/set_aside')).toBe(2);
+  });
+
+  test('a gateway that refuses every empty request does not hold a refused point for ever', async () => {
+    const isPoison = hasValue(7);
+    empty = { kind: 'hold', status: 411, reason: 'length required', mayBeContent: false };
+    backEnd.answer = ({ raw }) => ({
+      status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200,
+    });
+    await send({ a: 20 });
+    await pauseMs();
+    for (let i = 0; i < 20 && !isSettled(); i++) {
+      await new Promise(resolve => setTimeout(resolve, 20));
+      await clock.advance(ROUND_MS);
+    }
+    await until(isSettled);
+    expect(queue.account.get('a', 'point/accepted')).toBe(19);
+    expect(queue.account.get('a', 'point/set_aside')).toBe(1);
   });
 
   test('only the first refusal of a row costs an empty request', async () => {
