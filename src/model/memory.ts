@@ -161,7 +161,7 @@ export interface RestoredState {
   uptimes: readonly SavedUptime[];
   /** Whether the state was saved in the first form; see derive/state.ts. */
   readonly isFirstForm: boolean;
-  /** Good pages since the restart on which no service was awaited: rows absent from enough of them are forgotten. */
+  /** Good pages since the restart on which no service was awaited, or series were refused: see derive/state.ts. */
   pageCount: number;
   /** The clock of the replaced daemon's target; null before its first page, and after a restart. Not stored. */
   readonly clock: PageClock | null;

@@ -80,7 +80,8 @@ export function* derive(
   if (report === null) forgetUnused(table, scrape.reason);
   else {
     refused = yield* resolveRows(table, options);
-    yield* restoreRows(table, addedRows, { options, monotonicMs: time.monotonicMs });
+    const { monotonicMs } = time;
+    yield* restoreRows(table, addedRows, { options, monotonicMs, isFull: refused !== null });
   }
   yield;
   const tallies =

@@ -447,7 +447,12 @@ function becomeMode(state: RestoredState, startMode: number | null): void {
 export function* restoreRows(
   table: SeriesTable,
   rows: readonly number[],
-  context: { readonly options: DeriveOptions; readonly monotonicMs: number },
+  context: {
+    readonly options: DeriveOptions;
+    readonly monotonicMs: number;
+    /** Series of this page were refused: those that are awaited take their room. */
+    readonly isFull: boolean;
+  },
 ): Generator<void, void> {
   const { restored } = table;
   if (restored === null) return;
@@ -463,9 +468,9 @@ export function* restoreRows(
     const { id } = table.services[serviceOfRow(table, row)] ?? {};
     if (id !== undefined) restored.awaited?.delete(id);
   }
-  const { options, monotonicMs } = context;
+  const { options, monotonicMs, isFull } = context;
   restored.awaitedSinceMs ??= monotonicMs;
-  const isPatient = monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
+  const isPatient = !isFull && monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
   if (isPatient && isServiceAwaited(table, restored)) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }

@@ -192,6 +192,22 @@ test('a series that loses a label takes more memory', () => {
   expect(bytes('instance') - bytes('handler_')).toBeGreaterThan(100 * 150);
 });
 
+test('series that are gone take no room for an hour after a restart while a service is down', () => {
+  const options = { services: ['a', 'b'], metrics: limitsOf({ series: 12, serviceSamples: 10 }) };
+  const of = (from: number, to: number): string => gauges(from, to, ',namespace="a"');
+  const target = new Target(options);
+  target.page(0, of(0, 6));
+  target.page(60, of(6, 12));
+  const after = successorOf(target, options);
+  const taken = Array.from(
+    { length: 12 },
+    (_, minute) => sent(after.page(60 * (minute + 2), of(6, 14))).length,
+  );
+  // As soon as enough good pages have not shown them.
+  expect(taken.slice(0, 9)).not.toContain(8);
+  expect(taken.at(-1)).toBe(8);
+});
+
 describe('shares', () => {
   const two = { services: ['a', 'b'] };
   const of = (id: string, from: number, to: number): string =>
