@@ -30,7 +30,14 @@ import { type Descriptor, partitionKey, readDescriptor } from './item.ts';
 import type { KnownArchive, Track } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { isOfWindow, isRefused, type ListEnd } from './list.ts';
-import { commit, goOnUnlessStopped, type Lister, type Pull, type PullEnd } from './pull.ts';
+import {
+  commit,
+  goOnUnlessStopped,
+  type Lister,
+  type Pull,
+  type PullEnd,
+  unreachable,
+} from './pull.ts';
 import { jumpToOldest } from './retention.ts';
 
 /** The service's lists for a range of days. */
@@ -83,8 +90,9 @@ export class ArchiveLister implements Lister {
     const end = await this.#work(pull, listed);
     await this.#finish(pull, listing);
     const [failed] = listing.failed;
-    const isPart = end.kind === 'done' && failed !== undefined;
-    return isPart ? { kind: 'unreachable', failure: failed.error } : end;
+    if (end.kind !== 'done' || failed === undefined) return end;
+    const types = listing.failed.flatMap(({ type }) => type ?? []);
+    return unreachable(failed.error, types.length === 0 ? null : types);
   }
 
   /** A service that answers for no type says nothing about a day. */
@@ -155,7 +163,7 @@ export class ArchiveLister implements Lister {
     );
     const progress = meter.begin(api.name, due.length);
     const failures = new Map<KnownArchive, ServiceError>();
-    let unreachable: PullEnd | null = null;
+    let failed: PullEnd | null = null;
     let failuresInARow = 0;
     let postponedCount = 0;
     for (const archive of archives) {
@@ -182,14 +190,14 @@ export class ArchiveLister implements Lister {
       if (failure === null) continue;
       failures.set(archive, failure);
       if (failuresInARow < UNREACHABLE_MAX) continue;
-      unreachable = { kind: 'unreachable', failure };
+      failed = unreachable(failure);
       break;
     }
     goOnUnlessStopped(signal);
     // The service delivers others: these archives are the cause.
     const isOfArchives = failures.size < progress.doneCount;
     if (isOfArchives) await noteUndelivered(pull, failures);
-    return unreachable ?? { kind: 'done', postponedCount };
+    return failed ?? { kind: 'done', postponedCount };
   }
 
   /** Closes days, stores the changes, and notes how far each partition is. */

@@ -10,7 +10,15 @@ import { type ItemContext, type Partition, partitionKey, readPartition, textAt }
 import type { Track } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { failed, isOfWindow, isRefused, type ListEnd } from './list.ts';
-import { commit, DONE, goOnUnlessStopped, type Pull, type PullEnd, Slicer } from './pull.ts';
+import {
+  commit,
+  DONE,
+  goOnUnlessStopped,
+  type Pull,
+  type PullEnd,
+  Slicer,
+  unreachable,
+} from './pull.ts';
 import { type LineReader, MARK, type ParsedRecord, recordUid, uidPlace } from './record.ts';
 import { jumpToOldest } from './retention.ts';
 import { Unwrapper, withoutLineEnd } from './unwrap.ts';
@@ -45,11 +53,14 @@ function timeIn({ fromMs, toMs }: Span, timeMs: number): number {
 /** Pulls one type after the other, each for all services together. */
 export async function pullRecords(pull: Pull): Promise<PullEnd> {
   let worst: PullEnd = DONE;
+  const failedTypes: string[] = [];
   const scopes = Map.groupBy(pull.ledger.tracks, ({ type }) => type);
   for (const [type, tracks] of scopes) {
     const end = await new TypePull(pull, type, tracks).run();
+    if (end.kind !== 'unreachable') continue;
     // One type that cannot be listed does not block the others.
-    if (end.kind === 'unreachable') worst = end;
+    failedTypes.push(type);
+    worst = unreachable(end.failure, type === '' ? null : failedTypes);
   }
   return worst;
 }
@@ -220,11 +231,11 @@ class TypePull {
     const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
     if (isRefused(failure)) {
       const hasJumped = await jumpToOldest(this.#pull, tracks, { type, fromMs: window.fromMs });
-      return hasJumped ? null : { kind: 'unreachable', failure };
+      return hasJumped ? null : unreachable(failure);
     }
-    if (!isOfWindow(failure)) return { kind: 'unreachable', failure };
+    if (!isOfWindow(failure)) return unreachable(failure);
     const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
-    if (isLeast && !(await api.isAnswering(signal, type))) return { kind: 'unreachable', failure };
+    if (isLeast && !(await api.isAnswering(signal, type))) return unreachable(failure);
     const gaps: Gap[] = [];
     for (const track of tracks) {
       const { cursor, gap: span } = afterFailure(track.cursor, window, config.window);
@@ -233,7 +244,7 @@ class TypePull {
     }
     await commit(this.#pull, { gaps });
     // A window of the minimum length is retried in the next pull.
-    return isLeast && gaps.length === 0 ? { kind: 'unreachable', failure } : null;
+    return isLeast && gaps.length === 0 ? unreachable(failure) : null;
   }
 }
 

@@ -271,9 +271,15 @@ export class LogMeter {
     this.#log.warn(`failure ${origin} ${reason}`, { target, reason, cause }, 'cannot pull logs');
   }
 
-  /** A pull could not reach these services: all their partitions have failed. */
-  unreachable(services: Services, { message: lastError }: Failure): void {
-    for (const status of this.#of(services)) Object.assign(status, { state: 'failed', lastError });
+  /** A pull could not read these types (null: all) of these services: their partitions have failed. */
+  unreachable(
+    services: Services,
+    { message: lastError }: Failure,
+    types: readonly string[] | null = null,
+  ): void {
+    for (const status of this.#of(services))
+      if (types?.includes(status.type) !== false)
+        Object.assign(status, { state: 'failed', lastError });
   }
 
   /** A pull reached these services again: partitions that had only this failure wait again. */

@@ -48,10 +48,23 @@ export type PullEnd =
       /** The number of archives that wait for the byte budget. */
       readonly postponedCount: number;
     }
-  | { readonly kind: 'unreachable'; readonly failure: ServiceError }
+  | {
+      readonly kind: 'unreachable';
+      readonly failure: ServiceError;
+      /** The types of logs that are concerned; null for all. */
+      readonly types: readonly string[] | null;
+    }
   | { readonly kind: 'stopped' | 'failed' };
 
 export const DONE: PullEnd = { kind: 'done', postponedCount: 0 };
+
+/** The end of a pull that failed, for all types unless they are named. */
+export function unreachable(
+  failure: ServiceError,
+  types: readonly string[] | null = null,
+): PullEnd {
+  return { kind: 'unreachable', failure, types };
+}
 
 export class PullEnded extends Error {
   readonly end: PullEnd;

@@ -19,6 +19,7 @@ import {
   type PullContext,
   type PullEnd,
   PullEnded,
+  unreachable,
 } from './pull.ts';
 import type { PullSchedule } from '../lib/cron.ts';
 import { findFirstDay } from './retention.ts';
@@ -136,7 +137,7 @@ export class LogPuller {
     for (const type of types.slice(1))
       if (!answer.ok) answer = await api.firstPage(span, signal, type);
     goOnUnlessStopped(signal);
-    if (!answer.ok) throw new PullEnded({ kind: 'unreachable', failure: answer.error });
+    if (!answer.ok) throw new PullEnded(unreachable(answer.error));
     api.noteTime(answer.serverNowMs);
   }
 
@@ -159,7 +160,7 @@ export class LogPuller {
       const message = 'cannot find where the logs of the service begin';
       const hint = 'set logs.first_start to a date or a duration';
       const failure = ownError('no_list', message, hint);
-      throw new PullEnded({ kind: 'unreachable', failure });
+      throw new PullEnded(unreachable(failure));
     }
     // With a floor, the next start does not search for the beginning again.
     for (const track of unknown)
@@ -190,6 +191,6 @@ export class LogPuller {
       isRefused,
       startedMs: this.#clock.monotonicMs(),
     });
-    meter.unreachable(api.services, end.failure);
+    meter.unreachable(api.services, end.failure, end.types);
   }
 }

@@ -354,6 +354,10 @@ describe('a type that cannot be listed', () => {
     const failure = { message: expect.stringContaining(type) as string };
     expect(await site.pull()).toMatchObject({ kind: 'unreachable', failure });
     expect(site.bodies).toEqual(['one', 'one']);
+    const failedTypes = site.logs.meter.partitions
+      .filter(({ state }) => state === 'failed')
+      .map(one => one.type);
+    expect(failedTypes.filter(one => one !== type)).toEqual([]);
     site.clock.forward(DAY);
     await site.pull();
     expect(site.gaps).toEqual([]);

@@ -83,7 +83,7 @@ export const SEND_COUNTERS = {
   },
   asked: {
     name: 'prom2otlp_send_empty_requests_total',
-    help: 'Empty requests that checked whether the back end is reachable, by outcome.',
+    help: 'Empty requests, by outcome: whether the back end is reachable, or refuses requests whatever their content.',
     labels: ['signal', 'outcome'],
   },
   lastAccepted: {
@@ -383,8 +383,11 @@ export class Sender {
       return { ...empty, reason: empty.reason === '' ? reason : empty.reason };
     // A gateway may refuse every empty request (411): then only a search finds what is refused.
     if (empty.kind === 'hold') return { ...empty, mayBeContent: true };
-    const isAlike = 'status' in empty && empty.status === status;
-    if (isAlike && withoutNumbers(empty.reason) === withoutNumbers(reason)) {
+    const isAlike =
+      empty.kind === 'split' &&
+      empty.status === status &&
+      withoutNumbers(empty.reason) === withoutNumbers(reason);
+    if (isAlike) {
       const said = `${reason}; an empty request gets the same answer: check otlp.endpoint`;
       return { kind: 'hold', status, reason: said, mayBeContent: true };
     }
