@@ -49,6 +49,12 @@ export const PAGE_PATH = '/observability/v2/metrics';
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const gzipAsync = promisify(gzip);
 
+/** 127.1.0.1, 127.1.0.2 and so on. */
+export function loopbackHost(index: number): string {
+  const number = index + 1;
+  return `127.1.${number >> 8}.${number & 0xff}`;
+}
+
 /** What one address is doing: its page is patched in place, so that one answer follows the other. */
 interface Address {
   readonly source: PageSource;
@@ -81,7 +87,7 @@ class PageServer {
     let port = 0;
     const origins: string[] = [];
     for (const index of this.#addresses.keys()) {
-      const host = isRemote ? 'localhost' : `127.1.${index >> 8}.${(index & 0xff) + 1}`;
+      const host = isRemote ? 'localhost' : loopbackHost(index);
       const server = this.#createServer(index);
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject).listen(port, host, resolve);

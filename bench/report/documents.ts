@@ -173,16 +173,11 @@ function costTable(results: Results): string[] {
 }
 
 function otherTables(results: Results): string[] {
-  return [
-    ...growthTable(results),
-    '',
-    ...startTable(results),
-    '',
-    ...drainTable(results),
-    '',
-    ...pausesTable(results),
-    ...floorLines(results),
-  ];
+  const tables = [growthTable, startTable, drainTable, pausesTable, floorLines];
+  return tables
+    .map(tableOf => tableOf(results))
+    .filter(lines => lines.length > 0)
+    .flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }
 
 function growthTable({ growth }: Results): string[] {
@@ -249,10 +244,12 @@ function pausesTable({ paced }: Results): string[] {
 function floorLines({ floor }: Results): string[] {
   if (floor.length === 0) return [];
   const ns = floor.map(({ nsPerSample }) => nsPerSample);
-  return ['', `The floor under a page of the fleet: ${spread(ns, count)} ns a sample.`];
+  return [`The floor under a page of the fleet: ${spread(ns, count)} ns a sample.`];
 }
 
+/** [] without rows. */
 function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  if (rows.length === 0) return [];
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)];
 }
