@@ -53,8 +53,9 @@ export class OtlpHttp implements Transport {
     this.#redact = createBackEndRedactor(config.headers, options.apis ?? []);
     this.#pool = new Pool(url.origin, {
       connections: concurrency,
+      // Without it a back end that never ends the handshake would block all later requests.
+      connectTimeout: config.timeoutMs,
       // One deadline covers the whole exchange, see #exchange.
-      connectTimeout: 0,
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,

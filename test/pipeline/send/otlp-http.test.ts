@@ -1,5 +1,6 @@
+import { connect as connectTo, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiConfig, OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -8,6 +9,8 @@ import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { BackEnd, type Answer } from '../../support/back-end.ts';
+import { TEST_TLS } from '../../support/certificates.ts';
+import { startTcpServer } from '../../support/http-server.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
 import { testApi, testSignal } from '../../support/test-api.ts';
 
@@ -159,6 +162,33 @@ test('a missing answer is retried: refused, cut off, silent, not HTTP', async ()
   backEnd.answer = () => response => void response.socket?.end('SSH-2.0-x\r\n');
   await check(connect(), /no answer: /);
   await check(connect({}, `https://127.0.0.1:${String(backEnd.port)}`), /no answer: /);
+});
+
+describe('a TLS handshake that takes long', () => {
+  const tls = { ca: TEST_TLS.ca, cert: null, key: null };
+  let behind: BackEnd;
+  const sockets: Socket[] = [];
+  const pass = (socket: Socket): void => {
+    socket.pipe(connectTo(behind.port, '127.0.0.1').on('error', () => undefined)).pipe(socket);
+  };
+  beforeEach(async () => {
+    behind = await BackEnd.start(undefined, TEST_TLS);
+    sockets.length = 0;
+  });
+  afterEach(() => behind.stop());
+
+  test('ends with the timeout, and the next request gets a new connection', async () => {
+    await using front = await startTcpServer(socket => {
+      if (sockets.push(socket) > 1) pass(socket);
+    });
+    const transport = connect({ tls, timeoutMs: 300 }, `https://localhost:${front.port}`);
+    expect(await send(transport)).toMatchObject({
+      kind: 'retry',
+      reason: expect.stringMatching(/none within 300 ms/),
+    });
+    await expect.poll(async () => (await send(transport)).kind).toBe('accepted');
+    expect(sockets).toHaveLength(2);
+  });
 });
 
 test('a closing sender does not wait for an answer', async () => {
