@@ -183,8 +183,9 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    // An abort would also end the connection, which later requests wait for.
+    if (this.#stopped !== null) throw this.#stopped;
     this.#controller = controller;
-    if (this.#stopped !== null) controller.abort(this.#stopped);
   }
 
   onResponseStart(

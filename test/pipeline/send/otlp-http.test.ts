@@ -189,6 +189,25 @@ describe('a TLS handshake that takes long', () => {
     await expect.poll(async () => (await send(transport)).kind).toBe('accepted');
     expect(sockets).toHaveLength(2);
   });
+
+  test('gives one connection, however many requests were given up meanwhile', async () => {
+    await using front = await startTcpServer(socket => {
+      if (sockets.push(socket) > 1) pass(socket);
+    });
+    const transport = connect({ tls }, `https://localhost:${front.port}`);
+    for (let i = 0; i < 3; i++) {
+      const abort = new AbortController();
+      const result = transport.send(REQUEST, abort.signal);
+      await expect.poll(() => sockets.length).toBe(1);
+      abort.abort();
+      expect(await result).toMatchObject({ kind: 'retry' });
+    }
+    const result = send(transport);
+    for (const socket of sockets) pass(socket);
+    expect(await result).toMatchObject({ kind: 'accepted' });
+    expect(sockets).toHaveLength(1);
+    expect(behind.requests).toHaveLength(1);
+  });
 });
 
 test('a closing sender does not wait for an answer', async () => {
