@@ -391,6 +391,8 @@ async function deliver(
   await Promise.all(senders.map(({ sender }) => sender.close()));
   const accepted = since(null, 'point/accepted');
   const [rejected, aside] = [since(null, 'point/rejected'), since(null, 'point/set_aside')];
+  // Nothing else is evicted here.
+  const damaged = since(null, 'point/evicted');
   const left = leftPoints(queue);
   const took = formatDuration(clock.monotonicMs() - startedMs);
   const refused = `rejected ${formatCount(rejected)}, set aside ${formatCount(aside)}`;
@@ -398,7 +400,9 @@ async function deliver(
     `accepted ${formatCount(accepted)} points in ${took}, ${refused}, left ${formatCount(left)}`,
   );
   for (const problem of problems) err.line(problem);
-  return left + rejected + aside === 0 ? 0 : 1;
+  if (damaged > 0)
+    err.line(`${formatCount(damaged)} points are lost: their requests in the queue were damaged`);
+  return left + rejected + aside + damaged === 0 ? 0 : 1;
 }
 
 function problemsOf(queue: Queue, senders: readonly OpenSender[]): readonly string[] {

@@ -314,6 +314,17 @@ describe('drain', () => {
     expect(out).toMatch(/set aside 4, left 0/);
     expect(code).toBe(1);
   });
+
+  test('exits with 1 if points were lost because the file is damaged', async () => {
+    await fill(...WAITING);
+    const database = new DatabaseSync(join(directory.path, 'queue', 'queue.sqlite'));
+    database.exec('UPDATE batch SET body = zeroblob(40) WHERE id = 1');
+    database.close();
+    const { code, out, err } = await queue('drain');
+    expect(out).toMatch(/^accepted 6 points in .*, left 0\n$/);
+    expect(err).toMatch(/^5 points are lost: their requests in the queue were damaged\n$/);
+    expect(code).toBe(1);
+  });
 });
 
 describe('a mistake is reported', () => {
