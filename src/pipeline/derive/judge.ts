@@ -19,7 +19,7 @@ import {
 } from './outcome.ts';
 import type { DeriveOptions } from './options.ts';
 import { blockOfRow, serviceOfRow } from './places.ts';
-import { processOf } from './reset.ts';
+import { leftMsOf, processOf } from './reset.ts';
 import { readTargetInfo } from './resolve.ts';
 import { countOutcome, type Tally } from './tally.ts';
 
@@ -42,10 +42,12 @@ export interface Surroundings extends Place {
   readonly barrier: number;
   readonly tally: Tally | undefined;
   /**
-   * The quiet kind asked for last, and the process of counters of that kind; see judgeQuietRows().
+   * The quiet kind asked for last, the process of counters of that kind, and when the process before it was last shown;
+   * see judgeQuietRows().
    */
   kind: number;
   processMs: number;
+  leftMs: number;
 }
 
 const NOWHERE: Surroundings = {
@@ -60,6 +62,7 @@ const NOWHERE: Surroundings = {
   tally: undefined,
   kind: 0,
   processMs: NO_PROCESS,
+  leftMs: Number.NaN,
 };
 
 /**
@@ -112,7 +115,15 @@ function lookAround(judging: Judging, row: number): Surroundings {
     const isRecent = options.honorTimestamps && stampMs >= time.nowMs - options.staleAfterMs;
     component.firstTimeMs = isRecent ? stampMs : time.nowMs;
   }
-  const around = { block, component, barrier, tally, kind: 0, processMs: NO_PROCESS };
+  const around = {
+    block,
+    component,
+    barrier,
+    tally,
+    kind: 0,
+    processMs: NO_PROCESS,
+    leftMs: Number.NaN,
+  };
   judging.surroundings[index] = around;
   return around;
 }
@@ -294,7 +305,9 @@ function countPoints({ page }: SeriesTable, { block, tally }: Surroundings, coun
  */
 function askProcess(around: Surroundings, kind: number, uptimeNames: readonly string[]): void {
   around.kind = kind;
-  around.processMs = processOf(around.component?.uptimes.get(uptimeNames[kind - DATED]!));
+  const evidence = around.component?.uptimes.get(uptimeNames[kind - DATED]!);
+  around.processMs = processOf(evidence);
+  around.leftMs = leftMsOf(evidence);
 }
 
 /**
@@ -328,7 +341,8 @@ function judgeRun(
       if (!(now >= lastValue[row]!) || knownMs !== knownMs) return row;
       if (kind >= DATED) {
         if (kind !== around.kind) askProcess(around, kind, uptimeNames);
-        if (knownMs !== around.processMs && around.processMs !== NO_PROCESS) return row;
+        const isOfIt = knownMs === around.processMs && !(lastTimeMs[row]! <= around.leftMs);
+        if (!isOfIt && around.processMs !== NO_PROCESS) return row;
       }
       if (hasCreated && createdRows.has(row)) return row;
     }

@@ -89,9 +89,9 @@ export function judgeStream(judge: Judge, row: number, facts: StreamFacts): numb
   const processMs = hasCreated ? createdMs : processOf(evidence);
   const known = table.processMs[row]!;
   // Evidence gathered again, as after a reload, dates the same process slightly differently.
-  const isAnother =
-    processMs !== NO_PROCESS && !isSameBegin(processMs, known) && timeMs >= processMs;
-  if (isAnother) return judgeProcess(judge, row, facts, { processMs, evidence });
+  const isAnother = !isSameBegin(processMs, known) || wasReplaced(table, row, evidence);
+  if (isAnother && processMs !== NO_PROCESS && timeMs >= processMs)
+    return judgeProcess(judge, row, facts, { processMs, evidence });
   return judgeFall(table, row, facts, evidence);
 }
 
@@ -346,6 +346,23 @@ export function isStreamOfProcess(
 /** The later of two times; NaN means none. */
 export function laterMs(aMs: number, bMs: number): number {
   return bMs <= aMs || Number.isNaN(bMs) ? aMs : bMs;
+}
+
+/**
+ * Whether another process was the last one before the current one, and was shown after the row's last sample: two
+ * processes may have begun at the same time, as two replicas do.
+ */
+function wasReplaced(
+  table: SeriesTable,
+  row: number,
+  evidence: UptimeEvidence | undefined,
+): boolean {
+  return table.lastTimeMs[row]! <= leftMsOf(evidence);
+}
+
+/** When the process before the current one was last shown; NaN if there was none. */
+export function leftMsOf(evidence: UptimeEvidence | undefined): number {
+  return evidence?.leftMs ?? Number.NaN;
 }
 
 function isSameBegin(a: number, b: number): boolean {

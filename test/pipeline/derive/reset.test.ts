@@ -518,6 +518,25 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
+  test.each([0, 1])(
+    'F5: a series that was absent while another process was shown is not continued by one that began %i s later than its own',
+    later => {
+      const without = `engine_global_status_uptime 9000 ${at(30)}\n`;
+      const pages: Pages = [
+        [0, page(0, 100, 10)],
+        [15, page(15, 115, 20)],
+        [30, without],
+        [45, page(45, 145 - later, 500)],
+        [60, page(60, 160 - later, 510)],
+      ];
+      checkPages(pages, [-100, -100, null, 45, 45]);
+      const unstamped = pages.map(
+        ([seconds, text]) => [seconds, text.replaceAll(/ \d+\n/g, '\n')] as const,
+      );
+      checkPages(unstamped, [-100, -100, -100, 45, 45]);
+    },
+  );
+
   test('F5: labels that change at a failover keep the evidence', () => {
     const labelled = (kind: string, seconds: number, uptime: number): string =>
       ['engine_global_status_uptime', 'engine_global_status_queries']
