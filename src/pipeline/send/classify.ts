@@ -85,7 +85,7 @@ export function refusedAs(
 ): SendResult {
   const { status, reason, retryAfterMs } = refusal;
   if (RETRIED.has(like))
-    return { kind: 'retry', reason, retryAfterMs, isThrottled: like === THROTTLED };
+    return { kind: 'retry', reason, status, retryAfterMs, isThrottled: like === THROTTLED };
   if (SPLIT.has(like)) return { kind: 'split', status, reason };
   if (SETTINGS.has(like) || isRedirection(like)) return heldForSettings(status, reason);
   return { kind: 'hold', status, reason, mayBeContent: true };

@@ -379,10 +379,13 @@ export class Sender {
       await this.#options.clock.sleep(BACKOFF.firstMs, this.#closing.signal);
       empty = await this.#ask(this.#closing.signal);
     }
-    if (empty.kind === 'retry')
-      return { ...empty, reason: empty.reason === '' ? reason : empty.reason };
-    // A gateway may refuse every empty request (411): then only a search finds what is refused.
-    if (empty.kind === 'hold') return { ...empty, mayBeContent: true };
+    if (empty.kind === 'retry') {
+      const isFailure = empty.status > 0 && !empty.isThrottled && empty.retryAfterMs === null;
+      if (!isFailure) return { ...empty, reason: empty.reason === '' ? reason : empty.reason };
+    }
+    // A gateway may refuse every empty request (411), or fail on it (502): then only a search finds what is refused.
+    if (empty.kind === 'hold' || empty.kind === 'retry')
+      return { kind: 'hold', status: empty.status, reason: empty.reason, mayBeContent: true };
     const isAlike =
       empty.kind === 'split' &&
       empty.status === status &&
@@ -413,7 +416,8 @@ export class Sender {
     const { signal, transport, clock } = this.#options;
     const retryAfterMs = this.#notBeforeMs - clock.monotonicMs();
     // Another lane was asked to wait.
-    if (retryAfterMs > 0) return { kind: 'retry', reason: '', retryAfterMs, isThrottled: true };
+    if (retryAfterMs > 0)
+      return { kind: 'retry', reason: '', status: 0, retryAfterMs, isThrottled: true };
     const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
     const stop = AbortSignal.any([abort, this.#closing.signal]);
     const result = await transport.send(request, stop);

@@ -36,6 +36,7 @@ export type SendResult =
   | {
       readonly kind: 'retry';
       readonly reason: string;
+      readonly status: number;
       readonly retryAfterMs: number | null;
       readonly isThrottled: boolean;
     }
@@ -96,7 +97,7 @@ export function noAnswer(cause: string): SendResult {
   const words = oneLine(cause.replace(OPENSSL_ERROR, '$1'));
   const hint = HINTS.find(([pattern]) => pattern.test(words))?.[1];
   const reason = `no answer: ${words}${hint === undefined ? '' : `; ${hint}`}`;
-  return { kind: 'retry', reason, retryAfterMs: null, isThrottled: false };
+  return { kind: 'retry', reason, status: 0, retryAfterMs: null, isThrottled: false };
 }
 
 /** Codes of Node, zlib and zstd when memory is short. */
@@ -117,7 +118,7 @@ export function notMade(what: string, error: unknown): SendResult {
   const reason = `${what}: ${causeText(error)}`;
   const { code, message } = error as Partial<NodeJS.ErrnoException>;
   if (MEMORY_CODES.has(code) || message === MEMORY_MESSAGE)
-    return { kind: 'retry', reason, retryAfterMs: null, isThrottled: false };
+    return { kind: 'retry', reason, status: 0, retryAfterMs: null, isThrottled: false };
   return { kind: 'split', reason, status: 0 };
 }
 

@@ -47,6 +47,7 @@ test("the back end's words are shown with its code and a remedy, without secrets
   expect(classify(codes.UNAVAILABLE, { details: 'starting' })).toEqual({
     kind: 'retry',
     reason: 'the back end answered UNAVAILABLE: starting',
+    status: 14,
     retryAfterMs: null,
     isThrottled: false,
   });

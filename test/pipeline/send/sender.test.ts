@@ -582,7 +582,7 @@ describe('split', () => {
     for (const isThrottled of [true, false]) {
       empty = () =>
         isTooSoon()
-          ? { kind: 'retry', reason: 'too many', retryAfterMs: null, isThrottled }
+          ? { kind: 'retry', reason: 'too many', status: 429, retryAfterMs: null, isThrottled }
           : { kind: 'accepted', rejected: 0, message: '' };
       backEnd.answer = ({ raw }) => {
         if (isTooSoon()) return { status: isThrottled ? 429 : 503 };
@@ -599,22 +599,29 @@ describe('split', () => {
     expect(queue.account.get('a', 'point/set_aside')).toBe(2);
   });
 
-  test('a gateway that refuses every empty request does not hold a refused point for ever', async () => {
-    const isPoison = hasValue(7);
-    empty = { kind: 'hold', status: 411, reason: 'length required', mayBeContent: false };
-    backEnd.answer = ({ raw }) => ({
-      status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200,
-    });
-    await send({ a: 20 });
-    await pauseMs();
-    for (let i = 0; i < 20 && !isSettled(); i++) {
-      await new Promise(resolve => setTimeout(resolve, 20));
-      await clock.advance(ROUND_MS);
-    }
-    await until(isSettled);
-    expect(queue.account.get('a', 'point/accepted')).toBe(19);
-    expect(queue.account.get('a', 'point/set_aside')).toBe(1);
-  });
+  const badGateway = { status: 502, retryAfterMs: null, isThrottled: false } as const;
+  test.each<SendResult>([
+    { kind: 'hold', status: 411, reason: 'length required', mayBeContent: false },
+    { kind: 'retry', reason: 'the back end answered 502', ...badGateway },
+  ])(
+    'a gateway that answers $status to every empty request does not hold a refused point for ever',
+    async answer => {
+      const isPoison = hasValue(7);
+      empty = answer;
+      backEnd.answer = ({ raw }) => ({
+        status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200,
+      });
+      await send({ a: 20 });
+      await until(() => emptyCount === 1);
+      for (let i = 0; i < 100 && !isSettled(); i++) {
+        await new Promise(resolve => setTimeout(resolve, 20));
+        await clock.advance(ROUND_MS);
+      }
+      await until(isSettled);
+      expect(queue.account.get('a', 'point/accepted')).toBe(19);
+      expect(queue.account.get('a', 'point/set_aside')).toBe(1);
+    },
+  );
 
   test('only the first refusal of a row costs an empty request', async () => {
     const isPoison = hasValue(7);
