@@ -450,9 +450,9 @@ function samplesInOrder(table: SeriesTable): SampleAt[] {
   return samples.sort((a, b) => a.line - b.line);
 }
 
-function shownSample(table: SeriesTable, { row, value, timeMs }: SampleAt): ShownSample {
+function shownSample(table: SeriesTable, { row, value, timeMs, line }: SampleAt): ShownSample {
   const { name, labels } = keyOfRow(table, row);
-  const exemplar = table.exemplars.get(row);
+  const exemplar = table.exemplars.get(line);
   return {
     name,
     ...shown({ labels, value, timeMs }),

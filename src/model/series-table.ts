@@ -219,7 +219,7 @@ export class SeriesTable {
   /** How many pages in a row did not repeat the previous one. */
   layoutMisses = 0;
 
-  // Sparse, of this page only.
+  // Sparse, of this page only. Exemplars are found by the lines of their samples.
   readonly exemplars: Map<number, Exemplar> = new Map();
   readonly repeats: RepeatedSample[] = [];
   /** Rows that decode has added or whose metric changed, for derive to resolve; emptied by derive. */

@@ -200,7 +200,7 @@ export class Decoding {
     if (row < 0) return false;
     this.#store(row, value, timeMs);
     this.#layout.add(row, line.keyStart, line.valueStart, numbersEnd);
-    return line.exemplarStart < 0 || this.#readExemplar(row, line.exemplarStart, end);
+    return line.exemplarStart < 0 || this.#readExemplar(line.exemplarStart, end);
   }
 
   /** The row of the scanned series, added if it is new; -1 with a problem. */
@@ -276,7 +276,7 @@ export class Decoding {
     return null;
   }
 
-  #readExemplar(row: number, start: number, end: number): boolean {
+  #readExemplar(start: number, end: number): boolean {
     this.#layout.abandon();
     const { bytes } = this.#page;
     const line = this.#exemplarLine;
@@ -292,7 +292,7 @@ export class Decoding {
       timeMs = number[0]!;
     }
     const { labels } = parseSeriesKey(bytes, line.keyStart, line.keyEnd);
-    this.#table.exemplars.set(row, { labels, value, timeMs });
+    this.#table.exemplars.set(this.report.lines, { labels, value, timeMs });
     return true;
   }
 

@@ -133,13 +133,15 @@ export class Admission {
   finish(): Refused | null {
     const table = this.#table;
     if (this.#rows.length === 0) return null;
-    const rest = table.repeats.filter(({ row }) => {
+    const rest = table.repeats.filter(({ row, line }) => {
       const service = this.#owners.get(row);
-      if (service !== undefined) addTo(this.#counts, service, 1);
-      return service === undefined;
+      if (service === undefined) return true;
+      addTo(this.#counts, service, 1);
+      table.exemplars.delete(line);
+      return false;
     });
     table.repeats.splice(0, table.repeats.length, ...rest);
-    for (const row of this.#rows) table.exemplars.delete(row);
+    for (const row of this.#rows) table.exemplars.delete(table.line[row]!);
     const ofServices = this.#counts.get(-1) ?? 0;
     this.#counts.delete(-1);
     const ids = [...this.#counts].map(([index, count]): [string, number] => [

@@ -92,7 +92,8 @@ export function* derive(
   const { monotonicMs } = time;
   const samples = report?.samples ?? Infinity;
   const keepMs = keepMsOf(options, noteCrowding(table, samples, { options, monotonicMs }));
-  const found = { gone: [], surroundings: [] };
+  const repeated = new Set(table.repeats.map(({ row }) => row));
+  const found = { gone: [], surroundings: [], repeated };
   const quiet = quietMetrics(table, options, mayDerive);
   const judging: Judging = { table, options, time, mayDerive, tallies, keepMs, quiet, ...found };
   for (let from = 0; from < table.count; from += SLICE_ROWS) {

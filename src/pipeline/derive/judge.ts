@@ -19,7 +19,7 @@ import {
 } from './outcome.ts';
 import type { DeriveOptions } from './options.ts';
 import { blockOfRow, serviceOfRow } from './places.ts';
-import { leftMsOf, processOf } from './reset.ts';
+import { beganSince, leftMsOf, processOf } from './reset.ts';
 import { readTargetInfo } from './resolve.ts';
 import { countOutcome, type Tally } from './tally.ts';
 
@@ -30,6 +30,8 @@ export interface Judging extends PageJudge {
   readonly keepMs: number;
   /** The rows to forget. */
   readonly gone: number[];
+  /** The rows with further samples on this page. */
+  readonly repeated: ReadonlySet<number>;
   /** By block; see lookAround(). */
   readonly surroundings: (Surroundings | undefined)[];
   /** By metric; see quietMetrics(). */
@@ -91,7 +93,8 @@ function judgeAnyRow(judging: Judging, row: number): void {
   }
   countOutcome(around.tally, judged);
   if (judged === OUTCOME.consumed) movedAtMs[row] = time.monotonicMs;
-  else if (!isCompound(metric)) settle(judging, row, judged, around.tally);
+  else if (!isCompound(metric) && !mayBeReplaced(judging, row))
+    settle(judging, row, judged, around.tally);
 }
 
 /** The facts of the block of a row on this page; computed once per block and page. */
@@ -367,6 +370,11 @@ function judgeRun(
 // another point if its time is newer, or replaces a first one that gave no point. Otherwise it is
 // dropped: as a repeat, a conflict, or a duplicate where a second point has no meaning.
 
+/** Whether the row's first sample gave no point, and a later one may. */
+function mayBeReplaced({ table, repeated }: Judging, row: number): boolean {
+  return repeated.size > 0 && repeated.has(row) && GAVE_NO_POINT.has(table.outcome[row]!);
+}
+
 /** Judges them all, after the rows. */
 export function judgeRepeats(judging: Judging): void {
   for (const sample of judging.table.repeats) {
@@ -376,6 +384,9 @@ export function judgeRepeats(judging: Judging): void {
     const isUsed = sample.outcome === OUTCOME.point || sample.outcome === OUTCOME.part;
     if (isUsed && around.tally !== undefined) around.tally.points++;
   }
+  for (const row of judging.repeated)
+    if (mayBeReplaced(judging, row))
+      settle(judging, row, judging.table.outcome[row]!, lookAround(judging, row).tally);
 }
 
 function judgeRepeat(judging: Judging, sample: RepeatedSample, around: Surroundings): number {
@@ -386,7 +397,7 @@ function judgeRepeat(judging: Judging, sample: RepeatedSample, around: Surroundi
   if (!metric.isIncluded) return OUTCOME.excluded;
   if (isCompound(metric) || table.role[row] !== ROLE.scalar) return OUTCOME.duplicate;
   const outcome = table.outcome[row]!;
-  if (outcome === OUTCOME.point) return addPoint(judging, sample, metric);
+  if (outcome === OUTCOME.point) return addPoint(judging, sample, metric, around);
   return GAVE_NO_POINT.has(outcome)
     ? takePlace(judging, sample, metric, around)
     : OUTCOME.duplicate;
@@ -410,6 +421,7 @@ function takePlace(
   const { row } = sample;
   table.value[row] = sample.value;
   table.timeMs[row] = sample.timeMs;
+  table.line[row] = sample.line;
   const outcome = outcomeOfScalar(judging, row, metric, around);
   table.outcome[row] = outcome;
   // This is the row's point, not an additional one.
@@ -417,10 +429,16 @@ function takePlace(
 }
 
 /**
- * Adds a second point of a series on one page: its time must be newer, and a counter must not fall.
+ * Adds a second point of a series on one page: its time must be newer, and a counter must not fall
+ * or begin again.
  */
-function addPoint(judging: Judging, sample: RepeatedSample, metric: Metric): number {
-  const { table, options, time } = judging;
+function addPoint(
+  judging: Judging,
+  sample: RepeatedSample,
+  metric: Metric,
+  { component }: Surroundings,
+): number {
+  const { table, options, time, mayDerive } = judging;
   const { row, value } = sample;
   const last = table.lastValue[row]!;
   const isRising = metric.kind !== 'sum' || value >= last;
@@ -429,6 +447,9 @@ function addPoint(judging: Judging, sample: RepeatedSample, metric: Metric): num
   const outcome = judgeTime(sample.timeMs, lastMs, isSameValue(value, last), time.futureMs);
   if (outcome !== OUTCOME.point) return outcome;
   if (!isRising || (options.isDelta && metric.kind === 'sum')) return OUTCOME.duplicate;
+  const evidence = component?.uptimes.get(metric.uptimeName ?? '');
+  if (metric.kind === 'sum' && mayDerive && beganSince(table, row, evidence, sample.timeMs))
+    return OUTCOME.duplicate;
   if (metric.kind === 'sum') sample.startMs = table.startMs[row]!;
   table.setLastTime(row, sample.timeMs);
   table.setLastValue(row, value);

@@ -15,6 +15,7 @@ import {
   type Component,
   NO_EVIDENCE,
   NO_PROCESS,
+  type RepeatedSample,
   type UptimeEvidence,
 } from '../../model/memory.ts';
 import type { Metric } from '../../model/metric.ts';
@@ -270,9 +271,9 @@ export function createdMsOf(table: SeriesTable, created: number | undefined): nu
  * Whether the row counts less than its newest finite value. Quantiles and sums may fall without a
  * reset.
  */
-function hasFallen({ role, value, lastValue }: SeriesTable, row: number): boolean {
+function hasFallen({ role, lastValue }: SeriesTable, row: number, value: number): boolean {
   const isCount = role[row] !== ROLE.quantile && role[row] !== ROLE.sum;
-  return isCount && value[row]! < lastValue[row]!;
+  return isCount && value < lastValue[row]!;
 }
 
 /** F7 for the parts of a point on this page. */
@@ -282,7 +283,7 @@ export function fallOfCompound(
   { kind }: Metric,
   parts: readonly number[],
 ): number {
-  for (const row of parts) if (hasFallen(table, row)) return FALL.value;
+  for (const row of parts) if (hasFallen(table, row, table.value[row]!)) return FALL.value;
   return kind === 'histogram' && hasBucketFallen(table, compound) ? FALL.bucket : FALL.none;
 }
 
@@ -398,21 +399,59 @@ export function weighUptimes(
   options: Pick<DeriveOptions, 'honorTimestamps' | 'intervalMs' | 'staleMarkers'>,
 ): void {
   const turns: Turn[] = [];
+  const timeOf = (stampMs: number): number =>
+    !options.honorTimestamps || Number.isNaN(stampMs) ? time.nowMs : stampMs;
+  const further = furtherUptimes(table);
   for (const component of table.components)
     for (const evidence of component.uptimes.values()) {
       const row = rowOnPage(table, evidence);
       if (row === NO_ROW) continue;
-      const stampMs = table.timeMs[row]!;
-      const isImplicit = !options.honorTimestamps || Number.isNaN(stampMs);
-      const timeMs = isImplicit ? time.nowMs : stampMs;
-      const value = table.value[row]!;
-      const sample = { value, timeMs, atMs: time.monotonicMs };
+      const atMs = time.monotonicMs;
+      let sample = { value: table.value[row]!, timeMs: timeOf(table.timeMs[row]!), atMs };
+      for (const { value, timeMs: stampMs } of further.get(row) ?? []) {
+        const timeMs = timeOf(stampMs);
+        const isFirstUsable = sample.timeMs <= time.futureMs;
+        if (timeMs <= time.futureMs && (timeMs > sample.timeMs || !isFirstUsable))
+          sample = { value, timeMs, atMs };
+      }
       if (weigh(evidence, sample, time.futureMs)) turns.push({ component, evidence, sample });
     }
   if (turns.length === 0) return;
   for (const { evidence } of turns) evidence.hasFallenNow = false;
   noteFalls(table, time.nowMs - 1.5 * options.intervalMs, options);
   for (const turn of turns) settleTurn(turn, options.intervalMs);
+}
+
+/** The further samples of uptimes on this page, by row: the newest one counts. */
+function furtherUptimes({
+  repeats,
+  metrics,
+  metric,
+}: SeriesTable): ReadonlyMap<number, RepeatedSample[]> {
+  const further = new Map<number, RepeatedSample[]>();
+  for (const sample of repeats) {
+    const { row } = sample;
+    if (!metrics[metric[row]!]!.isUptime) continue;
+    const samples = further.get(row);
+    if (samples === undefined) further.set(row, [sample]);
+    else samples.push(sample);
+  }
+  return further;
+}
+
+/**
+ * Whether the uptime shows that another process began between the row's newest sample and a further
+ * one at `timeMs` on the same page.
+ */
+export function beganSince(
+  table: SeriesTable,
+  row: number,
+  evidence: UptimeEvidence | undefined,
+  timeMs: number,
+): boolean {
+  const processMs = processOf(evidence);
+  if (processMs === NO_PROCESS || isSameBegin(processMs, table.processMs[row]!)) return false;
+  return processMs > table.lastTimeMs[row]! - JITTER_MS && processMs <= timeMs;
 }
 
 /** The stuck uptimes on this page, by service: restarts of what they date are not visible. */
@@ -519,26 +558,36 @@ function knownFrom({ value, timeMs, atMs }: UptimeSample): Partial<UptimeEvidenc
 }
 
 /** Finds the components whose counters fell since the previous poll. */
-function noteFalls(
+function noteFalls(table: SeriesTable, pollAgoMs: number, options: FallOptions): void {
+  const { seen, page, value, timeMs, repeats } = table;
+  for (let row = 0; row < table.count; row++)
+    if (seen[row] === page && hasFallen(table, row, value[row]!))
+      noteFall(table, { row, value: value[row]!, timeMs: timeMs[row]! }, pollAgoMs, options);
+  for (const sample of repeats) noteFall(table, sample, pollAgoMs, options);
+}
+
+type FallOptions = Pick<DeriveOptions, 'honorTimestamps' | 'staleMarkers'>;
+
+function noteFall(
   table: SeriesTable,
+  { row, value, timeMs }: Pick<RepeatedSample, 'row' | 'value' | 'timeMs'>,
   pollAgoMs: number,
-  options: Pick<DeriveOptions, 'staleMarkers'>,
+  options: FallOptions,
 ): void {
-  const { seen, page, head, processMs, lastTimeMs, metrics, metric } = table;
-  for (let row = 0; row < table.count; row++) {
-    if (seen[row] !== page || !hasFallen(table, row)) continue;
-    // A first sample is compared with nothing.
-    if (Number.isNaN(processMs[head[row]!]!)) continue;
-    const name = metrics[metric[row]!]!.uptimeName;
-    const evidence = name === null ? undefined : componentOfRow(table, row)?.uptimes.get(name);
-    if (evidence === undefined) continue;
-    const lastMs = lastTimeMs[row]!;
-    // If a marker came last, the uptime must have been absent too: then their last samples came
-    // together.
-    const isEnded = isMarkedByPage(table, row, options);
-    const sampledMs = isEnded ? Math.min(evidence.provenMs, lastMs) : lastMs;
-    if (sampledMs >= pollAgoMs && !(isEnded && sampledMs === lastMs)) evidence.hasFallenNow = true;
-  }
+  const { head, processMs, lastTimeMs, metrics, metric } = table;
+  if (!hasFallen(table, row, value)) return;
+  // A first sample is compared with nothing.
+  if (Number.isNaN(processMs[head[row]!]!)) return;
+  const name = metrics[metric[row]!]!.uptimeName;
+  const evidence = name === null ? undefined : componentOfRow(table, row)?.uptimes.get(name);
+  const lastMs = lastTimeMs[row]!;
+  // An older sample may be lower.
+  if (evidence === undefined || (options.honorTimestamps && timeMs <= lastMs)) return;
+  // If a marker came last, the uptime must have been absent too: then their last samples came
+  // together.
+  const isEnded = isMarkedByPage(table, row, options);
+  const sampledMs = isEnded ? Math.min(evidence.provenMs, lastMs) : lastMs;
+  if (sampledMs >= pollAgoMs && !(isEnded && sampledMs === lastMs)) evidence.hasFallenNow = true;
 }
 
 /**

@@ -237,8 +237,8 @@ class EncodeRun {
   }
 
   #writeNumber(row: number, startMs: number): number {
-    const { timeMs, value } = this.#table;
-    const at = { startMs, timeMs: timeMs[row]!, value: value[row]! };
+    const { timeMs, value, line } = this.#table;
+    const at = { startMs, timeMs: timeMs[row]!, value: value[row]!, line: line[row]! };
     return writeNumberPoint(this.#writer, this.#points, row, at);
   }
 

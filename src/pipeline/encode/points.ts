@@ -30,6 +30,8 @@ export interface NumberAt {
   readonly startMs: number;
   readonly timeMs: number;
   readonly value: number;
+  /** Of the sample; its exemplar is found by it. */
+  readonly line: number;
 }
 
 // Each function returns the size of the point from its times to its end.
@@ -46,7 +48,7 @@ export function writeNumberPoint(
   const mark = writer.begin(1);
   writePointAttributes(writer, 7, table, row, context.dropLabels);
   if (isStale) writer.varintField(8, NO_RECORDED_VALUE);
-  const exemplar = table.exemplars.size === 0 ? undefined : table.exemplars.get(row);
+  const exemplar = table.exemplars.size === 0 ? undefined : table.exemplars.get(at.line);
   if (exemplar !== undefined && !isStale) writeExemplar(writer, 5, exemplar, at.timeMs);
   const timesAt = writer.length;
   writeTimes(writer, at.startMs, at.timeMs);
@@ -80,7 +82,7 @@ export function writeHistogramPoint(
     if (!isStale && table.seen[row] !== table.page) continue;
     // A former summary's quantiles are here too.
     if (table.role[row] !== ROLE.bucket) continue;
-    const exemplar = isStale ? undefined : table.exemplars.get(row);
+    const exemplar = isStale ? undefined : table.exemplars.get(table.line[row]!);
     if (exemplar !== undefined) writeExemplar(writer, 8, exemplar, timeMs);
     if (!Number.isFinite(bound) || bound === bounds.at(-1)) continue;
     const total = isStale ? 0 : table.value[row]!;

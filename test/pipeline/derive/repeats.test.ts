@@ -68,6 +68,16 @@ describe('F2: several samples of a series on one page', () => {
     expect(target.page(180, `x 3 ${at(15)}\n`).reads).toEqual({ time_backwards: 1 });
   });
 
+  test('F2: a series whose first sample stands still does not end if a later one moves', () => {
+    const target = new Target();
+    const old = `x 1 ${at(50)}\n`;
+    target.page(60, old);
+    const next = target.page(360, `${old}x 2 ${at(350)}\n`);
+    expect(next.shown).toEqual(['gauge x{} 2 @350']);
+    expect(next.reads).toEqual({ used: 1, repeated: 1 });
+    expect(target.page(660, `${old}x 2 ${at(350)}\n`).shown).toEqual(['gauge x{} stale @350.001']);
+  });
+
   test('F2: filters and services apply to them as well', () => {
     expect(seen('x 1\nx 2', { metrics: { exclude: [/^x$/] } }).reads).toEqual({ excluded: 2 });
     expect(seen('x{namespace="z"} 1\nx{namespace="z"} 2', { services: ['a'] }).reads).toEqual({

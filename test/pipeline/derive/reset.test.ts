@@ -49,6 +49,52 @@ function checkPages(pages: Pages, want: readonly Start[], options?: TargetOption
   expect(starts(pages, options)).toEqual(want);
 }
 
+describe('F5: several samples of the uptime on one page', () => {
+  test('F5: the newest one shows the restart', () => {
+    const before = page(120, 1060, 600);
+    const first = [60, 1000, 500, -940] as const;
+    check(
+      first,
+      [120, page(60, 1000, 500) + before, -940],
+      [180, before + page(180, 10, 700), 170],
+      [240, page(180, 10, 700) + page(240, 70, 800), 170],
+    );
+    // One from the future shows nothing.
+    check(first, [120, page(7200, 9000, 550) + page(120, 10, 600), 110]);
+  });
+
+  test('F5: nothing changes if each sample comes with the page after it, too', () => {
+    const polls = [
+      [60, 1000, 500],
+      [120, 1060, 592],
+      [180, 51, 215],
+      [240, 47, 579],
+      [300, 30, 20],
+      [360, 12, 396],
+    ] as const;
+    const texts = polls.map(([seconds, uptime, queries]) => page(seconds, uptime, queries));
+    for (const temporality of ['cumulative', 'delta'] as const) {
+      const [once, twice] = [new Target({ temporality }), new Target({ temporality })];
+      for (const [i, [seconds]] of polls.entries()) {
+        const text = texts[i] ?? '';
+        const { shown } = once.page(seconds, text);
+        expect(twice.page(seconds, (texts[i - 1] ?? '') + text).shown).toEqual(shown);
+      }
+    }
+  });
+
+  test('F5: a restart between two samples of a page is shown by the next page', () => {
+    const both = page(110, 1050, 600) + page(180, 10, 700);
+    const target = new Target();
+    target.page(60, page(60, 1000, 500));
+    const counters = (seconds: number, text: string): readonly string[] =>
+      target.page(seconds, text).shown.filter(point => point.startsWith('sum '));
+    const name = 'sum engine_global_status_queries{}';
+    expect(counters(180, both)).toEqual([`${name} 600 @110 from -940`]);
+    expect(counters(240, page(240, 70, 800))).toEqual([`${name} 800 @240 from 170`]);
+  });
+});
+
 describe('F4: the page gives the start', () => {
   const openMetrics = (value: number, created: string): string =>
     `# TYPE x counter\nx_total{a="b"} ${value}\nx_created{a="b"} ${created}\n# EOF\n`;
