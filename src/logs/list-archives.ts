@@ -38,7 +38,7 @@ import {
   type PullEnd,
   unreachable,
 } from './pull.ts';
-import { jumpToOldest } from './retention.ts';
+import { findOldestDay, jumpToOldest } from './retention.ts';
 
 /** The service's lists for a range of days. */
 interface Listing {
@@ -60,7 +60,7 @@ interface FailedDay {
   readonly type: string | null;
   readonly dayMs: number;
   readonly error: ServiceError;
-  /** True if only the day is the cause: the service answers for this type. */
+  /** True if only the day is the cause: the service answers for this type on others. */
   readonly isAlone: boolean;
 }
 
@@ -319,7 +319,8 @@ async function listTypes(
 
 /**
  * Lists the days of one type in ascending order, several at once. A window of several days that cannot be finished is
- * halved. A single day is skipped if the service answers at all; after any other failure the rest is not asked for.
+ * halved. A single day is skipped if the service answers at all, and so are days that are no longer kept; after any other
+ * failure the rest is not asked for.
  */
 async function listDays(
   pull: Pull,
@@ -348,8 +349,11 @@ async function listDays(
       days = Math.floor(days / 2);
       continue;
     }
-    const isAlone = mayBeDay && (await api.isAnswering(signal, type));
-    const lastMs = isAlone ? dayMs : dayOf(toMs);
+    // The service may keep this type for a shorter time than others.
+    const refused = { type, fromMs: dayMs };
+    const oldestMs = isRefused(error) ? await findOldestDay(api, refused, signal) : null;
+    const isAlone = oldestMs !== null || (mayBeDay && (await api.isAnswering(signal, type)));
+    const lastMs = isAlone ? Math.max(dayMs, (oldestMs ?? 0) - DAY_MS) : dayOf(toMs);
     for (; dayMs <= lastMs; dayMs += DAY_MS) failed.push({ type, dayMs, error, isAlone });
   }
   return failed;

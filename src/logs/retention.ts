@@ -75,7 +75,7 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
 }
 
 /** The oldest day that the service accepts; null when it accepts none, or does not answer. */
-async function findOldestDay(
+export async function findOldestDay(
   api: PulledApi,
   { type, fromMs }: RefusedList,
   signal: AbortSignal,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { startHttpServer } from '../support/http-server.ts';
+import { KeyWorld } from '../support/key-world.ts';
 import {
   AUDIT,
   DAY,
@@ -372,6 +373,28 @@ describe('a type that cannot be listed', () => {
     expect(site.clock.nowMs() - startedMs).toBeLessThan(MINUTE / 4);
     site.simulator.resetFaults();
     expect((await site.pull()).kind).toBe('done');
+  });
+
+  test('for days that it is no longer kept for is listed from the first day that it is', async () => {
+    await using world = new KeyWorld();
+    const types = ['error-log', 'audit-log'];
+    const logs = world.logs({ types, first_start: '20d' });
+    const keptMs = world.clock.nowMs() - 7 * DAY;
+    const listed = new Set<string>();
+    world.decide = what => {
+      const query = JSON.parse(what.slice(what.indexOf('{'))) as Record<string, string>;
+      const { fromDate = '', logType = '' } = query;
+      const isKept = logType === 'error-log' || Date.parse(fromDate) >= keptMs;
+      if (isKept) listed.add(`${logType} ${fromDate.slice(0, 10)}`);
+      return { ms: 1, status: isKept ? 200 : 400 };
+    };
+    const pulling = logs.pull(world.stop.signal);
+    for (let i = 0; i < 200; i++) await world.clock.advance(10);
+    await pulling;
+    const days = [6, 3, 1, 0].map(age => new Date(world.clock.nowMs() - age * DAY).toISOString());
+    expect([...listed]).toEqual(
+      expect.arrayContaining(days.map(day => `audit-log ${day.slice(0, 10)}`)),
+    );
   });
 
   test('holds its days open for three days, so that it can come back without a loss', async () => {

@@ -28,6 +28,7 @@ export interface Decision {
 
 const REASONS: Readonly<Record<number, RequestReason>> = {
   0: 'timeout',
+  400: 'bad_request',
   401: 'auth',
   403: 'auth',
   429: 'rate_limited',
