@@ -234,8 +234,12 @@ export class ArchiveLister implements Lister {
       const [unread, read] = [ofDay.filter(isUnlisted), ofDay.filter(one => !isUnlisted(one))];
       if (!read.every(({ state }) => isClosed(state) || isVanished(state))) break;
       const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
+      const { types } = config;
+      // What is no longer listed because its type was taken out of the configuration is not missing.
+      const isWanted = ({ partition }: KnownArchive): boolean =>
+        types.length === 0 || types.includes(partition.type);
       const gaps = [
-        ...read.flatMap(archive => archiveGap(archive, track.cursor.floorMs)),
+        ...read.filter(isWanted).flatMap(archive => archiveGap(archive, track.cursor.floorMs)),
         ...gapTypes(listing, dayMs).map(type => trackGap({ service, type }, day, 'window')),
       ];
       // Their open records will never be completed.

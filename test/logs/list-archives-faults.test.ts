@@ -446,6 +446,23 @@ describe('a type that cannot be listed', () => {
   });
 });
 
+test('a type that is no longer configured makes no gap, and comes back without a loss', async () => {
+  await using site = await openSite({ types: ['error-log', 'audit-log'] });
+  site.write(AUDIT, 'audit', 'open');
+  await site.pulls(2);
+  await site.restart({ types: ['error-log'] });
+  await site.pulls(3);
+  await site.restart();
+  site.write(AUDIT, 'more', 'end');
+  await site.pulls(2);
+  expect(site.bodies).toContain('more');
+  await site.restart({ types: ['error-log'] });
+  await site.pulls(3);
+  site.clock.forward(2 * DAY);
+  await site.pulls(3);
+  expect(site.gaps.map(({ body }) => body)).toEqual([]);
+});
+
 describe('a list', () => {
   test('that changes while it is read loses nothing', async () => {
     await using site = await LogSite.open({

@@ -166,7 +166,7 @@ export class LogSite implements AsyncDisposable {
     return site;
   }
 
-  #text(): string {
+  #text(changes: object = {}): string {
     const { services: ids = ['dbpgf1', 'dbpgf2'], shard, logs, ...rest } = this.#options;
     const apart = (id: string) =>
       rest.isApart === true ? { api: { headers: { 'x-id': id } } } : {};
@@ -177,7 +177,7 @@ export class LogSite implements AsyncDisposable {
       services: ids.map(id => ({ id, name: nameOf(id), ...apart(id) })),
       metrics: { enabled: false },
       ...(shard === undefined ? {} : { shard }),
-      logs: { enabled: true, first_start: '1d', redact_literals: false, ...logs },
+      logs: { enabled: true, first_start: '1d', redact_literals: false, ...logs, ...changes },
       otlp: { endpoint: 'http://127.0.0.1:1', compression: 'gzip' },
       queue: {
         directory: rest.directory ?? null,
@@ -217,10 +217,11 @@ export class LogSite implements AsyncDisposable {
     }
   }
 
-  /** New pullers over the same queue, as after a restart. */
-  async restart(): Promise<void> {
+  /** New pullers over the same queue, as after a restart; with `logs`, these keys of the configuration are others. */
+  async restart(logs: object = {}): Promise<void> {
     await this.#clients.close();
     this.counters = new Counters();
+    this.#config = parseConfig(this.#text(logs), { file: 'test', environment: {} });
     this.#build();
   }
 
