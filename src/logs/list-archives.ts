@@ -408,7 +408,7 @@ async function listOnce(
 async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
   const { ledger } = pull;
   const { found, toMs, unlistedDays } = listing;
-  if (unlistedDays.size > 0) return;
+  const firstUnlistedMs = Math.min(...unlistedDays);
   const gaps: Gap[] = [];
   for (const track of ledger.tracks) {
     const { service, cursor } = track;
@@ -418,7 +418,10 @@ async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
     let firstDayMs = Infinity;
     for (const { partition, dayMs } of found.values())
       if (partition.service.id === service.id) firstDayMs = Math.min(firstDayMs, dayMs);
-    if (firstDayMs === Infinity || firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
+    if (firstDayMs === Infinity) continue;
+    // A day that could not be listed may have archives.
+    firstDayMs = Math.min(firstDayMs, firstUnlistedMs);
+    if (firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
     const span = { fromMs: listedMs, toMs: firstDayMs };
     gaps.push(trackGap(track, span, 'retention'));
     ledger.move(track, { ...cursor, listedMs: firstDayMs });

@@ -651,6 +651,24 @@ describe('missing logs', () => {
     await check({ oldestMs: Date.UTC(2026, 2, 17) }, '2026-03-04T00:00', '2026-03-17T00:00');
   });
 
+  test('below the retention are a gap, also while a later day cannot be listed', async () => {
+    await using site = await openSite();
+    await site.pull();
+    site.clock.forward(19 * DAY);
+    site.write(ERRORS, 'back', 'end');
+    site.clock.forward(DAY);
+    const fault = { poisonMs: site.clock.nowMs() - HOUR, poisonStatus: 500 };
+    site.simulator.setFaults(fault);
+    await site.pulls(2);
+    site.simulator.resetFaults();
+    await site.pulls(2);
+    expect(site.bodies).toContain('back');
+    const [gap, ...others] = retentionGaps(site);
+    expect(gap?.attributes['prom2otlp.gap.from']).toContain('2026-03-04T09:0');
+    expect(gap?.attributes['prom2otlp.gap.to']).toContain('2026-03-23T00:00');
+    expect(others).toEqual([]);
+  });
+
   test('of an archive that vanishes are part of the gap below the retention', async () => {
     await using site = await openSite();
     await site.pull();
