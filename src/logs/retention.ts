@@ -64,7 +64,8 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
     }
     for (const item of page.value) {
       const dayMs = archiveDay(item, api.items.pointers);
-      if (Number.isNaN(dayMs)) continue;
+      // A time such as 0001-01-01 stands for none, and each day since then would be listed.
+      if (Number.isNaN(dayMs) || dayMs < span.toMs - OLDEST_MS) continue;
       if (dayMs < lastMs) isAscending = false;
       firstMs = Math.min(firstMs, dayMs);
       lastMs = dayMs;

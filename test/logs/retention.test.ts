@@ -105,3 +105,15 @@ test('the first day is found in a list of many pages, also of other services, in
   await check([archivesOf([0, 0, 0]), archivesOf([0, 1, 7])], 2);
   await check([archivesOf([6, 5, 6]), archivesOf([6, 5, 4]), archivesOf([7])], 3);
 });
+
+test('a time that no log can have is not the first day', async () => {
+  const { signal } = new AbortController();
+  const starts = [
+    '0001-01-01T00:00:00Z',
+    '1970-01-01T00:00:00Z',
+    new Date(TODAY - 3 * DAY).toISOString(),
+  ];
+  const logs = starts.map(startTime => ({ id: startTime, logType: 'error-log', startTime }));
+  await using service = await openLogApi([json({ count: 3, logs })]);
+  expect(await findFirstDay(pulledApi(service), signal)).toBe(TODAY - 3 * DAY);
+});
