@@ -163,7 +163,7 @@ export class ArchiveLister implements Lister {
     );
     const progress = meter.begin(api.name, due.length);
     const failures = new Map<KnownArchive, ServiceError>();
-    let failed: PullEnd | null = null;
+    let failed: ServiceError | null = null;
     let failuresInARow = 0;
     let postponedCount = 0;
     for (const archive of archives) {
@@ -190,14 +190,17 @@ export class ArchiveLister implements Lister {
       if (failure === null) continue;
       failures.set(archive, failure);
       if (failuresInARow < UNREACHABLE_MAX) continue;
-      failed = unreachable(failure);
+      failed = failure;
       break;
     }
     goOnUnlessStopped(signal);
     // The service delivers others: these archives are the cause.
     const isOfArchives = failures.size < progress.doneCount;
     if (isOfArchives) await noteUndelivered(pull, failures);
-    return failed ?? { kind: 'done', postponedCount };
+    // A refusal says nothing about a key with which others were delivered.
+    if (failed === null || (isOfArchives && failed.reason === 'auth'))
+      return { kind: 'done', postponedCount };
+    return unreachable(failed);
   }
 
   /** Closes days, stores the changes, and notes how far each partition is. */
