@@ -2,6 +2,8 @@
 
 import { open } from 'node:fs/promises';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
+import { readAlone } from '../config/declare.ts';
+import { otlp as otlpKeys } from '../config/keys.ts';
 import { loadConfig } from '../config/load.ts';
 import { causeText, OperatorError } from '../errors.ts';
 import { Counters } from '../lib/counters.ts';
@@ -424,14 +426,18 @@ function redirect(
   endpoint: string,
   err: TextSink,
 ): Config['otlp'] {
-  const url = URL.parse(endpoint);
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
-    throw usageError(command, 'expected --endpoint as http://localhost:4318, without a user');
+  const base = readAlone(otlpKeys.keys.endpoint, endpoint);
+  if (base === undefined)
+    throw usageError(
+      command,
+      'expected --endpoint as http://localhost:4318, without a user or a query',
+    );
+  const { origin } = new URL(base);
   let isWithheld = false;
   const settingsOf = (signal: Signal): OtlpSignalConfig => {
     const configured = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
     const settings = otlp[signal];
-    if (new URL(configured).origin === url.origin) return settings;
+    if (new URL(configured).origin === origin) return settings;
     isWithheld ||= Object.keys(settings.headers).length > 0;
     return { ...settings, headers: {} };
   };
@@ -440,7 +446,6 @@ function redirect(
     err.line(
       'otlp.headers are not sent to another origin; for a receiver that wants some, use a configuration of its own',
     );
-  const base = url.href.replace(/\/+$/, '');
   const endpointOf = (signal: Signal): string =>
     otlp[signal].protocol === 'grpc' ? base : `${base}/v1/${signal}`;
   return {

@@ -348,6 +348,10 @@ describe('a mistake is reported', () => {
     await check(['drain', '--config', file, '--endpoint', 'localhost:4318'], /--endpoint as http/);
     const secret = 'http://user:canary@localhost';
     await check(['drain', '--config', file, '--endpoint', secret], /^(?!.*canary)/s);
+    // The path of a signal cannot follow a query.
+    const query = `${backEnd.url}/otlp?tenant=canary`;
+    await check(['drain', '--config', file, '--endpoint', query], /or a query;(?!.*canary)/s);
+    expect(backEnd.requests).toEqual([]);
   });
 
   test("in the queue's location", async () => {
