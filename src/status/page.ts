@@ -19,6 +19,7 @@ import { age, badge, section, type Tone } from './page-parts.ts';
 import { counted, type Severity, shortTime } from './problem.ts';
 import { pullSections } from './pull-status.ts';
 import {
+  areMetricsRead,
   discoverySection,
   driftSection,
   isDown,
@@ -185,18 +186,21 @@ function flowBlock(document: StatusDocument): Html {
   const slowestMs = Math.max(0, ...targets.map(({ lastDurationMs }) => lastDurationMs ?? 0));
   const lastPage = lastRead(document);
   const isDoubtful = services.some(one => one.badLines > 0 || one.isSourceStale);
+  const areRead = areMetricsRead(document);
   const accepted = lastAccepted(document);
   const flows = accepted === null ? 'busy' : 'good';
   return html`<ol class="flow">
 ${card(
-  targets.some(isDown) ? 'bad' : upCount === targets.length ? 'good' : 'busy',
+  targets.some(isDown) ? 'bad' : !areRead ? 'none' : upCount === targets.length ? 'good' : 'busy',
   ['Scraped', samples.read, 'samples'],
-  [
-    html`${formatCount(upCount)} of ${counted(targets.length, 'target')} up`,
-    lastPage === null
-      ? html`no good page yet`
-      : html`last good page ${age(document, lastPage)}, took ${formatDuration(slowestMs)}`,
-  ],
+  areRead
+    ? [
+        html`${formatCount(upCount)} of ${counted(targets.length, 'target')} up`,
+        lastPage === null
+          ? html`no good page yet`
+          : html`last good page ${age(document, lastPage)}, took ${formatDuration(slowestMs)}`,
+      ]
+    : [html`metrics are not read`],
 )}
 ${card(
   isDoubtful ? 'warn' : points.made > 0 ? 'good' : 'busy',
@@ -264,12 +268,14 @@ export function problemsSection(document: StatusDocument): Html | null {
 
 function evidenceOf(document: StatusDocument): string {
   const { services, reportedAt } = document;
+  const count = counted(services.length, 'service');
   const upCount = services.filter(({ isUp }) => isUp === true).length;
   const agoOf = (at: string | null): string =>
     at === null ? 'never' : formatAge(Date.parse(reportedAt) - Date.parse(at));
-  const scraped = agoOf(lastRead(document));
-  const accepted = agoOf(lastAccepted(document));
-  return `${formatCount(upCount)} of ${counted(services.length, 'service')} up · last good page ${scraped} · last accepted ${accepted}`;
+  const scraped = areMetricsRead(document)
+    ? `${formatCount(upCount)} of ${count} up · last good page ${agoOf(lastRead(document))}`
+    : `${count}, metrics are not read`;
+  return `${scraped} · last accepted ${agoOf(lastAccepted(document))}`;
 }
 
 /** When metrics were last read with success. */

@@ -82,7 +82,7 @@ export interface TargetReport extends Shown<TargetStatus> {
 export interface ServiceReport extends Omit<ServiceOutcome, 'configIndex' | 'isUp'> {
   /** The `service.name` of its Resource. */
   readonly name: string;
-  /** null before the first scrape. */
+  /** null before the first scrape, and if metrics are not read. */
   readonly isUp: boolean | null;
   /** Series that are sent, per family. */
   readonly families: Readonly<Partial<Record<Family, number>>>;
@@ -265,6 +265,11 @@ const SOURCE_STALE: Advice = {
   hint: 'Its series are marked as ended until it moves again. Check the state of the service.',
 };
 
+/** False with `metrics.enabled: false`: no service is up or down then. */
+export function areMetricsRead({ targets }: Pick<ScrapeStatus, 'targets'>): boolean {
+  return targets.length > 0;
+}
+
 /** True after a failed scrape. */
 export function isDown({ state }: TargetReport): boolean {
   return state === 'down' || state === 'auth';
@@ -393,9 +398,10 @@ function driftNotes({ name, drift }: TargetReport): readonly Finding[] {
 
 /** `isLinked`: each name leads to the page of its service. */
 export function servicesSection(
-  { services, account }: Pick<ScrapeStatus, 'services'> & Accounted,
+  { services, targets, account }: Pick<ScrapeStatus, 'services' | 'targets'> & Accounted,
   isLinked = true,
 ): Html {
+  const areRead = areMetricsRead({ targets });
   const pointsOf = ({ id }: ServiceReport): Partial<AccountNumbers['points']> =>
     account.services[id]?.points ?? {};
   const rows = table(
@@ -409,7 +415,9 @@ export function servicesSection(
         ],
         'head',
       ),
-      column('State', serviceState),
+      column('State', service =>
+        areRead ? serviceState(service) : badge('none', 'metrics not read'),
+      ),
       countColumn('Samples', ({ samples }) => samples),
       countColumn('Points', ({ points }) => points),
       column('Dropped', droppedCell, 'n'),
@@ -424,7 +432,7 @@ export function servicesSection(
     {
       id: 'services',
       noun: 'service',
-      toneOf: serviceTone,
+      toneOf: service => (areRead ? serviceTone(service) : 'none'),
       anchorOf: ({ id }) => `s-${encodeURIComponent(id)}`,
     },
   );
@@ -475,7 +483,9 @@ const TARGET_STATES: Readonly<Record<TargetReport['state'], readonly [tone: Tone
     auth: ['bad', 'key refused'],
   };
 
-export function targetsSection(report: ScrapeStatus & Reported): Html {
+/** null if metrics are not read. */
+export function targetsSection(report: ScrapeStatus & Reported): Html | null {
+  if (!areMetricsRead(report)) return null;
   const rows = table(
     report.targets,
     [

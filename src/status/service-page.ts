@@ -11,7 +11,7 @@ import { pageAround, problemsSection, verdictBlock } from './page.ts';
 import { age, badge, column, faint, numberList, section, table, type Tone } from './page-parts.ts';
 import { counted } from './problem.ts';
 import { pullSections } from './pull-status.ts';
-import { servicesSection } from './scrape-status.ts';
+import { areMetricsRead, servicesSection } from './scrape-status.ts';
 import { labelsText, type SeriesReport, seriesOf, valueText } from './series-report.ts';
 import type { StatusDocument, StatusReport } from './status-report.ts';
 
@@ -71,14 +71,15 @@ export function partOf(report: StatusReport, id: string, target: string): Status
 
 export function renderServicePage(document: StatusDocument & ServiceLook): string {
   const { id = '', name = '' } = document.services[0] ?? {};
+  const areRead = areMetricsRead(document);
   const live = html`<p><a href="${encodeURIComponent(id)}/live">The samples as the service gives them now</a> <span class="faint">(asks the service once)</span></p>`;
   const main = html`${verdictBlock(document)}
 ${problemsSection(document)}
 ${servicesSection(document, false)}
-${live}
+${areRead ? live : null}
 ${pullSections(document, true)}
 ${setAsideSection(document)}
-${seriesSection(document)}`;
+${areRead ? seriesSection(document) : null}`;
   const title = html`<a href="../">prom2otlp</a> / ${name}`;
   return pageAround(main, document, { name: title, root: '../' });
 }

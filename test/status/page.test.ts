@@ -254,6 +254,15 @@ test('tables of thousands are truncated', () => {
   expect(textOf(pageOf({ services }))).toContain('51 more rows are in status.json .');
 });
 
+test('without metrics, no service seems to wait for its first page', () => {
+  const services = [sampleService('a', 'orders', { isUp: null })];
+  const page = pageOf({ targets: [], pulls: [samplePull({ kind: 'logs' })], services });
+  const text = textOf(page);
+  expect(text).toContain('1 service, metrics are not read · last accepted 20 s ago');
+  expect(text).toMatch(/samples metrics are not read .* orders a metrics not read /);
+  expect(text).not.toMatch(/waiting|targets? up|good page|Targets/);
+});
+
 test('links work below any path', () => {
   expect(pageOf({ logs: null })).not.toMatch(/(?:href|src|action)="\//);
 });

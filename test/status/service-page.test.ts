@@ -127,3 +127,9 @@ test('text of the service becomes no markup', () => {
   const series = [sampleSeries({ name: evil, unit: evil, labels: { [evil]: evil } })];
   expect(pageOf({}, { series }).match(/<script/g)).toHaveLength(1);
 });
+
+test('without metrics, there are no series, and no samples to ask for', () => {
+  const text = textOf(pageOf({ targets: [], pulls: [samplePull({ kind: 'logs' })] }));
+  expect(text).toContain('metrics not read');
+  expect(text).not.toMatch(/Series of the last page|The samples as the service gives them/);
+});
