@@ -5,7 +5,7 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import type { Signal } from '../model/batch.ts';
 import type { Config } from './config.ts';
 import { isBlock, kindAt, readAlone, type Kind, type Violation } from './declare.ts';
-import { CONFIG, metrics, otlp } from './keys.ts';
+import { CONFIG, GRPC_ENDPOINT, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
 import { isPlainMap, pathText, valueAt, type KeyPath, type Places } from './places.ts';
 import { ExpandedText } from './secrets.ts';
@@ -139,7 +139,8 @@ export function effectiveValues({ config, places, trees }: Judgement): readonly 
     }
     const limit = lowered.get(key);
     if (limit !== undefined) return [{ key, value: sizeText(key, limit), from: 'memory' }];
-    const value = derived(key, config) ?? fallback;
+    const signal = tree === trees.logs ? 'logs' : 'metrics';
+    const value = derived(key, signal, config) ?? fallback;
     return value === undefined ? [] : [{ key, value: shown(value, undefined), from: 'default' }];
   };
   const walk = (tree: LayeredTree, kind: Kind<unknown>, path: KeyPath): EffectiveValue[] => {
@@ -165,12 +166,11 @@ export function effectiveValues({ config, places, trees }: Judgement): readonly 
   return [...all, ...others.map(one => ({ ...one, key: `${one.key} (logs)` }))];
 }
 
-function derived(key: string, { otlp, services, metrics }: Config): string | undefined {
-  const [service] = services;
-  if (key === 'api.timeout' && service !== undefined && metrics.intervalMs < 10_000)
+/** The default of a key that another key changes. */
+function derived(key: string, signal: Signal, { otlp, metrics }: Config): string | undefined {
+  if (key === 'api.timeout' && metrics.intervalMs < 10_000)
     return formatDuration(metrics.intervalMs);
-  if (key === 'otlp.endpoint' && otlp.metrics.protocol === 'grpc') return otlp.metricsEndpoint;
-  return undefined;
+  return key === 'otlp.endpoint' && otlp[signal].protocol === 'grpc' ? GRPC_ENDPOINT : undefined;
 }
 
 function sizeText(key: string, amount: number): string {

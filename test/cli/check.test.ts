@@ -55,6 +55,35 @@ test('--print shows each value with its origin, and no secret', async () => {
   expect(out).not.toContain('canary');
 });
 
+test('--print shows the defaults that hold', async () => {
+  const text = `api: {base_url: 'https://api.example.com', key: k}
+services: auto
+metrics: {interval: 5s}
+`;
+  const args = ['--config', directory.write('s.yaml', text), '--print'];
+  const defaults = async (variables: Readonly<Record<string, string>>): Promise<string[]> => {
+    const { out } = await callVerb(verb, args, { environment: variables });
+    return out.match(/^(?:api\.timeout|otlp\.endpoint).*(?= {2,}default)/gm) ?? [];
+  };
+  const short = (lines: string[]): string[] =>
+    lines.map(line => line.replace(/ {2,}/g, ' ').trim());
+  const http = 'http://localhost:4318';
+  const grpc = 'http://localhost:4317';
+  expect(short(await defaults({}))).toEqual(['api.timeout 5s', `otlp.endpoint ${http}`]);
+  expect(short(await defaults({ OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: 'grpc' }))).toEqual([
+    'api.timeout 5s',
+    `otlp.endpoint ${http}`,
+    `otlp.endpoint (logs) ${grpc}`,
+  ]);
+  const own = { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://elsewhere:4317' };
+  const variables = { OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'grpc', ...own };
+  expect(short(await defaults(variables))).toEqual([
+    'api.timeout 5s',
+    `otlp.endpoint ${grpc}`,
+    `otlp.endpoint (logs) ${http}`,
+  ]);
+});
+
 test('--print and --probe do both', async () => {
   const text = BASE.replace(/https:.*com/g, 'http://127.0.0.1:1');
   const args = ['--config', directory.write('t.yaml', text), '--print', '--probe'];
