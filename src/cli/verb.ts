@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
-import { formatDuration, parseDuration } from '../config/units.ts';
+import { formatDuration, parseDuration, parseTime } from '../config/units.ts';
 import { causeText, OperatorError } from '../errors.ts';
 import type { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -201,8 +201,8 @@ export function moment(about: string): Option<Moment | undefined> {
   return single<Moment>({ value: 'TIME' }, about, expected, text => {
     const backMs = parseDuration(text);
     if (backMs !== undefined) return nowMs => nowMs - backMs;
-    const atMs = Date.parse(text);
-    return Number.isNaN(atMs) ? undefined : () => atMs;
+    const atMs = parseTime(text)?.getTime();
+    return atMs === undefined ? undefined : () => atMs;
   });
 }
 

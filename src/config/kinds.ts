@@ -13,6 +13,7 @@ import {
   formatQuantity,
   parseDuration,
   parseQuantity,
+  parseTime,
   type Quantity,
   SIZE,
   suggestQuantity,
@@ -193,17 +194,6 @@ export function timeZone(): Kind<string> {
       return text !== undefined && isTimeZone(text) ? { value: text } : undefined;
     },
   });
-}
-
-const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
-
-/** The time of an RFC 3339 text, or undefined. The day must exist: 30 February is no date. */
-function parseTime(text: string): Date | undefined {
-  const [, year, month, day] = (RFC_3339.exec(text) ?? []).map(Number);
-  if (year === undefined || month === undefined || day === undefined) return undefined;
-  const monthDays = new Date(Date.UTC(year, month, 0)).getUTCDate();
-  const time = new Date(text.toUpperCase().replace(' ', 'T'));
-  return day <= monthDays && !Number.isNaN(time.getTime()) ? time : undefined;
 }
 
 export type StartPoint = { readonly backMs: number } | { readonly at: Date } | 'beginning';

@@ -1,5 +1,6 @@
-// Durations and sizes as people write them: `10s`, `512MiB`. A number without a unit is refused, because
-// nobody agrees on what it means; the refusal suggests the unit where it can be guessed.
+// Durations, sizes and times as people write them: `10s`, `512MiB`, `2026-03-01T00:00:00Z`. A number without a unit and a
+// time without a zone are refused, because nobody agrees on what they mean; the refusal suggests the unit where it can be
+// guessed.
 
 export interface Quantity {
   readonly units: ReadonlyMap<string, number>;
@@ -89,4 +90,15 @@ export function suggestQuantity(text: string, { unitOf }: Quantity): string | un
   const match = /^(\d{1,15}(?:\.\d{1,15})?)\s*([A-Za-z]{1,12})$/.exec(text.trim());
   const unit = unitOf((match?.[2] ?? '?').toLowerCase());
   return match === null || unit === undefined ? undefined : `${match[1] ?? ''}${unit}`;
+}
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+/** The time of an RFC 3339 text, or undefined. The day must exist: 30 February is no date. */
+export function parseTime(text: string): Date | undefined {
+  const [, year, month, day] = (RFC_3339.exec(text) ?? []).map(Number);
+  if (year === undefined || month === undefined || day === undefined) return undefined;
+  const monthDays = new Date(Date.UTC(year, month, 0)).getUTCDate();
+  const time = new Date(text.toUpperCase().replace(' ', 'T'));
+  return day <= monthDays && !Number.isNaN(time.getTime()) ? time : undefined;
 }

@@ -197,7 +197,9 @@ describe('access to the service', () => {
   test('times are dates or durations', async () => {
     const check = async (why: string, ...args: string[]): Promise<void> =>
       expect((await call('list', ...args)).err).toContain(why);
-    await check('--from: expected a time such as', '--from', 'yesterday');
+    // A number without a unit, a time without a zone, and a day that does not exist have no clear meaning.
+    for (const text of ['yesterday', '5', '2026-01-01 00:00:00', '2026-02-30T00:00:00Z'])
+      await check('--from: expected a time such as', '--from', text);
     await check('--from is later than --to', '--from', '1h', '--to', '2h');
     expect((await call('list', '--from', '2026-01-01T00:00:00Z', '--to', '1h')).code).toBe(0);
   });
