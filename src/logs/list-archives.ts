@@ -366,16 +366,26 @@ async function listDays(
   return failed;
 }
 
-/** Moves the tracks up if the service refused the first day of every type because of its age. True if it did. */
+/**
+ * Moves the tracks up if the service refused the first day of every type because of its age: to the first day of the type
+ * that is kept for longest. True if it did.
+ */
 async function jumpIfTooOld(pull: Pull, listing: Listing): Promise<boolean> {
+  const { api, signal } = pull;
   const { failed, fromDayMs, unlistedDays } = listing;
-  // A type that can be listed must lose no days because of another one.
-  if (!unlistedDays.has(fromDayMs)) return false;
-  for (const { type, error } of failed.filter(({ dayMs }) => dayMs === fromDayMs)) {
-    const refused = { type, fromMs: fromDayMs };
-    if (isRefused(error) && (await jumpToOldest(pull, pull.ledger.tracks, refused))) return true;
+  const ofFirstDay = failed.filter(({ dayMs }) => dayMs === fromDayMs);
+  // A type that can be listed, now or later, must lose no days because of another one.
+  if (!unlistedDays.has(fromDayMs) || !ofFirstDay.every(({ error }) => isRefused(error)))
+    return false;
+  let oldest = { type: null as string | null, dayMs: Infinity };
+  for (const { type } of ofFirstDay) {
+    // Null for a type that is refused on every day.
+    const dayMs = await findOldestDay(api, { type, fromMs: fromDayMs }, signal);
+    if (dayMs !== null && dayMs < oldest.dayMs) oldest = { type, dayMs };
   }
-  return false;
+  if (oldest.dayMs === Infinity) return false;
+  const refused = { type: oldest.type, fromMs: fromDayMs };
+  return await jumpToOldest(pull, pull.ledger.tracks, refused);
 }
 
 async function listOnce(

@@ -402,6 +402,39 @@ describe('a type that cannot be listed', () => {
     );
   });
 
+  test('for days that it is no longer kept for costs no day of a type that is kept for longer', async () => {
+    const [long, short] = ['error-log', 'audit-log'];
+    for (const types of [
+      [long, short],
+      [short, long],
+    ])
+      for (const firstStatus of [200, 403]) {
+        await using world = new KeyWorld();
+        const logs = world.logs({ types, first_start: '40d' });
+        const startMs = world.clock.nowMs();
+        let longStatus = firstStatus;
+        world.decide = what => {
+          const query = JSON.parse(what.slice(what.indexOf('{'))) as Record<string, string>;
+          const { fromDate = '', logType = '' } = query;
+          const isLong = logType === long;
+          const isKept = Date.parse(fromDate) >= startMs - (isLong ? 30 : 7) * DAY;
+          const status = isLong && longStatus !== 200 ? longStatus : isKept ? 200 : 400;
+          return { ms: 1, status };
+        };
+        for (let pull = 0; pull < 2; pull++) {
+          const pulling = logs.pull(world.stop.signal);
+          for (let i = 0; i < 400; i++) await world.clock.advance(10);
+          await pulling;
+          longStatus = 200;
+        }
+        const gapEnds = world.batches.map(
+          ({ payload }) => / to (\S+) may be missing/.exec(payload.toString('latin1'))?.[1],
+        );
+        const day = new Date(startMs - 29 * DAY).toISOString().slice(0, 10);
+        expect(gapEnds, `${types.join()} ${firstStatus}`).toEqual([`${day}T00:00:00.000Z`]);
+      }
+  });
+
   test('holds its days open for three days, so that it can come back without a loss', async () => {
     await using site = await openSite();
     site.write(AUDIT, 'audit');
