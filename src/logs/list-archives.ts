@@ -352,7 +352,8 @@ async function listDays(
     const { error } = end;
     // A failure of the service may be that of one day.
     const mayBeDay = isOfWindow(error) || error.kind === 'server';
-    if (mayBeDay && days > 1) {
+    // It may refuse a range because of its length, or of its first days.
+    if ((mayBeDay || isRefused(error)) && days > 1) {
       days = Math.floor(days / 2);
       continue;
     }

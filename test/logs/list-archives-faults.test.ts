@@ -574,6 +574,19 @@ test('a day that the service fails to list for days holds up no other, and is sk
   expect(spans).toEqual(Array<string>(2).fill('2026-03-02T00:00:00.000Z'));
 });
 
+test('a service that refuses ranges of several days is asked for each day', async () => {
+  await using world = new KeyWorld();
+  const logs = world.logs({ first_start: '6d', window: { max: '7d' } });
+  world.decide = what => {
+    const query = JSON.parse(what.slice(what.indexOf('{'))) as Record<string, string>;
+    const { fromDate = '', toDate = '' } = query;
+    return { ms: 1, status: Date.parse(toDate) - Date.parse(fromDate) > DAY ? 400 : 200 };
+  };
+  const pulling = logs.pull(world.stop.signal);
+  for (let i = 0; i < 200; i++) await world.clock.advance(10);
+  expect(await pulling).toMatchObject([{ kind: 'done' }]);
+});
+
 test('a day that cannot be listed now and then is not skipped', async () => {
   await using site = await openSite();
   await site.pull();
