@@ -4,10 +4,9 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseConfig } from '../config/load.ts';
 import { printableLine } from '../lib/printable.ts';
 import { withProgress } from './output.ts';
-import { ACCESS_OPTIONS, KEY_VARIABLE, withService } from './service-access.ts';
+import { ACCESS_OPTIONS, KEY_VARIABLE, parseOptions, withService } from './service-access.ts';
 import { readServices, type SeenService } from './services.ts';
 import {
   action,
@@ -66,7 +65,7 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
     }
     const text = configurationText(call, services);
     // A configuration that `run` would refuse is never written.
-    parseConfig(text, { file: output ?? 'prom2otlp.yaml', environment });
+    parseOptions(text, environment, { 'otlp.endpoint': '--endpoint' });
     if (output === undefined) out.line(text.trimEnd());
     else {
       try {

@@ -157,20 +157,31 @@ function configOfAddress(
     services: [{ id: values['service-id'] ?? 'any' }],
     queue: { directory: null },
   });
+  return parseOptions(text, environment, {
+    'api.base_url': '--base-url',
+    'api.key': keyFile === undefined ? KEY_VARIABLE : '--key-file',
+    'services[0].id': '--service-id',
+  });
+}
+
+/** Judges a configuration that was made from options. `options` has the option that gave a key. */
+export function parseOptions(
+  text: string,
+  environment: VerbContext['environment'],
+  options: Readonly<Record<string, string>>,
+): Config {
   try {
     return parseConfig(text, { file: '', environment });
   } catch (error) {
-    throw error instanceof OperatorError ? inOptions(error, values) : error;
+    throw error instanceof OperatorError ? inOptions(error, options) : error;
   }
 }
 
 /** The same mistakes with the names of options instead of places in a file. */
-function inOptions({ mistakes }: OperatorError, values: AccessValues): OperatorError {
-  const options: Readonly<Record<string, string>> = {
-    'api.base_url': '--base-url',
-    'api.key': values['key-file'] === undefined ? KEY_VARIABLE : '--key-file',
-    'services[0].id': '--service-id',
-  };
+function inOptions(
+  { mistakes }: OperatorError,
+  options: Readonly<Record<string, string>>,
+): OperatorError {
   return new OperatorError(
     mistakes.map(({ file: _file, line: _line, column: _column, key = '', ...mistake }) => ({
       ...mistake,

@@ -131,7 +131,13 @@ function keyTravelsSafely(root: unknown): Violation[] {
     const { protocol, hostname } = new URL(url);
     if (protocol === 'https:' || isLoopbackHost(hostname)) return [];
     const problem = 'plain http shows the key to everybody on the network path';
-    return [{ path, problem, hint: 'use https, or set `insecure: true` to allow it' }];
+    return [
+      {
+        path,
+        problem,
+        hint: 'use https, or set `insecure: true` in the configuration to allow it',
+      },
+    ];
   });
 }
 

@@ -184,8 +184,9 @@ describe('access to the service', () => {
     await check('there is no key', '--base-url', simulator.url);
     await check('no service "x"', '--config', file, '--service-id', 'x');
     await check('--key-file goes with', '--config', file, '--key-file', keyFile);
+    // No option allows it.
     await check(
-      'plain http shows the key',
+      'use https, or set `insecure: true` in the configuration',
       '--base-url',
       'http://api.example.com',
       '--key-file',

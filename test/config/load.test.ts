@@ -44,7 +44,7 @@ describe('all mistakes are reported at once', () => {
       'shard: {index: 4, count: 2}',
     ].join('\n');
     expect(shown(text, { OTEL_EXPORTER_OTLP_PROTOCOL: 'udp' })).toEqual([
-      'c:1:17: api.base_url: plain http shows the key to everybody on the network path; use https, or set `insecure: true` to allow it',
+      'c:1:17: api.base_url: plain http shows the key to everybody on the network path; use https, or set `insecure: true` in the configuration to allow it',
       'c:1:39: api.kye: unknown key; did you mean `key`?',
       'c:2:26: services[1].id: "x" is already the id of services[0]; remove one of the two entries',
       'c:2:29: services[1].nmae: unknown key; did you mean `name`?',
