@@ -105,7 +105,7 @@ export const verb: Verb = {
   ],
   exits: {
     0: 'shown',
-    1: 'a page has problems, or there is none',
+    1: 'a page has problems, there is none, or show derive has no series to show',
     2: 'a mistake on the command line, in the configuration, or an unreadable file',
   },
   examples: [
@@ -191,9 +191,13 @@ async function showDerive(
     throw usageError(call.command, 'expected FILE or --config FILE, not both');
   const { series, exitCode } =
     words.length > 0 ? deriveFiles(call, context) : await deriveLive(call, context);
+  if (series.length === 0) {
+    const id = values['service-id'];
+    err.line(id === undefined ? 'no series' : `no series of the service ${JSON.stringify(id)}`);
+    return 1;
+  }
   if (values.jsonl) for (const one of series) out.line(JSON.stringify(one));
-  else if (series.length > 0) printTable(out, tableOf(series, out.columns));
-  else err.line('no series');
+  else printTable(out, tableOf(series, out.columns));
   return exitCode;
 }
 

@@ -77,6 +77,21 @@ test('a refused key is told without the key, and a service without an entry is n
   expect([other.code, other.err]).toEqual([1, expect.stringMatching(/^no service dbother in /)]);
 });
 
+test('1 when there is nothing to show, as of a service that the page lacks', async () => {
+  const page = directory.write('page.prom', 'engine_up{namespace="dbpgf1"} 1\n');
+  for (const args of [
+    ['--service-id', 'dbother'],
+    ['--service-id', 'dbother', '--jsonl'],
+  ]) {
+    const { code, out, err } = await callVerb(verb, ['derive', page, ...args]);
+    expect([code, out, err]).toEqual([1, '', 'no series of the service "dbother"\n']);
+  }
+  simulator.setFaults({ absentServices: ['dbpgf10000004'] });
+  const absent = await show(['--service-id', 'dbpgf10000004']);
+  simulator.resetFaults();
+  expect([absent.code, absent.out]).toEqual([1, '']);
+});
+
 test('pages of files and of a service are not mixed', async () => {
   const { code, err } = await show(['page.prom']);
   expect([code, err]).toEqual([null, expect.stringContaining('expected FILE or --config FILE')]);
