@@ -62,6 +62,8 @@ interface FailedDay {
   readonly error: ServiceError;
   /** True if only the day is the cause: the service answers for this type on others. */
   readonly isAlone: boolean;
+  /** The first day that the service keeps of this type; null if the age of the day is not the cause. */
+  readonly oldestMs: number | null;
 }
 
 /** The most archives of one listing; more are left to the next pull. */
@@ -362,7 +364,7 @@ async function listDays(
     const oldestMs = isRefused(error) ? await findOldestDay(api, refused, signal) : null;
     const isAlone = oldestMs !== null || (mayBeDay && (await api.isAnswering(signal, type)));
     const lastMs = isAlone ? Math.max(dayMs, (oldestMs ?? 0) - DAY_MS) : dayOf(toMs);
-    for (; dayMs <= lastMs; dayMs += DAY_MS) failed.push({ type, dayMs, error, isAlone });
+    for (; dayMs <= lastMs; dayMs += DAY_MS) failed.push({ type, dayMs, error, isAlone, oldestMs });
   }
   return failed;
 }
@@ -372,21 +374,16 @@ async function listDays(
  * that is kept for longest. True if it did.
  */
 async function jumpIfTooOld(pull: Pull, listing: Listing): Promise<boolean> {
-  const { api, signal } = pull;
   const { failed, fromDayMs, unlistedDays } = listing;
   const ofFirstDay = failed.filter(({ dayMs }) => dayMs === fromDayMs);
   // A type that can be listed, now or later, must lose no days because of another one.
   if (!unlistedDays.has(fromDayMs) || !ofFirstDay.every(({ error }) => isRefused(error)))
     return false;
-  let oldest = { type: null as string | null, dayMs: Infinity };
-  for (const { type } of ofFirstDay) {
-    // Null for a type that is refused on every day.
-    const dayMs = await findOldestDay(api, { type, fromMs: fromDayMs }, signal);
-    if (dayMs !== null && dayMs < oldest.dayMs) oldest = { type, dayMs };
-  }
-  if (oldest.dayMs === Infinity) return false;
-  const refused = { type: oldest.type, fromMs: fromDayMs };
-  return await jumpToOldest(pull, pull.ledger.tracks, refused);
+  const ageOf = ({ oldestMs }: FailedDay): number => oldestMs ?? Infinity;
+  const [first] = ofFirstDay.toSorted((a, b) => ageOf(a) - ageOf(b));
+  if (first === undefined) return false;
+  const refused = { type: first.type, fromMs: fromDayMs };
+  return await jumpToOldest(pull, pull.ledger.tracks, refused, first.oldestMs);
 }
 
 async function listOnce(

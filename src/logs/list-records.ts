@@ -20,7 +20,7 @@ import {
   unreachable,
 } from './pull.ts';
 import { type LineReader, MARK, type ParsedRecord, recordUid, uidPlace } from './record.ts';
-import { jumpToOldest } from './retention.ts';
+import { findOldestDay, jumpToOldest } from './retention.ts';
 import { Unwrapper, withoutLineEnd } from './unwrap.ts';
 import { type Instant, readInstant } from './formats/time.ts';
 
@@ -230,7 +230,9 @@ class TypePull {
     const type = this.#listedType;
     const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
     if (isRefused(failure)) {
-      const hasJumped = await jumpToOldest(this.#pull, tracks, { type, fromMs: window.fromMs });
+      const refused = { type, fromMs: window.fromMs };
+      const oldestMs = await findOldestDay(api, refused, signal);
+      const hasJumped = await jumpToOldest(this.#pull, tracks, refused, oldestMs);
       return hasJumped ? null : unreachable(failure);
     }
     if (!isOfWindow(failure)) return unreachable(failure);

@@ -18,17 +18,16 @@ interface RefusedList {
 }
 
 /**
- * After a list was refused: moves these tracks up to the oldest day that the service accepts. False when the age of the
- * logs does not explain the refusal.
+ * After a list was refused: moves these tracks up to the oldest day that the service accepts (findOldestDay). False when
+ * the age of the logs does not explain the refusal.
  */
 export async function jumpToOldest(
   pull: Pull,
   tracks: readonly Track[],
-  refused: RefusedList,
+  { type, fromMs }: RefusedList,
+  oldestMs: number | null,
 ): Promise<boolean> {
   const { api, ledger, signal } = pull;
-  const { type, fromMs } = refused;
-  const oldestMs = await findOldestDay(api, refused, signal);
   if (oldestMs === null || oldestMs <= fromMs) return false;
   // A single refusal may have another reason.
   const day = { fromMs, toMs: fromMs + DAY_MS };

@@ -7,7 +7,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { Ledger } from '../../src/logs/ledger.ts';
 import { LogMeter } from '../../src/logs/log-meter.ts';
 import { type Pull, PulledApi } from '../../src/logs/pull.ts';
-import { findFirstDay, jumpToOldest } from '../../src/logs/retention.ts';
+import { findFirstDay, findOldestDay, jumpToOldest } from '../../src/logs/retention.ts';
 import { json, type OpenedApi, openLogApi, testService } from '../support/log-api.ts';
 import { DAY, HOUR, LogSite, MINUTE, NOW, ShiftedClock } from '../support/log-site.ts';
 
@@ -50,7 +50,8 @@ describe('a list that was refused', () => {
     const ledger = await Ledger.load(site.queue, options);
     const { signal } = new AbortController();
     const pull = { api: pulledApi(service), ledger, signal } as Pull;
-    return await jumpToOldest(pull, [], { type: 'error-log', fromMs });
+    const refused = { type: 'error-log', fromMs };
+    return await jumpToOldest(pull, [], refused, await findOldestDay(pull.api, refused, signal));
   }
 
   test('is explained by the age of the logs if the service answers for a later day', async () => {
