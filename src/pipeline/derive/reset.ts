@@ -401,42 +401,30 @@ export function weighUptimes(
   const turns: Turn[] = [];
   const timeOf = (stampMs: number): number =>
     !options.honorTimestamps || Number.isNaN(stampMs) ? time.nowMs : stampMs;
-  const further = furtherUptimes(table);
+  const firstOf = (row: number): UptimeSample => {
+    const atMs = time.monotonicMs;
+    return { value: table.value[row]!, timeMs: timeOf(table.timeMs[row]!), atMs };
+  };
+  // Of several samples on this page the newest one counts, unless a wrong clock dated it.
+  const newest = new Map<number, UptimeSample>();
+  for (const { row, value, timeMs: stampMs } of table.repeats) {
+    if (!table.metrics[table.metric[row]!]!.isUptime) continue;
+    const before = newest.get(row) ?? firstOf(row);
+    const timeMs = timeOf(stampMs);
+    if (timeMs <= time.futureMs && (timeMs > before.timeMs || before.timeMs > time.futureMs))
+      newest.set(row, { value, timeMs, atMs: before.atMs });
+  }
   for (const component of table.components)
     for (const evidence of component.uptimes.values()) {
       const row = rowOnPage(table, evidence);
       if (row === NO_ROW) continue;
-      const atMs = time.monotonicMs;
-      let sample = { value: table.value[row]!, timeMs: timeOf(table.timeMs[row]!), atMs };
-      for (const { value, timeMs: stampMs } of further.get(row) ?? []) {
-        const timeMs = timeOf(stampMs);
-        const isFirstUsable = sample.timeMs <= time.futureMs;
-        if (timeMs <= time.futureMs && (timeMs > sample.timeMs || !isFirstUsable))
-          sample = { value, timeMs, atMs };
-      }
+      const sample = newest.get(row) ?? firstOf(row);
       if (weigh(evidence, sample, time.futureMs)) turns.push({ component, evidence, sample });
     }
   if (turns.length === 0) return;
   for (const { evidence } of turns) evidence.hasFallenNow = false;
   noteFalls(table, time.nowMs - 1.5 * options.intervalMs, options);
   for (const turn of turns) settleTurn(turn, options.intervalMs);
-}
-
-/** The further samples of uptimes on this page, by row: the newest one counts. */
-function furtherUptimes({
-  repeats,
-  metrics,
-  metric,
-}: SeriesTable): ReadonlyMap<number, RepeatedSample[]> {
-  const further = new Map<number, RepeatedSample[]>();
-  for (const sample of repeats) {
-    const { row } = sample;
-    if (!metrics[metric[row]!]!.isUptime) continue;
-    const samples = further.get(row);
-    if (samples === undefined) further.set(row, [sample]);
-    else samples.push(sample);
-  }
-  return further;
 }
 
 /**

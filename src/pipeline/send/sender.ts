@@ -379,10 +379,11 @@ export class Sender {
       await this.#options.clock.sleep(BACKOFF.firstMs, this.#closing.signal);
       empty = await this.#ask(this.#closing.signal);
     }
-    if (empty.kind === 'retry') {
-      const isFailure = empty.status > 0 && !empty.isThrottled && empty.retryAfterMs === null;
-      if (!isFailure) return { ...empty, reason: empty.reason === '' ? reason : empty.reason };
-    }
+    if (
+      empty.kind === 'retry' &&
+      (empty.status === 0 || empty.isThrottled || empty.retryAfterMs !== null)
+    )
+      return { ...empty, reason: empty.reason === '' ? reason : empty.reason };
     // A gateway may refuse every empty request (411), or fail on it (502): then only a search finds what is refused.
     if (empty.kind === 'hold' || empty.kind === 'retry')
       return { kind: 'hold', status: empty.status, reason: empty.reason, mayBeContent: true };
