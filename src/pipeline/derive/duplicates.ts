@@ -6,8 +6,8 @@
 
 import { crc32 } from 'node:zlib';
 import { isCompound, type Metric } from '../../model/metric.ts';
-import { ROLE, type SeriesTable } from '../../model/series-table.ts';
-import type { Identity } from '../../model/memory.ts';
+import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import type { Compound, Identity } from '../../model/memory.ts';
 import { findSeries } from '../decode/row-index.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { forgetSeries, isOnPage, moveSeries } from './compound.ts';
@@ -181,16 +181,30 @@ function takeOver(table: SeriesTable, identity: Identity, duplicate: number): vo
   copyValues(table, owner, duplicate);
 }
 
-/** Copies the values that the next ones are compared with, part by part. */
+/** Copies what the next samples are compared with, part by part. */
 function copyValues(table: SeriesTable, owner: number, duplicate: number): void {
-  const { lastValue, compounds } = table;
-  const copy = (from: number | undefined, to: number | undefined): void => {
-    if (from !== undefined && to !== undefined) table.setLastValue(to, lastValue[from]!);
+  const { lastValue, flags, compounds } = table;
+  const { observed } = ROW_FLAG;
+  const copy = (from: number, to: number): void => {
+    table.setLastValue(to, lastValue[from] ?? Number.NaN);
+    flags[to] = (flags[to]! & ~observed) | ((flags[from] ?? 0) & observed);
   };
-  const [old, next] = [compounds.get(owner), compounds.get(duplicate)];
-  if (old === undefined || next === undefined) return copy(owner, duplicate);
-  copy(old.count, next.count);
-  copy(old.sum, next.sum);
-  for (const [i, bound] of next.bounds.entries())
-    copy(old.rows[old.bounds.indexOf(bound)], next.rows[i]);
+  const next = compounds.get(duplicate);
+  if (next === undefined) return copy(owner, duplicate);
+  // The rows of a point that is being forgotten are gone already.
+  const { count, sum, rows, bounds } = compounds.get(owner) ?? NO_COMPOUND;
+  copy(count, next.count);
+  copy(sum, next.sum);
+  for (const [i, bound] of next.bounds.entries()) {
+    // Of several spellings of a bound one has the value.
+    const known = rows.find((row, at) => bounds[at] === bound && !Number.isNaN(lastValue[row]));
+    copy(known ?? NO_ROW, next.rows[i]!);
+  }
 }
+
+const NO_COMPOUND: Pick<Compound, 'count' | 'sum' | 'rows' | 'bounds'> = {
+  count: NO_ROW,
+  sum: NO_ROW,
+  rows: [],
+  bounds: [],
+};

@@ -106,6 +106,55 @@ describe('I1: labels that are removed', () => {
     expect(seen[0]?.reads).toEqual({ used: 2, duplicate: 2 });
   });
 
+  describe('I1: a histogram that goes on as another one', () => {
+    const lines = (pod: string, ...buckets: readonly (readonly [string, number])[]): string =>
+      [
+        '# TYPE h histogram',
+        ...buckets.map(([le, count]) => `h_bucket{pod="${pod}",le="${le}"} ${count}`),
+        `h_count{pod="${pod}"} ${buckets.at(-1)?.[1]}`,
+      ].join('\n');
+    const shown = (
+      options: TargetOptions,
+      ...pages: readonly (readonly [number, string])[]
+    ): unknown => runPages(options, ...pages).map(seen => seen.shown);
+    const both = `${lines('1', ['1', 1], ['2', 2])}\n${lines('2', ['1', 1])}`;
+
+    test('I1: compares each bucket with the newest sample, whichever row had that', () => {
+      const delta = { ...DROP_POD, temporality: 'delta' } as const;
+      expect(
+        shown(
+          delta,
+          [0, both],
+          [60, lines('2', ['2', 1])],
+          [120, lines('1', ['1', 1], ['2', 3])],
+          [180, lines('1', ['1', 2], ['2', 5])],
+          [240, lines('2', ['1', 3], ['2', 7])],
+        ),
+      ).toEqual([
+        [],
+        ['histogram h{} count=1 le2:1 inf:0 @60 from 0'],
+        [],
+        ['histogram h{} count=2 le1:1 le2:1 inf:0 @180 from 120'],
+        ['histogram h{} count=2 le1:1 le2:1 inf:0 @240 from 180'],
+      ]);
+    });
+
+    test('I1: also where a bound had two spellings', () => {
+      expect(
+        shown(
+          DROP_POD,
+          [0, lines('1', ['1.0', 3], ['2', 3])],
+          [60, lines('1', ['1', 9], ['2', 9])],
+          [120, lines('2', ['1', 6], ['2', 9])],
+        ),
+      ).toEqual([
+        ['histogram h{} count=3 le1:3 le2:0 inf:0 @0 from 0'],
+        ['histogram h{} count=9 le1:9 le2:0 inf:0 @60 from 0'],
+        ['histogram h{} count=9 le1:6 le2:3 inf:0 @120 from 60'],
+      ]);
+    });
+  });
+
   test('I1: the next process continues the one that was sent', () => {
     const counter = (...values: readonly (readonly [pod: string, value: number])[]): string =>
       ['# TYPE x counter', ...values.map(([pod, value]) => `x{pod="${pod}"} ${value}`), ''].join(
