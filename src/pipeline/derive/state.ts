@@ -27,7 +27,7 @@ import {
 import { isCounting } from '../../model/metric.ts';
 import { keepMsOf, releaseUnused } from './forget.ts';
 import type { DeriveOptions } from './options.ts';
-import { forgetSeries } from './compound.ts';
+import { forgetSeries, moveSeries } from './compound.ts';
 import { componentOf, componentOfRow, serviceOf, serviceOfRow } from './places.ts';
 import { laterMs } from './reset.ts';
 import {
@@ -544,24 +544,31 @@ function restoreRow(
 }
 
 /**
- * Forgets the values of parts that the newest sample of their point did not have: they may be older
- * than a reset. The head, which is the part seen first, gets the newest part's times.
+ * The head, which is the part seen first, gets the series of the former head, or at least the newest
+ * part's times. Forgets the values of parts that the newest sample of their point did not have: they
+ * may be older than a reset.
  */
 function settleParts(table: SeriesTable, head: number, compound: Compound): void {
   const { lastTimeMs, flags } = table;
   const parts = [...compound.rows, compound.count, compound.sum].filter(row => row !== NO_ROW);
+  const isSent = (row: number): boolean => (flags[row]! & ROW_FLAG.sent) !== 0;
+  const former = isSent(head) ? undefined : parts.find(isSent);
+  if (former !== undefined) moveSeries(table, former, head);
   const hasEnded = (flags[head]! & ROW_FLAG.staleSent) !== 0;
   // The time of an ended head is its marker's.
   const timed = parts.filter(row => row !== head || !hasEnded);
   const [first] = timed;
   if (first === undefined) return;
-  const newest = timed.reduce((a, b) => (lastTimeMs[b]! > lastTimeMs[a]! ? b : a), first);
+  const newest = timed.reduce((a, b) => (lastTimeMs[b]! > (lastTimeMs[a]! || 0) ? b : a), first);
+  const newestMs = lastTimeMs[newest]!;
   for (const row of timed) {
-    if (!(lastTimeMs[row]! < lastTimeMs[newest]!)) continue;
+    // The head may be new: then it has no time.
+    const lastMs = row === head ? lastTimeMs[row]! || 0 : lastTimeMs[row]!;
+    if (!(lastMs < newestMs)) continue;
     table.setLastValue(row, Number.NaN);
     flags[row] = flags[row]! & ~ROW_FLAG.observed;
     if (row !== head) continue;
-    table.setLastTime(head, lastTimeMs[newest]!);
+    table.setLastTime(head, newestMs);
     table.setStart(head, table.startMs[newest]!);
     table.setProcess(head, table.processMs[newest]!);
   }

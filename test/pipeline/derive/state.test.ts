@@ -165,6 +165,40 @@ test('a histogram that ended keeps the time of its marker and its start over a r
   ]);
 });
 
+test.each(['cumulative', 'delta'] as const)(
+  'a histogram goes on over a restart, whichever line of it comes first then (%s)',
+  temporality => {
+    const histogram = (parts: readonly string[], count: number, seconds: number): string =>
+      ['# TYPE h histogram', ...parts.map(part => `${part} ${count} ${at(seconds)}`), ''].join(
+        '\n',
+      );
+    const parts = ['h_bucket{le="1"}', 'h_bucket{le="+Inf"}', 'h_count'];
+    const shownAfter = (orders: readonly (readonly string[])[]): unknown =>
+      orders.map(order => {
+        const before = new Target({ temporality });
+        before.page(0, histogram(parts, 5, 0));
+        before.page(60, histogram(parts, 6, 60));
+        const after = successorOf(before, { temporality });
+        return [
+          // The same sample.
+          after.page(61, histogram(order, 6, 60)).shown,
+          after.fail(500).shown,
+          after.page(560, histogram(order, 8, 560)).shown,
+          after.page(620, histogram(order, 9, 620)).shown,
+        ];
+      });
+    const [same, ...others] = shownAfter([parts, parts.toReversed()]) as unknown[][];
+    expect(same?.[1]).toEqual([expect.stringContaining('h{} stale @60.001')]);
+    for (const other of others) expect(other).toEqual(same);
+    // A new bucket: what it had is not known.
+    const [behind, before] = shownAfter([
+      [...parts, 'h_bucket{le="0.5"}'],
+      ['h_bucket{le="0.5"}', ...parts],
+    ]) as unknown[];
+    expect(before).toEqual(behind);
+  },
+);
+
 describe('a state of the first form', () => {
   // Saved by version 0.1.0 at 60 s: the uptime says 160, slow_queries was flushed from 9 to 2.
   const opened = (temporality: 'cumulative' | 'delta'): Target => {
