@@ -168,7 +168,12 @@ export class Decoding {
       this.#endAt('samples', `more samples than metrics.limits.samples (${this.#limits.samples})`);
       return;
     }
-    if (!this.#readSample(known, start, end)) this.#countBadLine(start, end);
+    // An OpenMetrics page ends with `# EOF`: of a sample without a newline, digits may be missing.
+    const isCutOff = this.#page.format === 'openmetrics' && end === bytes.length;
+    const isGood = isCutOff
+      ? this.#problem('the page is cut off within this line', start)
+      : this.#readSample(known, start, end);
+    if (!isGood) this.#countBadLine(start, end);
   }
 
   /** False after a problem was noted. */

@@ -254,6 +254,22 @@ describe('OpenMetrics', () => {
     check('a 1 1520879607.789\nb 1 -1.5e0\n# EOF\n', ['a 1 @1520879607789', 'b 1 @-1500']);
   });
 
+  test('a sample without a newline is cut off: its number is not used', () => {
+    const options = { format: 'openmetrics' } as const;
+    const { report, table } = decodePage('a 1\nb{namespace="n"} 123456\n# EOF\n', options);
+    expect(report.problems).toStrictEqual([]);
+    const page = 'a 1\nb{namespace="n"} 123';
+    for (const known of [{}, { table }]) {
+      expect(linesOf(page, { ...options, ...known })).toStrictEqual(['a 1']);
+      const cut = decodePage(page, { ...options, ...known }).report;
+      expect(cut).toMatchObject({ samples: 2, badLines: 1, isUsable: true });
+      expect(cut.problems).toStrictEqual([
+        { line: 2, column: 1, reason: 'the page is cut off within this line' },
+      ]);
+    }
+    check('a 1\n# EOF', ['a 1']);
+  });
+
   test('text after EOF is ignored and reported', () => {
     check('a 1\n# EOF\n\n \n', ['a 1']);
     const options = { format: 'openmetrics' } as const;
