@@ -205,7 +205,9 @@ export class Decoding {
     if (row < 0) return false;
     this.#store(row, value, timeMs);
     this.#layout.add(row, line.keyStart, line.valueStart, numbersEnd);
-    return line.exemplarStart < 0 || this.#readExemplar(line.exemplarStart, end);
+    // A bad exemplar is named, but its sample is good.
+    if (line.exemplarStart >= 0) this.#readExemplar(line.exemplarStart, end);
+    return true;
   }
 
   /** The row of the scanned series, added if it is new; -1 with a problem. */
@@ -281,6 +283,7 @@ export class Decoding {
     return null;
   }
 
+  /** False after a problem was noted. */
   #readExemplar(start: number, end: number): boolean {
     this.#layout.abandon();
     const { bytes } = this.#page;

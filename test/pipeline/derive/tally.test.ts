@@ -29,6 +29,15 @@ describe('A6: bad lines of one service', () => {
     expect(outcomeOf(target.page(0, 'x 1\ny 1\nz 1,5\n'))).toMatchObject({ reason: 'bad_lines' });
   });
 
+  test('A6: a bad exemplar costs neither its sample nor its service', () => {
+    const counters = ['1', '2', '3'].map(i => `x_total{i="${i}"} 1 # {b=c} 2\n`).join('');
+    const seen = new Target().page(0, `# TYPE x counter\n${counters}y 1,5\n# EOF\n`);
+    expect(outcomeOf(seen)).toMatchObject({ isUp: true, badLines: 1, samples: 3 });
+    expect(seen.reads).toEqual({ used: 3, bad_line: 1 });
+    expect(total(seen)).toBe(seen.translated.page?.samples);
+    expect(seen.translated.page?.problems).toHaveLength(4);
+  });
+
   test('A6: bad lines that name no service belong to the only service, or to none', () => {
     const lines = 'x 1,5\ny 1,5\nz 1\n';
     expect(outcomeOf(new Target().page(0, lines))).toMatchObject({
