@@ -34,6 +34,7 @@ import {
   choice,
   file,
   required,
+  STDOUT,
   text,
   usageError,
   type Verb,
@@ -56,7 +57,7 @@ const CREATE_OPTIONS = {
 const ENCODE_OPTIONS = {
   storage: required(choice(['s3', 'gs'], 'whose credentials they are')),
   file: required(file('the credentials')),
-  output: file('a new file, by default FILE.base64; - is stdout', 'o'),
+  output: file('a new file, by default FILE.base64, or - for stdout', 'o'),
   json: JSON_OPTION,
 };
 
@@ -189,8 +190,6 @@ function rowsOf(schedules: readonly Schedule[]): Rows {
 
 // `backups credentials encode`: encodes the credentials of external storage as the API expects them. They stay secret when
 // encoded, so they go into a new file that only this user may read, or to stdout on request.
-
-const STDOUT = '-';
 
 function credentialsEncode(
   { command, values }: Call<typeof ENCODE_OPTIONS>,

@@ -15,6 +15,7 @@ import {
   file,
   flag,
   required,
+  STDOUT,
   text,
   type Verb,
   type VerbContext,
@@ -25,7 +26,7 @@ const OPTIONS = {
   'base-url': required(text('URL', 'the address of the API')),
   'key-file': ACCESS_OPTIONS['key-file'],
   endpoint: withDefault(text('URL', 'the OpenTelemetry back end'), 'http://localhost:4318'),
-  output: file('a new file instead of stdout', 'o'),
+  output: file('a new file, by default - for stdout', 'o'),
   force: flag('replaces the file of --output'),
 };
 
@@ -47,9 +48,9 @@ export const verb: Verb = {
 };
 
 function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
-  const { output, force } = call.values;
+  const { output = STDOUT, force } = call.values;
   const { out, err, environment } = context;
-  if (output !== undefined && !force && existsSync(output))
+  if (output !== STDOUT && !force && existsSync(output))
     throw cannotWrite(output, new Error('it exists'), 'add --force to replace it');
   const access = { config: undefined, 'service-id': undefined, ...call.values };
   return withService({ command: call.command, values: access }, context, async service => {
@@ -66,7 +67,7 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
     const text = configurationText(call, services);
     // A configuration that `run` would refuse is never written.
     parseOptions(text, environment, { 'otlp.endpoint': '--endpoint' });
-    if (output === undefined) out.line(text.trimEnd());
+    if (output === STDOUT) out.line(text.trimEnd());
     else {
       try {
         writeFileSync(output, text, { flag: force ? 'w' : 'wx' });

@@ -38,6 +38,7 @@ import {
   moment,
   refuseFile,
   required,
+  STDOUT,
   text,
   usageError,
   type Verb,
@@ -64,7 +65,7 @@ const DOWNLOAD_OPTIONS = {
     choice(['raw', 'json'], 'lines as the server wrote them, or each in a JSON object'),
     'raw',
   ),
-  output: required(file('a new file; - is stdout', 'o')),
+  output: required(file('a new file, or - for stdout', 'o')),
 };
 const TAIL_OPTIONS = {
   ...LIST_OPTIONS,
@@ -196,7 +197,7 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
   const { words: ids } = call;
   const { output, format } = call.values;
   return withService(call, context, async ({ logs, config }) => {
-    const isStdout = output === '-';
+    const isStdout = output === STDOUT;
     if (isStdout && context.out.isTerminal)
       throw usageError(call.command, 'an archive is no text: pipe it, or name a file');
     const directory = isStdout ? tmpdir() : dirname(output);

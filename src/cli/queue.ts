@@ -33,8 +33,9 @@ import {
   file,
   flag,
   refuseFile,
-  type TextSink,
+  STDOUT,
   text,
+  type TextSink,
   usageError,
   type Verb,
   type VerbContext,
@@ -47,7 +48,7 @@ const INSPECT_OPTIONS = {
 const EXPORT_OPTIONS = {
   config: CONFIG_OPTION,
   signal: choice(SIGNALS, 'one signal alone'),
-  output: file('into a new file instead of stdout', 'o'),
+  output: file('a new file, by default - for stdout', 'o'),
 };
 const DRAIN_OPTIONS = {
   config: CONFIG_OPTION,
@@ -302,13 +303,12 @@ async function queueExport(
   call: Call<typeof EXPORT_OPTIONS>,
   context: VerbContext,
 ): Promise<number> {
-  const { signal, output } = call.values;
+  const { signal, output = STDOUT } = call.values;
   const signals = signal === undefined ? SIGNALS : [signal];
   const { directory } = loadQueueConfig(call, context);
   const view = QueueView.open(directory);
   // Readable by its owner alone: log lines may be in it.
-  const file =
-    output === undefined ? null : await open(output, 'wx', 0o600).catch(refuseFile(output));
+  const file = output === STDOUT ? null : await open(output, 'wx', 0o600).catch(refuseFile(output));
   const write = async (line: string): Promise<boolean> => {
     if (file === null) context.out.line(line);
     else await file.appendFile(`${line}\n`);

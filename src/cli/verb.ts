@@ -12,6 +12,9 @@ import type { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 import { nearest } from '../lib/nearest.ts';
 
+/** The file of `--output` that stands for stdout. */
+export const STDOUT = '-';
+
 export interface VerbContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;

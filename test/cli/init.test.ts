@@ -46,6 +46,8 @@ test('writes a new file, with the place of the key; replaces one only if forced'
   const output = join(directory.path, 'new.yaml');
   const key = directory.write('key', `${KEY}\n`);
   const args = ['--key-file', key, '-o', output, '--endpoint', 'https://otlp.example.com'];
+  const printed = await init('--key-file', key, '-o', '-');
+  expect([printed.code, printed.out]).toEqual([0, expect.stringContaining('dbpgf10000001')]);
   const { code, out, err } = await init(...args);
   expect([code, out]).toEqual([0, '']);
   expect(err).toBe(`${output}: 4 services; next: prom2otlp check -c ${output} --probe\n`);

@@ -190,7 +190,7 @@ describe('export', () => {
 
   test('prints one signal alone', async () => {
     await fill(...WAITING);
-    const { out } = await queue('export', ['--signal', 'logs']);
+    const { out } = await queue('export', ['--signal', 'logs', '-o', '-']);
     expect(out.match(/\n/g)).toHaveLength(1);
     expect(out).toContain('"resourceLogs"');
   });
