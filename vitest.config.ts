@@ -2,7 +2,7 @@
 // real servers; `deploy` builds and starts what deploy/ holds; `fuzz` and `faults` are heavy suites to
 // which .ci/run gives a count and a deadline.
 import { accessSync, constants, mkdtempSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { availableParallelism, homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   defineConfig,
@@ -55,6 +55,8 @@ function project(
 
 const config: ViteUserConfig = defineConfig({
   test: {
+    // By default two cores get one worker, which waits for processes most of the time.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       project('unit', 'test/**/*.test.ts', 90),
       project('e2e', 'test/e2e/**/*.test.ts', 90, onBusyMachines),

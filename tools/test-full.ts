@@ -15,15 +15,15 @@ const FULL_SIZES = {
 };
 
 let failedCount = 0;
-for (const project of ['unit', 'e2e', 'fuzz', 'faults', 'real']) {
+for (const suite of ['unit', 'test:e2e', 'fuzz', 'test:faults', 'test:real']) {
   const startedMs = performance.now();
-  const { status } = spawnSync('npx', ['vitest', 'run', '--project', project], {
+  const { status } = spawnSync('npm', ['run', '-s', suite], {
     stdio: 'inherit',
     env: { ...process.env, ...FULL_SIZES },
   });
   if (status !== 0) failedCount++;
   console.log(
-    `== ${project}: exit ${status}, ${Math.round((performance.now() - startedMs) / 1000)} s`,
+    `== ${suite}: exit ${status}, ${Math.round((performance.now() - startedMs) / 1000)} s`,
   );
 }
 process.exitCode = failedCount === 0 ? 0 : 1;
