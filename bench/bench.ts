@@ -50,7 +50,8 @@ export class Bench {
   }
 
   #now(): Taken {
-    return { commit: this.#commit, takenAt: new Date(this.#startedMs).toISOString() };
+    const takenAt = new Date(this.#startedMs).toISOString();
+    return { commit: this.#commit, takenAt, machine: describeMachine() };
   }
 
   #results(): Results {
@@ -58,7 +59,6 @@ export class Bench {
       ...this.#now(),
       taken: { ...this.#taken },
       seconds: Math.round((Date.now() - this.#startedMs) / 1000),
-      machine: describeMachine(),
       contenders: this.#contenders,
       paced: this.#paced,
       growth: this.#growth,

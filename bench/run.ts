@@ -6,10 +6,9 @@ import { dirname } from 'node:path';
 import { CONTENDERS } from './contenders/all.ts';
 import { Bench } from './bench.ts';
 import { HELP, type Options, readOptions } from './options.ts';
-import { describeMachine } from './measure/machine.ts';
 import { writeTables } from './report/documents.ts';
 import { goalLines } from './report/goals.ts';
-import { checkMergeable, mergeResults, readResults, type Results } from './report/results.ts';
+import { mergeResults, readResults, type Results } from './report/results.ts';
 import { problemsOf, resultLines } from './report/tables.ts';
 import { scenarios } from './scenarios.ts';
 
@@ -23,7 +22,8 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function run(options: Options): Promise<number> {
   const { output, isSmoke } = options;
-  const before = readBefore(options);
+  // Read first: a file that cannot be read must not cost the results.
+  const before = options.isMerging && output !== null ? readResults(output) : null;
   const bench = new Bench(options, line => print([line]));
   const results = await bench.run(results => {
     if (output !== null) save(output, before === null ? results : mergeResults(before, results));
@@ -34,14 +34,6 @@ async function run(options: Options): Promise<number> {
   const problems = problemsOf(results);
   print(problems);
   return problems.length === 0 ? 0 : 1;
-}
-
-/** What a merge begins with; read first, so that what cannot be merged is not measured. */
-function readBefore({ output, isMerging }: Options): Results | null {
-  if (!isMerging || output === null) return null;
-  const before = readResults(output);
-  checkMergeable(before, describeMachine());
-  return before;
 }
 
 function save(file: string, results: Results): void {

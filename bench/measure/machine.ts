@@ -23,7 +23,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** The kernel may be a newer one. */
+/** True if figures of both may be compared. The kernel may be a newer one. */
 export function isSameMachine(one: Machine, other: Machine): boolean {
   return one.processor === other.processor && one.cores === other.cores && one.node === other.node;
 }

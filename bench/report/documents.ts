@@ -3,6 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { CONTENDERS } from '../contenders/all.ts';
+import type { Machine } from '../measure/machine.ts';
 import { LATEST } from '../options.ts';
 import type { DrainResult } from '../runs/drain.ts';
 import type { GrowthResult } from '../runs/growth.ts';
@@ -87,30 +88,30 @@ function missing({ paced }: Results, scenario: string, contender: string): strin
 }
 
 function describe(results: Results): string {
-  const { machine, contenders } = results;
-  const { processor, cores, memoryBytes, node } = machine;
   const versions = ['vmagent', 'prometheus-agent', 'collector'].flatMap(name => {
-    const presence = contenders[name];
+    const presence = results.contenders[name];
     return presence !== undefined && 'version' in presence ? [`${name} ${presence.version}`] : [];
   });
-  const gigabytes = (memoryBytes / 2 ** 30).toFixed(0);
-  return (
-    `Measured ${describeTaken(results)} on ${cores} cores (${processor}) with ` +
-    `${gigabytes} GiB, Node ${node}; ${versions.join(', ')}. ${describeRuns(results)}`
-  );
+  return `Measured ${describeTaken(results)}; ${versions.join(', ')}. ${describeRuns(results)}`;
 }
 
-/** When, and of which sources: of each scenario, where they are not all of the same run. */
+/** When, of which sources, and on what: of each scenario, where they are not all of the same run. */
 function describeTaken({ taken }: Results): string {
   const runs = Map.groupBy(
     Object.entries(taken),
-    ([, { commit, takenAt }]) => `on ${takenAt.slice(0, 10)} at commit ${commit}`,
+    ([, { commit, takenAt, machine }]) =>
+      `on ${takenAt.slice(0, 10)} at commit ${commit} on ${describeMachine(machine)}`,
   );
   return [...runs]
     .map(([words, of]) =>
       runs.size === 1 ? words : `${words} (${of.map(([scenario]) => scenario).join(', ')})`,
     )
-    .join(', ');
+    .join('; ');
+}
+
+function describeMachine({ processor, cores, memoryBytes, node }: Machine): string {
+  const gigabytes = (memoryBytes / 2 ** 30).toFixed(0);
+  return `${cores} cores (${processor}) with ${gigabytes} GiB and Node ${node}`;
 }
 
 /** Where there is no spread. */

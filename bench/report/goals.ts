@@ -2,6 +2,7 @@
 // a program to compare with. A goal is met only beyond the spread: by the worst of its runs. One whose runs are missing or
 // incomplete is neither met nor missed.
 
+import { isSameMachine } from '../measure/machine.ts';
 import { PEERS } from '../scenarios.ts';
 import { median } from './median.ts';
 import {
@@ -111,8 +112,15 @@ function bestPeerGoal(results: Results, scenario: string, atMost: number): Goal 
 
 const FLEET_BYTES_MAX = 10;
 
+/** The floor of another machine says nothing about this fleet. */
+function floorBesideFleet({ floor, taken }: Results): Results['floor'] {
+  const [ofFloor, ofFleet] = [taken['floor'], taken['fleet']];
+  const isComparable = ofFloor && ofFleet && isSameMachine(ofFloor.machine, ofFleet.machine);
+  return isComparable === true ? floor : [];
+}
+
 function fleetGoals(results: Results): Goal[] {
-  const times = results.floor.flatMap(({ run, nsPerSample }) => {
+  const times = floorBesideFleet(results).flatMap(({ run, nsPerSample }) => {
     const ours = pacedByRun(
       { paced: results.paced.filter(result => result.run === run) },
       'fleet',

@@ -1,7 +1,7 @@
 // What a run of the bench leaves behind, as it stands in bench/results/latest.json, and how it is read back.
 
 import { readFileSync } from 'node:fs';
-import { type Machine, isSameMachine } from '../measure/machine.ts';
+import type { Machine } from '../measure/machine.ts';
 import type { DrainResult } from '../runs/drain.ts';
 import type { FloorResult } from '../runs/floor.ts';
 import type { GrowthResult } from '../runs/growth.ts';
@@ -13,10 +13,11 @@ import { count } from './words.ts';
 /** A contender's version, or why it is absent. */
 export type Presence = { readonly version: string } | { readonly absent: string };
 
-/** Of which sources a scenario's figures are, and of which day. */
+/** Of which sources a scenario's figures are, of which day, and of which machine. */
 export interface Taken {
   readonly commit: string;
   readonly takenAt: string;
+  readonly machine: Machine;
 }
 
 /** A run that broke off. */
@@ -30,7 +31,6 @@ export interface Results extends Taken {
   readonly taken: Readonly<Record<string, Taken>>;
   /** How long the bench took, the last time. */
   readonly seconds: number;
-  readonly machine: Machine;
   readonly contenders: Readonly<Record<string, Presence>>;
   readonly paced: readonly PacedResult[];
   readonly growth: readonly GrowthResult[];
@@ -41,40 +41,11 @@ export interface Results extends Taken {
 }
 
 export function readResults(file: string): Results {
-  const results = JSON.parse(readFileSync(file, 'utf8')) as Results & Partial<Results>;
-  const { commit, takenAt, paced } = results;
-  const named = [...paced.map(({ scenario }) => scenario), ...specialsOf(results)];
-  const onlyRun = { run: 0 };
-  return {
-    ...results,
-    // Files from before `--merge` have one commit, older ones than `--runs` one run.
-    taken: results.taken ?? Object.fromEntries(named.map(name => [name, { commit, takenAt }])),
-    paced: paced.map(run => ({
-      ...onlyRun,
-      ...run,
-      tooSlow: run.tooSlow ?? null,
-      first: run.first ?? null,
-      anonymousBytes: run.anonymousBytes ?? null,
-    })),
-    growth: results.growth.map(size => ({
-      ...onlyRun,
-      ...size,
-      scenario: size.scenario ?? 'growth',
-    })),
-    start: results.start.map(start => ({ ...onlyRun, ...start })),
-    drain: results.drain.map(drain => ({ ...onlyRun, ...drain })),
-    floor: results.floor ?? [],
-  };
+  return JSON.parse(readFileSync(file, 'utf8')) as Results;
 }
 
-/** Scenarios other than paced ones, which have their results each in a place of its own. */
-function specialsOf(results: Results): readonly string[] {
-  return (['growth', 'start', 'drain'] as const).filter(name => results[name].length > 0);
-}
-
-/** The results of before with the scenarios of a run in the place of their own. Throws where they cannot stand together. */
+/** The results of before with the scenarios of a run in place of their own. They may be of another machine. */
 export function mergeResults(before: Results, run: Results): Results {
-  checkMergeable(before, run.machine);
   const isNew = (scenario: string): boolean => scenario in run.taken;
   const merged = <T extends { readonly scenario: string }>(
     old: readonly T[],
@@ -97,12 +68,6 @@ export function mergeResults(before: Results, run: Results): Results {
       ...run.failures,
     ],
   };
-}
-
-/** Figures of several machines, or of several versions of Node, do not stand in one table. */
-export function checkMergeable(before: Results, machine: Machine): void {
-  if (!isSameMachine(before.machine, machine))
-    throw new Error('cannot merge: the results are of another machine; run the whole bench');
 }
 
 /** Whether a result counts: everything that was served has arrived. */

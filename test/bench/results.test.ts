@@ -2,7 +2,9 @@
 
 import { expect, test } from 'vitest';
 import { LATEST, readOptions } from '../../bench/options.ts';
+import type { Machine } from '../../bench/measure/machine.ts';
 import { withTables } from '../../bench/report/documents.ts';
+import { goalsOf } from '../../bench/report/goals.ts';
 import {
   mergeResults,
   pacedOf,
@@ -46,7 +48,7 @@ const DRAIN = {
   losses: [],
 };
 
-const MACHINE = {
+const MACHINE: Machine = {
   processor: 'one',
   cores: 2,
   memoryBytes: 1,
@@ -55,14 +57,15 @@ const MACHINE = {
   node: 'v24',
 };
 
+const TAKEN = { commit: '1', takenAt: '2026-01-01T00:00:00.000Z' };
+
 function results(commit: string, more: Partial<Results>): Results {
-  const taken = { commit, takenAt: `2026-01-0${commit}T00:00:00.000Z` };
+  const taken = { commit, takenAt: `2026-01-0${commit}T00:00:00.000Z`, machine: MACHINE };
   const names = new Set((more.paced ?? []).map(({ scenario }) => scenario));
   return {
     ...taken,
     taken: Object.fromEntries([...names].map(name => [name, taken])),
     seconds: 1,
-    machine: MACHINE,
     contenders: {},
     paced: [],
     growth: [],
@@ -93,16 +96,31 @@ test('a merge replaces only the scenarios that ran to their end', () => {
   expect([merged.taken['fleet']?.commit, merged.taken['targets']?.commit]).toEqual(['1', '2']);
   const footer = withTables('docs/performance.md', merged);
   expect(footer).toContain(
-    'Measured on 2026-01-01 at commit 1 (fleet), on 2026-01-02 at commit 2 (targets) on 2 cores',
+    'Measured on 2026-01-01 at commit 1 on 2 cores (one) with 0 GiB and Node v24 (fleet); on 2026-01-02 at commit 2 on 2',
   );
 });
 
-test('results of two machines are not merged', () => {
-  const before = results('1', {});
-  const other = results('2', { machine: { ...MACHINE, processor: 'other' } });
-  expect(() => mergeResults(before, other)).toThrow('cannot merge');
-  const patched = results('2', { machine: { ...MACHINE, kernel: '2' } });
-  expect(mergeResults(before, patched).commit).toBe('2');
+test('each scenario names its machine, and the fleet is compared with a floor of its own machine only', () => {
+  const floor = [{ run: 0, nsPerSample: 100 }];
+  const fleet = results('1', { paced: [paced('fleet', 'ours')], floor });
+  const before = { ...fleet, taken: { ...fleet.taken, floor: { ...TAKEN, machine: MACHINE } } };
+  const isCompared = (of: Results): boolean =>
+    goalsOf(of).some(
+      ({ target, verdict }) => target.includes('the floor') && verdict !== 'not measured',
+    );
+  expect(isCompared(before)).toBe(true);
+  const patched = { ...MACHINE, kernel: '2' };
+  const other = { ...MACHINE, processor: 'other' };
+  for (const [machine, isKept] of [
+    [patched, true],
+    [other, false],
+  ] as const) {
+    const run = results('2', { paced: [paced('fleet', 'ours')] });
+    const taken = { fleet: { ...TAKEN, machine } };
+    const merged = mergeResults(before, { ...run, taken });
+    expect(isCompared(merged)).toBe(isKept);
+    expect(withTables('docs/performance.md', merged)).toContain(`2 cores (${machine.processor})`);
+  }
 });
 
 test('every scenario has its commit', () => {
