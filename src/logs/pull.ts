@@ -99,6 +99,7 @@ export async function commit(
 }
 
 const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
 
 export interface PulledApiOptions {
   readonly api: LogsApi;
@@ -126,8 +127,11 @@ export class PulledApi {
   /** Monotonic: the running pull retries no request later. */
   giveUpAtMs = 0;
   readonly #options: PulledApiOptions;
-  /** How far the service's clock is ahead of ours; null until the first answer. */
+  /** How far the service's clock was ahead of ours, at least, in this hour and in the one before; null without an answer. */
   #skewMs: number | null = null;
+  #formerSkewMs: number | null = null;
+  /** Monotonic. */
+  #hourEndMs = -Infinity;
 
   constructor(options: PulledApiOptions) {
     const { api, services, otherServiceCount, types, report } = options;
@@ -144,14 +148,25 @@ export class PulledApi {
     return this.#skewMs !== null;
   }
 
-  /** The service's clock, as far as it is known. */
+  /**
+   * The service's clock, as far as it is known. One that jumps ahead is not believed for an hour or two: the low watermark
+   * would move into the future, and what is written until then would never be requested.
+   */
   nowMs(): number {
-    return this.clock.nowMs() + (this.#skewMs ?? 0);
+    const skewMs = this.#skewMs ?? 0;
+    return this.clock.nowMs() + Math.min(skewMs, this.#formerSkewMs ?? skewMs);
   }
 
   /** Takes the service's time from an answer that has just come; null when it has none. */
   noteTime(serverNowMs: number | null): void {
-    this.#skewMs = serverNowMs === null ? (this.#skewMs ?? 0) : serverNowMs - this.clock.nowMs();
+    const skewMs = serverNowMs === null ? (this.#skewMs ?? 0) : serverNowMs - this.clock.nowMs();
+    const nowMs = this.clock.monotonicMs();
+    if (nowMs < this.#hourEndMs) this.#skewMs = Math.min(this.#skewMs ?? skewMs, skewMs);
+    else {
+      this.#formerSkewMs = this.#skewMs;
+      this.#skewMs = skewMs;
+      this.#hourEndMs = nowMs + HOUR_MS;
+    }
   }
 
   /** The first page of a list; `type` null means all types. */

@@ -651,6 +651,20 @@ test('a clock that is wrong does not matter: the days are those of the service',
   }
 });
 
+test('a clock of the service that is three days ahead for half an hour closes no day', async () => {
+  await using site = await LogSite.open({ logs: { first_start: '1h' } });
+  for (let i = 0; i < 12; i++) {
+    const isAhead = i >= 3 && i < 9;
+    site.simulator.setFaults({ clockSkewMs: isAhead ? 3 * DAY : 0 });
+    if (!isAhead) site.write(ERRORS, `line ${i}`);
+    site.clock.forward(5 * MINUTE);
+    await site.pull();
+  }
+  await site.pulls(3);
+  expect(site.bodies).toEqual(site.book.issued.map(({ text }) => text));
+  expect(site.gaps).toEqual([]);
+});
+
 describe('missing logs', () => {
   const retentionGaps = ({ gaps }: LogSite) =>
     gaps.filter(({ attributes }) => attributes['prom2otlp.gap.reason'] === 'retention');

@@ -62,6 +62,18 @@ describe('records that are listed themselves', () => {
     expect(site.bodies).toEqual(['fresh']);
   });
 
+  test('arrive, although the clock of the service is a day ahead for half an hour', async () => {
+    await using site = await open();
+    await site.pull();
+    for (let i = 0; i < 12; i++) {
+      site.simulator.setFaults({ clockSkewMs: i >= 3 && i < 9 ? DAY : 0 });
+      site.write(ERRORS, `line ${i}`);
+      site.clock.forward(5 * MINUTE);
+      await site.pull();
+    }
+    expect(site.bodies).toEqual(site.book.issued.map(({ text }) => text));
+  });
+
   test('that come late are found within the overlap', async () => {
     await using site = await open();
     await site.pull();

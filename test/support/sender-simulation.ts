@@ -264,8 +264,9 @@ class Judge {
   /** J3: only what cannot be split is passed, once a minute, directly after its own refusal, never in a flush. */
   #whyForbidden(outcome: PointOutcome, page: number, nowMs: number): string | null {
     const { last, heldSinceMs, firstHeldMs, heldCount } = outcome;
-    // A row of which nothing is ever accepted is one piece in the end.
-    const isOne = heldCount >= 10 && nowMs - (firstHeldMs ?? nowMs) >= 4 * MINUTE_MS;
+    // A row of which nothing is accepted in five rounds is one piece in the end. A later row is sent as a whole in four of
+    // them; in the fifth twice, with its parts between.
+    const isOne = heldCount >= 7 && nowMs - (firstHeldMs ?? nowMs) >= 4 * MINUTE_MS;
     if (last === null) return 'it was never sent';
     if (!last.isHeld || heldSinceMs === null) return 'its last answer was no such refusal';
     // Where it stands behind others, the first of those must have been, and it was refused before.
