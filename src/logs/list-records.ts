@@ -85,10 +85,12 @@ class TypePull {
 
   async run(): Promise<PullEnd> {
     const { api, config, meter, signal } = this.#pull;
+    // What is written while the pull runs is for the next one, or it might never end.
+    const beganMs = api.nowMs();
     for (;;) {
       goOnUnlessStopped(signal);
       const cursor = this.#slowest();
-      const window = nextWindow(cursor, api.nowMs(), config.window);
+      const window = nextWindow(cursor, beganMs, config.window);
       if (window === null) return DONE;
       meter.counters.window.set((window.toMs - cursor.lowMs) / 1000, this.#type);
       let end = await this.#read(window);
@@ -229,14 +231,15 @@ class TypePull {
     goOnUnlessStopped(signal);
     const type = this.#listedType;
     const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
-    if (isRefused(failure)) {
+    const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
+    // Until then the length of the window may be the cause.
+    if (isRefused(failure) && isLeast) {
       const refused = { type, fromMs: window.fromMs };
       const oldestMs = await findOldestDay(api, refused, signal);
       const hasJumped = await jumpToOldest(this.#pull, tracks, refused, oldestMs);
       return hasJumped ? null : unreachable(failure);
     }
-    if (!isOfWindow(failure)) return unreachable(failure);
-    const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
+    if (!isRefused(failure) && !isOfWindow(failure)) return unreachable(failure);
     if (isLeast && !(await api.isAnswering(signal, type))) return unreachable(failure);
     const gaps: Gap[] = [];
     for (const track of tracks) {

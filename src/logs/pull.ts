@@ -189,9 +189,14 @@ export class PulledApi {
    * cause of its own, and may be skipped in the end; else the service is down.
    */
   async isAnswering(signal: AbortSignal, type: string | null): Promise<boolean> {
-    const nowMs = this.nowMs();
-    const answer = await this.firstPage({ fromMs: nowMs - MINUTE_MS, toMs: nowMs }, signal, type);
+    const answer = await this.lastMinute(signal, type);
     return answer.ok && answer.items !== null;
+  }
+
+  /** The shortest list: no service refuses it for its length or its age. */
+  lastMinute(signal: AbortSignal, type: string | null): Promise<Result<LogPage>> {
+    const nowMs = this.nowMs();
+    return this.firstPage({ fromMs: nowMs - MINUTE_MS, toMs: nowMs }, signal, type);
   }
 
   /** An error names the type, which its address does not show. */

@@ -132,10 +132,8 @@ export class LogPuller {
   async #learnTime(signal: AbortSignal): Promise<void> {
     const { api } = this.#context;
     const { types } = api.items;
-    const span = { fromMs: api.nowMs() - DAY_MS, toMs: api.nowMs() };
-    let answer = await api.firstPage(span, signal, types[0] ?? null);
-    for (const type of types.slice(1))
-      if (!answer.ok) answer = await api.firstPage(span, signal, type);
+    let answer = await api.lastMinute(signal, types[0] ?? null);
+    for (const type of types.slice(1)) if (!answer.ok) answer = await api.lastMinute(signal, type);
     goOnUnlessStopped(signal);
     if (!answer.ok) throw new PullEnded(unreachable(answer.error));
     api.noteTime(answer.serverNowMs);

@@ -145,6 +145,24 @@ describe('a window', () => {
     expect(site.gaps).toEqual([]);
   });
 
+  test('that the service refuses for its length is halved, and nothing is lost', async () => {
+    await using world = new KeyWorld();
+    const logs = world.logs({ ...RECORDS, first_start: '24h', types: ['error-log'] });
+    let longestMs = 0;
+    world.decide = what => {
+      const query = JSON.parse(what.slice(what.indexOf('{'))) as Record<string, string>;
+      const { fromDate = '', toDate = '' } = query;
+      const lengthMs = Date.parse(toDate) - Date.parse(fromDate);
+      if (lengthMs > 4 * HOUR) return { ms: 1, status: 400 };
+      longestMs = Math.max(longestMs, lengthMs);
+      return { ms: 1, status: 200 };
+    };
+    const pulling = logs.pull(world.stop.signal);
+    for (let i = 0; i < 200; i++) await world.clock.advance(10);
+    expect(await pulling).toMatchObject([{ kind: 'done' }]);
+    expect(longestMs).toBeGreaterThan(HOUR);
+  });
+
   test('below the retention is skipped with a gap', async () => {
     await using site = await open();
     site.write(ERRORS, 'before');
@@ -232,6 +250,21 @@ describe('items of a list without a simulator', () => {
     expect(bodiesOf(world).length).toBeGreaterThanOrEqual(count - 1);
     expect(new Set(bodiesOf(world)).size).toBe(bodiesOf(world).length);
   });
+});
+
+test('a pull ends where it began, although each answer takes a second', async () => {
+  await using world = new KeyWorld();
+  const logs = world.logs({ ...RECORDS, types: ['error-log'] });
+  let requestCount = 0;
+  world.decide = () => ({ ms: requestCount++ === 0 ? 1 : 1000, status: 200 });
+  const pulling = logs.pull(world.stop.signal);
+  for (let i = 0; i < 60; i++) {
+    await nextTurn();
+    await world.clock.advance(500);
+  }
+  expect(requestCount).toBeLessThan(5);
+  world.stop.abort();
+  await pulling;
 });
 
 test('a service that does not answer at all makes no gap', async () => {
