@@ -344,7 +344,10 @@ function judgeRun(
       if (!(now >= lastValue[row]!) || knownMs !== knownMs) return row;
       if (kind >= DATED) {
         if (kind !== around.kind) askProcess(around, kind, uptimeNames);
-        const isOfIt = knownMs === around.processMs && !(lastTimeMs[row]! <= around.leftMs);
+        // The last time may be a marker's, and the sample older.
+        const isMarked = (flags[row]! & ROW_FLAG.staleSent) !== 0;
+        const isOfIt =
+          knownMs === around.processMs && !isMarked && !(lastTimeMs[row]! <= around.leftMs);
         if (!isOfIt && around.processMs !== NO_PROCESS) return row;
       }
       if (hasCreated && createdRows.has(row)) return row;

@@ -90,7 +90,8 @@ export function judgeStream(judge: Judge, row: number, facts: StreamFacts): numb
   const processMs = hasCreated ? createdMs : processOf(evidence);
   const known = table.processMs[row]!;
   // Evidence gathered again, as after a reload, dates the same process slightly differently.
-  const isAnother = !isSameBegin(processMs, known) || wasReplaced(table, row, evidence);
+  const around = { evidence, options: judge.options };
+  const isAnother = !isSameBegin(processMs, known) || wasReplaced(table, row, around);
   if (isAnother && processMs !== NO_PROCESS && timeMs >= processMs)
     return judgeProcess(judge, row, facts, { processMs, evidence });
   return judgeFall(table, row, facts, evidence);
@@ -356,9 +357,9 @@ export function laterMs(aMs: number, bMs: number): number {
 function wasReplaced(
   table: SeriesTable,
   row: number,
-  evidence: UptimeEvidence | undefined,
+  around: { readonly evidence: UptimeEvidence | undefined; readonly options: DeriveOptions },
 ): boolean {
-  return table.lastTimeMs[row]! <= leftMsOf(evidence);
+  return previousSampleMs(table, row, around) <= leftMsOf(around.evidence);
 }
 
 /** When the process before the current one was last shown; NaN if there was none. */

@@ -583,6 +583,26 @@ describe('F5: the start is derived from the uptime', () => {
     },
   );
 
+  test.each([1, 2])(
+    'F5: nor if the other process seemed to be its own, and the series was marked stale before its own returned (%i s old at first)',
+    uptime => {
+      const pages: Pages = [
+        [30, page(30, uptime, 0)],
+        [60, page(60, 30, 0)],
+        [90, page(90, 59, 0)],
+        [105, other(105)],
+        [120, page(120, 92, 1)],
+        [135, page(135, 107, 2)],
+      ];
+      const unstamped = pages.map(
+        ([seconds, text]) => [seconds, text.replaceAll(/ \d+\n/g, '\n')] as const,
+      );
+      const beginS = 30 - uptime;
+      for (const some of [pages, unstamped])
+        expect(starts(some).toSpliced(3, 1)).toEqual([beginS, beginS, beginS, 120, 120]);
+    },
+  );
+
   test('F5: labels that change at a failover keep the evidence', () => {
     const labelled = (kind: string, seconds: number, uptime: number): string =>
       ['engine_global_status_uptime', 'engine_global_status_queries']
