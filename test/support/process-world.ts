@@ -171,6 +171,8 @@ export function* tellWorld(world: ProcessWorld): Generator<ToldStep> {
   let clear = 0;
   let mustShow = false;
   let stands = 0;
+  /** The process on the page before. */
+  let last: Process | undefined;
   const uptimes: Uptime[] = [];
   for (const [index, step] of world.steps.entries()) {
     const before = seconds;
@@ -182,7 +184,8 @@ export function* tellWorld(world: ProcessWorld): Generator<ToldStep> {
     if (index > 0 && process !== undefined) {
       if (act === 'restart') active = processes.push(begun(atMs, step.growth)) - 1;
       if (act === 'failover') {
-        const next = standby(processes, { active, beforeMs: before * 1000 }, step.other);
+        const known = { active, last, beforeMs: before * 1000 };
+        const next = standby(processes, known, step.other);
         mustShow = next !== active;
         active = next;
       }
@@ -201,6 +204,7 @@ export function* tellWorld(world: ProcessWorld): Generator<ToldStep> {
     // Another process with the uptime that was shown last looks like an uptime that stands still, and nothing tells.
     if (uptimeOf(shown, seconds) === uptimes.at(-1)?.value) shown.beginMs -= 1000;
     uptimes.push({ value: uptimeOf(shown, seconds), seconds });
+    last = shown;
     // One that stands still does so on pages that follow each other: a stale one behind a gap looks like a young process.
     if (step.isLong) stands = 0;
     // One that is stuck when its process is first shown has a wrong begin from the start, and nothing tells.
@@ -247,18 +251,27 @@ function shuffle(process: Process): void {
   process.buckets = [low + Math.ceil((high - low) / 2), high];
 }
 
-/** Another process that is clearly told from this one, and did not begin since the previous page. */
+/**
+ * Another process that is clearly told from this one and from the one on the page before, and did not begin since that
+ * page.
+ */
 function standby(
   processes: readonly Process[],
-  { active, beforeMs }: { readonly active: number; readonly beforeMs: number },
+  known: {
+    readonly active: number;
+    readonly last: Process | undefined;
+    readonly beforeMs: number;
+  },
   other: number,
 ): number {
-  const ours = processes[active]?.beginMs ?? 0;
+  const ours = processes[known.active]?.beginMs ?? 0;
+  const lastMs = known.last?.beginMs ?? ours;
   const fit = [...processes.keys()].filter(index => {
     const beginMs = processes[index]?.beginMs ?? 0;
-    return Math.abs(beginMs - ours) > APART_MS && beginMs < beforeMs - APART_MS;
+    const isTold = [ours, lastMs].every(ms => Math.abs(beginMs - ms) > APART_MS);
+    return isTold && beginMs < known.beforeMs - APART_MS;
   });
-  return fit[other % Math.max(1, fit.length)] ?? active;
+  return fit[other % Math.max(1, fit.length)] ?? known.active;
 }
 
 interface Uptime {
