@@ -87,7 +87,7 @@ export const logLives: fc.Arbitrary<LogLife> = fc.record({
 
 /** What has happened to a site so far, as far as it excuses something. */
 export class LogHistory {
-  /** Archives that were served broken: they may have been given up. */
+  /** Archives that were served broken, or that are gone: they may have been given up. */
   readonly broken: Set<string> = new Set();
   /** True once lines may come twice: something was rewritten. */
   isRewritten = false;
@@ -178,6 +178,8 @@ export class LogHistory {
     book.rewrite(archive, () => []);
     // Of another size each time: a list tells a rewritten archive by its size alone (docs/logs.md).
     this.#write(place, [`rotated${'.'.repeat(this.#number)}`], 0);
+    // After midnight the new line is of another archive, and this one is gone.
+    if (this.#today(place) !== archive) this.broken.add(archive);
   }
 
   /** The archive that was written to last. */
