@@ -74,6 +74,23 @@ describe('records that are listed themselves', () => {
     expect(site.bodies).toEqual(site.book.issued.map(({ text }) => text));
   });
 
+  test('arrive within hours of a day by which the clock of the service was set ahead', async () => {
+    await using site = await open();
+    await site.pull();
+    site.simulator.setFaults({ clockSkewMs: DAY });
+    site.book.write(ERRORS, { text: 'tomorrow', atMs: NOW + DAY });
+    for (let i = 0; i < 2; i++) {
+      site.clock.forward(20 * MINUTE);
+      await site.pull();
+    }
+    expect(site.bodies).toEqual([]);
+    for (let i = 0; i < 3; i++) {
+      site.clock.forward(HOUR);
+      await site.pulls(2);
+    }
+    expect(site.bodies).toEqual(['tomorrow']);
+  });
+
   test('that come late are found within the overlap', async () => {
     await using site = await open();
     await site.pull();
