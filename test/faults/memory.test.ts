@@ -16,6 +16,8 @@ import { gzipOf, LINES } from './support/hostile-page.ts';
 import { MemoryGroup } from './support/memory-group.ts';
 
 const MEMORY_BYTES = 256 * 2 ** 20;
+/** The kernel counts a process's peak to within 64 pages a thread. */
+const PEAK_ERROR_BYTES = 2 ** 20;
 const CHURN_POLLS = Number(process.env['CHURN_POLLS'] ?? 40);
 const CHURN_SERIES = 15_000;
 const WAIT_MS = 300_000;
@@ -157,7 +159,7 @@ class Scene {
     console.log(
       `faults: memory after ${polls} hostile polls: ${mib(now)} resident, at most ${mib(peak)}; the group at most ${mib(this.group.peakBytes)}`,
     );
-    expect(peak).toBeLessThanOrEqual(MEMORY_BYTES);
+    expect(peak).toBeLessThanOrEqual(MEMORY_BYTES + PEAK_ERROR_BYTES);
     expect(this.group.killCount).toBe(0);
     for (const id of GOOD) {
       const target = await this.target(id);
