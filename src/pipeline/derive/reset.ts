@@ -80,12 +80,7 @@ export function judgeStream(judge: Judge, row: number, facts: StreamFacts): numb
   const timeMs = table.timeMs[row]!;
   const hasCreated = createdMs > 0 && createdMs <= timeMs;
   if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, facts, hasCreated);
-  if (!mayDerive) {
-    const startMs = table.startMs[row]!;
-    if (hasCreated && facts.isCumulative && !(createdMs <= startMs))
-      table.setStart(row, Number.isNaN(startMs) ? createdMs : notBefore(table, row, createdMs));
-    return AFTER_FALL[fall] ?? STREAM.unknown;
-  }
+  if (!mayDerive) return followPage(table, row, facts, hasCreated);
   const evidence = hasCreated ? undefined : evidenceOf(facts);
   const processMs = hasCreated ? createdMs : processOf(evidence);
   const known = table.processMs[row]!;
@@ -95,6 +90,30 @@ export function judgeStream(judge: Judge, row: number, facts: StreamFacts): numb
   if (isAnother && processMs !== NO_PROCESS && timeMs >= processMs)
     return judgeProcess(judge, row, facts, { processMs, evidence });
   return judgeFall(table, row, facts, evidence);
+}
+
+/**
+ * Only the page gives starts: a creation time is the stream's unless the series has fallen since. In
+ * processMs: the creation time last believed, or the last sample before a fall without a new one.
+ */
+function followPage(
+  table: SeriesTable,
+  row: number,
+  { createdMs, fall, isCumulative }: StreamFacts,
+  hasCreated: boolean,
+): number {
+  const startMs = table.startMs[row]!;
+  const hasFallen = fall !== FALL.none;
+  const isNew = hasCreated && createdMs > table.processMs[row]! && !(createdMs <= startMs);
+  if (isNew) {
+    const isLate = Number.isNaN(startMs) && !hasFallen;
+    if (isCumulative) table.setStart(row, isLate ? createdMs : notBefore(table, row, createdMs));
+    table.setProcess(row, createdMs);
+  } else if (hasFallen) {
+    if (isCumulative) table.setStart(row, Number.NaN);
+    table.setProcess(row, table.lastTimeMs[row]!);
+  }
+  return AFTER_FALL[fall] ?? STREAM.unknown;
 }
 
 /** The first sample of a series: it began with its process, or at an unknown time. */

@@ -162,6 +162,21 @@ describe('F4: the page gives the start', () => {
     checkPages(pages, [0, 10], { metrics: { mapping: 'strict' } });
   });
 
+  test('F4: in strict mode a start ends with a fall, until the page gives a newer one', () => {
+    const strict = { metrics: { mapping: 'strict' } } as const;
+    const pages: Pages = [
+      [10, openMetrics(5, `${epoch}`)],
+      [20, openMetrics(2, `${epoch}`)],
+      [30, openMetrics(3, `${epoch}`)],
+      [40, openMetrics(4, `${epoch + 15}`)],
+      [50, '# TYPE x counter\nx_total{a="b"} 1\n# EOF\n'],
+      [60, openMetrics(1, `${epoch + 15}`)],
+      [70, openMetrics(0, `${epoch + 45}`)],
+      [80, openMetrics(0, `${epoch + 45}`)],
+    ];
+    checkPages(pages, [0, null, null, 15, null, null, 60, 60], strict);
+  });
+
   test('F4: `_created` beats the uptime', () => {
     const name = 'engine_global_status_commands';
     const text = (uptime: number, value: number): string =>
