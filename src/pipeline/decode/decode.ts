@@ -16,7 +16,7 @@ import { passPlainValue, readMilliseconds, readSeconds, readValue } from './numb
 import { LayoutBuilder } from './layout.ts';
 import { compactKeys, findRow, insertRow } from './row-index.ts';
 import { SampleLine } from './sample-line.ts';
-import { duplicateLabel, keyOfRow, parseSeriesKey } from './series-key.ts';
+import { duplicateLabel, keyOfRow, parseSeriesKey, type SeriesKey } from './series-key.ts';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -277,10 +277,13 @@ export class Decoding {
       return this.#place;
     }
     const key = parseSeriesKey(bytes, keyStart, keyEnd);
-    const twice = duplicateLabel(key);
-    if (twice === null) return this.#metadata.placeOf(key.name);
-    this.#problem(`the label ${JSON.stringify(twice)} occurs twice`, keyStart);
+    if (duplicateLabel(key) === null) return this.#metadata.placeOf(key.name);
+    this.#labelTwice(key, keyStart);
     return null;
+  }
+
+  #labelTwice(key: SeriesKey, at: number): boolean {
+    return this.#problem(`the label ${JSON.stringify(duplicateLabel(key))} occurs twice`, at);
   }
 
   /** False after a problem was noted. */
@@ -299,8 +302,9 @@ export class Decoding {
         return this.#problem('the timestamp of the exemplar is no time', line.timeStart);
       timeMs = number[0]!;
     }
-    const { labels } = parseSeriesKey(bytes, line.keyStart, line.keyEnd);
-    this.#table.exemplars.set(this.report.lines, { labels, value, timeMs });
+    const key = parseSeriesKey(bytes, line.keyStart, line.keyEnd);
+    if (duplicateLabel(key) !== null) return this.#labelTwice(key, line.keyStart);
+    this.#table.exemplars.set(this.report.lines, { labels: key.labels, value, timeMs });
     return true;
   }
 

@@ -92,13 +92,15 @@ describe('bad lines', () => {
     expect(report.badLines).toBe(5 * PROBLEMS_MAX);
   });
 
-  test('a bad exemplar is named, its sample stays', () => {
-    const page = '# TYPE a counter\na_total 1 # {b=c} 2\n# EOF\n';
+  test.each([
+    ['{b=c} 2', 16, 'expected a quoted label value'],
+    ['{b="c",b="d"} 2', 13, 'the label "b" occurs twice'],
+    ['{trace_id="",trace_id="d"} 2', 13, 'the label "trace_id" occurs twice'],
+  ])('a bad exemplar is named, its sample stays: %s', (exemplar, column, reason) => {
+    const page = `# TYPE a counter\na_total 1 # ${exemplar}\n# EOF\n`;
     const { report } = decodePage(page, { format: 'openmetrics' });
     expect(linesOf(page, { format: 'openmetrics' })).toStrictEqual(['a_total 1']);
-    expect(report.problems).toStrictEqual([
-      { line: 2, column: 16, reason: 'expected a quoted label value' },
-    ]);
+    expect(report.problems).toStrictEqual([{ line: 2, column, reason }]);
   });
 });
 
