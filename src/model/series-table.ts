@@ -336,7 +336,7 @@ const COLUMN_NAMES = Object.entries(new SeriesTable()).flatMap(([name, value]) =
 /**
  * Bits of SeriesTable.flags. staleSent: its marker was sent; explicitTime: its newest sample had a timestamp; sent: it
  * has had a point; observed: it was a part of the newest sample of its histogram or summary; restored: this process has
- * not seen it yet.
+ * not seen it yet; notNumber: its newest sample was NaN, though lastValue is an older number.
  */
 export const ROW_FLAG = {
   staleSent: 1,
@@ -344,6 +344,7 @@ export const ROW_FLAG = {
   sent: 4,
   observed: 8,
   restored: 16,
+  notNumber: 32,
 } as const;
 
 /** One number for each row. */

@@ -10,7 +10,7 @@ import { isOnPage, judgeCompound, partsOf, settleSpellings } from './compound.ts
 import {
   endIfStale,
   isOpen,
-  isSameValue,
+  isSameSample,
   judgeTime,
   outcomeOfCompound,
   outcomeOfScalar,
@@ -255,7 +255,12 @@ export interface QuietMetrics {
 }
 
 /** The flags that an accepted sample clears. */
-const CLEARED = ~(ROW_FLAG.staleSent | ROW_FLAG.restored | ROW_FLAG.explicitTime);
+const CLEARED = ~(
+  ROW_FLAG.staleSent |
+  ROW_FLAG.restored |
+  ROW_FLAG.explicitTime |
+  ROW_FLAG.notNumber
+);
 
 /** Which metrics can have quiet rows; made once per page. */
 export function quietMetrics(
@@ -447,7 +452,7 @@ function addPoint(
   const isRising = metric.kind !== 'sum' || value >= last;
   if (!options.honorTimestamps || Number.isNaN(sample.timeMs)) sample.timeMs = time.nowMs;
   const lastMs = table.lastTimeMs[row]!;
-  const outcome = judgeTime(sample.timeMs, lastMs, isSameValue(value, last), time.futureMs);
+  const outcome = judgeTime(sample.timeMs, lastMs, isSameSample(table, row, value), time.futureMs);
   if (outcome !== OUTCOME.point) return outcome;
   if (!isRising || (options.isDelta && metric.kind === 'sum')) return OUTCOME.duplicate;
   const evidence = component?.uptimes.get(metric.uptimeName ?? '');
@@ -456,5 +461,6 @@ function addPoint(
   if (metric.kind === 'sum') sample.startMs = table.startMs[row]!;
   table.setLastTime(row, sample.timeMs);
   table.setLastValue(row, value);
+  table.flags[row] = table.flags[row]! & ~ROW_FLAG.notNumber;
   return outcome;
 }

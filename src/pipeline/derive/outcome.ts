@@ -46,13 +46,14 @@ export function outcomeOfScalar(
   const { table } = judge;
   const value = table.value[row]!;
   const last = table.lastValue[row]!;
-  let outcome = judgeRowTime(judge, row, isSameValue(value, last));
+  let outcome = judgeRowTime(judge, row, isSameSample(table, row, value));
   if (outcome !== OUTCOME.point) return outcome;
   if (value !== last && !Number.isNaN(last)) noteChange(table, row);
   if (metric.kind === 'sum') outcome = outcomeOfSum(judge, row, metric, place);
+  accept(judge, row, outcome, place);
   // After a NaN, a counter is compared with its last number.
   if (metric.kind !== 'sum' || !Number.isNaN(value)) table.setLastValue(row, value);
-  accept(judge, row, outcome, place);
+  else table.flags[row] = table.flags[row]! | ROW_FLAG.notNumber;
   return outcome;
 }
 
@@ -199,7 +200,7 @@ function accept(judge: PageJudge, row: number, outcome: number, place: Place): v
   table.setLastTime(row, table.timeMs[row]!);
   table.movedAtMs[row] = time.monotonicMs;
   const before = table.flags[row]!;
-  const flags = before & ~(ROW_FLAG.staleSent | ROW_FLAG.restored);
+  const flags = before & ~(ROW_FLAG.staleSent | ROW_FLAG.restored | ROW_FLAG.notNumber);
   // A baseline does not reopen an ended series.
   const hasEnded = (before & ROW_FLAG.staleSent) !== 0;
   if (outcome === OUTCOME.point) table.flags[row] = flags | ROW_FLAG.sent;
@@ -227,8 +228,18 @@ export function judgeTime(
   return isSame ? OUTCOME.repeated : OUTCOME.timeConflict;
 }
 
+/** Whether the row's newest sample had this value. */
+export function isSameSample(
+  { flags, lastValue }: SeriesTable,
+  row: number,
+  value: number,
+): boolean {
+  const wasNumber = (flags[row]! & ROW_FLAG.notNumber) === 0;
+  return isSameValue(value, wasNumber ? lastValue[row]! : Number.NaN);
+}
+
 /** NaN equals NaN, and 0 equals -0. */
-export function isSameValue(a: number, b: number): boolean {
+function isSameValue(a: number, b: number): boolean {
   return a === b || (Number.isNaN(a) && Number.isNaN(b));
 }
 

@@ -39,6 +39,21 @@ describe('F2: several samples of a series on one page', () => {
     });
   });
 
+  test.each(['gauge', 'counter'])('F2: NaN equals NaN, also after a number (%s)', type => {
+    const text = (...values: readonly (readonly [string, number])[]): string =>
+      [`# TYPE x ${type}`, ...values.map(([value, time]) => `x ${value} ${at(time)}`), ''].join(
+        '\n',
+      );
+    const target = new Target();
+    target.page(60, text(['5', 10]));
+    const twice = target.page(120, text(['NaN', 70], ['NaN', 70]));
+    expect(twice.reads).toEqual({ used: 1, repeated: 1 });
+    expect(target.page(180, text(['NaN', 70])).reads).toEqual({ repeated: 1 });
+    expect(target.page(240, text(['5', 70])).reads).toEqual({ time_conflict: 1 });
+    target.page(300, text(['7', 250]));
+    expect(target.page(360, text(['NaN', 250])).reads).toEqual({ time_conflict: 1 });
+  });
+
   test('F2: a sample replaces one that could not be sent', () => {
     check('x 1 @7200\nx 2 @10', ['gauge x{} 2 @10'], { used: 1, time_future: 1 });
     const target = new Target();
